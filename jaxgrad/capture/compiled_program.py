@@ -202,8 +202,8 @@ class CompiledProgram:
         }
 
     def own_parts(self):
-        """The ids of objects whose contents need no guard."""
-        return frozenset()
+        """The ids of objects whose contents need no guard; None for a function of the user's."""
+        return None
 
     def number_readers(self) -> list:
         """The code of the functions that each call runs for a number (`tracing.number`)."""
@@ -316,7 +316,7 @@ class CompiledProgram:
         given, self.positions = [], {}
         for position, leaf in enumerate(leaves):
             if isinstance(leaf, Tensor):
-                number = scope.capture(leaf, ArgumentSource(position)).number
+                number = scope.capture(leaf, self.source_of(position)).number
                 self.positions.setdefault(number, []).append(position)
             elif isinstance(leaf, jax.Array):
                 leaf = scope.add_input(leaf, ArgumentInput(position))
@@ -325,6 +325,9 @@ class CompiledProgram:
                 leaf = Varying.of_input(scope.add_input(leaf, source), source, leaf)
             given.append(leaf)
         return given
+
+    def source_of(self, position) -> ArgumentSource:
+        return ArgumentSource(position)
 
     def compile(self, jaxpr, inputs: list[GraphInput], leaves):
         """The program as a jitted function of the captured arrays and the other inputs."""

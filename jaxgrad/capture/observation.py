@@ -58,8 +58,8 @@ class Observation:
 
     `holders`: the snapshots; `existing`: the ids of those of objects that existed before it ran;
     `inputs`: by holder and name the symbolic numbers that stand there while it runs; `own`: the ids
-    of objects whose contents each call compares by itself; afterwards `names`: all names in the
-    code, and `skipped`: what is too large to compare.
+    of objects whose contents each call compares by itself, None unless functions share the program;
+    afterwards `names`: all names in the code, and `skipped`: what is too large to compare.
     """
 
     def __init__(self, function, arguments, rebound=(), number=None):
@@ -69,7 +69,7 @@ class Observation:
         self.rebound, self.number = rebound, number
         self.roots = [("an argument", each) for each in arguments] + [("function", function)]
         self.root = python_function(function)
-        self.own: frozenset | dict = frozenset()
+        self.own: dict | None = None
         self.names, self.skipped = set(), {}
         self.holders: list[Holder] = []
         self.existing: set[int] = set()
@@ -245,7 +245,7 @@ class Observation:
         ]
 
     def is_own(self, holder) -> bool:
-        return id(holder.reference()) in self.own
+        return self.own is not None and id(holder.reference()) in self.own
 
     def changes(self) -> list[Change]:
         """What the function has changed."""
@@ -299,7 +299,8 @@ class Observation:
             walk.want(holder, holder.read)
         walk.walk(*roots)
         self.names, self.skipped = walk.names, walk.skipped
-        warn_of_skipped(walk.skipped)
+        if self.own is None:
+            warn_of_skipped(walk.skipped)
         guards: list[Guard] = [
             NumberGuard(Place(holder, name), value.kind)
             for (holder, name), value in self.inputs.items()

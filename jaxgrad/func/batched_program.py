@@ -229,9 +229,6 @@ class BatchedProgram(CompiledProgram):
             given.append(leaf)
         return given
 
-    def source_of(self, position) -> ArgumentSource:
-        return ArgumentSource(position)
-
     def take_captured(self, scope):
         super().take_captured(scope)
         if any(captured.aval.mode == META for captured in self.captured):

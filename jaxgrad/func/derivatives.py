@@ -20,6 +20,7 @@ from ..tape.dual_level import entered
 from ..tape.mode import is_grad_enabled, recording, transform, transforms, without_inference
 from ..tape.pytree import flatten, is_tensor, map_leaves, ordered_as
 from ..tape.tensor import Tensor, wrap
+from . import shared_function
 from .arguments import (
     TangentsLevel,
     are_arrays,
@@ -331,16 +332,24 @@ def jacrev(func, argnums=0, *, has_aux: bool = False, chunk_size: int | None = N
     @functools.wraps(func, updated=())
     @api_boundary
     def jacobian(*args, **kwargs):
-        positions = positions_of(argnums, len(args))
-        call = functools.partial(func, **kwargs)
-        _refuse_complex("jacrev", "inputs", [args[position] for position in positions])
-        run = LeafCall("vjp(f, *primals)", call, args, positions, has_aux)
-        _refuse_complex("jacrev", "outputs", run.outputs)
-        blocks = [_blocks(run, output, chunk_size) for output in run.outputs]
-        found = _tree(run, blocks, isinstance(argnums, int))
-        return (found, run.aux) if has_aux else found
+        call = functools.partial(func, **kwargs) if kwargs else func
+        rows = functools.partial(_by_rows, call, argnums, has_aux, chunk_size)
+        return shared_function.called(rows, args)
 
     return jacobian
+
+
+def _by_rows(func, argnums, has_aux, chunk_size, *args):
+    """The Jacobian of a function, by reverse mode."""
+    positions = positions_of(argnums, len(args))
+    _refuse_complex("jacrev", "inputs", [args[position] for position in positions])
+    run = LeafCall("vjp(f, *primals)", func, args, positions, has_aux)
+    if run.nested:
+        shared_function.refuse_one_by_one()
+    _refuse_complex("jacrev", "outputs", run.outputs)
+    blocks = [_blocks(run, output, chunk_size) for output in run.outputs]
+    found = _tree(run, blocks, isinstance(argnums, int))
+    return (found, run.aux) if has_aux else found
 
 
 def _refuse_complex(name, what, given):

@@ -1,4 +1,4 @@
-"""Mapped functions that are written anew at each call, and share their programs.
+"""Functions that are written anew at each call, and share their programs.
 
 `vmap(lambda x: x @ w)(batch)` in a loop finds the program of the first call by the key of the
 function (capture/opened_function.py), as it finds that of an earlier call by the guards of `jit`.
@@ -11,21 +11,29 @@ import contextvars
 import copy
 import itertools
 import types
+from collections.abc import Callable
+from typing import NamedTuple
 
 import jax
 
 from ..capture.captured import HeldSource
+from ..capture.compiled_program import CompiledProgram
 from ..capture.graph_input import NumberInput
-from ..capture.guards import PLAIN
+from ..capture.guards import PLAIN, ProgramCache
 from ..capture.jit import CompiledFunction
 from ..capture.opened_function import CannotBeOpenedError, OpenedFunction, Rebuilder
 from ..capture.reachable import StateReach
+from ..capture.scope import RunsUncompiled
 from ..capture.side_effects import TensorEffect
+from ..core import deferred, executor
 from ..core.bounded_cache import ENTRY, BoundedCache, Clock, Weight
+from ..tape import dual_level, interception, mode
+from ..tape.mode import transforms
 from ..tape.object_walk import global_names
-from ..tape.pytree import is_tensor
+from ..tape.pytree import flatten, is_tensor
+from ..tape.tensor import Tensor
 from .batched_program import ARRAYS, BatchedProgram
-from .mapped_function import BatchedFunction
+from .mapped_function import BatchedFunction, is_in_trace
 
 # code that shows something or keeps a record runs at each call, and so does code that looks at
 # functions or frames as objects
@@ -42,57 +50,106 @@ WEIGHT = Weight(1, ENTRY.bytes)
 _functions = BoundedCache(Clock("programs"), lambda function: WEIGHT)
 
 # the call that is going on in this context
-_call = contextvars.ContextVar("jaxgrad.shared_call")
+_call = contextvars.ContextVar("jaxgrad.shared_call", default=None)
 
 
-class Call:
-    """A call of a mapped function: the function taken apart, and how it is mapped unshared."""
+class Call(NamedTuple):
+    """A call of a shared function: the function taken apart, and what runs it unshared."""
 
-    def __init__(self, opened: OpenedFunction, unshared):
-        self.opened, self.unshared = opened, unshared
+    opened: OpenedFunction
+    unshared: Callable
+    is_one_program: bool = False
 
 
 def mapped(function, dims, out_dims, randomness, unshared, args, kwargs):
     """The results of a mapped function.
 
-    dims, out_dims, randomness: as for BatchedFunction; unshared: gives the function with programs
-    of its own.
+    dims, out_dims, randomness: as for BatchedFunction; unshared: the function with programs of its
+    own.
     """
     try:
         opened = OpenedFunction(function, dims, out_dims, randomness)
     except CannotBeOpenedError:
-        return unshared()(*args, **kwargs)
+        return unshared(*args, **kwargs)
     found = _functions.get(opened.key) or _functions.find(opened.key)
     if found is None:
-        name = getattr(function, "__name__", repr(type(function)))
-        made = SharedFunction(opened, name, dims, copy.deepcopy(out_dims), randomness)
+        made = SharedMap(opened, dims, copy.deepcopy(out_dims), randomness)
         found = _functions.keep(opened.key, made)
         _functions.clock.count(WEIGHT)
     if found.is_refused:
-        return unshared()(*args, **kwargs)
-    token = _call.set(Call(opened, unshared))
+        return unshared(*args, **kwargs)
+    return found.run(Call(opened, unshared), args, kwargs)
+
+
+def called(function, args):
+    """The result of a function that the tape runs eagerly. Once functions of its key have been
+    called often, it is compiled as a whole.
+
+    Where one backward pass after the other is recorded (`refuse_one_by_one`), it is not.
+    """
+    leaves, _ = flatten(args)
+    if not _may_be_compiled(leaves):
+        return function(*args)
     try:
-        return found(*opened.tensors, *args, **kwargs)
-    finally:
-        _call.reset(token)
+        opened = OpenedFunction(function, "called")
+    except CannotBeOpenedError:
+        return function(*args)
+    found = _functions.get(opened.key) or _functions.find(opened.key)
+    if found is None:
+        found = _functions.keep(opened.key, SharedCall(opened))
+        _functions.clock.count(WEIGHT)
+    found.calls += 1
+    if found.is_refused or found.calls <= deferred.REPEATS:
+        return function(*args)
+    return found.run(Call(opened, function, is_one_program=True), args, {})
 
 
-class SharedFunction(BatchedFunction):
-    """The programs of all mapped functions of one key.
+def _may_be_compiled(leaves) -> bool:
+    is_seen = interception.is_general or interception.is_noted or executor.observers
+    is_nested = transforms.get() or dual_level.is_any_begun() or is_in_trace(leaves)
+    return (
+        deferred.mode == "deferred"
+        and not (is_seen or is_nested)
+        and all(
+            not each.requires_grad if isinstance(each, Tensor) else type(each) in PLAIN
+            for each in leaves
+        )
+    )
 
-    Its first arguments are the tensors of the function. `is_refused`: whether such functions share
-    no programs: what they do, such as a change of their own variables, would be lost.
+
+def refuse_one_by_one():
+    """Raise RunsUncompiled where a function is compiled as a whole: many recorded backward passes
+    would make a large program.
+    """
+    call = _call.get()
+    if call is not None and call.is_one_program and mode.scope.get() is not None:
+        raise RunsUncompiled("each row of the Jacobian is recorded")
+
+
+class Shared:
+    """What functions of one key share: a kind of compiled function whose first arguments are the
+    tensors that the functions hold.
+
+    `is_refused`: whether they share no programs: what they do, such as a change of their own
+    variables, would be lost.
     """
 
-    def __init__(self, opened, name, dims, out_dims, randomness):
+    def __init__(self, opened, *settings):
+        name = _name(opened.function)
         self.count_of_tensors = len(opened.tensors)
         self.rebuilder = Rebuilder(opened.key, name)
-        all_dims = (*[None] * self.count_of_tensors, *dims)
-        super().__init__(self.call_rebuilt, name, all_dims, out_dims, randomness)
+        super().__init__(self.call_rebuilt, *settings)
         self.rename(name)
         self.is_refused = False
 
     __call__ = CompiledFunction.__call__  # never a part of a trace
+
+    def run(self, call: Call, args, kwargs):
+        token = _call.set(call)
+        try:
+            return self(*call.opened.tensors, *args, **kwargs)
+        finally:
+            _call.reset(token)
 
     def call_rebuilt(self, *args, **kwargs):
         """A call in a replay, when the function that was traced may be gone."""
@@ -107,27 +164,70 @@ class SharedFunction(BatchedFunction):
         return self.rebuilder.build([None] * self.count_of_tensors)
 
     def uncompiled(self, args, kwargs):
-        return _call.get().unshared()(*args[self.count_of_tensors :], **kwargs)
-
-    def new_program(self, leaves, structure, varying):
-        return SharedProgram(self, leaves, structure, _call.get().opened)
+        call = _call.get()
+        token = _call.set(None)
+        try:
+            return call.unshared(*args[self.count_of_tensors :], **kwargs)
+        finally:
+            _call.reset(token)
 
     def may_freeze(self, reads, program, leaves, structure):
-        may_serve = program.may_serve and super().may_freeze(reads, program, leaves, structure)
+        # the user did not ask to compile
+        may_serve = program.may_serve and not any(reads.told(program))
         self.is_refused |= not may_serve
         return may_serve
 
     def count_traces(self, program, had_program, leaves, structure):
         # what differs at each call makes it slower to look for a program
         self.traces_in_a_row = self.traces_in_a_row + 1 if had_program else 0
-        self.is_refused |= self.traces_in_a_row >= self.most_in_a_row
+        self.is_refused |= self.traces_in_a_row >= self.most_in_a_row or bool(program.escaped)
 
 
-class SharedProgram(BatchedProgram):
+class SharedMap(Shared, BatchedFunction):
+    """The programs of all mapped functions of one key."""
+
+    def __init__(self, opened, dims, out_dims, randomness):
+        all_dims = (*[None] * len(opened.tensors), *dims)
+        super().__init__(opened, _name(opened.function), all_dims, out_dims, randomness)
+
+    def new_program(self, leaves, structure, varying):
+        return SharedBatchedProgram(self, leaves, structure)
+
+    def may_freeze(self, reads, program, leaves, structure):
+        self.is_refused |= bool(program.printed)
+        return super().may_freeze(reads, program, leaves, structure) and not self.is_refused
+
+
+class SharedCall(Shared, CompiledFunction):
+    """The programs of all functions of one key that are compiled as a whole. `calls`: how many
+    calls there were.
+    """
+
+    def __init__(self, opened):
+        super().__init__(opened, (), ())
+        self.cache = ProgramCache(self.__name__, static=None)
+        self.calls = 0
+
+    is_inside_uncompiled = BatchedFunction.is_inside_uncompiled
+    stays_uncompiled = BatchedFunction.stays_uncompiled
+
+    def new_program(self, leaves, structure, varying):
+        return SharedWholeProgram(self, leaves, structure)
+
+    def traced(self, leaves, structure, had_program):
+        try:
+            program, tensors = super().traced(leaves, structure, had_program)
+        except Exception:  # as where code looks at numbers: uncompiled it may do so
+            program = tensors = None
+        self.is_refused |= program is None
+        return program, tensors
+
+
+class SharedProgram:
     """A program of a shared function. `may_serve`: whether it may serve other calls."""
 
-    def __init__(self, shared, leaves, structure, opened):
-        self.opened = opened
+    def __init__(self, shared, leaves, structure):
+        self.opened = opened = _call.get().opened
         super().__init__(shared, leaves, structure)
         self.weak_objects = [*self.weak_objects, *opened.others]
 
@@ -179,6 +279,21 @@ class SharedProgram(BatchedProgram):
             if id(value) in own or any(id(cell) in own for cell in cells):
                 return True
         return len(reach.seen) >= reach.most
+
+
+class SharedBatchedProgram(SharedProgram, BatchedProgram):
+    """A program of a shared mapped function."""
+
+
+class SharedWholeProgram(SharedProgram, CompiledProgram):
+    """A program of a shared function that is compiled as a whole."""
+
+    def leaves_objects(self):
+        return bool(self.output.effects) or super().leaves_objects()
+
+
+def _name(function) -> str:
+    return getattr(function, "__name__", type(function).__name__)
 
 
 def _is_plain(value) -> bool:

@@ -62,9 +62,11 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size: 
     own = OwnFunctions()
 
     def mapped(leaves, dims, args, kwargs):
-        unshared = functools.partial(own.find, func, name, dims, out_dims, randomness)
+        def unshared(*args, **kwargs):
+            return own.find(func, name, dims, out_dims, randomness)(*args, **kwargs)
+
         if is_in_trace(leaves):
-            return unshared()(*args, **kwargs)
+            return unshared(*args, **kwargs)
         return shared_function.mapped(func, dims, out_dims, randomness, unshared, args, kwargs)
 
     @functools.wraps(func, updated=())
