@@ -20,7 +20,6 @@ from ..core.bounded_cache import exact
 from ..tape.object_walk import UNSET, cell_value, is_of_library, named_cells
 from ..tape.tensor import Tensor
 from .guards import PLAIN, Identity, is_compared
-from .state_walk import MUTABLE
 
 # a function with a longer key is not opened: each call would compare all of it
 LONGEST_KEY = 2000
@@ -81,8 +80,8 @@ class OpenedFunction:
 
     def add_object(self, value):
         """Add an object that equals no other one, and whose contents guards compare."""
-        # jax.Array: a program keeps it
-        if isinstance(value, (*MUTABLE, jax.Array)) or not type(value).__weakrefoffset__:
+        # a program would keep an array of JAX
+        if isinstance(value, jax.Array) or not type(value).__weakrefoffset__:
             raise CannotBeOpenedError
         self.key.append(_weakly(value))
         self.others.append(weakref.ref(value))

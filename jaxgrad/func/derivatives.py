@@ -16,7 +16,7 @@ from ..autograd import _jacobian_blocks, forward_ad
 from ..core import executor
 from ..core.pytorch_tensors import class_of
 from ..core.tracebacks import api_boundary
-from ..tape.dual_level import entered
+from ..tape.dual_level import entered, is_any_begun
 from ..tape.mode import is_grad_enabled, recording, transform, transforms, without_inference
 from ..tape.pytree import flatten, is_tensor, map_leaves, ordered_as
 from ..tape.tensor import Tensor, wrap
@@ -209,6 +209,11 @@ def jvp(func, primals, tangents, *, strict: bool = False, has_aux: bool = False)
     >>> jaxgrad.func.jvp(jaxgrad.sin, (jaxgrad.zeros(2),), (jaxgrad.tensor([1.0, 2.0]),))
     (tensor([0., 0.]), tensor([1., 2.]))
     """
+    push = functools.partial(_push_forward, func, strict, has_aux)
+    return shared_function.called(push, (primals, tangents))
+
+
+def _push_forward(func, strict, has_aux, primals, tangents):
     name = "jvp(f, primals, tangents)"
     if not isinstance(primals, tuple):
         raise RuntimeError(
@@ -344,8 +349,6 @@ def _by_rows(func, argnums, has_aux, chunk_size, *args):
     positions = positions_of(argnums, len(args))
     _refuse_complex("jacrev", "inputs", [args[position] for position in positions])
     run = LeafCall("vjp(f, *primals)", func, args, positions, has_aux)
-    if run.nested:
-        shared_function.refuse_one_by_one()
     _refuse_complex("jacrev", "outputs", run.outputs)
     blocks = [_blocks(run, output, chunk_size) for output in run.outputs]
     found = _tree(run, blocks, isinstance(argnums, int))
@@ -365,6 +368,8 @@ def _blocks(run, output, chunk_size):
     """The Jacobian of one output with respect to each leaf."""
     (rows,) = _jacobian_blocks.basis([output])
     size = rows.shape[0] if chunk_size is None else chunk_size
+    if run.nested or is_any_begun():
+        shared_function.refuse_passes(rows.shape[0])
     parts = [
         run.gradients([output], [rows[start : start + size]], batched=True)
         for start in range(0, rows.shape[0], max(size, 1))
@@ -399,29 +404,34 @@ def jacfwd(func, argnums=0, has_aux: bool = False, *, randomness: str = "error")
     @functools.wraps(func, updated=())
     @api_boundary
     def jacobian(*args, **kwargs):
-        positions = positions_of(argnums, len(args))
-        _refuse_complex("jacfwd", "inputs", [args[position] for position in positions])
-        leaves, inputs = flatten(tuple([args[position] for position in positions]))
-        points = list(map(_tensor, leaves))
-        others = [None if n in positions else each for n, each in enumerate(args)]
-        column = functools.partial(
-            _column, functools.partial(func, **kwargs), others, positions, has_aux
-        )
-        basis = _jacobian_blocks.basis(points)
-        given = [jax.tree.unflatten(inputs, each) for each in (points, basis)]
-        with without_inference():
-            run = vmap(column, (None, 0), (0, 0, None), randomness=randomness)
-            tangents, aux, constants = run(*given)
-        tangents, outputs = flatten(tangents)
-        rows = []
-        for columns in tangents:
-            row = list(_columns(columns, points))
-            row = jax.tree.unflatten(inputs, map(array_of, row) if are_arrays(leaves) else row)
-            rows.append(row[0] if isinstance(argnums, int) else row)
-        found = jax.tree.unflatten(outputs, rows)
-        return (found, constants.with_tensors([each[0] for each in aux])[0]) if has_aux else found
+        call = functools.partial(func, **kwargs) if kwargs else func
+        columns = functools.partial(_by_columns, call, argnums, has_aux, randomness)
+        return shared_function.called(columns, args)
 
     return jacobian
+
+
+def _by_columns(func, argnums, has_aux, randomness, *args):
+    """The Jacobian of a function, by forward mode."""
+    positions = positions_of(argnums, len(args))
+    _refuse_complex("jacfwd", "inputs", [args[position] for position in positions])
+    leaves, inputs = flatten(tuple([args[position] for position in positions]))
+    points = list(map(_tensor, leaves))
+    others = [None if n in positions else each for n, each in enumerate(args)]
+    column = functools.partial(_column, func, others, positions, has_aux)
+    basis = _jacobian_blocks.basis(points)
+    given = [jax.tree.unflatten(inputs, each) for each in (points, basis)]
+    with without_inference():
+        run = vmap(column, (None, 0), (0, 0, None), randomness=randomness)
+        tangents, aux, constants = run(*given)
+    tangents, outputs = flatten(tangents)
+    rows = []
+    for columns in tangents:
+        row = list(_columns(columns, points))
+        row = jax.tree.unflatten(inputs, map(array_of, row) if are_arrays(leaves) else row)
+        rows.append(row[0] if isinstance(argnums, int) else row)
+    found = jax.tree.unflatten(outputs, rows)
+    return (found, constants.with_tensors([each[0] for each in aux])[0]) if has_aux else found
 
 
 def _column(func, others, positions, has_aux, points, directions):

@@ -45,6 +45,12 @@ _RUNS_EACH_TIME = frozenset(
     ]
 )  # fmt: skip
 
+# the kinds of results that are arrays or tensors of the call
+TENSORS = (*ARRAYS, "captured")
+
+# as many recorded backward passes as a function that is compiled as a whole may hold
+MOST_PASSES = 8
+
 WEIGHT = Weight(1, ENTRY.bytes)
 
 _functions = BoundedCache(Clock("programs"), lambda function: WEIGHT)
@@ -58,7 +64,7 @@ class Call(NamedTuple):
 
     opened: OpenedFunction
     unshared: Callable
-    is_one_program: bool = False
+    is_whole: bool = False
 
 
 def mapped(function, dims, out_dims, randomness, unshared, args, kwargs):
@@ -85,7 +91,7 @@ def called(function, args):
     """The result of a function that the tape runs eagerly. Once functions of its key have been
     called often, it is compiled as a whole.
 
-    Where one backward pass after the other is recorded (`refuse_one_by_one`), it is not.
+    Where many backward passes are recorded one after the other (`refuse_passes`), it is not.
     """
     leaves, _ = flatten(args)
     if not _may_be_compiled(leaves):
@@ -101,7 +107,7 @@ def called(function, args):
     found.calls += 1
     if found.is_refused or found.calls <= deferred.REPEATS:
         return function(*args)
-    return found.run(Call(opened, function, is_one_program=True), args, {})
+    return found.run(Call(opened, function, is_whole=True), args, {})
 
 
 def _may_be_compiled(leaves) -> bool:
@@ -117,12 +123,13 @@ def _may_be_compiled(leaves) -> bool:
     )
 
 
-def refuse_one_by_one():
-    """Raise RunsUncompiled where a function is compiled as a whole: many recorded backward passes
-    would make a large program.
+def refuse_passes(count: int):
+    """Raise RunsUncompiled where a function is compiled as a whole: recorded backward passes, one
+    after the other, would make a large program.
     """
     call = _call.get()
-    if call is not None and call.is_one_program and mode.scope.get() is not None:
+    is_whole = call is not None and call.is_whole and mode.scope.get() is not None
+    if is_whole and count > MOST_PASSES:
         raise RunsUncompiled("each row of the Jacobian is recorded")
 
 
@@ -261,11 +268,10 @@ class SharedProgram:
         returns an object that it has made, which may hold some; or reads numbers by a function of
         its own.
         """
-        constants = [value for kind, value in self.output.results if kind not in ARRAYS]
         return (
             any(not isinstance(each, TensorEffect) for each in self.output.effects)
             or any(isinstance(each, NumberInput) for each in self.other_inputs)
-            or not all(map(_is_plain, constants))
+            or not all(itertools.starmap(_is_of_each_call, self.output.results))
         )
 
     def reaches_own(self) -> bool:
@@ -296,10 +302,10 @@ def _name(function) -> str:
     return getattr(function, "__name__", type(function).__name__)
 
 
-def _is_plain(value) -> bool:
-    """Whether a result is the same for all functions of one key."""
+def _is_of_each_call(kind, value) -> bool:
+    """Whether a result is that of each call, or the same for all functions of one key."""
     leaves = value.leaves if isinstance(value, Constants) else [value]
-    return all(type(each) in PLAIN for each in leaves)
+    return kind in TENSORS or (kind == "constant" and all(type(each) in PLAIN for each in leaves))
 
 
 class Constants:
