@@ -600,7 +600,7 @@ def transforms_in_transforms():
 
 
 def compare_rows(function, tensors=()):
-    """Compare a Jacobian with that of backward passes one after the other."""
+    """Compare a Jacobian, and its product, with backward passes one after the other."""
     rows = torch.tensor(ROWS)
     for row in rows:
         point = row.clone().requires_grad_()
@@ -617,6 +617,11 @@ def compare_rows(function, tensors=()):
         found = func.jacrev(function)(row)
         assert found.dtype == expected.dtype and found.shape == expected.shape
         np.testing.assert_allclose(found.detach().numpy(), expected.numpy(), rtol=1e-6)
+        value, slope = func.jvp(function, (row,), (torch.ones(3),))
+        sums = expected.sum(-1).numpy()
+        output = function(row)
+        np.testing.assert_allclose(value.detach().numpy(), output.detach().numpy(), rtol=1e-6)
+        np.testing.assert_allclose(slope.detach().numpy(), sums, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("compared", [compare, compare_rows])
