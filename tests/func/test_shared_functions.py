@@ -399,6 +399,113 @@ def test_a_mapped_function_in_a_compiled_one():
         assert found.tolist() == (rows * k).tolist()
 
 
+# ---- functions that are compiled as a whole
+
+
+def test_products_have_gradients_of_all_orders_with_respect_to_captured_tensors():
+    point = tensor(1.0, -2.0, dtype=torch.float64)
+    for k in (1.0, 2.0, 3.0):
+        w = tensor(k, 2.0, dtype=torch.float64, requires_grad=True)
+        value, slope = func.jvp(lambda x, w=w: x**3 * w**3, (point,), (torch.ones(2) * k,))
+        assert value.requires_grad and slope.requires_grad
+        (first,) = torch.autograd.grad((value + slope).sum(), w, create_graph=True)
+        (second,) = torch.autograd.grad(first.sum(), w)
+        factor = point**3 + 3 * k * point**2
+        np.testing.assert_allclose(first.tolist(), (factor * 3 * w**2).tolist())
+        np.testing.assert_allclose(second.tolist(), (factor * 6 * w).tolist())
+
+
+def test_jacobians_with_a_history():
+    point = tensor(1.0, -2.0, dtype=torch.float64)
+    for transform in (func.jacrev, func.jacfwd, func.hessian):
+        for k in (1.0, 2.0, 3.0):
+            w = tensor(k, 2.0, dtype=torch.float64, requires_grad=True)
+            x = point.clone().requires_grad_(k > 1)
+            end = torch.sum if transform is func.hessian else torch.clone
+            found = transform(lambda x, w=w, end=end: end(x**3 * w))(x)
+            expected = 6 * x if transform is func.hessian else 3 * x**2
+            np.testing.assert_allclose(found.diag().tolist(), (expected * w).tolist())
+            (slope,) = torch.autograd.grad(found.sum(), w)
+            np.testing.assert_allclose(slope.tolist(), expected.tolist())
+
+
+def test_branches_on_numbers_of_the_argument():
+    for k in (1.0, -1.0, 2.0, -2.0):
+        found = func.jacrev(lambda x: x * 2 if x.sum() > 0 else x * 3)(tensor(k))
+        assert found.item() == (2.0 if k > 0 else 3.0)
+
+
+@pytest.mark.parametrize("transform", [func.jacrev, func.jacfwd])
+def test_random_numbers_are_those_of_eager_calls(transform):
+    def draw(call):
+        torch.manual_seed(3)
+        return [call().tolist() for _ in range(3)]
+
+    def call():
+        options = {"randomness": "same"} if transform is func.jacfwd else {}
+        return transform(lambda x: x * torch.rand(2), **options)(torch.ones(2))
+
+    found = draw(call)
+    assert found == draw(lambda: func_with_programs_of_its_own(lambda w: call(), None))
+    assert found[0] != found[1]
+
+
+def test_hooks_of_saved_tensors_run_at_each_call():
+    seen = []
+
+    def pack(value):
+        seen.append(value.shape)
+        return value
+
+    def call():
+        return func.jacrev(lambda x: x.sin() * x)(torch.ones(2))
+
+    call()
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda value: value):
+        call()
+        count = len(seen)
+        call()
+    assert count > 0 and len(seen) == 2 * count
+
+
+def test_anomalies_are_found():
+    def call():
+        return func.jvp(lambda x: x.log() * 0, (tensor(-1.0),), (torch.ones(1),))[0]
+
+    for _ in range(2):
+        assert np.isnan(call().item())
+    with (
+        torch.autograd.set_detect_anomaly(True, check_forward=True),
+        pytest.raises(RuntimeError, match="nan"),
+    ):
+        call()
+
+
+def test_arguments_that_are_written_to():
+    for k in (1.0, 2.0):
+        x = tensor(k, 2.0)
+        found = func.jacfwd(lambda x: (x * 1).mul_(3))(x)
+        assert found.tolist() == [[3.0, 0.0], [0.0, 3.0]] and x.tolist() == [k, 2.0]
+        held = torch.zeros(2)
+        func.jacrev(lambda x, held=held: held.add_(x.detach()) * x)(x)
+        assert held.tolist() == x.tolist()
+
+
+def test_results_that_share_memory_with_an_argument():
+    for k in (1.0, 2.0):
+        x = tensor(k, 2.0)
+        value, _ = func.jvp(lambda x: x[:1], (x,), (x,))
+        value.add_(5)
+        assert x.tolist() == [k + 5, 2.0]
+
+
+def test_leaves_that_a_function_sets_requires_grad_of():
+    for _ in range(3):
+        w = torch.ones(2)
+        func.jacrev(lambda x, w=w: x * w.requires_grad_())(torch.ones(2))
+        assert w.requires_grad
+
+
 # ---- what programs keep
 
 
