@@ -7,6 +7,7 @@ of the shape of the output followed by that of the input.
 from __future__ import annotations
 
 import itertools
+import math
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +15,7 @@ import jax.numpy as jnp
 from .. import autograd, ops
 from ..core import executor
 from ..core.aval import with_shape
+from ..core.bounded_cache import bounded
 from ..tape.tensor import Tensor, check_no_tangent, wrap
 from . import forward_ad
 
@@ -53,9 +55,19 @@ def basis(tensors) -> list:
         return [zeros_like(t).expand(shape) for t, shape in zip(tensors, shapes, strict=True)]
     with jax.enable_x64(True):
         return [
-            wrap(jnp.eye(total, size, -start, each.dtype.numpy).reshape(total, *each.shape))
-            for each, size, start in zip(tensors, sizes, starts(sizes), strict=True)
+            wrap(_basis_kernel(total, tuple(each.shape), start, each.dtype.numpy)())
+            for each, start in zip(tensors, starts(sizes), strict=True)
         ]
+
+
+@bounded()
+def _basis_kernel(total, shape, start, dtype):
+    """A compiled function that gives the components in one of the spaces."""
+
+    def components():
+        return jnp.eye(total, math.prod(shape), -start, dtype).reshape(total, *shape)
+
+    return jax.jit(components, inline=True)
 
 
 def starts(sizes):

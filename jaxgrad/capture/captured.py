@@ -20,9 +20,13 @@ from ..tape import traced_hooks
 from ..tape.mode import RECORD, current_mode, switch
 from ..tape.node import Node
 from ..tape.tensor import Tensor, current, has_tangent, known_edge_of, restore_state, state_of, wrap
-from .guards import GradSource, HandleSource, TensorGuard, TensorSource
+from .guards import ArgumentSource, GradSource, HandleSource, TensorGuard, TensorSource
 from .holders import MOST_BYTES_COMPARED
 from .places import PlaceSource
+
+
+class HeldSource(ArgumentSource):
+    """A tensor that the function itself holds, which is passed as an argument."""
 
 
 class Snapshot:
@@ -206,7 +210,7 @@ class CapturedTensor(TensorGuard):
     @property
     def is_outside(self) -> bool:
         """Whether the function reaches the tensor by itself, not as an argument or a `.grad`."""
-        return isinstance(self.source, HandleSource | PlaceSource)
+        return isinstance(self.source, HandleSource | PlaceSource | HeldSource)
 
     @property
     def position(self) -> int | None:

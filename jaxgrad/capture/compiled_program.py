@@ -34,7 +34,6 @@ from .guards import (
     NodeHooks,
     ReachedArgument,
     RepeatedArgument,
-    argument_at,
     key_of,
 )
 from .input_names import NamedInputs, input_names
@@ -54,6 +53,7 @@ from .reachable import reachable_tensors, refuse_numbers
 from .replay import replay, run_operators
 from .scope import CaptureScope, input_p
 from .side_effects import AttributeEffect, OutputSpec, ProgramRun, StateEffect
+from .varying_numbers import argument_at
 
 
 class CompiledProgram:
@@ -74,6 +74,7 @@ class CompiledProgram:
     def __init__(self, jitted, leaves, structure, varying=frozenset()):
         self.varying = varying
         self.jitted, self.structure, self.name = jitted, structure, jitted.__name__
+        self.function = jitted.traced_function()  # until the guards are recorded
         # a program outlives the call, and must not keep the memory of its arguments: no tensors,
         # and objects weakly
         self.weak_leaves = list(map(_weakly, leaves))
@@ -128,7 +129,8 @@ class CompiledProgram:
         rebound = [] if self.is_inline else self.observation.rebound_tensors()
         places = {id(tensor): source for tensor, source in reversed(rebound)}
         for captured in self.captured:
-            if captured.is_outside and id(captured.tensor) in places:
+            is_given = captured.position is not None
+            if captured.is_outside and not is_given and id(captured.tensor) in places:
                 captured.find_at(places[id(captured.tensor)])
         if scope.outer.is_run:
             for captured in self.captured:
@@ -160,11 +162,10 @@ class CompiledProgram:
 
     def record_guards(self, tensors):
         """Record when the program serves again. tensors: the captured ones."""
-        function, unseen = self.jitted.function, self.number_readers()
+        unseen = self.number_readers()
         given = [captured for captured in self.captured if captured.position is not None]
         own = [tensors[captured.number] for captured in given]
-        read = self.observation.attributes_read
-        reachable = reachable_tensors(function, self.leaves, own, read)
+        reachable = reachable_tensors(self.roots(), own, self.observation.attributes_read)
         # such a tensor was captured once, as the argument: with another argument the function would
         # read two tensors, and this program one
         self.reached_arguments = {
@@ -187,20 +188,28 @@ class CompiledProgram:
             *([DerivedNumbers(self.derived)] if self.derived else ()),
         ]
         self.observation.release()
-        self.observation = self.discard = self.derived = None
+        self.function = self.observation = self.discard = self.derived = None
         self.checks = merged_checks(self.guards)
 
     def distinct(self, tensors) -> list[DistinctTensors]:
         """The guard that the tensors are different ones, where they might not be."""
-        exchanged = self.exchanged(tensors)
-        handles = frozenset(map(id, tensors)).difference(exchanged)
-        return [DistinctTensors(handles, [*exchanged.values()])] if len(tensors) > 1 else []
+        others = [each.number for each in self.captured if each.is_exchanged]
+        handles = frozenset(map(id, tensors)).difference([id(tensors[n]) for n in others])
+        return [DistinctTensors(tensors, handles, others)] if len(tensors) > 1 else []
+
+    def roots(self) -> list:
+        """From where the function may reach a tensor that is also an argument."""
+        return [*self.leaves, self.function]
 
     def exchanged(self, tensors) -> dict[int, int]:
         """The numbers of the captured tensors in whose place a call may have others, by id."""
         return {
             id(tensors[each.number]): each.number for each in self.captured if each.is_exchanged
         }
+
+    def own_parts(self):
+        """The ids of objects whose contents need no guard; None for a function of the user's."""
+        return None
 
     def number_readers(self) -> list:
         """The code of the functions that each call runs for a number (`tracing.number`)."""
@@ -237,7 +246,7 @@ class CompiledProgram:
         with self.rules(), scope.open(), self.observed(scope):
             given = self.arguments(scope, leaves)
             args, kwargs = jax.tree.unflatten(self.structure, given)
-            result = [one_shot.refuse_result(self.name, self.jitted.function(*args, **kwargs))]
+            result = [one_shot.refuse_result(self.name, self.call_traced(args, kwargs))]
             if not self.is_inner:
                 scope.raise_refused()
             self.refuse_new_arguments(given, args, kwargs)
@@ -260,6 +269,9 @@ class CompiledProgram:
             arrays, self.escaped_tensors = self.output.finish(leaves)
             return arrays + gradients
 
+    def call_traced(self, args, kwargs):
+        return self.function(*args, **kwargs)
+
     @contextlib.contextmanager
     def observed(self, scope):
         """Observe the state that the function reads and changes; put it back at the end."""
@@ -267,7 +279,8 @@ class CompiledProgram:
             yield  # the program around observes
             return
         rebound = self.jitted.cache.rebound
-        self.observation = Observation(self.jitted.function, self.leaves, rebound, scope.number)
+        self.observation = Observation(self.function, self.leaves, rebound, scope.number)
+        self.observation.own = self.own_parts()
         scope.observation = self.observation
         try:
             self.observation.open()
@@ -309,7 +322,7 @@ class CompiledProgram:
         given, self.positions = [], {}
         for position, leaf in enumerate(leaves):
             if isinstance(leaf, Tensor):
-                number = scope.capture(leaf, ArgumentSource(position)).number
+                number = scope.capture(leaf, self.source_of(position)).number
                 self.positions.setdefault(number, []).append(position)
             elif isinstance(leaf, jax.Array):
                 leaf = scope.add_input(leaf, ArgumentInput(position))
@@ -318,6 +331,9 @@ class CompiledProgram:
                 leaf = Varying.of_input(scope.add_input(leaf, source), source, leaf)
             given.append(leaf)
         return given
+
+    def source_of(self, position) -> ArgumentSource:
+        return ArgumentSource(position)
 
     def compile(self, jaxpr, inputs: list[GraphInput], leaves):
         """The program as a jitted function of the captured arrays and the other inputs."""
@@ -494,7 +510,8 @@ class CompiledProgram:
             node_class = CompiledNode if group.is_freed or group.frees else LastingNode
             edges = [edge_of(tensors[number]) for number in numbers]
             node = node_class(reverse, saved, edges, self.output.roots)
-            node.objects = [each() for each in self.weak_objects]
+            if self.weak_objects:
+                node.more().objects = [each() for each in self.weak_objects]
             for number in group.outputs:
                 made[number] = node
         return made

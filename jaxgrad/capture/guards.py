@@ -28,6 +28,7 @@ from ..tape.node import Node
 from ..tape.object_walk import UNSET, is_of_library
 from ..tape.source_location import place_of_caller
 from ..tape.tensor import INFERENCE_TENSOR, Tensor, current, held
+from .varying_numbers import VaryingNumbers
 
 # how many programs are kept for one kind of arguments
 MOST_KEPT = 32
@@ -60,10 +61,11 @@ class Guard:
 class ProgramCache:
     """The programs of a compiled function, by the key of the arguments they were traced with.
 
-    static: the arguments, by position or name, whose numbers are always part of the key.
+    static: the arguments, by position or name, whose numbers are always part of the key; None for
+    all of them.
     """
 
-    def __init__(self, name: str, static: tuple = ()):
+    def __init__(self, name: str, static: tuple | None = ()):
         self.name, self.static = name, static
         self.clock = Clock("programs")
         # lists of programs, from which expired ones go
@@ -280,42 +282,6 @@ def _shown(key) -> str:
     return str(key)
 
 
-class VaryingNumbers:
-    """The Python numbers among the arguments of one structure.
-
-    `varying`: the positions of those that have had several values; they are inputs of the program.
-    """
-
-    def __init__(self, static, leaves, structure):
-        args, kwargs = jax.tree.unflatten(structure, range(len(leaves)))
-        fixed = {i for key in static for i in jax.tree.leaves(argument_at(args, kwargs, key))}
-        self.first = {
-            i: leaf
-            for i, leaf in enumerate(leaves)
-            if type(leaf) in (int, float) and i not in fixed
-        }
-        self.varying = frozenset()
-
-    def update(self, leaves):
-        self.varying |= {i for i, first in self.first.items() if leaves[i] != first}
-
-    def give_up(self, positions) -> bool:
-        """Make the numbers at these positions constants again; whether there were any."""
-        given_up = self.varying.intersection(positions)
-        self.varying -= given_up
-        for position in given_up:
-            # for good: the function needed the value, and would again
-            del self.first[position]
-        return bool(given_up)
-
-
-def argument_at(args, kwargs, key):
-    """An argument by position or name; None where the call does not give it."""
-    if isinstance(key, str):
-        return kwargs.get(key)
-    return args[key] if key < len(args) else None
-
-
 # ---- guards of captured tensors
 
 
@@ -460,19 +426,29 @@ def grad_of(tensor: Tensor) -> Tensor | None:
 
 
 class DistinctTensors(Guard):
-    """The captured tensors are different ones, as they were.
+    """The captured tensors are different ones, as they were. Under `vmap` an argument of which the
+    examples have a part each may also be captured as a whole.
 
     handles: the ids of those that are found by handle, and so are always the same; others: the
     numbers of the others.
     """
 
-    __slots__ = ("handles", "others")
+    __slots__ = ("first", "handles", "others")
 
-    def __init__(self, handles: frozenset[int], others: list[int]):
+    def __init__(self, tensors, handles: frozenset[int], others: list[int]):
         self.handles, self.others = handles, others
+        self.first = None if len(set(map(id, tensors))) == len(tensors) else self.places(tensors)
+
+    @staticmethod
+    def places(tensors) -> list[int]:
+        """For each tensor where it is first."""
+        numbers = list(map(id, tensors))
+        return list(map(numbers.index, numbers))
 
     def check(self, leaves, tensors):
         # traced as two, a write to one does not reach the other
+        if self.first is not None:
+            return self.places(tensors) == self.first
         found = {id(tensors[number]) for number in self.others}
         return len(found) == len(self.others) and self.handles.isdisjoint(found)
 

@@ -272,7 +272,7 @@ class CompiledFunction:
         self.count += 1
         # here, where time is lost anyway: it looks at all programs
         self.cache.drop_expired()
-        reads = FrozenReads(self.function)
+        reads = FrozenReads(self.traced_function())
         if self.fallback is not None:
             reads.refuse_iterators(self.__name__)
         try:
@@ -350,6 +350,14 @@ class CompiledFunction:
                 cache.rebound |= program.changed_numbers - cache.looked_at
                 return program
             program.discard()
+
+    def traced_function(self):
+        """The function that a trace runs."""
+        return self.function
+
+    def observed_function(self):
+        """The function whose state a replay reinstates."""
+        return self.function
 
     def new_program(self, leaves, structure, varying) -> CompiledProgram:
         return CompiledProgram(self, leaves, structure, varying)

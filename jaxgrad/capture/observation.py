@@ -57,7 +57,9 @@ class Observation:
     """What a traced function reads and changes of Python objects.
 
     `holders`: the snapshots; `existing`: the ids of those of objects that existed before it ran;
-    `inputs`: by holder and name the symbolic numbers that stand there while it runs.
+    `inputs`: by holder and name the symbolic numbers that stand there while it runs; `own`: the ids
+    of objects whose contents each call compares by itself, None unless functions share the program;
+    afterwards `names`: all names in the code, and `skipped`: what is too large to compare.
     """
 
     def __init__(self, function, arguments, rebound=(), number=None):
@@ -67,6 +69,8 @@ class Observation:
         self.rebound, self.number = rebound, number
         self.roots = [("an argument", each) for each in arguments] + [("function", function)]
         self.root = python_function(function)
+        self.own: dict | None = None
+        self.names, self.skipped = set(), {}
         self.holders: list[Holder] = []
         self.existing: set[int] = set()
         self.inputs: dict[tuple, Varying] = {}
@@ -235,10 +239,13 @@ class Observation:
         return [
             (holder, name)
             for holder in self.holders
-            if holder.reference() is not None
+            if holder.reference() is not None and not self.is_own(holder)
             for name, value in holder.before.items()
             if is_rebound(holder, name) and has_tensors(value)
         ]
+
+    def is_own(self, holder) -> bool:
+        return self.own is not None and id(holder.reference()) in self.own
 
     def changes(self) -> list[Change]:
         """What the function has changed."""
@@ -291,13 +298,17 @@ class Observation:
         for holder in read:
             walk.want(holder, holder.read)
         walk.walk(*roots)
-        warn_of_skipped(walk.skipped)
+        self.names, self.skipped = walk.names, walk.skipped
+        if self.own is None:
+            warn_of_skipped(walk.skipped)
         guards: list[Guard] = [
             NumberGuard(Place(holder, name), value.kind)
             for (holder, name), value in self.inputs.items()
         ]
         guards += [TensorsGuard(Place(*each), each[0].before[each[1]]) for each in rebound]
         for holder, names in walk.wanted.values():
+            if self.is_own(holder):
+                continue
             skipped = {name for known, name in ignored if known is holder}
             number = numbers.get(id(holder.reference()))
             if number is not None and isinstance(holder, TensorHolder):

@@ -237,11 +237,9 @@ class CompiledCall(Program):
 class CompiledNode(ProgramNode):
     """The call of a compiled function. Where an output gets no gradient, or an input that does not
     depend on it, a pass does not go on, as it would not if the outputs were computed apart.
-
-    objects: those among the arguments, which a replay may need.
     """
 
-    __slots__ = ("objects",)
+    __slots__ = ()
     tells_none = False
 
 

@@ -28,17 +28,17 @@ VALUES = (
 )  # fmt: skip
 
 
-def reachable_tensors(function, arguments, tensors, attributes_read) -> set[int]:
-    """The ids of those tensors that a function can reach through its variables, through the object
-    whose method it is, or through `arguments`: containers, attributes, modules, and the functions
-    that its code names are entered.
+def reachable_tensors(roots, tensors, attributes_read) -> set[int]:
+    """The ids of those tensors that can be reached from `roots`, a function and its arguments:
+    variables, the object whose method it is, containers, attributes, modules, and the functions
+    that code names are entered.
 
     attributes_read: gives what the function has read of the attributes of an instance, by name, or
     None where all of them may have been read.
     """
     sought = set(map(id, tensors))
     found = set()
-    for value in _StateWalk(attributes_read).walk(*arguments, function) if sought else ():
+    for value in StateReach(attributes_read).walk(*roots) if sought else ():
         if id(value) in sought:
             found.add(id(value))
             if found == sought:
@@ -68,7 +68,7 @@ def variables(function):
 # ---- the walks
 
 
-class _StateWalk(ObjectWalk):
+class StateReach(ObjectWalk):
     """All state that a function can reach, as far as tensors may be there."""
 
     opaque = VALUES

@@ -20,6 +20,7 @@ from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, edge_of, held, leaf_state, wrap
 from .graph_input import ArgumentInput
 from .holders import CapturedAttributes, StateGuard
+from .known_numbers import scopes_around
 from .observation import Observation
 from .places import NumberGuard, SameTensorGuard
 from .pullback import TracedPass
@@ -153,6 +154,8 @@ class Replay(CaptureScope):
         if captured.of_class is not Tensor:
             tensor.__class__ = captured.of_class
         self.known[id(tensor)] = captured.number
+        for scope in scopes_around(self):
+            scope.record_created(tensor)  # no input of theirs
         # captured, so that what the function writes to it is an output as in the trace
         self.capture(tensor)
         if captured.grad_owner is not None:
@@ -232,7 +235,8 @@ def reinstated(program, scope):
         yield None  # the state of the trace around, which is still in progress
         return
     numbers = {guard.place.key for guard in program.guards if isinstance(guard, NumberGuard)}
-    observation = Observation(program.jitted.function, program.leaves, numbers, scope.number)
+    function = program.jitted.observed_function()
+    observation = Observation(function, program.leaves, numbers, scope.number)
     scope.observation = observation
     try:
         observation.open()

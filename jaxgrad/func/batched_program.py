@@ -215,7 +215,7 @@ class BatchedProgram(CompiledProgram):
             number = ExampleNumber(self.size)
             scope.example = scope.add_input(jax.ShapeDtypeStruct((), jnp.int32), number)
         for position, (leaf, dim) in enumerate(zip(leaves, self.dims, strict=True)):
-            source = ArgumentSource(position)
+            source = self.source_of(position)
             if isinstance(leaf, Tensor) and dim is not None:
                 leaf = scope.capture_slice(leaf, source, dim)
                 self.positions[len(scope.captured) - 1] = [position]

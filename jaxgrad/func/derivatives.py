@@ -16,10 +16,11 @@ from ..autograd import _jacobian_blocks, forward_ad
 from ..core import executor
 from ..core.pytorch_tensors import class_of
 from ..core.tracebacks import api_boundary
-from ..tape.dual_level import entered
+from ..tape.dual_level import entered, is_any_begun
 from ..tape.mode import is_grad_enabled, recording, transform, transforms, without_inference
 from ..tape.pytree import flatten, is_tensor, map_leaves, ordered_as
 from ..tape.tensor import Tensor, wrap
+from . import shared_function
 from .arguments import (
     TangentsLevel,
     are_arrays,
@@ -35,6 +36,7 @@ from .arguments import (
     split_aux,
     unrecorded,
 )
+from .shared_function import Constants
 from .vmap import vmap
 
 
@@ -207,6 +209,11 @@ def jvp(func, primals, tangents, *, strict: bool = False, has_aux: bool = False)
     >>> jaxgrad.func.jvp(jaxgrad.sin, (jaxgrad.zeros(2),), (jaxgrad.tensor([1.0, 2.0]),))
     (tensor([0., 0.]), tensor([1., 2.]))
     """
+    push = functools.partial(_push_forward, func, strict, has_aux)
+    return shared_function.called(push, (primals, tangents))
+
+
+def _push_forward(func, strict, has_aux, primals, tangents):
     name = "jvp(f, primals, tangents)"
     if not isinstance(primals, tuple):
         raise RuntimeError(
@@ -330,16 +337,22 @@ def jacrev(func, argnums=0, *, has_aux: bool = False, chunk_size: int | None = N
     @functools.wraps(func, updated=())
     @api_boundary
     def jacobian(*args, **kwargs):
-        positions = positions_of(argnums, len(args))
-        call = functools.partial(func, **kwargs)
-        _refuse_complex("jacrev", "inputs", [args[position] for position in positions])
-        run = LeafCall("vjp(f, *primals)", call, args, positions, has_aux)
-        _refuse_complex("jacrev", "outputs", run.outputs)
-        blocks = [_blocks(run, output, chunk_size) for output in run.outputs]
-        found = _tree(run, blocks, isinstance(argnums, int))
-        return (found, run.aux) if has_aux else found
+        call = functools.partial(func, **kwargs) if kwargs else func
+        rows = functools.partial(_by_rows, call, argnums, has_aux, chunk_size)
+        return shared_function.called(rows, args)
 
     return jacobian
+
+
+def _by_rows(func, argnums, has_aux, chunk_size, *args):
+    """The Jacobian of a function, by reverse mode."""
+    positions = positions_of(argnums, len(args))
+    _refuse_complex("jacrev", "inputs", [args[position] for position in positions])
+    run = LeafCall("vjp(f, *primals)", func, args, positions, has_aux)
+    _refuse_complex("jacrev", "outputs", run.outputs)
+    blocks = [_blocks(run, output, chunk_size) for output in run.outputs]
+    found = _tree(run, blocks, isinstance(argnums, int))
+    return (found, run.aux) if has_aux else found
 
 
 def _refuse_complex(name, what, given):
@@ -355,6 +368,8 @@ def _blocks(run, output, chunk_size):
     """The Jacobian of one output with respect to each leaf."""
     (rows,) = _jacobian_blocks.basis([output])
     size = rows.shape[0] if chunk_size is None else chunk_size
+    if run.nested or is_any_begun():
+        shared_function.refuse_passes(rows.shape[0])
     parts = [
         run.gradients([output], [rows[start : start + size]], batched=True)
         for start in range(0, rows.shape[0], max(size, 1))
@@ -389,57 +404,52 @@ def jacfwd(func, argnums=0, has_aux: bool = False, *, randomness: str = "error")
     @functools.wraps(func, updated=())
     @api_boundary
     def jacobian(*args, **kwargs):
-        positions = positions_of(argnums, len(args))
-        _refuse_complex("jacfwd", "inputs", [args[position] for position in positions])
-        column = JacobianColumn(functools.partial(func, **kwargs), args, positions, has_aux)
-        basis = _jacobian_blocks.basis(column.points)
-        with without_inference():
-            tangents, aux = vmap(column, randomness=randomness)(*basis)
-            found = column.tree(tangents, isinstance(argnums, int))
-        return (found, column.aux(aux)) if has_aux else found
+        call = functools.partial(func, **kwargs) if kwargs else func
+        columns = functools.partial(_by_columns, call, argnums, has_aux, randomness)
+        return shared_function.called(columns, args)
 
     return jacobian
 
 
-class JacobianColumn:
-    """The derivative of a function along one direction, and its auxiliary output."""
+def _by_columns(func, argnums, has_aux, randomness, *args):
+    """The Jacobian of a function, by forward mode."""
+    positions = positions_of(argnums, len(args))
+    _refuse_complex("jacfwd", "inputs", [args[position] for position in positions])
+    leaves, inputs = flatten(tuple([args[position] for position in positions]))
+    points = list(map(_tensor, leaves))
+    others = [None if n in positions else each for n, each in enumerate(args)]
+    column = functools.partial(_column, func, others, positions, has_aux)
+    basis = _jacobian_blocks.basis(points)
+    given = [jax.tree.unflatten(inputs, each) for each in (points, basis)]
+    with without_inference():
+        run = vmap(column, (None, 0), (0, 0, None), randomness=randomness)
+        tangents, aux, constants = run(*given)
+    tangents, outputs = flatten(tangents)
+    rows = []
+    for columns in tangents:
+        row = list(_columns(columns, points))
+        row = jax.tree.unflatten(inputs, map(array_of, row) if are_arrays(leaves) else row)
+        rows.append(row[0] if isinstance(argnums, int) else row)
+    found = jax.tree.unflatten(outputs, rows)
+    return (found, constants.with_tensors([each[0] for each in aux])[0]) if has_aux else found
 
-    def __init__(self, func, args, positions, has_aux):
-        self.func, self.args, self.positions, self.has_aux = func, args, positions, has_aux
-        given = [args[position] for position in positions]
-        leaves, self.inputs = flatten(given)
-        self.arrays = are_arrays(leaves)
-        self.points = list(map(_tensor, leaves))
 
-    def __call__(self, *directions):
-        points = tuple(self.points)
-        _, tangents, *aux = jvp(self.at, points, directions, has_aux=self.has_aux)
-        tangents, self.outputs = flatten(tangents)
-        aux, self.aux_structure = flatten(aux)
-        self.constants = [None if is_tensor(each) else each for each in aux]
-        return tangents, [each for each in aux if is_tensor(each)]
+def _column(func, others, positions, has_aux, points, directions):
+    """The derivative of a function along one direction, and the tensors and other leaves of its
+    auxiliary output.
 
-    def at(self, *points):
-        replaced = list(self.args)
-        points = jax.tree.unflatten(self.inputs, points)
-        for position, point in zip(self.positions, points, strict=True):
-            replaced[position] = point
-        return self.func(*replaced)
+    others: the arguments, those at `positions` missing, which are the points.
+    """
 
-    def tree(self, tangents, is_single):
-        """The blocks of the Jacobian, in the structures of outputs and arguments."""
-        rows = []
-        for columns in tangents:
-            row = list(_columns(columns, self.points))
-            row = jax.tree.unflatten(self.inputs, map(array_of, row) if self.arrays else row)
-            rows.append(row[0] if is_single else tuple(row))
-        return jax.tree.unflatten(self.outputs, rows)
+    def at(*points):
+        args = list(others)
+        for position, point in zip(positions, points, strict=True):
+            args[position] = point
+        return func(*args)
 
-    def aux(self, batched):
-        """The auxiliary output, which is the same for all columns."""
-        tensors = iter(batched)
-        found = [next(tensors)[0] if each is None else each for each in self.constants]
-        return jax.tree.unflatten(self.aux_structure, found)[0]
+    _, tangents, *aux = jvp(at, points, directions, has_aux=has_aux)
+    leaves, structure = flatten(aux)
+    return tangents, list(filter(is_tensor, leaves)), Constants(leaves, structure)
 
 
 def _columns(columns, leaves):

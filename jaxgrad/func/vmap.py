@@ -13,14 +13,18 @@ import functools
 import jax
 
 from .. import ops
-from ..capture.jit import CompiledFunction
-from ..core import executor
 from ..core.pytorch_tensors import class_of
 from ..core.tracebacks import api_boundary
-from ..tape import mode
 from ..tape.pytree import flatten, is_tensor
-from ..tape.tensor import Tensor, current
-from .batched_program import BatchedProgram
+from ..tape.tensor import Tensor
+from . import shared_function
+from .mapped_function import (
+    OwnFunctions,
+    check_results,
+    is_in_trace,
+    spread,
+    spread_out_dims,
+)
 
 RANDOMNESS = ("error", "different", "same")
 
@@ -54,35 +58,40 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size: 
         )
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
-    mapped = functools.cache(lambda dims: BatchedFunction(func, dims, out_dims, randomness))
+    name = getattr(func, "__name__", repr(func))
+    own = OwnFunctions()
+
+    def mapped(leaves, dims, args, kwargs):
+        def unshared(*args, **kwargs):
+            return own.find(func, name, dims, out_dims, randomness)(*args, **kwargs)
+
+        if is_in_trace(leaves):
+            return unshared(*args, **kwargs)
+        return shared_function.mapped(func, dims, out_dims, randomness, unshared, args, kwargs)
 
     @functools.wraps(func, updated=())
     @api_boundary
     def call(*args, **kwargs):
         leaves, structure = flatten((args, kwargs))
-        dims = _dims(func, in_dims, args, kwargs, leaves)
+        dims = _dims(name, in_dims, args, kwargs, leaves)
         size = _size(leaves, dims)
         if any(is_tensor(leaf) and leaf.is_meta for leaf in leaves):
-            results = _without_data(func, leaves, structure, dims, size, out_dims)
-            return _move_dims(func, results, out_dims)
+            results = _without_data(func, name, leaves, structure, dims, size, out_dims)
+            return _move_dims(name, results, out_dims)
         if chunk_size is None or size <= chunk_size:
-            return _move_dims(func, mapped(dims)(*args, **kwargs), out_dims)
+            return _move_dims(name, mapped(leaves, dims, args, kwargs), out_dims)
         parts = []
-        for start in range(0, size, chunk_size):
-            part = [
-                leaf if dim is None else ops.narrow(leaf, dim, start, min(chunk_size, size - start))
-                for leaf, dim in zip(leaves, dims, strict=True)
-            ]
+        for part in _chunks(leaves, dims, size, chunk_size):
             given, named = jax.tree.unflatten(structure, part)
-            results, shape = flatten(mapped(dims)(*given, **named))
+            results, shape = flatten(mapped(part, dims, given, named))
             parts.append(results)
         joined = map(_joined, zip(*parts, strict=True))
-        return _move_dims(func, jax.tree.unflatten(shape, joined), out_dims)
+        return _move_dims(name, jax.tree.unflatten(shape, joined), out_dims)
 
     return call
 
 
-def _without_data(func, leaves, structure, dims, size, out_dims):
+def _without_data(func, name, leaves, structure, dims, size, out_dims):
     """The results for tensors on the device meta, which have no numbers: those of one example, as
     often as there are examples.
     """
@@ -92,7 +101,7 @@ def _without_data(func, leaves, structure, dims, size, out_dims):
     ]
     args, kwargs = jax.tree.unflatten(structure, one)
     returned = func(*args, **kwargs)
-    _check_results(func, out_dims, returned)
+    check_results(name, out_dims, returned)
     results, shape = flatten(returned)
     batches = [
         each.expand(size, *each.shape).contiguous() if is_tensor(each) else each for each in results
@@ -100,50 +109,44 @@ def _without_data(func, leaves, structure, dims, size, out_dims):
     return jax.tree.unflatten(shape, batches)
 
 
+def _chunks(leaves, dims, size, chunk_size):
+    """Yield the leaves of the arguments for so many examples at once."""
+    for start in range(0, size, chunk_size):
+        yield [
+            leaf if dim is None else ops.narrow(leaf, dim, start, min(chunk_size, size - start))
+            for leaf, dim in zip(leaves, dims, strict=True)
+        ]
+
+
 def _joined(parts):
     return ops.cat(parts) if isinstance(parts[0], Tensor) else parts[0]
 
 
-def _dims(func, in_dims, args, kwargs, leaves) -> tuple:
+def _dims(name, in_dims, args, kwargs, leaves) -> tuple:
     """The mapped dimension of each leaf of the arguments, or None."""
     if not isinstance(in_dims, int | tuple | list):
         raise ValueError(
-            f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be int "
+            f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be int "
             f"or a (potentially nested) tuple matching the structure of inputs, got: "
             f"{type(in_dims)}."
         )
     if not args:
         raise ValueError(
-            f"vmap({_name(func)})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you "
+            f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you "
             "are trying to vmap over a function with no inputs. The latter is unsupported."
         )
     wanted = in_dims if isinstance(in_dims, int) else tuple(in_dims)
     try:
-        spread = _spread(wanted, args)
+        found = spread(wanted, args)
     except ValueError:
         raise ValueError(
-            f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>): in_dims is not compatible "
+            f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): in_dims is not compatible "
             f"with the structure of `inputs`. in_dims has structure {jax.tree.structure(wanted)} "
             f"but inputs has structure {flatten(args)[1]}."
         ) from None
-    dims = [*spread, *[None] * len(flatten(kwargs)[0])]
-    where = f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
+    dims = [*found, *[None] * len(flatten(kwargs)[0])]
+    where = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
     return tuple([_dim(where, leaf, dim) for leaf, dim in zip(leaves, dims, strict=True)])
-
-
-def _spread(dims, args, is_whole=None) -> list:
-    """The dimension of each leaf, from a prefix tree of dimensions; is_whole: as for `flatten`."""
-    if dims is None or isinstance(dims, int):
-        return [dims] * len(flatten(args, is_whole)[0])
-    if isinstance(dims, dict):
-        if not isinstance(args, dict) or dims.keys() != args.keys():
-            raise ValueError
-        pairs = [(dims[key], args[key]) for key in args]
-    elif not isinstance(args, tuple | list) or len(dims) != len(args):
-        raise ValueError
-    else:
-        pairs = zip(dims, args, strict=True)
-    return [each for dim, arg in pairs for each in _spread(dim, arg, is_whole)]
 
 
 def _dim(where, leaf, dim):
@@ -177,12 +180,12 @@ def _size(leaves, dims) -> int:
     return sizes[0]
 
 
-def _move_dims(func, results, out_dims):
+def _move_dims(name, results, out_dims):
     """Move the mapped dimension of the results from the front to its position in `out_dims`."""
     if out_dims == 0:  # the dimension is there already, as in most calls
         return results
     leaves, structure = flatten(results)
-    dims = _out_dims(func, out_dims, results)
+    dims = spread_out_dims(name, out_dims, results)
     return jax.tree.unflatten(structure, map(_move_dim, leaves, dims))
 
 
@@ -192,88 +195,3 @@ def _move_dim(leaf, dim):
     if dim is None:
         return ops.select(leaf, 0, 0)
     return leaf if dim == 0 else ops.movedim(leaf, 0, dim)
-
-
-def _check_results(func, out_dims, results):
-    """Raise ValueError for a result that is not a tensor, unless its `out_dims` is None."""
-    leaves = flatten(results, _is_none)[0]
-    for leaf, dim in zip(leaves, _out_dims(func, out_dims, results, _is_none), strict=True):
-        if dim is not None and not isinstance(leaf, Tensor | jax.Array):
-            raise ValueError(
-                f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, got type "
-                f"{type(leaf)}. Did you mean to set out_dims= to None for output?"
-            )
-
-
-def _is_none(value) -> bool:
-    return value is None
-
-
-def _out_dims(func, out_dims, results, is_whole=None) -> list[int | None]:
-    """The position of the mapped dimension in each result, or None."""
-    count = len(flatten(results, is_whole)[0])
-    if out_dims is None or isinstance(out_dims, int):
-        return [out_dims] * count
-    if not isinstance(out_dims, tuple | list | dict):
-        raise ValueError(
-            f"vmap({_name(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a "
-            "python collection of ints representing where in the outputs the vmapped dimension "
-            "should appear."
-        )
-    is_several = isinstance(results, tuple | list | dict)
-    try:
-        return _spread(out_dims, results if is_several else (results,), is_whole)
-    except ValueError:
-        given, wanted = (
-            jax.tree.structure(out_dims),
-            flatten(results)[1],
-        )
-        raise ValueError(
-            f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible "
-            f"with the structure of `outputs`. out_dims has structure {given} but outputs has "
-            f"structure {wanted}."
-        ) from None
-
-
-def _name(func) -> str:
-    return getattr(func, "__name__", repr(func))
-
-
-class BatchedFunction(CompiledFunction):
-    """A function of many examples. dims: the mapped dimension of each argument leaf."""
-
-    def __init__(self, function, dims, out_dims, randomness):
-        super().__init__(function, (), ())
-        self.dims, self.randomness = dims, randomness
-        self.out_dims_of = functools.partial(_out_dims, function, out_dims)
-        self.check_results = functools.partial(_check_results, function, out_dims)
-
-    def __call__(self, *args, **kwargs):
-        leaves, structure = flatten((args, kwargs))
-        for leaf in filter(is_tensor, leaves):
-            current(leaf)
-        arrays = [getattr(leaf, "_raw", leaf) for leaf in leaves]
-        traced = any(isinstance(array, jax.core.Tracer) for array in arrays)
-        if traced or mode.scope.get() is not None or executor.is_traced():
-            return self.run_inline(leaves, structure)
-        return super().__call__(*args, **kwargs)
-
-    def is_inside_uncompiled(self):
-        return False  # its programs are no user's
-
-    def stays_uncompiled(self, leaves, structure):
-        return False
-
-    def uncompiled(self, args, kwargs):
-        return self.run_inline(*flatten((args, kwargs)))
-
-    def run_inline(self, leaves, structure):
-        return BatchedProgram(self, leaves, structure, is_inline=True).run_inline(leaves)
-
-    def new_program(self, leaves, structure, varying):
-        return BatchedProgram(self, leaves, structure)
-
-    def may_freeze(self, reads, program, leaves, structure):
-        # the user did not ask to compile, so a function that reads the time, draws random numbers
-        # or prints an example runs at each call
-        return not (any(reads.told(program)) or program.printed)

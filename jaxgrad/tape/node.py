@@ -34,17 +34,18 @@ class Extras:
 
     `tensor_hooks`: the hooks of output tensors, by output number; `retained`: weak references to
     output tensors that retain their `.grad`, likewise; `pre_hooks`, `post_hooks`: the node's own;
-    `metadata`: the user's dict; `packed`: packed residuals, by position; `tangents`: the saved
-    tensors that have tangents, by position.
+    `metadata`: the user's dict; `objects`: those that a replay of the call may need; `packed`:
+    packed residuals, by position; `tangents`: the saved tensors that have tangents, by position.
     """
 
     __slots__ = (
-        "metadata", "packed", "post_hooks", "pre_hooks", "retained", "tangents", "tensor_hooks",
+        "metadata", "objects", "packed", "post_hooks", "pre_hooks", "retained", "tangents",
+        "tensor_hooks",
     )  # fmt: skip
 
     def __init__(self):
         self.metadata = self.packed = self.post_hooks = self.pre_hooks = None
-        self.retained = self.tangents = self.tensor_hooks = None
+        self.objects = self.retained = self.tangents = self.tensor_hooks = None
 
 
 class Node:

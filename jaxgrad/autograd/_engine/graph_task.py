@@ -24,7 +24,7 @@ from ...storage import commit
 from ...storage.alias import assign, is_from_trace
 from ...tape import dual, dual_level, handle_lock, interception, node_annotations, traced_hooks
 from ...tape.mode import INFERENCE, current_mode, off, with_grad
-from ...tape.node import FREED, SECOND_TIME, AccumulateGrad
+from ...tape.node import FREED, SECOND_TIME, AccumulateGrad, ProgramNode
 from ...tape.record import apply, leaves_out
 from ...tape.sparse_tensor import SparseTensor
 from ...tape.tensor import OWN_DTYPE, Tensor, leaf_state, wrap
@@ -236,6 +236,8 @@ class Pass:
             saved = node_annotations.unpacked(node, saved)
         if self.tensors:
             results = apply(reverse, [*gradients, *saved_tensors(node, saved)])
+            if extras is not None and extras.objects:
+                keep_objects(results, extras.objects)
         else:
             results = reverse.kernel(*gradients, *saved)
         if extras is not None and node.saved is FREED:
@@ -451,3 +453,10 @@ def _tensor_at(array, edge):
     if edge is None:
         return wrap(array)
     return wrap(array, None, True, *edge)
+
+
+def keep_objects(results, objects):
+    """Let gradients that are recorded keep the objects that a replay of their call may need."""
+    for result in results if isinstance(results, list | tuple) else [results]:
+        if isinstance(result, Tensor) and type(result._node) is ProgramNode:
+            result._node.more().objects = objects

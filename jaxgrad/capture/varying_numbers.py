@@ -1,0 +1,44 @@
+"""The Python numbers among the arguments of a compiled function that become inputs."""
+
+from __future__ import annotations
+
+import jax
+
+
+class VaryingNumbers:
+    """The Python numbers among the arguments of one structure.
+
+    `varying`: the positions of those that have had several values; they are inputs of the program.
+    """
+
+    def __init__(self, static, leaves, structure):
+        args, kwargs = jax.tree.unflatten(structure, range(len(leaves)))
+        chosen = args, kwargs
+        if static is not None:
+            chosen = [argument_at(args, kwargs, key) for key in static]
+        fixed = set(jax.tree.leaves(chosen))
+        self.first = {
+            i: leaf
+            for i, leaf in enumerate(leaves)
+            if type(leaf) in (int, float) and i not in fixed
+        }
+        self.varying = frozenset()
+
+    def update(self, leaves):
+        self.varying |= {i for i, first in self.first.items() if leaves[i] != first}
+
+    def give_up(self, positions) -> bool:
+        """Make the numbers at these positions constants again; whether there were any."""
+        given_up = self.varying.intersection(positions)
+        self.varying -= given_up
+        for position in given_up:
+            # for good: the function needed the value, and would again
+            del self.first[position]
+        return bool(given_up)
+
+
+def argument_at(args, kwargs, key):
+    """An argument by position or name; None where the call does not give it."""
+    if isinstance(key, str):
+        return kwargs.get(key)
+    return args[key] if key < len(args) else None

@@ -1,0 +1,132 @@
+"""Mapped functions: what `func.vmap` makes of a function of one example, with its programs."""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+
+from ..capture.guards import ProgramCache
+from ..capture.jit import CompiledFunction
+from ..capture.opened_function import Memory
+from ..core import executor
+from ..tape import mode
+from ..tape.pytree import flatten, is_tensor
+from ..tape.tensor import Tensor, current
+from .batched_program import BatchedProgram
+
+
+class BatchedFunction(CompiledFunction):
+    """A function of many examples. name: its name in messages; dims: the mapped dimension of each
+    argument leaf.
+    """
+
+    def __init__(self, function, name, dims, out_dims, randomness):
+        super().__init__(function, (), ())
+        # a program has no inputs for numbers that vary
+        self.cache = ProgramCache(self.__name__, static=None)
+        self.dims, self.randomness = dims, randomness
+        self.out_dims_of = functools.partial(spread_out_dims, name, out_dims)
+        self.check_results = functools.partial(check_results, name, out_dims)
+
+    def __call__(self, *args, **kwargs):
+        leaves, structure = flatten((args, kwargs))
+        if is_in_trace(leaves):
+            return self.run_inline(leaves, structure)
+        return super().__call__(*args, **kwargs)
+
+    def is_inside_uncompiled(self):
+        return False  # its programs are no user's
+
+    def stays_uncompiled(self, leaves, structure):
+        return False
+
+    def uncompiled(self, args, kwargs):
+        return self.run_inline(*flatten((args, kwargs)))
+
+    def run_inline(self, leaves, structure):
+        return BatchedProgram(self, leaves, structure, is_inline=True).run_inline(leaves)
+
+    def new_program(self, leaves, structure, varying):
+        return BatchedProgram(self, leaves, structure)
+
+    def may_freeze(self, reads, program, leaves, structure):
+        # the user did not ask to compile, so a function that reads the time, draws random numbers
+        # or prints an example runs at each call
+        return not (any(reads.told(program)) or program.printed)
+
+
+class OwnFunctions(Memory):
+    """The mapped functions of one `vmap` with programs of their own, by dimensions."""
+
+    def __init__(self):
+        self.made: dict[tuple, BatchedFunction] = {}
+
+    def find(self, function, name, dims, out_dims, randomness) -> BatchedFunction:
+        if dims not in self.made:
+            self.made[dims] = BatchedFunction(function, name, dims, out_dims, randomness)
+        return self.made[dims]
+
+
+def is_in_trace(leaves) -> bool:
+    """Whether a call with these argument leaves is a part of a trace."""
+    for leaf in filter(is_tensor, leaves):
+        current(leaf)
+    traced = any(isinstance(getattr(leaf, "_raw", leaf), jax.core.Tracer) for leaf in leaves)
+    return traced or mode.scope.get() is not None or executor.is_traced()
+
+
+def check_results(name, out_dims, results):
+    """Raise ValueError for a result that is not a tensor, unless its `out_dims` is None."""
+    leaves = flatten(results, _is_none)[0]
+    for leaf, dim in zip(leaves, spread_out_dims(name, out_dims, results, _is_none), strict=True):
+        if dim is not None and not isinstance(leaf, Tensor | jax.Array):
+            raise ValueError(
+                f"vmap({name}, ...): `{name}` must only return Tensors, got type "
+                f"{type(leaf)}. Did you mean to set out_dims= to None for output?"
+            )
+
+
+def _is_none(value) -> bool:
+    return value is None
+
+
+def spread_out_dims(name, out_dims, results, is_whole=None) -> list[int | None]:
+    """The position of the mapped dimension in each result, or None."""
+    count = len(flatten(results, is_whole)[0])
+    if out_dims is None or isinstance(out_dims, int):
+        return [out_dims] * count
+    if not isinstance(out_dims, tuple | list | dict):
+        raise ValueError(
+            f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a "
+            "python collection of ints representing where in the outputs the vmapped dimension "
+            "should appear."
+        )
+    is_several = isinstance(results, tuple | list | dict)
+    try:
+        return spread(out_dims, results if is_several else (results,), is_whole)
+    except ValueError:
+        given, wanted = (
+            jax.tree.structure(out_dims),
+            flatten(results)[1],
+        )
+        raise ValueError(
+            f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible "
+            f"with the structure of `outputs`. out_dims has structure {given} but outputs has "
+            f"structure {wanted}."
+        ) from None
+
+
+def spread(dims, args, is_whole=None) -> list:
+    """The dimension of each leaf, from a prefix tree of dimensions; is_whole: as for `flatten`."""
+    if dims is None or isinstance(dims, int):
+        return [dims] * len(flatten(args, is_whole)[0])
+    if isinstance(dims, dict):
+        if not isinstance(args, dict) or dims.keys() != args.keys():
+            raise ValueError
+        pairs = [(dims[key], args[key]) for key in args]
+    elif not isinstance(args, tuple | list) or len(dims) != len(args):
+        raise ValueError
+    else:
+        pairs = zip(dims, args, strict=True)
+    return [each for dim, arg in pairs for each in spread(dim, arg, is_whole)]
