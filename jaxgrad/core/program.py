@@ -164,6 +164,7 @@ class Program:
     inputs: tuple
     mode: int
     kernel = None  # the compiled form, set by `executor.prepare`
+    jitted = None  # what JAX compiles for it
     unchecked = None  # the same without a look at numbers that are refused
     attach = None  # called with inputs and results if these share memory
     is_identity = False  # whether its result on tensors is its first argument itself
