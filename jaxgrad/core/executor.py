@@ -7,10 +7,12 @@ program's mode and sets `program.kernel`.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +22,7 @@ from jax.extend.core import get_opaque_trace_state
 from . import aval as avals
 from . import bounded_cache
 from .aval import IMMEDIATE, META, Aval, meta_array
-from .host_kernel import FirstOnHost
+from .host_kernel import FirstOnHost, starts_on_host
 from .linalg_error import LinAlgError
 from .meta_array import NO_DATA, MetaArray
 from .pending import value_of
@@ -56,6 +58,45 @@ def immediate(program: Program):
         adopt(program, with_checks(program, kernel))
 
     return with_checks(program, FirstOnHost(kernel, trace, put, is_traced, retire))
+
+
+def compile_together(programs):
+    """Compile the kernels of programs that are about to be called, on all cores.
+
+    An error is left to the call. No thread is left when this returns or raises.
+    """
+    is_usual = not (observers or is_traced() or jax.config.jax_disable_jit)
+    if len(programs) < 2 or not is_usual or jax.device_count() > 1:
+        return
+    pool, known = ThreadPoolExecutor(os.cpu_count()), set()
+    try:
+        for program in programs:
+            # while others are compiled, the next one is traced here
+            lowered = _lowered(program, known)
+            if lowered is not None:
+                pool.submit(lowered.compile)
+        pool.shutdown()
+    except BaseException:
+        pool.shutdown(cancel_futures=True)
+        raise
+
+
+def _lowered(program: Program, known: set):
+    """What XLA compiles for a program; None if that is known, the host runs it first, or there is
+    an error.
+    """
+    with contextlib.suppress(Exception):
+        program = prepare(program).compact
+        if program.has_run or program in known:
+            return None
+        known.add(program)
+        lower = with_wide_types(_lower) if program.wide else _lower
+        return lower(program.jitted, *map(avals.struct_of, program.inputs))
+
+
+def _lower(jitted, *structs):
+    traced = jitted.trace(*structs)
+    return None if starts_on_host(traced.jaxpr) else traced.lower()
 
 
 def with_checks(program: Program, kernel):

@@ -307,10 +307,19 @@ class FirstOnHost:
         """The jaxpr of the kernel."""
         traced = self.trace(*arrays)
         jaxpr, self.structure = traced.jaxpr, jax.tree.structure(traced.out_info)
-        size = sum(each.size * each.dtype.itemsize for each in jaxpr.out_avals)
-        self.cost = 1 + size // BYTES if serves(jaxpr) else MOST + 1
+        self.cost = _cost(jaxpr) if serves(jaxpr) else MOST + 1
         self.jaxpr = jaxpr
         return jaxpr
+
+
+def starts_on_host(jaxpr) -> bool:
+    """Whether the host makes the first call of a kernel."""
+    return _is_usual() and _cost(jaxpr) <= MOST and serves(jaxpr)
+
+
+def _cost(jaxpr) -> int:
+    """How much longer a call takes here than by a kernel, in units of 30 us."""
+    return 1 + sum(each.size * each.dtype.itemsize for each in jaxpr.out_avals) // BYTES
 
 
 def _is_known(array) -> bool:

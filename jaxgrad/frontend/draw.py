@@ -61,9 +61,9 @@ class Distribution(NamedTuple):
     value: Callable
     unit: Callable
 
-    def traced(self, key, shape, dtype, *numbers):
-        """The draw in a trace, with a key of `jax.random`."""
-        unit = jax.dtypes.canonicalize_dtype(self.unit(dtype))
+    def traced(self, key, count: int, dtype, *numbers):
+        """The draw of so many numbers in a trace, with a key of `jax.random`."""
+        unit, shape = jax.dtypes.canonicalize_dtype(self.unit(dtype)), (count,)
         uniform = jax.random.uniform(key, (*shape, 2) if dtype.kind == "c" else shape, unit)
         return self.value(uniform, jax.dtypes.canonicalize_dtype(dtype), *numbers)
 
@@ -106,8 +106,8 @@ class _Uniform(Distribution):
 class _Integers:
     """Integers in [low, high), a uniform distribution."""
 
-    def traced(self, key, shape, dtype, low, high):
-        return jax.random.randint(key, shape, low, high, jnp.int64).astype(dtype)
+    def traced(self, key, count, dtype, low, high):
+        return jax.random.randint(key, (count,), low, high, jnp.int64).astype(dtype)
 
     def on_host(self, key, count, dtype, low, high):
         # each of two draws of 64 bits, as one of 128 bits, modulo the width of the range
@@ -122,8 +122,8 @@ class _Integers:
 class _Bits:
     """Random bits, as unsigned integers."""
 
-    def traced(self, key, shape, dtype):
-        return jax.random.bits(key, shape, dtype)
+    def traced(self, key, count, dtype):
+        return jax.random.bits(key, (count,), dtype)
 
     def on_host(self, key, count, dtype):
         return threefry.bits(key, 0, count, 8 * dtype.itemsize)
@@ -207,9 +207,9 @@ def _drawn(distribution, shape, dtype, words, device, *numbers):
 
 
 def _shaped(distribution, shape, dtype, key, *numbers):
-    return distribution.traced(
-        jax.random.wrap_key_data(key, impl=_ALGORITHM), shape, dtype, *numbers
-    )
+    key = jax.random.wrap_key_data(key, impl=_ALGORITHM)
+    # in one dimension: the counters of several take twice as long to compile
+    return distribution.traced(key, math.prod(shape), dtype, *numbers).reshape(shape)
 
 
 @bounded()
