@@ -236,7 +236,8 @@ def __getattr__(name):
     elif name in not_provided.INSTEAD:
         return importlib.import_module(f"jaxgrad.{name}")
     elif name[:1].isupper() and name in not_provided.listed()["torch"]:
-        found = not_provided.not_provided(f"torch.{name}", "it is a type of PyTorch's own library")
+        # not kept: `dir` would show it
+        return not_provided.not_provided(f"torch.{name}", "it is a type of PyTorch's own library")
     else:
         raise MissingName("jaxgrad", name)
     globals()[name] = found

@@ -18,6 +18,7 @@ import jax
 from ..core import tracebacks
 from ..core.bounded_cache import exact
 from ..tape.object_walk import UNSET, cell_value, is_of_library, named_cells
+from ..tape.sparse_tensor import is_sparse
 from ..tape.tensor import Tensor
 from .guards import PLAIN, Identity, is_compared
 
@@ -69,6 +70,8 @@ class OpenedFunction:
         elif kind in _WAYS:
             self.enter(value, _WAYS[kind])
         elif isinstance(value, Tensor):
+            if is_sparse(value):
+                raise CannotBeOpenedError  # several arguments, its indices and its values
             self.key.append(TENSOR)
             self.tensors.append(value)
         elif issubclass(kind, Memory):

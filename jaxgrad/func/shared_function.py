@@ -27,7 +27,7 @@ from ..capture.scope import RunsUncompiled
 from ..capture.side_effects import TensorEffect
 from ..core import deferred, executor
 from ..core.bounded_cache import ENTRY, BoundedCache, Clock, Weight
-from ..tape import dual_level, interception, mode
+from ..tape import dual_level, interception, mode, node_annotations, version_counter
 from ..tape.mode import transforms
 from ..tape.object_walk import global_names
 from ..tape.pytree import flatten, is_tensor
@@ -111,16 +111,22 @@ def called(function, args):
 
 
 def _may_be_compiled(leaves) -> bool:
-    is_seen = interception.is_general or interception.is_noted or executor.observers
+    is_seen = interception.is_general or interception.created is not None or _are_nodes_noted()
     is_nested = transforms.get() or dual_level.is_any_begun() or is_in_trace(leaves)
     return (
         deferred.mode == "deferred"
-        and not (is_seen or is_nested)
+        and not (is_seen or executor.observers or is_nested)
         and all(
             not each.requires_grad if isinstance(each, Tensor) else type(each) in PLAIN
             for each in leaves
         )
     )
+
+
+def _are_nodes_noted() -> bool:
+    """Whether somebody observes or annotates new nodes."""
+    is_noted = node_annotations.lines.get() or node_annotations.packing.get() is not None
+    return bool(node_annotations.observers or is_noted or version_counter.strict.get())
 
 
 def refuse_passes(count: int):

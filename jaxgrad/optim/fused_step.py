@@ -529,16 +529,16 @@ class FusedOptimizer(Optimizer):
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        if modes.scope.get() is None and self.is_large():
-            self.update_in_place()
+        if modes.scope.get() is None and self._is_large():
+            self._update_in_place()
         else:
-            self.update()
+            self._update()
         return loss
 
-    def update(self):
+    def _update(self):
         FusedStep(self).run()
 
-    def is_large(self) -> bool:
+    def _is_large(self) -> bool:
         """Whether two copies of parameters and state are too much memory."""
         known = self._in_place.size
         if known is None or known[0] != self._changes:
@@ -547,19 +547,19 @@ class FusedOptimizer(Optimizer):
             self._in_place.size = known
         return known[1] >= MOST_BYTES_COPIED
 
-    def update_in_place(self):
-        """`update` as a compiled function, which gives the results the memory of what they replace
+    def _update_in_place(self):
+        """`_update` as a compiled function, which gives the results the memory of what they replace
         where nothing else refers to it.
         """
-        if not self.is_plain():
-            self.update()
+        if not self._is_plain():
+            self._update()
             return
         if self._in_place.update is None:
-            self._in_place.update = jit(self.update, verify=0)
+            self._in_place.update = jit(self._update, verify=0)
             self._in_place.update.rename(type(self).__name__)
         self._in_place.update()
 
-    def is_plain(self) -> bool:
+    def _is_plain(self) -> bool:
         """Whether parameters have arrays of their own and dense gradients, and no step is recorded
         on the tape.
         """

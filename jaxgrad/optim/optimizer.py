@@ -67,7 +67,7 @@ def register_optimizer_step_post_hook(hook) -> RemovableHandle:
     return register(_after_steps, hook)
 
 
-class InPlace:
+class _InPlace:
     """What an optimizer knows of its steps in place, which fused_step.py makes.
 
     `size`: the bytes of its parameters, after the number of changes of its groups; `update`: the
@@ -149,7 +149,7 @@ class Optimizer:
 
     def _set_up(self):
         self._changes, self._stepping = 0, False
-        self._in_place = InPlace()
+        self._in_place = _InPlace()
         self._opt_called = self._is_scheduled = self._is_traced = False
         self._before_step, self._after_step = Hooks(), Hooks()
         self._before_saving, self._after_saving = Hooks(), Hooks()
