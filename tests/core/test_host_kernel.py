@@ -238,7 +238,7 @@ def tensors(*shape):
     return [torch.tensor(generator.standard_normal(shape).astype(np.float32)) for _ in range(2)]
 
 
-def test_new_shapes_of_moves_compile_nothing(compilations, mode):
+def test_new_shapes_of_moves_compile_nothing(nothing_compiled, compilations, mode):
     for size in range(2, 12):
         x, y = tensors(size, 6)
         x.requires_grad_()

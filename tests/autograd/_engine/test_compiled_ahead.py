@@ -158,8 +158,8 @@ def test_tensors_without_data_and_compiled_functions_compile_nothing_ahead(compi
         y.sin().exp().tanh().sum().backward()
         return y.grad
 
-    given = torch.ones(4, 4)
-    np.testing.assert_allclose(torch.jit(step)(given).numpy(), step(given).numpy(), rtol=1e-6)
+    given = torch.ones(4, 4, dtype=torch.float64)
+    np.testing.assert_allclose(torch.jit(step)(given).numpy(), step(given).numpy(), rtol=1e-12)
 
 
 def test_what_the_host_runs_is_not_compiled_ahead(compilations, monkeypatch):
