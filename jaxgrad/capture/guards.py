@@ -426,8 +426,8 @@ def grad_of(tensor: Tensor) -> Tensor | None:
 
 
 class DistinctTensors(Guard):
-    """The captured tensors are different ones, as they were. Under `vmap` an argument of which the
-    examples have a part each may also be captured as a whole.
+    """The captured tensors are different ones, as they were. Under `vmap` an argument may be
+    captured twice: example by example, and as a whole.
 
     handles: the ids of those that are found by handle, and so are always the same; others: the
     numbers of the others.

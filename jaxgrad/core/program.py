@@ -213,8 +213,8 @@ class Program:
 
     @functools.cached_property
     def jitted(self):
-        """`value` as a jitted function, of which JAX keeps the equations; it gives one array where
-        the kernel does.
+        """`value` as a jitted function: JAX keeps its equations. Like the kernel it gives an array
+        or a tuple.
         """
 
         def value(*arrays):

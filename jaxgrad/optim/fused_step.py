@@ -39,7 +39,7 @@ from ..tape.tensor import Tensor, wrap
 from .groups import as_set, options_of, raw, settings
 from .optimizer import Optimizer
 
-MOST_BYTES_COPIED = 2**26  # of parameters, of which an eager step makes a second copy
+MOST_BYTES_COPIED = 2**26  # larger parameters are updated in place, smaller ones are copied
 
 
 class UpdateProgram(Program):
