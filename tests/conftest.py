@@ -5,6 +5,7 @@ import xla_settings  # isort: skip  # noqa: F401  before anything imports JAX
 import gc
 import os
 import random
+import threading
 import zlib
 
 import checks
@@ -62,6 +63,22 @@ def nothing_compiled():
     gc.freeze()
     yield
     gc.unfreeze()
+
+
+@pytest.fixture
+def compilations():
+    """The thread of each compilation, from a state in which no program is known."""
+    jaxgrad.compiler.reset()
+    gc.collect()  # a program and its kernel refer to each other
+    found = []
+
+    def note(name, _duration, **_):
+        if "backend_compile" in name:
+            found.append(threading.get_ident())
+
+    jax.monitoring.register_event_duration_secs_listener(note)
+    yield found
+    jax.monitoring.unregister_event_duration_listener(note)
 
 
 @pytest.fixture(autouse=True)

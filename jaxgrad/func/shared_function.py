@@ -230,7 +230,7 @@ class SharedCall(Shared, CompiledFunction):
     def traced(self, leaves, structure, had_program):
         try:
             program, tensors = super().traced(leaves, structure, had_program)
-        except Exception:  # as where code looks at numbers: uncompiled it may do so
+        except Exception:  # what cannot be traced, such as a look at numbers, runs uncompiled
             program = tensors = None
         self.is_refused |= program is None
         return program, tensors

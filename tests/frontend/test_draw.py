@@ -190,20 +190,6 @@ def test_bits_from_any_element_on(begin, width):
         )
 
 
-@pytest.fixture
-def compilations():
-    """A list that grows by one with each program that XLA compiles."""
-    found = []
-
-    def note(name, _duration, **_):
-        if "backend_compile" in name:
-            found.append(name)
-
-    jax.monitoring.register_event_duration_secs_listener(note)
-    yield found
-    jax.monitoring.unregister_event_duration_listener(note)
-
-
 def test_few_programs_serve_all_shapes(compilations):
     def all_shapes(sizes):
         for size in sizes:

@@ -4,7 +4,6 @@ import itertools
 import threading
 
 import checks
-import jax
 import numpy as np
 import pytest
 
@@ -12,20 +11,6 @@ import jaxgrad as torch
 from jaxgrad.core import executor, host_kernel
 
 sizes = itertools.count(5)  # of a shape that no program is known for
-
-
-@pytest.fixture
-def compilations():
-    """The thread of each compilation."""
-    found = []
-
-    def note(name, _duration, **_):
-        if "backend_compile" in name:
-            found.append(threading.get_ident())
-
-    jax.monitoring.register_event_duration_secs_listener(note)
-    yield found
-    jax.monitoring.unregister_event_duration_listener(note)
 
 
 def values(size):
