@@ -44,6 +44,17 @@ def fixed_seeds():
 
 
 @pytest.fixture(autouse=True)
+def same_setting_of_wide_types():
+    """A test that leaves JAX's 64-bit types on fails itself, and not those that come after it."""
+    before = jax.config.jax_enable_x64
+    yield
+    after = jax.config.jax_enable_x64
+    if after != before:
+        jax.enable_x64(before).__enter__()
+    assert after == before
+
+
+@pytest.fixture(autouse=True)
 def small_heap():
     """Forget what earlier tests compiled before it slows down each garbage collection."""
     if len(get_backend().live_executables()) > MANY_EXECUTABLES:

@@ -5,6 +5,7 @@ A job is prepared, run under a timer whose signal raises KeyboardInterrupt, and 
 of its state has changed or none has, and the state after can be read and goes on.
 """
 
+import itertools
 import os
 import random
 import shutil
@@ -12,6 +13,8 @@ import signal
 import sys
 import tempfile
 import time
+
+import jax
 
 import jaxgrad as torch
 
@@ -229,6 +232,47 @@ class Timer:
             pass
         finally:
             self.is_armed = False
+
+
+class AtWideTypes:
+    """A profile function that raises KeyboardInterrupt at the n-th moment at which JAX's 64-bit
+    types were just switched, or are about to be switched back: there no `with` notices it.
+    """
+
+    manager = type(jax.enable_x64(True))
+    moments = {
+        ("return", manager.__enter__.__code__),
+        ("call", manager.__exit__.__code__),
+    }
+
+    def __init__(self, number: int):
+        self.left, self.has_raised = number, False
+
+    def __call__(self, frame, event, _):
+        if (event, frame.f_code) in self.moments:
+            self.left -= 1
+            if self.left < 0:
+                self.has_raised = True
+                raise KeyboardInterrupt
+
+
+def interrupt_at_wide_types(kind: type[Job]) -> int:
+    """Interrupt a job at each moment that AtWideTypes knows; gives their number."""
+    job, before = kind(), jax.config.jax_enable_x64
+    for number in itertools.count():
+        job.prepare()
+        state, profile = job.state(), AtWideTypes(number)
+        sys.setprofile(profile)
+        try:
+            job.run()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.setprofile(None)
+        assert jax.config.jax_enable_x64 == before
+        job.check(state, job.state())
+        if not profile.has_raised:
+            return number
 
 
 def interrupt(kind: type[Job], times: int, seed: int):

@@ -449,6 +449,7 @@ class CompiledProgram:
         numbers = self.numbers(inputs) if self.output.has_numbers else None
         return self.output.run(arrays, tensors, nodes, self.escaped_tensors, numbers)
 
+    @executor.keeps_wide_types
     def first_kernel(self, leaves, tensors):
         """The kernel for the first run, compiled already. It raises JaxRuntimeError with
         RESOURCE_EXHAUSTED where there is too little memory.

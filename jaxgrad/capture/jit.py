@@ -264,6 +264,7 @@ class CompiledFunction:
             )
         return stance.current == "eager_on_recompile"
 
+    @executor.keeps_wide_types
     def new_trace(self, leaves, structure, had_program: bool):
         """Trace the function; gives the program and its captured tensors."""
         one_shot.refuse_arguments(self.function, leaves, structure)

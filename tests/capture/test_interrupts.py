@@ -21,6 +21,12 @@ def test_interrupts_at_random_moments(name):
     interrupts.interrupt(interrupts.JOBS[name], times, seed=1)
 
 
+@pytest.mark.parametrize("name", interrupts.JOBS)
+def test_interrupts_leave_the_setting_of_wide_types(name):
+    moments = interrupts.interrupt_at_wide_types(interrupts.JOBS[name])
+    assert moments >= (50 if name == "FirstCall" else 0)
+
+
 class Failing:
     """Makes the next run of a kernel fail, before it or after it."""
 
