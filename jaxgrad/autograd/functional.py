@@ -12,9 +12,12 @@ conjugate of the derivative; forward mode gives the derivative.
 
 from __future__ import annotations
 
+import functools
+
 from .. import autograd, ops
 from ..core.missing_names import missing_in
 from ..core.tracebacks import api_boundary
+from ..tape import interception
 from ..tape.dual import apart
 from ..tape.mode import recording, transforms
 from ..tape.tensor import Tensor, is_concrete
@@ -54,6 +57,10 @@ def vjp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     >>> jaxgrad.autograd.functional.vjp(lambda x: x * x, x, jaxgrad.ones(2))
     (tensor([1., 4.]), tensor([2., 4.]))
     """
+    return _called(_vjp, func, create_graph, strict, inputs, v)
+
+
+def _vjp(func, create_graph, strict, inputs, v):
     with recording():
         call = _Evaluation("vjp", inputs, create_graph, strict)
         call.run(func)
@@ -86,6 +93,10 @@ def jvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     >>> jaxgrad.autograd.functional.jvp(lambda x: x * x, x, jaxgrad.ones(2))
     (tensor([1., 4.]), tensor([2., 4.]))
     """
+    return _called(_jvp, func, create_graph, strict, inputs, v)
+
+
+def _jvp(func, create_graph, strict, inputs, v):
     with recording():
         call = _Evaluation("jvp", inputs, create_graph, strict)
         vector = call.vector_for_inputs(v)
@@ -114,6 +125,10 @@ def vhp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     >>> jaxgrad.autograd.functional.vhp(lambda x: (x**3).sum(), x, jaxgrad.ones(2))
     (tensor(9.), tensor([ 6., 12.]))
     """
+    return _called(_vhp, func, create_graph, strict, inputs, v)
+
+
+def _vhp(func, create_graph, strict, inputs, v):
     with recording():
         call = _Evaluation("vhp", inputs, create_graph, strict)
         vector = call.vector_for_inputs(v)
@@ -132,6 +147,10 @@ def hvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     >>> jaxgrad.autograd.functional.hvp(lambda x: (x**3).sum(), x, jaxgrad.ones(2))
     (tensor(9.), tensor([ 6., 12.]))
     """
+    return _called(_hvp, func, create_graph, strict, inputs, v)
+
+
+def _hvp(func, create_graph, strict, inputs, v):
     with recording():
         call = _Evaluation("hvp", inputs, create_graph, strict)
         vector = call.vector_for_inputs(v)
@@ -180,24 +199,33 @@ def jacobian(
     _check_strategy(strategy)
     if strategy == FORWARD:
         _check_forward(create_graph, strict, vectorize)
-        return _forward_jacobian(func, inputs)
+        return _called(_by_columns, func, create_graph, strict, inputs)
     if strict and vectorize:
         raise RuntimeError(
             "jacobian: `strict=True` and `vectorized=True` are not supported together: a batched "
             "pass cannot tell which outputs depend on which inputs. Set `vectorize=False`."
         )
+    rows = _by_one_pass if vectorize else _by_rows
+    return _called(rows, func, create_graph, strict, inputs)
+
+
+def _by_one_pass(func, create_graph, strict, inputs):
     with recording():
         call = _Evaluation("jacobian", inputs, create_graph, strict)
         call.run(func)
-        if vectorize:
-            blocks = _jacobian_blocks.by_one_pass(call.outputs, call.inputs, create_graph)
-        else:
-            blocks = [
-                _jacobian_blocks.of_rows(output, call.inputs, call.rows(position))
-                for position, output in enumerate(call.outputs)
-            ]
-        found = [call.nested(row, call.several_inputs) for row in blocks]
-        return tuple(found) if call.several_outputs else found[0]
+        return call.jacobian(_jacobian_blocks.by_one_pass(call.outputs, call.inputs, create_graph))
+
+
+def _by_rows(func, create_graph, strict, inputs):
+    with recording():
+        call = _Evaluation("jacobian", inputs, create_graph, strict)
+        call.run(func)
+        interception.passes(sum(each.numel() for each in call.outputs))
+        blocks = [
+            _jacobian_blocks.of_rows(output, call.inputs, call.rows(position))
+            for position, output in enumerate(call.outputs)
+        ]
+        return call.jacobian(blocks)
 
 
 @api_boundary
@@ -245,7 +273,7 @@ def hessian(
     return jacobian(gradient, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
 
 
-def _forward_jacobian(func, inputs):
+def _by_columns(func, create_graph, strict, inputs):
     several_inputs, given = _tuple_of(inputs, "inputs", "jacobian")
     several_outputs = False
 
@@ -288,6 +316,12 @@ def _check_forward(create_graph, strict, vectorize):
 
 
 # the call of `func`: its arguments, its outputs, and what they must be
+
+
+def _called(evaluate, func, create_graph, strict, *tensors):
+    """The result of `evaluate` for these arguments, compiled once there were many such calls."""
+    call = functools.partial(evaluate, func, create_graph, strict)
+    return call(*tensors) if create_graph else interception.repeated(call, tensors)
 
 
 class _Evaluation:
@@ -415,6 +449,11 @@ class _Evaluation:
         pairs = zip(found, like, strict=True)
         found = [zeros_like(other) if each is None else each for each, other in pairs]
         return self.nested(self.outputs, self.several_outputs), self.nested(found, several)
+
+    def jacobian(self, blocks):
+        """The blocks of each output and each input as the user gets them."""
+        found = [self.nested(row, self.several_inputs) for row in blocks]
+        return tuple(found) if self.several_outputs else found[0]
 
     def nested(self, tensors, several):
         """Tensors as the user gets them: detached unless `create_graph`; a tuple if `several`."""

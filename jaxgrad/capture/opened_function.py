@@ -189,7 +189,7 @@ _WAYS = {
 
 def _is_lasting(function) -> bool:
     """Whether a function is the same one at each call: that of a module, or of a library other than
-    what a transform of `jaxgrad.func` makes.
+    what a transform of `jaxgrad.func` or of `autograd.functional` makes.
     """
     home = sys.modules.get(function.__module__)
     if home is not None and vars(home).get(function.__name__) is function:
@@ -203,7 +203,7 @@ def _is_of_transform(function) -> bool:
         inner = dict(named_cells(function)).get("function")
         value = None if inner is None else cell_value(inner)
         return isinstance(value, types.FunctionType) and _is_of_transform(value)
-    return home.startswith("jaxgrad.func")
+    return home.startswith(("jaxgrad.func", "jaxgrad.autograd.functional"))
 
 
 def _weakly(value):

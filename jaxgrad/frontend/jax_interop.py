@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from ..core import executor
-from ..core.aval import joint_mode
+from ..core.aval import joint_mode, strong
 from ..core.bounded_cache import bounded
 from ..core.program import Program
 from ..tape.pytree import flatten, is_tensor, map_leaves
@@ -147,7 +147,7 @@ def _as_tensor(value):
         return from_numpy(value)
     if _is_key(value):
         return wrap(jax.random.key_data(value))
-    return wrap(value) if isinstance(value, jax.Array) else value
+    return wrap(strong(value)) if isinstance(value, jax.Array) else value
 
 
 def _argument(value):

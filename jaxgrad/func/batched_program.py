@@ -134,7 +134,7 @@ class ExampleNumber(GraphInput):
         self.size, self.key = size, ("example",)
 
     def array(self, leaves):
-        return jnp.arange(self.size)
+        return jnp.arange(self.size, dtype=jnp.int32)
 
 
 class ExampleOutput(OutputSpec):

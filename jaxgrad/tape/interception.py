@@ -37,6 +37,11 @@ recording = None
 # Node annotations (tape/node_annotations.py): True while new nodes note anything.
 annotations = None
 
+# Functions that are compiled as a whole once they are called often (func/shared_function.py):
+# `repeated(function, arguments)` calls one, `passes(count)` is called before this many backward
+# passes are recorded, one after the other.
+repeated = passes = None
+
 # whether `read`, `arguments` or `calls` is in use, which the fast paths of operators do not
 # consult; whether `created` or `annotations` is
 is_general = is_noted = False

@@ -181,3 +181,17 @@ def test_code_outside_of_the_trace_has_the_users_setting():
 
     torch.jit(function)(torch.ones(1))
     assert seen == [torch.int32, [2.5, 2.5]]
+
+
+@pytest.mark.parametrize("enabled", [False, True])
+def test_different_random_numbers_of_examples_under_both_settings(enabled):
+    drawn = func.vmap(lambda a: a * torch.rand(2), randomness="different")
+
+    def draw(function):
+        torch.manual_seed(3)
+        return function(torch.ones(3)).tolist()
+
+    with jax.enable_x64(enabled):
+        found = [draw(each) for each in (drawn, torch.jit(lambda x: drawn(x)))]
+    assert found[0] == found[1] == draw(drawn)
+    assert found[0][0] != found[0][1]

@@ -359,3 +359,20 @@ def test_operators_that_refuse_a_tracer_say_to_jax():
     leaf = torch.ones(2, requires_grad=True)
     with pytest.raises((TypeError, RuntimeError), match=r"jaxgrad\.(to_jax|from_jax)"):
         jax.grad(lambda x: (leaf * x).sum())(jnp.ones(2))
+
+
+@pytest.mark.parametrize("transform", [lambda function: function, jax.jit])
+def test_arrays_of_a_weak_type_have_the_dtype_that_a_tensor_tells(transform):
+    """`jax.numpy.full(3, 2.0)` would give way to an array of another type."""
+    half, weak = jnp.ones(3, jnp.float16), jnp.full(3, 2.0)
+    assert weak.weak_type
+
+    def product(x, y):
+        assert (x * y).dtype is torch.float32
+        return x * y
+
+    pure = torch.to_jax(product)
+    assert transform(pure)(half, weak).dtype == jnp.float32
+    found = transform(jax.grad(lambda x, y: pure(x, y).sum(), (0, 1)))(half, weak)
+    assert [each.dtype for each in found] == [jnp.float16, jnp.float32]
+    assert [each.tolist() for each in found] == [[2.0] * 3, [1.0] * 3]

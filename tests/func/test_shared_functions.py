@@ -12,8 +12,10 @@ import pytest
 
 import jaxgrad as torch
 from jaxgrad import func, nn
+from jaxgrad.autograd import functional
 from jaxgrad.core import deferred
 from jaxgrad.func import shared_function
+from jaxgrad.tape import interception
 
 ROWS = [[0.5, -1.0, 2.0], [1.5, 0.25, -0.75]]
 GLOBAL = 1.0
@@ -70,10 +72,29 @@ FOUND_AGAIN = {
     "jacrev of arguments by name": lambda w: func.jacrev(lambda x, y: x * y)(w, y=w),
     "hessian": lambda w: func.hessian(lambda x: (x**3 * w).sum())(w),
     "jacfwd of a jacfwd": lambda w: func.jacfwd(func.jacfwd(lambda x: x**3 * w))(w),
+    "functional.vjp": lambda w: functional.vjp(lambda x: x**3 * w, w, w * 2)[1],
+    "functional.jvp": lambda w: functional.jvp(lambda x: x**3 * w, w, w * 2)[1],
+    "functional.vhp": lambda w: functional.vhp(lambda x, y: (x**3 * y).sum(), (w, w), (w, w))[1][1],
+    "functional.hvp": lambda w: functional.hvp(lambda x: (x**3 * w).sum(), w, w * 2)[1],
+    "functional.jacobian": lambda w: functional.jacobian(lambda x: x**3 * w, w),
+    "functional.jacobian, strict": lambda w: functional.jacobian(lambda x: x**3, w, strict=True),
+    "functional.jacobian in one pass": lambda w: functional.jacobian(
+        lambda x: x**3 * w, w, vectorize=True
+    ),
+    "functional.jacobian, forward": lambda w: functional.jacobian(
+        lambda x: x**3 * w, w, vectorize=True, strategy="forward-mode"
+    ),
+    "functional.hessian": lambda w: functional.hessian(lambda x: (x**3 * w).sum(), w),
+    "functional.hessian, forward": lambda w: functional.hessian(
+        lambda x: (x**3 * w).sum(), w, vectorize=True, outer_jacobian_strategy="forward-mode"
+    ),
     "list": lambda w: func.vmap(lambda x, held=[w, {"k": 2.0}]: x * held[0] * held[1]["k"])(
         torch.tensor(ROWS)
     ),
 }
+
+
+EAGER = "jvp", "jacrev", "functional."
 
 
 @pytest.mark.parametrize("name", FOUND_AGAIN)
@@ -88,17 +109,16 @@ def test_functions_that_are_written_anew_find_their_program(name):
             most = before
     assert traces() == most
     # one kernel an operator: no function is compiled as a whole
-    assert (most > 0) is (deferred.mode == "deferred" or not name.startswith(("jvp", "jacrev")))
+    assert (most > 0) is (deferred.mode == "deferred" or not name.startswith(EAGER))
 
 
 def func_with_programs_of_its_own(call, w):
     """The result where no program is shared."""
-    kept = shared_function.mapped, shared_function.called
-    shared_function.mapped, shared_function.called = unshared, lambda call, args: call(*args)
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shared_function, "mapped", unshared)
+        for owner, name in ((shared_function, "called"), (interception, "repeated")):
+            patch.setattr(owner, name, lambda call, args: call(*args))
         return call(w)
-    finally:
-        shared_function.mapped, shared_function.called = kept
 
 
 def unshared(function, dims, out_dims, randomness, unshared, args, kwargs):
@@ -504,6 +524,34 @@ def test_leaves_that_a_function_sets_requires_grad_of():
         w = torch.ones(2)
         func.jacrev(lambda x, w=w: x * w.requires_grad_())(torch.ones(2))
         assert w.requires_grad
+
+
+def test_products_of_functional_are_detached_and_may_be_recorded():
+    point = tensor(1.0, -2.0, dtype=torch.float64)
+    for k in (1.0, 2.0, 3.0):
+        w = tensor(k, 2.0, dtype=torch.float64, requires_grad=True)
+        x = point.clone().requires_grad_(k > 1)
+        for create_graph in (False, True):
+            value, slope = functional.vhp(lambda x, w=w: (x**3 * w).sum(), x, x, create_graph)
+            np.testing.assert_allclose(slope.tolist(), (6 * point**2 * w).tolist())
+            assert value.requires_grad is slope.requires_grad is create_graph
+        (found,) = torch.autograd.grad(slope.sum(), w)
+        np.testing.assert_allclose(found.tolist(), (6 * point**2).tolist())
+
+
+def test_strict_products_of_functional_refuse_at_each_call():
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="is independent of input 1"):
+            functional.vjp(lambda x, y: x * 2, (tensor(1.0), tensor(2.0)), strict=True)
+        with pytest.raises(RuntimeError, match="v has invalid size"):
+            functional.jvp(lambda x: x * 2, tensor(1.0, 2.0), tensor(1.0))
+
+
+def test_rows_of_a_large_jacobian_are_computed_one_by_one():
+    for _ in range(3):
+        found = functional.jacobian(lambda x: x * x, torch.arange(12.0))
+        assert found.diag().tolist() == (2 * torch.arange(12.0)).tolist()
+    assert all(each.is_refused for each in shared_function._functions.everything())
 
 
 # ---- what programs keep

@@ -16,6 +16,7 @@ import pytest
 
 import jaxgrad as torch
 from jaxgrad import func, nn
+from jaxgrad.autograd import functional
 from jaxgrad.core import deferred
 from jaxgrad.func import shared_function
 
@@ -599,21 +600,27 @@ def transforms_in_transforms():
         yield lambda x: func.hessian(lambda y: (y**3 * k).sum())(x).sum(0)  # noqa: B023
 
 
+def rows_of_jacobian(function, point):
+    """The Jacobian by backward passes one after the other; None for complex outputs."""
+    point = point.clone().requires_grad_()
+    with torch.enable_grad():
+        output = function(point)
+        if output.is_complex():
+            return None
+        entries = [output[index] for index in np.ndindex(*output.shape)]
+    slopes = [
+        torch.autograd.grad(each, point, retain_graph=True)[0]
+        for each in (entries if output.requires_grad else ())
+    ]
+    return torch.stack(slopes or [point.detach() * 0] * len(entries))
+
+
 def compare_rows(function, tensors=()):
     """Compare a Jacobian, and its product, with backward passes one after the other."""
-    rows = torch.tensor(ROWS)
-    for row in rows:
-        point = row.clone().requires_grad_()
-        with torch.enable_grad():
-            output = function(point)
-            if output.is_complex():
-                return
-            entries = [output[index] for index in np.ndindex(*output.shape)]
-        slopes = [
-            torch.autograd.grad(each, point, retain_graph=True)[0]
-            for each in (entries if output.requires_grad else ())
-        ]
-        expected = torch.stack(slopes or [point.detach() * 0] * len(entries))
+    for row in torch.tensor(ROWS):
+        expected = rows_of_jacobian(function, row)
+        if expected is None:
+            return
         found = func.jacrev(function)(row)
         assert found.dtype == expected.dtype and found.shape == expected.shape
         np.testing.assert_allclose(found.detach().numpy(), expected.numpy(), rtol=1e-6)
@@ -624,7 +631,24 @@ def compare_rows(function, tensors=()):
         np.testing.assert_allclose(slope.detach().numpy(), sums, rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("compared", [compare, compare_rows])
+def compare_functional(function, tensors=()):
+    """The same for autograd.functional, whose results are detached."""
+    for row in torch.tensor(ROWS):
+        expected = rows_of_jacobian(function, row)
+        if expected is None:
+            return
+        with torch.enable_grad():
+            output = function(row)
+        for options in ({}, {"vectorize": True}):
+            found = functional.jacobian(function, row, **options)
+            assert found.shape == expected.shape and not found.requires_grad
+            np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-6)
+        value, slope = functional.vjp(function, row, torch.ones_like(output))
+        np.testing.assert_allclose(value.numpy(), output.detach().numpy(), rtol=1e-6)
+        np.testing.assert_allclose(slope.numpy(), expected.sum(0).numpy(), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("compared", [compare, compare_rows, compare_functional])
 @pytest.mark.parametrize("name", PROBES)
 def test_probe(name, compared):
     for each in PROBES[name]():
