@@ -15,6 +15,7 @@ import tempfile
 import time
 
 import jax
+from jax.extend.core import get_opaque_trace_state, set_current_trace, take_current_trace
 
 import jaxgrad as torch
 
@@ -234,15 +235,16 @@ class Timer:
             self.is_armed = False
 
 
-class AtWideTypes:
-    """A profile function that raises KeyboardInterrupt at the n-th moment at which JAX's 64-bit
-    types were just switched, or are about to be switched back: there no `with` notices it.
+class AtJaxState:
+    """A profile function that raises KeyboardInterrupt at the n-th moment at which JAX has just
+    switched its 64-bit types or its trace, or is about to switch back: there no `with` notices it.
     """
 
-    manager = type(jax.enable_x64(True))
+    managers = jax.enable_x64(True), set_current_trace(None), take_current_trace()
     moments = {
-        ("return", manager.__enter__.__code__),
-        ("call", manager.__exit__.__code__),
+        moment
+        for kind in map(type, managers)
+        for moment in (("return", kind.__enter__.__code__), ("call", kind.__exit__.__code__))
     }
 
     def __init__(self, number: int):
@@ -256,12 +258,16 @@ class AtWideTypes:
                 raise KeyboardInterrupt
 
 
-def interrupt_at_wide_types(kind: type[Job]) -> int:
-    """Interrupt a job at each moment that AtWideTypes knows; gives their number."""
-    job, before = kind(), jax.config.jax_enable_x64
+def jax_state():
+    return jax.config.jax_enable_x64, get_opaque_trace_state()
+
+
+def interrupt_at_jax_state(kind: type[Job]) -> int:
+    """Interrupt a job at each moment that AtJaxState knows; gives their number."""
+    job, before = kind(), jax_state()
     for number in itertools.count():
         job.prepare()
-        state, profile = job.state(), AtWideTypes(number)
+        state, profile = job.state(), AtJaxState(number)
         sys.setprofile(profile)
         try:
             job.run()
@@ -269,7 +275,7 @@ def interrupt_at_wide_types(kind: type[Job]) -> int:
             pass
         finally:
             sys.setprofile(None)
-        assert jax.config.jax_enable_x64 == before
+        assert jax_state() == before
         job.check(state, job.state())
         if not profile.has_raised:
             return number

@@ -19,6 +19,7 @@ import jax
 from ..core import executor
 from ..core.aval import IMMEDIATE, aval_of, has_numbers, tracing
 from ..core.bounded_cache import Weight, weight_of_kernel
+from ..core.jax_state import keeps_jax_state
 from ..core.program import bare, equations_of
 from ..tape import handle_lock, pytree
 from ..tape.mode import casting, current_mode
@@ -449,7 +450,7 @@ class CompiledProgram:
         numbers = self.numbers(inputs) if self.output.has_numbers else None
         return self.output.run(arrays, tensors, nodes, self.escaped_tensors, numbers)
 
-    @executor.keeps_wide_types
+    @keeps_jax_state
     def first_kernel(self, leaves, tensors):
         """The kernel for the first run, compiled already. It raises JaxRuntimeError with
         RESOURCE_EXHAUSTED where there is too little memory.

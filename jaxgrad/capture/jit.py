@@ -20,6 +20,7 @@ import jax
 
 from ..core import executor
 from ..core.aval import has_numbers
+from ..core.jax_state import keeps_jax_state
 from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
 from ..tape import handle_lock, interception, mode, pytree, torch_function
 from ..tape.tensor import Tensor, has_tangent, held
@@ -264,7 +265,7 @@ class CompiledFunction:
             )
         return stance.current == "eager_on_recompile"
 
-    @executor.keeps_wide_types
+    @keeps_jax_state
     def new_trace(self, leaves, structure, had_program: bool):
         """Trace the function; gives the program and its captured tensors."""
         one_shot.refuse_arguments(self.function, leaves, structure)

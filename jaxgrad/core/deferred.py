@@ -23,6 +23,7 @@ from jax.extend.core import jaxpr_as_fun
 from . import aval as avals
 from . import bounded_cache, executor
 from .aval import struct_of, with_dual, with_strides
+from .jax_state import keeps_jax_state
 from .pending import Failure, Pending, known, value_of
 
 # A longer stretch runs at once: the time to compile it grows with its length, and so does the
@@ -309,6 +310,7 @@ def first_call(program, kernel):
     call.
     """
 
+    @keeps_jax_state
     def call(*arrays):
         results = kernel(*map(value_of, arrays))
         if not any(isinstance(each, jax.core.Tracer) for each in jax.tree.leaves(results)):

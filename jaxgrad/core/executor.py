@@ -23,6 +23,7 @@ from . import aval as avals
 from . import bounded_cache
 from .aval import IMMEDIATE, META, Aval, meta_array
 from .host_kernel import FirstOnHost, starts_on_host
+from .jax_state import put_back_wide_types
 from .linalg_error import LinAlgError
 from .meta_array import NO_DATA, MetaArray
 from .pending import value_of
@@ -196,27 +197,6 @@ def _refuse_gradient_of_data(program):
 _wide_types = jax.enable_x64  # in a forked process it raises
 
 
-def _put_back(is_wide: bool):
-    """After an error: an interrupt may come between the body of a `with` and its end."""
-    if jax.config.jax_enable_x64 != is_wide:
-        _wide_types(is_wide).__enter__()
-
-
-def keeps_wide_types(function):
-    """`function`, whose errors leave JAX's setting of 64-bit types as it was."""
-
-    @functools.wraps(function)
-    def call(*args):
-        is_wide = jax.config.jax_enable_x64
-        try:
-            return function(*args)
-        except BaseException:
-            _put_back(is_wide)
-            raise
-
-    return call
-
-
 def with_wide_types(function):
     """`function`, compiled and called with JAX's 64-bit types on."""
 
@@ -229,7 +209,7 @@ def with_wide_types(function):
                 # tracing alone
                 return function(*arrays)
         except BaseException:
-            _put_back(is_wide)
+            put_back_wide_types(is_wide)  # an interrupt may come before the end of the `with`
             raise
 
     return call

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr, get_opaque_trace_state
 
 from . import aval, bounded_cache
+from .jax_state import keeps_jax_state
 
 _local = threading.local()
 
@@ -198,6 +199,7 @@ class Program:
     def outputs(self) -> tuple[aval.Aval, ...]:
         return self.abstract_outputs()
 
+    @keeps_jax_state
     def abstract_outputs(self) -> tuple[aval.Aval, ...]:
         structs = list(map(aval.struct_of, self.inputs))
         # as where the program will run: a trace of the user's own may have 64-bit types off

@@ -22,9 +22,9 @@ def test_interrupts_at_random_moments(name):
 
 
 @pytest.mark.parametrize("name", interrupts.JOBS)
-def test_interrupts_leave_the_setting_of_wide_types(name):
-    moments = interrupts.interrupt_at_wide_types(interrupts.JOBS[name])
-    assert moments >= (50 if name == "FirstCall" else 0)
+def test_interrupts_leave_the_state_of_jax(name):
+    moments = interrupts.interrupt_at_jax_state(interrupts.JOBS[name])
+    assert moments >= (100 if name == "FirstCall" else 0)
 
 
 class Failing:

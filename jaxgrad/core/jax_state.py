@@ -1,0 +1,38 @@
+"""What JAX keeps for each thread: its setting of 64-bit types, and its trace.
+
+JAX changes both in blocks of `with`. An interrupt may come between the body of such a block and its
+end, and nothing would change them back: all later results would be those of the wrong setting, or
+parts of a trace that has ended.
+"""
+
+import functools
+
+import jax
+from jax.extend.core import get_opaque_trace_state, set_current_trace, take_current_trace
+
+
+def put_back_wide_types(is_wide: bool):
+    """Set JAX's 64-bit types as they were."""
+    if jax.config.jax_enable_x64 != is_wide:
+        jax.enable_x64(is_wide).__enter__()
+
+
+def keeps_jax_state(function):
+    """`function`, after whose errors JAX's state is what it was before. It is for functions that
+    trace, to which a microsecond is nothing.
+    """
+
+    @functools.wraps(function)
+    def call(*args):
+        is_wide, state = jax.config.jax_enable_x64, get_opaque_trace_state()
+        with take_current_trace() as trace:
+            pass
+        try:
+            return function(*args)
+        except BaseException:
+            put_back_wide_types(is_wide)
+            if get_opaque_trace_state() != state:
+                set_current_trace(trace).__enter__()
+            raise
+
+    return call
