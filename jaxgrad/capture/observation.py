@@ -76,15 +76,15 @@ class Observation:
         self.inputs: dict[tuple, Varying] = {}
         self.classes: list[type] = []
         self.reads: set[tuple] = set()
-        self.is_open = self.observes_tensors = False
+        self.is_open = False
         self.snapshots = Snapshots(self.add)
 
     # ---- while the function runs
 
     def open(self):
         self.take(*self.roots, existing=True)
-        tensor_attributes.observe()
-        self.observes_tensors = self.is_open = True
+        tensor_attributes.observe(self)
+        self.is_open = True
 
     def take(self, *roots, existing: bool):
         """Take snapshots of the state behind these. existing: whether it existed before."""
@@ -105,7 +105,7 @@ class Observation:
         self.holders.append(holder)
         if type(holder) in (InstanceHolder, SettingsHolder) and is_observable(type(target)):
             self.classes.append(type(target))
-            observe(type(target))
+            observe(type(target), self)
         # another call may have another tensor in the place of this one
         before = {} if isinstance(holder, TensorHolder) else holder.before
         for name, value in before.items():
@@ -207,10 +207,9 @@ class Observation:
         """End the observation of classes."""
         self.is_open = False
         while self.classes:
-            release(self.classes.pop())
-        if self.observes_tensors:
-            self.observes_tensors = False
-            tensor_attributes.release()
+            release(self.classes[-1], self)
+            self.classes.pop()
+        tensor_attributes.release(self)
 
     def rebound_tensors(self) -> list[tuple[Tensor, PlaceSource]]:
         """The tensors at rebound places, and where each call finds others."""
@@ -377,35 +376,45 @@ def warn_of_skipped(skipped: dict):
 
 # ---- the classes that are observed
 
-_observed: dict[type, int] = {}
+# the ids of the observations of each class: by the id, and not by their number, an end counts once,
+# and counts nothing where an interrupt came before the beginning
+_observed: dict[type, set[int]] = {}
 _lock = threading.Lock()
 
 
-def observe(kind: type):
-    """Let the instances of a class report reads of their attributes, for one more observation."""
+def observe(kind: type, observation):
+    """Let the instances of a class report reads of their attributes, until `release`."""
     with _lock:
-        count = _observed.get(kind, 0)
-        _observed[kind] = count + 1
-        if not count:
+        _observed.setdefault(kind, set()).add(id(observation))
+        if not _is_installed(kind):
+            _uninstall(kind)
             _install(kind)
 
 
-def release(kind: type):
-    """Note that a class has one observation less; one without any is as it was."""
+def release(kind: type, observation):
+    """End the observation of a class; one without any is as it was."""
     with _lock:
-        _observed[kind] -= 1
-        if not _observed[kind]:
-            del _observed[kind]
-            _uninstall(kind, "__getattribute__")
-            _uninstall(kind, "__setattr__")
+        observations = _observed.get(kind, set())
+        observations.discard(id(observation))
+        if not observations:
+            _uninstall(kind)
+            _observed.pop(kind, None)
 
 
-def _uninstall(kind, name):
-    own = vars(kind)[name].own
-    if own is None:
-        type.__delattr__(kind, name)
-    else:
-        type.__setattr__(kind, name, own)
+def _is_installed(kind) -> bool:
+    # the one that is installed last
+    return hasattr(vars(kind).get("__setattr__"), "own")
+
+
+def _uninstall(kind):
+    for name in ("__getattribute__", "__setattr__"):
+        installed = vars(kind).get(name)
+        if not hasattr(installed, "own"):
+            continue
+        if installed.own is None:
+            type.__delattr__(kind, name)
+        else:
+            type.__setattr__(kind, name, installed.own)
 
 
 def _install(kind):

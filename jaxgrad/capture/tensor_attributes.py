@@ -18,26 +18,26 @@ from ..tape.sparse_tensor import SparseTensor
 from ..tape.tensor import Tensor
 
 _lock = threading.Lock()
-_observations = 0
+_observations: set[int] = set()  # their ids
 
 
-def observe():
-    """Let tensors note attributes, for one more observation."""
-    global _observations
+def observe(observation):
+    """Let tensors note attributes, until `release`."""
     with _lock:
-        _observations += 1
-        if _observations == 1:
+        _observations.add(id(observation))
+        if "__delattr__" not in vars(Tensor):  # set last
             Tensor.__getattr__, Tensor.__setattr__ = _getattr, _setattr
             Tensor.__delattr__ = _delattr
 
 
-def release():
-    """Note that there is one observation less; without any, the class is as it was."""
-    global _observations
+def release(observation):
+    """End an observation; without any, the class is as it was."""
     with _lock:
-        _observations -= 1
+        _observations.discard(id(observation))
         if not _observations:
-            del Tensor.__getattr__, Tensor.__setattr__, Tensor.__delattr__
+            for name in ("__getattr__", "__setattr__", "__delattr__"):
+                if name in vars(Tensor):
+                    delattr(Tensor, name)
 
 
 # the slots and properties of tensors, which are no attributes of the user
