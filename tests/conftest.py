@@ -14,6 +14,7 @@ import jax
 import numpy
 import pytest
 from jax.extend.backend import get_backend
+from jax.extend.core import get_opaque_trace_state, set_current_trace, take_current_trace
 
 import jaxgrad
 from jaxgrad.core import deferred
@@ -44,14 +45,17 @@ def fixed_seeds():
 
 
 @pytest.fixture(autouse=True)
-def same_setting_of_wide_types():
-    """A test that leaves JAX's 64-bit types on fails itself, and not those that come after it."""
-    before = jax.config.jax_enable_x64
+def same_state_of_jax():
+    """A test that leaves JAX's 64-bit types on, or a trace, fails itself, not those after it."""
+    is_wide, state = jax.config.jax_enable_x64, get_opaque_trace_state()
+    with take_current_trace() as trace:
+        pass
     yield
-    after = jax.config.jax_enable_x64
-    if after != before:
-        jax.enable_x64(before).__enter__()
-    assert after == before
+    is_same = jax.config.jax_enable_x64 == is_wide and get_opaque_trace_state() == state
+    if not is_same:
+        jax.enable_x64(is_wide).__enter__()
+        set_current_trace(trace).__enter__()
+    assert is_same
 
 
 @pytest.fixture(autouse=True)

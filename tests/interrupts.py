@@ -241,11 +241,10 @@ class AtJaxState:
     """
 
     managers = jax.enable_x64(True), set_current_trace(None), take_current_trace()
-    moments = {
-        moment
-        for kind in map(type, managers)
-        for moment in (("return", kind.__enter__.__code__), ("call", kind.__exit__.__code__))
-    }
+    moments = (
+        *[("return", type(each).__enter__.__code__) for each in managers],
+        *[("call", type(each).__exit__.__code__) for each in managers],
+    )
 
     def __init__(self, number: int):
         self.left, self.has_raised = number, False

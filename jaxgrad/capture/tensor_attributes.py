@@ -34,10 +34,10 @@ def release(observation):
     """End an observation; without any, the class is as it was."""
     with _lock:
         _observations.discard(id(observation))
-        if not _observations:
-            for name in ("__getattr__", "__setattr__", "__delattr__"):
-                if name in vars(Tensor):
-                    delattr(Tensor, name)
+        if _observations:
+            return
+        for name in vars(Tensor).keys() & {"__getattr__", "__setattr__", "__delattr__"}:
+            delattr(Tensor, name)
 
 
 # the slots and properties of tensors, which are no attributes of the user

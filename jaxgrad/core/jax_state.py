@@ -6,6 +6,7 @@ parts of a trace that has ended.
 """
 
 import functools
+import traceback
 
 import jax
 from jax.extend.core import get_opaque_trace_state, set_current_trace, take_current_trace
@@ -29,7 +30,11 @@ def keeps_jax_state(function):
             pass
         try:
             return function(*args)
-        except BaseException:
+        except BaseException as error:
+            if not isinstance(error, Exception):
+                # an interrupt may also have come before the end of a generator's first step or the
+                # begin of its last: it would change the state when it is freed
+                traceback.clear_frames(error.__traceback__)
             put_back_wide_types(is_wide)
             if get_opaque_trace_state() != state:
                 set_current_trace(trace).__enter__()
