@@ -81,6 +81,7 @@ class Stretch:
             length = len(self.entries)
             if not length:
                 return
+            executor.compilers.finish()
             with self.outside_of_traces():
                 found = None if length == 1 else self.program_of(self.entries[:length])
                 if found is None or not self.run_whole(length, *found):
@@ -140,6 +141,7 @@ class Stretch:
             if len(needed) > FEW:
                 self.run()
                 return
+            executor.compilers.finish()
             with self.outside_of_traces():
                 for entry in reversed(needed):
                     compute(*entry)  # the entry stays: whole structures come up again
@@ -306,15 +308,20 @@ def _settings():
 
 
 def first_call(program, kernel):
-    """The kernel of a program that has not run yet: what is wrong with it shows at the line of the
-    call.
+    """The kernel of a program that has not been called yet: the first call traces it, so that what
+    is wrong with it shows at the line of the call, and starts to compile it.
     """
 
     @keeps_jax_state
     def call(*arrays):
+        may_note = not (suspended or _local.stretch.pause)
+        if may_note and (program.is_known or executor.compile_ahead(program)):
+            program.is_known = True
+            executor.renew(program)
+            return program.kernel(*arrays)
         results = kernel(*map(value_of, arrays))
         if not any(isinstance(each, jax.core.Tracer) for each in jax.tree.leaves(results)):
-            program.has_run = True
+            program.is_known = True
             executor.renew(program)
         return results
 
@@ -382,7 +389,7 @@ def eager_kernel(program, kernel):
         observed = executor.observed(program, kernel)
         return lambda *arrays: observed(*map(value_of, arrays))
     if mode == "deferred" and program.defers and not _checks_results(program):
-        return (recorder if program.has_run else first_call)(program, kernel)
+        return (recorder if program.is_known else first_call)(program, kernel)
     return forcing(kernel) if program.may_get_pending else kernel
 
 

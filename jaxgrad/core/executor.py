@@ -7,7 +7,6 @@ program's mode and sets `program.kernel`.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 import threading
@@ -61,38 +60,49 @@ def immediate(program: Program):
     return with_checks(program, FirstOnHost(kernel, trace, put, is_traced, retire))
 
 
-def compile_together(programs):
-    """Compile the kernels of programs that are about to be called, on all cores.
+class Compilers:
+    """Threads that compile kernels, one for each core, while the program goes on."""
 
-    An error is left to the call. No thread is left when this returns or raises.
+    def __init__(self):
+        self.pool, self.lock = None, threading.Lock()
+
+    def start(self, compile):
+        """Call `compile()` in a thread. An error is left to the call of the kernel. Raises
+        RuntimeError when the interpreter ends.
+        """
+        with self.lock:
+            if self.pool is None:
+                self.pool = ThreadPoolExecutor(os.cpu_count(), "jaxgrad-compiler")
+            self.pool.submit(compile)
+
+    def finish(self):
+        """Wait until all is compiled, and end the threads."""
+        with self.lock:
+            pool, self.pool = self.pool, None
+        if pool is not None:
+            pool.shutdown()
+
+
+compilers = Compilers()
+
+
+def compile_ahead(program: Program) -> bool:
+    """Start to compile the kernel of a program in a thread, so that its first call can be noted.
+
+    False if the call must run at once: it is part of a trace, or tracing it raises an error, which
+    is to show at the line of the call.
     """
-    is_usual = not (observers or is_traced() or jax.config.jax_disable_jit)
-    if len(programs) < 2 or not is_usual or jax.device_count() > 1:
-        return
-    pool, known = ThreadPoolExecutor(os.cpu_count()), set()
+    if observers or is_traced() or jax.config.jax_disable_jit or jax.device_count() > 1:
+        return False
+    program = program.compact
+    lower = with_wide_types(_lower) if program.wide else _lower
     try:
-        for program in programs:
-            # while others are compiled, the next one is traced here
-            lowered = _lowered(program, known)
-            if lowered is not None:
-                pool.submit(lowered.compile)
-        pool.shutdown()
-    except BaseException:
-        pool.shutdown(cancel_futures=True)
-        raise
-
-
-def _lowered(program: Program, known: set):
-    """What XLA compiles for a program; None if that is known, the host runs it first, or there is
-    an error.
-    """
-    with contextlib.suppress(Exception):
-        program = prepare(program).compact
-        if program.has_run or program in known:
-            return None
-        known.add(program)
-        lower = with_wide_types(_lower) if program.wide else _lower
-        return lower(program.jitted, *map(avals.struct_of, program.inputs))
+        lowered = lower(program.jitted, *map(avals.struct_of, program.inputs))
+        if lowered is not None:
+            compilers.start(lowered.compile)
+    except Exception:
+        return False
+    return True
 
 
 def _lower(jitted, *structs):

@@ -174,7 +174,7 @@ class Program:
     equations = 0  # how many its jaxpr has, once `abstract_outputs` has seen it
     heeds_settings = True  # whether JAX's default precision or device changes what it computes
     defers = False  # whether an eager call may be noted and run later (core/pending.py)
-    has_run = False  # whether its kernel has been compiled, by a call
+    is_known = False  # whether a call has traced its kernel, which is compiled or being compiled
     may_get_pending = True  # whether its kernel may be called with what is still pending
     precondition = None  # called before the kernel with its arrays, such as a check of indices
     postcondition = None  # called after it with its results and arrays, as for a singular matrix

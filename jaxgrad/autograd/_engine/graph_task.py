@@ -45,7 +45,6 @@ class Pass:
     back after an interrupt or a lack of memory; `around`: the enclosing pass.
     """
 
-    has_looked_ahead = False  # whether it has looked for programs without a kernel
     is_selective = False  # whether `visit` skips some nodes
     takes_sparse = True  # whether leaves may get sparse gradients
 
@@ -177,7 +176,7 @@ class Pass:
                 node.saved = FREED
             try:
                 if reverse.kernel is None:
-                    self.prepare(node)
+                    executor.prepare(reverse)
                 if not reverse.program.single:
                     reverse, gradients = self.filled(reverse, gradients)
                 results = reverse.kernel(*gradients, *saved)
@@ -228,7 +227,7 @@ class Pass:
 
     def computed(self, node, reverse, gradients, saved):
         if reverse.kernel is None:
-            self.prepare(node)
+            executor.prepare(reverse)
         given = gradients
         if not reverse.program.single:
             reverse, gradients = self.filled(reverse, gradients)
@@ -244,16 +243,6 @@ class Pass:
         if extras is not None and node.saved is FREED:
             extras.packed = None
         return reverse.reached(given, results) if reverse.tells_apart else results
-
-    def prepare(self, node):
-        """Prepare the program of a node. Where it is new, those of the nodes that it leads to may
-        be, and are compiled together.
-        """
-        if not self.has_looked_ahead:
-            self.has_looked_ahead = True
-            ahead = nodes_from([node, *[each for _, each in self.heap]], self.runs)
-            executor.compile_together([each.reverse for each in ahead if _is_new(each.reverse)])
-        executor.prepare(node.reverse)
 
     def filled(self, reverse, gradients):
         """The program to run, and the gradients that it takes: zeros for missing ones, unless it
@@ -330,10 +319,6 @@ class Pass:
         """Whether a gradient will arrive at a node, or has arrived."""
         return node.sequence in self.reachable()
 
-    def runs(self, node) -> bool:
-        """Whether the pass runs this node, which it can reach."""
-        return True
-
     def reachable(self) -> set[int]:
         """The sequence numbers of all nodes that the roots lead to."""
         if not hasattr(self, "_reachable"):
@@ -390,9 +375,6 @@ class PassTo(Pass):
     def will_run(self, node):
         return node.sequence in self.needed or node.sequence in self.ends
 
-    def runs(self, node):
-        return node.sequence in self.needed
-
 
 def leading_to(ends, roots, stops: bool) -> set[int]:
     """The sequence numbers of the nodes that lead to an end, given by number.
@@ -421,13 +403,6 @@ def queue_callback(callback):
     if current.get() is None:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
     current.get().callbacks.append(callback)
-
-
-def _is_new(reverse) -> bool:
-    """Whether a program is known to be called as it is, and has no kernel yet."""
-    if reverse is None or reverse.kernel is not None or reverse.mode != IMMEDIATE:
-        return False
-    return reverse.program.single or not reverse.tells_missing
 
 
 def _refuse_leak(leaf, gradient):

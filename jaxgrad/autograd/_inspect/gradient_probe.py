@@ -45,7 +45,6 @@ class Probe(graph_task.Pass):
         self.retain_graph, self.create_graph, self.tensors = True, False, False
         self.callbacks, self.ending, self.watchers = [], [], ()
         self.depth, self.is_to_all, self.logs = 0, False, False
-        self.has_looked_ahead = True  # the walk chooses the nodes
 
 
 def probe(roots, edge) -> Finding:
