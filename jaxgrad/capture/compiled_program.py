@@ -20,7 +20,8 @@ from ..core import executor
 from ..core.aval import IMMEDIATE, aval_of, has_numbers, tracing
 from ..core.bounded_cache import Weight, weight_of_kernel
 from ..core.jax_state import keeps_jax_state
-from ..core.program import bare, equations_of
+from ..core.jaxprs import equations_of
+from ..core.program import bare
 from ..tape import handle_lock, pytree
 from ..tape.mode import casting, current_mode
 from ..tape.node import FREED

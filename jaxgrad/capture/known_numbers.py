@@ -17,7 +17,7 @@ from jax.extend.core import Primitive, jaxprs_in_params, set_current_trace, take
 
 from ..core import executor
 from ..core.aval import has_numbers
-from ..core.program import equations_of
+from ..core.jaxprs import equations_of
 from ..core.tracebacks import is_internal
 from .captured import Numbers
 from .holders import MOST_BYTES_COMPARED

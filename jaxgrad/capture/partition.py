@@ -15,6 +15,7 @@ from jax.interpreters import partial_eval
 
 from ..core.aval import joint_mode
 from ..core.bounded_cache import weight_of_kernel
+from ..core.jaxprs import traced_function
 from ..core.program import Program, Reverse
 from ..tape.node import FREED, ProgramNode
 from .pullback import OutputGroup
@@ -190,26 +191,6 @@ def function_of(jaxpr, inputs, outputs, equations):
         constvars=[], invars=list(inputs), outvars=list(outputs), eqns=equations, effects=effects
     )
     return traced_function(ClosedJaxpr(made, []))
-
-
-def traced_function(closed: ClosedJaxpr):
-    """A jaxpr as a function. A trace has it as one equation, and lowers it as it is;
-    `jax.extend.core.jaxpr_as_fun` would trace all its equations again.
-    """
-    counts = {"in": len(closed.in_avals), "out": len(closed.out_avals)}
-    counts["donated"] = counts["in"]
-
-    def equations(*arrays):
-        # the call of any jitted function, with what JAX keeps of each input and each output
-        (call,) = jax.make_jaxpr(jax.jit(lambda array: array))(0.0).eqns
-        parameters = {
-            name: value * counts.get(name.partition("_")[0], 1) if type(value) is tuple else value
-            for name, value in call.params.items()
-        }
-        parameters |= {"jaxpr": closed, "name": "equations"}
-        return call.primitive.bind(*arrays, **parameters)
-
-    return equations
 
 
 class CompiledCall(Program):

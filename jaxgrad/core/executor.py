@@ -51,7 +51,7 @@ def _kernel_of(program: Program):
 
 def immediate(program: Program):
     bounded_cache.kernels.count(program.own_weight())
-    functions = program.jitted, program.jitted.trace, jax.device_put
+    functions = program.to_compile, program.trace, jax.device_put
     kernel, trace, put = map(with_wide_types, functions) if program.wide else functions
 
     def retire():
@@ -95,9 +95,8 @@ def compile_ahead(program: Program) -> bool:
     if observers or is_traced() or jax.config.jax_disable_jit or jax.device_count() > 1:
         return False
     program = program.compact
-    lower = with_wide_types(_lower) if program.wide else _lower
     try:
-        lowered = lower(program.jitted, *map(avals.struct_of, program.inputs))
+        lowered = with_wide_types(_lower)(program) if program.wide else _lower(program)
         if lowered is not None:
             compilers.start(lowered.compile)
     except Exception:
@@ -105,9 +104,11 @@ def compile_ahead(program: Program) -> bool:
     return True
 
 
-def _lower(jitted, *structs):
-    traced = jitted.trace(*structs)
-    return None if starts_on_host(traced.jaxpr) else traced.lower()
+def _lower(program: Program):
+    """What XLA compiles for a program; None if the host makes its first call."""
+    structs = [*map(avals.struct_of, program.inputs)]
+    jaxpr, _ = program.trace(*structs)
+    return None if starts_on_host(jaxpr) else program.to_compile.trace(*structs).lower()
 
 
 def with_checks(program: Program, kernel):

@@ -276,9 +276,9 @@ def _check_usual(array):
 class FirstOnHost:
     """A kernel whose first calls the host makes, if it gives the same bits.
 
-    kernel: what XLA compiles; trace: gives the jaxpr of a call, as `jax.jit(...).trace`; put: makes
-    an array of JAX; is_traced: whether JAX is tracing; retire: called when the kernel is to be used
-    alone. `spent`: how much longer the calls took than by the kernel, `cost`: each of them.
+    kernel: what XLA compiles; trace: gives the jaxpr of a call and the structure of its results;
+    put: makes an array of JAX; is_traced: whether JAX is tracing; retire: called when the kernel is
+    to be used alone. `spent`: how much longer the calls took than by the kernel, `cost`: each.
     """
 
     def __init__(self, kernel, trace, put, is_traced, retire):
@@ -305,8 +305,7 @@ class FirstOnHost:
 
     def first_jaxpr(self, arrays):
         """The jaxpr of the kernel."""
-        traced = self.trace(*arrays)
-        jaxpr, self.structure = traced.jaxpr, jax.tree.structure(traced.out_info)
+        jaxpr, self.structure = self.trace(*arrays)
         self.cost = _cost(jaxpr) if serves(jaxpr) else MOST + 1
         self.jaxpr = jaxpr
         return jaxpr

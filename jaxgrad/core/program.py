@@ -15,10 +15,11 @@ from contextlib import contextmanager
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import ClosedJaxpr, Jaxpr, get_opaque_trace_state
+from jax.extend.core import get_opaque_trace_state
 
 from . import aval, bounded_cache
 from .jax_state import keeps_jax_state
+from .jaxprs import equations_of, has_wide_types, traced_function
 
 _local = threading.local()
 
@@ -83,22 +84,6 @@ def sum_to_shape(gradient, shape):
     ]
     summed = jnp.sum(gradient, axis=(*range(extra), *stretched), keepdims=True)
     return summed.reshape(shape)
-
-
-def equations_of(jaxpr):
-    """The equations of a jaxpr, and of the jaxprs in their parameters in place of the outer one."""
-    jaxpr = jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
-    for equation in jaxpr.eqns:
-        parameters = jax.tree.leaves(list(equation.params.values()), is_leaf=_is_jaxpr)
-        within = [each for each in parameters if _is_jaxpr(each)]
-        if not within:
-            yield equation
-        for each in within:
-            yield from equations_of(each)
-
-
-def _is_jaxpr(value) -> bool:
-    return isinstance(value, ClosedJaxpr | Jaxpr)
 
 
 class GradientError(RuntimeError):
@@ -172,6 +157,7 @@ class Program:
     extends = False  # whether it is the extension of another program
     extension = None  # the program that computes tangents too (tape/dual.py)
     equations = 0  # how many its jaxpr has, once `abstract_outputs` has seen it
+    traced = None  # its jaxpr and the structure of its results, if no setting of JAX changes them
     heeds_settings = True  # whether JAX's default precision or device changes what it computes
     defers = False  # whether an eager call may be noted and run later (core/pending.py)
     is_known = False  # whether a call has traced its kernel, which is compiled or being compiled
@@ -208,6 +194,8 @@ class Program:
         equations = [*equations_of(traced.jaxpr)]
         self.equations = len(equations)
         self.heeds_settings = any(each.primitive.name in HEEDING for each in equations)
+        if not (self.heeds_settings or traced.jaxpr.consts or has_wide_types(traced.jaxpr)):
+            self.traced = traced.jaxpr, jax.tree.structure(traced.out_info)
         return tuple(
             aval.make_aval(r.shape, aval.dtypes.from_numpy(r.dtype), self.mode)
             for r in jax.tree.leaves(traced.out_info)
@@ -226,6 +214,24 @@ class Program:
         # the name that HLO and profiles show
         value.__name__ = value.__qualname__ = self.name
         return jax.jit(value, inline=True)
+
+    @functools.cached_property
+    def to_compile(self):
+        """The jitted function that is the kernel: `jitted`, or the equations that it gave."""
+        if self.traced is None:
+            return self.jitted
+        closed, structure = self.traced
+        equations = traced_function(closed)
+        return jax.jit(renamed(lambda *arrays: structure.unflatten(equations(*arrays)), self.name))
+
+    def trace(self, *arrays):
+        """The jaxpr of the kernel for arrays, or for what stands for them, and the structure of its
+        results.
+        """
+        if self.traced is not None:
+            return self.traced
+        traced = self.jitted.trace(*arrays)
+        return traced.jaxpr, jax.tree.structure(traced.out_info)
 
     def gives_one(self, results: tuple) -> bool:
         """Whether the kernel gives the first of these results, and not a tuple: see `single`, which

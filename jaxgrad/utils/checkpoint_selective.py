@@ -20,8 +20,8 @@ from .. import ops
 from ..autograd._engine.saved_tensor_hooks import save_on_cpu
 from ..core import executor
 from ..core.aval import INLINE32, struct_of
+from ..core.jaxprs import equations_of
 from ..core.primitive import Call
-from ..core.program import equations_of
 from ..tape import mode
 from ..tape.node import ProgramNode
 from ..tape.tensor import Tensor, held, hold, wrap

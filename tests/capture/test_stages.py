@@ -8,7 +8,8 @@ import pytest
 
 import jaxgrad as torch
 from jaxgrad import nn, optim
-from jaxgrad.core.program import Program, equations_of
+from jaxgrad.core.jaxprs import equations_of
+from jaxgrad.core.program import Program
 
 
 class Counting:

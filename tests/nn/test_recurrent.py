@@ -9,7 +9,7 @@ import pytest
 from as_torch import as_torch, error, warned
 
 import jaxgrad
-from jaxgrad.core.program import equations_of
+from jaxgrad.core.jaxprs import equations_of
 
 close = functools.partial(as_torch, precision=1e-8)  # sums are added up in another order
 

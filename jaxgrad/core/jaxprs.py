@@ -1,0 +1,79 @@
+"""What jaxprs hold, and how to run one without tracing its equations again."""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import numpy
+from jax.extend.core import ClosedJaxpr, Jaxpr
+
+WIDE = frozenset(map(numpy.dtype, ("int64", "uint64", "float64", "complex128")))
+
+
+def equations_of(jaxpr):
+    """The equations of a jaxpr, and of the jaxprs in their parameters in place of the outer one."""
+    for equation in opened(jaxpr).eqns:
+        within = jaxprs_within(equation)
+        if not within:
+            yield equation
+        for each in within:
+            yield from equations_of(each)
+
+
+def opened(jaxpr) -> Jaxpr:
+    """A jaxpr without its constants."""
+    return jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
+
+
+def jaxprs_within(equation) -> list:
+    """The jaxprs in the parameters of an equation."""
+    parameters = jax.tree.leaves(list(equation.params.values()), is_leaf=_is_jaxpr)
+    return [each for each in parameters if _is_jaxpr(each)]
+
+
+def _is_jaxpr(value) -> bool:
+    return isinstance(value, ClosedJaxpr | Jaxpr)
+
+
+def has_wide_types(jaxpr) -> bool:
+    """Whether a value in a jaxpr has 64 bits. Without one it is the same with JAX's 64-bit types on
+    and off.
+
+    >>> jaxgrad.core.jaxprs.has_wide_types(jax.make_jaxpr(jax.numpy.sin)(jax.numpy.float32(1)))
+    False
+    """
+    jaxpr = opened(jaxpr)
+    atoms = [*jaxpr.invars, *jaxpr.constvars, *jaxpr.outvars]
+    for equation in jaxpr.eqns:
+        atoms += [*equation.invars, *equation.outvars]
+        if any(map(has_wide_types, jaxprs_within(equation))):
+            return True
+    return any(getattr(each.aval, "dtype", None) in WIDE for each in atoms)
+
+
+def traced_function(closed: ClosedJaxpr):
+    """A jaxpr as a function. A trace has it as one equation, and lowers it as it is;
+    `jax.extend.core.jaxpr_as_fun` would trace all its equations again.
+    """
+    counts = {"in": len(closed.in_avals), "out": len(closed.out_avals)}
+    counts["donated"] = counts["in"]
+
+    def equations(*arrays):
+        # with what JAX keeps of each input and each output
+        call = _call_of(jax.sharding.get_abstract_mesh())
+        parameters = {
+            name: value * counts.get(name.partition("_")[0], 1) if type(value) is tuple else value
+            for name, value in call.params.items()
+        }
+        parameters |= {"jaxpr": closed, "name": "equations"}
+        return call.primitive.bind(*arrays, **parameters)
+
+    return equations
+
+
+@functools.lru_cache(maxsize=16)
+def _call_of(_mesh):
+    """The call of any jitted function while a mesh is in use, as an equation."""
+    (call,) = jax.make_jaxpr(jax.jit(lambda array: array))(0.0).eqns
+    return call
