@@ -64,10 +64,11 @@ def bits(tensor) -> bytes:
 
 
 def warm(*operators):
-    """Run operators once, since the first call of each runs at once."""
+    """Run operators once, so that their kernels are known, and forget their structure."""
     for each in operators:
         each()
     deferred.run_all()
+    deferred._times.clear()
 
 
 # ---- when calls run

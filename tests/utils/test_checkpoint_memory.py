@@ -28,6 +28,7 @@ def close(found, wanted, tolerance=1e-14):
 
 
 def live() -> int:
+    jaxgrad.synchronize()
     gc.collect()
     return sum(array.nbytes for array in jax.live_arrays())
 

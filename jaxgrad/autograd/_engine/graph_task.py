@@ -319,6 +319,10 @@ class Pass:
         """Whether a gradient will arrive at a node, or has arrived."""
         return node.sequence in self.reachable()
 
+    def runs(self, node) -> bool:
+        """Whether the pass runs this node, which it can reach."""
+        return True
+
     def reachable(self) -> set[int]:
         """The sequence numbers of all nodes that the roots lead to."""
         if not hasattr(self, "_reachable"):
@@ -374,6 +378,9 @@ class PassTo(Pass):
 
     def will_run(self, node):
         return node.sequence in self.needed or node.sequence in self.ends
+
+    def runs(self, node):
+        return node.sequence in self.needed
 
 
 def leading_to(ends, roots, stops: bool) -> set[int]:
