@@ -151,7 +151,7 @@ class Stretch:
         first = self.entries[0]
         try:
             _give(results, whole.kernel(*arrays))
-        except Exception:
+        except (jax.errors.JaxRuntimeError, MemoryError):
             return False
         if self.entries and self.entries[0] is first:
             del self.entries[:length]
@@ -265,9 +265,9 @@ _compiled = bounded_cache.BoundedCache(bounded_cache.kernels, attrgetter("weight
 
 
 def _jaxpr_of(program):
-    """The jaxpr of a program's kernel, traced as for a call of its own."""
+    """The jaxpr of a program's kernel, as for a call of its own."""
     with jax.enable_x64(True) if program.wide else contextlib.nullcontext():
-        return jax.make_jaxpr(program.unchecked)(*map(struct_of, program.inputs))
+        return program.compact.trace(*map(struct_of, program.inputs))[0]
 
 
 def _references() -> int:

@@ -276,13 +276,13 @@ def _check_usual(array):
 class FirstOnHost:
     """A kernel whose first calls the host makes, if it gives the same bits.
 
-    kernel: what XLA compiles; trace: gives the jaxpr of a call and the structure of its results;
+    kernel: what XLA compiles; jaxpr_of: gives the jaxpr of a call and the structure of its results;
     put: makes an array of JAX; is_traced: whether JAX is tracing; retire: called when the kernel is
     to be used alone. `spent`: how much longer the calls took than by the kernel, `cost`: each.
     """
 
-    def __init__(self, kernel, trace, put, is_traced, retire):
-        self.kernel, self.trace, self.put = kernel, trace, put
+    def __init__(self, kernel, jaxpr_of, put, is_traced, retire):
+        self.kernel, self.jaxpr_of, self.put = kernel, jaxpr_of, put
         self.is_traced, self.retire = is_traced, retire
         self.jaxpr, self.structure, self.spent, self.cost = None, None, 0, 0
 
@@ -305,7 +305,7 @@ class FirstOnHost:
 
     def first_jaxpr(self, arrays):
         """The jaxpr of the kernel."""
-        jaxpr, self.structure = self.trace(*arrays)
+        jaxpr, self.structure = self.jaxpr_of(*arrays)
         self.cost = _cost(jaxpr) if serves(jaxpr) else MOST + 1
         self.jaxpr = jaxpr
         return jaxpr

@@ -80,12 +80,12 @@ def chain_both():
         calls[name] = both
     if hips is not None:
         numpy = hips.numpy
-        gradient = hips.grad(lambda x: numpy.sum(chain(x, SQUARE.T, numpy.sin, numpy.tanh)))
-        calls["HIPS"] = lambda: gradient(SQUARE)
+        of_hips = hips.grad(lambda x: numpy.sum(chain(x, SQUARE.T, numpy.sin, numpy.tanh)))
+        calls["HIPS"] = lambda: of_hips(SQUARE)
     if mlx is not None:
-        gradient, y = mlx.grad(lambda x: chain(x, y, mlx.sin, mlx.tanh).sum()), mlx.array(SQUARE.T)
+        of_mlx, y = mlx.grad(lambda x: chain(x, y, mlx.sin, mlx.tanh).sum()), mlx.array(SQUARE.T)
         square = mlx.array(SQUARE)
-        calls["mlx"] = lambda: np.array(gradient(square))
+        calls["mlx"] = lambda: np.array(of_mlx(square))
     return calls
 
 
