@@ -64,23 +64,30 @@ class Compilers:
     """Threads that compile kernels, one for each core, while the program goes on."""
 
     def __init__(self):
-        self.pool, self.lock = None, threading.Lock()
+        self.pool, self.lock, self.is_starting = None, threading.RLock(), False
 
     def start(self, compile):
         """Call `compile()` in a thread. An error is left to the call of the kernel. Raises
-        RuntimeError when the interpreter ends.
+        RuntimeError when the interpreter ends, and in a signal handler that interrupts this.
         """
         with self.lock:
-            if self.pool is None:
-                self.pool = ThreadPoolExecutor(os.cpu_count(), "jaxgrad-compiler")
-            self.pool.submit(compile)
+            if self.is_starting:
+                raise RuntimeError("the pool is locked")
+            self.is_starting = True
+            try:
+                if self.pool is None:
+                    self.pool = ThreadPoolExecutor(os.cpu_count(), "jaxgrad-compiler")
+                self.pool.submit(compile)
+            finally:
+                self.is_starting = False
 
     def finish(self):
         """Wait until all is compiled, and end the threads."""
         with self.lock:
-            pool, self.pool = self.pool, None
-        if pool is not None:
-            pool.shutdown()
+            # a signal handler may read a value while `start` has locked the pool
+            if self.pool is not None and not self.is_starting:
+                pool, self.pool = self.pool, None
+                pool.shutdown()
 
 
 compilers = Compilers()

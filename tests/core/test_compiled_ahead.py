@@ -116,6 +116,21 @@ def test_an_error_of_a_compiling_thread_is_left_to_the_call(monkeypatch, compila
         np.testing.assert_array_equal(leaf.grad.numpy(), wanted)
 
 
+def test_a_signal_handler_may_read_a_value_while_a_kernel_is_handed_over(monkeypatch, compilations):
+    read = []
+
+    class Interrupted(executor.ThreadPoolExecutor):
+        def submit(self, compile):
+            with self._shutdown_lock:  # as `submit` does
+                read.append(pending.sum().item())
+            return super().submit(compile)
+
+    monkeypatch.setattr(executor, "ThreadPoolExecutor", Interrupted)
+    pending, x = torch.ones(3, 2) * 3, torch.ones(2, next(sizes))
+    assert x.sin().exp().mean().item() == pytest.approx(np.exp(np.sin(1)))
+    assert len(read) == 3 and {*read} == {18}
+
+
 class Unlowered(Program):
     """What no compiler knows."""
 
