@@ -257,6 +257,18 @@ class AtJaxState:
                 raise KeyboardInterrupt
 
 
+class InCacheOfJax(AtJaxState):
+    """The same at the n-th moment at which JAX has begun to make an entry of a cache."""
+
+    def __call__(self, frame, event, _):
+        code = frame.f_code
+        if event == "call" and code.co_qualname == "_weakref_lru_cache.<locals>.<lambda>":
+            self.left -= 1
+            if self.left < 0:
+                self.has_raised = True
+                raise KeyboardInterrupt
+
+
 def jax_state():
     return jax.config.jax_enable_x64, get_opaque_trace_state()
 

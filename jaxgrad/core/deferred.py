@@ -23,7 +23,7 @@ from jax.extend.core import jaxpr_as_fun
 from . import aval as avals
 from . import bounded_cache, executor
 from .aval import struct_of, with_dual, with_strides
-from .jax_state import keeps_jax_state
+from .jax_state import keeps_jax_state, repairs_caches
 from .pending import Failure, Pending, known, value_of
 
 # A longer stretch runs at once: the time to compile it grows with its length, and so does the
@@ -150,7 +150,7 @@ class Stretch:
         """Run entries as one program. Whether that was possible: there may be too little memory."""
         first = self.entries[0]
         try:
-            _give(results, whole.kernel(*arrays))
+            _give(results, _result(whole.kernel, *arrays))
         except (jax.errors.JaxRuntimeError, MemoryError):
             return False
         if self.entries and self.entries[0] is first:
@@ -195,10 +195,15 @@ class Stretch:
         return times > REPEATS
 
 
+@repairs_caches
+def _result(kernel, *arrays):
+    return kernel(*arrays)
+
+
 def compute(program, arrays, results):
     """Compute the results of one entry."""
     try:
-        made = program.unchecked(*map(value_of, arrays))
+        made = _result(program.unchecked, *map(value_of, arrays))
     except Exception as error:
         # raised where the result is read
         made = Failure(error) if program.single else [Failure(error)] * len(results)
@@ -378,7 +383,9 @@ def forcing(kernel):
             # that of JAX, which does not know what is pending
             if Pending not in map(type, arrays):
                 raise
-        return kernel(*map(value_of, arrays))
+        except RecursionError:
+            pass  # an interrupt may have broken a cache of JAX
+        return _result(kernel, *map(value_of, arrays))
 
     return call
 

@@ -1,8 +1,9 @@
-"""What JAX keeps for each thread: its setting of 64-bit types, and its trace.
+"""What an interrupt may leave wrong in JAX: its setting of 64-bit types, its trace, its caches.
 
-JAX changes both in blocks of `with`. An interrupt may come between the body of such a block and its
-end, and nothing would change them back: all later results would be those of the wrong setting, or
-parts of a trace that has ended.
+JAX changes the first two in blocks of `with`. An interrupt may come between the body of such a
+block and its end, and nothing would change them back: all later results would be those of the wrong
+setting, or parts of a trace that has ended. An entry of a cache that an interrupt stops from being
+made is being made for ever, and whoever asks for it gets a RecursionError.
 """
 
 import functools
@@ -18,10 +19,27 @@ def put_back_wide_types(is_wide: bool):
         jax.enable_x64(is_wide).__enter__()
 
 
+def repairs_caches(function):
+    """`function`, called once more with empty caches of JAX if an interrupt has left one broken."""
+
+    @functools.wraps(function)
+    def call(*args):
+        try:
+            return function(*args)
+        except RecursionError as error:
+            if not str(error).startswith("Recursively calling"):
+                raise
+            jax.clear_caches()
+        return function(*args)
+
+    return call
+
+
 def keeps_jax_state(function):
     """`function`, after whose errors JAX's state is what it was before. It is for functions that
     trace, to which a microsecond is nothing.
     """
+    function = repairs_caches(function)
 
     @functools.wraps(function)
     def call(*args):

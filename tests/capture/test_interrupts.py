@@ -3,6 +3,7 @@
 `make oracle` has 10,000 interrupts (tests/oracle/live_interrupts.py).
 """
 
+import itertools
 import subprocess
 import sys
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import jaxgrad as torch
-from jaxgrad.core import executor
+from jaxgrad.core import deferred, executor
 
 
 @pytest.mark.slow
@@ -25,6 +26,27 @@ def test_interrupts_at_random_moments(name):
 def test_interrupts_leave_the_state_of_jax(name):
     moments = interrupts.interrupt_at_jax_state(interrupts.JOBS[name])
     assert moments >= (100 if name == "FirstCall" else 0)
+
+
+@pytest.mark.parametrize("mode", ["deferred", "immediate"])
+def test_interrupts_of_first_calls_leave_no_broken_cache_of_jax(mode, monkeypatch):
+    monkeypatch.setattr(deferred, "mode", mode)
+    x, count = np.linspace(0, 1, 21, dtype=np.float32).reshape(3, 7), itertools.count(0, 6)
+    expected = np.exp(np.sin(x)).sum()
+    for number in count:
+        torch.compiler.reset()
+        values, profile = torch.tensor(x), interrupts.InCacheOfJax(number)
+        sys.setprofile(profile)
+        try:
+            values.sin().exp().sum().item()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.setprofile(None)
+        if not profile.has_raised:
+            break
+        assert values.sin().exp().sum().item() == pytest.approx(expected, rel=1e-6)
+    assert number >= 12
 
 
 class Failing:
