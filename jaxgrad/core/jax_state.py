@@ -2,8 +2,9 @@
 
 JAX changes the first two in blocks of `with`. An interrupt may come between the body of such a
 block and its end, and nothing would change them back: all later results would be those of the wrong
-setting, or parts of a trace that has ended. An entry of a cache that an interrupt stops from being
-made is being made for ever, and whoever asks for it gets a RecursionError.
+setting, or parts of a trace that has ended.
+An interrupt may also leave an entry of a cache unfinished: each later lookup of it raises a
+RecursionError.
 """
 
 import functools
