@@ -6,7 +6,7 @@ devices: `jax.device_put` shards tensors over a mesh.
 
 from __future__ import annotations
 
-from .core.not_provided import names_of
+from ..core.not_provided import names_of
 
 __getattr__, __dir__ = names_of(
     __name__, "one process computes on several devices, on tensors that jax.device_put shards"
