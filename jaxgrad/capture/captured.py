@@ -13,7 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import ops
-from ..core.aval import make_aval, with_dual
+from ..core import world
+from ..core.aval import IMMEDIATE, SPREAD, make_aval, with_dual
+from ..core.communication import is_global
 from ..core.pending import value_of
 from ..storage.alias import snapshot
 from ..tape import traced_hooks
@@ -226,4 +228,5 @@ class CapturedTensor(TensorGuard):
 def outside_aval(tensor: Tensor):
     """The abstract value of a traced tensor in a call, where its array is concrete."""
     shown = tensor._aval
-    return make_aval(tuple(shown.shape), shown.dtype, strides=shown.strides)
+    mode = SPREAD if world.is_several() and is_global(tensor._raw) else IMMEDIATE
+    return make_aval(tuple(shown.shape), shown.dtype, mode, shown.strides)

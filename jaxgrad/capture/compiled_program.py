@@ -21,13 +21,14 @@ from ..core.aval import IMMEDIATE, aval_of, has_numbers, tracing
 from ..core.bounded_cache import Weight, weight_of_kernel
 from ..core.jax_state import keeps_jax_state
 from ..core.jaxprs import equations_of
+from ..core.pending import value_of
 from ..core.program import bare
 from ..tape import handle_lock, pytree
 from ..tape.mode import casting, current_mode
 from ..tape.node import FREED
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, edge_of, held, hold
-from . import first_run, one_shot
+from . import first_run, one_shot, placement
 from .compiler_options import options_for
 from .graph_input import ArgumentInput, GeneratorInput, GraphInput, NumberInput
 from .guards import (
@@ -365,8 +366,21 @@ class CompiledProgram:
         donated = self.donated(leaves)
         # captured tensors are the first inputs, so their numbers are positions of arguments
         self.donation = [each.number for each in self.captured if each.number in donated]
-        options = options_for(jaxpr)
-        return jax.jit(program, donate_argnums=self.donation, compiler_options=options)
+        return placement.compiled(
+            program,
+            self.name,
+            jaxpr,
+            self.written_arrays(),
+            self.output.count if self.pullback is None else len(self.partition.outputs),
+            donate_argnums=self.donation,
+            compiler_options=options_for(jaxpr),
+        )
+
+    def written_arrays(self) -> dict:
+        """By the number of an output the array of the captured tensor that it replaces."""
+        effects = [each for each in self.output.tensor_effects.effects if each.value is not None]
+        tensors = self.traced_tensors
+        return {each.value.output: value_of(held(tensors[each.number])) for each in effects}
 
     def forward(self, run, order: list[GraphInput]):
         """The program of a part of the jaxpr, which takes inputs and constants."""

@@ -21,8 +21,8 @@ import numpy as np
 from jax.extend.core import set_current_trace, take_current_trace
 
 from ..core.aval import (
-    IMMEDIATE,
-    META,
+    INLINE,
+    INLINE32,
     traced_aval,
     tracing,
     types_of_trace,
@@ -452,7 +452,7 @@ def _read(tensor: Tensor):
         if handle_lock.is_owned_by_another():
             handle_lock.wait()
         return
-    if tensor._aval.mode not in (IMMEDIATE, META) and not scope.is_inner:
+    if tensor._aval.mode in (INLINE, INLINE32) and not scope.is_inner:
         return
     if not scope.is_created_here(tensor):
         scope.capture(tensor)

@@ -1,9 +1,9 @@
 """Abstract values: the properties of an array that do not depend on its elements.
 
 An `Aval` is interned: arrays of the same shape and dtype share one object, so that caches can use
-its identity as key. Its `mode` names the executor: `IMMEDIATE` for a concrete array, `INLINE` for a
-tracer with 64-bit types on, `INLINE32` for a tracer with them off, `META` for an array without
-data.
+its identity as key. Its `mode` names the executor: `IMMEDIATE` for a concrete array, `SPREAD` for one
+whose shards are in several processes, `INLINE` for a tracer with 64-bit types on, `INLINE32` for a
+tracer with them off, `META` for an array without data.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import weakref
 
 import jax
 
-from . import bounded_cache, dtypes
+from . import bounded_cache, dtypes, world
 from .meta_array import NO_DATA, MetaArray
 from .pending import Pending
 from .strides import contiguous
 
 # a program runs in the mode of its inputs that is the last of these
-IMMEDIATE, INLINE, INLINE32, META = 0, 1, 2, 3
+IMMEDIATE, SPREAD, INLINE, INLINE32, META = 0, 1, 2, 3, 4
 
 
 class Size(tuple):
@@ -118,12 +118,14 @@ def joint_mode(name: str, inputs, crosses_devices: bool = False) -> int:
     """The executor of a program of these inputs: that of arrays without data if one has none.
 
     crosses_devices: whether the others are copied to the device of the first. Raises RuntimeError
-    where an array without data meets one that has data and dimensions, NotImplementedError where
-    data is to come from an array that has none.
+    where an array without data meets one that has data and dimensions, or one of this process one
+    that spans processes; NotImplementedError where data is to come from an array that has none.
     """
     avals = [given for given in inputs if isinstance(given, Aval)]
     modes = {given.mode for given in avals}
     mode = max(modes, default=IMMEDIATE)
+    if mode == SPREAD and len(modes) > 1:
+        _refuse_mixed(name, avals)
     if mode != META or len(modes) == 1:
         return mode
     if crosses_devices and avals[0].mode != META:
@@ -139,6 +141,27 @@ def joint_mode(name: str, inputs, crosses_devices: bool = False) -> int:
             "give a module data by to_empty() or load_state_dict(assign=True)"
         )
     return mode
+
+
+MIXED = (
+    "{name}: got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before "
+    "calling distributed operators! {local!r} is a tensor of this process alone, and {spread!r} a "
+    "DTensor of several processes: DTensor.from_local(tensor, device_mesh, placements) says which part "
+    "of a DTensor this process has, and to_local() gives the part of one"
+)
+
+
+def _refuse_mixed(name, avals):
+    """Raise RuntimeError where an array of this process with dimensions meets one of several."""
+    local = [each for each in avals if each.mode == IMMEDIATE and each.shape]
+    if local:
+        spread = next(each for each in avals if each.mode == SPREAD)
+        raise RuntimeError(MIXED.format(name=name, local=local[0], spread=spread))
+
+
+def is_concrete(mode: int) -> bool:
+    """Whether an array of this executor has values: it is neither a tracer nor without data."""
+    return mode <= SPREAD
 
 
 def is_wide(given) -> bool:
@@ -240,7 +263,9 @@ def mode_of(array) -> int:
     if isinstance(array, jax.core.Tracer):
         run_pending()
         return mode_of_trace()
-    return META if type(array) is MetaArray else IMMEDIATE
+    if type(array) is MetaArray:
+        return META
+    return SPREAD if world.current is not None and world.spans(array) else IMMEDIATE
 
 
 def meta_array(shape, dtype) -> MetaArray:
@@ -262,7 +287,7 @@ def seen_aval(found: Aval, array) -> Aval:
     """The abstract value that an array was expected to have, after a look at the array: a kernel of
     concrete inputs that runs under a trace gives a tracer.
     """
-    is_traced = isinstance(array, jax.core.Tracer) and found.mode == IMMEDIATE
+    is_traced = isinstance(array, jax.core.Tracer) and is_concrete(found.mode)
     return traced_aval(found, array) if is_traced else found
 
 
@@ -274,6 +299,8 @@ def aval_of(array) -> Aval:
         return array.aval
     # keyed by what JAX's arrays have, so that a known kind takes one lookup
     key = array.shape, array.dtype
+    if world.current is not None and world.spans(array):
+        return make_aval(array.shape, dtypes.from_numpy(array.dtype), SPREAD)
     found = _concrete.get(key)
     if found is None:
         made = make_aval(array.shape, dtypes.from_numpy(array.dtype))

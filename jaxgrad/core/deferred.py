@@ -395,7 +395,8 @@ def eager_kernel(program, kernel):
     if executor.observers:
         observed = executor.observed(program, kernel)
         return lambda *arrays: observed(*map(value_of, arrays))
-    if mode == "deferred" and program.defers and not _checks_results(program):
+    may_defer = program.defers and program.mode == avals.IMMEDIATE
+    if mode == "deferred" and may_defer and not _checks_results(program):
         return (recorder if program.is_known else first_call)(program, kernel)
     return forcing(kernel) if program.may_get_pending else kernel
 

@@ -19,14 +19,16 @@ import numpy
 from jax.extend.core import get_opaque_trace_state
 
 from . import aval as avals
-from . import bounded_cache
+from . import bounded_cache, world
 from .aval import IMMEDIATE, META, Aval, meta_array
+from .communication import mesh_of
 from .host_kernel import FirstOnHost, starts_on_host
 from .jax_state import put_back_wide_types
 from .linalg_error import LinAlgError
 from .meta_array import NO_DATA, MetaArray
 from .pending import value_of
 from .program import Program, Reverse, is_bare
+from .world import on_mesh
 
 
 def prepare(program: Program) -> Program:
@@ -46,18 +48,29 @@ def _kernel_of(program: Program):
         return compact.unobserved
     if program.mode == META:
         return abstract(program)
-    return immediate(program) if program.mode == IMMEDIATE else inline(program)
+    return immediate(program) if avals.is_concrete(program.mode) else inline(program)
 
 
 def immediate(program: Program):
     bounded_cache.kernels.count(program.own_weight())
     functions = program.to_compile, program.trace, jax.device_put
+    if world.is_several():
+        functions = among_processes(program), *functions[1:]
     kernel, trace, put = map(with_wide_types, functions) if program.wide else functions
 
     def retire():
         adopt(program, with_checks(program, kernel))
 
     return with_checks(program, FirstOnHost(kernel, trace, put, is_traced, retire))
+
+
+def among_processes(program: Program):
+    """The kernel of a program where several processes train: one that communicates runs on all."""
+    mesh = mesh_of(program.trace(*map(avals.struct_of, program.inputs))[0])
+    if mesh is None:
+        return program.to_compile
+    spread = [each.mode == avals.SPREAD for each in program.outputs]
+    return on_mesh(program.to_compile, mesh, spread)
 
 
 class Compilers:
@@ -270,7 +283,7 @@ def adopt(program, kernel):
     """Set the kernel of a program or a NamedKernel; returns the program."""
     with _lock:
         program.unobserved = kernel
-        if program.mode == IMMEDIATE:
+        if avals.is_concrete(program.mode):
             _prepared.add(program)
             kernel = eager_kernel(program, kernel)
         program.kernel = kernel
@@ -434,7 +447,7 @@ def _filler(aval: Aval, value) -> Program:
 
 def filled(aval: Aval, value):
     """A new array filled with one value. Never a shared array, since users may donate it."""
-    if aval.mode == IMMEDIATE:
+    if avals.is_concrete(aval.mode):
         return _filler(aval, value).kernel()
     if aval.mode == META:
         return meta_array(aval.shape, aval.dtype)

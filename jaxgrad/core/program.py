@@ -303,7 +303,7 @@ class Program:
         return bounded_cache.total([self.own_weight(), *[each.weight() for each in derived]])
 
     def own_weight(self) -> bounded_cache.Weight:
-        if self.mode != aval.IMMEDIATE:
+        if not aval.is_concrete(self.mode):
             return bounded_cache.ENTRY
         return bounded_cache.weight_of_kernel(self.equations)
 

@@ -138,7 +138,7 @@ def finish(array, requires_grad=False) -> Tensor:
             "Only Tensors of floating point and complex dtype can require gradients, "
             f"and {aval.dtype} is neither: give dtype=torch.float32"
         )
-    if aval.mode == avals.IMMEDIATE and is_traced():
+    if avals.is_concrete(aval.mode) and is_traced():
         # a constant of the trace: the trace may write to it
         aval = avals.make_aval(aval.shape, aval.dtype, avals.mode_of_trace())
     mark = INFERENCE_TENSOR if is_inference_mode_enabled() and not requires_grad else None

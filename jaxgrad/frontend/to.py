@@ -10,7 +10,7 @@ import jax
 from .. import ops
 from ..core import device as devices
 from ..core import dtypes, executor
-from ..core.aval import IMMEDIATE, META, Aval, with_mode
+from ..core.aval import META, Aval, is_concrete, with_mode
 from ..core.device import as_device, is_meta
 from ..core.program import Program, Reverse
 from ..core.pytorch_tensors import is_of_pytorch, type_name
@@ -118,9 +118,13 @@ def to(self, *args, **kwargs) -> Tensor:
     if dtype is not None and dtype is not self.dtype:
         result = ops.to(result, dtype)
     target = None if goes_to_meta else device_of(device)
-    if result._aval.mode != IMMEDIATE:
+    if not is_concrete(result._aval.mode):
         return ops.clone(self) if copy and result is self else result
-    source = next(iter(result._array.devices()))
+    devices = result._array.devices()
+    source = next(iter(devices))
+    if len(devices) > 1 and (target is None or target.platform == source.platform):
+        # on several devices already, where a copy to one of them would lose how it is sharded
+        return ops.clone(self) if copy and result is self else result
     if (target is None or target == source) and (not copy or result is not self):
         return result
     return apply(_move(result._aval, source, target or source), [result])

@@ -21,7 +21,7 @@ import weakref
 import jax
 
 from ..core import executor, view_ops
-from ..core.aval import IMMEDIATE, META, traced_aval
+from ..core.aval import META, is_concrete, traced_aval
 from ..core.copy_slices import CopySlices, ViewStep, chain, in_order, same
 from ..core.pending import Pending
 from ..core.program import stop_gradient
@@ -371,7 +371,7 @@ def refuse_leak(target: Tensor, made: Tensor):
         return
     # the memory, since a view by a traced index is traced even where its base is from outside
     shown = target._aval if target._alias is None else target._alias.storage.aval
-    if shown.mode == IMMEDIATE and executor.is_traced():
+    if is_concrete(shown.mode) and executor.is_traced():
         raise RuntimeError(
             f"a tensor of shape {list(target.shape)} from outside of the function that is being "
             "compiled would be written to: pass it as an argument and return its new value"
@@ -498,7 +498,7 @@ def _recorded(alias):
 def _put(tensor, array):
     tensor._raw = array
     shown = tensor._aval
-    if shown.mode == IMMEDIATE and isinstance(array, jax.core.Tracer):
+    if is_concrete(shown.mode) and isinstance(array, jax.core.Tracer):
         tensor._aval = traced_aval(shown, array)
 
 

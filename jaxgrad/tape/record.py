@@ -10,7 +10,7 @@ import warnings
 import jax
 
 from ..core import executor
-from ..core.aval import IMMEDIATE, traced_aval
+from ..core.aval import SPREAD, is_concrete, traced_aval
 from ..core.pending import Pending
 from ..core.program import Program
 from ..core.tracebacks import users_stacklevel
@@ -46,11 +46,11 @@ def _seen(result, aval, leaves, mask):
     # inside jax.grad and jax.vmap alone, the tensor is read anew at each call
     if is_read and executor.is_traced() and jax_is_called_by_user():
         warnings.warn(FROZEN, stacklevel=users_stacklevel())
-    return traced_aval(aval, result) if aval.mode == IMMEDIATE else aval
+    return traced_aval(aval, result) if is_concrete(aval.mode) else aval
 
 
 def _is_concrete(leaf, requires_grad) -> bool:
-    return requires_grad and leaf._aval.mode == IMMEDIATE
+    return requires_grad and is_concrete(leaf._aval.mode)
 
 
 def apply(program: Program, leaves: list):
@@ -204,7 +204,7 @@ def _is_dual(leaf) -> bool:
 
 
 def _wrap(array, aval, requires_grad, node, output_nr):
-    if type(array) is not _plain and aval.mode == IMMEDIATE and isinstance(array, _Tracer):
+    if type(array) is not _plain and aval.mode <= SPREAD and isinstance(array, _Tracer):
         aval = traced_aval(aval, array)
     return wrap(array, aval, requires_grad, node, output_nr)
 

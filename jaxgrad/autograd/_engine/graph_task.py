@@ -16,7 +16,7 @@ from operator import attrgetter
 import jax
 
 from ...core import deferred, executor
-from ...core.aval import IMMEDIATE, META
+from ...core.aval import META, is_concrete
 from ...core.meta_array import MetaArray
 from ...core.strides import is_dense
 from ...core.unrecorded import unrecorded
@@ -414,7 +414,7 @@ def queue_callback(callback):
 
 def _refuse_leak(leaf, gradient):
     array = current_value(gradient)._value if isinstance(gradient, Tensor) else gradient
-    if leaf._aval.mode == IMMEDIATE and is_from_trace(array):
+    if is_concrete(leaf._aval.mode) and is_from_trace(array):
         raise RuntimeError(
             f"the gradient of a tensor of shape {list(leaf.shape)} was traced, but the tensor was "
             "not: pass the tensor to the compiled function as an argument instead of reaching it "

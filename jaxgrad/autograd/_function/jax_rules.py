@@ -20,8 +20,8 @@ import numpy as np
 
 from ...core import executor, tangent_map
 from ...core.aval import (
-    IMMEDIATE,
     aval_of,
+    is_concrete,
     mode_of_trace,
     strong,
     types_of_trace,
@@ -53,7 +53,7 @@ def concerns(cls, args) -> bool:
     for argument in args:
         if isinstance(argument, Tensor):
             # where JAX does not differentiate, `func.vmap` may still map the trace
-            if argument._aval.mode != IMMEDIATE and (not is_bare() or user_rules.has_vmap(cls)):
+            if not is_concrete(argument._aval.mode) and (not is_bare() or user_rules.has_vmap(cls)):
                 return True
         elif isinstance(argument, jax.Array):
             return True

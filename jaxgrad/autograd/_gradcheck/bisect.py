@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy
 
 from ...core import executor
-from ...core.aval import IMMEDIATE
+from ...core.aval import is_concrete
 from ...core.program import Program
 from .._function.call import FunctionNode
 from .problem import directions, nodes, product, quotient
@@ -58,7 +58,7 @@ def _is_function(node) -> bool:
 
 def _checkable(program) -> bool:
     """Whether a program has a derivative, and double precision throughout."""
-    if not isinstance(program, Program) or program.mode != IMMEDIATE:
+    if not isinstance(program, Program) or not is_concrete(program.mode):
         return False
     moving = [i for i, flag in zip(program.inputs, program.tracked, strict=True) if flag]
     results = [program.outputs[i] for i in program.differentiable_outputs]

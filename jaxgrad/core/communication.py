@@ -1,0 +1,448 @@
+"""Communication between processes, as linear primitives of JAX.
+
+A primitive takes a value from one *view* to another. In the local view each process has an array of
+its own; in the global view all processes hold shards of one array. `to_local` and `from_local` lead
+from one to the other, the collectives stay in the local view.
+
+In a compiled program a local value is a replicated array whose copies differ (core/world.py). Each
+primitive is lowered to a `shard_map` of its own that begins and ends with whole copies, so XLA's
+partitioner never has a reason to split the operators between two of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import ShapedArray
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from . import world
+from .aval import IMMEDIATE, INLINE, SPREAD, Aval, make_aval, with_mode
+from .jaxprs import equations_of
+from .program import Program, Reverse
+
+
+@dataclasses.dataclass(frozen=True)
+class Communication:
+    """A linear map between views.
+
+    mesh: the devices that take part; axes: the axes of the mesh over which they communicate; groups:
+    for a mesh of processes, the ranks that communicate with one another, None if all do; source,
+    target: the partition of the global array that it takes or gives, None in the local view.
+    """
+
+    mesh: Mesh
+    axes: tuple[str, ...] = (world.AXIS,)
+    groups: tuple[tuple[int, ...], ...] | None = None
+    source: PartitionSpec | None = None
+    target: PartitionSpec | None = None
+
+    @property
+    def axis(self):
+        return self.axes[0] if len(self.axes) == 1 else self.axes
+
+    @property
+    def options(self) -> dict:
+        return {} if self.groups is None else {"axis_index_groups": list(map(list, self.groups))}
+
+    @property
+    def size(self) -> int:
+        """How many take part in each group."""
+        if self.groups is not None:
+            return len(self.groups[0])
+        return int(np.prod([self.mesh.shape[axis] for axis in self.axes], dtype=int))
+
+    def rank(self):
+        """Within a program: the number of the device in its group."""
+        index = jax.lax.axis_index(self.axis)
+        if self.groups is None:
+            return index
+        places = {rank: place for group in self.groups for place, rank in enumerate(group)}
+        return jnp.array([places[rank] for rank in sorted(places)], jnp.int32)[index]
+
+    def local(self, x):
+        """The results of one device from its part."""
+        raise NotImplementedError(f"{type(self).__name__}.local")
+
+    def transposed(self) -> Communication:
+        raise NotImplementedError(f"{type(self).__name__}.transposed")
+
+    def shape(self, shape) -> tuple[int, ...]:
+        """The shape of the result."""
+        return shape
+
+    def as_in(self, mesh: Mesh) -> Communication:
+        """The same among the processes of a larger mesh."""
+        return dataclasses.replace(self, mesh=mesh)
+
+
+def _others(communication, kind, **changes) -> Communication:
+    """A communication of another kind among the same devices."""
+    known = {each.name: getattr(communication, each.name) for each in FIELDS}
+    return kind(**(known | changes))
+
+
+FIELDS = dataclasses.fields(Communication)
+
+
+@dataclasses.dataclass(frozen=True)
+class AllReduce(Communication):
+    """The sum over all, which each gets; or another `op`, which has no derivative."""
+
+    op: str = "sum"
+
+    def local(self, x):
+        if self.op in _DIRECT:
+            return _DIRECT[self.op](x, self.axis, **self.options).astype(x.dtype)
+        every = jax.lax.all_gather(x, self.axis, **self.options)
+        return functools.reduce(_COMBINED[self.op], every)
+
+    def transposed(self):
+        if self.op != "sum":
+            raise NotImplementedError(
+                f"all_reduce with op {self.op!r} has no derivative: only sums and averages have"
+            )
+        return self
+
+
+_DIRECT = {"sum": jax.lax.psum, "max": jax.lax.pmax, "min": jax.lax.pmin}
+_COMBINED = {
+    "product": jnp.multiply,
+    "band": jnp.bitwise_and,
+    "bor": jnp.bitwise_or,
+    "bxor": jnp.bitwise_xor,
+}
+
+
+def _scaled(shape, dim, count, size):
+    """`shape` with one extent times `count` and divided by `size`."""
+    return tuple(n * count // size if i == dim else n for i, n in enumerate(shape))
+
+
+@dataclasses.dataclass(frozen=True)
+class AllGather(Communication):
+    """The parts of all along a dimension, which each gets."""
+
+    dim: int = 0
+
+    def local(self, x):
+        return jax.lax.all_gather(x, self.axis, axis=self.dim, tiled=True, **self.options)
+
+    def transposed(self):
+        return _others(self, ReduceScatter, dim=self.dim)
+
+    def shape(self, shape):
+        return _scaled(shape, self.dim, self.size, 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class ReduceScatter(Communication):
+    """The sum over all, of which each gets its part along a dimension."""
+
+    dim: int = 0
+
+    def local(self, x):
+        return jax.lax.psum_scatter(
+            x, self.axis, scatter_dimension=self.dim, tiled=True, **self.options
+        )
+
+    def transposed(self):
+        return _others(self, AllGather, dim=self.dim)
+
+    def shape(self, shape):
+        return _scaled(shape, self.dim, 1, self.size)
+
+
+@dataclasses.dataclass(frozen=True)
+class AllToAll(Communication):
+    """Each gives one part along `split` to each, and gets the others' along `concat`."""
+
+    split: int = 0
+    concat: int = 0
+
+    def local(self, x):
+        return jax.lax.all_to_all(
+            x, self.axis, self.split, self.concat, tiled=True, **self.options
+        )
+
+    def transposed(self):
+        return _others(self, AllToAll, split=self.concat, concat=self.split)
+
+    def shape(self, shape):
+        parts = _scaled(shape, self.split, 1, self.size)
+        return _scaled(parts, self.concat, self.size, 1)
+
+
+@dataclasses.dataclass(frozen=True)
+class Permute(Communication):
+    """Each of the `pairs` is a sender and a receiver; who receives nothing gets zeros."""
+
+    pairs: tuple[tuple[int, int], ...] = ()
+
+    def local(self, x):
+        return jax.lax.ppermute(x, self.axis, self.every_pair())
+
+    def every_pair(self):
+        groups = self.groups or [range(self.size)]
+        return [(group[a], group[b]) for group in groups for a, b in self.pairs]
+
+    def transposed(self):
+        return _others(self, Permute, pairs=tuple([(b, a) for a, b in self.pairs]))
+
+
+@dataclasses.dataclass(frozen=True)
+class Broadcast(Communication):
+    """What `root` has, which each gets."""
+
+    root: int = 0
+
+    def local(self, x):
+        mine = jnp.where(self.rank() == self.root, x, jnp.zeros_like(x))
+        return jax.lax.psum(mine, self.axis, **self.options).astype(x.dtype)
+
+    def transposed(self):
+        return _others(self, Reduce, root=self.root)
+
+
+@dataclasses.dataclass(frozen=True)
+class Reduce(Communication):
+    """The sum over all, which `root` gets; the others get zeros."""
+
+    root: int = 0
+
+    def local(self, x):
+        total = jax.lax.psum(x, self.axis, **self.options).astype(x.dtype)
+        return jnp.where(self.rank() == self.root, total, jnp.zeros_like(x))
+
+    def transposed(self):
+        return _others(self, Broadcast, root=self.root)
+
+
+@dataclasses.dataclass(frozen=True)
+class Scatter(Communication):
+    """The part of what `root` has along the first dimension, one for each."""
+
+    root: int = 0
+
+    def local(self, x):
+        mine = jnp.where(self.rank() == self.root, x, jnp.zeros_like(x))
+        return jax.lax.psum_scatter(mine, self.axis, tiled=True, **self.options).astype(x.dtype)
+
+    def transposed(self):
+        return _others(self, Gather, root=self.root)
+
+    def shape(self, shape):
+        return _scaled(shape, 0, 1, self.size)
+
+
+@dataclasses.dataclass(frozen=True)
+class Gather(Communication):
+    """The parts of all along the first dimension, which `root` gets; the others get zeros."""
+
+    root: int = 0
+
+    def local(self, x):
+        every = jax.lax.all_gather(x, self.axis, tiled=True, **self.options)
+        return jnp.where(self.rank() == self.root, every, jnp.zeros_like(every))
+
+    def transposed(self):
+        return _others(self, Scatter, root=self.root)
+
+    def shape(self, shape):
+        return _scaled(shape, 0, self.size, 1)
+
+
+# ---- from view to view
+
+
+def part_of(shape, spec: PartitionSpec, mesh: Mesh) -> tuple[int, ...]:
+    """The shape of one device's part of a global array."""
+    return NamedSharding(mesh, spec).shard_shape(tuple(shape))
+
+
+def whole_of(shape, spec: PartitionSpec, mesh: Mesh) -> tuple[int, ...]:
+    """The shape of the global array whose parts have a shape."""
+    made = list(shape)
+    for dim, names in enumerate(spec):
+        for name in (names,) if isinstance(names, str) else names or ():
+            made[dim] *= mesh.shape[name]
+    return tuple(made)
+
+
+@dataclasses.dataclass(frozen=True)
+class ToLocal(Communication):
+    """A device's part of a global array in the local view.
+
+    back: the partition of the gradient; sums: the axes over which the gradients of the parts are
+    summed, since each process has its own.
+    """
+
+    back: PartitionSpec | None = None
+    sums: tuple[str, ...] = ()
+
+    def local(self, x):
+        return x
+
+    def transposed(self):
+        return _others(
+            self, FromLocal, source=None, target=self.back, back=self.source, sums=self.sums
+        )
+
+    def shape(self, shape):
+        return part_of(shape, self.source, self.mesh)
+
+
+@dataclasses.dataclass(frozen=True)
+class FromLocal(Communication):
+    """The global array of the parts in the local view; see `ToLocal`."""
+
+    back: PartitionSpec | None = None
+    sums: tuple[str, ...] = ()
+
+    def local(self, x):
+        return jax.lax.psum(x, self.sums) if self.sums else x
+
+    def transposed(self):
+        # summands that became one sum have the gradient of the sum
+        return _others(self, ToLocal, source=self.target, target=None, back=self.target)
+
+    def shape(self, shape):
+        return whole_of(shape, self.target, self.mesh)
+
+
+@dataclasses.dataclass(frozen=True)
+class Unshard(Communication):
+    """A global array that is partitioned along a dimension, whole in the local view. The gradients
+    of all processes are summed, and each keeps its part.
+    """
+
+    dim: int = 0
+
+    def local(self, x):
+        return jax.lax.all_gather(x, self.axis, axis=self.dim, tiled=True)
+
+    def transposed(self):
+        return _others(self, Reshard, source=None, target=self.source, dim=self.dim)
+
+
+@dataclasses.dataclass(frozen=True)
+class Reshard(Communication):
+    """The sum over processes of whole arrays in the local view, partitioned along a dimension."""
+
+    dim: int = 0
+
+    def local(self, x):
+        return jax.lax.psum_scatter(x, self.axis, scatter_dimension=self.dim, tiled=True)
+
+    def transposed(self):
+        return _others(self, Unshard, source=self.target, target=None, dim=self.dim)
+
+
+# ---- the primitive
+
+communicate_p = Primitive("communicate")
+
+
+def communicate(array, communication: Communication):
+    """The result of a communication, as JAX's transformations know it."""
+    return communicate_p.bind(array, communication=communication)
+
+
+@communicate_p.def_abstract_eval
+def _aval_of_result(aval, communication):
+    made = ShapedArray(communication.shape(aval.shape), aval.dtype)
+    if communication.target is None:
+        return made
+    whole = PartitionSpec(*[None] * made.ndim)
+    return made.update(sharding=NamedSharding(communication.mesh.abstract_mesh, whole))
+
+
+def _on_devices(array, communication):
+    source, target = communication.source, communication.target
+    return jax.shard_map(
+        communication.local,
+        mesh=communication.mesh,
+        in_specs=PartitionSpec() if source is None else source,
+        out_specs=PartitionSpec() if target is None else target,
+        check_vma=False,
+    )(array)
+
+
+def _transpose(cotangent, _operand, communication):
+    return [communicate(cotangent, communication.transposed())]
+
+
+def _batched(operands, dims, communication):
+    (array,), (dim,) = operands, dims
+    # at the end, where it leaves the numbers of the other dimensions as they are
+    array = jnp.moveaxis(array, dim, -1)
+    return communicate(array, communication), array.ndim - 1
+
+
+mlir.register_lowering(communicate_p, mlir.lower_fun(_on_devices, multiple_results=False))
+ad.deflinear2(communicate_p, _transpose)
+batching.primitive_batchers[communicate_p] = _batched
+
+
+def mesh_of(jaxpr) -> Mesh | None:
+    """The mesh on which a jaxpr communicates; None if it does not."""
+    for equation in equations_of(jaxpr):
+        if equation.primitive is communicate_p:
+            return equation.params["communication"].mesh
+    return None
+
+
+def is_global(atom) -> bool:
+    """Whether a value of a jaxpr is a global array."""
+    place = getattr(atom.aval, "sharding", None)
+    return place is not None and not place.mesh.empty
+
+
+# ---- programs
+
+
+class Communicated(Program):
+    """The program of a communication."""
+
+    def __init__(self, communication: Communication, given: Aval):
+        self.communication, self.inputs = communication, (given,)
+        self.name = type(communication).__name__
+        shape = communication.shape(tuple(given.shape))
+        concrete = IMMEDIATE if communication.target is None else SPREAD
+        mode = given.mode if given.mode >= INLINE else concrete
+        self.mode, self.outputs = max(mode, given.mode), (make_aval(shape, given.dtype, mode),)
+
+    def function(self, array):
+        return (communicate(array, self.communication),)
+
+    def make_reverse(self, mask):
+        return CommunicatedReverse(self, mask)
+
+
+class CommunicatedReverse(Reverse):
+    """The gradient of a communication: the transposed one of the gradient of its result."""
+
+    saved_inputs = saved_outputs = ()
+
+    def __init__(self, program, mask, present=None):
+        super().__init__(program, mask, present)
+        given = program.inputs[0]
+        self.outputs = (make_aval(tuple(given.shape), given.dtype, given.mode),)
+        self.communication = program.communication.transposed()
+
+    def function(self, array):
+        return (communicate(array, self.communication),)
+
+    def make_reverse(self, mask):
+        return CommunicatedReverse(self, mask)
+
+
+def replicated_aval(aval: Aval) -> Aval:
+    """The abstract value of a global array of the shape of a local one."""
+    return with_mode(aval, SPREAD)

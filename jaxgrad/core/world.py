@@ -1,0 +1,95 @@
+"""The processes that train together, and how one of them takes part in a program of all.
+
+A tensor of one process is an array on its own device. A program that communicates runs on one
+device of each process, and all of them take part. In it such an array counts as replicated: each
+device has a copy, and the copies differ. This holds as long as every operator of the program runs
+on whole copies, which `core/communication.py` sees to. An array that spans processes is one of
+JAX's: each process holds its shards.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import numpy as np
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+
+AXIS = "rank"
+
+
+class World(NamedTuple):
+    """rank: the number of this process; size: how many there are; mesh: the first device of each;
+    device: that of this process.
+    """
+
+    rank: int
+    size: int
+    mesh: Mesh
+    device: jax.Device
+
+
+# the world of this process, None while it is alone
+current: World | None = None
+
+
+def begin() -> World:
+    """Note the processes that JAX knows."""
+    global current
+    firsts: dict[int, jax.Device] = {}
+    for device in sorted(jax.devices(), key=lambda each: each.id):
+        firsts.setdefault(device.process_index, device)
+    ranks = sorted(firsts)
+    mesh = mesh_of_devices([firsts[rank] for rank in ranks])
+    mine = jax.process_index()
+    current = World(mine, len(ranks), mesh, firsts[mine])
+    return current
+
+
+def end():
+    """Forget the other processes."""
+    global current
+    current = None
+
+
+def mesh_of_devices(devices) -> Mesh:
+    """A mesh with one axis, for processes that hold one device each."""
+    return Mesh(np.array(devices), (AXIS,), axis_types=(AxisType.Auto,))
+
+
+def is_several() -> bool:
+    """Whether other processes take part."""
+    return current is not None and current.size > 1
+
+
+def spans(array) -> bool:
+    """Whether an array has shards in several processes."""
+    return current is not None and not array.is_fully_addressable
+
+
+def shared(array, mesh: Mesh):
+    """An array as an input of a program on a mesh that has one device of this process: one of this
+    process as its copy of a replicated array, one that spans processes itself.
+    """
+    if isinstance(array, jax.Array) and not array.is_fully_addressable:
+        return array
+    own = current.device
+    if not isinstance(array, jax.Array) or array.devices() != {own}:
+        array = jax.device_put(array, own)
+    place = NamedSharding(mesh, PartitionSpec())
+    return jax.make_array_from_single_device_arrays(array.shape, place, [array])
+
+
+def on_mesh(kernel, mesh: Mesh, stays_shared):
+    """`kernel`, which runs on a mesh, as a function of arrays of this process and of arrays that
+    span processes. stays_shared: for each result whether it spans them.
+    """
+
+    def call(*arrays):
+        results = kernel(*[shared(array, mesh) for array in arrays])
+        if isinstance(results, jax.Array):
+            return results if stays_shared[0] else results.addressable_data(0)
+        pairs = zip(results, stays_shared, strict=True)
+        return type(results)([each if stays else each.addressable_data(0) for each, stays in pairs])
+
+    return call
