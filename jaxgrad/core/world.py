@@ -18,6 +18,22 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 AXIS = "rank"
 
 
+class DistError(RuntimeError):
+    """An error of processes that communicate."""
+
+
+class DistBackendError(DistError):
+    """Communication failed, for example because another process has ended."""
+
+
+class DistNetworkError(DistError):
+    """The network failed."""
+
+
+class DistStoreError(DistError):
+    """The store of the processes failed."""
+
+
 class World(NamedTuple):
     """rank: the number of this process; size: how many there are; mesh: the first device of each;
     device: that of this process.
@@ -50,6 +66,20 @@ def end():
     """Forget the other processes."""
     global current
     current = None
+
+
+# what XLA says of a communication that failed
+LOST = ("Gloo ", "NCCL", "coordination service")
+
+
+def raise_lost(error: Exception):
+    """Raise the error of a kernel, as DistBackendError where a communication has failed."""
+    if any(word in str(error) for word in LOST):
+        raise DistBackendError(
+            f"rank {current.rank} of {current.size}: a communication failed, most likely because "
+            f"another process has ended; its own error is in its output. The backend says: {error}"
+        ) from error
+    raise error
 
 
 def mesh_of_devices(devices) -> Mesh:
@@ -86,7 +116,11 @@ def on_mesh(kernel, mesh: Mesh, stays_shared):
     """
 
     def call(*arrays):
-        results = kernel(*[shared(array, mesh) for array in arrays])
+        given = [shared(array, mesh) for array in arrays]
+        try:
+            results = kernel(*given)
+        except (ValueError, jax.errors.JaxRuntimeError) as error:
+            raise_lost(error)
         if isinstance(results, jax.Array):
             return results if stays_shared[0] else results.addressable_data(0)
         pairs = zip(results, stays_shared, strict=True)

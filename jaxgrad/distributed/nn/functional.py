@@ -1,0 +1,105 @@
+"""Collective communication with gradients, as torch.distributed.nn.functional.
+
+Each function gives new tensors. The gradient of an input is the derivative of the sum of what all
+processes differentiate: where each process calls `backward()` on a loss of its own, that is the sum
+of the losses.
+"""
+
+from __future__ import annotations
+
+from ... import ops
+from ...core import communication as kinds
+from ...tape.communicate import among
+from ...tape.tensor import Tensor
+from ..collectives import ReduceOp, check, reduced, root_of, scattered
+from ..process_group import default_group
+
+
+def _group(group):
+    return default_group() if group is None else group
+
+
+def all_reduce(tensor: Tensor, op=ReduceOp.SUM, group=None) -> Tensor:
+    """The tensors of all processes, combined.
+
+    op: ReduceOp.SUM or AVG; others have no derivative, and a backward pass raises
+    NotImplementedError. Raises TypeError for what is no tensor of this process.
+    """
+    check("all_reduce", tensor)
+    return reduced("all_reduce", tensor, op, _group(group))
+
+
+def all_gather(tensor: Tensor, group=None) -> tuple[Tensor, ...]:
+    """The tensors of all processes, which have one shape and dtype."""
+    check("all_gather", tensor)
+    return ops.unbind(among(ops.unsqueeze(tensor, 0), _group(group), kinds.AllGather))
+
+
+def reduce_scatter(output: Tensor, input_list, op=ReduceOp.SUM, group=None) -> Tensor:
+    """The combination of the lists of all processes, of which each gets the tensor of its number.
+
+    output: not used; the result is a new tensor.
+    """
+    check("reduce_scatter", *input_list)
+    return scattered("reduce_scatter", ops.stack(list(input_list)), op, _group(group))[0]
+
+
+def broadcast(tensor: Tensor, src: int, group=None) -> Tensor:
+    """The tensor of the process of rank `src`; that process gets the gradients of all."""
+    check("broadcast", tensor)
+    found = _group(group)
+    root = root_of("broadcast", found, src, None)
+    return among(tensor, found, kinds.Broadcast, root=root)
+
+
+def reduce(tensor: Tensor, dst: int, op=ReduceOp.SUM, group=None) -> Tensor:
+    """The combined tensors in the process of rank `dst`, zeros in the others."""
+    check("reduce", tensor)
+    found = _group(group)
+    root = root_of("reduce", found, dst, None)
+    if op is ReduceOp.SUM:
+        return among(tensor, found, kinds.Reduce, root=root)
+    made = reduced("reduce", tensor, op, found)
+    return made if found.rank() == root else ops.zeros_like(made)
+
+
+def gather(tensor: Tensor, dst: int = 0, group=None) -> tuple[Tensor, ...]:
+    """The tensors of all processes in the process of rank `dst`, zeros in the others."""
+    check("gather", tensor)
+    found = _group(group)
+    root = root_of("gather", found, dst, None)
+    return ops.unbind(among(ops.unsqueeze(tensor, 0), found, kinds.Gather, root=root))
+
+
+def scatter(tensors, src: int = 0, group=None) -> Tensor:
+    """One of the tensors of the process of rank `src` for each process. tensors: one for each
+    process, in all processes of the same shape and dtype.
+    """
+    check("scatter", *tensors)
+    found = _group(group)
+    root = root_of("scatter", found, src, None)
+    return among(ops.stack(list(tensors)), found, kinds.Scatter, root=root)[0]
+
+
+def all_to_all(output_tensor_list, input_tensor_list, group=None) -> tuple[Tensor, ...]:
+    """One tensor of each process: that of the number of this one in the lists of the others, all of
+    one shape. output_tensor_list: not used; the results are new tensors.
+    """
+    check("all_to_all", *input_tensor_list)
+    given = ops.stack(list(input_tensor_list))
+    return ops.unbind(among(given, _group(group), kinds.AllToAll))
+
+
+def all_to_all_single(
+    output: Tensor, input: Tensor, output_split_sizes=None, input_split_sizes=None, group=None
+) -> Tensor:
+    """The parts of this process of the tensors of all, along the first dimension.
+
+    output: not used; the result is a new tensor. Raises NotImplementedError for split sizes.
+    """
+    check("all_to_all_single", input)
+    if output_split_sizes or input_split_sizes:
+        raise NotImplementedError(
+            "all_to_all_single with gradients takes parts of one size: pad them, or use all_to_all"
+        )
+    return among(input, _group(group), kinds.AllToAll)

@@ -1,0 +1,115 @@
+"""Communication of Python objects, as the files of `jaxgrad.save` hold them: what a process receives
+runs no code.
+"""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+
+from .. import serialization
+from ..autograd.grad_mode import no_grad
+from ..core import communication as kinds
+from ..core.dtypes import int64
+from ..frontend import factories
+from ..frontend.tensor_data import tensor as tensor_of
+from ..tape.communicate import among
+from .collectives import ReduceOp, reduced, root_of
+from .process_group import ProcessGroup, group_of
+
+
+def _bytes_of(value) -> bytes:
+    file = io.BytesIO()
+    serialization.save([value], file, format="pt")
+    return file.getvalue()
+
+
+def _value_of(data: bytes):
+    return serialization.load(io.BytesIO(data))[0]
+
+
+@no_grad()
+def exchanged(value, group: ProcessGroup) -> list:
+    """The objects of all processes."""
+    data = np.frombuffer(_bytes_of(value), np.uint8)
+    lengths = among(factories.full((1,), len(data), dtype=int64), group, kinds.AllGather).tolist()
+    row = np.zeros((1, max(lengths)), np.uint8)
+    row[0, : len(data)] = data
+    rows = among(tensor_of(row), group, kinds.AllGather).numpy()
+    return [_value_of(row[:n].tobytes()) for row, n in zip(rows, lengths, strict=True)]
+
+
+def all_gather_object(object_list: list, obj, group=None) -> None:
+    """Give all processes the objects of all, in place.
+
+    object_list: has a place for each process. obj: what `jaxgrad.save` takes. Raises ValueError for
+    another length, TypeError for an object of another kind.
+    """
+    if (found := group_of(group)) is not None:
+        _check_length("all_gather_object", "object_list", object_list, found)
+        object_list[:] = exchanged(obj, found)
+
+
+def _check_length(name, what, values, group):
+    if len(values) != group.size():
+        raise ValueError(
+            f"{name}: {what} must have a place for each of the {group.size()} processes, "
+            f"not {len(values)}"
+        )
+
+
+def gather_object(
+    obj, object_gather_list: list | None = None, dst: int | None = None, group=None,
+    group_dst: int | None = None,
+) -> None:  # fmt: skip
+    """Give one process, by default that of rank 0, the objects of all, in place."""
+    if (found := group_of(group)) is not None:
+        root = root_of("gather_object", found, 0 if dst is group_dst is None else dst, group_dst)
+        if found.rank() == root:
+            _check_length("gather_object", "object_gather_list", object_gather_list or (), found)
+        every = exchanged(obj, found)
+        if found.rank() == root:
+            object_gather_list[:] = every
+
+
+def broadcast_object_list(
+    object_list: list, src: int | None = None, group=None, device=None,
+    group_src: int | None = None,
+) -> None:  # fmt: skip
+    """Give all processes the objects of one, by default that of rank 0, in place."""
+    if (found := group_of(group)) is not None:
+        root = root_of(
+            "broadcast_object_list", found, 0 if src is group_src is None else src, group_src
+        )
+        mine = list(object_list) if found.rank() == root else None
+        object_list[:] = _broadcast(mine, root, found)
+
+
+@no_grad()
+def _broadcast(value, root, group: ProcessGroup):
+    data = np.frombuffer(_bytes_of(value), np.uint8)
+    own = len(data) if group.rank() == root else 0
+    length = int(
+        reduced("broadcast", factories.full((), own, dtype=int64), ReduceOp.MAX, group).item()
+    )
+    row = np.zeros(length, np.uint8)
+    if group.rank() == root:
+        row[:] = data
+    return _value_of(among(tensor_of(row), group, kinds.Broadcast, root=root).numpy().tobytes())
+
+
+def scatter_object_list(
+    scatter_object_output_list: list, scatter_object_input_list: list | None = None,
+    src: int | None = None, group=None, group_src: int | None = None,
+) -> None:  # fmt: skip
+    """Give each process one object of the list of one of them, as the first of a list."""
+    if (found := group_of(group)) is not None:
+        root = root_of(
+            "scatter_object_list", found, 0 if src is group_src is None else src, group_src
+        )
+        mine = None
+        if found.rank() == root:
+            mine = list(scatter_object_input_list or ())
+            _check_length("scatter_object_list", "scatter_object_input_list", mine, found)
+        scatter_object_output_list[0] = _broadcast(mine, root, found)[found.rank()]
