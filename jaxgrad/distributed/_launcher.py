@@ -36,13 +36,13 @@ class Launcher:
 
     def __init__(self, front: socket.socket, plan: dict, asked: list[int]):
         self.front, self.plan, self.asked = front, plan, asked
-        self.is_front_gone = False
+        self.is_front_gone = self.is_hurried = False
         self.running: dict[int, subprocess.Popen] = {}
         self.failures: list[Failure] = []
         self.wakeup = wakeup()
 
-    def run(self) -> dict:
-        """Start the workers, and return the exit status with the last line to print."""
+    def run(self) -> tuple[int, str | None]:
+        """Start the workers, and return the exit status and the last line to print."""
         for worker in self.plan["workers"]:
             self.start(worker["rank"], worker["environment"])
         while self.running and not self.failures and not self.must_end():
@@ -51,7 +51,7 @@ class Launcher:
             return self.end_after_failure()
         if self.must_end():
             return self.end_when_asked()
-        return {"status": 0, "text": None}
+        return 0, None
 
     def start(self, rank: int, environment: dict[str, str]):
         command, folder = self.plan["command"], self.plan["log_dir"]
@@ -98,7 +98,7 @@ class Launcher:
     def must_end(self) -> bool:
         return bool(self.asked) or self.is_front_gone
 
-    def end_after_failure(self) -> dict:
+    def end_after_failure(self) -> tuple[int, str]:
         # An abort often follows from the exit of another worker, and an exit status seldom does.
         first = sorted(self.failures, key=lambda each: (each.status >= 128, each.rank))
         text = "; ".join(each.text for each in first)
@@ -108,17 +108,16 @@ class Launcher:
         self.end([signal.SIGTERM])
         where = f"; see {self.plan['log_dir']}" if self.plan["log_dir"] is not None else ""
         failed = "failed" if len(self.plan["workers"]) == 1 else "failed first"
-        return {"status": first[0].status, "text": f"{failed}: {text}{where}"}
+        return first[0].status, f"{failed}: {text}{where}"
 
-    def end_when_asked(self) -> dict:
-        number = signal.SIGTERM if self.is_front_gone else self.asked[0]
-        self.asked.clear()
+    def end_when_asked(self) -> tuple[int, None]:
+        number = self.asked.pop(0) if self.asked else signal.SIGTERM
         if number == signal.SIGINT:
             say("SIGINT: ending the workers; a second one kills them")
         # a process that computes in C++ does not see SIGINT
         steps = [number] if number == signal.SIGTERM else [number, signal.SIGTERM]
         self.end(steps)
-        return {"status": 128 + number, "text": None}
+        return 128 + number, None
 
     def end(self, signals: list[int]):
         """Send each signal to the group and wait for the workers, then kill those that are left.
@@ -129,6 +128,7 @@ class Launcher:
             deadline = time.monotonic() + self.plan["grace"]
             while self.running and not self.asked and time.monotonic() < deadline:
                 self.wait(deadline)
+        self.is_hurried = bool(self.running or self.asked)
         if self.running:
             ranks = ", ".join(map(str, self.running))
             say(f"killing the workers that have not ended: rank {ranks}")
@@ -179,7 +179,8 @@ def receive_plan(front: socket.socket) -> tuple[dict, list[int]]:
 def main(descriptor: str):
     front = socket.socket(fileno=int(descriptor))
     launcher = Launcher(front, *receive_plan(front))
-    result = launcher.run()
+    status, text = launcher.run()
+    result = {"status": status, "text": text, "is_hurried": launcher.is_hurried}
     try:
         front.sendall(json.dumps(result).encode() + b"\n")
     except OSError:

@@ -298,7 +298,8 @@ def _supervise(plan):
                 # before wait(), since until then no other group can have its number
                 _signal_group(launcher.pid, signal.SIGKILL)
             status = launcher.wait()
-            _end_group(launcher.pid, plan["grace"], signals)
+            is_hurried = result is None or result["is_hurried"]
+            _end_group(launcher.pid, 0.0 if is_hurried else plan["grace"], signals)
     if result is None:
         say(f"the launcher (pid {launcher.pid}) was ended by {signal_name(-status)}")
         return 1
