@@ -91,7 +91,7 @@ class Launcher:
             text = f"rank {rank} (pid {process.pid}) exited with status {code}"
             self.failures.append(Failure(rank, code, text))
         elif code < 0:
-            hint = ", as by a lack of memory" if code == -signal.SIGKILL else ""
+            hint = " (perhaps for lack of memory)" if code == -signal.SIGKILL else ""
             text = f"rank {rank} (pid {process.pid}) was killed by {signal_name(-code)}{hint}"
             self.failures.append(Failure(rank, 128 - code, text))
 
