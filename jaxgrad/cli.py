@@ -1,6 +1,6 @@
-"""The command `jaxgrad`: `run` runs a program that imports torch, `scan` lists the names that
-programs use and jaxgrad lacks, `check` finds mistakes in tables of derivatives, `ops` tells about
-the operators.
+"""The command `jaxgrad`: `run` runs a program that imports torch, `launch` runs one in several
+processes, `scan` lists the names that programs use and jaxgrad lacks, `check` finds mistakes in
+tables of derivatives, `ops` tells about the operators.
 """
 
 import argparse
@@ -14,6 +14,8 @@ from . import coverage, ops
 from .compat import scan
 from .compat.run import run
 from .core import shape_check
+from .distributed.run import add_options as add_launch_options
+from .distributed.run import run as run_launch
 from .ops import cards
 from .table import TableError, load
 from .table.mistakes import printable
@@ -24,8 +26,8 @@ FINE, MISTAKES, UNREADABLE = 0, 1, 2
 def main(arguments=None):
     """Run the command `jaxgrad`, and return its exit status.
 
-    run: that of the program. scan, check: 0 for nothing found, 1 for something, 2 for no file. ops:
-    0, 1 for an unknown operator.
+    run: that of the program. launch: that of the worker that failed first. scan, check: 0 for
+    nothing found, 1 for something, 2 for no file. ops: 0, 1 for an unknown operator.
     """
     options = command_line().parse_args(arguments)
     return options.run(options)
@@ -75,6 +77,11 @@ def add_programs(commands):
     program.add_argument("program", metavar="PROGRAM", help="a Python file")
     program.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT")
     program.set_defaults(run=run_program)
+    launch = commands.add_parser(
+        "launch", help="run a program in several processes that train together", allow_abbrev=False
+    )
+    add_launch_options(launch)
+    launch.set_defaults(run=run_launch)
     uses = commands.add_parser(
         "scan", help="list the names of torch in programs that are missing, or differ"
     )
