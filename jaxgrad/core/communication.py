@@ -23,7 +23,7 @@ from jax.interpreters import ad, batching, mlir
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from . import world
-from .aval import IMMEDIATE, INLINE, SPREAD, Aval, make_aval, with_mode
+from .aval import IMMEDIATE, INLINE, SPREAD, Aval, make_aval
 from .jaxprs import equations_of
 from .program import Program, Reverse
 
@@ -276,72 +276,94 @@ def whole_of(shape, spec: PartitionSpec, mesh: Mesh) -> tuple[int, ...]:
 
 
 @dataclasses.dataclass(frozen=True)
-class ToLocal(Communication):
-    """A device's part of a global array in the local view.
+class _View(Communication):
+    """From one view to the other.
 
-    back: the partition of the gradient; sums: the axes over which the gradients of the parts are
-    summed, since each process has its own.
+    sums: the axes over which values in the local view are summed; scale: a factor of the result;
+    back, back_scale: the partition and the factor of the gradient.
     """
 
-    back: PartitionSpec | None = None
     sums: tuple[str, ...] = ()
+    scale: float = 1.0
+    back: PartitionSpec | None = None
+    back_scale: float = 1.0
 
     def local(self, x):
+        made = self.moved(x)
+        return made if self.scale == 1 else (made * self.scale).astype(x.dtype)
+
+    def moved(self, x):
+        raise NotImplementedError(f"{type(self).__name__}.moved")
+
+
+class ToLocal(_View):
+    """A device's part of a global array, in the local view. The gradients of the parts are those of
+    the processes, which `sums` adds.
+    """
+
+    def moved(self, x):
         return x
 
     def transposed(self):
+        target = self.source if self.back is None else self.back
         return _others(
-            self, FromLocal, source=None, target=self.back, back=self.source, sums=self.sums
-        )
+            self, FromLocal, source=None, target=target, sums=self.sums, scale=self.back_scale,
+            back_scale=self.back_scale,
+        )  # fmt: skip
 
     def shape(self, shape):
         return part_of(shape, self.source, self.mesh)
 
 
-@dataclasses.dataclass(frozen=True)
-class FromLocal(Communication):
-    """The global array of the parts in the local view; see `ToLocal`."""
+class FromLocal(_View):
+    """The global array of the parts in the local view, or of their sums."""
 
-    back: PartitionSpec | None = None
-    sums: tuple[str, ...] = ()
-
-    def local(self, x):
+    def moved(self, x):
         return jax.lax.psum(x, self.sums) if self.sums else x
 
     def transposed(self):
-        # summands that became one sum have the gradient of the sum
-        return _others(self, ToLocal, source=self.target, target=None, back=self.target)
+        # each summand has the gradient of the sum
+        return _others(
+            self, ToLocal, source=self.target, target=None, back=self.target, sums=self.sums,
+            scale=self.scale, back_scale=self.scale,
+        )  # fmt: skip
 
     def shape(self, shape):
         return whole_of(shape, self.target, self.mesh)
 
 
 @dataclasses.dataclass(frozen=True)
-class Unshard(Communication):
+class Unshard(_View):
     """A global array that is partitioned along a dimension, whole in the local view. The gradients
     of all processes are summed, and each keeps its part.
     """
 
     dim: int = 0
 
-    def local(self, x):
+    def moved(self, x):
         return jax.lax.all_gather(x, self.axis, axis=self.dim, tiled=True)
 
     def transposed(self):
-        return _others(self, Reshard, source=None, target=self.source, dim=self.dim)
+        return _others(
+            self, Reshard, source=None, target=self.source, dim=self.dim, scale=self.back_scale,
+            back_scale=self.back_scale,
+        )  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
-class Reshard(Communication):
+class Reshard(_View):
     """The sum over processes of whole arrays in the local view, partitioned along a dimension."""
 
     dim: int = 0
 
-    def local(self, x):
+    def moved(self, x):
         return jax.lax.psum_scatter(x, self.axis, scatter_dimension=self.dim, tiled=True)
 
     def transposed(self):
-        return _others(self, Unshard, source=self.target, target=None, dim=self.dim)
+        return _others(
+            self, Unshard, source=self.target, target=None, dim=self.dim, scale=self.scale,
+            back_scale=self.scale,
+        )  # fmt: skip
 
 
 # ---- the primitive
@@ -441,8 +463,3 @@ class CommunicatedReverse(Reverse):
 
     def make_reverse(self, mask):
         return CommunicatedReverse(self, mask)
-
-
-def replicated_aval(aval: Aval) -> Aval:
-    """The abstract value of a global array of the shape of a local one."""
-    return with_mode(aval, SPREAD)

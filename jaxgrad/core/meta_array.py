@@ -22,7 +22,7 @@ class MetaArray:
     where it needs numbers.
     """
 
-    __slots__ = ("__weakref__", "aval")
+    __slots__ = ("__weakref__", "aval", "sharding")
 
     weak_type = False
     shape = property(lambda self: self.aval.shape)
@@ -32,7 +32,7 @@ class MetaArray:
 
     def __init__(self, aval):
         """aval: that of the array, whose executor is that of the device `meta`; contiguous."""
-        self.aval = aval
+        self.aval, self.sharding = aval, None
 
     def __repr__(self):
         return f"<no data, since the device is meta: {self.aval}>"

@@ -208,6 +208,8 @@ def _connect(rank, world_size, address, timeout):
         # as with torch: each process of a machine has one of its GPUs; CPUs need no such choice
         options["local_device_ids"] = [int(os.environ["LOCAL_RANK"])]
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    # it would catch SIGTERM, by which a launcher ends this process
+    jax.config.update("jax_enable_preemption_service", False)
     try:
         jax.distributed.initialize(
             address,
