@@ -455,6 +455,13 @@ def filled(aval: Aval, value):
         return jnp.full(aval.shape, value, jax.dtypes.canonicalize_dtype(aval.dtype.numpy))
 
 
+def filled_over(shape, dtype, value, sharding):
+    """A new array filled with one value, of which each device makes its part."""
+    with jax.enable_x64(True):
+        make = jax.jit(lambda: jnp.full(shape, value, dtype.numpy), out_shardings=sharding)
+        return make()
+
+
 # JAX has no public function that tells. A kernel without inputs gives a tracer exactly where JAX
 # traces; the state is compared first, because a kernel call takes longer.
 _probe = jax.jit(lambda: jnp.zeros((), bool), inline=True)

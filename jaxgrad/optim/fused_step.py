@@ -17,12 +17,13 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import NamedSharding, PartitionSpec
 
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..capture import scope
 from ..capture.jit import jit
 from ..core import dtypes, executor
-from ..core.aval import IMMEDIATE, META, joint_mode, make_aval, with_strides
+from ..core.aval import IMMEDIATE, META, Aval, joint_mode, make_aval, meta_array, with_strides
 from ..core.bounded_cache import bounded
 from ..core.device import device_of_jax
 from ..core.program import Program
@@ -35,7 +36,7 @@ from ..tape.mode import current_mode, switch, with_grad
 from ..tape.record import apply
 from ..tape.sparse_tensor import is_sparse
 from ..tape.symbolic_number import Varying
-from ..tape.tensor import Tensor, wrap
+from ..tape.tensor import Tensor, held, wrap
 from .groups import as_set, options_of, raw, settings
 from .optimizer import Optimizer
 
@@ -448,12 +449,29 @@ def filled(param: Tensor, value, shape=None) -> Tensor:
     # a tracer stands for a tensor on meta too
     seen = param._aval if captured is None else captured.aval
     place = "meta" if seen.mode == META else device_of_jax()
+    sharding = getattr(held(param) if captured is None else captured.snapshot.array, "sharding", None)
     with outside_of_trace():
-        made = factories.full(tuple(shape or param.shape), value, dtype=param.dtype, device=place)
+        if isinstance(sharding, NamedSharding):
+            made = wrap(sharded_full(shape, seen, value, sharding))
+        else:
+            size = tuple(shape or param.shape)
+            made = factories.full(size, value, dtype=param.dtype, device=place)
     if shape is not None:
         return made
     made._aval = with_strides(made._aval, param._aval.strides)
     return made
+
+
+def sharded_full(shape, like: Aval, value, sharding: NamedSharding):
+    """An array of one value, sharded as a parameter is; of another shape, whole on each device."""
+    if shape is not None:
+        sharding = NamedSharding(sharding.mesh, PartitionSpec())
+    size = tuple(shape or like.shape)
+    if like.mode == META:
+        made = meta_array(size, like.dtype)
+        made.sharding = sharding
+        return made
+    return executor.filled_over(size, like.dtype, value, sharding)
 
 
 # ---- writing the results
