@@ -230,9 +230,9 @@ def main() -> None:
     print("loss", " ".join(f"{loss:.4f}" for loss in losses[:: max(1, options.steps // 6)]))
     if not np.allclose(losses, plain, rtol=1e-4):
         sys.exit("the losses of the sharded sequence differ")
-    if not all(torch.allclose(a, b, atol=1e-4) for a, b in zip(weights, plain_weights, strict=True)):
+    if not all(np.allclose(a, b, atol=1e-4) for a, b in zip(weights, plain_weights, strict=True)):
         sys.exit("the sharded sequence led to other weights")
-    print(f"the losses agree with those of one device to {np.abs(np.subtract(losses, plain)).max():.0e}",max((a.cpu()-b.cpu()).abs().max().item() for a,b in zip(weights,plain_weights)))
+    print("losses and weights agree with those of one device")
 
 
 if __name__ == "__main__":
