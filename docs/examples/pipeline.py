@@ -36,12 +36,16 @@ def pipeline(stage, mesh: Mesh, microbatches: int, axis: str = "pp", spec: P | N
     spec: how the batch is sharded over the other axes of the mesh.
     """
     stages, spec = mesh.shape[axis], P() if spec is None else spec
-    # the backward pass computes each stage again, from its inputs, which alone are kept
-    run = jax.checkpoint(torch.to_jax(stage))
     onward = [(i, i + 1) for i in range(stages - 1)]
 
     def wait(_, given):
         return jax.numpy.zeros_like(given)
+
+    # The backward pass computes each stage again from its input, which alone is kept. Around the
+    # branches, since what they keep is kept for each tick, and the parameters would be too.
+    @jax.checkpoint
+    def run(is_there, parameters, given):
+        return jax.lax.cond(is_there, torch.to_jax(stage), wait, parameters, given)
 
     def part(stacked, batch):
         """What one device does."""
@@ -53,7 +57,7 @@ def pipeline(stage, mesh: Mesh, microbatches: int, axis: str = "pp", spec: P | N
             number = time - here  # of the microbatch whose turn it is
             given = jax.numpy.where(here == 0, parts[number % microbatches], arrived)
             is_there = (number >= 0) & (number < microbatches)  # else this is the bubble
-            made = jax.lax.cond(is_there, run, wait, parameters, given)
+            made = run(is_there, parameters, given)
             return jax.lax.ppermute(made, axis, onward), made
 
         start = jax.lax.pcast(jax.numpy.zeros_like(parts[0]), axis, to="varying")
@@ -62,9 +66,7 @@ def pipeline(stage, mesh: Mesh, microbatches: int, axis: str = "pp", spec: P | N
         results = made[stages - 1 :].reshape(batch.shape)  # right in the last stage
         return jax.lax.psum(jax.numpy.where(here == stages - 1, results, 0), axis)
 
-    return torch.from_jax(
-        jax.shard_map(part, mesh=mesh, in_specs=(P(axis), spec), out_specs=spec)
-    )
+    return torch.from_jax(jax.shard_map(part, mesh=mesh, in_specs=(P(axis), spec), out_specs=spec))
 
 
 class Stage(nn.Module):

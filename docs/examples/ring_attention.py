@@ -53,10 +53,10 @@ def add_block(state, queries, keys, values, rows, columns, causal):
 
 
 @torch.to_jax
-def finish(state, queries):
+def finish(state):
     """The attention's result, and for each query the log of its sum of exp(score)."""
     largest, total, weighted = state
-    return (weighted / total.unsqueeze(-1)).to(queries.dtype), largest + total.log()
+    return weighted / total.unsqueeze(-1), largest + total.log()
 
 
 @torch.to_jax
@@ -122,8 +122,8 @@ class Ring:
         start = zeros[..., 0] - jax.numpy.inf, zeros[..., 0], zeros
         ticks = jax.numpy.arange(last)
         (state, block), _ = jax.lax.scan(tick, (start, (keys, values)), ticks)
-        result, log_total = finish(add(state, block, last), queries)
-        return result, (queries, keys, values, log_total, result)
+        result, log_total = finish(add(state, block, last))
+        return result.astype(queries.dtype), (queries, keys, values, log_total, result)
 
     def backward(self, saved, gradient):
         """The gradients of the device's queries, keys and values."""
