@@ -47,7 +47,7 @@ def pipeline(stage, mesh: Mesh, microbatches: int, axis: str = "pp", spec: P | N
     def run(is_there, parameters, given):
         return jax.lax.cond(is_there, torch.to_jax(stage), wait, parameters, given)
 
-    def part(stacked, batch):
+    def piped(stacked, batch):
         """What one device does."""
         here = jax.lax.axis_index(axis)
         parameters = jax.tree.map(lambda each: each[0], stacked)
@@ -66,7 +66,7 @@ def pipeline(stage, mesh: Mesh, microbatches: int, axis: str = "pp", spec: P | N
         results = made[stages - 1 :].reshape(batch.shape)  # right in the last stage
         return jax.lax.psum(jax.numpy.where(here == stages - 1, results, 0), axis)
 
-    return torch.from_jax(jax.shard_map(part, mesh=mesh, in_specs=(P(axis), spec), out_specs=spec))
+    return torch.from_jax(jax.shard_map(piped, mesh=mesh, in_specs=(P(axis), spec), out_specs=spec))
 
 
 class Stage(nn.Module):

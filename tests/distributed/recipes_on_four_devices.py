@@ -20,9 +20,7 @@ from jaxgrad import nn
 
 
 def mesh_of(**axes):
-    return jax.make_mesh(
-        tuple(axes.values()), tuple(axes), axis_types=(AxisType.Auto,) * len(axes)
-    )
+    return jax.make_mesh(tuple(axes.values()), tuple(axes), axis_types=(AxisType.Auto,) * len(axes))
 
 
 SEQUENCE, PIPE = mesh_of(sp=4), mesh_of(pp=4)
@@ -101,9 +99,27 @@ def attentions():
         for shape in ((1, 1, 4, 1), (2, 3, 20, 5), (1, 2, 64, 16)):
             found[f"{shape}, {causal}"] = compared(four(*shape), causal)
         both = {"mesh": mesh_of(dp=2, sp=2), "spec": P("dp", None, "sp")}
-        found[f"with rows over another axis, {causal}"] = compared(four(4, 2, 10, 3), causal, **both)
+        found[f"with rows over another axis, {causal}"] = compared(
+            four(4, 2, 10, 3), causal, **both
+        )
     wider = [*four(2, 1, 12, 3)[:2], *four(2, 1, 12, 7)[:2]]
     return found | {"wider values": compared(wider, True)}
+
+
+def second_derivatives():
+    """Of a function of the gradients."""
+    arrays = four(1, 2, 12, 3)[:3]
+
+    def of_gradients(queries, keys, values):
+        loss = lambda *each: (attention(*each, True) ** 2).sum()  # noqa: E731
+        gradients = jax.grad(loss, (0, 1, 2))(queries, keys, values)
+        return sum(jnp.sin(each).sum() for each in gradients)
+
+    inputs = [spread(each, SEQUENCE, ALONG) for each in arrays]
+    loss = (ring_attention.ring_attention(SEQUENCE)(*inputs) ** 2).sum()
+    gradients = torch.autograd.grad(loss, inputs, create_graph=True)
+    found = torch.autograd.grad(sum(each.sin().sum() for each in gradients), inputs)
+    return differences(found, in_float64(jax.grad(of_gradients, (0, 1, 2)), *arrays))
 
 
 def attentions_in_float64():
@@ -324,6 +340,7 @@ def main():
         "attentions": attentions(),
         "float64": attentions_in_float64(),
         "bfloat16": attention_in_bfloat16(),
+        "second derivatives": second_derivatives(),
         "wrong rings": wrong_rings(),
         "layers": layers(),
         "pipelines": pipelines(),
