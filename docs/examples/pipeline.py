@@ -26,16 +26,16 @@ from jaxgrad import nn
 STAGES, FEATURES, HIDDEN = 4, 16, 32
 
 
-def pipeline(stage, mesh: Mesh, microbatches: int, axis: str = "pp", spec: P | None = None):
+def pipeline(stage, mesh: Mesh, microbatches: int, axis: str = "pp", rows: str | None = None):
     """An operator on stacked parameters and a batch: equal stages, one after the other.
 
     stage: a function of one stage's parameters and its input, tensors, that returns a tensor like
     the input. The parameters of all stages are stacked along a first dimension, which is sharded
     over the axis of the mesh.
     microbatches: into how many parts of the first dimension the batch is cut.
-    spec: how the batch is sharded over the other axes of the mesh.
+    rows: another axis of the mesh, over which the batch is sharded: each part has its own pipeline.
     """
-    stages, spec = mesh.shape[axis], P() if spec is None else spec
+    stages = mesh.shape[axis]
     onward = [(i, i + 1) for i in range(stages - 1)]
 
     def wait(_, given):
@@ -52,6 +52,11 @@ def pipeline(stage, mesh: Mesh, microbatches: int, axis: str = "pp", spec: P | N
         here = jax.lax.axis_index(axis)
         parameters = jax.tree.map(lambda each: each[0], stacked)
         parts = batch.reshape(microbatches, -1, *batch.shape[1:])
+        # Gradients are summed over devices where the values become those of each device: here,
+        # once, and not in each tick.
+        parts = jax.lax.pcast(parts, axis, to="varying")
+        if rows is not None:
+            parameters = jax.lax.pcast(parameters, rows, to="varying")
 
         def tick(arrived, time):
             number = time - here  # of the microbatch whose turn it is
@@ -60,13 +65,13 @@ def pipeline(stage, mesh: Mesh, microbatches: int, axis: str = "pp", spec: P | N
             made = run(is_there, parameters, given)
             return jax.lax.ppermute(made, axis, onward), made
 
-        start = jax.lax.pcast(jax.numpy.zeros_like(parts[0]), axis, to="varying")
         ticks = jax.numpy.arange(microbatches + stages - 1)
-        _, made = jax.lax.scan(tick, start, ticks)
+        _, made = jax.lax.scan(tick, jax.numpy.zeros_like(parts[0]), ticks)
         results = made[stages - 1 :].reshape(batch.shape)  # right in the last stage
         return jax.lax.psum(jax.numpy.where(here == stages - 1, results, 0), axis)
 
-    return torch.from_jax(jax.shard_map(piped, mesh=mesh, in_specs=(P(axis), spec), out_specs=spec))
+    in_specs, out_specs = (P(axis), P(rows)), P(rows)
+    return torch.from_jax(jax.shard_map(piped, mesh=mesh, in_specs=in_specs, out_specs=out_specs))
 
 
 class Stage(nn.Module):

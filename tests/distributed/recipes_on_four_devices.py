@@ -269,11 +269,11 @@ def stacked_parameters(count, width, mesh):
     return {name: spread(each, mesh, P("pp")) for name, each in stacked.items()}
 
 
-def piped(microbatches, shape, mesh=PIPE, spec=None, order=None):
+def piped(microbatches, shape, mesh=PIPE, rows=None, order=None):
     """Differences of loss and gradients from those of the stages one after the other."""
     stacked = stacked_parameters(mesh.shape["pp"], shape[-1], mesh)
-    x, y = spread(normal(*shape), mesh, spec or P()), torch.from_numpy(normal(*shape) * 2)
-    operator = pipeline.pipeline(stage, mesh, microbatches, spec=spec)
+    x, y = spread(normal(*shape), mesh, P(rows)), torch.from_numpy(normal(*shape) * 2)
+    operator = pipeline.pipeline(stage, mesh, microbatches, rows=rows)
     given = {name: each if order is None else each[order] for name, each in stacked.items()}
     loss = ((operator(given, x) - y) ** 2).mean()
     loss.backward()
@@ -289,7 +289,7 @@ def pipelines():
     cases = (1, (3, 2)), (4, (8, 5)), (5, (10, 3)), (3, (6, 4, 5)), (8, (8, 2))
     found = {f"{m}, {shape}": piped(m, shape) for m, shape in cases}
     both = mesh_of(dp=2, pp=2)
-    return found | {"with rows over another axis": piped(3, (12, 4), both, P("dp"))}
+    return found | {"with rows over another axis": piped(3, (12, 4), both, "dp")}
 
 
 def descended(stacked, x, y):
@@ -335,6 +335,23 @@ def trained():
     }
 
 
+def sums():
+    """How many sums over devices a step on two pipelines has, and how many are in its loops."""
+    mesh = mesh_of(dp=2, pp=2)
+    stacked, x = stacked_parameters(2, 4, mesh), spread(normal(12, 4), mesh, P("dp"))
+    operator = pipeline.pipeline(stage, mesh, 3, rows="dp")
+
+    @torch.jit
+    def step(x, *parameters):
+        x, *parameters = leaves = [each.detach().requires_grad_() for each in (x, *parameters)]
+        (operator(dict(zip(NAMES, parameters, strict=True)), x) ** 2).mean().backward()
+        return [each.grad for each in leaves]
+
+    text = step.lower(x, *(stacked[name] for name in NAMES)).compile().as_text()
+    lines = re.findall(r".* = .*\ball-reduce(?:-start)?\(.*", text)
+    return {"all": len(lines), "in loops": sum("/while/" in line for line in lines)}
+
+
 def main():
     found = {
         "attentions": attentions(),
@@ -346,6 +363,7 @@ def main():
         "pipelines": pipelines(),
         "wrong order": piped(4, (8, 5), order=[0, 2, 1, 3]),
         "trained": trained(),
+        "sums": sums(),
     }
     json.dump(found, sys.stdout, default=lambda x: list(x) if isinstance(x, set) else float(x))
 

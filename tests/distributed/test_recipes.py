@@ -91,3 +91,9 @@ def test_no_device_holds_the_parameters_of_all_stages_or_ticks():
     trained = found()["trained"]
     assert trained["collective-permute"] > 0 == trained["all-gather"] == trained["all-to-all"]
     assert not trained["parameters of all ticks"]
+
+
+def test_two_pipelines_sum_their_gradients_once():
+    """And not in each tick."""
+    sums = found()["sums"]
+    assert sums["all"] >= 2 and sums["in loops"] == 0
