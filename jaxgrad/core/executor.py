@@ -65,8 +65,12 @@ def immediate(program: Program):
 
 
 def among_processes(program: Program):
-    """The kernel of a program where several processes train: one that communicates runs on all."""
+    """The kernel of a program where several processes train: one that communicates, or takes arrays
+    of this process and arrays that span processes, runs on all.
+    """
     mesh = mesh_of(program.trace(*map(avals.struct_of, program.inputs))[0])
+    if mesh is None and avals.is_mixed(program.inputs):
+        mesh = world.current.mesh
     if mesh is None:
         return program.to_compile
     spread = [each.mode == avals.SPREAD for each in program.outputs]

@@ -23,7 +23,16 @@ from ..autograd.grad_mode import enable_grad, no_grad
 from ..capture import scope
 from ..capture.jit import jit
 from ..core import dtypes, executor
-from ..core.aval import IMMEDIATE, META, Aval, joint_mode, make_aval, meta_array, with_strides
+from ..core.aval import (
+    IMMEDIATE,
+    META,
+    SPREAD,
+    Aval,
+    joint_mode,
+    make_aval,
+    meta_array,
+    with_strides,
+)
 from ..core.bounded_cache import bounded
 from ..core.device import device_of_jax
 from ..core.program import Program
@@ -71,8 +80,11 @@ class UpdateProgram(Program):
             for _ in self.rule.states
             for i in range(size)
         ]
-        found = (*params, *states, *self.inputs[self.counts])
-        return tuple([_concrete_aval(each, self.mode) for each in found])
+        made = [_concrete_aval(each, self.mode) for each in (*params, *states)]
+        counts = self.inputs[self.counts]
+        # step counters stay in this process
+        apart = self.mode == SPREAD
+        return (*made, *(each if apart else _concrete_aval(each, self.mode) for each in counts))
 
     def function(self, *arrays):
         size = len(self.count_of)
@@ -113,6 +125,18 @@ def prepared(kind, rule, count_of, fresh, inputs, counts) -> UpdateProgram:
     tuples.
     """
     return executor.prepare(UpdateProgram(rule, count_of, fresh, inputs, counts))
+
+
+def _by_view(params, grads):
+    """The parameters with their gradients; apart, in programs of their own, those that span
+    processes and those that do not.
+    """
+    views: dict[bool, tuple[list, list]] = {}
+    for param, grad in zip(params, grads, strict=True):
+        view = views.setdefault(param._aval.mode == SPREAD, ([], []))
+        view[0].append(param)
+        view[1].append(grad)
+    return views.values()
 
 
 def _concrete_aval(found, mode):
@@ -230,8 +254,8 @@ class FusedStep:
                 else:
                     params.append(param)
                     grads.append(grad)
-            if params:
-                parts = self.optimizer.parts(group, params, grads)
+            for chosen in _by_view(params, grads):
+                parts = self.optimizer.parts(group, *chosen)
                 work += [(number, group, *part) for part in parts]
         if self.scope is not None:
             self.guard_state(idle)
