@@ -420,9 +420,9 @@ def mesh_of(jaxpr) -> Mesh | None:
     return None
 
 
-def is_global(atom) -> bool:
-    """Whether a value of a jaxpr is a global array."""
-    place = getattr(atom.aval, "sharding", None)
+def is_global(value) -> bool:
+    """Whether a tracer, or a value of a jaxpr, is a global array."""
+    place = getattr(getattr(value, "aval", None), "sharding", None)
     return place is not None and not place.mesh.empty
 
 

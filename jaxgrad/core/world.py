@@ -49,6 +49,10 @@ class World(NamedTuple):
 current: World | None = None
 
 
+# the group of all processes (distributed/process_group.py)
+group = None
+
+
 def begin() -> World:
     """Note the processes that JAX knows."""
     global current

@@ -15,17 +15,18 @@ from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..autograd.variable import Variable
 from ..core import communication as kinds
+from ..frontend import factories
+from ..frontend.tensor_data import tensor as tensor_of
 from ..nn.module import Module
-from ..tape import pytree
 from ..tape.communicate import among
-from ..tape.tensor import Tensor, current, held
+from ..tape.tensor import Tensor, is_concrete
 from .collectives import broadcast
 from .device_mesh import DeviceMesh
 from .process_group import ProcessGroup, default_group
 from .tensor._distribute import place
-from .tensor._dtensor import install, is_distributed, redistribute
-from .tensor._redistribute import redistributed
-from .tensor.placement_types import Shard, check_even, is_single_process, sharding_of, spec_of
+from .tensor._dtensor import install
+from .tensor._inputs import sharded_inputs
+from .tensor.placement_types import is_single_process, sharding_of
 
 install()
 
@@ -109,21 +110,10 @@ class DistributedDataParallel(Module):
 
     def forward(self, *args, **kwargs):
         if self.process_group is None:
-            args, kwargs = pytree.map_leaves(self._sharded, (args, kwargs))
+            args, kwargs = sharded_inputs(type(self).__name__, self.device_mesh, (args, kwargs), self.dim)
         elif self.broadcast_buffers and self.training and self.require_backward_grad_sync:
             self._share(self.module.buffers())
         return self.module(*args, **kwargs)
-
-    def _sharded(self, leaf):
-        """An input of the devices of this process, its batch sharded over them."""
-        if not isinstance(leaf, Tensor) or not leaf.ndim:
-            return leaf
-        mesh = self.device_mesh
-        if is_distributed(leaf):
-            return redistribute(leaf, mesh, [Shard(self.dim)])
-        spec = spec_of(mesh, [Shard(self.dim)], leaf.ndim)
-        check_even("DistributedDataParallel", leaf.shape, mesh, spec)
-        return redistributed(leaf, sharding_of(mesh, spec), None)
 
     @contextlib.contextmanager
     def no_sync(self):
@@ -159,22 +149,21 @@ class DistributedDataParallel(Module):
                 "Give find_unused_parameters=True, or use all of them; nothing was averaged"
             )
         with no_grad():
-            self._average_unused(missing)
+            if missing and is_concrete(missing[0]):
+                # in a compiled function all processes have used the same
+                self._average_unused(arrived)
             # the last gradients come first, as they are needed last
             ready = [each for each in reversed(self._trained) if each.grad is not None]
             for bucket in buckets(ready, self.bucket_bytes):
                 average([each.grad for each in bucket], self.process_group)
 
-    def _average_unused(self, missing):
-        """Give a gradient of zeros to each parameter that another process has used."""
-        if not missing or held(current(missing[0])) is None:
-            return
-        unused = {id(each) for each in missing}
-        flags = ops.stack([ops.zeros_like(p.sum()) + float(id(p) not in unused) for p in self._trained])
+    def _average_unused(self, arrived):
+        """Give a gradient of zeros to each parameter that only other processes have used."""
+        flags = tensor_of([float(n in arrived) for n in range(len(self._trained))])
         used = among(flags, self.process_group, kinds.AllReduce)
         for parameter, count in zip(self._trained, used.tolist(), strict=True):
             if count and parameter.grad is None:
-                parameter.grad = ops.zeros_like(parameter)
+                parameter.grad = factories.zeros_like(parameter)
 
     def state_dict(self, *args, **kwargs):
         """That of the parts, with names that begin with "module."."""

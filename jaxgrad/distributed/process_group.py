@@ -69,19 +69,15 @@ class GroupMember:
     NON_GROUP_MEMBER = -100
 
 
-class _Default:
-    group: ProcessGroup | None = None
-
-
 class _GroupType(type):
     @property
     def WORLD(cls) -> ProcessGroup | None:
         """The group of all processes; None before `init_process_group`."""
-        return _Default.group
+        return world.group
 
     @WORLD.setter
     def WORLD(cls, value):
-        _Default.group = value
+        world.group = value
 
 
 class group(metaclass=_GroupType):
@@ -129,7 +125,7 @@ def init_process_group(
     1
     >>> jaxgrad.distributed.destroy_process_group()
     """
-    if _Default.group is not None:
+    if world.group is not None:
         raise ValueError("trying to initialize the default process group twice!")
     _check_backend(backend)
     if store is not None:
@@ -147,7 +143,7 @@ def init_process_group(
         raise ValueError(
             f"init_process_group: world_size is {world_size}, and JAX knows {begun.size} processes"
         )
-    _Default.group = ProcessGroup(range(begun.size), None, group_name, timeout)
+    world.group = ProcessGroup(range(begun.size), None, group_name, timeout)
 
 
 def _check_backend(backend):
@@ -253,7 +249,7 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
         return
     default_group()
     deferred.run_all()
-    _Default.group = None
+    world.group = None
     world.end()
     if jax.distributed.is_initialized():
         jax.distributed.shutdown()
@@ -261,9 +257,9 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
 
 def default_group() -> ProcessGroup:
     """The group of all processes. Raises ValueError before `init_process_group`."""
-    if _Default.group is None:
+    if world.group is None:
         raise ValueError(NOT_INITIALIZED)
-    return _Default.group
+    return world.group
 
 
 def group_of(given) -> ProcessGroup | None:
@@ -297,7 +293,7 @@ def is_initialized() -> bool:
     >>> jaxgrad.distributed.is_initialized()
     False
     """
-    return _Default.group is not None
+    return world.group is not None
 
 
 def is_torchelastic_launched() -> bool:

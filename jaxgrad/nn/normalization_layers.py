@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from ..autograd.grad_mode import no_grad
-from ..core import dtypes
+from ..core import dtypes, world
 from ..frontend import factories
 from ..tape.tensor import is_concrete
 from . import init, normalization
 from .layers import parameter
 from .module import Module
+from .synchronized_normalization import sync_batch_norm, takes_part
 
 
 def _shape(normalized_shape) -> tuple[int, ...]:
@@ -288,10 +289,10 @@ class SyncBatchNorm(_BatchNorm):
     """Batch normalization of (N, C, ...) over the batches of all processes; arguments and buffers
     are those of `BatchNorm1d`.
 
-    There is one process, so it computes what `BatchNorm1d` computes. In a function that is compiled
-    for several devices a tensor is the whole batch, and every batch normalization is synchronized.
-    process_group: kept as an attribute. Raises ValueError for an input of fewer than two
-    dimensions.
+    In training the statistics are those of the batches of all processes of `process_group`, by
+    default of all; so is the gradient. A tensor that is sharded over devices is the whole batch, so
+    there every batch normalization is synchronized. Raises ValueError for an input of fewer than
+    two dimensions.
 
     >>> jaxgrad.nn.SyncBatchNorm(3)(jaxgrad.ones(2, 3)).shape
     torch.Size([2, 3])
@@ -310,6 +311,25 @@ class SyncBatchNorm(_BatchNorm):
     def _check_input_dim(self, input):
         if input.ndim < 2:
             raise ValueError(f"expected at least 2D input (got {input.ndim}D input)")
+
+    def forward(self, input):
+        group = world.group if self.process_group is None else self.process_group
+        uses_batch = self.training or self.running_mean is None
+        if not (uses_batch and takes_part(input, group)):
+            return super().forward(input)
+        self._check_input_dim(input)
+        momentum = self._momentum()
+        tracked = self.training and self.track_running_stats
+        return sync_batch_norm(
+            input,
+            self.running_mean if tracked else None,
+            self.running_var if tracked else None,
+            self.weight,
+            self.bias,
+            momentum,
+            self.eps,
+            group,
+        )
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group=None) -> Module:

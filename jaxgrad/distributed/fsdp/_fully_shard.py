@@ -26,6 +26,7 @@ from ...tape.tensor import Tensor, current, held
 from ..device_mesh import DeviceMesh, current_mesh
 from ..tensor._distribute import place
 from ..tensor._dtensor import install, is_distributed, noted, sharding_held
+from ..tensor._inputs import sharded_inputs
 from ..tensor._redistribute import redistributed
 from ..tensor.placement_types import check_even, is_single_process, sharding_of
 
@@ -113,7 +114,7 @@ class FSDPModule:
 
     def forward(self, *args, **kwargs):
         state = self._fsdp
-        args, kwargs = state.cast_inputs(args, kwargs)
+        args, kwargs = state.prepared(type(self).__name__, args, kwargs)
         with state.gathered(args, kwargs):
             result = super().forward(*args, **kwargs)
         return state.cast_outputs(result)
@@ -199,6 +200,13 @@ class FSDPState:
             return self.whole(saved, local, _again(saved.parameter.detach()))
 
         return saved_tensors_hooks(pack, unpack)
+
+    def prepared(self, name: str, args, kwargs):
+        """The inputs of a call: on the devices of this process the batch is sharded over them."""
+        args, kwargs = self.cast_inputs(args, kwargs)
+        if not is_single_process(self.mesh):
+            return args, kwargs
+        return sharded_inputs(name, self.mesh, (args, kwargs))
 
     def cast_inputs(self, args, kwargs):
         dtype = self.policy.param_dtype
@@ -315,7 +323,7 @@ def register_fsdp_forward_method(module: Module, method_name: str) -> None:
         return
 
     def call(*args, **kwargs):
-        args, kwargs = module._fsdp.cast_inputs(args, kwargs)
+        args, kwargs = module._fsdp.prepared(type(module).__name__, args, kwargs)
         with module._fsdp.gathered(args, kwargs):
             return module._fsdp.cast_outputs(method(*args, **kwargs))
 

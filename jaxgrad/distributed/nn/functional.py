@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ... import ops
 from ...core import communication as kinds
+from ...frontend.factories import zeros_like
 from ...tape.communicate import among
 from ...tape.tensor import Tensor
 from ..collectives import ReduceOp, check, reduced, root_of, scattered
@@ -60,7 +61,7 @@ def reduce(tensor: Tensor, dst: int, op=ReduceOp.SUM, group=None) -> Tensor:
     if op is ReduceOp.SUM:
         return among(tensor, found, kinds.Reduce, root=root)
     made = reduced("reduce", tensor, op, found)
-    return made if found.rank() == root else ops.zeros_like(made)
+    return made if found.rank() == root else zeros_like(made)
 
 
 def gather(tensor: Tensor, dst: int = 0, group=None) -> tuple[Tensor, ...]:

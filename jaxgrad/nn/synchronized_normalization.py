@@ -1,0 +1,50 @@
+"""Batch normalization over the batches of several processes."""
+
+from __future__ import annotations
+
+from .. import ops
+from ..autograd.grad_mode import no_grad
+from ..core import communication as kinds
+from ..core import world
+from ..core.aval import SPREAD
+from ..frontend.factories import full
+from ..tape.communicate import among
+from ..tape.tensor import Tensor, current, held
+
+
+def takes_part(input: Tensor, group) -> bool:
+    """Whether an input is a part of a batch that other processes have parts of, too."""
+    if group is None or group.size() == 1 or not world.is_several():
+        return False
+    return current(input)._aval.mode != SPREAD and not kinds.is_global(held(input))
+
+
+def sync_batch_norm(
+    input: Tensor, running_mean, running_var, weight, bias, momentum: float, eps: float, group
+) -> Tensor:
+    """Normalize each channel of (N, C, ...) by its mean and variance over the batches of all
+    processes of a group, and let the running statistics follow these.
+
+    The gradient goes through the statistics of all. Raises ValueError for one value per channel.
+    """
+    dims = [0, *range(2, input.ndim)]
+    shape = [1, -1] + [1] * (input.ndim - 2)
+    wide = input.float() if input.element_size() < 4 else input
+    count = full((1,), input.numel() // input.shape[1], dtype=wide.dtype)
+    # batches may differ in length
+    sums = among(ops.cat([wide.sum(dims), count]), group, kinds.AllReduce)
+    total = sums[-1].detach()
+    mean = sums[:-1] / total
+    centered = wide - mean.view(shape)
+    variance = among((centered * centered).sum(dims), group, kinds.AllReduce) / total
+    with no_grad():
+        if running_mean is not None:
+            running_mean.lerp_(mean.to(running_mean.dtype), momentum)
+            unbiased = variance * (total / (total - 1))
+            running_var.lerp_(unbiased.to(running_var.dtype), momentum)
+    made = centered * ops.rsqrt(variance + eps).view(shape)
+    if weight is not None:
+        made = made * weight.view(shape)
+    if bias is not None:
+        made = made + bias.view(shape)
+    return made.to(input.dtype)
