@@ -270,7 +270,7 @@ class CaptureScope:
         number = len(self.inputs)
         self.inputs.append(source)
         if type(array) is MetaArray:
-            array = array.aval.struct
+            array = array.struct
         with types_of_trace():
             aval = jax.typeof(array if hasattr(array, "dtype") else jnp.asarray(array))
         # in the trace of the scope, also where the function reads the tensor inside a jax.vjp

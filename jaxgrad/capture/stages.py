@@ -9,6 +9,7 @@ import jax
 
 from ..core import dtypes
 from ..core.aval import make_aval
+from ..core.meta_array import MetaArray
 from ..tape import handle_lock, mode
 from ..tape.tensor import held, wrap
 from . import one_shot
@@ -29,10 +30,16 @@ def program_and_inputs(function, args, kwargs):
     leaves = list(map(_as_argument, leaves))
     with handle_lock.lock:
         program = function.new_program(leaves, structure, frozenset())
-        arrays = [*map(held, program.take_tensors(leaves))]
+        arrays = [*map(_example, program.take_tensors(leaves))]
         program.discard()
         program.observation.release()
     return program, arrays + [each.example(leaves) for each in program.other_inputs]
+
+
+def _example(tensor):
+    """The array of a tensor; a struct where it has no data."""
+    array = held(tensor)
+    return array.struct if type(array) is MetaArray else array
 
 
 def _as_argument(leaf):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import jax
+
 NO_DATA = "Cannot copy out of meta tensor; no data!"
 
 # PyTorch's errors for what a tensor on the device meta cannot do
@@ -30,9 +32,18 @@ class MetaArray:
     size = property(lambda self: self.aval.shape.numel())
     dtype = property(lambda self: self.aval.dtype.numpy)
 
-    def __init__(self, aval):
-        """aval: that of the array, whose executor is that of the device `meta`; contiguous."""
-        self.aval, self.sharding = aval, None
+    def __init__(self, aval, sharding=None):
+        """aval: that of the array, whose executor is that of the device `meta`; contiguous.
+        sharding: how an array in its place is to lie on devices, None if that is open.
+        """
+        self.aval, self.sharding = aval, sharding
+
+    @property
+    def struct(self) -> jax.ShapeDtypeStruct:
+        """What stands for it where JAX traces."""
+        if self.sharding is None:
+            return self.aval.struct
+        return jax.ShapeDtypeStruct(self.shape, self.dtype, sharding=self.sharding)
 
     def __repr__(self):
         return f"<no data, since the device is meta: {self.aval}>"

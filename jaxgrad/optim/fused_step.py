@@ -35,6 +35,7 @@ from ..core.aval import (
 )
 from ..core.bounded_cache import bounded
 from ..core.device import device_of_jax
+from ..core.meta_array import MetaArray
 from ..core.program import Program
 from ..frontend import factories
 from ..storage import commit
@@ -492,9 +493,7 @@ def sharded_full(shape, like: Aval, value, sharding: NamedSharding):
         sharding = NamedSharding(sharding.mesh, PartitionSpec())
     size = tuple(shape or like.shape)
     if like.mode == META:
-        made = meta_array(size, like.dtype)
-        made.sharding = sharding
-        return made
+        return MetaArray(meta_array(size, like.dtype).aval, sharding)
     return executor.filled_over(size, like.dtype, value, sharding)
 
 

@@ -21,7 +21,7 @@ from ...tape.communicate import among
 from ...tape.tensor import Tensor, current, held, hold, wrap
 from ..device_mesh import DeviceMesh, current_mesh
 from ..process_group import default_group, is_initialized
-from ._dtensor import is_distributed, redistribute
+from ._dtensor import is_abstract, is_distributed, redistribute
 from .placement_types import (
     Placement,
     Replicate,
@@ -75,9 +75,7 @@ def sharded(tensor: Tensor, sharding: NamedSharding, source: int | None = None):
     """The array of a tensor with a sharding."""
     tensor = current(tensor)
     if tensor._aval.mode == META:
-        made = MetaArray(tensor._aval)
-        made.sharding = sharding
-        return made
+        return MetaArray(tensor._aval, sharding)
     if sharding.is_fully_addressable:
         return jax.device_put(held(tensor), sharding)
     if source is not None and is_initialized():
@@ -88,7 +86,7 @@ def sharded(tensor: Tensor, sharding: NamedSharding, source: int | None = None):
 
 def place(tensor: Tensor, sharding: NamedSharding, source: int | None = None):
     """Give a leaf the sharding, in place: whoever holds it, such as an optimizer, keeps it."""
-    if is_distributed(tensor):
+    if is_distributed(tensor) and not is_abstract(tensor):
         array = jax.device_put(held(current(tensor)), sharding)
     else:
         array = sharded(tensor, sharding, source)
