@@ -21,7 +21,6 @@ from ..core.aval import IMMEDIATE, aval_of, has_numbers, tracing
 from ..core.bounded_cache import Weight, weight_of_kernel
 from ..core.jax_state import keeps_jax_state
 from ..core.jaxprs import equations_of
-from ..core.pending import value_of
 from ..core.program import bare
 from ..tape import handle_lock, pytree
 from ..tape.mode import casting, current_mode
@@ -370,17 +369,11 @@ class CompiledProgram:
             program,
             self.name,
             jaxpr,
-            self.written_arrays(),
+            placement.written(self.output, self.traced_tensors),
             self.output.count if self.pullback is None else len(self.partition.outputs),
             donate_argnums=self.donation,
             compiler_options=options_for(jaxpr),
         )
-
-    def written_arrays(self) -> dict:
-        """By the number of an output the array of the captured tensor that it replaces."""
-        effects = [each for each in self.output.tensor_effects.effects if each.value is not None]
-        tensors = self.traced_tensors
-        return {each.value.output: value_of(held(tensors[each.number])) for each in effects}
 
     def forward(self, run, order: list[GraphInput]):
         """The program of a part of the jaxpr, which takes inputs and constants."""

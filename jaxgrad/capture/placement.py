@@ -14,6 +14,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from ..core import world
 from ..core.aval import MIXED
 from ..core.communication import communicate_p, is_global, mesh_of
+from ..tape.tensor import held
 
 
 def compiled(program, name: str, jaxpr, written: dict[int, jax.Array], outputs: int, **options):
@@ -37,6 +38,15 @@ def compiled(program, name: str, jaxpr, written: dict[int, jax.Array], outputs: 
     pairs = zip(places, spread, strict=True)
     places = [place if stays else whole for place, stays in pairs]
     return SpanningProgram(jax.jit(program, out_shardings=places, **options), mesh, spread)
+
+
+def written(output, tensors) -> dict[int, jax.Array]:
+    """By the number of an output the array of the captured tensor that it replaces.
+
+    output: what a function returns and changes; tensors: the captured ones.
+    """
+    effects = [each for each in output.tensor_effects.effects if each.value is not None]
+    return {each.value.output: held(tensors[each.number]) for each in effects}
 
 
 def _mesh(jaxpr):

@@ -101,6 +101,17 @@ def spans(array) -> bool:
     return current is not None and not array.is_fully_addressable
 
 
+def whole(array, what: str):
+    """The array. Raises RuntimeError if other processes have some of its numbers."""
+    if not array.is_fully_replicated:
+        raise RuntimeError(
+            f"{what} needs all numbers of a DTensor of shape {list(array.shape)}, and other "
+            "processes have some of them: full_tensor() gets them, in all processes, and "
+            "to_local() gives the part of this one"
+        )
+    return array
+
+
 def shared(array, mesh: Mesh):
     """An array as an input of a program on a mesh that has one device of this process: one of this
     process as its copy of a replicated array, one that spans processes itself.

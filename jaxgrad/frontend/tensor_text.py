@@ -6,11 +6,13 @@ import jax
 import numpy as np
 
 from ..autograd import forward_ad
+from ..core.aval import SPREAD
 from ..core.device import device_of_jax
 from ..core.tracebacks import api_boundary
 from ..tape.mode import transform_levels
 from ..tape.tensor import Tensor, shown_array
 from . import printing
+from .sharding_text import placements_text
 from .wrapped_tensors import Batch, wrapped_text
 
 
@@ -35,14 +37,20 @@ def _text(tensor: Tensor | Batch, is_wrapped: bool = False) -> str:
     if array is None or isinstance(array, jax.core.Tracer):
         dtype = tensor.example.dtype if isinstance(tensor, Batch) else tensor.dtype
         return f"tensor(<traced>, shape={list(tensor.shape)}, dtype={dtype})"
-    values = array if tensor.is_meta else np.asarray(array)
+    placed = placements_text(getattr(array, "sharding", None))
+    is_part = tensor._aval.mode == SPREAD
+    values = array if tensor.is_meta else np.asarray(array.addressable_data(0) if is_part else array)
     start, end = _around_values(tensor)
     *above, start = start.split("\n")
     history = (False, None) if is_wrapped else (tensor._requires_grad, name_of_node(tensor))
     text = printing.tensor_str(
         values, tensor.dtype, *history, _device_shown(tensor), forward_ad.shown(tensor), start
     )
-    return "\n".join([*above, text + end])
+    text = "\n".join([*above, text + end])
+    if is_part:
+        # the part of this process, for nobody else's numbers are here
+        return f"DTensor(local_tensor={text}, {placed})"
+    return f"{text[:-1]}, {placed})" if placed else text
 
 
 def name_of_node(tensor: Tensor) -> str | None:

@@ -26,6 +26,6 @@ install()
 
 
 def __getattr__(name):
-    if name in ("parallel", "debug", "experimental"):
+    if name in ("parallel", "debug"):
         return importlib.import_module(f"{__name__}.{name}")
     raise MissingName(__name__, name)
