@@ -456,7 +456,11 @@ class CommunicatedReverse(Reverse):
         super().__init__(program, mask, present)
         given = program.inputs[0]
         self.outputs = (make_aval(tuple(given.shape), given.dtype, given.mode),)
-        self.communication = program.communication.transposed()
+
+    @functools.cached_property
+    def communication(self) -> Communication:
+        # not before a backward pass: a result without a derivative may well require grad
+        return self.program.communication.transposed()
 
     def function(self, array):
         return (communicate(array, self.communication),)

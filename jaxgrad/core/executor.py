@@ -68,7 +68,8 @@ def among_processes(program: Program):
     """The kernel of a program where several processes train: one that communicates, or takes arrays
     of this process and arrays that span processes, runs on all.
     """
-    mesh = mesh_of(program.trace(*map(avals.struct_of, program.inputs))[0])
+    trace = with_wide_types(program.trace) if program.wide else program.trace
+    mesh = mesh_of(trace(*map(avals.struct_of, program.inputs))[0])
     if mesh is None and avals.is_mixed(program.inputs):
         mesh = world.current.mesh
     if mesh is None:

@@ -1,0 +1,44 @@
+"""Communication between processes gives what closed forms say, and so do its gradients."""
+
+import functools
+
+import pytest
+from processes import found, run
+
+pytestmark = pytest.mark.slow
+
+
+@functools.cache
+def results(count):
+    return found("collectives_of_two.py", processes=count)
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_every_collective_in_every_process(count):
+    """In place, with gradients eager and compiled, of second order, in forward mode, under vmap;
+    all dtypes, groups, objects and errors.
+    """
+    ranks = results(count)
+    assert len(ranks) == count and all(len(each) > 50 for each in ranks)
+    wrong = [(rank, name) for rank, each in enumerate(ranks) for name in each if not each[name]]
+    assert not wrong
+
+
+MIXED = """
+import sys
+import jaxgrad as torch, jaxgrad.distributed as dist
+from jaxgrad.distributed.tensor import Shard, distribute_tensor
+dist.init_process_group()
+mesh = dist.init_device_mesh("cpu", (2,))
+sharded, own = distribute_tensor(torch.ones(4), mesh, [Shard(0)]), torch.ones(4)
+add = lambda: sharded + own
+"""
+
+
+@pytest.mark.parametrize("form", ["add", "torch.jit(add)"])
+def test_a_tensor_of_one_process_does_not_meet_a_dtensor(form, tmp_path):
+    """JAX alone would take the numbers of each process for those of all."""
+    path = tmp_path / "mixed.py"
+    path.write_text(f"{MIXED}\n({form})()\n")
+    done = run(path, processes=2)
+    assert done.returncode != 0 and "got mixed torch.Tensor and DTensor" in done.stderr

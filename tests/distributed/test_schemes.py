@@ -1,0 +1,43 @@
+"""Models that are trained on several devices equal those that are trained on one."""
+
+import functools
+
+import pytest
+from processes import found
+
+pytestmark = pytest.mark.slow
+
+ONE_AXIS = (
+    "ddp:mlp ddp:mlp-adam ddp:cnn ddp:transformer fsdp:mlp fsdp:mlp-adam fsdp:cnn "
+    "fsdp:transformer tp:mlp tp:transformer"
+)
+TWO_AXES = "2d:mlp-adam 2d:transformer"
+# what a program runs: the cases, how the step runs, and where
+RUNS = {
+    "4 devices, compiled": (f"{ONE_AXIS} {TWO_AXES}", "compiled", 4, {"devices": 4}),
+    "4 devices, eager": (f"ddp:cnn fsdp:transformer tp:mlp {TWO_AXES}", "eager", 4, {"devices": 4}),
+    "8 devices, compiled": (f"ddp:mlp fsdp:cnn {TWO_AXES}", "compiled", 8, {"devices": 8}),
+    "2 processes, compiled": (ONE_AXIS, "compiled", 2, {"processes": 2}),
+    "2 processes, eager": (ONE_AXIS, "eager", 2, {"processes": 2}),
+    "4 processes, compiled": (f"ddp:mlp fsdp:cnn {TWO_AXES}", "compiled", 4, {"processes": 4}),
+}
+CASES = [(name, case) for name, (cases, *_) in RUNS.items() for case in cases.split()]
+
+
+@functools.cache
+def results(name):
+    cases, mode, count, where = RUNS[name]
+    return found("schemes.py", cases, mode, count, **where)
+
+
+@pytest.mark.parametrize("name,case", CASES, ids=[", ".join(each) for each in CASES])
+def test_ten_steps_equal_those_on_one_device(name, case):
+    """Losses, gradients, parameters and buffers to rounding in float32; one trace each."""
+    worst = results(name)[case]
+    assert worst["losses"] < 1e-6 and worst["buffers"] < 2e-6
+    # the sums of gradients have other orders: of 10,000 summands in the convolutions
+    assert worst["gradients"] < (2e-5 if "cnn" in case else 3e-6)
+    assert worst["parameters"] < 3e-6
+    scheme = case.partition(":")[0]
+    assert (worst["sharded"] > 2) == (scheme != "ddp")
+    assert (worst["sharded state"] > 2) == (scheme != "ddp")
