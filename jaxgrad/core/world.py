@@ -81,7 +81,8 @@ def raise_lost(error: Exception):
     if any(word in str(error) for word in LOST):
         raise DistBackendError(
             f"rank {current.rank} of {current.size}: a communication failed, most likely because "
-            f"another process has ended; its own error is in its output. The backend says: {error}"
+            "another process has ended, or waits for something else; its own error is in its "
+            f"output. The backend says: {error}"
         ) from error
     raise error
 
@@ -101,15 +102,20 @@ def spans(array) -> bool:
     return current is not None and not array.is_fully_addressable
 
 
-def whole(array, what: str):
-    """The array. Raises RuntimeError if other processes have some of its numbers."""
-    if not array.is_fully_replicated:
+def ready(array, what: str):
+    """The array, whose numbers are there. Raises RuntimeError if other processes have some of them,
+    DistBackendError if a communication failed that they come from.
+    """
+    if not (array.is_fully_addressable or array.is_fully_replicated):
         raise RuntimeError(
             f"{what} needs all numbers of a DTensor of shape {list(array.shape)}, and other "
             "processes have some of them: full_tensor() gets them, in all processes, and "
             "to_local() gives the part of this one"
         )
-    return array
+    try:
+        return array.block_until_ready()
+    except (ValueError, jax.errors.JaxRuntimeError) as error:
+        raise_lost(error)
 
 
 def shared(array, mesh: Mesh):

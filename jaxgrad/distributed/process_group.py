@@ -113,7 +113,8 @@ def init_process_group(
     init_method: "env://", the default, reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT from the
     environment, which `python -m jaxgrad launch` and torchrun set; "tcp://host:port" names the
     process of rank 0. world_size, rank: instead of those of the environment. timeout: how long the
-    processes wait for one another to start. The other arguments are taken and not used.
+    processes wait for one another, to start and, on CPUs, in a communication; 30 minutes by
+    default. The other arguments are taken and not used.
 
     It must come before the first tensor: JAX decides then which devices there are. Raises
     ValueError where the environment lacks a variable, for a rank that is not below `world_size`,
@@ -204,6 +205,7 @@ def _connect(rank, world_size, address, timeout):
         # as with torch: each process of a machine has one of its GPUs; CPUs need no such choice
         options["local_device_ids"] = [int(os.environ["LOCAL_RANK"])]
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    _limit_waiting(seconds)
     # it would catch SIGTERM, by which a launcher ends this process
     jax.config.update("jax_enable_preemption_service", False)
     try:
@@ -212,7 +214,7 @@ def _connect(rank, world_size, address, timeout):
             world_size,
             rank,
             initialization_timeout=seconds,
-            heartbeat_timeout_seconds=min(HEARTBEAT, seconds),
+            heartbeat_timeout_seconds=HEARTBEAT,
             shutdown_timeout_seconds=seconds,
             **options,
         )
@@ -227,6 +229,13 @@ def _connect(rank, world_size, address, timeout):
             f"{seconds} s: {error}"
         ) from None
     atexit.register(_leave_after_error)
+
+
+def _limit_waiting(seconds: int):
+    """Let a communication on CPUs fail that has waited so long, unless the user has set a limit."""
+    flags, name = os.environ.get("XLA_FLAGS", ""), "--xla_cpu_collective_timeout_seconds"
+    if name not in flags:
+        os.environ["XLA_FLAGS"] = f"{flags} {name}={seconds}".strip()
 
 
 def _leave_after_error():

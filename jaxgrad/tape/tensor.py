@@ -11,13 +11,12 @@ import weakref
 
 import jax
 
-from ..core import dtypes
-from ..core.aval import META, SPREAD, aval_of, has_numbers, seen_aval
+from ..core import dtypes, world
+from ..core.aval import META, aval_of, has_numbers, seen_aval
 from ..core.device import device_of
 from ..core.meta_array import NO_DATA, ON_META
 from ..core.pending import Pending, known, value_of
 from ..core.pytorch_tensors import type_name
-from ..core.world import whole
 from . import handle_lock, interception, mode
 from .mode import is_inference_mode_enabled
 from .node import AccumulateGrad, Node, shown
@@ -585,7 +584,7 @@ def concrete(tensor: Tensor, what: str):
     if scope is not None and not mode.withholds_numbers.get():
         array = scope.numbers_of(array)
     if not isinstance(array, jax.core.Tracer):
-        return array if tensor._aval.mode != SPREAD else whole(array, what)
+        return array if world.current is None else world.ready(array, what)
     hint = getattr(scope, "hints", {}).get(what, "")
     why = "" if scope is None else scope.why_refused
     place = place_of_caller()

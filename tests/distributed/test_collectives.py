@@ -3,7 +3,7 @@
 import functools
 
 import pytest
-from processes import found, run
+from distributed.processes import found, run
 
 pytestmark = pytest.mark.slow
 

@@ -3,7 +3,7 @@
 import functools
 
 import pytest
-from processes import found
+from distributed.processes import found
 
 pytestmark = pytest.mark.slow
 
