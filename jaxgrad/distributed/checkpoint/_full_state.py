@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
@@ -67,7 +68,8 @@ def broadcast_state(state: dict) -> dict:
 def _received(node, path, tensors, is_first):
     kind = _tree.kind_of(node)
     if kind == "tensor":
-        zeros = jnp.zeros(node["shape"], np.dtype(node["dtype"]))
+        with jax.enable_x64(True):
+            zeros = jnp.zeros(node["shape"], np.dtype(node["dtype"]))
         made = tensors[path].detach().clone() if is_first else wrap(zeros)
         broadcast(made, 0)
         return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 
 from ...autograd.grad_mode import no_grad
@@ -36,7 +37,8 @@ def initial_state(optimizer: Optimizer) -> dict:
 def _copy(param: Tensor) -> Tensor:
     """A tensor like a parameter, with a gradient of zeros if it needs one."""
     array = held(current(param))
-    zeros = jnp.zeros(array.shape, array.dtype, device=array.sharding)
+    with jax.enable_x64(True):
+        zeros = jnp.zeros(array.shape, array.dtype, device=array.sharding)
     made = wrap(zeros, requires_grad=param.requires_grad)
     if param.requires_grad:
         made.grad = wrap(zeros.copy())

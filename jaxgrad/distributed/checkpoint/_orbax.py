@@ -15,6 +15,7 @@ import logging
 import os
 import re
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import jax
@@ -84,7 +85,8 @@ def write(saver, folder: str, version: int, tree, arrays: dict):
     items = {"tree": args.JsonSave({"jaxgrad": FORMAT, "state": tree})}
     if arrays:  # orbax refuses no arrays
         items["arrays"] = args.PyTreeSave(arrays)
-    saver.save(os.path.join(folder, f"jaxgrad.{version}"), args=args.Composite(**items))
+    path = os.path.join(folder, f"jaxgrad.{version}")
+    _apart(lambda: saver.save(path, args=args.Composite(**items)))
 
 
 def read(loader, folder: str, version: int, shardings: dict) -> dict:
@@ -102,7 +104,20 @@ def read(loader, folder: str, version: int, shardings: dict) -> dict:
         item=dict.fromkeys(shardings, 0), restore_args=how, partial_restore=True
     )
     path = os.path.join(folder, f"jaxgrad.{version}")
-    return loader.restore(path, args=ocp.args.Composite(arrays=wanted))["arrays"]
+    return _apart(lambda: loader.restore(path, args=ocp.args.Composite(arrays=wanted)))["arrays"]
+
+
+def _apart(function):
+    """The result of a function of orbax, which runs in another thread: this one may have an event
+    loop, as in a notebook, in which orbax would nest its own. Arrays keep 64 bits there.
+    """
+
+    def run():
+        with jax.enable_x64(True):
+            return function()
+
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(run).result()
 
 
 def read_tree(folder: str, version: int):

@@ -65,7 +65,7 @@ def load(
     folder = folder_of(checkpoint_id, storage_reader, FileSystemReader)
     processes = processes_of(process_group, no_dist)
     wait_for_last()
-    with no_grad():
+    with no_grad(), jax.enable_x64(True):
         _load(state_dict, folder, processes, getattr(planner, "allow_partial_load", False))
 
 
@@ -83,10 +83,13 @@ def _load(state_dict, folder, processes, is_partial):
 
     tree = _agreed(what, processes, prepare, is_told=False)
     loader = _orbax.checkpointer(processes.ranks, processes.timeout)
-    shardings = plan.shardings()
-    arrays = _agreed(
-        what, processes, lambda: _orbax.read(loader, folder, version, shardings), is_told=False
-    )
+
+    def read():
+        arrays = _orbax.read(loader, folder, version, plan.shardings)
+        plan.check_read(arrays)
+        return arrays
+
+    arrays = _agreed(what, processes, read, is_told=False)
     loader.close()
     loaded = plan.fill(targets, tree, (), arrays)
     for key, value in state_dict.items():
@@ -136,11 +139,9 @@ class _Plan:
 
     def __init__(self, is_partial: bool):
         self.is_partial = is_partial
-        self.wanted: dict[str, Any] = {}  # shardings by name, None for arrays of one process
-
-    def shardings(self) -> dict:
-        """How the arrays are to lie, by name."""
-        return self.wanted
+        self.nodes: dict[str, dict] = {}
+        # how the arrays are to lie, by name; None for those of numpy
+        self.shardings: dict[str, Any] = {}
 
     def check(self, target, node, path):
         """Note which arrays a value needs. Raises an error that names what does not fit."""
@@ -208,8 +209,17 @@ class _Plan:
 
     def want(self, node, sharding):
         if 0 not in node["shape"]:
-            name = node["tensor"]
-            self.wanted[name] = sharding
+            self.nodes[node["tensor"]], self.shardings[node["tensor"]] = node, sharding
+
+    def check_read(self, arrays):
+        """Raise ValueError where an array is not what the JSON of the checkpoint says."""
+        for name, node in self.nodes.items():
+            array = arrays[name]
+            if list(array.shape) != node["shape"] or np.dtype(array.dtype).name != node["dtype"]:
+                raise ValueError(
+                    f"{name} is {np.dtype(array.dtype).name}{list(array.shape)} in the files, and "
+                    f"{node['dtype']}{node['shape']} in their description"
+                )
 
     def fill(self, target, node, path, arrays):
         """The value to put in place of a target, whose tensors and dicts are filled in place."""
