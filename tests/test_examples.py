@@ -1,5 +1,6 @@
 """The examples run, and their eager and compiled variants agree; else they exit with an error."""
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -53,3 +54,17 @@ def test_example_prints_what_pytorch_prints(call):
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     assert result.stdout == PYTORCH[call]
+
+
+@pytest.mark.slow
+@pytest.mark.checkout
+@pytest.mark.parametrize("name", ["ring_attention", "pipeline"])
+def test_example_on_four_devices(name):
+    """It compares the losses and the weights with those of one device."""
+    command = [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py"), "--steps", "20"]
+    flags = "--xla_force_host_platform_device_count=4"
+    result = subprocess.run(
+        command, env=os.environ | {"XLA_FLAGS": flags}, capture_output=True, text=True, timeout=300
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.endswith("losses and weights agree with those of one device\n")

@@ -200,7 +200,7 @@ class CompiledCall(Program):
 
     def __init__(self, compiled, inputs, roots, residuals):
         self.compiled, self.name = compiled, compiled.name
-        self.mode = joint_mode(self.name, inputs)
+        self.mode = joint_mode(self.name, inputs, mixes=True)
         self.inputs, self.root_count = tuple(inputs), len(roots)
         self.outputs = (*roots, *residuals)
         self.differentiable_outputs = tuple(range(len(roots)))

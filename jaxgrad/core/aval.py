@@ -114,17 +114,18 @@ def struct_of(given):
     return given.struct if isinstance(given, Aval) else given(0)
 
 
-def joint_mode(name: str, inputs, crosses_devices: bool = False) -> int:
+def joint_mode(name: str, inputs, crosses_devices: bool = False, mixes: bool = False) -> int:
     """The executor of a program of these inputs: that of arrays without data if one has none.
 
-    crosses_devices: whether the others are copied to the device of the first. Raises RuntimeError
+    crosses_devices: whether the others are copied to the device of the first; mixes: whether arrays
+    of this process may meet those that span processes. Raises RuntimeError
     where an array without data meets one that has data and dimensions, or one of this process one
     that spans processes; NotImplementedError where data is to come from an array that has none.
     """
     avals = [given for given in inputs if isinstance(given, Aval)]
     modes = {given.mode for given in avals}
     mode = max(modes, default=IMMEDIATE)
-    if mode == SPREAD and len(modes) > 1:
+    if mode == SPREAD and len(modes) > 1 and not mixes:
         _refuse_mixed(name, avals)
     if mode != META or len(modes) == 1:
         return mode
@@ -157,6 +158,12 @@ def _refuse_mixed(name, avals):
     if local:
         spread = next(each for each in avals if each.mode == SPREAD)
         raise RuntimeError(MIXED.format(name=name, local=local[0], spread=spread))
+
+
+def is_mixed(inputs) -> bool:
+    """Whether there are both arrays of this process and arrays that span processes."""
+    modes = {given.mode for given in inputs if isinstance(given, Aval)}
+    return {IMMEDIATE, SPREAD} <= modes
 
 
 def is_concrete(mode: int) -> bool:

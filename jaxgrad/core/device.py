@@ -183,9 +183,14 @@ def has(type: str) -> bool:
     return bool(devices_of(type))
 
 
+def type_of(found: jax.Device) -> str:
+    """PyTorch's type of a device of JAX, of any process."""
+    return _TYPES.get(found.platform, "cpu")
+
+
 @functools.cache
 def _name(found: jax.Device) -> device:
-    type = _TYPES.get(found.platform, "cpu")
+    type = type_of(found)
     index = devices_of(type).index(found)
     # PyTorch's one CPU has no index
     return device(type) if type == "cpu" and index == 0 else device(type, index)
@@ -239,8 +244,8 @@ def device_of(array) -> device:
         return _META
     if isinstance(array, np.ndarray):  # of a forked process, which cannot use JAX's devices
         return device("cpu")
-    # a sharded array is on several; PyTorch's code reads one, so always the same
-    return _name(min(array.devices(), key=lambda each: each.id))
+    # a sharded array is on several; PyTorch's code reads one, so always the same of this process
+    return _name(min(array.sharding.addressable_devices, key=lambda each: each.id))
 
 
 class layout:

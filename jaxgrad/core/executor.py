@@ -65,8 +65,12 @@ def immediate(program: Program):
 
 
 def among_processes(program: Program):
-    """The kernel of a program where several processes train: one that communicates runs on all."""
+    """The kernel of a program where several processes train: one that communicates, or takes arrays
+    of this process and arrays that span processes, runs on all.
+    """
     mesh = mesh_of(program.trace(*map(avals.struct_of, program.inputs))[0])
+    if mesh is None and avals.is_mixed(program.inputs):
+        mesh = world.current.mesh
     if mesh is None:
         return program.to_compile
     spread = [each.mode == avals.SPREAD for each in program.outputs]
@@ -453,6 +457,13 @@ def filled(aval: Aval, value):
         return meta_array(aval.shape, aval.dtype)
     with avals.types_of_trace():
         return jnp.full(aval.shape, value, jax.dtypes.canonicalize_dtype(aval.dtype.numpy))
+
+
+def filled_over(shape, dtype, value, sharding):
+    """A new array filled with one value, of which each device makes its part."""
+    with jax.enable_x64(True):
+        make = jax.jit(lambda: jnp.full(shape, value, dtype.numpy), out_shardings=sharding)
+        return make()
 
 
 # JAX has no public function that tells. A kernel without inputs gives a tracer exactly where JAX

@@ -52,7 +52,7 @@ class DeviceMesh:
         """The DeviceMesh of a mesh of JAX, or its part along some of the axes."""
         made = object.__new__(cls)
         made.jax_mesh, made._axes = mesh, tuple(mesh.axis_names) if axes is None else axes
-        made.device_type = devices.device(mesh.devices.flat[0]).type
+        made.device_type = devices.type_of(mesh.devices.flat[0])
         made.mesh_dim_names = made._axes
         order = {device: number for number, device in enumerate(_all_devices(mesh))}
         made._numbers = np.vectorize(order.__getitem__, otypes=[int])(mesh.devices)

@@ -17,12 +17,22 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
+from jax.sharding import NamedSharding, PartitionSpec
 
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..capture import scope
 from ..capture.jit import jit
 from ..core import dtypes, executor
-from ..core.aval import IMMEDIATE, META, joint_mode, make_aval, with_strides
+from ..core.aval import (
+    IMMEDIATE,
+    META,
+    SPREAD,
+    Aval,
+    joint_mode,
+    make_aval,
+    meta_array,
+    with_strides,
+)
 from ..core.bounded_cache import bounded
 from ..core.device import device_of_jax
 from ..core.program import Program
@@ -35,7 +45,7 @@ from ..tape.mode import current_mode, switch, with_grad
 from ..tape.record import apply
 from ..tape.sparse_tensor import is_sparse
 from ..tape.symbolic_number import Varying
-from ..tape.tensor import Tensor, wrap
+from ..tape.tensor import Tensor, held, wrap
 from .groups import as_set, options_of, raw, settings
 from .optimizer import Optimizer
 
@@ -70,8 +80,11 @@ class UpdateProgram(Program):
             for _ in self.rule.states
             for i in range(size)
         ]
-        found = (*params, *states, *self.inputs[self.counts])
-        return tuple([_concrete_aval(each, self.mode) for each in found])
+        made = [_concrete_aval(each, self.mode) for each in (*params, *states)]
+        counts = self.inputs[self.counts]
+        # step counters stay in this process
+        apart = self.mode == SPREAD
+        return (*made, *(each if apart else _concrete_aval(each, self.mode) for each in counts))
 
     def function(self, *arrays):
         size = len(self.count_of)
@@ -112,6 +125,18 @@ def prepared(kind, rule, count_of, fresh, inputs, counts) -> UpdateProgram:
     tuples.
     """
     return executor.prepare(UpdateProgram(rule, count_of, fresh, inputs, counts))
+
+
+def _by_view(params, grads):
+    """The parameters with their gradients; apart, in programs of their own, those that span
+    processes and those that do not.
+    """
+    views: dict[bool, tuple[list, list]] = {}
+    for param, grad in zip(params, grads, strict=True):
+        view = views.setdefault(param._aval.mode == SPREAD, ([], []))
+        view[0].append(param)
+        view[1].append(grad)
+    return views.values()
 
 
 def _concrete_aval(found, mode):
@@ -229,8 +254,8 @@ class FusedStep:
                 else:
                     params.append(param)
                     grads.append(grad)
-            if params:
-                parts = self.optimizer.parts(group, params, grads)
+            for chosen in _by_view(params, grads):
+                parts = self.optimizer.parts(group, *chosen)
                 work += [(number, group, *part) for part in parts]
         if self.scope is not None:
             self.guard_state(idle)
@@ -448,12 +473,29 @@ def filled(param: Tensor, value, shape=None) -> Tensor:
     # a tracer stands for a tensor on meta too
     seen = param._aval if captured is None else captured.aval
     place = "meta" if seen.mode == META else device_of_jax()
+    sharding = getattr(held(param) if captured is None else captured.snapshot.array, "sharding", None)
     with outside_of_trace():
-        made = factories.full(tuple(shape or param.shape), value, dtype=param.dtype, device=place)
+        if isinstance(sharding, NamedSharding):
+            made = wrap(sharded_full(shape, seen, value, sharding))
+        else:
+            size = tuple(shape or param.shape)
+            made = factories.full(size, value, dtype=param.dtype, device=place)
     if shape is not None:
         return made
     made._aval = with_strides(made._aval, param._aval.strides)
     return made
+
+
+def sharded_full(shape, like: Aval, value, sharding: NamedSharding):
+    """An array of one value, sharded as a parameter is; of another shape, whole on each device."""
+    if shape is not None:
+        sharding = NamedSharding(sharding.mesh, PartitionSpec())
+    size = tuple(shape or like.shape)
+    if like.mode == META:
+        made = meta_array(size, like.dtype)
+        made.sharding = sharding
+        return made
+    return executor.filled_over(size, like.dtype, value, sharding)
 
 
 # ---- writing the results

@@ -10,16 +10,15 @@ from jax.sharding import NamedSharding
 
 from ...autograd.grad_mode import no_grad
 from ...core import communication as kinds
-from ...core.aval import META
+from ...core.aval import META, aval_of
 from ...core.meta_array import MetaArray
 from ...frontend import factories
 from ...frontend.random import rand as rand_of_one
 from ...frontend.random import randn as randn_of_one
 from ...nn.module import Module
 from ...nn.parameter import Parameter
-from ...storage.alias import assign
 from ...tape.communicate import among
-from ...tape.tensor import Tensor, current, held, wrap
+from ...tape.tensor import Tensor, current, held, hold, wrap
 from ..device_mesh import DeviceMesh, current_mesh
 from ..process_group import default_group, is_initialized
 from ._dtensor import is_distributed, redistribute
@@ -89,16 +88,12 @@ def sharded(tensor: Tensor, sharding: NamedSharding, source: int | None = None):
 
 def place(tensor: Tensor, sharding: NamedSharding, source: int | None = None):
     """Give a leaf the sharding, in place: whoever holds it, such as an optimizer, keeps it."""
-    array = redistributed_array(tensor, sharding, source)
-    with no_grad():
-        assign(tensor, wrap(array), False)
-
-
-def redistributed_array(tensor: Tensor, sharding, source=None):
-    """The array of a tensor, which may be a DTensor, with a sharding."""
     if is_distributed(tensor):
-        return jax.device_put(held(current(tensor)), sharding)
-    return sharded(tensor, sharding, source)
+        array = jax.device_put(held(current(tensor)), sharding)
+    else:
+        array = sharded(tensor, sharding, source)
+    hold(tensor, array, aval_of(array))
+    tensor._alias = None
 
 
 def distribute_module(

@@ -1,16 +1,26 @@
-"""Modules on several devices, as torch.nn.parallel: here a module stays on the device that it is
-on. `jax.device_put` shards tensors over several.
-"""
+"""Modules on several devices, as torch.nn.parallel."""
 
 from __future__ import annotations
 
-from ...core.missing_names import missing_in
+import importlib
+
+from ...core.missing_names import MissingName
 from .data_parallel import DataParallel as DataParallel
 from .data_parallel import data_parallel as data_parallel
 from .data_parallel import parallel_apply as parallel_apply
 from .data_parallel import replicate as replicate
-from .distributed import DistributedDataParallel as DistributedDataParallel
 from .scatter_gather import gather as gather
 from .scatter_gather import scatter as scatter
 
-__getattr__ = missing_in(__name__)
+
+def __getattr__(name):
+    # late, since jaxgrad.distributed imports modules of jaxgrad.nn
+    if name == "distributed":
+        return importlib.import_module(f"{__name__}.{name}")
+    if name == "DistributedDataParallel":
+        return importlib.import_module(f"{__name__}.distributed").DistributedDataParallel
+    raise MissingName(__name__, name)
+
+
+def __dir__():
+    return sorted([*globals(), "DistributedDataParallel"])

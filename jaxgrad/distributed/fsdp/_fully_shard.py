@@ -1,0 +1,322 @@
+"""`fully_shard`: parameters, gradients and optimizer state are sharded over the devices, and a
+module's parameters are gathered for its own computation alone.
+
+On the devices of one process, and for inputs that are DTensors, a gathered parameter is a
+replicated DTensor. Where each process calls the module on a batch of its own, it is a tensor of the
+process, and the gradients of all processes are averaged.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import jax
+from jax.sharding import NamedSharding, PartitionSpec
+
+from ...autograd.graph import saved_tensors_hooks
+from ...core import communication as kinds
+from ...frontend.jax_interop import from_jax
+from ...nn.module import Module
+from ...nn.parameter import Parameter
+from ...tape import pytree
+from ...tape.communicate import communicated
+from ...tape.tensor import Tensor, current, held
+from ..device_mesh import DeviceMesh, current_mesh
+from ..tensor._distribute import place
+from ..tensor._dtensor import install, is_distributed, noted, sharding_held
+from ..tensor._redistribute import redistributed
+from ..tensor.placement_types import check_even, is_single_process, sharding_of
+
+install()
+
+
+@dataclass(frozen=True)
+class MixedPrecisionPolicy:
+    """The dtypes of a sharded module: of the parameters that it computes with, of the gradients
+    that are summed, and of its outputs; None keeps that of the parameters. cast_forward_inputs:
+    whether floating-point inputs are cast to `param_dtype`.
+    """
+
+    param_dtype: object = None
+    reduce_dtype: object = None
+    output_dtype: object = None
+    cast_forward_inputs: bool = True
+
+
+class OffloadPolicy:
+    """Where parameters are kept: on the devices."""
+
+
+class CPUOffloadPolicy(OffloadPolicy):
+    """Keeping parameters in the memory of the host, which jaxgrad does not provide."""
+
+    def __init__(self, pin_memory: bool = True):
+        raise NotImplementedError(
+            "CPUOffloadPolicy: jaxgrad keeps parameters on the devices; shard over more of them"
+        )
+
+
+class Sharded:
+    """A parameter that `fully_shard` has sharded.
+
+    owner, name: the module that has it, and under which name; sharding: how it lies; whole: the
+    partition once it is gathered; dim: the dimension along which it is sharded, None if no extent
+    is a multiple of the number of devices, so that it is replicated.
+    """
+
+    def __init__(self, owner, name, parameter, mesh: DeviceMesh, dim):
+        self.owner, self.name, self.parameter, self.mesh = owner, name, parameter, mesh
+        own = sharding_held(parameter)
+        self.whole = own.spec if own is not None else PartitionSpec()
+        self.dim, spec = dim, self.whole
+        if dim is not None:
+            spec = with_axis(self.whole, dim, mesh.axes[-1])
+            check_even(f"fully_shard, parameter {name}", parameter.shape, mesh, spec)
+        self.sharding = sharding_of(mesh, spec)
+
+    def gathered(self, local: bool, parameter=None) -> Tensor:
+        """The whole parameter. local: as a tensor of this process."""
+        parameter = self.parameter if parameter is None else parameter
+        if not local:
+            target = NamedSharding(self.mesh.jax_mesh, self.whole)
+            return noted(redistributed(parameter, target, self.sharding), target)
+        mean = 1 / self.mesh.size()
+        options = {"source": self.sharding.spec, "back_scale": mean}
+        if self.dim is None:
+            kind = kinds.ToLocal(
+                self.mesh.jax_mesh, axes=self.mesh.axes, sums=self.mesh.axes, **options
+            )
+        else:
+            kind = kinds.Unshard(
+                self.mesh.jax_mesh, axes=self.mesh.axes, dim=self.dim, **options
+            )
+        return communicated(parameter, kind)
+
+
+def with_axis(spec: PartitionSpec, dim: int, axis: str) -> PartitionSpec:
+    """A partition that also cuts a dimension over an axis."""
+    entries = list(spec) + [None] * (dim + 1 - len(spec))
+    names = (entries[dim],) if isinstance(entries[dim], str) else entries[dim] or ()
+    names = (*names, axis)
+    entries[dim] = names[0] if len(names) == 1 else names
+    return PartitionSpec(*entries)
+
+
+class FSDPModule:
+    """What `fully_shard` adds to the class of a module.
+
+    >>> jaxgrad.distributed.fsdp.FSDPModule.__name__
+    'FSDPModule'
+    """
+
+    def forward(self, *args, **kwargs):
+        state = self._fsdp
+        args, kwargs = state.cast_inputs(args, kwargs)
+        with state.gathered(args, kwargs):
+            result = super().forward(*args, **kwargs)
+        return state.cast_outputs(result)
+
+    def unshard(self, async_op: bool = False):
+        """Do nothing: XLA gathers parameters when they are needed."""
+
+    def reshard(self):
+        """Do nothing: parameters are gathered for a call alone."""
+
+    def set_requires_gradient_sync(self, requires_gradient_sync: bool, *, recurse: bool = True):
+        """Take note only: the sum of averages is the average of sums, so gradients that are summed
+        over devices in each backward pass accumulate to the same, sharded as the parameters are.
+        """
+
+    set_is_last_backward = set_requires_all_reduce = set_requires_gradient_sync
+
+    def set_reshard_after_forward(self, reshard_after_forward: bool, recurse: bool = True):
+        """Whether backward passes gather parameters anew, instead of keeping them."""
+        for module in self.modules() if recurse else (self,):
+            if isinstance(module, FSDPModule):
+                module._fsdp.reshards = reshard_after_forward
+
+    def set_modules_to_forward_prefetch(self, modules):
+        """Do nothing: XLA schedules the communication."""
+
+    set_modules_to_backward_prefetch = set_modules_to_forward_prefetch
+
+
+class FSDPState:
+    """What `fully_shard` keeps of a module: its parameters, and how they are gathered."""
+
+    def __init__(self, mesh: DeviceMesh, parameters: list[Sharded], reshards, policy):
+        self.mesh, self.parameters, self.reshards, self.policy = mesh, parameters, reshards, policy
+
+    def is_local(self, args, kwargs) -> bool:
+        """Whether this process calls the module on a batch of its own."""
+        leaves = pytree.flatten((args, kwargs))[0]
+        tensors = [each for each in leaves if isinstance(each, Tensor)]
+        return not is_single_process(self.mesh) and not any(map(is_distributed, tensors))
+
+    @contextlib.contextmanager
+    def gathered(self, args, kwargs):
+        """A block in which the module has whole parameters."""
+        local = self.is_local(args, kwargs)
+        if local and tuple(self.mesh.jax_mesh.axis_names) != self.mesh.axes:
+            raise RuntimeError(
+                f"fully_shard on {self.mesh}, which is a part of a mesh with the dimensions "
+                f"{tuple(self.mesh.jax_mesh.axis_names)}: give the module DTensors on the whole "
+                "mesh, such as DTensor.from_local(x, mesh, [Shard(0), Replicate()])"
+            )
+        whole = [self.whole(each, local) for each in self.parameters]
+        before = [each.owner._parameters[each.name] for each in self.parameters]
+        hooks = self.regathering(whole, local) if self.reshards else contextlib.nullcontext()
+        try:
+            for each, tensor in zip(self.parameters, whole, strict=True):
+                each.owner._parameters[each.name] = tensor
+            with hooks:
+                yield
+        finally:
+            for each, parameter in zip(self.parameters, before, strict=True):
+                each.owner._parameters[each.name] = parameter
+
+    def whole(self, sharded: Sharded, local, parameter=None) -> Tensor:
+        parameter = sharded.parameter if parameter is None else parameter
+        dtype = self.policy.param_dtype
+        if dtype is not None and parameter.is_floating_point():
+            parameter = parameter.to(dtype)
+        return sharded.gathered(local, parameter)
+
+    def regathering(self, whole, local):
+        """Hooks that save sharded parameters in place of whole ones, and gather them anew."""
+        known = {id(held(current(t))): each for t, each in zip(whole, self.parameters, strict=True)}
+
+        def pack(tensor):
+            found = known.get(id(held(current(tensor))))
+            return tensor if found is None else found
+
+        def unpack(saved):
+            if not isinstance(saved, Sharded):
+                return saved
+            # a barrier, or XLA would keep the parameter that was gathered for the forward pass
+            return self.whole(saved, local, _again(saved.parameter.detach()))
+
+        return saved_tensors_hooks(pack, unpack)
+
+    def cast_inputs(self, args, kwargs):
+        dtype = self.policy.param_dtype
+        if dtype is None or not self.policy.cast_forward_inputs:
+            return args, kwargs
+        return pytree.map_leaves(lambda leaf: _cast(leaf, dtype), (args, kwargs))
+
+    def cast_outputs(self, result):
+        dtype = self.policy.output_dtype
+        return result if dtype is None else pytree.map_leaves(lambda x: _cast(x, dtype), result)
+
+
+def _cast(leaf, dtype):
+    is_real = isinstance(leaf, Tensor) and leaf.is_floating_point()
+    return leaf.to(dtype) if is_real else leaf
+
+
+_again = from_jax(jax.lax.optimization_barrier)
+
+
+def fully_shard(
+    module: Module,
+    *,
+    mesh: DeviceMesh | None = None,
+    reshard_after_forward: bool | int | None = None,
+    shard_placement_fn: Callable | None = None,
+    mp_policy: MixedPrecisionPolicy | None = None,
+    offload_policy: OffloadPolicy | None = None,
+    ignored_params: set | None = None,
+) -> Module:
+    """Shard the parameters of a module over the devices, in place, and return it.
+
+    Call it on the blocks of a model first and then on the model: each call takes the parameters
+    that no call inside has taken, and they are gathered together. Optimizers that were made before
+    keep them. Gradients and the state of optimizers are sharded as the parameters are.
+
+    mesh: of one dimension, by default of all devices; of a mesh of several, the part `mesh["dp"]`;
+    of two dimensions, parameters are replicated over the first. reshard_after_forward: whether the
+    backward pass gathers parameters anew instead of keeping them; by default for all but the model
+    itself. shard_placement_fn: gives for a parameter the `Shard` to use, or None. A parameter is
+    sharded along its first dimension that is a multiple of the number of devices, and replicated
+    if there is none. mp_policy: dtypes, see MixedPrecisionPolicy. ignored_params: not sharded.
+
+    Raises ValueError for a module without parameters of its own left, for a module that is sharded
+    already, and for a Shard that does not cut into equal parts.
+
+    >>> mesh = jaxgrad.distributed.init_device_mesh("cpu", (1,))
+    >>> layer = jaxgrad.distributed.fsdp.fully_shard(jaxgrad.nn.Linear(2, 4), mesh=mesh)
+    >>> type(layer).__name__, layer.weight.placements
+    ('FSDPLinear', (Shard(dim=0),))
+    """
+    if isinstance(module, FSDPModule):
+        raise ValueError(f"fully_shard: {type(module).__name__} is sharded already")
+    mesh = current_mesh(mesh)
+    ignored = {id(each) for each in ignored_params or ()}
+    found = [each for each in _members(module) if id(each[2]) not in ignored]
+    sharded = [
+        Sharded(owner, name, parameter, mesh, _dim(parameter, mesh, shard_placement_fn))
+        for owner, name, parameter in found
+    ]
+    for each in sharded:
+        place(each.parameter, each.sharding, 0)
+    _inner_keep(module)
+    reshards = False if reshard_after_forward is None else bool(reshard_after_forward)
+    module._fsdp = FSDPState(mesh, sharded, reshards, mp_policy or MixedPrecisionPolicy())
+    module._fsdp.is_default = reshard_after_forward is None
+    kind = type(module)
+    module.__class__ = type(f"FSDP{kind.__name__}", (FSDPModule, kind), {"__module__": kind.__module__})
+    return module
+
+
+def _inner_keep(module):
+    """Those inside are not the whole model, so by default their backward passes gather anew."""
+    for inner in module.modules():
+        if isinstance(inner, FSDPModule) and inner._fsdp.is_default:
+            inner._fsdp.reshards = True
+
+
+def _members(module, path=""):
+    """The parameters of a module that no inner `fully_shard` has: owner, name and parameter."""
+    for name, parameter in module._parameters.items():
+        if parameter is not None:
+            yield module, name, parameter
+    for inner in module.children():
+        if not isinstance(inner, FSDPModule):
+            yield from _members(inner)
+
+
+def _dim(parameter: Parameter, mesh: DeviceMesh, choose) -> int | None:
+    """The dimension along which a parameter is sharded."""
+    chosen = None if choose is None else choose(parameter)
+    if chosen is not None:
+        return chosen.dim % max(parameter.ndim, 1)
+    own = sharding_held(parameter)
+    spec = PartitionSpec() if own is None else own.spec
+    for dim, extent in enumerate(parameter.shape):
+        entry = spec[dim] if dim < len(spec) else None
+        names = (entry,) if isinstance(entry, str) else entry or ()
+        parts = mesh.jax_mesh.shape[mesh.axes[-1]]
+        for name in names:
+            parts *= mesh.jax_mesh.shape[name]
+        if extent and extent % parts == 0:
+            return dim
+    return None
+
+
+def register_fsdp_forward_method(module: Module, method_name: str) -> None:
+    """Gather the parameters of a sharded module for a method other than `forward` too.
+
+    Raises AttributeError for a name that it does not have.
+    """
+    method = getattr(module, method_name)
+    if not isinstance(module, FSDPModule):
+        return
+
+    def call(*args, **kwargs):
+        args, kwargs = module._fsdp.cast_inputs(args, kwargs)
+        with module._fsdp.gathered(args, kwargs):
+            return module._fsdp.cast_outputs(method(*args, **kwargs))
+
+    setattr(module, method_name, call)
