@@ -11,11 +11,11 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from ...autograd.grad_mode import no_grad
 from ...core import world
-from ...tape.tensor import Tensor, wrap
+from ...tape.tensor import Tensor, current, held, wrap
 from ..collectives import broadcast
 from ..object_collectives import broadcast_object_list
 from ..process_group import get_rank, is_initialized
-from ..tensor._distribute import redistributed_array
+from ..tensor._distribute import sharded
 from ..tensor._dtensor import full_tensor, is_distributed, sharding_held
 from . import _tree
 
@@ -50,7 +50,10 @@ def like_parameter(value, param: Tensor | None):
         sharding = NamedSharding(sharding.mesh, PartitionSpec())
     if is_distributed(value) and sharding_held(value) == sharding:
         return value
-    return wrap(redistributed_array(value.detach(), sharding))
+    if is_distributed(value):
+        return wrap(jax.device_put(held(current(value)), sharding))
+    with jax.enable_x64(True):
+        return wrap(sharded(value.detach(), sharding))
 
 
 @no_grad()

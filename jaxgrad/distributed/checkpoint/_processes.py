@@ -43,23 +43,23 @@ def processes_of(given, no_dist: bool) -> Processes:
     return Processes(None if alone else group, mine, ranks, group.timeout.total_seconds())
 
 
+# those of other processes that keep their type
+_ERRORS = {each.__name__: each for each in (TypeError, ValueError, FileNotFoundError)}
+
+
 def agree(what: str, processes: Processes, told, error: Exception | None) -> list:
-    """What each process tells, in JSON. Raises the error of this process, or CheckpointException if
-    another has one.
-    """
-    if processes.group is None:
-        if error is not None:
-            raise error
-        return [told]
-    text = None if error is None else f"{type(error).__name__}: {error}"
-    every = list(map(json.loads, exchanged(json.dumps([text, told]), processes.group)))
-    if error is not None:
-        raise error
-    failures = {
-        rank: (RuntimeError(text), None)
-        for rank, (text, _) in zip(processes.group.ranks, every, strict=True)
-        if text is not None
-    }
+    """What each process tells, in JSON. Raises CheckpointException if any has an error."""
+    failures = {} if error is None else {processes.rank: (error, None)}
+    every = [told]
+    if processes.group is not None:
+        mine = None if error is None else [type(error).__name__, str(error)]
+        gathered = list(map(json.loads, exchanged(json.dumps([mine, told]), processes.group)))
+        every = [each for _, each in gathered]
+        failures = failures | {
+            rank: (_ERRORS.get(failed[0], RuntimeError)(failed[1]), None)
+            for rank, (failed, _) in zip(processes.group.ranks, gathered, strict=True)
+            if failed is not None and rank != processes.rank
+        }
     if failures:
-        raise CheckpointException(what, failures)
-    return [told for _, told in every]
+        raise CheckpointException(what, failures) from error
+    return every

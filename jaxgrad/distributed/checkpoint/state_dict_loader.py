@@ -18,7 +18,6 @@ from ...tape.tensor import Tensor, current, held, wrap
 from . import _orbax, _tree
 from ._initial_state import InitialState, initial_state
 from ._processes import agree, processes_of
-from .api import CheckpointException
 from .default_planner import DefaultLoadPlanner
 from .filesystem import FileSystemReader, folder_of
 from .state_dict_saver import wait_for_last
@@ -107,8 +106,7 @@ def _agreed(what, processes, function, is_told=True):
     try:
         result = function()
     except Exception as caught:
-        error = CheckpointException(what, {processes.rank: (caught, None)})
-        error.__cause__ = caught
+        error = caught
     told = agree(what, processes, result if is_told else None, error)
     return told[0] if is_told else result
 

@@ -150,7 +150,12 @@ def begin(name, state_dict, checkpoint_id, writer, planner, process_group, no_di
             version = _version(folder, writer)
     except Exception as caught:
         error = caught
-    every = agree(what, processes, [tree, version, _spanning(tensors)], error)
+    try:
+        every = agree(what, processes, [tree, version, _spanning(tensors)], error)
+    except CheckpointException:
+        if error is not None:
+            raise error from None  # what the caller gave is wrong: no failure of the checkpoint
+        raise
     version, tree = every[0][1], every[0][0]
     for other, _, _ in every[1:]:
         tree = _tree.merged(tree, other)
