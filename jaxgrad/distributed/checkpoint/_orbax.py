@@ -15,6 +15,7 @@ import logging
 import os
 import re
 import shutil
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -28,8 +29,7 @@ FORMAT = 1
 @functools.cache
 def orbax():
     """The module orbax.checkpoint. Raises ImportError that names the extra if it is missing."""
-    root = logging.getLogger()
-    handlers = root.handlers[:]
+    log = Log()
     try:
         return importlib.import_module("orbax.checkpoint")
     except ModuleNotFoundError as error:
@@ -40,12 +40,29 @@ def orbax():
             "pip install 'jaxgrad[checkpoint]'"
         ) from None
     finally:
-        # its import adds one, which would print the user's own messages
-        root.handlers[:] = handlers
+        log.restore()
 
 
-def checkpointer(ranks, timeout: float):
-    """A checkpointer of orbax for some of the processes; None for all."""
+class Log:
+    """The handlers of the root logger. absl, by which orbax logs, adds one at the first message if
+    there is none, and later calls of logging.basicConfig would have no effect.
+    """
+
+    def __init__(self):
+        self.handlers = logging.getLogger().handlers[:]
+
+    def restore(self):
+        """Remove the handler that absl added."""
+        for handler in logging.getLogger().handlers[:]:
+            is_plain = type(handler) is logging.StreamHandler and handler.stream is sys.stderr
+            if is_plain and handler not in self.handlers:
+                logging.getLogger().removeHandler(handler)
+
+
+def checkpointer(ranks, timeout: float = 1800):
+    """A checkpointer of orbax for some of the processes; None for all. timeout: how long they wait
+    for one another, in seconds.
+    """
     ocp = orbax()
     options = ocp.options.MultiprocessingOptions()
     if ranks is not None:
@@ -74,7 +91,10 @@ def checkpointer(ranks, timeout: float):
             arrays=arrays,
             composite_options=ocp.CompositeOptions(multiprocessing_options=options),
         ),
-        async_options=ocp.AsyncOptions(timeout_secs=max(1, int(timeout))),
+        async_options=ocp.AsyncOptions(
+            timeout_secs=max(1, int(timeout)),
+            create_directories_asynchronously=False,  # threads would wait for it after an error
+        ),
         multiprocessing_options=options,
     )
 
@@ -89,7 +109,7 @@ def write(saver, folder: str, version: int, tree, arrays: dict):
     _apart(lambda: saver.save(path, args=args.Composite(**items)))
 
 
-def read(loader, folder: str, version: int, shardings: dict) -> dict:
+def read(ranks, folder: str, version: int, shardings: dict) -> dict:
     """Arrays by name. shardings: for each a sharding of JAX, or None for an array of numpy."""
     ocp = orbax()
     if not shardings:
@@ -104,7 +124,14 @@ def read(loader, folder: str, version: int, shardings: dict) -> dict:
         item=dict.fromkeys(shardings, 0), restore_args=how, partial_restore=True
     )
     path = os.path.join(folder, f"jaxgrad.{version}")
-    return _apart(lambda: loader.restore(path, args=ocp.args.Composite(arrays=wanted)))["arrays"]
+    log, loader = Log(), checkpointer(ranks)
+    try:
+        return _apart(lambda: loader.restore(path, args=ocp.args.Composite(arrays=wanted)))[
+            "arrays"
+        ]
+    finally:
+        loader.close()
+        log.restore()
 
 
 def _apart(function):
@@ -150,7 +177,14 @@ def last_version(folder: str) -> int:
 
 
 def next_version(folder: str) -> int:
-    """A number that no version has."""
+    """A number that no version has. Raises OSError if the folder cannot be made or written to."""
+    there = Path(folder)
+    while not os.path.lexists(there):
+        there = there.parent
+    if not there.is_dir():
+        raise NotADirectoryError(f"{folder} cannot be a checkpoint: {there} is no folder")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise PermissionError(f"{folder} cannot be written: {there} is not writable")
     return max(versions(folder), default=0) + 1
 
 

@@ -81,15 +81,13 @@ def _load(state_dict, folder, processes, is_partial):
         return tree
 
     tree = _agreed(what, processes, prepare, is_told=False)
-    loader = _orbax.checkpointer(processes.ranks, processes.timeout)
 
     def read():
-        arrays = _orbax.read(loader, folder, version, plan.shardings)
+        arrays = _orbax.read(processes.ranks, folder, version, plan.shardings)
         plan.check_read(arrays)
         return arrays
 
     arrays = _agreed(what, processes, read, is_told=False)
-    loader.close()
     loaded = plan.fill(targets, tree, (), arrays)
     for key, value in state_dict.items():
         if isinstance(value, Stateful):

@@ -161,9 +161,17 @@ def begin(name, state_dict, checkpoint_id, writer, planner, process_group, no_di
         tree = _tree.merged(tree, other)
     _tree.give_names(tree)
     arrays = _arrays(name, processes, tree, tensors, every)
+    log = _orbax.Log()
     saver = _orbax.checkpointer(processes.ranks, processes.timeout)
-    _guarded(what, processes, lambda: _orbax.write(saver, folder, version, tree, arrays))
-    return lambda: _guarded(what, processes, lambda: _end(saver, processes, folder, version))
+
+    def end():
+        saver.wait_until_finished()
+        saver.close()
+        if processes.is_first:
+            _orbax.remove_before(folder, version)
+
+    _guarded(what, processes, log, lambda: _orbax.write(saver, folder, version, tree, arrays))
+    return lambda: _guarded(what, processes, log, end)
 
 
 def _with_states(state_dict) -> dict:
@@ -180,18 +188,13 @@ def _version(folder, writer) -> int:
     return _orbax.next_version(folder)
 
 
-def _guarded(what, processes: Processes, function):
+def _guarded(what, processes: Processes, log: _orbax.Log, function):
     try:
         function()
     except Exception as error:
         raise CheckpointException(what, {processes.rank: (error, None)}) from error
-
-
-def _end(saver, processes, folder, version):
-    saver.wait_until_finished()
-    saver.close()
-    if processes.is_first:
-        _orbax.remove_before(folder, version)
+    finally:
+        log.restore()
 
 
 def _spanning(tensors) -> list[str]:
