@@ -4,6 +4,7 @@ one, the second is a folder.
 
 import itertools
 import os
+import re
 import signal
 import sys
 import time
@@ -140,6 +141,44 @@ def fail_by_two(folder):
     checkpoint.load(state if rank == 0 else {"x": state["x"]}, checkpoint_id=folder)
     assert state["x"].tolist() == [1, 1]
     dist.destroy_process_group()
+
+
+def groups_by_two(folder):
+    """Groups in another order and of one process, and DTensors that not all save."""
+    dist.init_process_group()
+    rank, x = dist.get_rank(), torch.arange(8.0).reshape(4, 2)
+    sharded = distribute_tensor(x, init_device_mesh("cpu", (2,)), [Shard(0)])
+    turned, first = dist.new_group([1, 0], sort_ranks=False), dist.new_group([0])
+    state = {"rank": torch.full((2,), float(rank)), "x": sharded}
+    checkpoint.save(state, checkpoint_id=folder, process_group=turned)
+    found = {"rank": torch.full((2,), 5.0), "x": torch.zeros(4, 2)}
+    checkpoint.load(found, checkpoint_id=folder, process_group=turned)
+    check(found, {"rank": torch.zeros(2), "x": x})
+    for group in ({"process_group": first}, {"no_dist": True}):
+        if rank == 0:
+            checkpoint.save({"n": 1}, checkpoint_id=f"{folder}/one", **group)
+            refused(
+                r"^x has shards in the processes of rank \[0, 1\]", {"x": sharded}, folder, group
+            )
+    dist.barrier()
+    alone = {"n": 0}
+    checkpoint.load(alone, checkpoint_id=f"{folder}/one", no_dist=True)
+    assert alone == {"n": 1}
+    refused(": x is a DTensor of several processes", {} if rank else {"x": sharded}, folder, {})
+    if rank == 1:
+        refused(
+            "by the process of rank 0, and it is not among", {"n": 1}, folder, {"no_dist": True}
+        )
+    dist.destroy_process_group()
+
+
+def refused(text, state, folder, options):
+    try:
+        checkpoint.save(state, checkpoint_id=folder, **options)
+    except (RuntimeError, NotImplementedError) as error:
+        assert re.search(text, str(error)), error
+    else:
+        raise AssertionError(text)
 
 
 def whole_states_by_two(folder):

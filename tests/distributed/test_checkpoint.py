@@ -1,5 +1,6 @@
 """torch.distributed.checkpoint: what is saved comes back to the bit, or nothing changes."""
 
+import asyncio
 import math
 import os
 import random
@@ -151,6 +152,19 @@ def test_tensors_are_filled_in_place(tmp_path):
     checkpoint.load(state, checkpoint_id=tmp_path)
     assert bits(weight) == bits(model.weight) and weight is other.weight and weight.requires_grad
     assert state["l"] is items and items[0] is tensor and view.tolist() == [1]
+    third = torch.nn.Linear(3, 2)
+    weight, params = third.weight, {"model": dict(third.named_parameters())}
+    checkpoint.load(params, checkpoint_id=tmp_path)
+    assert third.weight is weight and bits(weight) == bits(model.weight) and weight.is_leaf
+    third(torch.ones(3)).sum().backward()
+    assert weight.grad.tolist() == [[1] * 3] * 2
+
+
+def test_a_notebook_has_an_event_loop(tmp_path):
+    async def cell():
+        return saved({"wide": torch.tensor([2**40]), "x": torch.ones(2)}, tmp_path)
+
+    assert asyncio.run(cell())["wide"].tolist() == [2**40]
 
 
 def test_a_tensor_keeps_its_dtype(tmp_path):
@@ -187,6 +201,8 @@ def test_readers_and_writers_name_the_folder(tmp_path):
             function({"n": 2})
         with pytest.raises(NotImplementedError, match="orbax plans"):
             function({"n": 2}, checkpoint_id=tmp_path, planner=object())
+        with pytest.raises(NotImplementedError, match="checkpoints are in file systems"):
+            function({"n": 2}, checkpoint_id="gs://bucket/folder")
 
 
 def test_a_checkpoint_is_replaced(tmp_path):
@@ -530,10 +546,15 @@ def test_an_error_of_one_process_is_one_of_all(tmp_path):
     run("fail_by_two", tmp_path, processes=2)
 
 
+def test_groups_of_processes(tmp_path):
+    run("groups_by_two", tmp_path, processes=2)
+
+
 def test_whole_states_go_from_one_process_to_all(tmp_path):
     run("whole_states_by_two", tmp_path, processes=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["SGD", "Adam"])
 def test_training_goes_on_to_the_bit(kind, tmp_path):
     whole = run("train", tmp_path / "a", kind, 0, 6, "mesh", devices=4)
@@ -571,6 +592,7 @@ def kill_after(folder, first, delay):
     return max([done, *numbers])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_save_that_is_killed_leaves_the_last_checkpoint(seed, tmp_path):
     draw = random.Random(seed)

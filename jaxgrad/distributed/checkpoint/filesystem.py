@@ -59,7 +59,8 @@ def folder_of(checkpoint_id, place, kind: type) -> str:
     """The absolute path of a checkpoint.
 
     checkpoint_id: the path, or None; place: a FileSystemWriter or FileSystemReader, or None; kind:
-    which of them. Raises RuntimeError without either, NotImplementedError for another storage.
+    which of them. Raises RuntimeError without either, NotImplementedError for another storage or a
+    URL.
     """
     if place is not None and not isinstance(place, kind):
         raise NotImplementedError(
@@ -70,7 +71,12 @@ def folder_of(checkpoint_id, place, kind: type) -> str:
         raise RuntimeError(
             "`checkpoint_id` must be specified if storage_reader/storage_writer is None."
         )
-    return os.path.abspath(os.fspath(place.path if checkpoint_id is None else checkpoint_id))
+    path = os.fspath(place.path if checkpoint_id is None else checkpoint_id)
+    if "://" in path:
+        raise NotImplementedError(
+            f"{path}: checkpoints are in file systems: mount it, and give a path"
+        )
+    return os.path.abspath(path)
 
 
 __getattr__, __dir__ = names_of(__name__, "orbax reads and writes the files of checkpoints")

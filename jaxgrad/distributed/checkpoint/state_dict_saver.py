@@ -82,7 +82,8 @@ def async_save(
     """As `save`, and returns when the tensors are copied: threads write while training goes on.
 
     Returns a Future whose `result()` waits and raises what went wrong. A save waits for the one
-    before it, and Python does not end before it is done. async_checkpointer_type and async_stager
+    before it, and Python does not end before it is done; wait for it before destroy_process_group.
+    async_checkpointer_type and async_stager
     are taken and not used. Raises as `save`.
 
     >>> import tempfile
@@ -142,25 +143,7 @@ def begin(name, state_dict, checkpoint_id, writer, planner, process_group, no_di
         )
     wait_for_last()
     what = f"{name} to {folder}"
-    tensors: dict[tuple, Tensor] = {}
-    tree = version = error = None
-    try:
-        tree = _tree.encoded(_with_states(state_dict), (), tensors)
-        if processes.is_first:
-            version = _version(folder, writer)
-    except Exception as caught:
-        error = caught
-    try:
-        every = agree(what, processes, [tree, version, _spanning(tensors)], error)
-    except CheckpointException:
-        if error is not None:
-            raise error from None  # what the caller gave is wrong: no failure of the checkpoint
-        raise
-    version, tree = every[0][1], every[0][0]
-    for other, _, _ in every[1:]:
-        tree = _tree.merged(tree, other)
-    _tree.give_names(tree)
-    arrays = _arrays(name, processes, tree, tensors, every)
+    version, tree, arrays = _prepared(what, state_dict, folder, writer, processes)
     log = _orbax.Log()
     saver = _orbax.checkpointer(processes.ranks, processes.timeout)
 
@@ -172,6 +155,31 @@ def begin(name, state_dict, checkpoint_id, writer, planner, process_group, no_di
 
     _guarded(what, processes, log, lambda: _orbax.write(saver, folder, version, tree, arrays))
     return lambda: _guarded(what, processes, log, end)
+
+
+def _prepared(what, state_dict, folder, writer, processes: Processes):
+    """The version to write, its JSON and its arrays, when all processes have found theirs good."""
+    tensors: dict[tuple, Tensor] = {}
+    tree = version = error = None
+    spanning: list[str] = []
+    try:
+        tree = _tree.encoded(_with_states(state_dict), (), tensors)
+        spanning = _spanning(processes, tensors)
+        version = _version(folder, writer) if processes.is_first else None
+    except Exception as caught:
+        error = caught
+    try:
+        every = agree(what, processes, [tree, version, spanning], error)
+    except CheckpointException:
+        if error is not None:
+            raise error from None  # what the caller gave is wrong: no failure of the checkpoint
+        raise
+    tree, version, _ = every[0]
+    for other, _, _ in every[1:]:
+        tree = _tree.merged(tree, other)
+    _tree.give_names(tree)
+    _check_spanning(what, every)
+    return version, tree, _arrays(processes, tree, tensors, every)
 
 
 def _with_states(state_dict) -> dict:
@@ -197,22 +205,40 @@ def _guarded(what, processes: Processes, log: _orbax.Log, function):
         log.restore()
 
 
-def _spanning(tensors) -> list[str]:
-    """The paths of the tensors that have shards in other processes."""
-    return [
-        repr(path)
-        for path, tensor in tensors.items()
-        if not held(current(tensor)).is_fully_addressable
-    ]
+def _spanning(processes, tensors) -> list[str]:
+    """The paths of the tensors that have shards in several processes. Raises RuntimeError if one of
+    these does not save.
+    """
+    found = []
+    for path, tensor in tensors.items():
+        array = held(current(tensor))
+        if array.is_fully_addressable:
+            continue
+        holders = {device.process_index for device in array.sharding.device_set}
+        if not holders <= set(processes.members):
+            raise RuntimeError(
+                f"{_tree.shown(path)} has shards in the processes of rank {sorted(holders)}, and "
+                f"those of rank {list(processes.members)} save: save it in all, or full_tensor()"
+            )
+        found.append(_tree.shown(path))
+    return found
 
 
-def _arrays(name, processes, tree, tensors, every) -> dict:
+def _check_spanning(what, every):
+    """Raise RuntimeError where a tensor has shards in several processes, and not all save it."""
+    paths = [set(each) for _, _, each in every]
+    for path in sorted(set.union(*paths) - set.intersection(*paths)):
+        raise RuntimeError(
+            f"{what}: {path} is a DTensor of several processes, and not in all that save"
+        )
+
+
+def _arrays(processes, tree, tensors, every) -> dict:
     """What this process gives orbax for each name: its shards, or the whole array where it is the
     one that writes it, or an array of this shape.
     """
     found = {path: held(current(tensor)) for path, tensor in tensors.items()}
     if processes.group is not None:
-        _check_spanning(name, every)
         found = _of_others(processes, found, every) | found
     arrays = {}
     for path, node in _tree.leaves(tree):
@@ -227,16 +253,6 @@ def _arrays(name, processes, tree, tensors, every) -> dict:
     return arrays
 
 
-def _check_spanning(name, every):
-    """Raise RuntimeError where a tensor has shards in several processes, and not all save it."""
-    for _, _, paths in every:
-        for path in set(paths) - set.intersection(*[set(other) for _, _, other in every]):
-            raise RuntimeError(
-                f"{name}: the DTensor {path} has shards in several processes, and not all that "
-                "save have it there"
-            )
-
-
 def _of_others(processes, found, every) -> dict:
     """For the process that writes, the arrays that only others have, by path."""
     seen: set[tuple] = set()
@@ -247,7 +263,7 @@ def _of_others(processes, found, every) -> dict:
         seen |= paths
     if not any(owners[1:]):
         return {}
-    mine = owners[processes.group.rank()] if not processes.is_first else ()
+    mine = () if processes.is_first else owners[processes.members.index(processes.rank)]
     given = exchanged(
         [[path, wrap(found[path])] for path in sorted(mine, key=repr)], processes.group
     )
