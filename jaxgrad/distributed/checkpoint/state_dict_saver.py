@@ -83,8 +83,7 @@ def async_save(
 
     Returns a Future whose `result()` waits and raises what went wrong. A save waits for the one
     before it, and Python does not end before it is done; wait for it before destroy_process_group.
-    async_checkpointer_type and async_stager
-    are taken and not used. Raises as `save`.
+    async_checkpointer_type and async_stager are taken and not used. Raises as `save`.
 
     >>> import tempfile
     >>> from jaxgrad.distributed import checkpoint
