@@ -27,13 +27,13 @@ LAYERS = (
     ("functions",),
     ("capture",),
     (
-        *("amp", "distributions", "func", "hub", "masked", "nn", "optim", "serialization"),
-        *("torch_version", "utils", "version"),
+        *("amp", "compat", "distributed", "distributions", "func", "hub", "masked", "nn", "optim"),
+        *("serialization", "torch_version", "utils", "version"),
     ),
     (
         *("", "__config__", "_C", "_dynamo", "_inductor", "_tensor", "_tensor_str", "_utils"),
-        *("accelerator", "backends", "cli", "__main__", "compat", "compiler", "coverage", "cpu"),
-        *("cuda", "distributed", "fft", "functional", "fx", "library", "linalg", "mps", "mtia"),
+        *("accelerator", "backends", "cli", "__main__", "compiler", "coverage", "cpu"),
+        *("cuda", "fft", "functional", "fx", "library", "linalg", "mps", "mtia"),
         *("multiprocessing", "onnx", "overrides", "profiler", "quasirandom", "random"),
         *("return_types", "signal", "special", "testing", "tracing", "types"),
         "xpu",

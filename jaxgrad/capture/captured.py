@@ -21,7 +21,16 @@ from ..storage.alias import snapshot
 from ..tape import traced_hooks
 from ..tape.mode import RECORD, current_mode, switch
 from ..tape.node import Node
-from ..tape.tensor import Tensor, current, has_tangent, known_edge_of, restore_state, state_of, wrap
+from ..tape.tensor import (
+    Tensor,
+    current,
+    has_tangent,
+    held,
+    known_edge_of,
+    restore_state,
+    state_of,
+    wrap,
+)
 from .guards import ArgumentSource, GradSource, HandleSource, TensorGuard, TensorSource
 from .holders import MOST_BYTES_COMPARED
 from .places import PlaceSource
@@ -228,5 +237,5 @@ class CapturedTensor(TensorGuard):
 def outside_aval(tensor: Tensor):
     """The abstract value of a traced tensor in a call, where its array is concrete."""
     shown = tensor._aval
-    mode = SPREAD if world.is_several() and is_global(tensor._raw) else IMMEDIATE
+    mode = SPREAD if world.is_several() and is_global(held(tensor)) else IMMEDIATE
     return make_aval(tuple(shown.shape), shown.dtype, mode, shown.strides)

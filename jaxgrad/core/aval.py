@@ -1,9 +1,9 @@
 """Abstract values: the properties of an array that do not depend on its elements.
 
 An `Aval` is interned: arrays of the same shape and dtype share one object, so that caches can use
-its identity as key. Its `mode` names the executor: `IMMEDIATE` for a concrete array, `SPREAD` for one
-whose shards are in several processes, `INLINE` for a tracer with 64-bit types on, `INLINE32` for a
-tracer with them off, `META` for an array without data.
+its identity as key. Its `mode` names the executor: `IMMEDIATE` for a concrete array, `SPREAD` for
+one whose shards are in several processes, `INLINE` for a tracer with 64-bit types on, `INLINE32`
+for a tracer with them off, `META` for an array without data.
 """
 
 from __future__ import annotations
@@ -145,10 +145,11 @@ def joint_mode(name: str, inputs, crosses_devices: bool = False, mixes: bool = F
 
 
 MIXED = (
-    "{name}: got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor before "
-    "calling distributed operators! {local!r} is a tensor of this process alone, and {spread!r} a "
-    "DTensor of several processes: DTensor.from_local(tensor, device_mesh, placements) says which part "
-    "of a DTensor this process has, and to_local() gives the part of one"
+    "{name}: got mixed torch.Tensor and DTensor, need to convert all torch.Tensor to DTensor "
+    "before calling distributed operators! {local!r} is a tensor of this process alone, and "
+    "{spread!r} a DTensor of several processes: DTensor.from_local(tensor, device_mesh, "
+    "placements) says which part of a DTensor this process has, and to_local() gives the part of "
+    "one"
 )
 
 

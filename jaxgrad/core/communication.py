@@ -32,9 +32,10 @@ from .program import Program, Reverse
 class Communication:
     """A linear map between views.
 
-    mesh: the devices that take part; axes: the axes of the mesh over which they communicate; groups:
-    for a mesh of processes, the ranks that communicate with one another, None if all do; source,
-    target: the partition of the global array that it takes or gives, None in the local view.
+    mesh: the devices that take part; axes: the axes of the mesh over which they communicate;
+    groups: for a mesh of processes, the ranks that communicate with one another, None if all do;
+    source, target: the partition of the global array that it takes or gives, None in the local
+    view.
     """
 
     mesh: Mesh

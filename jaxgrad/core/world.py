@@ -125,9 +125,9 @@ def shared(array, mesh: Mesh):
     if isinstance(array, jax.Array) and not array.is_fully_addressable:
         return array
     own = current.device
+    place = NamedSharding(mesh, PartitionSpec())
     if not isinstance(array, jax.Array) or array.devices() != {own}:
         array = jax.device_put(array, own)
-    place = NamedSharding(mesh, PartitionSpec())
     return jax.make_array_from_single_device_arrays(array.shape, place, [array])
 
 

@@ -196,7 +196,8 @@ def all_gather(tensor_list: list, tensor: Tensor, group=None, async_op: bool = F
     if (found := group_of(group)) is not None:
         _check_count("all_gather", "tensor_list", tensor_list, found)
         for each in tensor_list:
-            _check_like("all_gather", "each tensor of tensor_list", each, tensor.shape, tensor.dtype)
+            what = "each tensor of tensor_list"
+            _check_like("all_gather", what, each, tensor.shape, tensor.dtype)
         every = among(ops.unsqueeze(tensor, 0), found, kinds.AllGather)
         for each, made in zip(tensor_list, ops.unbind(every), strict=True):
             _give(each, made)
@@ -224,7 +225,8 @@ def all_gather_into_tensor(
     if (found := group_of(group)) is not None:
         stacked = (found.size(), *input_tensor.shape)
         is_stack = tuple(output_tensor.shape) == stacked
-        given = ops.unsqueeze(input_tensor, 0) if is_stack or not input_tensor.ndim else input_tensor
+        is_raised = is_stack or not input_tensor.ndim
+        given = ops.unsqueeze(input_tensor, 0) if is_raised else input_tensor
         wanted = (found.size() * given.shape[0], *given.shape[1:])
         _check_like(
             "all_gather_into_tensor", "output_tensor", output_tensor, wanted, input_tensor.dtype

@@ -19,7 +19,7 @@ from ..frontend import factories
 from ..frontend.tensor_data import tensor as tensor_of
 from ..nn.module import Module
 from ..tape.communicate import among
-from ..tape.tensor import Tensor, is_concrete
+from ..tape.tensor import is_concrete
 from .collectives import broadcast
 from .device_mesh import DeviceMesh
 from .process_group import ProcessGroup, default_group
@@ -110,7 +110,8 @@ class DistributedDataParallel(Module):
 
     def forward(self, *args, **kwargs):
         if self.process_group is None:
-            args, kwargs = sharded_inputs(type(self).__name__, self.device_mesh, (args, kwargs), self.dim)
+            given, name = (args, kwargs), type(self).__name__
+            args, kwargs = sharded_inputs(name, self.device_mesh, given, self.dim)
         elif self.broadcast_buffers and self.training and self.require_backward_grad_sync:
             self._share(self.module.buffers())
         return self.module(*args, **kwargs)

@@ -1,5 +1,5 @@
-"""Communication of Python objects, as the files of `jaxgrad.save` hold them: what a process receives
-runs no code.
+"""Communication of Python objects, as the files of `jaxgrad.save` hold them: what a process
+receives runs no code.
 """
 
 from __future__ import annotations

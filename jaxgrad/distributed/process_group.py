@@ -153,7 +153,7 @@ def _check_backend(backend):
         if name not in BACKENDS:
             raise ValueError(
                 f"Invalid backend: {backend!r}, expected one of {', '.join(BACKENDS)}. JAX "
-                'communicates by gloo on CPUs and by NCCL on GPUs, so backend="gloo", "nccl" or None'
+                "communicates by gloo on CPUs and by NCCL on GPUs, so give one of these, or None"
             )
 
 

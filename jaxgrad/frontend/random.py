@@ -11,12 +11,15 @@ from typing import Unpack
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import PartitionSpec
 
-from ..core import dtypes
-from ..core.aval import META, meta_array, types_of_trace
+from ..core import dtypes, world
+from ..core.aval import META, SPREAD, meta_array, types_of_trace
+from ..core.communication import Broadcast, FromLocal, is_global
 from ..core.executor import run
 from ..core.tracebacks import api_boundary
-from ..tape.tensor import Tensor, wrap
+from ..tape.communicate import communicated
+from ..tape.tensor import Tensor, held, wrap
 from . import draw
 from .array_creation import from_host
 from .factories import from_array, like
@@ -88,9 +91,19 @@ def new_key(generator: Generator | None, name: str, like: Tensor) -> Tensor:
         return wrap(meta_array((2,), dtypes.uint32))
     words = generator.next_key()
     if isinstance(words, jax.core.Tracer):
-        return wrap(draw.fold(words))
+        return _of_all(wrap(draw.fold(words)), like)
     with jax.ensure_compile_time_eval():
-        return wrap(from_host(draw.fold(words)))
+        return _of_all(wrap(from_host(draw.fold(words))), like)
+
+
+def _of_all(key: Tensor, like: Tensor) -> Tensor:
+    """The key for a tensor that spans processes: that of rank 0, whatever the others have drawn."""
+    if not world.is_several() or not (like._aval.mode == SPREAD or is_global(held(like))):
+        return key
+    mesh = world.current.mesh
+    return communicated(
+        communicated(key, Broadcast(mesh)), FromLocal(mesh, target=PartitionSpec())
+    )
 
 
 def draw_normal(name, shape, options) -> Tensor:

@@ -39,7 +39,8 @@ def _text(tensor: Tensor | Batch, is_wrapped: bool = False) -> str:
         return f"tensor(<traced>, shape={list(tensor.shape)}, dtype={dtype})"
     placed = placements_text(getattr(array, "sharding", None))
     is_part = tensor._aval.mode == SPREAD
-    values = array if tensor.is_meta else np.asarray(array.addressable_data(0) if is_part else array)
+    own = array.addressable_data(0) if is_part else array
+    values = array if tensor.is_meta else np.asarray(own)
     start, end = _around_values(tensor)
     *above, start = start.split("\n")
     history = (False, None) if is_wrapped else (tensor._requires_grad, name_of_node(tensor))

@@ -7,7 +7,6 @@ Hyperparameters are inputs of the program, so a new learning rate does not compi
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import operator
 import weakref
@@ -17,27 +16,20 @@ from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
-from jax.sharding import NamedSharding, PartitionSpec
 
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..capture import scope
 from ..capture.jit import jit
-from ..core import dtypes, executor
+from ..core import executor
 from ..core.aval import (
     IMMEDIATE,
     META,
     SPREAD,
-    Aval,
     joint_mode,
     make_aval,
-    meta_array,
-    with_strides,
 )
 from ..core.bounded_cache import bounded
-from ..core.device import device_of_jax
-from ..core.meta_array import MetaArray
 from ..core.program import Program
-from ..frontend import factories
 from ..storage import commit
 from ..storage.alias import assign
 from ..storage.inplace_check import permit
@@ -46,8 +38,9 @@ from ..tape.mode import current_mode, switch, with_grad
 from ..tape.record import apply
 from ..tape.sparse_tensor import is_sparse
 from ..tape.symbolic_number import Varying
-from ..tape.tensor import Tensor, held, wrap
+from ..tape.tensor import Tensor, wrap
 from .groups import as_set, options_of, raw, settings
+from .initial_state import filled, new_counter
 from .optimizer import Optimizer
 
 MOST_BYTES_COPIED = 2**26  # larger parameters are updated in place, smaller ones are copied
@@ -452,49 +445,6 @@ def distinct(counts) -> tuple[list, tuple[int, ...]]:
     found = tuple([numbers.setdefault(id(count), len(numbers)) for count in counts])
     different = {id(count): count for count in counts}
     return list(different.values()), found
-
-
-def outside_of_trace():
-    """A context in which new tensors are no part of the trace under way."""
-    return contextlib.nullcontext() if modes.scope.get() is None else scope.outside()
-
-
-def new_counter(begin: float = 0.0) -> Tensor:
-    """A tensor without dimensions, in the dtype of step counters."""
-    wide = dtypes.get_default_dtype() is dtypes.float64
-    with outside_of_trace():
-        kind = dtypes.float64 if wide else dtypes.float32
-        return factories.full((), begin, dtype=kind, device=device_of_jax())
-
-
-def filled(param: Tensor, value, shape=None) -> Tensor:
-    """A tensor like a parameter, of one value. shape: another shape."""
-    current = modes.scope.get()
-    captured = None if current is None else current.captured.get(id(param))
-    # a tracer stands for a tensor on meta too
-    seen = param._aval if captured is None else captured.aval
-    place = "meta" if seen.mode == META else device_of_jax()
-    sharding = getattr(held(param) if captured is None else captured.snapshot.array, "sharding", None)
-    with outside_of_trace():
-        if isinstance(sharding, NamedSharding):
-            made = wrap(sharded_full(shape, seen, value, sharding))
-        else:
-            size = tuple(shape or param.shape)
-            made = factories.full(size, value, dtype=param.dtype, device=place)
-    if shape is not None:
-        return made
-    made._aval = with_strides(made._aval, param._aval.strides)
-    return made
-
-
-def sharded_full(shape, like: Aval, value, sharding: NamedSharding):
-    """An array of one value, sharded as a parameter is; of another shape, whole on each device."""
-    if shape is not None:
-        sharding = NamedSharding(sharding.mesh, PartitionSpec())
-    size = tuple(shape or like.shape)
-    if like.mode == META:
-        return MetaArray(meta_array(size, like.dtype).aval, sharding)
-    return executor.filled_over(size, like.dtype, value, sharding)
 
 
 # ---- writing the results

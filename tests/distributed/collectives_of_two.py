@@ -13,7 +13,8 @@ import jaxgrad as torch
 import jaxgrad.distributed as dist
 import jaxgrad.distributed.nn.functional as F
 
-DTYPES = "float32 float64 float16 bfloat16 int64 int32 uint8 bool complex64".split()
+DTYPES = ["float32", "float64", "float16", "bfloat16", "int64", "int32", "uint8", "bool"]
+DTYPES += ["complex64"]
 
 
 def mine(rank, dtype=torch.float32):
@@ -67,7 +68,8 @@ def in_place(rank, size):
 
 def exchanged(rank, size):
     pieces = [torch.zeros(2) for _ in range(size)]
-    dist.all_to_all(pieces, [torch.tensor([rank, each], dtype=torch.float32) for each in range(size)])
+    given = [torch.tensor([float(rank), float(each)]) for each in range(size)]
+    dist.all_to_all(pieces, given)
     yield "all_to_all", [each.tolist() for each in pieces] == [[each, rank] for each in range(size)]
     uneven = [torch.zeros(each + 1) for each in range(size)]
     dist.all_to_all(uneven, [torch.full((rank + 1,), float(rank))] * size)
@@ -77,7 +79,8 @@ def exchanged(rank, size):
     yield "all_to_all_single", same(single, 10 * np.arange(size) + rank)
     lengths = [each + 1 for each in range(size)]
     flat = torch.zeros(sum(lengths))
-    dist.all_to_all_single(flat, torch.full(((rank + 1) * size,), float(rank)), lengths, [rank + 1] * size)
+    given = torch.full(((rank + 1) * size,), float(rank))
+    dist.all_to_all_single(flat, given, lengths, [rank + 1] * size)
     yield "split sizes", same(flat, np.repeat(np.arange(size), lengths))
     got, partner = torch.zeros(2, 3), (rank + 1) % size
     before = (rank - 1) % size
@@ -189,8 +192,10 @@ def gradients(rank, size):
         for compiled in (False, True):
             x = mine(rank).requires_grad_()
 
-            def loss(x, function=function):
-                return (function(x) * torch.tensor(cotangents[rank], dtype=torch.float32)).sum()
+            weights = torch.tensor(cotangents[rank], dtype=torch.float32)
+
+            def loss(x, function=function, weights=weights):
+                return (function(x) * weights).sum()
 
             def step(x, loss=loss):
                 loss(x).backward()
@@ -209,7 +214,8 @@ def gradients(rank, size):
     # all ranks differentiate the sum of their firsts
     wanted = 4 * size * ((every**2).sum(0) + 2 * every[rank] * every.sum(0))
     yield "second", np.allclose(second.numpy(), wanted)
-    primal, tangent = torch.func.jvp(lambda x: F.all_reduce(x * x), (mine(rank),), (torch.ones(2, 3),))
+    ones = torch.ones(2, 3)
+    _, tangent = torch.func.jvp(lambda x: F.all_reduce(x * x), (mine(rank),), (ones,))
     yield "forward mode", np.allclose(tangent.numpy(), 2 * every.sum(0))
     batched = torch.vmap(lambda row: F.all_reduce(row))(mine(rank))
     yield "vmap", same(batched, every.sum(0))

@@ -64,7 +64,8 @@ class Transformer(torch.nn.Module):
 
 def mlp():
     nn = torch.nn
-    return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 5))
+    first = nn.Linear(8, 16), nn.ReLU()
+    return nn.Sequential(*first, nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 5))
 
 
 def cnn():

@@ -274,7 +274,8 @@ def fully_shard(
     module._fsdp = FSDPState(mesh, sharded, reshards, mp_policy or MixedPrecisionPolicy())
     module._fsdp.is_default = reshard_after_forward is None
     kind = type(module)
-    module.__class__ = type(f"FSDP{kind.__name__}", (FSDPModule, kind), {"__module__": kind.__module__})
+    members = {"__module__": kind.__module__}
+    module.__class__ = type(f"FSDP{kind.__name__}", (FSDPModule, kind), members)
     return module
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import jax
 import numpy as np
-from jax.sharding import NamedSharding
+from jax.sharding import NamedSharding, PartitionSpec
 
 from ...autograd.grad_mode import no_grad
 from ...core import communication as kinds
@@ -24,7 +24,6 @@ from ..process_group import default_group, is_initialized
 from ._dtensor import is_abstract, is_distributed, redistribute
 from .placement_types import (
     Placement,
-    Replicate,
     check_even,
     checked,
     sharding_of,
@@ -77,17 +76,20 @@ def sharded(tensor: Tensor, sharding: NamedSharding, source: int | None = None):
     if tensor._aval.mode == META:
         return MetaArray(tensor._aval, sharding)
     if sharding.is_fully_addressable:
-        return jax.device_put(held(tensor), sharding)
+        with jax.enable_x64(True):
+            return jax.device_put(held(tensor), sharding)
     if source is not None and is_initialized():
         tensor = among(tensor.detach(), default_group(), kinds.Broadcast, root=source)
     numbers = np.asarray(held(current(tensor)))
-    return jax.make_array_from_callback(numbers.shape, sharding, numbers.__getitem__)
+    with jax.enable_x64(True):
+        return jax.make_array_from_callback(numbers.shape, sharding, numbers.__getitem__)
 
 
 def place(tensor: Tensor, sharding: NamedSharding, source: int | None = None):
     """Give a leaf the sharding, in place: whoever holds it, such as an optimizer, keeps it."""
     if is_distributed(tensor) and not is_abstract(tensor):
-        array = jax.device_put(held(current(tensor)), sharding)
+        with jax.enable_x64(True):
+            array = jax.device_put(held(current(tensor)), sharding)
     else:
         array = sharded(tensor, sharding, source)
     hold(tensor, array, aval_of(array))
@@ -116,9 +118,10 @@ def distribute_module(
     for name, submodule in module.named_modules():
         if partition_fn is not None:
             partition_fn(name, submodule, mesh)
+    whole = sharding_of(mesh, PartitionSpec())
     for tensor in (*module.parameters(), *module.buffers()):
         if not is_distributed(tensor):
-            place(tensor, sharding_of(mesh, spec_of(mesh, [Replicate()] * mesh.ndim, tensor.ndim)), 0)
+            place(tensor, whole, 0)
     if input_fn is not None:
         module.register_forward_pre_hook(lambda owner, inputs: input_fn(owner, inputs, mesh))
     if output_fn is not None:

@@ -20,6 +20,7 @@ from ...tape.tensor import Tensor, current, held
 from ..device_mesh import DeviceMesh, current_mesh
 from ._redistribute import redistributed, replicated
 from .placement_types import (
+    WHOLE,
     Placement,
     Replicate,
     check_even,
@@ -192,7 +193,7 @@ def mesh_and_spec(name: str, tensor: Tensor) -> tuple[DeviceMesh, PartitionSpec]
     raise AttributeError(f"'Tensor' object has no attribute '{name}': it is no DTensor")
 
 
-def _placed(name, tensor: Tensor, mesh: DeviceMesh, placements, around=PartitionSpec()) -> Tensor:
+def _placed(name, tensor: Tensor, mesh: DeviceMesh, placements, around=WHOLE) -> Tensor:
     spec = spec_of(mesh, placements, tensor.ndim, around)
     check_even(name, tensor.shape, mesh, spec)
     target = sharding_of(mesh, spec)
@@ -245,12 +246,12 @@ def redistribute(
     given = self if forward_dtype is None else self.to(forward_dtype)
     chosen = checked("redistribute", mesh, placements, self.ndim)
     is_part = own is not None and own.mesh == mesh.jax_mesh
-    return _placed("redistribute", given, mesh, chosen, own.spec if is_part else PartitionSpec())
+    return _placed("redistribute", given, mesh, chosen, own.spec if is_part else WHOLE)
 
 
 def full_tensor(self: Tensor, *, grad_placements=None) -> Tensor:
     """The whole tensor in each process, on one of its devices. Raises as `to_local`."""
-    mesh, spec = mesh_and_spec("full_tensor", self)
+    mesh, _ = mesh_and_spec("full_tensor", self)
     whole = _placed("full_tensor", self, mesh, [Replicate()] * mesh.ndim)
     if not is_single_process(mesh):
         return to_local(whole, grad_placements=grad_placements)

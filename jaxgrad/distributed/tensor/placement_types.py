@@ -87,7 +87,10 @@ def checked(name: str, mesh: DeviceMesh, placements, ndim: int, takes_partial=Fa
     return tuple(made)
 
 
-def spec_of(mesh: DeviceMesh, placements, ndim: int, around=PartitionSpec()) -> PartitionSpec:
+WHOLE = PartitionSpec()
+
+
+def spec_of(mesh: DeviceMesh, placements, ndim: int, around=WHOLE) -> PartitionSpec:
     """The partition of placements on a mesh. around: that of the other axes of `mesh.jax_mesh`."""
     names: list[list[str]] = [[] for _ in range(ndim)]
     for dim, entry in enumerate(around):

@@ -157,8 +157,11 @@ class ColwiseParallel(_OneInput):
 
     wanted = Replicate()
 
-    def __init__(self, *, input_layouts=None, output_layouts=None, use_local_output: bool = True):
-        super().__init__(input_layouts or Replicate(), output_layouts or Shard(-1), use_local_output)
+    def __init__(
+        self, *, input_layouts=None, output_layouts=None, use_local_output: bool = True
+    ):
+        given, made = input_layouts or Replicate(), output_layouts or Shard(-1)
+        super().__init__(given, made, use_local_output)
 
     def apply(self, module, mesh):
         placement = Shard(1) if isinstance(module, Embedding) else Shard(0)
@@ -179,8 +182,11 @@ class RowwiseParallel(_OneInput):
     Shard(dim=-1)
     """
 
-    def __init__(self, *, input_layouts=None, output_layouts=None, use_local_output: bool = True):
-        super().__init__(input_layouts or Shard(-1), output_layouts or Replicate(), use_local_output)
+    def __init__(
+        self, *, input_layouts=None, output_layouts=None, use_local_output: bool = True
+    ):
+        given, made = input_layouts or Shard(-1), output_layouts or Replicate()
+        super().__init__(given, made, use_local_output)
 
     def apply(self, module, mesh):
         is_embedding = isinstance(module, Embedding)
@@ -241,7 +247,8 @@ class PrepareModuleInput(ParallelStyle):
         def before(_, inputs, named):
             if input_counts_differ(inputs, self.given):
                 raise ValueError("module inputs and input_layouts should have same length!")
-            made = [self.prepared(*each, mesh) for each in zip(inputs, self.given, self.wanted)]
+            layouts = zip(inputs, self.given, self.wanted, strict=False)
+            made = [self.prepared(*each, mesh) for each in layouts]
             named = dict(named)
             for name, layout in self.named.items():
                 if name in named:

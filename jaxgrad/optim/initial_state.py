@@ -1,0 +1,60 @@
+"""The state with which an optimizer begins: tensors of one value, placed as the parameters are."""
+
+from __future__ import annotations
+
+import contextlib
+
+from jax.sharding import NamedSharding, PartitionSpec
+
+from ..capture import scope
+from ..core import dtypes, executor
+from ..core.aval import META, Aval, meta_array, with_strides
+from ..core.device import device_of_jax
+from ..core.meta_array import MetaArray
+from ..frontend import factories
+from ..tape import mode as modes
+from ..tape.tensor import Tensor, held, wrap
+
+
+def outside_of_trace():
+    """A context in which new tensors are no part of the trace under way."""
+    return contextlib.nullcontext() if modes.scope.get() is None else scope.outside()
+
+
+def new_counter(begin: float = 0.0) -> Tensor:
+    """A tensor without dimensions, in the dtype of step counters."""
+    wide = dtypes.get_default_dtype() is dtypes.float64
+    with outside_of_trace():
+        kind = dtypes.float64 if wide else dtypes.float32
+        return factories.full((), begin, dtype=kind, device=device_of_jax())
+
+
+def filled(param: Tensor, value, shape=None) -> Tensor:
+    """A tensor like a parameter, of one value. shape: another shape."""
+    current = modes.scope.get()
+    captured = None if current is None else current.captured.get(id(param))
+    # a tracer stands for a tensor on meta too
+    seen = param._aval if captured is None else captured.aval
+    place = "meta" if seen.mode == META else device_of_jax()
+    array = held(param) if captured is None else captured.snapshot.array
+    sharding = getattr(array, "sharding", None)
+    with outside_of_trace():
+        if isinstance(sharding, NamedSharding):
+            made = wrap(sharded_full(shape, seen, value, sharding))
+        else:
+            size = tuple(shape or param.shape)
+            made = factories.full(size, value, dtype=param.dtype, device=place)
+    if shape is not None:
+        return made
+    made._aval = with_strides(made._aval, param._aval.strides)
+    return made
+
+
+def sharded_full(shape, like: Aval, value, sharding: NamedSharding):
+    """An array of one value, sharded as a parameter is; of another shape, whole on each device."""
+    if shape is not None:
+        sharding = NamedSharding(sharding.mesh, PartitionSpec())
+    size = tuple(shape or like.shape)
+    if like.mode == META:
+        return MetaArray(meta_array(size, like.dtype).aval, sharding)
+    return executor.filled_over(size, like.dtype, value, sharding)
