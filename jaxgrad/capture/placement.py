@@ -82,6 +82,11 @@ class SpanningProgram:
 
 LOCAL, GLOBAL = "local", "global"
 
+DIFFERENT_MESHES = (
+    "{}: {} takes DTensors on different meshes: use one DeviceMesh, and its parts such as "
+    'mesh["tp"], for all tensors of a function'
+)
+
 
 def refuse_mixed(name: str, jaxpr):
     """Raise RuntimeError where an equation takes arrays of one process and arrays that span them.
@@ -101,6 +106,8 @@ def refuse_mixed(name: str, jaxpr):
             found = {LOCAL} if equation.params["communication"].target is None else {GLOBAL}
         elif GLOBAL in found:
             _check(name, equation, atoms, views)
+            if not all(map(is_global, equation.outvars)):
+                raise RuntimeError(DIFFERENT_MESHES.format(name, equation.primitive.name))
         view = GLOBAL if GLOBAL in found else LOCAL if LOCAL in found else None
         views |= dict.fromkeys(equation.outvars, view)
 

@@ -49,6 +49,9 @@ class World(NamedTuple):
 current: World | None = None
 
 
+# the meshes that there have been, by what JAX's abstract values know of them
+meshes: dict = {}
+
 # the group of all processes (distributed/process_group.py)
 group = None
 
@@ -116,6 +119,35 @@ def ready(array, what: str):
         return array.block_until_ready()
     except (ValueError, jax.errors.JaxRuntimeError) as error:
         raise_lost(error)
+
+
+def note_mesh(mesh: Mesh):
+    """Note a mesh over which tensors may be sharded."""
+    meshes[mesh.abstract_mesh] = mesh
+
+
+def mesh_of_value(value) -> Mesh:
+    """The mesh of a global array, or of a tracer of one."""
+    if isinstance(value, jax.core.Tracer):
+        return meshes.get(value.aval.sharding.mesh, current.mesh)
+    sharding = value.sharding
+    return sharding.mesh if isinstance(sharding, NamedSharding) else current.mesh
+
+
+def placed_as(array, like):
+    """An array where another one lies, if that is sharded, has the same shape, and neither is
+    traced.
+    """
+    sharding = getattr(like, "sharding", None)
+    is_sharded = isinstance(sharding, NamedSharding) and isinstance(like, jax.Array)
+    if not is_sharded or array.shape != like.shape or isinstance(array, jax.core.Tracer):
+        return array
+    if isinstance(like, jax.core.Tracer) or sharding.is_equivalent_to(array.sharding, array.ndim):
+        return array
+    if not sharding.is_fully_addressable and array.is_fully_addressable:
+        array = shared(array, sharding.mesh)
+    with jax.enable_x64(True):
+        return jax.device_put(array, sharding)
 
 
 def shared(array, mesh: Mesh):

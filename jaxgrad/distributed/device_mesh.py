@@ -46,10 +46,12 @@ class DeviceMesh:
         self.device_type, self.mesh_dim_names = device_type, mesh_dim_names and tuple(names)
         self._numbers, self._axes = numbers, names
         self.jax_mesh = Mesh(found, names, axis_types=(AxisType.Auto,) * numbers.ndim)
+        world.note_mesh(self.jax_mesh)
 
     @classmethod
     def of(cls, mesh: Mesh, axes: tuple[str, ...] | None = None) -> DeviceMesh:
         """The DeviceMesh of a mesh of JAX, or its part along some of the axes."""
+        world.note_mesh(mesh)
         made = object.__new__(cls)
         made.jax_mesh, made._axes = mesh, tuple(mesh.axis_names) if axes is None else axes
         made.device_type = devices.type_of(mesh.devices.flat[0])

@@ -10,17 +10,20 @@ import math
 import operator
 from typing import Unpack
 
+import jax
 import numpy as np
+from jax.sharding import PartitionSpec
 
 from .. import ops
-from ..core import dtypes, executor, promotion, strides
+from ..core import dtypes, executor, promotion, strides, world
 from ..core.aval import meta_array, with_strides
+from ..core.communication import FromLocal, communicate, is_global
 from ..core.device import default_device, preserve_format
 from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import api_boundary
 from ..storage.inplace_check import give
 from ..tape.sparse_tensor import implementation, is_sparse
-from ..tape.tensor import Tensor, has_tangent, is_concrete
+from ..tape.tensor import Tensor, current, has_tangent, held, is_concrete
 from .array_creation import beside, build, finish
 from .factory_options import (
     FactoryOptions,
@@ -45,6 +48,8 @@ def create(name, function, shape, dtype, options, *numbers) -> Tensor:
 
 def from_array(name: str, array, options: FactoryOptions) -> Tensor:
     """The tensor of a new array; applies `requires_grad`, `memory_format` and `out`."""
+    if options.get("sharded_like") is not None:
+        array = as_sharded(array, options["sharded_like"])
     result = finish(array, options.get("requires_grad", False))
     requested, out = options.get("memory_format"), options.get("out")
     if requested is not None and not isinstance(requested, tuple) and requested.rank:
@@ -53,6 +58,19 @@ def from_array(name: str, array, options: FactoryOptions) -> Tensor:
     if isinstance(requested, tuple):
         result._aval = with_strides(result._aval, requested)
     return result if out is None else give(name, result, out)
+
+
+def as_sharded(array, like: Tensor):
+    """A new array, sharded as a tensor is; in a trace, of all processes where that is."""
+    model = held(current(like))
+    if isinstance(array, jax.core.Tracer) or isinstance(model, jax.core.Tracer):
+        if not world.is_several() or not is_global(model):
+            return array
+        whole = FromLocal(world.mesh_of_value(model), target=PartitionSpec())
+        return communicate(array, whole)
+    if world.is_several() and world.spans(model) and array.shape != model.shape:
+        return world.shared(array, world.mesh_of_value(model))
+    return world.placed_as(array, model)
 
 
 def _zeros(shape, dtype, module):
@@ -360,6 +378,8 @@ def like(name: str, input: Tensor, options: FactoryOptions) -> FactoryOptions:
         options["dtype"] = input.dtype
     if options.get("device") is None and input.device != default_device():
         options["device"] = input.device
+    if world.meshes:
+        options["sharded_like"] = input
     keeps = options.get("memory_format") in (None, preserve_format)
     if keeps and name.endswith("_like") and input._aval.strides is not None:
         options["memory_format"] = strides.like(input.shape, input._aval.strides)

@@ -61,6 +61,8 @@ def random_tensor(name, distribution, shape, dtype, options, *numbers) -> Tensor
     check_options(name, options)
     if has_no_data(options):
         return from_array(name, meta_array(shape, dtype), options)
+    if world.is_several() and _spans(options.get("sharded_like")):
+        generator = _OfRankZero(generator)
     where = generator, options.get("device")
     array = run(name, draw.draw, distribution, shape, dtype.numpy, *where, *numbers)
     return from_array(name, array, options)
@@ -96,14 +98,30 @@ def new_key(generator: Generator | None, name: str, like: Tensor) -> Tensor:
         return _of_all(wrap(from_host(draw.fold(words))), like)
 
 
+def _spans(tensor: Tensor | None) -> bool:
+    """Whether a tensor has shards in several processes."""
+    return tensor is not None and (tensor._aval.mode == SPREAD or is_global(held(tensor)))
+
+
+class _OfRankZero:
+    """A generator whose draws are those of rank 0 in all processes."""
+
+    def __init__(self, generator: Generator):
+        self.generator = generator
+
+    def next_key(self):
+        drawn = wrap(jnp.asarray(self.generator.next_key()))
+        words = communicated(drawn, Broadcast(world.current.mesh))._array
+        return words if isinstance(words, jax.core.Tracer) else np.asarray(words)
+
+
 def _of_all(key: Tensor, like: Tensor) -> Tensor:
     """The key for a tensor that spans processes: that of rank 0, whatever the others have drawn."""
-    if not world.is_several() or not (like._aval.mode == SPREAD or is_global(held(like))):
+    if not (world.is_several() and _spans(like)):
         return key
-    mesh = world.current.mesh
-    return communicated(
-        communicated(key, Broadcast(mesh)), FromLocal(mesh, target=PartitionSpec())
-    )
+    first = communicated(key, Broadcast(world.current.mesh))
+    mesh = world.mesh_of_value(held(like))
+    return communicated(first, FromLocal(mesh, target=PartitionSpec()))
 
 
 def draw_normal(name, shape, options) -> Tensor:

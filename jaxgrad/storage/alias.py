@@ -20,7 +20,7 @@ import weakref
 
 import jax
 
-from ..core import executor, view_ops
+from ..core import executor, view_ops, world
 from ..core.aval import META, is_concrete, traced_aval
 from ..core.copy_slices import CopySlices, ViewStep, chain, in_order, same
 from ..core.pending import Pending
@@ -39,7 +39,16 @@ from ..tape.mode import INFERENCE, RECORD, current_mode, switch
 from ..tape.node import Node, ProgramNode
 from ..tape.record import apply, is_differentiated, leaves_out
 from ..tape.symbolic_number import Varying
-from ..tape.tensor import DERIVED, INFERENCE_TENSOR, Tensor, current, edge_of, known_edge_of, wrap
+from ..tape.tensor import (
+    DERIVED,
+    INFERENCE_TENSOR,
+    Tensor,
+    current,
+    edge_of,
+    held,
+    known_edge_of,
+    wrap,
+)
 from ..tape.version_counter import counter_of
 from .creation_meta import (
     INFERENCE_MODE,
@@ -326,6 +335,8 @@ def place_view(tensor: Tensor, source: Tensor, steps, made: int):
 def assign(target: Tensor, made: Tensor, follow: bool):
     """Give an up-to-date tensor the value of another, and its history if `follow`."""
     refuse_leak(target, made)
+    if world.meshes:
+        made = _placed_as(made, target)
     alias = target._alias
     if alias is None:
         if target._tracked and interception.read is not None and leaves_out():
@@ -351,6 +362,15 @@ def assign(target: Tensor, made: Tensor, follow: bool):
         _mark(target)
     if version_counter.watching and follow and isinstance(made._node, version_counter.CheckedNode):
         made._node.written(made, target)
+
+
+def _placed_as(made: Tensor, target: Tensor) -> Tensor:
+    """A value to be written, sharded as the tensor is that it replaces."""
+    array = held(made)
+    placed = world.placed_as(array, held(target))
+    if placed is array:
+        return made
+    return wrap(placed, made._aval, made._tracked, made._node, made._nr)
 
 
 def _root(target):

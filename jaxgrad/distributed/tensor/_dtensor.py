@@ -13,6 +13,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from ... import ops
 from ...core import communication as kinds
+from ...core import world
 from ...core.meta_array import MetaArray
 from ...tape import mode
 from ...tape.communicate import communicated
@@ -277,14 +278,11 @@ def _device_mesh(self: Tensor) -> DeviceMesh:
 
 
 def _mesh_of_trace(tensor):
-    """The mesh that a tracer has, as one of the captured tensors has it."""
-    wanted = held(tensor).aval.sharding.mesh
-    scope = mode.scope.get()
-    for captured in scope.captured.values() if scope is not None else ():
-        found = getattr(captured.snapshot.array, "sharding", None)
-        if isinstance(found, NamedSharding) and found.mesh.abstract_mesh == wanted:
-            return found.mesh
-    raise RuntimeError("device_mesh: the mesh of a tensor that is being traced is not known here")
+    """The mesh of a tracer."""
+    found = world.meshes.get(held(tensor).aval.sharding.mesh)
+    if found is None:
+        raise RuntimeError("device_mesh: the mesh of a tensor that is traced is not known here")
+    return found
 
 
 def install():
