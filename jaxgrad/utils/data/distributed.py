@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ...core import world
 from ...frontend.generator import Generator
 from ...frontend.random import randperm
 from .dataset import Dataset
@@ -13,12 +14,13 @@ from .sampler import Sampler
 class DistributedSampler(Sampler[int]):
     """The part of the indices that one of several processes takes; all parts have one length.
 
-    num_replicas, rank: how many processes there are, and the number of this one. shuffle: whether
+    num_replicas, rank: how many processes there are, and the number of this one; by default those
+    of the process group. shuffle: whether
     the order is random, by `seed` and the epoch of `set_epoch`, which is the same in all processes.
     drop_last: whether samples that are left over are dropped; else the first ones come again.
 
-    Raises ValueError for a rank that is not below `num_replicas`, and where one of them is left
-    out.
+    Raises ValueError for a rank that is not below `num_replicas`, and where one of them is left out
+    before `init_process_group`.
 
     >>> list(jaxgrad.utils.data.DistributedSampler(range(7), 3, 1, shuffle=False))
     [1, 4, 0]
@@ -33,6 +35,9 @@ class DistributedSampler(Sampler[int]):
         seed: int = 0,
         drop_last: bool = False,
     ):
+        if world.group is not None:
+            num_replicas = world.group.size() if num_replicas is None else num_replicas
+            rank = world.group.rank() if rank is None else rank
         if num_replicas is None or rank is None:
             raise ValueError(
                 "Default process group has not been initialized, please make sure to call "
