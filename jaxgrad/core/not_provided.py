@@ -5,7 +5,9 @@ does not provide them.
 from __future__ import annotations
 
 import functools
+import importlib
 import importlib.machinery
+import importlib.util
 import sys
 import types
 from collections.abc import Callable
@@ -109,7 +111,12 @@ def names_of(own: str, instead: str) -> tuple[Callable, Callable]:
 
 
 @functools.cache
-def _module(own: str, instead: str) -> NotProvidedModule:
+def _module(own: str, instead: str) -> types.ModuleType:
+    # one that has a file provides some of the names
+    package = own.rpartition(".")[0]
+    has_files = hasattr(sys.modules.get(package), "__path__")
+    if has_files and importlib.util.find_spec(own) is not None:
+        return importlib.import_module(own)
     return NotProvidedModule(own, instead)
 
 

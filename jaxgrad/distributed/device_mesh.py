@@ -16,6 +16,7 @@ from ..core import device as devices
 from ..core import world
 from ..frontend.tensor_data import tensor as tensor_of
 from ..tape.tensor import Tensor
+from ._names import names_in
 from .process_group import ProcessGroup, init_process_group, is_initialized
 
 
@@ -270,3 +271,6 @@ def init_device_mesh(
 
 
 __all__ = ["DeviceMesh", "init_device_mesh"]
+
+
+__getattr__, __dir__ = names_in(__name__)

@@ -493,3 +493,13 @@ def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
     if not 0 <= group_rank < group.size():
         raise ValueError(f"Group rank {group_rank} is not part of group {group}")
     return group.ranks[group_rank]
+
+
+__all__ = [
+    *("GroupMember", "ProcessGroup", "destroy_process_group", "get_backend", "get_global_rank"),
+    *("get_group_rank", "get_node_local_rank", "get_process_group_ranks", "get_rank"),
+    *("get_world_size", "group", "init_process_group", "is_available", "is_backend_available"),
+    *("is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available"),
+    *("is_torchelastic_launched", "is_ucc_available", "is_xccl_available", "new_group"),
+    *("new_subgroups", "new_subgroups_by_enumeration", "split_group"),
+]

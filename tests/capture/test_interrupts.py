@@ -6,6 +6,7 @@
 import itertools
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import interrupts
 import numpy as np
@@ -186,17 +187,12 @@ def test_memory_that_a_device_tells():
 
 class FakeArray:
     def __init__(self, device):
-        self.device, self.is_copied = device, False
-
-    def devices(self):
-        return {self.device}
+        self.sharding = SimpleNamespace(addressable_devices={device})
 
 
 @pytest.mark.parametrize(("room", "outcome"), [(1000, "copied"), (130, "taken"), (110, "refused")])
 def test_inputs_of_a_first_run(room, outcome, monkeypatch):
     """Copies where there is room for them; else the inputs, if the program alone fits."""
-    from types import SimpleNamespace
-
     import jax
 
     from jaxgrad.capture import first_run

@@ -1,8 +1,14 @@
 """Fully sharded data parallelism, as torch.distributed.fsdp."""
 
+from .._names import names_in
 from ._fully_shard import CPUOffloadPolicy as CPUOffloadPolicy
 from ._fully_shard import FSDPModule as FSDPModule
 from ._fully_shard import MixedPrecisionPolicy as MixedPrecisionPolicy
 from ._fully_shard import OffloadPolicy as OffloadPolicy
 from ._fully_shard import fully_shard as fully_shard
 from ._fully_shard import register_fsdp_forward_method as register_fsdp_forward_method
+from .fully_sharded_data_parallel import FullyShardedDataParallel as FullyShardedDataParallel
+from .fully_sharded_data_parallel import MixedPrecision as MixedPrecision
+from .fully_sharded_data_parallel import ShardingStrategy as ShardingStrategy
+
+__getattr__, __dir__ = names_in(__name__)

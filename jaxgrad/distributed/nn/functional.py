@@ -12,6 +12,7 @@ from ...core import communication as kinds
 from ...frontend.factories import zeros_like
 from ...tape.communicate import among
 from ...tape.tensor import Tensor
+from .._names import names_in
 from ..collectives import ReduceOp, check, reduced, root_of, scattered
 from ..process_group import default_group
 
@@ -104,3 +105,6 @@ def all_to_all_single(
             "all_to_all_single with gradients takes parts of one size: pad them, or use all_to_all"
         )
     return among(input, _group(group), kinds.AllToAll)
+
+
+__getattr__, __dir__ = names_in(__name__)

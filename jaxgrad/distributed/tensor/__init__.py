@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-
-from ...core.missing_names import MissingName
+from .._names import names_in
 from ..device_mesh import DeviceMesh as DeviceMesh
 from ..device_mesh import init_device_mesh as init_device_mesh
 from ._distribute import distribute_module as distribute_module
@@ -24,8 +22,4 @@ from .placement_types import Shard as Shard
 
 install()
 
-
-def __getattr__(name):
-    if name in ("parallel", "debug"):
-        return importlib.import_module(f"{__name__}.{name}")
-    raise MissingName(__name__, name)
+__getattr__, __dir__ = names_in(__name__)

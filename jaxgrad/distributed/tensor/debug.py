@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...tape.tensor import Tensor, current, held
+from .._names import names_in
 from ._dtensor import mesh_and_spec
 
 
@@ -28,3 +29,6 @@ def visualize_sharding(dtensor: Tensor, header: str = "", use_rich: bool = False
         bounds = [each.indices(n) for each, n in zip(part, dtensor.shape, strict=True)]
         shown = ", ".join(f"{first}:{end}" for first, end, _ in bounds)
         print(f"{f'{device.platform}:{device.id}':14}[{shown}]")
+
+
+__getattr__, __dir__ = names_in(__name__)

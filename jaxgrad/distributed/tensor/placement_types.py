@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import jax
 from jax.sharding import NamedSharding, PartitionSpec
 
+from .._names import names_in
 from ..device_mesh import DeviceMesh
 
 
@@ -142,3 +143,6 @@ def sharding_of(mesh: DeviceMesh, spec: PartitionSpec) -> NamedSharding:
 def is_single_process(mesh: DeviceMesh) -> bool:
     """Whether this process has all devices of a mesh."""
     return all(each.process_index == jax.process_index() for each in mesh.jax_mesh.devices.flat)
+
+
+__getattr__, __dir__ = names_in(__name__)

@@ -1,5 +1,6 @@
 """Tensor parallelism, as torch.distributed.tensor.parallel."""
 
+from ..._names import names_in
 from .api import parallelize_module as parallelize_module
 from .loss import loss_parallel as loss_parallel
 from .style import ColwiseParallel as ColwiseParallel
@@ -9,3 +10,5 @@ from .style import PrepareModuleInputOutput as PrepareModuleInputOutput
 from .style import PrepareModuleOutput as PrepareModuleOutput
 from .style import RowwiseParallel as RowwiseParallel
 from .style import SequenceParallel as SequenceParallel
+
+__getattr__, __dir__ = names_in(__name__)

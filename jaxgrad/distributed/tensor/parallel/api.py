@@ -5,6 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatch
 
 from ....nn.module import Module
+from ..._names import names_in
 from ...device_mesh import DeviceMesh, current_mesh
 from .style import ParallelStyle
 
@@ -64,3 +65,6 @@ def _matching(module, path) -> list[Module]:
         if len(parts) == len(wanted) and all(map(fnmatch, parts, wanted)):
             chosen.append(submodule)
     return chosen
+
+
+__getattr__, __dir__ = names_in(__name__)

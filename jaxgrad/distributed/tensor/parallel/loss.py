@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 
+from ..._names import names_in
+
 
 @contextlib.contextmanager
 def loss_parallel():
@@ -15,3 +17,6 @@ def loss_parallel():
     ...     pass
     """
     yield
+
+
+__getattr__, __dir__ = names_in(__name__)

@@ -8,6 +8,7 @@ from ....nn.layers import Embedding, Linear
 from ....nn.module import Module
 from ....tape import pytree
 from ....tape.tensor import Tensor
+from ..._names import names_in
 from ...device_mesh import DeviceMesh
 from .._distribute import place
 from .._dtensor import DTensor, is_distributed, redistribute, sharding_held, to_local
@@ -328,3 +329,6 @@ class PrepareModuleInputOutput(ParallelStyle):
     def apply(self, module, mesh):
         self.before.apply(module, mesh)
         self.after.apply(module, mesh)
+
+
+__getattr__, __dir__ = names_in(__name__)

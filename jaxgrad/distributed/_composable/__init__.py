@@ -1,0 +1,1 @@
+"""Ways to train in parallel that are functions of modules."""

@@ -1,0 +1,11 @@
+"""The names of torch.distributed.fsdp under those of before."""
+
+from __future__ import annotations
+
+from .._names import names_in
+from ..fsdp import FSDPModule as FSDPModule
+from ..fsdp import MixedPrecisionPolicy as MixedPrecisionPolicy
+from ..fsdp import OffloadPolicy as OffloadPolicy
+from ..fsdp import fully_shard as fully_shard
+
+__getattr__, __dir__ = names_in(__name__)
