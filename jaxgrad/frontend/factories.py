@@ -48,8 +48,8 @@ def create(name, function, shape, dtype, options, *numbers) -> Tensor:
 
 def from_array(name: str, array, options: FactoryOptions) -> Tensor:
     """The tensor of a new array; applies `requires_grad`, `memory_format` and `out`."""
-    if options.get("sharded_like") is not None:
-        array = as_sharded(array, options["sharded_like"])
+    if options.get("_sharded_like") is not None:
+        array = as_sharded(array, options["_sharded_like"])
     result = finish(array, options.get("requires_grad", False))
     requested, out = options.get("memory_format"), options.get("out")
     if requested is not None and not isinstance(requested, tuple) and requested.rank:
@@ -379,7 +379,7 @@ def like(name: str, input: Tensor, options: FactoryOptions) -> FactoryOptions:
     if options.get("device") is None and input.device != default_device():
         options["device"] = input.device
     if world.meshes:
-        options["sharded_like"] = input
+        options["_sharded_like"] = input
     keeps = options.get("memory_format") in (None, preserve_format)
     if keeps and name.endswith("_like") and input._aval.strides is not None:
         options["memory_format"] = strides.like(input.shape, input._aval.strides)

@@ -32,12 +32,11 @@ class FactoryOptions(TypedDict, total=False):
     memory_format: devices.memory_format | tuple[int, ...] | None
     pin_memory: bool
     out: Tensor | None
-    # not of users: the new tensor is to lie on devices as this one does
-    sharded_like: Tensor | None
 
 
-_NAMES = frozenset(FactoryOptions.__annotations__)
-_COMMON = frozenset(("dtype", "device", "requires_grad", "sharded_like"))
+# by the last one, which is not for users, a `_like` factory says how the tensor is to be sharded
+_NAMES = frozenset((*FactoryOptions.__annotations__, "_sharded_like"))
+_COMMON = frozenset(("dtype", "device", "requires_grad", "_sharded_like"))
 
 
 def check_options(name: str, options: FactoryOptions):

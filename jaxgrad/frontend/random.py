@@ -61,7 +61,7 @@ def random_tensor(name, distribution, shape, dtype, options, *numbers) -> Tensor
     check_options(name, options)
     if has_no_data(options):
         return from_array(name, meta_array(shape, dtype), options)
-    if world.is_several() and _spans(options.get("sharded_like")):
+    if world.is_several() and _spans(options.get("_sharded_like")):
         generator = _OfRankZero(generator)
     where = generator, options.get("device")
     array = run(name, draw.draw, distribution, shape, dtype.numpy, *where, *numbers)

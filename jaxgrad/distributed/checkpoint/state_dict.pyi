@@ -1,0 +1,35 @@
+# Made by `make stubs`; do not edit.
+from builtins import bool as _bool, complex as _complex, float as _float, int as _int, str as _str
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from enum import Enum, IntEnum
+from types import ModuleType, TracebackType
+from typing import Any, Generic, Literal, NamedTuple, Self, TypeAlias, TypeVar, overload
+
+from numpy.typing import NDArray as _NDArray
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_T_co = TypeVar("_T_co", covariant=True)
+_Number: TypeAlias = _bool | _int | _float | _complex
+
+from jaxgrad.nn import (
+    Module,
+)
+from jaxgrad.optim import (
+    Optimizer,
+)
+class StateDictOptions:
+    def __init__(self, full_state_dict: _bool = False, cpu_offload: _bool = False, ignore_frozen_params: _bool = False, keep_submodule_prefixes: _bool = True, strict: _bool = True, broadcast_from_rank0: _bool = False, flatten_optimizer_state_dict: _bool = False, dsd_fqn_modifiers: _str = '_fqn_modifiers') -> None: ...
+    broadcast_from_rank0: _bool
+    cpu_offload: _bool
+    dsd_fqn_modifiers: _str
+    flatten_optimizer_state_dict: _bool
+    full_state_dict: _bool
+    ignore_frozen_params: _bool
+    keep_submodule_prefixes: _bool
+    strict: _bool
+def get_model_state_dict(model: Module, *, submodules: set[Module] | None = None, options: StateDictOptions | None = None) -> dict[_str, Any]: ...
+def get_optimizer_state_dict(model: Module, optimizers: Optimizer | Iterable[Optimizer], *, submodules: set[Module] | None = None, options: StateDictOptions | None = None) -> dict[_str, Any]: ...
+def get_state_dict(model: Module, optimizers: Optimizer | Iterable[Optimizer], *, submodules: set[Module] | None = None, options: StateDictOptions | None = None) -> tuple[dict[_str, Any], dict[_str, Any]]: ...
+def set_model_state_dict(model: Module, model_state_dict: dict[_str, Any], *, options: StateDictOptions | None = None) -> Any: ...
+def set_optimizer_state_dict(model: Module, optimizers: Optimizer | Iterable[Optimizer], optim_state_dict: dict[_str, Any], *, options: StateDictOptions | None = None) -> None: ...
+def set_state_dict(model: Module, optimizers: Optimizer | Iterable[Optimizer], *, model_state_dict: dict[_str, Any], optim_state_dict: dict[_str, Any], options: StateDictOptions | None = None) -> Any: ...
