@@ -8,6 +8,7 @@ the averaging of the gradients included, to one program for all processes.
 
 import argparse
 import time
+from typing import Any
 
 from sklearn.datasets import load_digits  # type: ignore[import-untyped]
 
@@ -55,7 +56,8 @@ def main() -> None:
 
     training, held_out = datasets()
     sampler = DistributedSampler(training, seed=1)
-    loader = DataLoader(training, options.batch // size, sampler=sampler, drop_last=True)
+    share = options.batch // size
+    loader: DataLoader[Any] = DataLoader(training, share, sampler=sampler, drop_last=True)
     begun = time.perf_counter()
     for epoch in range(options.epochs):
         sampler.set_epoch(epoch)

@@ -15,6 +15,7 @@ import argparse
 import os
 import pathlib
 import time
+from typing import Any
 
 os.environ.setdefault("XLA_FLAGS", "")
 if "RANK" not in os.environ and "device_count" not in os.environ["XLA_FLAGS"]:
@@ -57,7 +58,8 @@ class Block(torch.nn.Module):
         q, k, v = self.heads(self.q(h)), self.heads(self.k(h)), self.heads(self.v(h))
         mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.drop(self.out(mixed.transpose(1, 2).flatten(2)))
-        return x + self.drop(self.down(F.gelu(self.up(self.norm2(x)))))
+        made: torch.Tensor = x + self.drop(self.down(F.gelu(self.up(self.norm2(x)))))
+        return made
 
 
 class LanguageModel(torch.nn.Module):
@@ -71,7 +73,8 @@ class LanguageModel(torch.nn.Module):
         x = self.embedding(tokens)
         for block in self.blocks:
             x = block(x)
-        return self.head(self.norm(x))
+        made: torch.Tensor = self.head(self.norm(x))
+        return made
 
 
 PLAN = {
@@ -118,7 +121,7 @@ def main() -> None:
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, options.steps)
     begin = 0
 
-    def state() -> dict[str, object]:
+    def state() -> dict[str, Any]:
         parts = dcp.state_dict.get_state_dict(model, optimizer)
         return {
             "model": parts[0],

@@ -14,7 +14,7 @@ from ..core.world import DistNetworkError as DistNetworkError
 from ..core.world import DistStoreError as DistStoreError
 from ._names import names_in
 from .collectives import *  # noqa: F403
-from .collectives import ReduceOp
+from .collectives import ReduceOp as ReduceOp
 from .object_collectives import all_gather_object as all_gather_object
 from .object_collectives import broadcast_object_list as broadcast_object_list
 from .object_collectives import gather_object as gather_object

@@ -77,6 +77,16 @@ class ProcessGroup:
     def size(self) -> _int: ...
 class QueueEmptyError(Exception):
     ...
+class ReduceOp(Enum):
+    SUM = 'sum'
+    AVG = 'avg'
+    PRODUCT = 'product'
+    MIN = 'min'
+    MAX = 'max'
+    BAND = 'band'
+    BOR = 'bor'
+    BXOR = 'bxor'
+    PREMUL_SUM = 'premul_sum'
 class Work:
     tensors: Any
     def __init__(self, tensors: Any = ...) -> None: ...

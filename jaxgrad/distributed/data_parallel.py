@@ -166,10 +166,6 @@ class DistributedDataParallel(Module):
             if count and parameter.grad is None:
                 parameter.grad = factories.zeros_like(parameter)
 
-    def state_dict(self, *args, **kwargs):
-        """That of the parts, with names that begin with "module."."""
-        return super().state_dict(*args, **kwargs)
-
 
 def _group(mesh: DeviceMesh | None) -> ProcessGroup:
     return default_group() if mesh is None else mesh.get_group()
