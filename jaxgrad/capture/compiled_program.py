@@ -367,10 +367,9 @@ class CompiledProgram:
         self.donation = [each.number for each in self.captured if each.number in donated]
         return placement.compiled(
             program,
-            self.name,
+            self,
             jaxpr,
-            placement.written(self.output, self.traced_tensors),
-            self.output.count if self.pullback is None else len(self.partition.outputs),
+            jaxpr.outvars if self.pullback is None else self.partition.outputs,
             donate_argnums=self.donation,
             compiler_options=options_for(jaxpr),
         )

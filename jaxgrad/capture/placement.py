@@ -12,35 +12,50 @@ from jax.extend.core import Literal
 from jax.sharding import NamedSharding, PartitionSpec
 
 from ..core import world
-from ..core.aval import MIXED
+from ..core.aval import MIXED, SPREAD, with_mode
 from ..core.communication import communicate_p, is_global, mesh_of
 from ..tape.tensor import held
 
 
-def compiled(program, name: str, jaxpr, written: dict[int, jax.Array], outputs: int, **options):
-    """`jax.jit` of a program with this jaxpr, whose inputs and outputs lie where they belong.
+def compiled(program, compiling, jaxpr, outputs, **options):
+    """`jax.jit` of a program with this jaxpr, whose inputs and outputs lie where they belong: what
+    comes in the place of a captured tensor keeps its sharding.
 
-    written: by the number of an output the array in whose place it comes, which keeps its sharding;
-    outputs: how many outputs there are. Raises RuntimeError where a tensor of one process meets one
-    that spans processes.
+    compiling: the CompiledProgram; outputs: the variables of the program's outputs. Raises
+    RuntimeError where a tensor of one process meets one that spans processes.
     """
     mesh = _mesh(jaxpr) if world.is_several() else None
-    places = [None] * outputs
+    written = written_by(compiling.output, compiling.traced_tensors)
+    places = [None] * len(outputs)
     for number, array in written.items():
         if isinstance(getattr(array, "sharding", None), NamedSharding):
             places[number] = array.sharding
     if mesh is None:
         options |= {"out_shardings": places} if any(places) else {}
         return jax.jit(program, **options)
-    refuse_mixed(name, jaxpr)
-    spread = [is_global(each) for each in jaxpr.outvars[:outputs]]
+    views = views_of(compiling.name, jaxpr)
+    spread = [not isinstance(v, Literal) and views.get(v) is GLOBAL for v in outputs]
+    note_views(compiling, spread)
     whole = NamedSharding(mesh, PartitionSpec())
     pairs = zip(places, spread, strict=True)
     places = [place if stays else whole for place, stays in pairs]
     return SpanningProgram(jax.jit(program, out_shardings=places, **options), mesh, spread)
 
 
-def written(output, tensors) -> dict[int, jax.Array]:
+def note_views(compiling, spread):
+    """Note which of the tensors that a program gives span processes: JAX's types do not tell after
+    every operator.
+    """
+    output, pullback = compiling.output, compiling.pullback
+    effects = [each.value for each in output.tensor_effects.effects]
+    for value in (*output.created, *effects):
+        if value is not None and spread[value.output]:
+            value.aval = with_mode(value.aval, SPREAD)
+            if value.root is not None:
+                pullback.avals[value.root] = value.aval
+
+
+def written_by(output, tensors) -> dict[int, jax.Array]:
     """By the number of an output the array of the captured tensor that it replaces.
 
     output: what a function returns and changes; tensors: the captured ones.
@@ -82,16 +97,16 @@ class SpanningProgram:
 
 LOCAL, GLOBAL = "local", "global"
 
-DIFFERENT_MESHES = (
-    "{}: {} takes DTensors on different meshes: use one DeviceMesh, and its parts such as "
-    'mesh["tp"], for all tensors of a function'
+UNKNOWN = (
+    "{}: JAX does not tell that a tensor of shape {}, computed from DTensors, is one, so it was "
+    "taken for one of this process: redistribute(device_mesh, placements) it first, or use one "
+    "DeviceMesh for all tensors of the function"
 )
 
 
-def refuse_mixed(name: str, jaxpr):
-    """Raise RuntimeError where an equation takes arrays of one process and arrays that span them.
-
-    Constants and numbers may meet both.
+def views_of(name: str, jaxpr) -> dict:
+    """Which values of a jaxpr belong to one process, and which span them; those that may be either,
+    constants and numbers, are left out. Raises RuntimeError where an equation takes both.
     """
     views = {}
     for variable in jaxpr.invars:
@@ -103,13 +118,16 @@ def refuse_mixed(name: str, jaxpr):
         atoms = [each for each in equation.invars if not isinstance(each, Literal)]
         found = {views.get(each) for each in atoms}
         if equation.primitive is communicate_p:
-            found = {LOCAL} if equation.params["communication"].target is None else {GLOBAL}
+            communication = equation.params["communication"]
+            if communication.source is None and GLOBAL in found:
+                raise RuntimeError(UNKNOWN.format(name, list(atoms[0].aval.shape)))
+            found = {LOCAL} if communication.target is None else {GLOBAL}
         elif GLOBAL in found:
             _check(name, equation, atoms, views)
-            if not all(map(is_global, equation.outvars)):
-                raise RuntimeError(DIFFERENT_MESHES.format(name, equation.primitive.name))
-        view = GLOBAL if GLOBAL in found else LOCAL if LOCAL in found else None
-        views |= dict.fromkeys(equation.outvars, view)
+        if found - {None}:
+            view = GLOBAL if GLOBAL in found else LOCAL
+            views |= dict.fromkeys(equation.outvars, view)
+    return views
 
 
 def _check(name, equation, atoms, views):

@@ -144,6 +144,11 @@ def placed_as(array, like):
         return array
     if isinstance(like, jax.core.Tracer) or sharding.is_equivalent_to(array.sharding, array.ndim):
         return array
+    return moved(array, sharding)
+
+
+def moved(array, sharding):
+    """An array with a sharding. One of this process alone counts as the same in all."""
     if not sharding.is_fully_addressable and array.is_fully_addressable:
         array = shared(array, sharding.mesh)
     with jax.enable_x64(True):

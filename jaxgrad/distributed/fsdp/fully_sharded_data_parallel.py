@@ -28,13 +28,14 @@ class FullyShardedDataParallel(Module):
     """A module whose parameters are sharded by `fully_shard`, each submodule that a policy chooses
     by itself.
 
-    auto_wrap_policy: such as ModuleWrapPolicy. sharding_strategy: see ShardingStrategy. device_mesh:
-    by default one of all devices. mixed_precision: dtypes. The other arguments of PyTorch are taken
-    and not used. Raises ValueError for NO_SHARD: use DistributedDataParallel.
+    auto_wrap_policy: such as ModuleWrapPolicy. sharding_strategy: see ShardingStrategy.
+    device_mesh: by default one of all devices. mixed_precision: dtypes. The other arguments of
+    PyTorch are taken and not used. Raises ValueError for NO_SHARD: use DistributedDataParallel.
 
     >>> from jaxgrad.distributed.fsdp import FullyShardedDataParallel
     >>> mesh = jaxgrad.distributed.init_device_mesh("cpu", (1,))
-    >>> FullyShardedDataParallel(jaxgrad.nn.Linear(2, 4), device_mesh=mesh)(jaxgrad.ones(3, 2)).shape
+    >>> model = FullyShardedDataParallel(jaxgrad.nn.Linear(2, 4), device_mesh=mesh)
+    >>> model(jaxgrad.ones(3, 2)).shape
     torch.Size([3, 4])
     """
 

@@ -8,6 +8,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from ...core import executor, world
 from ...core.aval import IMMEDIATE, SPREAD, Aval, is_concrete, make_aval
 from ...core.bounded_cache import bounded
+from ...core.pending import value_of
 from ...core.program import Program, Reverse
 from ...tape.record import apply
 from ...tape.tensor import Tensor, current
@@ -30,7 +31,7 @@ class Redistribute(Program):
 
     @property
     def to_compile(self):
-        return lambda array: jax.device_put(array, self.target)
+        return lambda array: world.moved(value_of(array), self.target)
 
     def function(self, array):
         return (_moved(array, self.target),)
@@ -61,7 +62,7 @@ class RedistributeReverse(Reverse):
     def to_compile(self):
         if self.target is None:
             return lambda array: array
-        return lambda array: jax.device_put(array, self.target)
+        return lambda array: world.moved(value_of(array), self.target)
 
     def function(self, array):
         return (array if self.target is None else _moved(array, self.target),)
