@@ -23,6 +23,7 @@ from ...nn.parameter import Parameter
 from ...tape import pytree
 from ...tape.communicate import communicated
 from ...tape.tensor import Tensor, current, held
+from ...utils import checkpoint_frame
 from ..device_mesh import DeviceMesh, current_mesh
 from ..tensor._distribute import place
 from ..tensor._dtensor import install, is_distributed, noted, sharding_held
@@ -77,12 +78,17 @@ class Sharded:
             check_even(f"fully_shard, parameter {name}", parameter.shape, mesh, spec)
         self.sharding = sharding_of(mesh, spec)
 
-    def gathered(self, local: bool, parameter=None) -> Tensor:
-        """The whole parameter. local: as a tensor of this process."""
-        parameter = self.parameter if parameter is None else parameter
+    def gathered(self, local: bool, parameter: Tensor) -> Tensor:
+        """The whole of the parameter. local: as a tensor of this process."""
         if not local:
             target = NamedSharding(self.mesh.jax_mesh, self.whole)
-            return noted(redistributed(parameter, target, self.sharding), target)
+            if parameter.dtype != self.parameter.dtype:
+                # or XLA would gather first and cast then, and send more bytes
+                parameter = redistributed(parameter, self.sharding, self.sharding)
+            whole = redistributed(parameter, target, self.sharding)
+            # the sum over devices comes before the cut, or XLA would gather the tokens of all
+            # devices for an embedding's gradient
+            return noted(redistributed(whole, target, target), target)
         mean = 1 / self.mesh.size()
         options = {"source": self.sharding.spec, "back_scale": mean}
         if self.dim is None:
@@ -166,9 +172,13 @@ class FSDPState:
                 f"{tuple(self.mesh.jax_mesh.axis_names)}: give the module DTensors on the whole "
                 "mesh, such as DTensor.from_local(x, mesh, [Shard(0), Replicate()])"
             )
-        whole = [self.whole(each, local) for each in self.parameters]
+        # a checkpoint around the call saves nothing, and calls again for the backward pass
+        call, rerun = checkpoint_frame.around.get() or (None, None)
+        given = [_leaf_again(p.parameter) if rerun else p.parameter for p in self.parameters]
+        whole = [self.whole(p, local, each) for p, each in zip(self.parameters, given, strict=True)]
         before = [each.owner._parameters[each.name] for each in self.parameters]
-        hooks = self.regathering(whole, local) if self.reshards else contextlib.nullcontext()
+        regathers = self.reshards and call is None
+        hooks = self.regathering(whole, local) if regathers else contextlib.nullcontext()
         try:
             for each, tensor in zip(self.parameters, whole, strict=True):
                 each.owner._parameters[each.name] = tensor
@@ -178,8 +188,7 @@ class FSDPState:
             for each, parameter in zip(self.parameters, before, strict=True):
                 each.owner._parameters[each.name] = parameter
 
-    def whole(self, sharded: Sharded, local, parameter=None) -> Tensor:
-        parameter = sharded.parameter if parameter is None else parameter
+    def whole(self, sharded: Sharded, local, parameter) -> Tensor:
         dtype = self.policy.param_dtype
         if dtype is not None and parameter.is_floating_point():
             parameter = parameter.to(dtype)
@@ -196,7 +205,6 @@ class FSDPState:
         def unpack(saved):
             if not isinstance(saved, Sharded):
                 return saved
-            # a barrier, or XLA would keep the parameter that was gathered for the forward pass
             return self.whole(saved, local, _again(saved.parameter.detach()))
 
         return saved_tensors_hooks(pack, unpack)
@@ -224,7 +232,12 @@ def _cast(leaf, dtype):
     return leaf.to(dtype) if is_real else leaf
 
 
+# or XLA would keep the parameter that was gathered for the forward pass
 _again = from_jax(jax.lax.optimization_barrier)
+
+
+def _leaf_again(parameter: Tensor) -> Tensor:
+    return _again(parameter.detach()).requires_grad_(parameter.requires_grad)
 
 
 def fully_shard(
