@@ -179,6 +179,14 @@ def lowered(cell: Cell):
 
 # ---- what its program says
 
+# The compiler for CPUs puts off all sums of gradients and makes one of them, and orders a program
+# so that much can run at once: both would hold many arrays that a GPU or TPU need not hold. The
+# pass that jaxgrad leaves out is left out here too.
+OPTIONS = {
+    "xla_disable_hlo_passes": "reshape-decomposer,cpu-all-reduce-combiner",
+    "xla_cpu_scheduler_type": "CPU_SCHEDULER_TYPE_MEMORY_OPTIMIZED",
+}
+
 
 def use_devices(count: int, folder: str):
     """Let one processor stand for devices, and XLA write programs; before anything else of JAX."""
@@ -204,7 +212,7 @@ def examine(cell: Cell, folder: str) -> dict:
     begun = time.perf_counter()
     low = lowered(cell)
     traced = time.perf_counter()
-    compiled = low.compile()
+    compiled = low.compile(OPTIONS)
     ended = time.perf_counter()
     memory, text = compiled.memory_analysis(), compiled.as_text()
     # there is no partitioner for one device

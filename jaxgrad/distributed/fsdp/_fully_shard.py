@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import jax
 from jax.sharding import NamedSharding, PartitionSpec
 
+from ...autograd.grad_mode import no_grad
 from ...autograd.graph import saved_tensors_hooks
 from ...core import communication as kinds
 from ...frontend.jax_interop import from_jax
@@ -174,21 +175,44 @@ class FSDPState:
             )
         # a checkpoint around the call saves nothing, and calls again for the backward pass
         call, rerun = checkpoint_frame.around.get() or (None, None)
-        given = [_leaf_again(p.parameter) if rerun else p.parameter for p in self.parameters]
-        whole = [self.whole(p, local, each) for p, each in zip(self.parameters, given, strict=True)]
-        before = [each.owner._parameters[each.name] for each in self.parameters]
+        whole = [self.whole(each, local, again=bool(rerun)) for each in self.parameters]
         regathers = self.reshards and call is None
         hooks = self.regathering(whole, local) if regathers else contextlib.nullcontext()
+        with self.placed(whole), hooks, self.for_inner_checkpoints(local):
+            yield
+
+    @contextlib.contextmanager
+    def placed(self, whole):
+        """A block in which the module has the given parameters."""
+        before = [each.owner._parameters[each.name] for each in self.parameters]
         try:
             for each, tensor in zip(self.parameters, whole, strict=True):
                 each.owner._parameters[each.name] = tensor
-            with hooks:
-                yield
+            yield
         finally:
             for each, parameter in zip(self.parameters, before, strict=True):
                 each.owner._parameters[each.name] = parameter
 
-    def whole(self, sharded: Sharded, local, parameter) -> Tensor:
+    @contextlib.contextmanager
+    def for_inner_checkpoints(self, local):
+        """A block whose checkpointed calls have whole parameters when they are called again."""
+
+        def make():
+            return self.placed([self.whole(each, local, again=True) for each in self.parameters])
+
+        inside = (*checkpoint_frame.surroundings.get(), make)
+        token = checkpoint_frame.surroundings.set(inside)
+        try:
+            yield
+        finally:
+            checkpoint_frame.surroundings.reset(token)
+
+    def whole(self, sharded: Sharded, local, again=False) -> Tensor:
+        """The whole of a parameter. again: gathered anew, for a backward pass."""
+        parameter = sharded.parameter
+        if again:
+            # a barrier, or XLA would keep what was gathered for the forward pass
+            parameter = _barrier(parameter.detach()).requires_grad_(parameter.requires_grad)
         dtype = self.policy.param_dtype
         if dtype is not None and parameter.is_floating_point():
             parameter = parameter.to(dtype)
@@ -205,7 +229,8 @@ class FSDPState:
         def unpack(saved):
             if not isinstance(saved, Sharded):
                 return saved
-            return self.whole(saved, local, _again(saved.parameter.detach()))
+            with no_grad():
+                return self.whole(saved, local, again=True)
 
         return saved_tensors_hooks(pack, unpack)
 
@@ -232,12 +257,7 @@ def _cast(leaf, dtype):
     return leaf.to(dtype) if is_real else leaf
 
 
-# or XLA would keep the parameter that was gathered for the forward pass
-_again = from_jax(jax.lax.optimization_barrier)
-
-
-def _leaf_again(parameter: Tensor) -> Tensor:
-    return _again(parameter.detach()).requires_grad_(parameter.requires_grad)
+_barrier = from_jax(jax.lax.optimization_barrier)
 
 
 def fully_shard(
