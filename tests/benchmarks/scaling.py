@@ -20,12 +20,14 @@ from dataclasses import asdict, dataclass, replace
 
 import chips
 import hlo
+from jax.experimental import topologies
+from jax.sharding import AxisType, Mesh
 
 import jaxgrad as torch
 import jaxgrad.distributed as dist
 import jaxgrad.nn.functional as F
 from jaxgrad import nn
-from jaxgrad.distributed.device_mesh import init_device_mesh
+from jaxgrad.distributed.device_mesh import DeviceMesh, init_device_mesh
 from jaxgrad.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from jaxgrad.distributed.tensor import Replicate, Shard, distribute_tensor
 from jaxgrad.distributed.tensor.parallel import (
@@ -156,12 +158,22 @@ class Cell:
         return self.batch * self.length
 
 
-def lowered(cell: Cell):
+def mesh_for(cell: Cell, topology: str | None):
+    """A mesh of the devices of this process, or of a topology of TPUs, which need not be there."""
+    names, shape = tuple(cell.mesh), tuple(cell.mesh.values())
+    if topology is None:
+        return init_device_mesh("cpu", shape, mesh_dim_names=names)
+    grid = topologies.make_mesh(topologies.get_topology_desc(topology, "tpu"), shape, names)
+    types = (AxisType.Auto,) * len(shape)
+    return DeviceMesh.of(Mesh(grid.devices, names, axis_types=types))
+
+
+def lowered(cell: Cell, topology: str | None = None):
     """The training step, traced and not run: nothing that it reads has numbers."""
     with torch.device("meta"):
         model = Decoder(cell.size, cell.length, cell.recomputes)
         x = torch.zeros(cell.batch * cell.devices, cell.length, dtype=torch.int64)
-    mesh = init_device_mesh("cpu", tuple(cell.mesh.values()), mesh_dim_names=tuple(cell.mesh))
+    mesh = mesh_for(cell, topology)
     parallel(model, mesh)
     optimizer = torch.optim.Adam(model.parameters())
 
@@ -291,18 +303,37 @@ def report(cell: Cell, found: dict):
         verdict = "fits" if held < chip.memory else "DOES NOT FIT"
         spare = f"{(chip.memory - held) / chip.memory:.0%} spare"
         print(f"{gigabytes(held)}: {verdict} in {gigabytes(chip.memory)} of {chip.name}, {spare}")
-        print("   " + " | ".join(columns(cell, chips.predict(chip, found))))
+        made = chips.predict(chip, found)
+        print("   " + " | ".join(columns(cell, made, made)))
 
 
-def columns(cell: Cell, made: chips.Prediction) -> list[str]:
-    rate, most = cell.tokens / made.overlapped, model_flops(cell) / made.chip.flops
+def compile_for_tpus(cell: Cell, topology: str):
+    """What a device holds by the compiler for TPUs, without a TPU."""
+    os.environ |= {"JAX_PLATFORMS": "cpu", "TPU_SKIP_MDS_QUERY": "1"}
+    dist.init_process_group(rank=0, world_size=1)
+    begun = time.perf_counter()
+    compiled = lowered(cell, topology).compile()
+    memory = compiled.memory_analysis()
+    held = memory.argument_size_in_bytes + memory.temp_size_in_bytes
+    held += memory.output_size_in_bytes - memory.alias_size_in_bytes
+    held += memory.generated_code_size_in_bytes
+    print(f"compiled in {time.perf_counter() - begun:.0f} s: {gigabytes(held)}, {memory}")
+
+
+def columns(cell: Cell, made: chips.Prediction, first: chips.Prediction) -> list[str]:
+    """Of a row: the better case, in which exchanges run beside products, to the worse.
+
+    first: the prediction for the fewest devices.
+    """
+    least, most = made.overlapped, made.in_turns
+    share = model_flops(cell) / made.chip.flops
     return [
-        f"{made.overlapped:.2f} to {made.in_turns:.2f} s",
-        f"{rate:,.0f} tokens/s",
-        f"utilisation {most / made.overlapped:.0%} to {most / made.in_turns:.0%}",
-        f"products {made.products:.2f}, tp {made.tp:.2f}, dp {made.dp:.2f} s",
-        f"state {made.state:.3f} s",
-        f"limit: {made.limit}",
+        f"{least:.2f} to {most:.2f}",
+        f"{cell.tokens / least:,.0f} to {cell.tokens / most:,.0f}",
+        f"{share / least:.0%} to {share / most:.0%}",
+        f"{first.overlapped / least:.0%} to {first.in_turns / most:.0%}",
+        f"{made.products:.2f}, {made.tp:.2f}, {made.dp:.2f}",
+        made.limit,
     ]
 
 
@@ -310,23 +341,28 @@ RECIPES = (("1b", 1), ("7b", 1), ("7b", 8))
 COUNTS = (8, 64, 512)
 
 
+def recipe(cell: Cell) -> str:
+    return " x ".join(f"{name} {extent}" for name, extent in cell.mesh.items() if extent > 1)
+
+
 def table(folder: str):
     """All cells of docs/scaling.md, each compiled in a process of its own."""
-    for name, tp in RECIPES:
-        base = {}
-        for devices in COUNTS:
-            cell = Cell(SIZES[name], devices, tp)
-            found = kept(name, cell, folder)
-            held = [found[each] / 1e9 for each in ("arguments", "temporaries", "outputs")]
-            parts = ", ".join(f"{each:.1f}" for each in held)
-            print(f"{name} dp {cell.mesh['dp']} tp {tp}: {sum(held):.1f} GB ({parts})", flush=True)
-            for chip in chips.CHIPS:
-                made = chips.predict(chip, found)
-                first = base.setdefault(chip.name, made)
-                share = first.overlapped / made.overlapped, first.in_turns / made.in_turns
-                scaling = "scaling {:.0%} to {:.0%}".format(*share)
-                cells = " | ".join([*columns(cell, made), scaling])
-                print(f"    {chip.name} | {cells}", flush=True)
+    cells = [(name, Cell(SIZES[name], n, tp)) for name, tp in RECIPES for n in COUNTS]
+    found = {each: kept(*each, folder) for each in cells}
+    for chip in chips.CHIPS:
+        print(f"\n{chip.name}")
+        for name, cell in cells:
+            first = chips.predict(chip, found[name, replace(cell, devices=COUNTS[0])])
+            row = columns(cell, chips.predict(chip, found[name, cell]), first)
+            print("| " + " | ".join([name, str(cell.devices), recipe(cell), *row]) + " |")
+    print("\nmemory, exchanges, and what compiling took")
+    for (name, cell), figures in found.items():
+        held = [figures[each] / 1e9 for each in ("arguments", "temporaries", "outputs")]
+        row = [f"{each:.2f}" for each in (*held, sum(held))]
+        row += [f"{figures[each] / 1e9:.1f}" for each in ("sent", "sent as written")]
+        row += [f"{figures['flops'] / closed_form(cell) - 1:.1%}", f"{sum(figures['seconds']):.0f}"]
+        row += [f"{figures['resident'] / 1e9:.1f}"]
+        print("| " + " | ".join([name, str(cell.devices), recipe(cell), *row]) + " |")
 
 
 def kept(name: str, cell: Cell, folder: str) -> dict:
@@ -349,6 +385,7 @@ def options():
     parser.add_argument("--layers", type=int, help="instead of those of the size")
     parser.add_argument("--keep", action="store_true", help="keep activations, recompute nothing")
     parser.add_argument("--json", help="a file for the figures")
+    parser.add_argument("--topology", help="compile for TPUs alone, such as v5p:4x4x4: libtpu")
     parser.add_argument("--results", default="/tmp/jaxgrad-scaling", help="the folder of a table")
     return parser.parse_args()
 
@@ -364,6 +401,9 @@ def main():
     cell = Cell(size, given.devices, given.tp, given.batch, given.length, not given.keep)
     if math.prod(cell.mesh.values()) != given.devices:
         raise SystemExit(f"--devices {given.devices} is no multiple of --tp {given.tp}")
+    if given.topology:
+        compile_for_tpus(cell, given.topology)
+        return
     with tempfile.TemporaryDirectory() as folder:
         use_devices(given.devices, folder)
         found = examine(cell, folder)

@@ -9,7 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
+import numpy as np
 import pytest
+from jax.sharding import Mesh
+
+from jaxgrad.distributed.device_mesh import DeviceMesh
 
 pytestmark = pytest.mark.checkout
 
@@ -178,6 +183,17 @@ def test_a_program_is_read():
         ("all-reduce", "dp"): [1, 48, 48.0],
         ("all-gather", "dp"): [1, 48, 24.0],
     }
+
+
+def test_a_mesh_may_have_devices_that_are_not_there(monkeypatch):
+    """Such as those of a topology that a program is compiled for."""
+    mesh = Mesh(np.array(jax.devices()[:1]), ("dp",))
+
+    def none(platform):
+        raise RuntimeError(f"Unknown backend {platform}")
+
+    monkeypatch.setattr(jax, "devices", none)
+    assert DeviceMesh.of(mesh).shape == (1,)
 
 
 def test_exchanges_take_the_time_of_their_slowest_link():
