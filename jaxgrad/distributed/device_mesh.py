@@ -6,6 +6,7 @@ device, as with `python -m jaxgrad launch`, that is the rank of the process.
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 import jax
@@ -207,8 +208,12 @@ def _checked_names(ndim, names) -> tuple[str, ...]:
 
 
 def _all_devices(mesh: Mesh) -> list:
-    platform = mesh.devices.flat[0].platform
-    return sorted(jax.devices(platform), key=lambda each: each.id)
+    found = [*mesh.devices.flat]
+    # a topology that programs are compiled for has devices that are not there
+    with contextlib.suppress(RuntimeError):
+        there = jax.devices(found[0].platform)
+        found = there if set(found) <= set(there) else found
+    return sorted(found, key=lambda each: each.id)
 
 
 def _devices(device_type, numbers):

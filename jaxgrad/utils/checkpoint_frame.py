@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextvars
 import functools
 import weakref
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import jax
 
@@ -31,6 +31,9 @@ from .delayed_recompute import after_gradients
 
 # the call that is running in this context, and its recomputation, None for the first run
 around = contextvars.ContextVar("jaxgrad.checkpoint", default=None)
+
+# functions that give contexts: what modules around a call do for it, and for its recomputations
+surroundings = contextvars.ContextVar("jaxgrad.checkpoint_surroundings", default=())
 
 # whether an argument of an inner call is being unpacked, which may be needed again
 of_argument = contextvars.ContextVar("jaxgrad.checkpoint_argument", default=False)
@@ -89,7 +92,7 @@ class CheckpointedCall:
         self.outer = OuterState(function, arguments)
         self.slots, self.shown, self.names, self.log = [], [], [], []
         self.recomputed, self.gradients = weakref.WeakKeyDictionary(), []
-        self.completed = False
+        self.completed, self.surroundings = False, surroundings.get()
 
     def saved(self, tensor: Tensor) -> SavedVariable:
         """An argument as it is now, packed by the saved-tensor hooks around the call."""
@@ -217,7 +220,7 @@ class CheckpointedCall:
         for tensor, array in zip(given, self.delayed([*map(held, given)]), strict=True):
             hold(tensor, array)
         delayed = functools.partial(self.delayed, choose=not given)
-        with self.outer.restored(given, delayed), self.settings():
+        with self.outer.restored(given, delayed), self.settings(), self.surrounded():
             try:
                 with self.entered(self.draws and self.drawn(), run), self.options.recompute_context:
                     self.function(*args, **kwargs)
@@ -241,6 +244,13 @@ class CheckpointedCall:
             graph_task.current.reset(current)
             mode.off.reset(off)
             mode.switch(before)
+
+    @contextmanager
+    def surrounded(self):
+        with ExitStack() as stack:
+            for make in self.surroundings:
+                stack.enter_context(make())
+            yield
 
     def delayed(self, arrays, choose=True):
         """In a trace the arrays made dependent on the gradients, see `after_gradients`."""

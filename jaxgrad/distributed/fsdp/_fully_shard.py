@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import jax
 from jax.sharding import NamedSharding, PartitionSpec
 
+from ...autograd.grad_mode import no_grad
 from ...autograd.graph import saved_tensors_hooks
 from ...core import communication as kinds
 from ...frontend.jax_interop import from_jax
@@ -23,6 +24,7 @@ from ...nn.parameter import Parameter
 from ...tape import pytree
 from ...tape.communicate import communicated
 from ...tape.tensor import Tensor, current, held
+from ...utils import checkpoint_frame
 from ..device_mesh import DeviceMesh, current_mesh
 from ..tensor._distribute import place
 from ..tensor._dtensor import install, is_distributed, noted, sharding_held
@@ -77,12 +79,17 @@ class Sharded:
             check_even(f"fully_shard, parameter {name}", parameter.shape, mesh, spec)
         self.sharding = sharding_of(mesh, spec)
 
-    def gathered(self, local: bool, parameter=None) -> Tensor:
-        """The whole parameter. local: as a tensor of this process."""
-        parameter = self.parameter if parameter is None else parameter
+    def gathered(self, local: bool, parameter: Tensor) -> Tensor:
+        """The whole of the parameter. local: as a tensor of this process."""
         if not local:
             target = NamedSharding(self.mesh.jax_mesh, self.whole)
-            return noted(redistributed(parameter, target, self.sharding), target)
+            if parameter.dtype != self.parameter.dtype:
+                # or XLA would gather first and cast then, and send more bytes
+                parameter = redistributed(parameter, self.sharding, self.sharding)
+            whole = redistributed(parameter, target, self.sharding)
+            # the sum over devices comes before the cut, or XLA would gather the tokens of all
+            # devices for an embedding's gradient
+            return noted(redistributed(whole, target, target), target)
         mean = 1 / self.mesh.size()
         options = {"source": self.sharding.spec, "back_scale": mean}
         if self.dim is None:
@@ -166,20 +173,46 @@ class FSDPState:
                 f"{tuple(self.mesh.jax_mesh.axis_names)}: give the module DTensors on the whole "
                 "mesh, such as DTensor.from_local(x, mesh, [Shard(0), Replicate()])"
             )
-        whole = [self.whole(each, local) for each in self.parameters]
+        # a checkpoint around the call saves nothing, and calls again for the backward pass
+        call, rerun = checkpoint_frame.around.get() or (None, None)
+        whole = [self.whole(each, local, again=bool(rerun)) for each in self.parameters]
+        regathers = self.reshards and call is None
+        hooks = self.regathering(whole, local) if regathers else contextlib.nullcontext()
+        with self.placed(whole), hooks, self.for_inner_checkpoints(local):
+            yield
+
+    @contextlib.contextmanager
+    def placed(self, whole):
+        """A block in which the module has the given parameters."""
         before = [each.owner._parameters[each.name] for each in self.parameters]
-        hooks = self.regathering(whole, local) if self.reshards else contextlib.nullcontext()
         try:
             for each, tensor in zip(self.parameters, whole, strict=True):
                 each.owner._parameters[each.name] = tensor
-            with hooks:
-                yield
+            yield
         finally:
             for each, parameter in zip(self.parameters, before, strict=True):
                 each.owner._parameters[each.name] = parameter
 
-    def whole(self, sharded: Sharded, local, parameter=None) -> Tensor:
-        parameter = sharded.parameter if parameter is None else parameter
+    @contextlib.contextmanager
+    def for_inner_checkpoints(self, local):
+        """A block whose checkpointed calls have whole parameters when they are called again."""
+
+        def make():
+            return self.placed([self.whole(each, local, again=True) for each in self.parameters])
+
+        inside = (*checkpoint_frame.surroundings.get(), make)
+        token = checkpoint_frame.surroundings.set(inside)
+        try:
+            yield
+        finally:
+            checkpoint_frame.surroundings.reset(token)
+
+    def whole(self, sharded: Sharded, local, again=False) -> Tensor:
+        """The whole of a parameter. again: gathered anew, for a backward pass."""
+        parameter = sharded.parameter
+        if again:
+            # a barrier, or XLA would keep what was gathered for the forward pass
+            parameter = _barrier(parameter.detach()).requires_grad_(parameter.requires_grad)
         dtype = self.policy.param_dtype
         if dtype is not None and parameter.is_floating_point():
             parameter = parameter.to(dtype)
@@ -196,8 +229,8 @@ class FSDPState:
         def unpack(saved):
             if not isinstance(saved, Sharded):
                 return saved
-            # a barrier, or XLA would keep the parameter that was gathered for the forward pass
-            return self.whole(saved, local, _again(saved.parameter.detach()))
+            with no_grad():
+                return self.whole(saved, local, again=True)
 
         return saved_tensors_hooks(pack, unpack)
 
@@ -224,7 +257,7 @@ def _cast(leaf, dtype):
     return leaf.to(dtype) if is_real else leaf
 
 
-_again = from_jax(jax.lax.optimization_barrier)
+_barrier = from_jax(jax.lax.optimization_barrier)
 
 
 def fully_shard(
