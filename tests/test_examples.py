@@ -68,3 +68,35 @@ def test_example_on_four_devices(name):
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout.endswith("losses and weights agree with those of one device\n")
+
+
+@pytest.mark.slow
+@pytest.mark.checkout
+def test_digits_in_two_processes():
+    """It ends with an error unless the network has learned."""
+    command = [sys.executable, "-m", "jaxgrad", "launch", "--nproc", "2"]
+    command += [str(EXAMPLES / "digits_distributed.py")]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert result.returncode == 0, result.stderr
+    assert "2 processes: accuracy 0.9" in result.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.checkout
+def test_language_model_goes_on_from_its_checkpoint(tmp_path):
+    """Half of a run and the rest of it print the losses of the whole run."""
+    path = EXAMPLES / "language_model.py"
+    text = path.read_text()
+    # a run that ends after 20 of 40 steps, with the learning rates of 40
+    half = tmp_path / "half.py"
+    half.write_text(text.replace("range(begin, options.steps)", "range(begin, 20)"))
+    printed = []
+    for program, folder in ((path, "a"), (half, "b"), (path, "b")):
+        command = [sys.executable, "-W", "error", str(program), "--steps", "40"]
+        command += ["--checkpoint", str(tmp_path / folder)]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        assert result.returncode == 0, result.stderr
+        printed.append([line for line in result.stdout.splitlines() if line.startswith("step")])
+    whole, first, rest = printed
+    assert first[-1].startswith("step  20") and rest[0].startswith("step  21")
+    assert whole == first + rest[1:] and len(whole) == 5
