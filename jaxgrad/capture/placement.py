@@ -39,7 +39,8 @@ def compiled(program, compiling, jaxpr, outputs, **options):
     whole = NamedSharding(mesh, PartitionSpec())
     pairs = zip(places, spread, strict=True)
     places = [place if stays else whole for place, stays in pairs]
-    return SpanningProgram(jax.jit(program, out_shardings=places, **options), mesh, spread)
+    jitted = jax.jit(program, out_shardings=places, **options)
+    return SpanningProgram(jitted, mesh, spread, f"{compiling.name}, a compiled function")
 
 
 def note_views(compiling, spread):
@@ -75,9 +76,9 @@ class SpanningProgram:
     arrays that span processes. spread: for each result whether it spans them.
     """
 
-    def __init__(self, jitted, mesh, spread):
+    def __init__(self, jitted, mesh, spread, what: str):
         self.jitted, self.mesh = jitted, mesh
-        self.call = world.on_mesh(jitted, mesh, spread)
+        self.call = world.on_mesh(jitted, mesh, spread, what)
 
     def __call__(self, *arrays):
         return self.call(*arrays)

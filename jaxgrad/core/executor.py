@@ -72,10 +72,13 @@ def among_processes(program: Program):
     mesh = mesh_of(trace(*map(avals.struct_of, program.inputs))[0])
     if mesh is None and avals.is_mixed(program.inputs):
         mesh = world.current.mesh
+    shown = ", ".join(map(repr, program.outputs))
+    what = f"{program.name}, which gives {shown}"
     if mesh is None:
-        return program.to_compile
+        kernel, spans = program.to_compile, program.mode == avals.SPREAD
+        return world.compared(kernel, what) if spans else kernel
     spread = [each.mode == avals.SPREAD for each in program.outputs]
-    return on_mesh(program.to_compile, mesh, spread)
+    return on_mesh(program.to_compile, mesh, spread, what)
 
 
 class Compilers:

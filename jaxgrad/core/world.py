@@ -9,6 +9,7 @@ JAX's: each process holds its shards.
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import jax
@@ -168,12 +169,68 @@ def shared(array, mesh: Mesh):
     return jax.make_array_from_single_device_arrays(array.shape, place, [array])
 
 
-def on_mesh(kernel, mesh: Mesh, stays_shared):
+# a DebugLevel (distributed/process_group.py)
+debug_level = None
+
+# whether processes tell one another what they run before they do, and raise where they differ
+compares_calls = False
+
+# of what a process runs so many bytes are compared
+TOLD = 128
+
+
+@functools.cache
+def _teller(mesh: Mesh):
+    """The function that gives all processes of a mesh what each of them tells."""
+    axes = tuple(mesh.axis_names)
+    return jax.jit(
+        jax.shard_map(
+            lambda told: jax.lax.all_gather(told, axes),
+            mesh=mesh,
+            in_specs=PartitionSpec(),
+            out_specs=PartitionSpec(),
+            check_vma=False,
+        )
+    )
+
+
+def compare_calls(what: str, mesh: Mesh):
+    """Raise DistBackendError, in all processes of a mesh, where they are about to run other
+    programs. what: the program of this one.
+    """
+    told = np.frombuffer(what.encode()[:TOLD].ljust(TOLD), np.uint8)
+    every = np.asarray(_teller(mesh)(shared(told, mesh)).addressable_data(0))
+    texts = [bytes(each).decode(errors="replace").rstrip() for each in every.reshape(-1, TOLD)]
+    if len(set(texts)) > 1:
+        ranks = [each.process_index for each in mesh.devices.flat]
+        shown = "; ".join(f"rank {n} runs {t}" for n, t in zip(ranks, texts, strict=True))
+        raise DistBackendError(
+            f"processes run different programs, which would exchange wrong numbers or wait for "
+            f"ever: {shown}. All processes must call the same collectives, and the same operators "
+            "on DTensors, in the same order"
+        )
+
+
+def compared(kernel, what: str):
+    """`kernel` of arrays that span processes, which compares what the processes run."""
+
+    def call(*arrays):
+        if compares_calls:
+            meshes = [mesh_of_value(each) for each in arrays if hasattr(each, "sharding")]
+            compare_calls(what, max(meshes, key=lambda mesh: mesh.size, default=current.mesh))
+        return kernel(*arrays)
+
+    return call
+
+
+def on_mesh(kernel, mesh: Mesh, stays_shared, what: str = "a program"):
     """`kernel`, which runs on a mesh, as a function of arrays of this process and of arrays that
-    span processes. stays_shared: for each result whether it spans them.
+    span processes. stays_shared: for each result whether it spans them; what: a description.
     """
 
     def call(*arrays):
+        if compares_calls:
+            compare_calls(what, mesh)
         given = [shared(array, mesh) for array in arrays]
         try:
             results = kernel(*given)

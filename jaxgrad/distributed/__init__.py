@@ -19,10 +19,12 @@ from .object_collectives import all_gather_object as all_gather_object
 from .object_collectives import broadcast_object_list as broadcast_object_list
 from .object_collectives import gather_object as gather_object
 from .object_collectives import scatter_object_list as scatter_object_list
+from .process_group import DebugLevel as DebugLevel
 from .process_group import GroupMember as GroupMember
 from .process_group import ProcessGroup as ProcessGroup
 from .process_group import destroy_process_group as destroy_process_group
 from .process_group import get_backend as get_backend
+from .process_group import get_debug_level as get_debug_level
 from .process_group import get_global_rank as get_global_rank
 from .process_group import get_group_rank as get_group_rank
 from .process_group import get_node_local_rank as get_node_local_rank
@@ -43,6 +45,8 @@ from .process_group import is_xccl_available as is_xccl_available
 from .process_group import new_group as new_group
 from .process_group import new_subgroups as new_subgroups
 from .process_group import new_subgroups_by_enumeration as new_subgroups_by_enumeration
+from .process_group import set_debug_level as set_debug_level
+from .process_group import set_debug_level_from_env as set_debug_level_from_env
 from .process_group import split_group as split_group
 
 reduce_op = ReduceOp

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import datetime
+import enum
 import os
 import sys
 import warnings
@@ -138,6 +139,7 @@ def init_process_group(
     rank, world_size, address = _rendezvous(init_method, world_size, rank)
     if world_size > 1 and not jax.distributed.is_initialized():
         _connect(rank, world_size, address, timeout)
+    set_debug_level_from_env()
     begun = world.begin()
     if begun.size != world_size:
         world.end()
@@ -229,6 +231,47 @@ def _connect(rank, world_size, address, timeout):
             f"{seconds} s: {error}"
         ) from None
     atexit.register(_leave_after_error)
+
+
+class DebugLevel(enum.Enum):
+    """How much processes check of what they do together. DETAIL: before each program that
+    communicates they compare what they are about to run, and raise where they differ.
+
+    >>> jaxgrad.distributed.DebugLevel.DETAIL.name
+    'DETAIL'
+    """
+
+    OFF, INFO, DETAIL = range(3)
+
+
+def set_debug_level(level: DebugLevel) -> None:
+    """Set how much processes check; all must set the same. Raises TypeError for another type.
+
+    >>> jaxgrad.distributed.set_debug_level(jaxgrad.distributed.DebugLevel.OFF)
+    """
+    if not isinstance(level, DebugLevel):
+        raise TypeError(f"set_debug_level: level must be a DebugLevel, not {level!r}")
+    world.debug_level = level
+    world.compares_calls = level is DebugLevel.DETAIL
+
+
+def get_debug_level() -> DebugLevel:
+    """How much processes check.
+
+    >>> jaxgrad.distributed.get_debug_level().name
+    'OFF'
+    """
+    return world.debug_level or DebugLevel.OFF
+
+
+def set_debug_level_from_env() -> None:
+    """Set the level by TORCH_DISTRIBUTED_DEBUG in the environment: OFF, INFO or DETAIL. Raises
+    RuntimeError for another value.
+    """
+    name = os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper()
+    if name not in DebugLevel.__members__:
+        raise RuntimeError(f"TORCH_DISTRIBUTED_DEBUG is OFF, INFO or DETAIL, not {name!r}")
+    set_debug_level(DebugLevel[name])
 
 
 def _limit_waiting(seconds: int):
@@ -496,6 +539,7 @@ def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
 
 
 __all__ = [
+    *("DebugLevel", "get_debug_level", "set_debug_level", "set_debug_level_from_env"),
     *("GroupMember", "ProcessGroup", "destroy_process_group", "get_backend", "get_global_rank"),
     *("get_group_rank", "get_node_local_rank", "get_process_group_ranks", "get_rank"),
     *("get_world_size", "group", "init_process_group", "is_available", "is_backend_available"),

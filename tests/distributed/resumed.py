@@ -1,5 +1,5 @@
-"""The program that test_resumed.py runs in two processes: it trains, saves every ten steps, and goes
-on from the last checkpoint when it is started again.
+"""The program that test_resumed.py runs in two processes: it trains, saves every ten steps, and
+goes on from the last checkpoint when it is started again.
 
 Arguments: the folder of the checkpoint, and the step at which rank 1 is killed, or "no"; with
 "save" in place of a step it is killed while it saves for the second time.
