@@ -27,12 +27,12 @@ LAYERS = (
     ("functions",),
     ("capture",),
     (
-        *("amp", "compat", "distributed", "distributions", "func", "hub", "masked", "nn", "optim"),
+        *("amp", "distributed", "distributions", "func", "hub", "masked", "nn", "optim"),
         *("serialization", "torch_version", "utils", "version"),
     ),
     (
         *("", "__config__", "_C", "_dynamo", "_inductor", "_tensor", "_tensor_str", "_utils"),
-        *("accelerator", "backends", "cli", "__main__", "compiler", "coverage", "cpu"),
+        *("accelerator", "backends", "cli", "__main__", "compat", "compiler", "coverage", "cpu"),
         *("cuda", "fft", "functional", "fx", "library", "linalg", "mps", "mtia"),
         *("multiprocessing", "onnx", "overrides", "profiler", "quasirandom", "random"),
         *("return_types", "signal", "special", "testing", "tracing", "types"),

@@ -18,7 +18,6 @@ import time
 import uuid
 from pathlib import Path
 
-from ..compat.import_hook import TorchFinder
 from ._launcher import FORWARDED, say, signal_name
 
 WRONG_OPTIONS = 2
@@ -226,9 +225,14 @@ def _command(args):
         return [script, *arguments]
     if not args.module and not os.path.exists(script):
         raise ValueError(f"no file {script!r}")
-    is_torch = args.as_torch or any(isinstance(finder, TorchFinder) for finder in sys.meta_path)
+    is_torch = args.as_torch or any(map(_makes_torch, sys.meta_path))
     runner = ["-m", "jaxgrad", "run"] if is_torch else []
     return [sys.executable, *runner, *(["-m"] if args.module else []), script, *arguments]
+
+
+def _makes_torch(finder) -> bool:
+    """Whether a finder of modules is that of jaxgrad.compat, which this package does not import."""
+    return type(finder).__module__ == "jaxgrad.compat.import_hook"
 
 
 def _free_port():
