@@ -13,7 +13,8 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from ..core import world
 from ..core.aval import MIXED, SPREAD, with_mode
-from ..core.communication import communicate_p, is_global, mesh_of
+from ..core.communication import communicate_p, is_global, mesh_of, mesh_of_equation
+from ..core.jaxprs import jaxprs_within, opened
 from ..tape.tensor import held
 
 
@@ -115,20 +116,43 @@ def views_of(name: str, jaxpr) -> dict:
             views[variable] = GLOBAL
         elif variable.aval.shape:
             views[variable] = LOCAL
-    for equation in jaxpr.eqns:
-        atoms = [each for each in equation.invars if not isinstance(each, Literal)]
-        found = {views.get(each) for each in atoms}
-        if equation.primitive is communicate_p:
-            communication = equation.params["communication"]
-            if communication.source is None and GLOBAL in found:
-                raise RuntimeError(UNKNOWN.format(name, list(atoms[0].aval.shape)))
-            found = {LOCAL} if communication.target is None else {GLOBAL}
-        elif GLOBAL in found:
-            _check(name, equation, atoms, views)
-        if found - {None}:
-            view = GLOBAL if GLOBAL in found else LOCAL
-            views |= dict.fromkeys(equation.outvars, view)
+    _follow(name, jaxpr, views)
     return views
+
+
+def _follow(name, jaxpr, views):
+    """Add the views of the values that the equations of a jaxpr compute."""
+    for equation in jaxpr.eqns:
+        made = _views_of_results(name, equation, views)
+        pairs = zip(equation.outvars, made, strict=True)
+        views |= {variable: view for variable, view in pairs if view is not None}
+
+
+def _views_of_results(name, equation, views) -> list:
+    atoms = [each for each in equation.invars if not isinstance(each, Literal)]
+    found, count = {views.get(each) for each in atoms} - {None}, len(equation.outvars)
+    if equation.primitive is communicate_p:
+        communication = equation.params["communication"]
+        if communication.source is None and GLOBAL in found:
+            raise RuntimeError(UNKNOWN.format(name, list(atoms[0].aval.shape)))
+        return [LOCAL if communication.target is None else GLOBAL]
+    inner = [*map(opened, jaxprs_within(equation))]
+    if len(inner) == 1 and len(inner[0].invars) == len(equation.invars):
+        return _views_within(name, inner[0], equation, views)
+    if mesh_of_equation(equation) is not None:
+        return [GLOBAL if is_global(each) else LOCAL for each in equation.outvars]
+    if GLOBAL in found:
+        _check(name, equation, atoms, views)
+    return [GLOBAL if GLOBAL in found else LOCAL if found else None] * count
+
+
+def _views_within(name, jaxpr, equation, views) -> list:
+    """The views of the results of an equation that calls a jaxpr."""
+    pairs = zip(jaxpr.invars, equation.invars, strict=True)
+    given = [(v, views.get(a)) for v, a in pairs if not isinstance(a, Literal)]
+    own = {variable: view for variable, view in given if view is not None}
+    _follow(name, jaxpr, own)
+    return [None if isinstance(v, Literal) else own.get(v) for v in jaxpr.outvars]
 
 
 def _check(name, equation, atoms, views):

@@ -24,7 +24,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from . import world
 from .aval import IMMEDIATE, INLINE, SPREAD, Aval, make_aval
-from .jaxprs import equations_of
+from .jaxprs import equations_of, jaxprs_within
 from .program import Program, Reverse
 
 
@@ -419,6 +419,12 @@ def mesh_of(jaxpr) -> Mesh | None:
         if equation.primitive is communicate_p:
             return equation.params["communication"].mesh
     return None
+
+
+def mesh_of_equation(equation) -> Mesh | None:
+    """The mesh on which the jaxprs within an equation communicate; None if they do not."""
+    found = (mesh_of(each) for each in jaxprs_within(equation))
+    return next((mesh for mesh in found if mesh is not None), None)
 
 
 def is_global(value) -> bool:
