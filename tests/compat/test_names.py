@@ -198,7 +198,7 @@ def test_processes_that_train_together():
             call()
     with pytest.raises(ValueError, match="environment variable RANK expected, but not set"):
         distributed.init_process_group("gloo")
-    with pytest.raises(NotImplementedError, match="distributed.FileStore is not provided"):
+    with pytest.raises(NotImplementedError, match=r"distributed.FileStore is not provided"):
         distributed.FileStore("store", 1)
 
 
