@@ -24,6 +24,7 @@ import numpy as np
 import optax
 import training
 from jax.ad_checkpoint import checkpoint_name
+from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import jaxgrad
@@ -120,8 +121,20 @@ def spec_of(scheme, shape, size) -> PartitionSpec:
     return PartitionSpec(*[None] * dims[0], "dp") if dims else PartitionSpec()
 
 
-def gathering(scheme, case, mesh):
-    """The loss of sharded parameters."""
+def kept_or_not(scheme, loss):
+    """The loss and its gradients. Not `keep`: what is gathered is gathered anew for the backward
+    pass.
+    """
+    if scheme == "fsdp":
+        policy = jax.checkpoint_policies.save_anything_except_these_names("gathered")
+        loss = jax.checkpoint(loss, policy=policy)
+    return jax.value_and_grad(loss)
+
+
+def partitioned(scheme, case, mesh):
+    """The loss and the gradients on the devices of one process, for XLA to partition."""
+    if scheme == "ddp":
+        return jax.value_and_grad(case.loss)
     whole = NamedSharding(mesh, PartitionSpec())
 
     def loss(weights, x, y):
@@ -131,45 +144,63 @@ def gathering(scheme, case, mesh):
         }
         return case.loss(gathered, x, y)
 
-    if scheme == "keep":
-        return jax.value_and_grad(loss)
-    policy = jax.checkpoint_policies.save_anything_except_these_names("gathered")
-    return jax.value_and_grad(jax.checkpoint(loss, policy=policy))
+    return kept_or_not(scheme, loss)
 
 
-def summing(case, mesh):
-    """The mean over processes of losses and gradients: a sum of all of them at once."""
-    plain, whole, part = jax.value_and_grad(case.loss), PartitionSpec(), PartitionSpec("dp")
+def mapped(scheme, case, mesh, specs):
+    """The same in several processes: a program of each device, with its communication. This is
+    faster there than to leave the partition to XLA.
+    """
+
+    def whole(name, array):
+        dims = [dim for dim, axis in enumerate(specs[name]) if axis]
+        if not dims:
+            return array
+        array = jax.lax.all_gather(array, "dp", axis=dims[0], tiled=True)
+        return checkpoint_name(array, "gathered")
+
+    def loss(weights, x, y):
+        return case.loss({name: whole(name, each) for name, each in weights.items()}, x, y)
+
+    both, part = kept_or_not(scheme, loss), PartitionSpec("dp")
 
     @functools.partial(
-        jax.shard_map, mesh=mesh, in_specs=(whole, part, part), out_specs=whole, check_vma=False
-    )
-    def both(weights, x, y):
-        return jax.lax.pmean(plain(weights, x, y), "dp")
+        jax.shard_map, mesh=mesh, in_specs=(specs, part, part),
+        out_specs=(PartitionSpec(), specs), check_vma=False,
+    )  # fmt: skip
+    def mean(weights, x, y):
+        found, gradients = both(weights, x, y)
+        # what was gathered has been summed; the others are, in one communication
+        others = {name: each for name, each in gradients.items() if not any(specs[name])}
+        flat, split = ravel_pytree((found, others))
+        found, others = split(jax.lax.psum(flat, "dp"))
+        return jax.tree.map(lambda each: each / mesh.size, (found, gradients | others))
 
-    return both
+    return mean
 
 
 def by_hand(scheme, case, weights, mesh):
     """As `script`."""
     optimizer, size = optax.adam(training.RATE), mesh.size
-    if scheme != "ddp":
-        differentiated = gathering(scheme, case, mesh)
-    elif dist.get_world_size() == 1:
-        differentiated = jax.value_and_grad(case.loss)
+    specs = {name: spec_of(scheme, each.shape, size) for name, each in weights.items()}
+    if dist.get_world_size() == 1:
+        differentiated = partitioned(scheme, case, mesh)
     else:
-        differentiated = summing(case, mesh)
-    places = {n: NamedSharding(mesh, spec_of(scheme, w.shape, size)) for n, w in weights.items()}
+        differentiated = mapped(scheme, case, mesh, specs)
+    places = {name: NamedSharding(mesh, spec) for name, spec in specs.items()}
     arrays = {n: jax.make_array_from_callback(w.shape, places[n], w.__getitem__)
               for n, w in weights.items()}  # fmt: skip
     part = NamedSharding(mesh, PartitionSpec("dp"))
     batch = [jax.make_array_from_callback(b.shape, part, b.__getitem__) for b in case.batch]
     # copies: what is on a CPU may be shared with NumPy, and is donated
     arrays = jax.jit(lambda tree: jax.tree.map(lambda each: each + 0, tree))(arrays)
-    state = jax.jit(optimizer.init)(arrays)
-    state = jax.tree.map(functools.partial(_placed, mesh), state)
-    layout = jax.tree.map(lambda each: each.sharding, (arrays, state))
     whole = NamedSharding(mesh, PartitionSpec())
+    layout = optax.tree.map_params(
+        optimizer, lambda _, place: place, jax.eval_shape(optimizer.init, arrays), places,
+        transform_non_params=lambda _: whole,
+    )  # fmt: skip
+    state = jax.jit(optimizer.init, out_shardings=layout)(arrays)
+    layout = places, layout
 
     @functools.partial(jax.jit, donate_argnums=(0, 1), out_shardings=(*layout, whole))
     def step(weights, state, x, y):
@@ -184,15 +215,6 @@ def by_hand(scheme, case, weights, mesh):
         return jax.block_until_ready(loss)
 
     return following, lambda: step.lower(*kept, *batch)
-
-
-def _placed(mesh, array):
-    """The state of an optimizer, on all devices of a mesh."""
-    if isinstance(array.sharding, NamedSharding) and array.sharding.mesh.size == mesh.size:
-        return array
-    value = np.asarray(array)
-    whole = NamedSharding(mesh, PartitionSpec())
-    return jax.make_array_from_callback(value.shape, whole, value.__getitem__)
 
 
 # ---- measuring
