@@ -39,7 +39,8 @@ def compiled(program, compiling, jaxpr, outputs, **options):
     whole = NamedSharding(mesh, PartitionSpec())
     pairs = zip(places, spread, strict=True)
     places = [place if stays else whole for place, stays in pairs]
-    return SpanningProgram(jax.jit(program, out_shardings=places, **options), mesh, spread)
+    jitted = jax.jit(program, out_shardings=places, **options)
+    return SpanningProgram(jitted, mesh, spread, written)
 
 
 def note_views(compiling, spread):
@@ -72,12 +73,13 @@ def _mesh(jaxpr):
 
 class SpanningProgram:
     """A jitted function on a mesh of several processes, as one of arrays of this process and of
-    arrays that span processes. spread: for each result whether it spans them.
+    arrays that span processes. spread: for each result whether it spans them; written: the numbers
+    of those that replace captured tensors, which the next call takes most likely.
     """
 
-    def __init__(self, jitted, mesh, spread):
+    def __init__(self, jitted, mesh, spread, written):
         self.jitted, self.mesh = jitted, mesh
-        self.call = world.on_mesh(jitted, mesh, spread)
+        self.call = world.on_mesh(jitted, mesh, spread, written)
 
     def __call__(self, *arrays):
         return self.call(*arrays)

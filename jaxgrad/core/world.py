@@ -9,6 +9,7 @@ JAX's: each process holds its shards.
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import jax
@@ -155,26 +156,44 @@ def moved(array, sharding):
         return jax.device_put(array, sharding)
 
 
+@functools.lru_cache(64)
+def _whole(mesh: Mesh) -> NamedSharding:
+    return NamedSharding(mesh, PartitionSpec())
+
+
 def shared(array, mesh: Mesh):
     """An array as an input of a program on a mesh that has one device of this process: one of this
     process as its copy of a replicated array, one that spans processes itself.
     """
-    if isinstance(array, jax.Array) and not array.is_fully_addressable:
-        return array
     own = current.device
-    place = NamedSharding(mesh, PartitionSpec())
-    if not isinstance(array, jax.Array) or array.devices() != {own}:
+    if not isinstance(array, jax.Array):
         array = jax.device_put(array, own)
-    return jax.make_array_from_single_device_arrays(array.shape, place, [array])
+    elif not array.is_fully_addressable:
+        return array
+    elif array.devices() != {own}:
+        array = jax.device_put(array, own)
+    return jax.make_array_from_single_device_arrays(array.shape, _whole(mesh), [array])
 
 
-def on_mesh(kernel, mesh: Mesh, stays_shared):
+def on_mesh(kernel, mesh: Mesh, stays_shared, returns=()):
     """`kernel`, which runs on a mesh, as a function of arrays of this process and of arrays that
-    span processes. stays_shared: for each result whether it spans them.
+    span processes. stays_shared: for each result whether it spans them; returns: the numbers of
+    results of this process that are most likely arguments of the next call. Their global arrays
+    are kept until then: to make one anew takes longer than all else that a call does with it.
     """
+    returns = [number for number in returns if not stays_shared[number]]
+    # pairs of a copy of this process and its global array, by the id of the copy
+    kept: dict[int, tuple] = {}
 
     def call(*arrays):
-        given = [shared(array, mesh) for array in arrays]
+        pairs = [kept.get(id(array)) for array in arrays]
+        kept.clear()
+        given = [
+            shared(array, mesh) if pair is None else pair[1]
+            for array, pair in zip(arrays, pairs, strict=True)
+        ]
+        # what the program donates is freed while it runs, so nothing else may hold it
+        del pairs
         try:
             results = kernel(*given)
         except (ValueError, jax.errors.JaxRuntimeError) as error:
@@ -182,6 +201,8 @@ def on_mesh(kernel, mesh: Mesh, stays_shared):
         if isinstance(results, jax.Array):
             return results if stays_shared[0] else results.addressable_data(0)
         pairs = zip(results, stays_shared, strict=True)
-        return type(results)([each if stays else each.addressable_data(0) for each, stays in pairs])
+        copies = [each if stays else each.addressable_data(0) for each, stays in pairs]
+        kept.update([(id(copies[n]), (copies[n], results[n])) for n in returns])
+        return type(results)(copies)
 
     return call
