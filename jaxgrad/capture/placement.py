@@ -74,12 +74,13 @@ def _mesh(jaxpr):
 class SpanningProgram:
     """A jitted function on a mesh of several processes, as one of arrays of this process and of
     arrays that span processes. spread: for each result whether it spans them; written: the numbers
-    of those that replace captured tensors, which the next call takes most likely.
+    of those that replace captured tensors, which the next call takes most likely; kept: what is
+    kept for it, see `world.on_mesh`.
     """
 
     def __init__(self, jitted, mesh, spread, written):
-        self.jitted, self.mesh = jitted, mesh
-        self.call = world.on_mesh(jitted, mesh, spread, written)
+        self.jitted, self.mesh, self.kept = jitted, mesh, {}
+        self.call = world.on_mesh(jitted, mesh, spread, written, self.kept)
 
     def __call__(self, *arrays):
         return self.call(*arrays)

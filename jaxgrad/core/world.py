@@ -175,25 +175,21 @@ def shared(array, mesh: Mesh):
     return jax.make_array_from_single_device_arrays(array.shape, _whole(mesh), [array])
 
 
-def on_mesh(kernel, mesh: Mesh, stays_shared, returns=()):
+def on_mesh(kernel, mesh: Mesh, stays_shared, returns=(), kept=None):
     """`kernel`, which runs on a mesh, as a function of arrays of this process and of arrays that
     span processes. stays_shared: for each result whether it spans them; returns: the numbers of
-    results of this process that are most likely arguments of the next call. Their global arrays
-    are kept until then: to make one anew takes longer than all else that a call does with it.
+    results of this process that are most likely arguments of the next call. `kept` has their global
+    arrays until then, each by the id of the array of this process, which it holds: to make one anew
+    takes longer than all else that a call does with it.
     """
     returns = [number for number in returns if not stays_shared[number]]
-    # pairs of a copy of this process and its global array, by the id of the copy
-    kept: dict[int, tuple] = {}
+    kept = {} if kept is None else kept
 
     def call(*arrays):
-        pairs = [kept.get(id(array)) for array in arrays]
+        found = [kept.get(id(array)) for array in arrays]
         kept.clear()
-        given = [
-            shared(array, mesh) if pair is None else pair[1]
-            for array, pair in zip(arrays, pairs, strict=True)
-        ]
-        # what the program donates is freed while it runs, so nothing else may hold it
-        del pairs
+        pairs = zip(arrays, found, strict=True)
+        given = [shared(array, mesh) if known is None else known for array, known in pairs]
         try:
             results = kernel(*given)
         except (ValueError, jax.errors.JaxRuntimeError) as error:
@@ -202,7 +198,7 @@ def on_mesh(kernel, mesh: Mesh, stays_shared, returns=()):
             return results if stays_shared[0] else results.addressable_data(0)
         pairs = zip(results, stays_shared, strict=True)
         copies = [each if stays else each.addressable_data(0) for each, stays in pairs]
-        kept.update([(id(copies[n]), (copies[n], results[n])) for n in returns])
+        kept.update([(id(copies[number]), results[number]) for number in returns])
         return type(results)(copies)
 
     return call
