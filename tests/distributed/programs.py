@@ -14,7 +14,7 @@ from collections import Counter
 import jax
 import numpy as np
 import optax
-from jax.sharding import NamedSharding, PartitionSpec
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 import jaxgrad as torch
 import jaxgrad.distributed as dist
@@ -57,31 +57,30 @@ def compiled_step(model, last=WIDTH):
 def collectives(text) -> list:
     """Kind and number of elements of each collective of a compiled program, in its order."""
     found = []
-    for result, kind in re.findall(rf"= ([^=]*?) ({KINDS})(?:-start)?\(", text):
+    for result, kind in re.findall(rf" = (.*?) ({KINDS})(?:-start)?\(", text):
         shapes = re.findall(r"\w+\[([\d,]*)\]", result)
         sizes = [np.prod([int(n) for n in each.split(",") if n], dtype=int) for each in shapes]
         found.append([kind, int(sum(sizes))])
     return found
 
 
+def products_after(entry) -> int:
+    """How many products of matrices come after the first collective, in the schedule's order."""
+    is_collective = [bool(re.search(rf" ({KINDS})(-start)?\(", line)) for line in entry]
+    after = entry[is_collective.index(True) :] if any(is_collective) else []
+    names = [re.findall(r'op_name="([^"]*)"', line) for line in after if " fusion(" in line]
+    return sum(" dot(" in line for line in after) + str(names).count("dot_general")
+
+
 def described(lowered) -> dict:
     """What a test asks of a program."""
     compiled = lowered.compile()
     text = compiled.as_text()
-    entry = text[text.index("\nENTRY") :].splitlines()
-    names = [re.findall(r'op_name="([^"]*)"', line) for line in entry]
-    is_collective = [bool(re.search(rf" ({KINDS})(-start)?\(", line)) for line in entry]
-    products = [n for n, line in enumerate(entry) if " dot(" in line or "dot_general" in str(names[n])]
     return {
         "collectives": collectives(text),
         "lowered": dict(Counter(re.findall(rf"stablehlo\.({LOWERED})", lowered.as_text()))),
-        # products run in the order of the text, which is a schedule
-        "products after the first": sum(
-            any(is_collective[:number]) for number in products
-        ),
-        "products": len(products),
+        "products after": products_after(text[text.index("\nENTRY") :].splitlines()),
         "argument bytes": compiled.memory_analysis().argument_size_in_bytes,
-        "parameters": sum(each.numel() for each in network().parameters()),
     }
 
 
@@ -100,8 +99,9 @@ def fsdp(count, last=WIDTH, reshard=True):
 
 
 def by_hand(scheme, count):
-    """The lowered step of a pure function on the devices of one process. scheme: as of `compile`"""
-    mesh, optimizer = jax.make_mesh((count,), ("dp",)), optax.adam(1e-3)
+    """The lowered step of a pure function on the devices of one process. scheme: "ddp" or "fsdp".
+    """
+    mesh, optimizer = Mesh(np.array(jax.devices()), ("dp",)), optax.adam(1e-3)
     whole, part = (NamedSharding(mesh, PartitionSpec(*each)) for each in ((), ("dp",)))
     place = part if scheme == "fsdp" else whole
     weights = [jax.device_put(each.detach().numpy(), place) for each in network().parameters()]
