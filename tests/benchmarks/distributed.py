@@ -15,6 +15,7 @@ if "RANK" not in os.environ:
     os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
 
 import functools
+import itertools
 import statistics
 import sys
 import time
@@ -43,7 +44,7 @@ BLOCKS = {"mlp": (0, 2, 4), "transformer": range(training.LAYERS)}
 def mlp(torch):
     """Five megabytes of parameters."""
     nn, sizes = torch.nn, [WIDTH] * 6 + [CLASSES]
-    layers = [nn.Linear(*each) for each in zip(sizes, sizes[1:], strict=False)]
+    layers = [nn.Linear(*each) for each in itertools.pairwise(sizes)]
     return nn.Sequential(*[each for layer in layers for each in (layer, nn.ReLU())][:-1])
 
 
@@ -242,8 +243,8 @@ def measure(scheme, name, rounds):
         ratio = statistics.median(a / b for a, b in pairs)
         print(
             f"{scheme:6}{name:14}{medians[0]:9.2f} ms{medians[1]:9.2f} ms"
-            f"  {medians[0] / medians[1]:.3f}  median of ratios {ratio:.3f}  temporary {temporary[0]:.1f} {temporary[1]:.1f} MB"
-            f"  losses {losses[0]:.4f} {losses[1]:.4f}",
+            f"  {medians[0] / medians[1]:.3f}  median of ratios {ratio:.3f}"
+            f"  temporary {temporary[0]:.1f} {temporary[1]:.1f} MB  losses {losses[0]:.4f} {losses[1]:.4f}",
             flush=True,
         )
 

@@ -5,6 +5,7 @@ Arguments: what to compile, as "ddp buckets fsdp", and the number of devices.
 """
 
 import functools
+import itertools
 import json
 import os
 import re
@@ -33,7 +34,7 @@ def network(last=WIDTH):
     """last: the number of outputs."""
     torch.manual_seed(0)
     sizes = [WIDTH] * LAYERS + [last]
-    layers = [nn.Linear(*each) for each in zip(sizes, sizes[1:], strict=False)]
+    layers = [nn.Linear(*each) for each in itertools.pairwise(sizes)]
     return nn.Sequential(*[each for layer in layers for each in (layer, nn.ReLU())][:-1])
 
 
@@ -99,8 +100,7 @@ def fsdp(count, last=WIDTH, reshard=True):
 
 
 def by_hand(scheme, count):
-    """The lowered step of a pure function on the devices of one process. scheme: "ddp" or "fsdp".
-    """
+    """The lowered step of a pure function on the devices of one process. scheme: "ddp" or "fsdp"."""
     mesh, optimizer = Mesh(np.array(jax.devices()), ("dp",)), optax.adam(1e-3)
     whole, part = (NamedSharding(mesh, PartitionSpec(*each)) for each in ((), ("dp",)))
     place = part if scheme == "fsdp" else whole
