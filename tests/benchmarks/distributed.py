@@ -244,7 +244,8 @@ def measure(scheme, name, rounds):
         print(
             f"{scheme:6}{name:14}{medians[0]:9.2f} ms{medians[1]:9.2f} ms"
             f"  {medians[0] / medians[1]:.3f}  median of ratios {ratio:.3f}"
-            f"  temporary {temporary[0]:.1f} {temporary[1]:.1f} MB  losses {losses[0]:.4f} {losses[1]:.4f}",
+            f"  temporary {temporary[0]:.1f} {temporary[1]:.1f} MB"
+            f"  losses {losses[0]:.4f} {losses[1]:.4f}",
             flush=True,
         )
 

@@ -100,7 +100,7 @@ def fsdp(count, last=WIDTH, reshard=True):
 
 
 def by_hand(scheme, count):
-    """The lowered step of a pure function on the devices of one process. scheme: "ddp" or "fsdp"."""
+    """The lowered step of a pure function on the devices of one process; "ddp" or "fsdp"."""
     mesh, optimizer = Mesh(np.array(jax.devices()), ("dp",)), optax.adam(1e-3)
     whole, part = (NamedSharding(mesh, PartitionSpec(*each)) for each in ((), ("dp",)))
     place = part if scheme == "fsdp" else whole
