@@ -414,10 +414,15 @@ class CompiledProgram:
         for number in self.donation:
             # JAX deletes a donated array, which then must belong to this tensor alone
             is_stored = _is_stored(tensors[number]) and number not in self.output.replaced
-            if sys.getrefcount(arrays[number]) > _ALONE + is_stored:
+            others = sys.getrefcount(arrays[number]) - _ALONE - is_stored
+            if others and others > self.keeps(arrays[number]):
                 arrays[number] = _copied(arrays[number])
         arrays += [source.array(leaves) for source in self.other_inputs]
         return arrays
+
+    def keeps(self, array) -> bool:
+        """Whether the program itself refers to an array, until its next call."""
+        return id(array) in getattr(self.program, "kept", ())
 
     def __call__(self, leaves, tensors, inputs):
         """A call of a program that changes nothing."""

@@ -41,7 +41,8 @@ def compiled(program, compiling, jaxpr, outputs, **options):
     pairs = zip(places, spread, strict=True)
     places = [place if stays else whole for place, stays in pairs]
     jitted = jax.jit(program, out_shardings=places, **options)
-    return SpanningProgram(jitted, mesh, spread, f"{compiling.name}, a compiled function")
+    what = f"{compiling.name}, a compiled function"
+    return SpanningProgram(jitted, mesh, spread, written, what)
 
 
 def note_views(compiling, spread):
@@ -74,12 +75,14 @@ def _mesh(jaxpr):
 
 class SpanningProgram:
     """A jitted function on a mesh of several processes, as one of arrays of this process and of
-    arrays that span processes. spread: for each result whether it spans them.
+    arrays that span processes. spread: for each result whether it spans them; written: the numbers
+    of those that replace captured tensors, which the next call takes most likely; kept: what is
+    kept for it, see `world.on_mesh`.
     """
 
-    def __init__(self, jitted, mesh, spread, what: str):
-        self.jitted, self.mesh = jitted, mesh
-        self.call = world.on_mesh(jitted, mesh, spread, what)
+    def __init__(self, jitted, mesh, spread, written, what: str):
+        self.jitted, self.mesh, self.kept = jitted, mesh, {}
+        self.call = world.on_mesh(jitted, mesh, spread, what, written, self.kept)
 
     def __call__(self, *arrays):
         return self.call(*arrays)

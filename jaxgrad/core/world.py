@@ -156,17 +156,23 @@ def moved(array, sharding):
         return jax.device_put(array, sharding)
 
 
+@functools.lru_cache(64)
+def _whole(mesh: Mesh) -> NamedSharding:
+    return NamedSharding(mesh, PartitionSpec())
+
+
 def shared(array, mesh: Mesh):
     """An array as an input of a program on a mesh that has one device of this process: one of this
     process as its copy of a replicated array, one that spans processes itself.
     """
-    if isinstance(array, jax.Array) and not array.is_fully_addressable:
-        return array
     own = current.device
-    place = NamedSharding(mesh, PartitionSpec())
-    if not isinstance(array, jax.Array) or array.devices() != {own}:
+    if not isinstance(array, jax.Array):
         array = jax.device_put(array, own)
-    return jax.make_array_from_single_device_arrays(array.shape, place, [array])
+    elif not array.is_fully_addressable:
+        return array
+    elif array.devices() != {own}:
+        array = jax.device_put(array, own)
+    return jax.make_array_from_single_device_arrays(array.shape, _whole(mesh), [array])
 
 
 # a DebugLevel (distributed/process_group.py)
@@ -223,15 +229,25 @@ def compared(kernel, what: str):
     return call
 
 
-def on_mesh(kernel, mesh: Mesh, stays_shared, what: str = "a program"):
+def on_mesh(
+    kernel, mesh: Mesh, stays_shared, what: str = "a program", returns=(), kept=None
+):
     """`kernel`, which runs on a mesh, as a function of arrays of this process and of arrays that
-    span processes. stays_shared: for each result whether it spans them; what: a description.
+    span processes. stays_shared: for each result whether it spans them; what: a description;
+    returns: the numbers of results of this process that are most likely arguments of the next call.
+    `kept` has their global arrays until then, each by the id of the array of this process, which it holds: to make one anew
+    takes longer than all else that a call does with it.
     """
+    returns = [number for number in returns if not stays_shared[number]]
+    kept = {} if kept is None else kept
 
     def call(*arrays):
         if compares_calls:
             compare_calls(what, mesh)
-        given = [shared(array, mesh) for array in arrays]
+        found = [kept.get(id(array)) for array in arrays]
+        kept.clear()
+        pairs = zip(arrays, found, strict=True)
+        given = [shared(array, mesh) if known is None else known for array, known in pairs]
         try:
             results = kernel(*given)
         except (ValueError, jax.errors.JaxRuntimeError) as error:
@@ -239,6 +255,8 @@ def on_mesh(kernel, mesh: Mesh, stays_shared, what: str = "a program"):
         if isinstance(results, jax.Array):
             return results if stays_shared[0] else results.addressable_data(0)
         pairs = zip(results, stays_shared, strict=True)
-        return type(results)([each if stays else each.addressable_data(0) for each, stays in pairs])
+        copies = [each if stays else each.addressable_data(0) for each, stays in pairs]
+        kept.update([(id(copies[number]), results[number]) for number in returns])
+        return type(results)(copies)
 
     return call
