@@ -229,14 +229,12 @@ def compared(kernel, what: str):
     return call
 
 
-def on_mesh(
-    kernel, mesh: Mesh, stays_shared, what: str = "a program", returns=(), kept=None
-):
+def on_mesh(kernel, mesh: Mesh, stays_shared, what: str = "a program", returns=(), kept=None):
     """`kernel`, which runs on a mesh, as a function of arrays of this process and of arrays that
     span processes. stays_shared: for each result whether it spans them; what: a description;
     returns: the numbers of results of this process that are most likely arguments of the next call.
-    `kept` has their global arrays until then, each by the id of the array of this process, which it holds: to make one anew
-    takes longer than all else that a call does with it.
+    `kept` has their global arrays until then, each by the id of the array of this process, which it
+    holds: to make one anew takes longer than all else that a call does with it.
     """
     returns = [number for number in returns if not stays_shared[number]]
     kept = {} if kept is None else kept
