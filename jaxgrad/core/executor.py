@@ -463,11 +463,15 @@ def filled(aval: Aval, value):
         return jnp.full(aval.shape, value, jax.dtypes.canonicalize_dtype(aval.dtype.numpy))
 
 
+@functools.lru_cache(128)
+def _filler_over(shape, dtype, value, sharding):
+    return jax.jit(lambda: jnp.full(shape, value, dtype.numpy), out_shardings=sharding)
+
+
 def filled_over(shape, dtype, value, sharding):
-    """A new array filled with one value, of which each device makes its part."""
+    """A new array filled with one value: each device makes its part."""
     with jax.enable_x64(True):
-        make = jax.jit(lambda: jnp.full(shape, value, dtype.numpy), out_shardings=sharding)
-        return make()
+        return _filler_over(shape, dtype, value, sharding)()
 
 
 # JAX has no public function that tells. A kernel without inputs gives a tracer exactly where JAX

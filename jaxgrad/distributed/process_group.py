@@ -285,7 +285,10 @@ def _leave_after_error():
     """End the process at once after an error that nobody caught: JAX would wait for the others,
     which wait for this one.
     """
-    if getattr(sys, "last_value", None) is None or not jax.distributed.is_initialized():
+    is_session = hasattr(sys, "ps1")  # where errors do not end the process
+    if is_session or getattr(sys, "last_value", None) is None:
+        return
+    if not jax.distributed.is_initialized():
         return
     sys.stdout.flush()
     sys.stderr.flush()
@@ -320,7 +323,7 @@ def group_of(given) -> ProcessGroup | None:
     """
     if given is None:
         return default_group()
-    if given is GroupMember.NON_GROUP_MEMBER or given.rank() < 0:
+    if given == GroupMember.NON_GROUP_MEMBER or given.rank() < 0:
         warnings.warn(
             f"Running on global rank {world.current.rank}, which does not belong to the group: "
             "nothing is communicated",
@@ -388,7 +391,7 @@ def get_rank(group: ProcessGroup | None = None) -> int:
     """The rank of this process in a group; -1 if it is not in it. Raises ValueError before
     `init_process_group`.
     """
-    if group is GroupMember.NON_GROUP_MEMBER:
+    if group == GroupMember.NON_GROUP_MEMBER:
         return -1
     return (default_group() if group is None else group).rank()
 

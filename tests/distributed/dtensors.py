@@ -184,6 +184,19 @@ class OneOfTwo(torch.nn.Module):
         return self.pair[name](x)
 
 
+def summed(mesh):
+    """With reduce_dtype gradients of processes are added in float32: 256 + 1 is 256 in bfloat16."""
+    if not dist.is_initialized():
+        return
+    rank, size = dist.get_rank(), dist.get_world_size()
+    for dtype, wanted in ((None, 256 / size), (torch.float32, (256 + size - 1) / size)):
+        policy = MixedPrecisionPolicy(torch.bfloat16, dtype)
+        model = fully_shard(torch.nn.Linear(8, 1, bias=False), mesh=mesh, mp_policy=policy)
+        model(torch.full((1, 8), 256.0 if rank == 0 else 1.0)).sum().backward()
+        found = full(model.weight.grad)
+        yield f"sum in {dtype}", (found == wanted).all() and found.dtype == np.float32
+
+
 def accumulated(mesh):
     """Two halves of a batch with no_sync, and the whole batch, have the same gradient."""
     if not dist.is_initialized():
@@ -223,7 +236,7 @@ def main():
     count = dist.get_world_size() if dist.is_initialized() else 4
     mesh = dist.init_device_mesh("cpu", (count,), mesh_dim_names=("d",))
     found = {}
-    for part in (operators, writes, placed, refused, precision, accumulated):
+    for part in (operators, writes, placed, refused, precision, summed, accumulated):
         found |= dict(part(mesh))
     if not dist.is_initialized() or dist.get_rank() == 0:
         print("FOUND", json.dumps({name: bool(flag) for name, flag in found.items()}))

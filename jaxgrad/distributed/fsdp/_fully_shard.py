@@ -37,8 +37,10 @@ install()
 
 @dataclass(frozen=True)
 class MixedPrecisionPolicy:
-    """The dtypes of a sharded module: of the parameters that it computes with, of the gradients
-    that are summed, and of its outputs; None keeps that of the parameters. cast_forward_inputs:
+    """The dtypes of a sharded module: `param_dtype` that it computes in, `reduce_dtype` in which
+    processes add gradients, by default the same, and `output_dtype` of its outputs; None keeps
+    that of the parameters. With a `reduce_dtype` parameters are gathered in it too, and cast then.
+    On the devices of one process XLA adds in the dtype in which it computes. cast_forward_inputs:
     whether floating-point inputs are cast to `param_dtype`.
     """
 
@@ -213,10 +215,11 @@ class FSDPState:
         if again:
             # a barrier, or XLA would keep what was gathered for the forward pass
             parameter = _barrier(parameter.detach()).requires_grad_(parameter.requires_grad)
-        dtype = self.policy.param_dtype
-        if dtype is not None and parameter.is_floating_point():
-            parameter = parameter.to(dtype)
-        return sharded.gathered(local, parameter)
+        if not parameter.is_floating_point():
+            return sharded.gathered(local, parameter)
+        dtype = self.policy.param_dtype or parameter.dtype
+        gathered = sharded.gathered(local, parameter.to(self.policy.reduce_dtype or dtype))
+        return gathered.to(dtype)
 
     def regathering(self, whole, local):
         """Hooks that save sharded parameters in place of whole ones, and gather them anew."""
