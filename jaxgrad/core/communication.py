@@ -78,10 +78,6 @@ class Communication:
         """The shape of the result."""
         return shape
 
-    def as_in(self, mesh: Mesh) -> Communication:
-        """The same among the processes of a larger mesh."""
-        return dataclasses.replace(self, mesh=mesh)
-
 
 def _others(communication, kind, **changes) -> Communication:
     """A communication of another kind among the same devices."""
