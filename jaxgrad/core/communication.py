@@ -140,7 +140,7 @@ class AllGather(Communication):
 
 @dataclasses.dataclass(frozen=True)
 class ReduceScatter(Communication):
-    """The sum over all, of which each gets its part along a dimension."""
+    """The sum over all, cut along a dimension: each gets its part."""
 
     dim: int = 0
 

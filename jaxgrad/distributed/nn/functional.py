@@ -38,7 +38,7 @@ def all_gather(tensor: Tensor, group=None) -> tuple[Tensor, ...]:
 
 
 def reduce_scatter(output: Tensor, input_list, op=ReduceOp.SUM, group=None) -> Tensor:
-    """The combination of the lists of all processes, of which each gets the tensor of its number.
+    """Combine the lists of all processes tensor by tensor; each process gets the one of its number.
 
     output: not used; the result is a new tensor.
     """
