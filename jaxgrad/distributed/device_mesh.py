@@ -257,8 +257,9 @@ def init_device_mesh(
     """A mesh of the first devices, as many as the shape has.
 
     device_type: "cpu", "cuda" or "tpu". mesh_shape: how many devices along each dimension. In a
-    process that `python -m jaxgrad launch` started, it calls `init_process_group` unless that was done.
-    Raises ValueError where there are fewer devices, RuntimeError for a bad device type or names.
+    process that `python -m jaxgrad launch` started, it calls `init_process_group` first, unless
+    that was done. Raises ValueError where there are fewer devices, RuntimeError for a bad device
+    type or names.
 
     >>> from jaxgrad.distributed.device_mesh import init_device_mesh
     >>> init_device_mesh("cpu", (1, 1), mesh_dim_names=("dp", "tp")).shape
