@@ -165,6 +165,9 @@ def shared(array, mesh: Mesh):
     """An array as an input of a program on a mesh that has one device of this process: one of this
     process as its copy of a replicated array, one that spans processes itself.
     """
+    if isinstance(array, float | int | complex):
+        # a learning rate or a number of the optimizer: the same at most calls
+        return _shared_number(array, repr(array), mesh, jax.config.jax_enable_x64)
     own = current.device
     if not isinstance(array, jax.Array):
         array = jax.device_put(array, own)
@@ -173,6 +176,12 @@ def shared(array, mesh: Mesh):
     elif array.devices() != {own}:
         array = jax.device_put(array, own)
     return jax.make_array_from_single_device_arrays(array.shape, _whole(mesh), [array])
+
+
+@functools.lru_cache(256, typed=True)
+def _shared_number(number, text: str, mesh: Mesh, is_x64: bool):
+    """A Python number as `shared` has it. text: its repr, which tells 0.0 from -0.0."""
+    return shared(jax.device_put(number, current.device), mesh)
 
 
 # a DebugLevel (distributed/process_group.py)

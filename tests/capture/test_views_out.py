@@ -11,6 +11,7 @@ import gc
 import checks
 import hypothesis
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from as_torch import as_torch
@@ -20,6 +21,7 @@ from storage.compare import arrays, observed, same
 from storage.views import VIEWS
 
 import jaxgrad
+from jaxgrad.capture.compiler_options import writes_to_parts
 from jaxgrad.nn.utils import parameters_to_vector
 
 
@@ -642,3 +644,18 @@ def test_writes_to_overlapping_parts_through_reshapes():
         (shifted, [2.0, 24.0, 26.0, 52.0, 36.0, 40.0]),
     ]:
         assert run(jaxgrad.jit, step) == run(lambda step: step, step) == expected
+
+
+def test_writes_to_new_arrays_of_one_value_are_safe():
+    """They need no options of XLA; a write to what another one has written does."""
+    x, at = jnp.arange(3.0), jnp.array([0, 2, 2])
+    zeros = functools.partial(jnp.zeros, 5)
+    for program, is_unsafe in [
+        (lambda x: zeros().at[at].add(x), False),
+        (lambda x: zeros().at[at].add(x) + zeros().at[1].set(x[0]), False),
+        (lambda x: zeros().at[at].add(x).at[1].set(x[0]), True),
+        (lambda x: jnp.arange(5.0).at[at].add(x), True),
+        (lambda x: (zeros() + x[0]).at[at].add(x), True),
+        (lambda x: jax.lax.fori_loop(0, 3, lambda i, y: y.at[i].set(y[i - 1]), zeros()), True),
+    ]:
+        assert writes_to_parts(jax.make_jaxpr(program)(x).jaxpr) == is_unsafe
