@@ -4,8 +4,9 @@
     python -m jaxgrad launch --nproc 2 tests/benchmarks/distributed.py ddp:mlp ddp:transformer
 
 The first runs on four devices of one process. Each row is a whole step with Adam; in several
-processes each makes its part of the batch into tensors first, as in training. `keep` in place of `fsdp` keeps gathered parameters for the backward pass. `--rounds=40` says how
-often each step runs; the figures are medians.
+processes each makes its part of the batch into tensors first, as in training. `keep` in place of
+`fsdp` keeps gathered parameters for the backward pass. `--rounds=40` says how often each step runs;
+the figures are medians.
 """
 
 import os
