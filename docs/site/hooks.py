@@ -9,21 +9,27 @@ from pathlib import Path
 
 from latex2mathml.converter import convert
 from mkdocs.structure.files import File
+from mkdocs.structure.toc import get_toc
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent
 sys.path.insert(0, str(HERE))
 
+import reference  # noqa: E402
 import tutorials  # noqa: E402
 
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?:|#)([^)#\s]+)(?:#[^)]*)?\)")
+ID = re.compile(r' id="([^"]+)"')
 MATH = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 
 
 def on_config(config):
-    reference = next(entry["Reference"] for entry in config.nav if "Reference" in entry)
+    chapter = _entry(config.nav, "Reference")
     operators = sorted((DOCS / "api" / "operators").glob("*.md"))
-    _entry(reference, "Operators")[:] = [f"api/operators/{path.name}" for path in operators]
+    _entry(chapter, "Operators")[:] = [f"api/operators/{path.name}" for path in operators]
+    _entry(chapter, "Namespaces")[:] = [
+        {space: f"reference/{space}.md"} for space in reference.namespaces()
+    ]
     return config
 
 
@@ -32,7 +38,7 @@ def _entry(nav, title):
 
 
 def on_files(files, config):
-    for path, content in tutorials.pages().items():
+    for path, content in {**reference.pages(), **tutorials.pages()}.items():
         files.append(File.generated(config, path, content=content))
     return files
 
@@ -49,6 +55,12 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def on_page_content(content, page, config, files):
+    if page.file.src_uri.startswith("reference/"):
+        space = page.file.src_uri.removeprefix("reference/").removesuffix(".md")
+        content += reference.body(space)
+        page.present_anchor_ids.update(ID.findall(content))
+        page.toc = get_toc(reference.contents(space))
+
     def mathml(found):
         display = "block" if found[1] == "div" else "inline"
         return convert(html.unescape(found[2]), display=display)

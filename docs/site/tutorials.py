@@ -16,12 +16,13 @@ from importlib.metadata import version
 from pathlib import Path
 
 import jupytext
+from jupyter_client import AsyncKernelManager
 from nbclient import NotebookClient
 
 DOCS = Path(__file__).resolve().parents[1]
 CHECKOUT = DOCS.parent
 MADE = CHECKOUT / "build" / "tutorials"
-SECONDS = 180  # for one cell
+SECONDS = 900  # for one cell
 AT_ONCE = 2  # scripts that run at the same time
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 FIGURES = "%config InlineBackend.figure_formats = ['svg']"
@@ -69,12 +70,15 @@ def _executed(script: Path) -> dict:
     notebook = jupytext.read(script)
     names = {"display_name": "Python 3", "language": "python", "name": "python3"}
     notebook.metadata["kernelspec"] = names
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as sockets:
+        # sockets with names: ports that are free when they are chosen may be taken when used
+        kernel = AsyncKernelManager(transport="ipc", connection_file=f"{sockets}/kernel.json")
+        place = {"metadata": {"path": folder}}
         client = NotebookClient(
-            notebook, timeout=SECONDS, resources={"metadata": {"path": folder}}
+            notebook, km=kernel, timeout=SECONDS, startup_timeout=SECONDS, resources=place
         )
         environment = {**os.environ, "COLUMNS": "88", "JAX_PLATFORMS": "cpu"}
-        client.execute(env=environment)
+        client.execute(cleanup_kc=True, env=environment)
     return json.loads(jupytext.writes(notebook, fmt="ipynb"))
 
 
