@@ -1,8 +1,10 @@
 # Every target works in a fresh checkout. The first target called makes a virtual environment, and each target
 # installs the extras of pyproject.toml that it needs. `.venv` never holds torch: `.venv-torch` does.
 PYTHON ?= python3
+PORT ?= 8000
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+export NO_MKDOCS_2_WARNING = 1  # Material says at each build which program its authors write now
 python := .venv/bin/python
 pytest := -m pytest -n auto --dist worksteal
 
@@ -10,7 +12,7 @@ pytest := -m pytest -n auto --dist worksteal
 $(foreach venv,.venv .venv-torch,$(shell test -x $(venv)/bin/python && \
     grep -qsF '$(CURDIR)/$(venv)' $(venv)/pyvenv.cfg || rm -f $(venv)/made))
 
-.PHONY: demo test quick lint stubs record oracle mutate bench rooms wheel clean
+.PHONY: demo test quick lint docs docs-serve docs-check stubs record oracle mutate bench rooms wheel clean
 .NOTPARALLEL:  # two runs of pip in one environment disturb each other
 
 demo: .venv/demo  # train a network on handwritten digits, four ways
@@ -24,6 +26,16 @@ quick: .venv/test  # the tests that are not marked slow
 
 lint: .venv/lint
 	$(python) -m ruff check .
+
+docs: .venv/docs  # build the site in build/site; the tutorials run, which takes minutes the first time
+	$(python) -m mkdocs --quiet build --config-file docs/site/mkdocs.yml $(ARGUMENTS)
+
+docs-serve: docs  # and show it at http://localhost:8000
+	@echo "http://localhost:$(PORT)"
+	$(python) -m http.server --bind localhost --directory build/site $(PORT)
+
+docs-check: docs  # the tests of the site; those in a browser where Chromium is installed
+	$(python) -m pytest tests/docs_site
 
 stubs: .venv/test  # write the type stubs, jaxgrad/**/*.pyi, and the pages of the operators, docs/api
 	$(python) tests/stubs.py
@@ -80,7 +92,7 @@ objection := import sys; sys.version_info < (3, 11) and sys.exit("is version %d.
 	     "install python3 and python3-venv, or run make PYTHON=/path/to/python" >&2; exit 1
 
 # torchdiffeq asks for torch, in whose place its tests have jaxgrad.
-.venv/demo .venv/test .venv/lint: .venv/made pyproject.toml
+.venv/demo .venv/test .venv/lint .venv/docs: .venv/made pyproject.toml
 	$(python) -m pip install --editable '.[$(@F)]'
 	$(if $(filter test,$(@F)),$(python) -m pip install --no-deps torchdiffeq==0.2.5)
 	@touch $@

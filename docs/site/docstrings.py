@@ -1,0 +1,185 @@
+"""Docstrings as HTML: the house's style of prose, and that of the operators with its sections.
+
+A docstring begins with its summary. Paragraphs follow, in which `name: text` describes an argument,
+and at the end stand examples. An operator's has sections instead: "Arguments:", "Formulas:".
+"""
+
+import html
+import inspect
+import re
+from collections.abc import Callable
+
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonConsoleLexer
+
+SECTION = re.compile(r"(Arguments|Returns|Raises|Formulas|Example):\n")
+CODE = re.compile(r"`([^`]+)`")
+PAGE = re.compile(r"\bdocs/(\w+)\.md\b")
+NAMES = r"\*{0,2}\w+(?:(?:, | and )\*{0,2}\w+)*"
+DEFINITION = re.compile(rf"({NAMES}): (?=\S)")
+SENTENCE = re.compile(r"(?<=\.) (?=\S)")
+VERDICT = re.compile(r"(Raises|Returns|Sources?|Attributes|Shapes?):? ")
+ARGUMENT = re.compile(r"(\w+) \((.*?)\)(?:: (.*))?")
+FORMATTER = HtmlFormatter(nowrap=True)
+Link = Callable[[str], str | None]
+
+
+class Docstring:
+    """The HTML of a docstring.
+
+    parameters: the names of the arguments; link: gives the address of what a piece of code names,
+    None where it is no public name.
+    """
+
+    def __init__(self, text: str, parameters=(), link: Link = lambda name: None):
+        self.parameters, self.link = set(parameters), link
+        paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(text))
+        self.summary = self.inline(_one_line(paragraphs[0]))
+        self.blocks = paragraphs[1:]
+
+    def html(self) -> str:
+        """Everything but the summary."""
+        return _grouped(part for block in self.blocks for part in self.block(block))
+
+    def inline(self, text: str) -> str:
+        pieces = CODE.split(text)
+        made = [PAGE.sub(r'<a href="../\1.html">\1</a>', html.escape(each, False)) for each in pieces]
+        made[1::2] = map(self.code, pieces[1::2])
+        return "".join(made)
+
+    def code(self, text: str) -> str:
+        shown = f"<code>{html.escape(_one_line(text), False)}</code>"
+        address = self.link(text.removesuffix("()"))
+        return f'<a href="{address}">{shown}</a>' if address else shown
+
+    def block(self, text: str):
+        """The parts of a block: pairs of terms and HTML, and HTML."""
+        title = SECTION.match(text)
+        if title:
+            yield from getattr(self, title[1].lower())(text[title.end() :])
+        elif text.startswith(">>>"):
+            yield example(text)
+        elif all(line.startswith("    ") for line in text.splitlines()):
+            yield literal(inspect.cleandoc(text))
+        else:
+            prose, prompt, doctest = text.partition("\n>>> ")
+            yield from self.prose(_one_line(prose))
+            yield from [example(prompt.strip() + " " + doctest)] if prompt else []
+
+    def prose(self, text: str):
+        """A paragraph: sentences that describe arguments become pairs of a term and HTML."""
+        term, said = None, []
+        for position, sentence in enumerate(SENTENCE.split(text)):
+            found = self.term(sentence, position == 0)
+            ends = term in ("Raises", "Returns") and said
+            if found or ends:
+                yield from self.described(term, said)
+                term, said = None, []
+            if found:
+                term, sentence = found
+            said.append(sentence)
+        yield from self.described(term, said)
+
+    def term(self, sentence: str, is_first: bool) -> tuple[str, str] | None:
+        """What a sentence describes, and the rest of it; None for any other sentence."""
+        verdict, definition = VERDICT.match(sentence), DEFINITION.match(sentence)
+        if verdict:
+            return verdict[1], sentence[verdict.end() :]
+        if definition is None:
+            return None
+        names = re.split(r", | and ", definition[1].replace("*", ""))
+        is_known = self.parameters.issuperset(names)
+        is_name = is_first and len(names) < 5 and definition[1][0].islower()
+        if not (is_known or is_name):
+            return None
+        shown = ", ".join(f"<code>{name}</code>" for name in names)
+        return shown, sentence[definition.end() :]
+
+    def described(self, term, said):
+        text = self.inline(" ".join(said))
+        if term:
+            yield term, text
+        elif text:
+            yield f"<p>{text}</p>"
+
+    # the sections of an operator
+
+    def arguments(self, text):
+        for line in _lines(text):
+            name, kind, said = ARGUMENT.fullmatch(line).groups()
+            kind = f'<code class="type">{html.escape(kind)}</code>'
+            yield f"<code>{name}</code>", " ".join(filter(None, [kind, self.inline(said or "")]))
+
+    def returns(self, text):
+        kind, _, said = _one_line(text).rpartition(": ") if "): " in text else _kind(text)
+        said = f" {self.inline(said)}" if said else ""
+        yield "Returns", f'<code class="type">{html.escape(kind)}</code>{said}'
+
+    def raises(self, text):
+        for line in _lines(text):
+            kind, _, said = line.partition(": ")
+            yield "Raises", f"<code>{kind}</code>: {self.inline(said)}"
+
+    def formulas(self, text):
+        yield f'<div class="formulas" data-search-exclude>{"".join(_formulas(text))}</div>'
+
+    def example(self, text):
+        yield example(inspect.cleandoc("\n" + text))
+
+
+def _kind(text):
+    return _one_line(text).partition(": ")
+
+
+def _lines(text):
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _formulas(text):
+    yield "<table>"
+    for line in inspect.cleandoc("\n" + text).splitlines():
+        if not line.startswith(" "):
+            yield f'<tr><th colspan="2"><code>{html.escape(line)}</code></th></tr>'
+            continue
+        title, _, formula = line.strip().partition(": ")
+        is_word = " " in formula and not re.search(r"[()*/]", formula)
+        shown = html.escape(formula) if is_word else f"<code>{html.escape(formula)}</code>"
+        yield f"<tr><td>{title}</td><td>{shown}</td></tr>"
+    yield "</table>"
+
+
+def _grouped(parts) -> str:
+    """The parts as HTML, with neighbouring pairs as one list of descriptions."""
+    made, is_list, last = [], False, None
+    for part in parts:
+        is_pair = isinstance(part, tuple)
+        if is_pair != is_list:
+            made.append('<dl class="described">' if is_pair else "</dl>")
+            is_list, last = is_pair, None
+        if is_pair:
+            term, said = part
+            made.append(f"<dt>{'' if term == last else term}</dt><dd>{said}</dd>")
+            last = term
+        else:
+            made.append(part)
+    return "".join([*made, "</dl>" if is_list else ""])
+
+
+def literal(text: str) -> str:
+    return f"<pre><code>{html.escape(text, False)}</code></pre>"
+
+
+def example(text: str) -> str:
+    """A doctest. What the reader copies is its code, without prompts and output."""
+    lines = [line[4:] for line in text.splitlines() if line.startswith((">>>", "..."))]
+    copied = html.escape("\n".join(lines))
+    shown = highlight(text, PythonConsoleLexer(), FORMATTER).rstrip()
+    return (
+        '<div class="highlight" data-search-exclude>'
+        f'<pre><code data-copy="{copied}">{shown}</code></pre></div>'
+    )

@@ -1,0 +1,68 @@
+"""What the site has besides the pages of docs/: pages that are made when it is built, formulas as
+MathML, and no links to files that are not on it.
+"""
+
+import html
+import re
+import sys
+from pathlib import Path
+
+from latex2mathml.converter import convert
+from mkdocs.structure.files import File
+from mkdocs.structure.toc import get_toc
+
+HERE = Path(__file__).parent
+DOCS = HERE.parent
+sys.path.insert(0, str(HERE))
+
+import reference  # noqa: E402
+import tutorials  # noqa: E402
+
+LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?:|#)([^)#\s]+)(?:#[^)]*)?\)")
+ID = re.compile(r' id="([^"]+)"')
+MATH = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
+
+
+def on_config(config):
+    chapter = _entry(config.nav, "Reference")
+    operators = sorted((DOCS / "api" / "operators").glob("*.md"))
+    _entry(chapter, "Operators")[:] = [f"api/operators/{path.name}" for path in operators]
+    _entry(chapter, "Namespaces")[:] = [
+        {space: f"reference/{space}.md"} for space in reference.namespaces()
+    ]
+    return config
+
+
+def _entry(nav, title):
+    return next(entry[title] for entry in nav if isinstance(entry, dict) and title in entry)
+
+
+def on_files(files, config):
+    for path, content in {**reference.pages(), **tutorials.pages()}.items():
+        files.append(File.generated(config, path, content=content))
+    return files
+
+
+def on_page_markdown(markdown, page, config, files):
+    """Links that lead out of docs/ become their text: the site has no repository beside it."""
+    folder = (DOCS / page.file.src_uri).parent
+
+    def kept(link):
+        target = (folder / link[2]).resolve()
+        return link[0] if target.is_relative_to(DOCS) else link[1]
+
+    return LINK.sub(kept, markdown)
+
+
+def on_page_content(content, page, config, files):
+    if page.file.src_uri.startswith("reference/"):
+        space = page.file.src_uri.removeprefix("reference/").removesuffix(".md")
+        content += reference.body(space)
+        page.present_anchor_ids.update(ID.findall(content))
+        page.toc = get_toc(reference.contents(space))
+
+    def mathml(found):
+        display = "block" if found[1] == "div" else "inline"
+        return convert(html.unescape(found[2]), display=display)
+
+    return MATH.sub(mathml, content)

@@ -1,0 +1,408 @@
+"""The reference: a page for each namespace of torch with an entry for each public name, made from
+docstrings, signatures and the table.
+
+A name has its full entry on the first page that has it, in torch's order of namespaces; on later
+pages a line leads there. jaxgrad's own names are on the page of `jaxgrad`.
+"""
+
+import html
+import importlib
+import inspect
+import sys
+import types
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from differences import differences
+from docstrings import Docstring
+
+import jaxgrad
+from jaxgrad import coverage, ops
+from jaxgrad.ops import library
+from jaxgrad.ops.cards import sections
+from jaxgrad.ops.documentation import Text
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(CHECKOUT / "tests"))
+
+import cards  # noqa: E402
+import stubs  # noqa: E402
+
+# names that PyTorch does not have
+OWN = (
+    *("jit", "from_jax", "to_jax", "compilation_cache", "summary", "scan", "fori_loop"),
+    *("recurrent", "set_eager", "set_traceback_filtering", "synchronize", "compat.install"),
+    *("tracing.number", "tracing.outside"),
+)
+# their entries are where programs find them, and the page of jaxgrad leads there
+OWN_ELSEWHERE = (
+    *("autograd.graph.explain", "autograd.graph.draw", "autograd.graph.memory_report"),
+    *("autograd.graph.record_lines", "autograd.graph.strict_versions", "func.value_and_grad"),
+    *("compiler.set_cache_limits", "testing.difference"),
+)
+# names without an underscore that are no part of a namespace
+INTERNAL = {
+    *("torch.MissingName", "torch.nn.attention.enable", "torch.nn.attention.enabled"),
+    *("torch.nn.parameter.from_data", "torch.nn.parameter.kind_of", "torch.nn.parameter.mark"),
+    *("torch.nn.parameter.TransientBuffer", "torch.nn.utils.parametrizations.as_matrix"),
+    *("torch.nn.utils.parametrizations.channel_dim", "torch.nn.utils.rnn.batch_of"),
+    *("torch.nn.utils.parametrizations.check_iterations", "torch.autograd.forward_ad.shown"),
+    *("torch.autograd.function.DelayedError", "torch.autograd.variable.VariableMethods"),
+    *("torch.distributions.constraints.holds", "torch.distributions.kl.Pair"),
+    *("torch.utils.checkpoint.CheckpointOptions", "torch.utils.checkpoint.SavedMetadata"),
+    *("torch.utils.collect_env.parallel_info", "torch.utils.data.sampler.new_seed"),
+    *("torch.cuda.Properties", "torch.hub.urlparse", "torch.utils.benchmark.timer"),
+}
+NO_PAGE = {"torch.compat", "torch.tracing", "torch.nn.module", "torch.ops"}
+OPERATORS = "jaxgrad.ops"
+LARGE = 60  # a page with more entries has no table of contents at its side
+PLAIN = (bool, int, float, str, type(None))
+
+
+class Entry(NamedTuple):
+    """A public name, `torch.func.grad`, and what it means in jaxgrad."""
+
+    path: str
+    value: object
+
+    @property
+    def name(self) -> str:
+        return self.path.rpartition(".")[2]
+
+
+# ---- which names there are
+
+
+@cache
+def namespaces() -> dict[str, list[Entry]]:
+    """The entries of each page, by namespace: jaxgrad's own, torch's in its order, the others."""
+    found = {"jaxgrad": [Entry(f"jaxgrad.{n}", v) for n in OWN if (v := _find(n)) is not None]}
+    for name in coverage.torch_names():
+        names = found.setdefault(name.space, [])
+        if name.is_there:
+            names.append(Entry(name.path, coverage.find(name.path)))
+    for module in stubs.MODULES:
+        space = "torch" + module.removeprefix("jaxgrad")
+        if space not in NO_PAGE:
+            found.setdefault(space, []).extend(_others(module, space, found.get(space, [])))
+    found[OPERATORS] = [Entry(f"{OPERATORS}.{n}", getattr(ops, n)) for n in _operators()]
+    found["jaxgrad"] += [Entry(f"jaxgrad.{name}", _find(name)) for name in OWN_ELSEWHERE]
+    return found
+
+
+def _find(name: str):
+    return coverage.find(f"jaxgrad.{name}")
+
+
+def _operators():
+    return stubs.public_names(ops)
+
+
+def _others(module: str, space: str, there: list[Entry]):
+    """The public names of a module that the list of PyTorch's names does not have."""
+    known = {entry.path for entry in there} | INTERNAL
+    for name in stubs.public_names(importlib.import_module(module)):
+        value = getattr(importlib.import_module(module), name)
+        path = f"{space}.{name}"
+        is_inplace = space == "torch" and hasattr(value, "operator")  # or of the table alone
+        if path not in known and not isinstance(value, types.ModuleType) and not is_inplace:
+            yield Entry(path, value)
+
+
+def missing(space: str) -> list[coverage.Name]:
+    """The names of a namespace that jaxgrad leaves out, with the reason."""
+    return [n for n in coverage.torch_names() if n.space == space and not n.is_there]
+
+
+# ---- where each has its entry
+
+
+def _key(entry: Entry):
+    """What two names have in common that mean the same."""
+    operator = getattr(entry.value, "operator", None)
+    if operator is not None:
+        return entry.name if is_inplace(entry) else operator.name
+    if isinstance(entry.value, PLAIN) or isinstance(entry.value, property):
+        return entry.path
+    return id(entry.value)
+
+
+def is_inplace(entry: Entry) -> bool:
+    operator = getattr(entry.value, "operator", None)
+    return operator is not None and type(operator).__name__ == "InPlace"
+
+
+@cache
+def homes() -> dict[object, Entry]:
+    """The entry to which each meaning belongs, by its key."""
+    found: dict[object, Entry] = {}
+    for entries in namespaces().values():
+        for entry in entries:
+            if entry.path.removeprefix("jaxgrad.") not in OWN_ELSEWHERE:
+                found.setdefault(_key(entry), entry)
+    return found
+
+
+@cache
+def addresses() -> dict[str, str]:
+    """The address of each public name, relative to a page of the reference."""
+    names = [(e.path, space) for space, entries in namespaces().items() for e in entries]
+    names += [(n.path, space) for space in namespaces() for n in missing(space)]
+    names += [(path, space) for path, space in names if path.startswith("torch.")]
+    return {path: f"{space}.html#{path}" for path, space in names}
+
+
+def linker(space: str):
+    """Gives the address of what code in a docstring of `space` names."""
+
+    def address(text: str) -> str | None:
+        if not text.replace(".", "").isidentifier() or text in ("input", "self", "out", "grad"):
+            return None
+        name = text.removeprefix("jaxgrad.").removeprefix("torch.")
+        places = (f"{space}.{text}", f"torch.{name}", f"jaxgrad.{name}", f"torch.nn.{name}")
+        return next((addresses()[place] for place in places if place in addresses()), None)
+
+    return address
+
+
+# ---- an entry as HTML
+
+
+def shown_signature(value, is_method: bool) -> str:
+    """The signature as text, without `self` and without quotes around annotations; "" for none."""
+    try:
+        signature = inspect.signature(value)
+    except (TypeError, ValueError):
+        return ""
+    parameters = [
+        parameter.replace(
+            annotation=_text(parameter.annotation), default=_default(parameter.default)
+        )
+        for parameter in signature.parameters.values()
+    ]
+    if is_method and parameters and parameters[0].name in ("self", "cls"):
+        del parameters[0]
+    returned = _text(signature.return_annotation)
+    return str(signature.replace(parameters=parameters, return_annotation=returned))
+
+
+def _text(annotation):
+    return Text(annotation) if isinstance(annotation, str) else annotation
+
+
+def _default(value):
+    if value is inspect.Parameter.empty or isinstance(value, (*PLAIN, tuple)):
+        return value
+    return Text(getattr(value, "__name__", None) or repr(value).partition(" at 0x")[0] + "...")
+
+
+class Body:
+    """The HTML of an entry.
+
+    level: the level of its heading; owner: the class whose method it is.
+    """
+
+    def __init__(self, entry: Entry, space: str, level: int = 3, owner: type | None = None):
+        self.entry, self.space, self.level, self.owner = entry, space, level, owner
+        self.link = linker(space)
+        self.is_method = owner is not None or space == "torch.Tensor"
+
+    def html(self) -> str:
+        home = homes().get(_key(self.entry), self.entry) if self.owner is None else self.entry
+        parts = self.parts() if home.path == self.entry.path else self.elsewhere(home)
+        functional = homes().get(self.entry.value.operator.name) if is_inplace(self.entry) else None
+        if functional is not None:
+            parts = self.inplace(functional)
+        return "\n".join([self.heading(), *filter(None, parts)])
+
+    def heading(self) -> str:
+        path, tag = self.entry.path, f"h{self.level}"
+        before, dot, name = path.rpartition(".")
+        return (
+            f'<{tag} id="{path}"><span class="space">{before}{dot}</span>{name}'
+            f'<a class="headerlink" href="#{path}">#</a></{tag}>'
+        )
+
+    def elsewhere(self, home: Entry):
+        """One line for a name that has its entry on another page or under another name."""
+        doc = self.docstring()
+        yield f"<p>{doc.summary if doc else ''} See {self.to(home.path)}.</p>"
+
+    def inplace(self, functional: Entry):
+        yield f"<p>Writes the result to the tensor itself; see {self.to(functional.path)}.</p>"
+
+    def to(self, path: str) -> str:
+        return f'<a href="{addresses()[path]}"><code>{path}</code></a>'
+
+    def docstring(self) -> Docstring | None:
+        value = self.entry.value
+        text = inspect.getdoc(value) if _has_doc(value) else None
+        return Docstring(text, self.parameters(), self.link) if text else None
+
+    def parameters(self) -> list[str]:
+        try:
+            return list(inspect.signature(self.entry.value).parameters)
+        except (TypeError, ValueError):
+            return []
+
+    def parts(self):
+        value = self.entry.value
+        if not _is_ours(value):
+            yield f"<p>The same as <code>{_origin(value)}</code>.</p>"
+            return
+        yield self.signatures()
+        doc = self.docstring()
+        if doc is None:
+            yield f"<p>{html.escape(_plain(value))}</p>"
+            return
+        yield f'<p class="summary">{doc.summary}</p>'
+        yield doc.html()
+        yield from self.differences()
+        yield self.card()
+        if inspect.isclass(value) and value is not jaxgrad.Tensor:
+            yield from self.methods(value)
+        if value is jaxgrad.Tensor:
+            yield '<p>Its methods have <a href="torch.Tensor.html">a page of their own</a>.</p>'
+
+    def signatures(self) -> str:
+        value = self.entry.value
+        if isinstance(value, property):
+            return ""
+        text = shown_signature(value, self.is_method and not inspect.isclass(value))
+        if not text:
+            return ""
+        kind = '<span class="kind">class</span> ' if inspect.isclass(value) else ""
+        text = html.escape(f"{self.entry.name}{text}", False)
+        return f'<div class="signature">{kind}<code>{text}</code></div>'
+
+    def differences(self):
+        if self.owner is None:
+            rows = differences().get(self.entry.name, []) if self.is_operator() else []
+            rows = rows or differences().get(self.entry.path.removeprefix("torch."), [])
+            if rows:
+                yield f'<dl class="described"><dt>Differs from PyTorch</dt><dd>{"<br>".join(rows)}</dd></dl>'
+
+    def is_operator(self) -> bool:
+        return hasattr(self.entry.value, "operator")
+
+    def card(self) -> str:
+        operator = getattr(self.entry.value, "operator", None)
+        section = sections().get(operator.name) if operator is not None else None
+        if section is None:
+            return ""
+        page = f"../api/operators/{cards.file_name(section)}.html#{_heading(operator.name)}"
+        return f'<p class="card">Nodes and what is saved: <a href="{page}">the card</a>.</p>'
+
+    def methods(self, kind: type):
+        """The public methods and properties that the class defines."""
+        for name, value in _methods(kind).items():
+            yield Body(Entry(f"{self.entry.path}.{name}", value), self.space, 4, kind).html()
+
+
+def _heading(name: str) -> str:
+    return cards.cards.public_path(name).lower().replace(".", "")
+
+
+def _methods(kind: type) -> dict[str, object]:
+    found = {}
+    for name, value in vars(kind).items():
+        value = getattr(value, "__func__", value)
+        is_shown = inspect.isfunction(value) or isinstance(value, property)
+        if is_shown and not name.startswith("_") and inspect.getdoc(value):
+            found[name] = value
+    return found
+
+
+def _has_doc(value) -> bool:
+    return callable(value) or isinstance(value, property)
+
+
+def _is_ours(value) -> bool:
+    module = getattr(value, "__module__", None)
+    return not callable(value) or module is None or module.split(".")[0] == "jaxgrad"
+
+
+def _origin(value) -> str:
+    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", repr(value))
+    return f"{value.__module__}.{name}"
+
+
+def _plain(value) -> str:
+    """What is known of a name without a docstring."""
+    if isinstance(value, jaxgrad.dtype):
+        return f"A dtype; its elements have {value.itemsize} bytes."
+    if isinstance(value, PLAIN):
+        return f"The constant {value!r}."
+    if inspect.isclass(value) or callable(value):
+        return ""
+    return f"An object of type {type(value).__name__}."
+
+
+# ---- pages
+
+
+def pages() -> dict[str, str]:
+    """The source of each page by its path; `body` gives what stands below the heading."""
+    found = {"reference/index.md": "# Reference\n"}
+    for space in namespaces():
+        found[f"reference/{space}.md"] = f"# {space}\n"
+    return found
+
+
+@cache
+def body(space: str) -> str:
+    """The HTML of a page."""
+    if space == "index":
+        return _index()
+    entries = namespaces()[space]
+    parts = [_about(space), _names(space, entries)]
+    parts += [Body(entry, space).html() for entry in entries]
+    out = missing(space)
+    if out:
+        parts.append('<h2 id="left-out">Left out</h2><dl class="described">')
+        parts += [f'<dt id="{n.path}"><code>{n.path}</code></dt><dd>{n.reason}</dd>' for n in out]
+        parts.append("</dl>")
+    return "\n".join(filter(None, parts))
+
+
+def _about(space: str) -> str:
+    if space == "torch.Tensor":
+        return "<p>The methods and properties of tensors.</p>"
+    if space == "jaxgrad":
+        return "<p>What jaxgrad has and PyTorch has not. All else is on the pages of torch.</p>"
+    doc = _module(space).__doc__ if space != "torch" else ""
+    return f"<p>{Docstring(doc, link=linker(space)).summary}</p>" if doc else ""
+
+
+def _module(space: str):
+    return importlib.import_module("jaxgrad" + space.removeprefix("torch").removeprefix("jaxgrad"))
+
+
+def _names(space: str, entries: list[Entry]) -> str:
+    if len(entries) < 2:
+        return ""
+    prefix = len(space) + 1
+    links = [f'<a href="#{e.path}">{e.path[prefix:]}</a>' for e in entries]
+    return f'<div class="names" data-search-exclude>{" ".join(links)}</div>'
+
+
+def _index() -> str:
+    rows = [
+        f'<dt><a href="{space}.html"><code>{space}</code></a></dt>'
+        f"<dd>{_about(space).removeprefix('<p>').removesuffix('</p>')}"
+        f' <span class="count">{len(entries)}</span></dd>'
+        for space, entries in namespaces().items()
+    ]
+    return f'<dl class="described">{"".join(rows)}</dl>'
+
+
+def contents(space: str) -> list[dict]:
+    """The table of contents at the side of a page that is short enough for it."""
+    entries = namespaces().get(space, [])
+    if len(entries) > LARGE:
+        return []
+    return [
+        {"level": 2, "id": e.path, "name": e.path[len(space) + 1 :], "children": []}
+        for e in entries
+    ]
