@@ -75,10 +75,12 @@ class FromJax(Program):
             self.keys = [_Key(jax.random.key_impl(r)) if _is_key(r) else None for r in results]
             return tuple(map(_data_of, results))
 
+    def gives_one(self, results):
+        return len(results) == 1 and jax.tree.structure(0) == self.tree and self.keys == [None]
+
     @functools.cached_property
     def single(self):
-        is_one = len(self.outputs) == 1 and jax.tree.structure(0) == self.tree
-        return is_one and self.keys == [None]
+        return self.gives_one(self.outputs)
 
     def result(self, outputs):
         pairs = zip(outputs, self.keys, strict=True)

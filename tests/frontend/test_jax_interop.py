@@ -102,6 +102,26 @@ def test_trees_constants_and_several_results():
     assert function({"x": 2.0, "n": 1}, power=2)["first"] == 4  # no tensor, no tape
 
 
+@pytest.mark.parametrize(
+    "packed", [lambda y: (y,), lambda y: [y], lambda y: {"y": y}], ids=["tuple", "list", "dict"]
+)
+def test_a_tree_of_one_result(packed):
+    taped, x = torch.from_jax(lambda x: packed(jnp.sin(x) * x)), torch.tensor(X, requires_grad=True)
+    (found,), structure = jax.tree.flatten(taped(x), is_leaf=torch.is_tensor)
+    assert structure == jax.tree.structure(packed(0))
+    close(found, np.sin(X) * X)
+    found.sum().backward()
+    close(x.grad, np.cos(X) * X + np.sin(X))
+
+    def only(function, x):
+        return jax.tree.leaves(function(x), is_leaf=torch.is_tensor)[0]
+
+    close(only(torch.jit(taped), x), np.sin(X) * X)
+    close(only(torch.vmap(taped), x), np.sin(X) * X)
+    _, tangent = torch.func.jvp(lambda x: only(taped, x), (x.detach(),), (torch.ones(4, 3),))
+    close(tangent, np.cos(X) * X + np.sin(X))
+
+
 def test_float64_and_complex():
     taped, x = (
         torch.from_jax(lambda z: jnp.abs(z) ** 2),
@@ -276,6 +296,14 @@ def test_a_bound_module_of_flax_linen_is_a_module():
     close(gradients_of(net)["params.Dense_0.kernel"], slope)
     with pytest.raises(TypeError, match=r"Normalized has no variables: pass module.bind"):
         torch.from_jax(module)
+
+
+def test_a_layer_of_flax_nnx_without_other_state_is_a_module():
+    layer = nnx.Linear(3, 2, rngs=nnx.Rngs(0))
+    net = torch.from_jax(layer)
+    close(net(torch.tensor(X)), layer(X))
+    net(torch.tensor(X)).sum().backward()
+    close(net.kernel.grad, np.repeat(X.sum(0)[:, None], 2, 1))
 
 
 class Running(nnx.Module):
