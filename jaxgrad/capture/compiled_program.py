@@ -29,7 +29,7 @@ from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, edge_of, held, hold
 from . import first_run, one_shot, placement
 from .compiler_options import options_for
-from .graph_input import ArgumentInput, GeneratorInput, GraphInput, NumberInput
+from .graph_input import ArgumentInput, GeneratorInput, GraphInput, NumberInput, argument_of
 from .guards import (
     ArgumentSource,
     DistinctTensors,
@@ -327,7 +327,7 @@ class CompiledProgram:
                 number = scope.capture(leaf, self.source_of(position)).number
                 self.positions.setdefault(number, []).append(position)
             elif isinstance(leaf, jax.Array):
-                leaf = scope.add_input(leaf, ArgumentInput(position))
+                leaf = argument_of(scope, leaf, position)
             elif position in self.varying:
                 source = ArgumentInput(position, is_number=True)
                 leaf = Varying.of_input(scope.add_input(leaf, source), source, leaf)

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..core.aval import types_of_trace
+from ..core.aval import is_key, types_of_trace
 from .captured import CapturedTensor
 
 
@@ -53,6 +53,33 @@ class ArgumentInput(GraphInput):
 
     def array(self, leaves):
         return leaves[self.position]
+
+    def value(self, array):
+        """What the function gets for an array of the program."""
+        return array
+
+
+class KeyInput(ArgumentInput):
+    """An argument that is a random key of JAX: the program takes its data."""
+
+    def __init__(self, position: int, implementation):
+        super().__init__(position)
+        self.implementation = implementation
+
+    def array(self, leaves):
+        return jax.random.key_data(leaves[self.position])
+
+    def value(self, array):
+        return jax.random.wrap_key_data(array, impl=self.implementation)
+
+
+def argument_of(scope, leaf: jax.Array, position: int) -> jax.Array:
+    """An argument that is a JAX array, as the traced function gets it."""
+    if not is_key(leaf):
+        return scope.add_input(leaf, ArgumentInput(position))
+    source = KeyInput(position, jax.random.key_impl(leaf))
+    data = jax.eval_shape(jax.random.key_data, leaf)  # no equation of the trace
+    return source.value(scope.add_input(data, source))
 
 
 class GeneratorInput(GraphInput):

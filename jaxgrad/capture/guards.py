@@ -18,7 +18,7 @@ from collections import Counter
 import jax
 
 from ..core import dtypes
-from ..core.aval import Aval, aval_of
+from ..core.aval import Aval, aval_of, is_key
 from ..core.bounded_cache import ENTRY, BoundedCache, Clock, Weight, exact, total
 from ..core.device import is_meta
 from ..storage.alias import is_shared
@@ -198,6 +198,8 @@ def key_of(leaf):
             mark(leaf)
         return leaf._aval if type(leaf) is Tensor else (leaf._aval, type(leaf))
     if isinstance(leaf, jax.Array):
+        if is_key(leaf):
+            return leaf.shape, leaf.dtype
         # a weak type promotes as a number does, so it is part of the kind
         return aval_of(leaf), leaf.weak_type
     kind = type(leaf)

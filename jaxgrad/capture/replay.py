@@ -122,7 +122,7 @@ class Replay(CaptureScope):
                 array = self.given[other.key]
                 is_number = other.position in program.varying
                 number = Varying.of_input(array, other) if is_number else None
-                leaves[other.position] = array if number is None else number
+                leaves[other.position] = other.value(array) if number is None else number
         return leaves
 
     def recapture(self, captured, tensor):

@@ -316,6 +316,12 @@ def aval_of(array) -> Aval:
     return found
 
 
+def is_key(value) -> bool:
+    """Whether a value is a random key of JAX, as `jax.random.key` makes one."""
+    is_array = isinstance(value, jax.Array)
+    return is_array and jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key)
+
+
 def has_seen_arrays() -> bool:
     """Whether there has been a concrete array, so that XLA runs."""
     return bool(_concrete)

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from ..core import executor
-from ..core.aval import joint_mode, strong
+from ..core.aval import is_key, joint_mode, strong
 from ..core.bounded_cache import bounded
 from ..core.program import Program
 from ..tape.pytree import flatten, is_tensor, map_leaves
@@ -72,13 +72,15 @@ class FromJax(Program):
         args, kwargs = jax.tree.unflatten(self.structure, leaves)
         with jax.enable_x64(self.is_wide):
             results, self.tree = flatten(self.called(*args, **kwargs))
-            self.keys = [_Key(jax.random.key_impl(r)) if _is_key(r) else None for r in results]
+            self.keys = [_Key(jax.random.key_impl(r)) if is_key(r) else None for r in results]
             return tuple(map(_data_of, results))
+
+    def gives_one(self, results):
+        return len(results) == 1 and jax.tree.structure(0) == self.tree and self.keys == [None]
 
     @functools.cached_property
     def single(self):
-        is_one = len(self.outputs) == 1 and jax.tree.structure(0) == self.tree
-        return is_one and self.keys == [None]
+        return self.gives_one(self.outputs)
 
     def result(self, outputs):
         pairs = zip(outputs, self.keys, strict=True)
@@ -87,7 +89,7 @@ class FromJax(Program):
 
 
 def _constant(leaf):
-    if _is_key(leaf):
+    if is_key(leaf):
         return _Key(jax.random.key_impl(leaf))
     return None if _is_data(leaf) else (leaf,)
 
@@ -98,14 +100,8 @@ def _leaf(constant, supply):
     return next(supply) if constant is None else constant[0]
 
 
-def _is_key(value) -> bool:
-    """Whether a value is a random key of JAX, as `jax.random.key` makes one."""
-    is_array = isinstance(value, jax.Array)
-    return is_array and jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key)
-
-
 def _data_of(value) -> jax.Array:
-    return jax.random.key_data(value) if _is_key(value) else jax.numpy.asarray(value)
+    return jax.random.key_data(value) if is_key(value) else jax.numpy.asarray(value)
 
 
 @bounded(Program.weight)
@@ -145,14 +141,18 @@ def _narrowed(array):
 def _as_tensor(value):
     if isinstance(value, np.ndarray):
         return from_numpy(value)
-    if _is_key(value):
+    if is_key(value):
         return wrap(jax.random.key_data(value))
     return wrap(strong(value)) if isinstance(value, jax.Array) else value
 
 
 def _argument(value):
     """An argument of a function of tensors; a random key stays a key."""
-    return value if _is_key(value) else _as_tensor(value)
+    if is_key(value):
+        return value
+    if isinstance(value, jax.core.Tracer) and not jax.config.jax_enable_x64:
+        value = _narrowed(value)  # the trace has no other integers of 64 bits
+    return _as_tensor(value)
 
 
 def _as_array(value):

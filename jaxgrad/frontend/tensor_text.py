@@ -10,7 +10,7 @@ from ..core.aval import SPREAD
 from ..core.device import device_of_jax
 from ..core.tracebacks import api_boundary
 from ..tape.mode import transform_levels
-from ..tape.tensor import Tensor, shown_array
+from ..tape.tensor import Tensor, held, shown_array
 from . import printing
 from .sharding_text import placements_text
 from .wrapped_tensors import Batch, wrapped_text
@@ -21,6 +21,8 @@ class TextMethods:
 
     @api_boundary
     def __repr__(self):
+        if self._aval is None:
+            return f"Tensor({held(self)!r})"  # what a function of JAX on trees put in its place
         return wrapped_text(self, _text) if transform_levels.get() else _text(self)
 
     @api_boundary

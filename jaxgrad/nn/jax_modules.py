@@ -9,6 +9,7 @@ from collections.abc import Callable
 import jax
 
 from ..autograd.grad_mode import no_grad
+from ..core.aval import is_key
 from ..core.missing_names import missing_in
 from ..frontend import jax_interop
 from ..tape.pytree import is_tensor
@@ -131,9 +132,7 @@ def _name_of(key) -> str:
 
 
 def _is_numbers(leaf) -> bool:
-    return isinstance(leaf, jax.Array) and not jax.dtypes.issubdtype(
-        leaf.dtype, jax.dtypes.prng_key
-    )
+    return isinstance(leaf, jax.Array) and not is_key(leaf)
 
 
 def _is_inexact(leaf) -> bool:

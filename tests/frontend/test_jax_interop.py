@@ -102,6 +102,26 @@ def test_trees_constants_and_several_results():
     assert function({"x": 2.0, "n": 1}, power=2)["first"] == 4  # no tensor, no tape
 
 
+@pytest.mark.parametrize(
+    "packed", [lambda y: (y,), lambda y: [y], lambda y: {"y": y}], ids=["tuple", "list", "dict"]
+)
+def test_a_tree_of_one_result(packed):
+    taped, x = torch.from_jax(lambda x: packed(jnp.sin(x) * x)), torch.tensor(X, requires_grad=True)
+    (found,), structure = jax.tree.flatten(taped(x), is_leaf=torch.is_tensor)
+    assert structure == jax.tree.structure(packed(0))
+    close(found, np.sin(X) * X)
+    found.sum().backward()
+    close(x.grad, np.cos(X) * X + np.sin(X))
+
+    def only(function, x):
+        return jax.tree.leaves(function(x), is_leaf=torch.is_tensor)[0]
+
+    close(only(torch.jit(taped), x), np.sin(X) * X)
+    close(only(torch.vmap(taped), x), np.sin(X) * X)
+    _, tangent = torch.func.jvp(lambda x: only(taped, x), (x.detach(),), (torch.ones(4, 3),))
+    close(tangent, np.cos(X) * X + np.sin(X))
+
+
 def test_float64_and_complex():
     taped, x = (
         torch.from_jax(lambda z: jnp.abs(z) ** 2),
@@ -186,6 +206,60 @@ def test_functions_that_take_random_keys():
     np.testing.assert_allclose(batched, wanted, rtol=1e-6)
     with pytest.raises(TypeError, match="random key, of dtype key<fry>: it is no tensor"):
         torch.as_tensor(key)
+
+
+def test_random_keys_are_arguments_of_compiled_functions():
+    weight = torch.ones(3, requires_grad=True)
+    noisy = torch.from_jax(lambda key, x: x * jax.random.normal(key, x.shape))
+
+    @torch.jit
+    def step(key, x):
+        key, now = jax.random.split(key)
+        (noisy(now, x) * weight).sum().backward()
+        return key, noisy(now, x)
+
+    for key in (jax.random.key(0), jax.random.key(5)):
+        weight.grad, (following, now) = None, jax.random.split(key)
+        found, drawn = step(key, torch.ones(3))
+        assert (jax.random.key_data(found) == jax.random.key_data(following)).all()
+        close(drawn, jax.random.normal(now, (3,)))
+        close(weight.grad, jax.random.normal(now, (3,)))
+    assert len(step.traces) == 1
+    step(jax.random.key(0, impl="rbg"), torch.ones(3))
+    assert len(step.traces) == 2 and "key<rbg>" in step.explain()
+    # a replay, for the second derivative, gets the key of its call
+    squares, x = torch.jit(lambda key, x: noisy(key, x).square().sum()), torch.ones(3)
+    x.requires_grad_()
+    (first,) = torch.autograd.grad(squares(key, x), x, create_graph=True)
+    squares(jax.random.key(7), x)
+    close(torch.autograd.grad(first.sum(), x)[0], 2 * jax.random.normal(key, (3,)) ** 2)
+    keys = jax.random.split(key, 4)
+    wanted = jax.vmap(lambda key: jax.random.normal(key, (3,)))(keys)
+    close(torch.vmap(noisy)(keys, torch.ones(4, 3)), wanted)
+    assert step.eval_shape(key, torch.ones(3))[1].shape == (3,)
+
+
+def test_integers_of_64_bits_are_narrowed_in_traces_without_them():
+    counted = torch.to_jax(lambda n: n.add_(1) * 2)
+    n = jnp.asarray(torch.tensor([1, 2]))
+    assert n.dtype == "int64" and counted(n).dtype == "int64"
+    found = jax.jit(counted)(n)
+    assert found.dtype == "int32" and found.tolist() == [4, 6]
+    with jax.enable_x64(True):
+        assert jax.jit(counted)(n).dtype == "int64"
+
+
+def test_buffers_as_arguments_of_a_function_of_jax():
+    norm = torch.nn.BatchNorm1d(3)
+
+    def call(state, x):
+        return torch.func.functional_call(norm, state, (x,)), state
+
+    state = {name: jnp.asarray(each.detach()) for name, each in norm.state_dict().items()}
+    found, changed = jax.jit(torch.to_jax(call))(state, X)
+    close(norm(torch.tensor(X)), found)
+    for name, each in norm.state_dict().items():
+        close(each, changed[name])
 
 
 # ---- modules
@@ -276,6 +350,14 @@ def test_a_bound_module_of_flax_linen_is_a_module():
     close(gradients_of(net)["params.Dense_0.kernel"], slope)
     with pytest.raises(TypeError, match=r"Normalized has no variables: pass module.bind"):
         torch.from_jax(module)
+
+
+def test_a_layer_of_flax_nnx_without_other_state_is_a_module():
+    layer = nnx.Linear(3, 2, rngs=nnx.Rngs(0))
+    net = torch.from_jax(layer)
+    close(net(torch.tensor(X)), layer(X))
+    net(torch.tensor(X)).sum().backward()
+    close(net.kernel.grad, np.repeat(X.sum(0)[:, None], 2, 1))
 
 
 class Running(nnx.Module):

@@ -395,3 +395,8 @@ def test_traces_of_jax_that_freeze_nothing_tell_nothing():
     assert jax.jit(torch.to_jax(lambda x: x * scale))(x).tolist() == [[2, 2]]
     model.requires_grad_(False)
     assert jax.jit(torch.to_jax(model))(x).tolist() == wanted
+
+
+def test_what_a_tree_holds_in_place_of_arrays_is_printed():
+    tree = jax.tree.map(np.shape, {"w": torch.ones(2, 3)})
+    assert str(tree) == "{'w': Tensor((2, 3))}" and jax.tree.leaves(tree) == [2, 3]

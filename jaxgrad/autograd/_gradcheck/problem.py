@@ -258,6 +258,6 @@ def name_of(func) -> str:
         return f"{owner.__qualname__}.{func.__name__}"
     name = getattr(func, "__qualname__", type(func).__name__).replace("<locals>.", "")
     code = getattr(func, "__code__", None)
-    if code is None or func.__module__.partition(".")[0] == "jaxgrad":
+    if code is None or (func.__module__ or "").partition(".")[0] == "jaxgrad":
         return name
     return f"{name} ({os.path.basename(code.co_filename)}:{code.co_firstlineno})"

@@ -573,3 +573,10 @@ def test_nothing_is_left():
     kinds = jaxgrad.autograd.graph.Node
     nodes = [each for each in gc.get_objects() if issubclass(type(each), kinds)]
     assert not [each for each in nodes if each.name() == "RuleBackward"]
+
+
+def test_a_function_of_no_module():
+    names = {"jaxgrad": jaxgrad}
+    exec("def square(x):\n    return x * x", names)  # as a program that runs a text defines it
+    assert names["square"].__module__ is None
+    assert gradcheck(names["square"], vector(jaxgrad))
