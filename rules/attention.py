@@ -28,8 +28,9 @@ def _product(subscripts, left, right):
     """A product with sums in single precision at least."""
     is_half = left.dtype.itemsize == 2
     return jnp.einsum(
-        subscripts, left, right, preferred_element_type=jnp.float32 if is_half else None
-    )
+        subscripts, left, right, precision=promotion.product_precision(left),
+        preferred_element_type=jnp.float32 if is_half else None,
+    )  # fmt: skip
 
 
 def _scale(query, scale):

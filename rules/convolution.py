@@ -59,7 +59,7 @@ def _correlate(x, w, stride, padding, dilation, groups):
         rhs_dilation=dilation,
         dimension_numbers=(f"NC{space}", f"OI{space}", f"NC{space}"),
         feature_group_count=groups,
-        precision=_precision(x),
+        precision=promotion.product_precision(x),
     )
 
 
@@ -96,7 +96,7 @@ def _input_gradient(grad, w, stride, edges, dilation, groups):
         rhs_dilation=dilation,
         dimension_numbers=(f"NC{space}", f"IO{space}", f"NC{space}"),
         feature_group_count=groups,
-        precision=_precision(grad),
+        precision=promotion.product_precision(grad),
     )
 
 
@@ -145,11 +145,6 @@ def transposed_lengths(size, kernel, stride, padding, dilation, output_padding):
     """The length of a transposed convolution in each dimension."""
     parts = zip(size, kernel, stride, padding, dilation, output_padding, strict=True)
     return tuple((n - 1) * s - 2 * p + d * (k - 1) + 1 + extra for n, k, s, p, d, extra in parts)
-
-
-def _precision(x):
-    """The highest for float32, which by default an accelerator rounds to fewer bits."""
-    return lax.Precision.DEFAULT if x.dtype.itemsize <= 2 else lax.Precision.HIGHEST
 
 
 # ---- convolution

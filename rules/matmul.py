@@ -1,7 +1,7 @@
 """Products of matrices and vectors.
 
-Products of float32 use the highest precision, as in PyTorch: by default an accelerator rounds the
-factors to fewer bits.
+Products of float32 use the highest precision until the user sets another one, as in PyTorch: by
+JAX's default an accelerator rounds the factors to fewer bits (`promotion.product_precision`).
 """
 
 import math
@@ -20,8 +20,7 @@ def _contract(first, second, contracting, batch=((), ())):
 
     All products of this module are such products.
     """
-    short = first.dtype.itemsize <= 2  # XLA multiplies half precision exactly, and adds in float32
-    precision = lax.Precision.DEFAULT if short else lax.Precision.HIGHEST
+    precision = promotion.product_precision(first)
     place = _place(first, second, contracting, batch)
     return lax.dot_general(
         first, second, (contracting, batch), precision=precision, out_sharding=place
@@ -404,7 +403,7 @@ def trilinear(i1, i2, i3, expand1, expand2, expand3, sumdim, unroll_dim=0):
     kept = [dim for dim in range(count) if dim not in summed]
     everywhere = set.intersection(*expanded)  # einsum knows no extent for these
     named = [dim for dim in kept if dim not in everywhere]
-    product = jnp.einsum(*operands, named, precision=lax.Precision.HIGHEST)
+    product = jnp.einsum(*operands, named, precision=promotion.product_precision(i1))
     return lax.expand_dims(product, [kept.index(dim) for dim in kept if dim in everywhere])
 
 

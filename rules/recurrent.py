@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxgrad.core import dtypes, tangent_map
+from jaxgrad.core import dtypes, promotion, tangent_map
 
 _Weights = collections.namedtuple("_Weights", "input hidden input_bias hidden_bias projection")
 
@@ -28,11 +28,10 @@ _Cell = collections.namedtuple("_Cell", "gates states step back")
 
 def _product(first, second):
     """The product of (..., n) and a matrix (n, m)."""
-    short = first.dtype.itemsize <= 2
-    precision = lax.Precision.DEFAULT if short else lax.Precision.HIGHEST
     return lax.dot_general(
-        first, second, (((first.ndim - 1,), (0,)), ((), ())), precision=precision
-    )
+        first, second, (((first.ndim - 1,), (0,)), ((), ())),
+        precision=promotion.product_precision(first),
+    )  # fmt: skip
 
 
 def _outer(first, second):

@@ -147,7 +147,7 @@ class CompiledProgram:
     def describe_escaped(self, scope) -> str | None:
         for tensor in self.escaped_tensors.values():
             line = scope.lines.get(id(tensor))
-            where = "" if line is None else f", made at {line},"
+            where = "" if line is None else f" (made at {line})"
             return f"a tensor of shape {list(tensor.shape)}{where}"
         return None
 

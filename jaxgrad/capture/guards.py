@@ -90,8 +90,9 @@ class ProgramCache:
             programs = self.programs.get(key) or self.programs.find(key) or ()
         except TypeError as error:
             error = TypeError(
-                f"{self.name}: an argument is neither a tensor nor hashable: {error}. Pass its "
-                "tensors in a tuple, a list, a dict or a dataclass"
+                f"{self.name}: an argument is neither a tensor nor hashable: {error}. Make a "
+                "NumPy array a tensor; pass the tensors of an object in a tuple, a list, a dict or "
+                "a dataclass"
             )
             error.is_of_key = True
             raise error from None
@@ -119,7 +120,8 @@ class ProgramCache:
         modes = (
             mode.current_mode.get(), mode.casting.get(), dtypes.default,
             node_annotations.packing.get(), version_counter.strict.get(),
-            jax.config.jax_enable_x64, jax.config.jax_default_device, is_meta(None),
+            jax.config.jax_enable_x64, jax.config.jax_default_device,
+            jax.config.jax_default_matmul_precision, is_meta(None),
         )  # fmt: skip
         return structure, modes, *keys
 

@@ -349,6 +349,18 @@ def _is_half(argument):
 _HALVES = (jnp.float16, jnp.bfloat16)
 
 
+def product_precision(factor):
+    """JAX's precision for a product or convolution with this factor.
+
+    It is the highest, as in PyTorch, until `set_float32_matmul_precision` or JAX's
+    `jax_default_matmul_precision` gives another one, which None asks for: by JAX's own default an
+    accelerator rounds float32 to fewer bits. XLA multiplies half precision exactly.
+    """
+    if factor.dtype.itemsize <= 2:
+        return lax.Precision.DEFAULT
+    return lax.Precision.HIGHEST if jax.config.jax_default_matmul_precision is None else None
+
+
 def comparison(function):
     """`common`, with a boolean result: `eq`, `lt`."""
     promoted = common(function)

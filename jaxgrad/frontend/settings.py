@@ -122,20 +122,20 @@ PRECISIONS = {"highest": "highest", "high": "high", "medium": "default"}
 def get_float32_matmul_precision() -> str:
     """Return the precision of products of float32: "highest", "high" or "medium".
 
-    Until it is set it is "highest" on CPUs, which compute in float32, and "medium" elsewhere.
+    Until it is set it is "highest".
 
     >>> jaxgrad.get_float32_matmul_precision()
     'highest'
     """
     known = jax.config.jax_default_matmul_precision
     if known is None:
-        return "highest" if jax.default_backend() == "cpu" else "medium"
+        return "highest"
     return {name: ours for ours, name in PRECISIONS.items()}.get(known, known)
 
 
 def set_float32_matmul_precision(precision: str):
-    """Set the precision of products of float32 on GPUs and TPUs, JAX's
-    `jax_default_matmul_precision`.
+    """Set the precision of products and convolutions of float32 on GPUs and TPUs. It is JAX's
+    `jax_default_matmul_precision`, and so holds for JAX's own functions too.
 
     precision: "highest", which computes in float32; "high" and "medium", which compute in shorter
     numbers. CPUs compute in float32. What is compiled already is compiled again. Raises ValueError

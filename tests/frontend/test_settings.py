@@ -1,6 +1,9 @@
 """Settings of the process, as PyTorch 2.13 gives them back."""
 
+import re
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -53,6 +56,46 @@ def test_precision_of_products():
         np.testing.assert_allclose(a @ a.T, expected, rtol=1e-6)
     with pytest.raises(ValueError, match="'low' is not one of 'highest', 'high', 'medium'"):
         torch.set_float32_matmul_precision("low")
+
+
+def in_hlo(lowered):
+    """The precisions of all products and convolutions of a program."""
+    found = re.findall(r"precision[_ a-z]*= \[(?:#stablehlo<precision )?(\w+)", lowered.as_text())
+    return set(found)
+
+
+PRODUCTS = {
+    "mm": lambda a: a @ a,
+    "linear": lambda a: torch.nn.functional.linear(a, a),
+    "bilinear": lambda a: torch.nn.functional.bilinear(a, a, a.expand(2, 4, 4)),
+    "conv2d": lambda a: torch.nn.functional.conv2d(a[None, None], torch.ones(1, 1, 2, 2)),
+    "attention": lambda a: torch.nn.functional.scaled_dot_product_attention(a, a, a),
+    "rnn": lambda a: RNN(a)[0],
+}
+RNN = torch.nn.RNN(4, 4)
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_the_precision_of_products_in_programs(name):
+    """What JAX gives a product of its own at each setting; without one, the highest."""
+    a = torch.ones(4, 4)
+    compiled = torch.jit(PRODUCTS[name])
+    assert in_hlo(compiled.lower(a)) == {"HIGHEST"}
+    assert torch.get_float32_matmul_precision() == "highest"
+    for precision in ("high", "medium", "highest"):
+        torch.set_float32_matmul_precision(precision)
+        expected = in_hlo(jax.jit(lambda x: x @ x).lower(jnp.ones((2, 2))))
+        assert in_hlo(compiled.lower(a)) == expected
+
+
+def test_a_precision_of_jax_is_that_of_the_call():
+    compiled, a = torch.jit(lambda a: a @ a), torch.ones(2, 2)
+    compiled(a)
+    with jax.default_matmul_precision("high"):
+        compiled(a)
+        assert in_hlo(compiled.lower(a)) == {"HIGH"}
+    compiled(a)
+    assert compiled.count == 2
 
 
 def test_deterministic_algorithms():
