@@ -1,0 +1,54 @@
+"""Tables as HTML, which notebooks show: small, without scripts, and in the colours of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+_LINE = "1px solid rgba(128,128,128,0.4)"
+_CELL = f"padding:2px 10px;border:0;border-bottom:{_LINE};white-space:pre-wrap;vertical-align:top"
+# an indentation of the tree of layers, which `white-space` keeps
+STEP = "\N{NO-BREAK SPACE}" * 4
+
+
+def table(titles: Sequence[str], rows: Iterable[Sequence], numbers: Iterable[int] = ()) -> str:
+    """A table of texts and numbers; the text is escaped.
+
+    titles: the first row. rows: the others; an int is shown with commas. numbers: the columns that
+    are aligned to the right.
+
+    >>> table(["name", "size"], [["a<b", 1000]], numbers=[1]).count("<td")
+    2
+    >>> "a&lt;b" in table(["name"], [["a<b"]])
+    True
+    """
+    right = set(numbers)
+    sides = ["right" if column in right else "left" for column in range(len(titles))]
+    head = _row("th", titles, sides)
+    body = "\n".join(_row("td", row, sides) for row in rows)
+    style = "border-collapse:collapse;font-size:90%;font-variant-numeric:tabular-nums;margin:4px 0"
+    return f'<table style="{style}">\n<thead>{head}</thead>\n<tbody>\n{body}\n</tbody>\n</table>'
+
+
+def _row(tag, cells, sides) -> str:
+    made = (
+        f'<{tag} style="{_CELL};text-align:{side}">{escape(_shown(cell))}</{tag}>'
+        for cell, side in zip(cells, sides, strict=True)
+    )
+    return f"<tr>{''.join(made)}</tr>"
+
+
+def _shown(cell) -> str:
+    return f"{cell:,}" if type(cell) is int else str(cell)
+
+
+def line(text: str, is_bold: bool = False) -> str:
+    """A line of text above or below a table; the text is escaped."""
+    weight = ";font-weight:600" if is_bold else ""
+    return f'<div style="font-size:90%;margin:4px 0{weight}">{escape(text)}</div>'
+
+
+def code(text: str) -> str:
+    """Text as it is printed; it is escaped."""
+    style = "margin:4px 0;background:none;font-size:90%;line-height:1.3"
+    return f'<pre style="{style}">{escape(text)}</pre>'
