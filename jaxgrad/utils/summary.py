@@ -278,9 +278,9 @@ class _Forward:
         def forward(*arguments):
             return list(tensors_in(self.call(model, arguments)))
 
-        with _quietly(), _in_mode(model, self.mode), Recorder(model) as recorder:
-            with _with_layer(recorder, HINT):
-                jaxpr = jit(forward).trace(*tensors).jaxpr
+        recorder = Recorder(model)
+        with _quietly(), _in_mode(model, self.mode), recorder, _with_layer(recorder, HINT):
+            jaxpr = jit(forward).trace(*tensors).jaxpr
         for number, count in summary_cost.by_layer(jaxpr.jaxpr).items():
             recorder.calls[number].own_mult_adds = count
         return recorder
@@ -302,7 +302,7 @@ class _Forward:
             arguments.append(factories.empty(struct.shape, dtype=kind, device="meta"))
         with _quietly(), _in_mode(made, self.mode):
             self.call(made, arguments)
-        return made
+        return copy.deepcopy(made)  # no tensor of which shares its memory
 
     def run(self) -> Recorder:
         """Run a copy of the model."""

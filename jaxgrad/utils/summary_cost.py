@@ -39,26 +39,49 @@ def of_program(program) -> int:
     return sum(by_layer(jaxpr.jaxpr).values())
 
 
-def _add(jaxpr, found, layer, times=1):
-    """Add the multiply-adds of a jaxpr, which runs so many times, to those of its layers."""
-    products = set()
+def _add(jaxpr, found, layer, times=1) -> set[int]:
+    """Add the multiply-adds of a jaxpr, which runs so many times, to those of its layers. Returns
+    which of its results are products.
+    """
+    products, broadcast = set(), set()
     for equation in jaxpr.eqns:
+        name = equation.primitive.name
         tags = _TAG.findall(str(equation.source_info.name_stack))
         inner = int(tags[-1]) if tags else layer
-        found[inner] += times * _of_equation(equation, products)
-        repeats = times * equation.params["length"] if equation.primitive.name == "scan" else times
-        _add_largest(_jaxprs(equation), found, inner, repeats)
+        inputs = [each for each in equation.invars if isinstance(each, Var)]
+        if name in PRODUCTS:
+            found[inner] += times * _of_product(equation)
+            products.add(equation.outvars[0])
+        elif name == "add" and not products.isdisjoint(inputs):
+            result = equation.outvars[0].aval
+            is_bias = result.ndim == 1 or not broadcast.isdisjoint(inputs)
+            found[inner] += times * result.size if is_bias else 0
+        elif name in _MOVES and not products.isdisjoint(inputs):
+            products.add(equation.outvars[0])
+        elif name == "broadcast_in_dim":
+            broadcast.add(equation.outvars[0])
+        else:
+            repeats = times * equation.params["length"] if name == "scan" else times
+            inside = _add_largest(_jaxprs(equation), found, inner, repeats)
+            products.update(equation.outvars[at] for at in inside)
+    return {at for at, result in enumerate(jaxpr.outvars) if _is_among(result, products)}
 
 
-def _add_largest(jaxprs, found, layer, times):
-    """Add those of the branch that costs most: an equation of another kind has one jaxpr, or such
-    as are small beside it.
+def _is_among(result, products) -> bool:
+    return isinstance(result, Var) and result in products
+
+
+def _add_largest(jaxprs, found, layer, times) -> set[int]:
+    """Add those of the jaxpr that costs most: the branches of a condition are alternatives, and an
+    equation of another kind has one jaxpr, or others that are small beside it.
     """
     costs = []
     for jaxpr in jaxprs:
-        costs.append(Counter())
-        _add(jaxpr, costs[-1], layer, times)
-    found.update(max(costs, key=Counter.total, default={}))
+        cost = Counter()
+        costs.append((cost, _add(jaxpr, cost, layer, times)))
+    largest, products = max(costs, key=lambda each: each[0].total(), default=({}, set()))
+    found.update(largest)
+    return products
 
 
 def _jaxprs(equation):
@@ -69,24 +92,9 @@ def _jaxprs(equation):
                 yield each
 
 
-def _of_equation(equation, products) -> int:
-    """Those of one equation. products: the variables so far that are a product or its moved
-    elements; an addition to one is that of a bias.
-    """
-    name, result = equation.primitive.name, equation.outvars[0]
-    inputs = [each for each in equation.invars if isinstance(each, Var)]
-    if name in PRODUCTS:
-        products.add(result)
-        return _of_product(equation, result.aval.size)
-    if products.isdisjoint(inputs):
-        return 0
-    if name in _MOVES:
-        products.add(result)
-    return result.aval.size if name == "add" else 0
-
-
-def _of_product(equation, size) -> int:
+def _of_product(equation) -> int:
     """Each element of the result is a sum of so many products."""
+    size = equation.outvars[0].aval.size
     left, right = (each.aval.shape for each in equation.invars)
     if equation.primitive.name == "dot_general":
         (contracted, _), _ = equation.params["dimension_numbers"]
