@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-_LINE = "1px solid rgba(128,128,128,0.4)"
-_CELL = f"padding:2px 10px;border:0;border-bottom:{_LINE};white-space:pre-wrap;vertical-align:top"
-# an indentation of the tree of layers, which `white-space` keeps
+# an indentation, which HTML keeps
 STEP = "\N{NO-BREAK SPACE}" * 4
 
 
@@ -26,13 +24,14 @@ def table(titles: Sequence[str], rows: Iterable[Sequence], numbers: Iterable[int
     sides = ["right" if column in right else "left" for column in range(len(titles))]
     head = _row("th", titles, sides)
     body = "\n".join(_row("td", row, sides) for row in rows)
-    style = "border-collapse:collapse;font-size:90%;font-variant-numeric:tabular-nums;margin:4px 0"
-    return f'<table style="{style}">\n<thead>{head}</thead>\n<tbody>\n{body}\n</tbody>\n</table>'
+    # on a page without styles for tables the attributes hold
+    style = 'cellpadding="4" rules="rows" style="border-collapse:collapse;margin:4px 0"'
+    return f"<table {style}>\n<thead>{head}</thead>\n<tbody>\n{body}\n</tbody>\n</table>"
 
 
 def _row(tag, cells, sides) -> str:
     made = (
-        f'<{tag} style="{_CELL};text-align:{side}">{escape(_shown(cell))}</{tag}>'
+        f'<{tag} style="text-align:{side}">{escape(_shown(cell))}</{tag}>'
         for cell, side in zip(cells, sides, strict=True)
     )
     return f"<tr>{''.join(made)}</tr>"

@@ -52,7 +52,8 @@ def _threshold() -> float:
 
 
 def _heading(tensor, array) -> str:
-    name, place = type(tensor).__name__, placements_text(getattr(array, "sharding", None))
+    kind = getattr(tensor._leaf, "kind", None) or type(tensor)  # Parameter marks its tensors
+    name, place = kind.__name__, placements_text(getattr(array, "sharding", None))
     size = tensor.numel() * tensor.element_size()
     parts = [f"{name} {list(tensor.shape)}", str(tensor.dtype), place or str(tensor.device)]
     return " \N{MIDDLE DOT} ".join([*parts, _bytes(size)])
@@ -79,7 +80,8 @@ def _figures(values, dtype) -> str:
     finite, of = _finite(values), " |x|" if dtype.is_complex else ""
     parts = []
     if finite.size:
-        mean = f"{finite.mean(dtype=np.float64):.4g}"
+        with np.errstate(over="ignore"):
+            mean = f"{finite.mean(dtype=np.float64):.4g}"
         figures = {"min": _number(finite.min()), "mean": mean, "max": _number(finite.max())}
         parts = [f"{name}{of} {number}" for name, number in figures.items()]
     counts = {"NaN": np.isnan(values).sum(), "infinite": np.isinf(values).sum()}
