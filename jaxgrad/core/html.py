@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-# an indentation, which HTML keeps
-STEP = "\N{NO-BREAK SPACE}" * 4
+SPACE = "\N{NO-BREAK SPACE}"
+STEP = 4 * SPACE  # an indentation
+MOST_LINES = 20  # of a text that is shown unasked
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence], numbers: Iterable[int] = ()) -> str:
@@ -47,7 +48,10 @@ def line(text: str, is_bold: bool = False) -> str:
     return f'<div style="font-size:90%;margin:4px 0{weight}">{escape(text)}</div>'
 
 
-def code(text: str) -> str:
-    """Text as it is printed; it is escaped."""
-    style = "margin:4px 0;background:none;font-size:90%;line-height:1.3"
-    return f'<pre style="{style}">{escape(text)}</pre>'
+def code(text: str, title: str) -> str:
+    """Text as it is printed; it is escaped. A long one is folded below a title."""
+    style = "margin:4px 0;background:none;font:90%/1.3 monospace"
+    shown = f'<pre style="{style}">{escape(text)}</pre>'
+    if text.count("\n") < MOST_LINES:
+        return shown
+    return f"<details><summary>{escape(title)}</summary>{shown}</details>"

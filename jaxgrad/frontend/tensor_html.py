@@ -16,6 +16,7 @@ from ..tape.mode import transform_levels
 from ..tape.tensor import Tensor, shown_array
 from . import printing
 from .sharding_text import placements_text
+from .tensor_text import name_of_node
 
 # elements of the largest tensor whose figures are computed; pixels of the longer side of a picture
 MOST_ELEMENTS, PIXELS, SHOWN_PIXELS = 2**24, 80, 160
@@ -44,7 +45,7 @@ def of_tensor(tensor: Tensor) -> str | None:
             pictures.insert(0, _picture(values))
         shown = "".join(filter(None, pictures))
         parts += [html.line(_figures(values, tensor.dtype)), f"<div>{shown}</div>" if shown else ""]
-    return "\n".join([*filter(None, parts), html.code(repr(tensor))])
+    return "\n".join([*filter(None, parts), html.code(repr(tensor), "values")])
 
 
 def _threshold() -> float:
@@ -56,7 +57,11 @@ def _heading(tensor, array) -> str:
     name, place = kind.__name__, placements_text(getattr(array, "sharding", None))
     size = tensor.numel() * tensor.element_size()
     parts = [f"{name} {list(tensor.shape)}", str(tensor.dtype), place or str(tensor.device)]
-    return " \N{MIDDLE DOT} ".join([*parts, _bytes(size)])
+    parts.append(_bytes(size))
+    if tensor.requires_grad:
+        node = name_of_node(tensor)
+        parts.append("requires grad" if node is None else node)
+    return " \N{MIDDLE DOT} ".join(parts)
 
 
 def _bytes(size: float) -> str:

@@ -25,7 +25,7 @@ def of_module(module: Module) -> str:
             continue
         inside = [p for p, _ in layers if level == depth and _is_inside(p, path)]
         count = sum(counts[p][0] for p in (path, *inside))
-        name = html.STEP * level + (f"{path.rpartition('.')[2]}: " if path else "")
+        name = html.STEP * level + (f"{path.rpartition('.')[2]}:{html.SPACE}" if path else "")
         shapes = ", ".join(f"{parameter} {shape}" for parameter, shape in _shapes(each))
         rows.append([name + each._get_name(), each.extra_repr(), shapes, count or ""])
     more = len(layers) - len(rows)

@@ -162,7 +162,10 @@ def _branch(depth: int, is_ascii: bool) -> str:
 def as_html(summary) -> str:
     """The summary as HTML."""
     titles, rows = table(summary)
-    rows = [[html.STEP * _depth(key) + name, *cells] for key, name, *cells in rows]
+    rows = [
+        [html.STEP * _depth(key) + name.replace(" ", html.SPACE), *cells]
+        for key, name, *cells in rows
+    ]
     columns = enumerate(summary.settings.columns, 1)
     numbers = [at for at, name in columns if COLUMNS[name].is_number]
     figures = [

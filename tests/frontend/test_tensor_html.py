@@ -55,7 +55,7 @@ def test_figures():
     finite = values[np.isfinite(values)]
     figures = f"min {finite.min():.4g} · mean {finite.mean():.4g} · max {finite.max():.4g}"
     assert figures in page.text and "10 NaN · 1 infinite · 0.1% zeros" in page.text
-    assert "Tensor [5000] · torch.float32 · cpu · 20 kB" in page.text
+    assert "Tensor [5000] · torch.float32 · cpu · 20 kB · requires grad" in page.text
     assert "requires_grad=True" in page.text and page.tags.count("svg") == 1
 
 
@@ -165,3 +165,10 @@ def test_subclasses_and_parameters():
 
     assert "Named [2000]" in Page(torch.rand(2000).as_subclass(Named)._repr_html_()).text
     assert "Parameter [2000]" in Page(nn.Parameter(torch.rand(2000))._repr_html_()).text
+
+
+def test_long_texts_are_folded():
+    x = torch.rand(30, 8, 9, requires_grad=True)
+    page = Page((x * 2)._repr_html_())
+    assert "MulBackward0" in page.texts[0] and "details" in page.tags
+    assert "details" not in Page(torch.rand(30, 80)._repr_html_()).tags

@@ -255,4 +255,10 @@ def variables_of_program() -> dict:
 
 
 def _public(variables) -> dict:
-    return {n: each for n, each in variables.items() if n.isidentifier() and n[0] != "_"}
+    # IPython keeps the results of a notebook in `Out`, beside the names that the user gave them
+    hidden = ("In", "Out") if "get_ipython" in variables else ()
+    return {
+        name: each
+        for name, each in variables.items()
+        if name.isidentifier() and name[0] != "_" and name not in hidden
+    }
