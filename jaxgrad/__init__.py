@@ -204,6 +204,7 @@ _LATER |= dict.fromkeys(
     ),
     "frontend.storages",
 )
+_LATER |= {"summary": "utils.summary"}
 _LATER |= {"sparse_coo_tensor": "sparse._construction", "vmap": "func.vmap"}
 
 _LATER_MODULES = (

@@ -225,6 +225,14 @@ def increment_version(tensor: Tensor | Iterable[Tensor]):
             version_counter.counter_of(each).count()
 
 
+def _drawing_of(node):
+    """The drawing of the graph of a node, which notebooks show."""
+    draw = importlib.import_module(f"{__package__}._inspect.draw")
+    return draw.shown_in_notebook(node)
+
+
+Node._repr_html_ = _drawing_of
+
 # imported at their first use, to keep `import jaxgrad` fast
 _LATER = {
     "draw": "_inspect.draw",

@@ -190,6 +190,13 @@ class profile:
             return "<unfinished torch.autograd.profile>"
         return repr(self._function_events)
 
+    def _repr_html_(self):
+        if self._function_events is None:
+            return None
+        sums = list(self.key_averages())
+        sums.sort(key=lambda event: event.self_cpu_time_total, reverse=True)
+        return self.function_events._like(sums)._repr_html_()
+
     def __str__(self):
         return repr(self) if self._function_events is None else str(self._function_events)
 

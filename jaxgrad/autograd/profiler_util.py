@@ -15,7 +15,7 @@ from ._profiler.events import FunctionEventAvg as FunctionEventAvg
 from ._profiler.events import Interval as Interval
 from ._profiler.events import Kernel as Kernel
 from ._profiler.events import by_lines
-from ._profiler.table import table
+from ._profiler.table import html_table, table
 
 __all__ = [
     "EventList",
@@ -74,6 +74,9 @@ class EventList(list):
 
     def __str__(self):
         return self.table()
+
+    def _repr_html_(self):
+        return html_table(list(self), 100, self._profile_memory, self._with_flops)
 
     @property
     def self_cpu_time_total(self):

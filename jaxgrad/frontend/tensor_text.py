@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import jax
 import numpy as np
 
@@ -24,6 +26,10 @@ class TextMethods:
         if self._aval is None:
             return f"Tensor({held(self)!r})"  # what a function of JAX on trees put in its place
         return wrapped_text(self, _text) if transform_levels.get() else _text(self)
+
+    def _repr_html_(self):
+        # imported late: few programs show tensors in notebooks
+        return importlib.import_module(f"{__package__}.tensor_html").of_tensor(self)
 
     @api_boundary
     def __format__(self, specification):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 from collections.abc import Callable
 
 from ..autograd.grad_mode import no_grad
@@ -309,6 +310,10 @@ class Module(ModuleCall, ModuleState):
         if not below and len(lines) <= 1:
             return f"{self._get_name()}({extra})"
         return _block(self._get_name(), lines + below)
+
+    def _repr_html_(self):
+        # imported late: few programs show modules in notebooks
+        return importlib.import_module(f"{__package__}.module_html").of_module(self)
 
     def __getstate__(self):
         return _state(self)

@@ -165,6 +165,9 @@ class _Uninitialized:
     def __repr__(self):
         return f"<{type(self).__name__}>"
 
+    def _repr_html_(self):
+        return None  # the text is enough
+
     def __deepcopy__(self, memo):
         options = {"device": self.device, "dtype": self.dtype}
         made = memo[id(self)] = type(self)(requires_grad=self.requires_grad, **options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import importlib
 import itertools
 import warnings
 from collections import defaultdict
@@ -181,6 +182,10 @@ class Optimizer:
             lines += ["", f"Parameter Group {number}"]
             lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
         return f"{type(self).__name__} (" + "\n".join(lines) + "\n)"
+
+    def _repr_html_(self):
+        # imported late: few programs show optimizers in notebooks
+        return importlib.import_module(f"{__package__}.optimizer_html").of_optimizer(self)
 
     # ---- groups
 

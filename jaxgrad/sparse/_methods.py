@@ -393,6 +393,9 @@ class SparseMethods:
             tuple(self.shape), self._requires_grad, name_of_node(self),
         )  # fmt: skip
 
+    def _repr_html_(self):
+        return None  # the text is enough
+
 
 for _name, _dtype in methods.CONVERSIONS.items():
     setattr(SparseMethods, _name, lambda self, dtype=_dtype: self.to(dtype))

@@ -18,6 +18,7 @@ from .graph_reader import (
     short,
     shown_bytes,
     variables_of,
+    variables_of_program,
 )
 from .svg import CUT, CUT_COLOR, FUNCTION, LEAF, OPERATOR, Box, Drawing, Line
 
@@ -31,6 +32,8 @@ MOST_OUTPUTS, MOST_CUTS = 3, 2
 LONGEST_PART, LEAST_TIMES = 12, 3
 # How many parallel chains have boxes of their own, and how many nodes of a box its tooltip details.
 MOST_BRANCHES, MOST_DETAILS = 4, 20
+# the largest number of operators of a node's graph that a notebook shows unasked
+MOST_UNASKED = 200
 
 
 def draw(tensor, names=None, compact: bool | None = None) -> Drawing:
@@ -62,6 +65,13 @@ def draw(tensor, names=None, compact: bool | None = None) -> Drawing:
         compact = len(operators) > MOST_SINGLE
     draftsman = _Compact if compact and operators else _Draftsman
     return draftsman(roots, nodes, operators, names).drawing()
+
+
+def shown_in_notebook(node) -> str | None:
+    """The drawing of the graph of a node, with the names of the program; None if it is large."""
+    if len(nodes_of([(node, 0)])) > MOST_UNASKED:
+        return None
+    return draw(node, names=variables_of_program()).svg
 
 
 class _Draftsman:

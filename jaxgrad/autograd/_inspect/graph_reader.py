@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
+import sys
 from typing import Any, NamedTuple
 
 import jax
@@ -241,8 +242,23 @@ def _parts(value):
 def variables_of(frame) -> dict:
     """The public local variables of a frame."""
     found = frame.f_locals
-    kept = {name: each for name, each in found.items() if name.isidentifier() and name[0] != "_"}
+    kept = _public(found)
     if isinstance(found, dict) and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
         # Before Python 3.13 the frame keeps this dict, and with it the values, alive.
         found.clear()
     return kept
+
+
+def variables_of_program() -> dict:
+    """The public global variables of the program, such as those of a notebook."""
+    return _public(vars(sys.modules["__main__"]))
+
+
+def _public(variables) -> dict:
+    # IPython keeps the results of a notebook in `Out`, beside the names that the user gave them
+    hidden = ("In", "Out") if "get_ipython" in variables else ()
+    return {
+        name: each
+        for name, each in variables.items()
+        if name.isidentifier() and name[0] != "_" and name not in hidden
+    }

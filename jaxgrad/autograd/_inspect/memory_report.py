@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import NamedTuple
 
 import jax
 
+from ...core import html
 from ...tape.node import AccumulateGrad
 from .graph_reader import kept_by, nodes_of, place_of, roots_of, short, shown_bytes
 
 # the largest number of rows that are printed; `rows` and `lines` have all
 MOST_ROWS = 40
+NUMBERS = ("bytes", "shared")  # the titles of columns of numbers
 
 
 class Row(NamedTuple):
@@ -92,15 +93,11 @@ class MemoryReport:
         return f"<memory report: {_both(self.total)} saved by {len(self.rows)} operators>"
 
     def _repr_html_(self):
-        parts = []
-        for titles, rows in [*self.table(), (("", "bytes"), list(self.figures()))]:
-            cells = "".join(f"<th>{escape(title)}</th>" for title in titles)
-            parts.append(f"<table><tr>{cells}</tr>")
-            for row in rows:
-                cells = "".join(f"<td>{escape(_cell(cell))}</td>" for cell in row)
-                parts.append(f"<tr>{cells}</tr>")
-            parts.append("</table>")
-        return "\n".join(parts)
+        tables = [*self.table(), (("", "bytes"), list(self.figures()))]
+        return "\n".join(
+            html.table(titles, rows, [at for at, title in enumerate(titles) if title in NUMBERS])
+            for titles, rows in tables
+        )
 
 
 def _cell(value):

@@ -10,7 +10,8 @@ from .graph_layout import layout
 
 OPERATOR, FUNCTION, LEAF, CUT = "operator", "function", "leaf", "cut"
 FILLS = {OPERATOR: "#e3e9f5", FUNCTION: "#ece0f4", LEAF: "#d9edd8", CUT: "#f6f6f6"}
-LINE_COLOR, TEXT_COLOR, CUT_COLOR = "#667", "#445", "#a33"
+# what is outside of boxes can be read on light and dark pages
+LINE_COLOR, TEXT_COLOR, CUT_COLOR = "#7c8494", "#445", "#a33"
 
 LINE_HEIGHT, PADDING, FONT_SIZE = 14, 7, 11
 # narrow and wide characters, as a viewer's widest font may draw them
@@ -99,7 +100,6 @@ class Drawing:
             '<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="6" '
             f'markerHeight="6" orient="auto"><path d="M0 0 8 4 0 8z" fill="{LINE_COLOR}"/>'
             "</marker></defs>",
-            '<rect class="paper" width="100%" height="100%" fill="white"/>',
             *(self._edge(ends, times, route) for (ends, times), route in edges),
             *(_box(box, place) for box, place in zip(self.boxes, placed.boxes, strict=True)),
             _line(summary, PADDING, height - PADDING, "start"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from ...core import html
+
 COLUMN = 12  # the width of a numeric column
 GAP = "  "
 
@@ -159,6 +161,22 @@ def _rest_of_stack(columns, event):
     for entry in [*(event.stack or ())[1:], ""]:
         cells = [c.cell(_cut_front(entry, c.width) if c is place else "") for c in columns]
         yield GAP.join(cells) + GAP
+
+
+def html_table(events, row_limit=100, profile_memory=False, with_flops=False) -> str:
+    """The table of events as HTML, without the outer calls of stacks."""
+    if not events:
+        return ""
+    columns = _columns(events, profile_memory, with_flops, (None, None, None), None)
+    shown = events[:row_limit]
+    rows = [[column.shown(event) for column in columns] for event in shown]
+    texts = ("Name", "Overload Name", "Input Shapes", "Source Location")
+    numbers = [at for at, column in enumerate(columns) if column.title not in texts]
+    total = sum(event.self_cpu_time_total for event in events)
+    told = f"Self CPU time total: {duration(total, None)}"
+    if len(events) > len(shown):
+        told += f" ({len(events) - len(shown):,} more rows)"
+    return html.table([column.title for column in columns], rows, numbers) + html.line(told)
 
 
 def table(

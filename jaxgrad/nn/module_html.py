@@ -1,0 +1,73 @@
+"""Modules as HTML, which notebooks show: a table of the layers and their parameters."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ..core import html
+from .module import Module
+from .parameter import is_lazy
+
+# how many rows a table has, unless the first layers alone are more
+MOST_ROWS = 60
+
+
+def of_module(module: Module) -> str:
+    """The layers of a module, to the depth at which they make a table that can be read."""
+    layers = [(path, each) for path, each in module.named_modules(remove_duplicate=False)]
+    depth = _depth_of(layers)
+    seen: set[int] = set()
+    counts = {path: _count(each, seen) for path, each in layers}
+    rows = []
+    for path, each in layers:
+        level = _level(path)
+        if level > depth:
+            continue
+        inside = [p for p, _ in layers if level == depth and _is_inside(p, path)]
+        count = sum(counts[p][0] for p in (path, *inside))
+        name = html.STEP * level + (f"{path.rpartition('.')[2]}:{html.SPACE}" if path else "")
+        shapes = ", ".join(f"{parameter} {shape}" for parameter, shape in _shapes(each))
+        rows.append([name + each._get_name(), each.extra_repr(), shapes, count or ""])
+    more = len(layers) - len(rows)
+    total, trainable = (sum(each[at] for each in counts.values()) for at in (0, 1))
+    told = f"{total:,} parameters"
+    told += f", {trainable:,} of them trainable" if trainable < total else ""
+    told += f"; {more} more modules inside of these" if more else ""
+    table = html.table(("layer", "settings", "parameters", "number"), rows, numbers=[3])
+    return f"{table}\n{html.line(told)}"
+
+
+def _level(path: str) -> int:
+    return path.count(".") + 1 if path else 0
+
+
+def _is_inside(path: str, other: str) -> bool:
+    return path != other and (not other or path.startswith(f"{other}."))
+
+
+def _depth_of(layers) -> int:
+    """The depth to which layers are shown."""
+    found, depth = Counter(_level(path) for path, _ in layers), 1
+    while found[depth + 1] and sum(found[n] for n in range(depth + 2)) <= MOST_ROWS:
+        depth += 1
+    return depth
+
+
+def _count(module, seen) -> tuple[int, int]:
+    """How many elements the module's own parameters have that are not seen yet, and how many of
+    these are trained.
+    """
+    total = trainable = 0
+    for parameter in module._parameters.values():
+        if parameter is None or is_lazy(parameter) or id(parameter) in seen:
+            continue
+        seen.add(id(parameter))
+        total += parameter.numel()
+        trainable += parameter.numel() if parameter.requires_grad else 0
+    return total, trainable
+
+
+def _shapes(module):
+    for name, parameter in module._parameters.items():
+        if parameter is not None:
+            yield name, "?" if is_lazy(parameter) else list(parameter.shape)

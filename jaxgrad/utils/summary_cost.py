@@ -1,0 +1,103 @@
+"""The multiply-adds of a jaxpr: those of its matrix products and convolutions."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+
+from jax.extend.core import Var
+
+from ..core import aval as avals
+from ..core.program import Program
+
+PRODUCTS = ("dot_general", "conv_general_dilated")
+# a result passes these unchanged on the way to the addition of a bias
+_MOVES = ("convert_element_type", "reshape", "transpose", "squeeze", "broadcast_in_dim")
+_TAG = re.compile(r"layer(\d+)_of_summary")
+
+
+def tag(number: int) -> str:
+    """The name of the scope in which the operations of a layer are traced."""
+    return f"layer{number}_of_summary"
+
+
+def by_layer(jaxpr) -> Counter:
+    """The multiply-adds of each tagged layer, by its number, without those of the layers inside of
+    it; those of no layer count for layer 0.
+    """
+    found = Counter()
+    _add(jaxpr, found, 0)
+    return found
+
+
+def of_program(program) -> int:
+    """The multiply-adds of an operator; 0 for computations that have no program."""
+    if not isinstance(program, Program):
+        return 0
+    jaxpr, _ = program.trace(*map(avals.struct_of, program.inputs))
+    return sum(by_layer(jaxpr.jaxpr).values())
+
+
+def _add(jaxpr, found, layer, times=1) -> set[int]:
+    """Add the multiply-adds of a jaxpr, which runs so many times, to those of its layers. Returns
+    which of its results are products.
+    """
+    products, broadcast = set(), set()
+    for equation in jaxpr.eqns:
+        name = equation.primitive.name
+        tags = _TAG.findall(str(equation.source_info.name_stack))
+        inner = int(tags[-1]) if tags else layer
+        inputs = [each for each in equation.invars if isinstance(each, Var)]
+        if name in PRODUCTS:
+            found[inner] += times * _of_product(equation)
+            products.add(equation.outvars[0])
+        elif name == "add" and not products.isdisjoint(inputs):
+            result = equation.outvars[0].aval
+            is_bias = result.ndim == 1 or not broadcast.isdisjoint(inputs)
+            found[inner] += times * result.size if is_bias else 0
+        elif name in _MOVES and not products.isdisjoint(inputs):
+            products.add(equation.outvars[0])
+        elif name == "broadcast_in_dim":
+            broadcast.add(equation.outvars[0])
+        else:
+            repeats = times * equation.params["length"] if name == "scan" else times
+            inside = _add_largest(_jaxprs(equation), found, inner, repeats)
+            products.update(equation.outvars[at] for at in inside)
+    return {at for at, result in enumerate(jaxpr.outvars) if _is_among(result, products)}
+
+
+def _is_among(result, products) -> bool:
+    return isinstance(result, Var) and result in products
+
+
+def _add_largest(jaxprs, found, layer, times) -> set[int]:
+    """Add those of the jaxpr that costs most: the branches of a condition are alternatives, and an
+    equation of another kind has one jaxpr, or others that are small beside it.
+    """
+    costs = []
+    for jaxpr in jaxprs:
+        cost = Counter()
+        costs.append((cost, _add(jaxpr, cost, layer, times)))
+    largest, products = max(costs, key=lambda each: each[0].total(), default=({}, set()))
+    found.update(largest)
+    return products
+
+
+def _jaxprs(equation):
+    for value in equation.params.values():
+        for each in value if isinstance(value, tuple | list) else (value,):
+            each = getattr(each, "jaxpr", each)
+            if hasattr(each, "eqns"):
+                yield each
+
+
+def _of_product(equation) -> int:
+    """Each element of the result is a sum of so many products."""
+    size = equation.outvars[0].aval.size
+    left, right = (each.aval.shape for each in equation.invars)
+    if equation.primitive.name == "dot_general":
+        (contracted, _), _ = equation.params["dimension_numbers"]
+        return size * math.prod(left[dim] for dim in contracted)
+    channel = equation.params["dimension_numbers"].rhs_spec[0]
+    return size * math.prod(right) // max(1, right[channel])

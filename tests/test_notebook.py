@@ -1,0 +1,106 @@
+"""What a notebook shows of tensors, graphs, modules, optimizers and reports: a notebook runs with
+nbclient, and its outputs are read.
+"""
+
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+from html_checks import Page
+
+nbclient = pytest.importorskip("nbclient")
+nbformat = pytest.importorskip("nbformat")
+
+SETUP = """
+import jaxgrad as torch
+from jaxgrad import nn, optim
+from jaxgrad.utils.data import DataLoader, TensorDataset
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(30, 20), nn.Tanh(), nn.Linear(20, 10))
+optimizer = optim.AdamW(model.parameters(), lr=1e-3)
+x = torch.rand(40, 30)
+step = torch.compile(lambda x: model(x).square().mean(), name="step")
+"""
+# what the last line of a cell shows, and a text that is in it
+SHOWN = {
+    "x": "Tensor [40, 30]",
+    "x * 2 == 0": "torch.bool",
+    "model[0].weight": None,
+    "model": "672",
+    "nn.Sequential(*[nn.Linear(600, 600) for _ in range(3)])[0].weight": "Parameter [600, 600]",
+    "optimizer": "0.001",
+    "loss = model(x).square().mean()\nloss.backward(retain_graph=True)\noptimizer": "no state yet",
+    "optimizer.step(); optimizer": "state: 12 tensors",
+    "loss.grad_fn": "MeanBackward0",
+    "torch.autograd.graph.memory_report(loss)": "saved for the backward pass",
+    "torch.summary(model, (40, 30))": "Total params: 830",
+    "profile = torch.autograd.profiler.profile()\nwith profile: model(x)\nprofile": "Self CPU",
+    "profile.key_averages()": "# of Calls",
+}
+# what shows as text
+TEXTS = {
+    "loss": r"tensor\(0\.\d+, grad_fn=<MeanBackward0>\)",
+    "torch.empty(5000, device='meta')": r"tensor\(\.\.\., device='meta', size=\(5000,\)\)",
+    "torch.eye(50).to_sparse()": r"tensor\(indices=",
+    "torch.func.vmap(lambda row: (print(repr(row)), row)[1])(x)[0, 0]": r"tensor\(",
+    "torch.autograd.graph.explain(x, loss)": r"x does not require grad",
+    "_ = step(x); print(step.explain())": "traced 1 times",
+    "nn.LazyLinear(3).weight": "UninitializedParameter",
+}
+PROGRESS = """
+from tqdm import tqdm
+progress = tqdm(DataLoader(TensorDataset(x), batch_size=10))
+for (batch,) in progress:
+    progress.set_postfix(loss=step(batch))
+"""
+
+
+@pytest.fixture(scope="module")
+def outputs():
+    """The outputs of each cell, by its source."""
+    sources = [SETUP, *SHOWN, "torch.autograd.graph.draw(loss)", *TEXTS, PROGRESS]
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    client = nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3")
+    client.execute()  # raises the error of a cell
+    return {cell.source: cell.outputs for cell in notebook.cells}
+
+
+def data_of(outputs) -> dict:
+    (found,) = [output["data"] for output in outputs if output.output_type == "execute_result"]
+    return found
+
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+
+@pytest.mark.parametrize("source", SHOWN)
+def test_html(outputs, source):
+    data = data_of(outputs[source])
+    assert data["text/plain"]
+    if SHOWN[source] is None:
+        assert "text/html" not in data
+        return
+    page = Page(data["text/html"])
+    assert SHOWN[source] in page.text
+    assert len(data["text/html"]) < 40_000
+
+
+def test_a_drawing(outputs):
+    data = data_of(outputs["torch.autograd.graph.draw(loss)"])
+    root = ET.fromstring(data["image/svg+xml"])
+    assert root.tag.endswith("svg") and "MeanBackward0" in "".join(root.itertext())
+
+
+@pytest.mark.parametrize("source", TEXTS)
+def test_text(outputs, source):
+    texts = [each["text"] for each in outputs[source] if each.output_type == "stream"]
+    results = [each["data"] for each in outputs[source] if each.output_type == "execute_result"]
+    assert all("text/html" not in data for data in results)
+    assert re.search(TEXTS[source], "".join([*texts, *(data["text/plain"] for data in results)]))
+
+
+def test_progress_bars_show_losses(outputs):
+    text = "".join(each.get("text", "") for each in outputs[PROGRESS])
+    assert "4/4" in text and re.search(r"loss=tensor\(0\.\d+", text)
