@@ -66,7 +66,7 @@ ROWS = {
     "3d-stride": Row(32, 64, (16, 16, 16), 3, 2),
     "3d-depthwise": Row(32, 32, (16, 16, 16), 3, groups=32),
 }
-ROUNDS = 12
+ROUNDS = figures.rounds(12, 4)
 
 
 def least_of(functions):

@@ -266,7 +266,7 @@ def main():
     else:
         dist.init_process_group(rank=0, world_size=1)
     for scheme, name in rows:
-        measure(scheme, name, *(rounds or [40]))
+        measure(scheme, name, *(rounds or [figures.rounds(40, 10)]))
     dist.destroy_process_group()
 
 

@@ -1,11 +1,16 @@
 """The rows of the benchmarks as data.
 
 `note` adds rows to the file that the variable FIGURES names, a chart in JSON a line, and does
-nothing without it. charts.py sets it, and makes docs/figures.md of what it finds.
+nothing without it. measure.py sets it, and makes docs/figures.md of what it finds.
 """
 
 import json
 import os
+
+
+def rounds(many, few):
+    """How often to measure: `many` times, or `few` where the variable QUICK is set."""
+    return few if os.environ.get("QUICK") else many
 
 
 def note(section, title, unit, base, rows, more_is_better=False):

@@ -32,7 +32,10 @@ import jaxgrad
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "docs" / "examples"))
 
 
-def least(function, repetitions=200, seconds=4.0):
+LONGEST = figures.rounds(4.0, 1.0)
+
+
+def least(function, repetitions=200, seconds=LONGEST):
     """The least time of one call, in microseconds."""
     function()
     best, end = float("inf"), time.perf_counter() + seconds
@@ -47,6 +50,7 @@ def least(function, repetitions=200, seconds=4.0):
 
 def least_of(functions, rounds=5, **options):
     """The least time of each, measured in turns: a slow moment of the machine then hits all."""
+    rounds = figures.rounds(rounds, min(rounds, 2))
     return [
         min(times)
         for times in zip(

@@ -17,7 +17,7 @@ import figures
 import jax
 import numpy as np
 
-ROUNDS = 3
+ROUNDS = figures.rounds(3, 1)
 CLASSES = 1000
 
 

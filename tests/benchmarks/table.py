@@ -22,8 +22,8 @@ import training
 
 import jaxgrad
 
-ROUNDS, SECONDS = 15, 0.02  # of each column in a round
-COLD_ROUNDS = 5  # of traces and first calls
+ROUNDS, SECONDS = figures.rounds(15, 5), 0.02  # of each column in a round
+COLD_ROUNDS = figures.rounds(5, 2)  # of traces and first calls
 WARM = 40  # eager calls that repeat are compiled after 32 times
 
 

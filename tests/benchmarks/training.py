@@ -313,7 +313,8 @@ def training(least_of, cases, rounds=3, section="h", names=None):
         if names is not None and name not in names:
             continue
         weights = initial_weights(case)
-        measured = [first_calls(case, weights) for _ in range(rounds)]
+        repeated = range(figures.rounds(rounds, 1))
+        measured = [first_calls(case, weights) for _ in repeated]
         ours, hand = (min(times) for times in zip(*[each[0] for each in measured], strict=True))
         _, calls, temporary = measured[-1]
         others = torch_steps(case, weights)
