@@ -12,7 +12,7 @@ pytest := -m pytest -n auto --dist worksteal
 $(foreach venv,.venv .venv-torch,$(shell test -x $(venv)/bin/python && \
     grep -qsF '$(CURDIR)/$(venv)' $(venv)/pyvenv.cfg || rm -f $(venv)/made))
 
-.PHONY: demo test quick lint docs docs-serve docs-check stubs record oracle mutate bench rooms wheel clean
+.PHONY: demo test quick lint docs docs-serve docs-check stubs record oracle mutate bench figures rooms wheel clean
 .NOTPARALLEL:  # two runs of pip in one environment disturb each other
 
 demo: .venv/demo  # train a network on handwritten digits, four ways
@@ -65,6 +65,9 @@ bench: .venv/demo
 rooms: .venv/test  # how many files a call visits, and how deep the imports go
 	$(python) tests/benchmarks/rooms.py $(ARGUMENTS)
 
+figures: .venv-torch/figures  # measure what docs/figures.md shows, all or ARGUMENTS="training eager", and write it
+	.venv-torch/bin/python tests/benchmarks/measure.py $(ARGUMENTS)
+
 # From a clean export of HEAD: setuptools would also ship what an earlier build left in build/.
 wheel: .venv/made  # dist/*.whl
 	rm -rf dist/export && mkdir -p dist/export
@@ -99,4 +102,8 @@ objection := import sys; sys.version_info < (3, 11) and sys.exit("is version %d.
 
 .venv-torch/oracle: .venv-torch/made pyproject.toml
 	.venv-torch/bin/python -m pip install --editable '.[test,oracle]' torchdiffeq==0.2.5
+	@touch $@
+
+.venv-torch/figures: .venv-torch/oracle
+	.venv-torch/bin/python -m pip install --editable '.[demo,figures]'
 	@touch $@

@@ -17,6 +17,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 import time  # noqa: E402
 from typing import NamedTuple  # noqa: E402
 
+import figures  # noqa: E402
 import jax  # noqa: E402
 import numpy  # noqa: E402
 import torch  # noqa: E402
@@ -65,7 +66,7 @@ ROWS = {
     "3d-stride": Row(32, 64, (16, 16, 16), 3, 2),
     "3d-depthwise": Row(32, 32, (16, 16, 16), 3, groups=32),
 }
-ROUNDS = 12
+ROUNDS = figures.rounds(12, 4)
 
 
 def least_of(functions):
@@ -135,6 +136,10 @@ def measure(row):
         best = least_of({"ours": ours, "XLA": xla, "torch": torchs})
         times = "".join(f"{who} {seconds * 1e3:8.2f}   " for who, seconds in best.items())
         print(f"{row:<18}{name:<10}{times}{best['ours'] / best['torch']:6.2f} of torch", flush=True)
+        found = {who: seconds * 1e3 for who, seconds in best.items()}
+        chart = {row: {"jaxgrad": found.pop("ours"), **found}}
+        title = {"value": "The value"}.get(name, f"The gradient {name}")
+        figures.note("m", title, "ms", "torch", chart)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 import argparse
 import math
 
+import figures
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -208,7 +209,7 @@ def eager(module, function, array):
     return run
 
 
-def measure(name, count, draw, function, plain):
+def measure(family, name, count, draw, function, plain):
     array = draw(count, np.random.default_rng(0)).astype(np.float32)
     functions = [compiled(function, array), by_hand(plain, array)]
     functions += [eager(m, function, array) for m in (jaxgrad, torch) if m is not None]
@@ -220,6 +221,13 @@ def measure(name, count, draw, function, plain):
     if torch_eager:
         line += f" {ours_eager / torch_eager[0]:6.2f} of torch"
     print(line, flush=True)
+    found = {
+        "Compiled, ten calls": {"jaxgrad": ours, "JAX by hand": jax_time},
+        "Eager": dict(zip(("jaxgrad", "torch"), (ours_eager, *torch_eager), strict=False)),
+    }
+    for (title, row), base in zip(found.items(), ("JAX by hand", "torch"), strict=True):
+        chart = {f"{family}: {name}": row}
+        figures.note("k", f"{title}, {count:,} elements", "us", base, chart)
 
 
 def main():
@@ -231,7 +239,7 @@ def main():
         print(f"== {family}")
         for name, row in FAMILIES[family].items():
             for size in options.sizes:
-                measure(name, int(size), *row)
+                measure(family, name, int(size), *row)
 
 
 if __name__ == "__main__":

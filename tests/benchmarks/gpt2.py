@@ -10,6 +10,8 @@ import subprocess
 import sys
 import time
 
+import figures
+
 SIZES = {"VOCABULARY": 50257, "LENGTH": 1024, "WIDTH": 768, "HEADS": 12, "LAYERS": 12}
 SHAPE, STEPS, WARM = (2, 129), 7, 3
 COLUMNS = ("jaxgrad compiled", "jaxgrad eager", "torch")
@@ -17,7 +19,7 @@ COLUMNS = ("jaxgrad compiled", "jaxgrad eager", "torch")
 
 def gpt2():
     """Prints seconds and gigabytes of each column; torch only where it is installed."""
-    print(f"(q) GPT-2, {STEPS} steps: median seconds (the least), first step, most GB held")
+    print(f"(r) GPT-2, {STEPS} steps: median seconds (the least), first step, most GB held")
     for column in COLUMNS:
         command = [sys.executable, __file__, column]
         found = subprocess.run(command, capture_output=True, text=True)
@@ -30,6 +32,11 @@ def gpt2():
             f"{first:8.2f}{peak:8.2f}    loss {loss:.4f}",
             flush=True,
         )
+        subject = {"jaxgrad compiled": "jaxgrad", "jaxgrad eager": "jaxgrad, eager"}
+        subject = subject.get(column, column)
+        measures = {"A step": (statistics.median(times), "s"), "Most memory held": (peak, "GB")}
+        for title, (value, unit) in measures.items():
+            figures.note("r", title, unit, "torch", {"GPT-2": {subject: value}})
 
 
 def column(name):

@@ -20,6 +20,7 @@ import gc
 import random
 from pathlib import Path
 
+import figures
 import numpy as np
 from jax.extend.backend import get_backend
 
@@ -92,6 +93,17 @@ def structures():
 
 STEPS = {each.__name__: each for each in (shapes, operator, numbers, compiled, structures)}
 
+HALFWAY = "jaxgrad, halfway"
+
+
+def note(given, subject, sizes):
+    limit = f", {given.megabytes} MB" if given.megabytes else ""
+    row = f"{given.what}, {given.iterations:,} iterations{limit}"
+    kinds = ("Resident memory", "MB"), ("Executables that JAX keeps", "executables")
+    for (title, unit), size in zip(kinds, sizes, strict=True):
+        figures.note("j", title, unit, HALFWAY, {row: {subject: size}})
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("what", choices=list(STEPS))
@@ -105,5 +117,8 @@ if __name__ == "__main__":
     steps = STEPS[given.what]()
     for iteration in range(given.iterations + 1):
         if iteration % max(1, given.iterations // 20) == 0:
-            print(f"{iteration:8} {resident():8.0f} MB {len(get_backend().live_executables()):6}")
+            sizes = resident(), len(get_backend().live_executables())
+            print("{:8} {:8.0f} MB {:6}".format(iteration, *sizes), flush=True)
+        if iteration in (given.iterations // 2, given.iterations):
+            note(given, "jaxgrad" if iteration == given.iterations else HALFWAY, sizes)
         next(steps)

@@ -10,10 +10,13 @@ import time
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
+import figures
 import growth
 import numpy as np
 
 import jaxgrad
+
+EARLY = "jaxgrad, after 20 epochs"
 
 
 class Rows:
@@ -59,7 +62,11 @@ def epoch(loader, step=0.0) -> float:
         time.sleep(step)
 
 
-def measure(loader_of):
+def note(subject, title, unit, row, value, **options):
+    figures.note("o", title, unit, "torch", {row: {subject: value}}, **options)
+
+
+def measure(loader_of, subject):
     """Print what the DataLoader of one library takes."""
     times = []
     for _ in range(3):
@@ -67,21 +74,29 @@ def measure(loader_of):
         next(iter(loader_of(Rows(64), num_workers=2)))
         times.append(time.perf_counter() - begun)
     print(f"first batch of two workers {times[0]:.2f} s, later {min(times):.3f} s")
+    note(subject, "A first batch", "s", "of two workers, in the program", times[0])
+    note(subject, "A first batch", "s", "of two workers, later", min(times))
     for workers in (0, 1, 2):
         for size in (1, 64):
             options = {"num_workers": workers, "persistent_workers": workers > 0}
             loader = loader_of(Rows(2_000 if size == 1 else 20_000), size, **options)
             epoch(loader)
             rate = len(loader.dataset) / min(epoch(loader) for _ in range(3))
-            print(f"{workers} workers, batches of {size}: {rate:,.0f} samples per second")
+            row = f"{workers} workers, batches of {size}"
+            print(f"{row}: {rate:,.0f} samples per second")
+            note(subject, "Samples in a second", "samples/s", row, rate, more_is_better=True)
     loader = loader_of(Images(640), 64, num_workers=1, persistent_workers=True)
     epoch(loader)
     waits = [epoch(loader, step) / 10 * 1e3 for step in (0, 0.3)]
     print("batches of 38 MB: {:.1f} ms each, {:.1f} ms between steps of 300 ms".format(*waits))
+    note(subject, "Batches of 38 MB", "ms", "each", waits[0])
+    note(subject, "Batches of 38 MB", "ms", "wait for each between steps of 300 ms", waits[1])
     loader = loader_of(Memory(), 4, num_workers=2)
     begun = time.perf_counter()
     next(iter(loader))
-    print(f"first batch of a dataset of 1 GB {time.perf_counter() - begun:.2f} s")
+    duration = time.perf_counter() - begun
+    print(f"first batch of a dataset of 1 GB {duration:.2f} s")
+    note(subject, "A first batch", "s", "of a dataset of 1 GB", duration)
 
 
 def memory(loader_of):
@@ -91,16 +106,20 @@ def memory(loader_of):
             epoch(loader)
             if number in (20, 100):
                 files = len(os.listdir("/proc/self/fd"))
-                print(f"{options}, {number} epochs: {growth.resident():.1f} MB, {files} files")
+                size = growth.resident()
+                print(f"{options}, {number} epochs: {size:.1f} MB, {files} files")
+                row = "workers that persist" if options else "new workers for each epoch"
+                chart = {row: {"jaxgrad" if number == 100 else EARLY: size}}
+                figures.note("o", "Memory after 100 epochs", "MB", EARLY, chart)
 
 
 def loading():
     """Print all of it."""
-    measure(jaxgrad.utils.data.DataLoader)
+    measure(jaxgrad.utils.data.DataLoader, "jaxgrad")
     memory(jaxgrad.utils.data.DataLoader)
     if importlib.util.find_spec("torch"):
         print("PyTorch:")
-        measure(importlib.import_module("torch.utils.data").DataLoader)
+        measure(importlib.import_module("torch.utils.data").DataLoader, "torch")
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 
+import figures
 import gpt2
 import jax
 import jax.numpy as jnp
@@ -31,7 +32,10 @@ import jaxgrad
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "docs" / "examples"))
 
 
-def least(function, repetitions=200, seconds=4.0):
+LONGEST = figures.rounds(4.0, 1.0)
+
+
+def least(function, repetitions=200, seconds=LONGEST):
     """The least time of one call, in microseconds."""
     function()
     best, end = float("inf"), time.perf_counter() + seconds
@@ -46,6 +50,7 @@ def least(function, repetitions=200, seconds=4.0):
 
 def least_of(functions, rounds=5, **options):
     """The least time of each, measured in turns: a slow moment of the machine then hits all."""
+    rounds = figures.rounds(rounds, min(rounds, 2))
     return [
         min(times)
         for times in zip(
@@ -120,15 +125,26 @@ def eager():
         f"    {'jax.grad without jit':<38}{slow / count:8.2f} us {slow / base:8.2f} raw calls, "
         f"{slow / times[-1]:.1f} of jaxgrad"
     )
-    torch_chain(array, base, count)
+    found = {name: {"jaxgrad": t / count} for name, t in zip(names, times, strict=True)}
+    for name, duration in torch_chain(array, base, count).items():
+        found[name.replace("torch forward", "jaxgrad forward")]["torch"] = duration / count
+    found[names[2]]["jax.grad without jit"] = slow / count
+    raw = "raw jitted calls, forward"
+    chart = {
+        name.removeprefix("jaxgrad "): {**row, raw: base / count} for name, row in found.items()
+    }
+    figures.note("a", "60 pointwise operators on 8x8 float32, each", "us", raw, chart)
+    chart = {"sum(sin(x)).backward()": {"jaxgrad": small, "one raw jitted call": base / count}}
+    figures.note("a", "A small backward pass in all", "us", "one raw jitted call", chart)
 
 
 def torch_chain(array, base, count):
+    """Prints what torch takes, and gives it."""
     try:
         import torch
     except ImportError:
         print("    torch is not installed here: .venv-torch has it (make oracle)")
-        return
+        return {}
     torch.set_num_threads(1)
     x, y = torch.tensor(array, requires_grad=True), torch.tensor(array.T.copy())
     ones = torch.ones(8, 8)
@@ -140,10 +156,11 @@ def torch_chain(array, base, count):
         forward().backward(ones)
         x.grad = None
 
-    for name, duration in zip(
-        ["torch forward", "torch forward and backward"], least_of([forward, both]), strict=True
-    ):
+    names = ["torch forward, recorded", "torch forward and backward"]
+    found = dict(zip(names, least_of([forward, both]), strict=True))
+    for name, duration in found.items():
         print(f"    {name:<38}{duration / count:8.2f} us {duration / base:8.2f} raw calls")
+    return found
 
 
 # (b) the demo's step
@@ -196,6 +213,14 @@ def step():
     for name, *row in zip(names, traces, compiled, steps, strict=True):
         trace, compiling, duration = row
         print(f"    {name:<38}{trace / 1e3:10.1f}{compiling / 1e3:12.1f}{duration:10.0f}")
+    subjects = ["jaxgrad", "jaxgrad, func.grad", "JAX by hand"]
+    columns = {
+        "trace": [each / 1e3 for each in traces],
+        "compilation": [each / 1e3 for each in compiled],
+        "a call": [each / 1e3 for each in steps],
+    }
+    chart = {what: dict(zip(subjects, each, strict=True)) for what, each in columns.items()}
+    figures.note("b", "A step of three layers, a batch of 64", "ms", subjects[-1], chart)
     ratios = [[ours / times[-1] for ours in times[:2]] for times in (traces, steps)]
     print(
         f"    to the one by hand: trace {ratios[0][0]:.2f} and {ratios[0][1]:.2f}, call "
@@ -252,6 +277,7 @@ def writes():
     found = dict(zip(calls, times, strict=True))
     for name, duration in found.items():
         print(f"    {name:<38}{duration / 100:8.2f} us")
+    note_writes({name: duration / 100 for name, duration in found.items()})
     ratios = [
         found["x.add_(y)"] / found["x + y"],
         found["x.add_(y), recorded"] / found["x + y, recorded"],
@@ -261,6 +287,20 @@ def writes():
         f"    add_ to +: {ratios[0]:.2f}, recorded {ratios[1]:.2f}; a view read to a copy read: "
         f"{ratios[2]:.3f}"
     )
+
+
+def note_writes(found):
+    pairs = {
+        "x.add_(y)": "x + y",
+        "x.add_(y), recorded": "x + y, recorded",
+        "view + z, the view untouched": "copy + z, the copy of a view",
+    }
+    plain = "without the write or view"
+    chart = {own: {"jaxgrad": found[own], plain: found[other]} for own, other in pairs.items()}
+    figures.note("d", "Beside the same without", "us", plain, chart)
+    others = [name for name in found if name not in {*pairs, *pairs.values()}]
+    chart = {name: {"jaxgrad": found[name]} for name in ("x + y", *others)}
+    figures.note("d", "Other writes and views", "us", "x + y", chart)
 
 
 def repeated(call, count=100):
@@ -308,6 +348,9 @@ def watched():
     for name, duration in zip(calls, times, strict=True):
         ratio = duration / times[0]
         print(f"    {name:<38}{duration / (4 * STEPS):8.2f} us {ratio:8.3f} of no mode")
+    each = zip(calls, times, strict=True)
+    chart = {name: {"jaxgrad": duration / (4 * STEPS)} for name, duration in each}
+    figures.note("e", "An operator, forward and backward", "us", "no mode", chart)
 
 
 # (f) Functions, and hooks
@@ -377,6 +420,22 @@ def functions():
         pair, base = times[2 * number : 2 * number + 2], times[:2] if number < 3 else times[6:8]
         columns = "".join(f"{t / STEPS:12.2f}{t / b:8.2f}" for t, b in zip(pair, base, strict=True))
         print(f"    {name:<30}{columns}")
+    each = [dict(zip(steps, times[way::2], strict=True)) for way in (0, 1)]
+    for title, found in zip(("Forward, recorded", "Forward and backward"), each, strict=True):
+        figures.note("f", title, "us", "the operator", chart_of_functions(found))
+
+
+def chart_of_functions(found):
+    found = {name: duration / STEPS for name, duration in found.items()}
+    pairs = {
+        "a Function of x.sin()": ("a Function of it", "x.sin()"),
+        "a Function of x * y": ("a Function of it ", "x * y"),
+        "x.sin() with a hook": ("x.sin() with a hook", "x.sin()"),
+    }
+    return {
+        row: {"jaxgrad": found[own], "the operator": found[other]}
+        for row, (own, other) in pairs.items()
+    }
 
 
 # (g) forward mode
@@ -410,8 +469,10 @@ def forward():
             times = least_of(calls.values(), repetitions=50)
     after = least(chained(x, y))
     print(f"(g) forward mode: {4 * STEPS} pointwise operators on 8x8 float32, per operator")
-    rows = {"plain operators": before, **dict(zip(calls, times, strict=True)), "afterwards": after}
-    for name, duration in rows.items():
+    found = {"plain operators": before, **dict(zip(calls, times, strict=True)), "afterwards": after}
+    chart = {name: {"jaxgrad": duration / (4 * STEPS)} for name, duration in found.items()}
+    figures.note("g", "An operator in forward mode", "us", "plain operators", chart)
+    for name, duration in found.items():
         each = duration / (4 * STEPS)
         print(f"    {name:<38}{each:8.2f} us {duration / before:8.2f} plain operators")
 
@@ -439,6 +500,8 @@ def imports():
         (run("import jax, jax.numpy"), run("import jax, jax.numpy, jaxgrad")) for _ in range(7)
     ]
     plain, ours = (min(column) for column in zip(*pairs, strict=True))
+    chart = {"import jaxgrad, with JAX": {"jaxgrad": ours, "JAX alone": plain}}
+    figures.note("c", "Import", "ms", "JAX alone", chart)
     print(f"(c) import: jax {plain:.0f} ms, with jaxgrad {ours:.0f} ms: {ours - plain:.0f} ms more")
 
 
@@ -451,7 +514,7 @@ PARTS = {
     "functions": functions,
     "forward": forward,
     "training": lambda: training.training(least_of, training.cases),
-    "networks": lambda: training.training(least_of, networks.cases, rounds=1),
+    "networks": lambda: training.training(least_of, networks.cases, 1, "n"),
     "loading": loading.loading,
     "calls": lambda: training.overhead(least_of),
     "table": table.table,

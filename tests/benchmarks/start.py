@@ -13,10 +13,11 @@ import time
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
+import figures
 import jax
 import numpy as np
 
-ROUNDS = 3
+ROUNDS = figures.rounds(3, 1)
 CLASSES = 1000
 
 
@@ -194,6 +195,11 @@ def start(rows=()):
         for lap in found["jaxgrad"][0]:
             least = {name: min(each[lap] for each in laps) for name, laps in found.items()}
             print(f"    {lap:<50}", *[f"{name} {value:.2f}" for name, value in least.items()])
+            of_hand = {"hand": "JAX by hand"}
+            chart = {lap: {of_hand.get(name, name): value for name, value in least.items()}}
+            base = "JAX by hand" if "hand" in least else "torch"
+            title = "Compiled" if "hand" in least else "Eager"
+            figures.note("q", title, "s", base, chart)
 
 
 if __name__ == "__main__":

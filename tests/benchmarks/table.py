@@ -14,6 +14,7 @@ import os
 import statistics
 import time
 
+import figures
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -21,8 +22,8 @@ import training
 
 import jaxgrad
 
-ROUNDS, SECONDS = 15, 0.02  # of each column in a round
-COLD_ROUNDS = 5  # of traces and first calls
+ROUNDS, SECONDS = figures.rounds(15, 5), 0.02  # of each column in a round
+COLD_ROUNDS = figures.rounds(5, 2)  # of traces and first calls
 WARM = 40  # eager calls that repeat are compiled after 32 times
 
 
@@ -418,6 +419,16 @@ def measured(calls) -> dict:
     return {name: (statistics.median(each), min(each)) for name, each in times.items()}
 
 
+def note(name, found):
+    kind = "Traces and first calls" if name in COLD_ROWS else "Eager"
+    kind = {"compiled": "Compiled", "anew": "Derivatives of a new function"}.get(
+        name.rpartition(", ")[2], kind
+    )
+    found = {{"JAX": "JAX by hand", "HIPS": "HIPS autograd"}.get(k, k): v for k, v in found.items()}
+    base = "JAX by hand" if "JAX by hand" in found else "torch"
+    figures.note("p", kind, "us", base, {name: found})
+
+
 def table(chosen=()):
     """Prints the rows whose names contain one of the words, by default all."""
     print(f"(p) the table: us, the median of {ROUNDS} rounds in turns, and (the least)")
@@ -429,6 +440,7 @@ def table(chosen=()):
         cells = [
             f"{column} {median:9.1f} ({least:.1f})" for column, (median, least) in found.items()
         ]
+        note(name, {column: median for column, (median, _) in found.items()})
         own, *others = [median for median, _ in found.values()]
         ratio = f"{own / min(others):6.2f} of the best other" if others else ""
         print(f"    {name:<34}{'  '.join(cells)}  {ratio}", flush=True)

@@ -10,6 +10,7 @@ import functools
 import time
 from collections.abc import Callable
 
+import figures
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -300,32 +301,42 @@ def torch_steps(case, weights) -> dict:
     try:
         step, batch = script(torch, compiled, {f"_orig_mod.{k}": v for k, v in weights.items()})
         step(*batch)
-        steps["torch, its model compiled"] = step, batch
+        steps["torch.compile"] = step, batch
     except Exception as error:  # torch.compile needs a C++ compiler
         print(f"    torch.compile: {type(error).__name__}")
     return {name: functools.partial(step, *batch) for name, (step, batch) in steps.items()}
 
 
-def training(least_of, cases, rounds=3, names=None):
-    print("(h) training steps with Adam under jaxgrad.jit, to JAX and optax by hand")
+def training(least_of, cases, rounds=3, section="h", names=None):
+    print(f"({section}) training steps with Adam under jaxgrad.jit, to JAX and optax by hand")
     for name, case in cases().items():
         if names is not None and name not in names:
             continue
         weights = initial_weights(case)
-        measured = [first_calls(case, weights) for _ in range(rounds)]
+        repeated = range(figures.rounds(rounds, 1))
+        measured = [first_calls(case, weights) for _ in repeated]
         ours, hand = (min(times) for times in zip(*[each[0] for each in measured], strict=True))
         _, calls, temporary = measured[-1]
         others = torch_steps(case, weights)
         times = [t / 1e3 for t in least_of([*calls, *others.values()], repetitions=40)]
-        rows = {
+        measures = {
             "a step, ms": times[:2],
             "the first call, s": (ours, hand),
             "temporary memory, MB": [size / 1e6 for size in temporary],
         }
-        for what, (own, other) in rows.items():
+        for what, (own, other) in measures.items():
             print(f"    {name:<14}{what:<24}{own:10.2f}{other:10.2f}{own / other:8.3f}")
         for other, duration in zip(others, times[2:], strict=True):
             print(f"    {name:<14}{other + ', ms':<32}{duration:12.2f}")
+        note(section, name, measures, dict(zip(others, times[2:], strict=True)))
+
+
+def note(section, name, measures, others):
+    """`measures`: by what is measured and its unit the figures of jaxgrad and by hand."""
+    for what, (own, other) in measures.items():
+        title, _, unit = what.rpartition(", ")
+        found = {"jaxgrad": own, "JAX by hand": other} | (others if title == "a step" else {})
+        figures.note(section, title.capitalize(), unit, "JAX by hand", {name: found})
 
 
 def overhead(least_of):
@@ -366,3 +377,5 @@ def overhead(least_of):
             f"    {count:4} parameters {ours:8.1f} {hand:8.1f} {ours - hand:8.1f}, to reach "
             f"{30 + 1.5 * count:.0f}"
         )
+        chart = {f"{count} parameter{'s' * (count > 1)}": {"jaxgrad": ours, "JAX by hand": hand}}
+        figures.note("i", "A call that computes almost nothing", "us", "JAX by hand", chart)

@@ -1,0 +1,176 @@
+"""Measures what docs/figures.md shows, and writes it: `make figures`.
+
+`make figures ARGUMENTS="training eager"` measures these parts, in place of what the file had of
+their charts. Parts are in the order of their importance; one that fails leaves its charts as they
+were. `--quick` measures fewer rounds. The last lines say how long each part took.
+"""
+
+import argparse
+import datetime
+import importlib.metadata
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import page
+
+HERE = Path(__file__).parent
+FILE = page.DOCS / "figures" / "figures.json"
+GROWTH = (
+    ("operator", "10000", "--megabytes", "200"),
+    ("shapes", "700", "--megabytes", "300"),
+    *(("compiled", "5000"), ("numbers", "20000"), ("structures", "2000")),
+)
+DEVICES = [f"{way}:{model}" for model in ("mlp", "transformer") for way in ("ddp", "fsdp", "keep")]
+LAUNCH = ("-m", "jaxgrad", "launch", "--nproc", "2")
+
+
+def run(part):
+    return [(f"{HERE}/run.py", part)]
+
+
+# by part: the arguments of Python, for each process that it takes
+PARTS = {
+    **{part: run(part) for part in ("training", "table", "eager", "networks", "step", "calls")},
+    "families": [(f"{HERE}/families.py",)],
+    **{part: run(part) for part in ("start", "gpt2")},
+    "distributed": [
+        (f"{HERE}/distributed.py", *DEVICES),
+        (*LAUNCH, f"{HERE}/distributed.py", *(each for each in DEVICES if "keep" not in each)),
+    ],
+    "attention": [(f"{HERE}/attention.py",)],
+    "convolution": [(f"{HERE}/convolution.py", "--cpu")],
+    **{part: run(part) for part in ("import", "writes", "watching", "functions", "forward")},
+    "loading": run("loading"),
+    "growth": [(f"{HERE}/growth.py", *each) for each in GROWTH],
+}
+# these parts measure one operator each
+IMMEDIATE = {"eager", "writes", "watching", "functions", "forward"}
+PACKAGES = {"HIPS autograd": "autograd"}
+
+
+def processor():
+    """The name of the processor."""
+    if os.path.exists("/proc/cpuinfo"):
+        found = re.search("model name.*: (.*)", Path("/proc/cpuinfo").read_text())
+        return found[1] if found else platform.machine()
+    return platform.processor() or platform.machine()
+
+
+def busy():
+    """The seconds that all cores have computed, None where the system does not say."""
+    if not os.path.exists("/proc/stat"):
+        return None
+    user, nice, system, _, _, *interrupts = Path("/proc/stat").read_text().split()[1:9]
+    return sum(map(int, (user, nice, system, *interrupts))) / os.sysconf("SC_CLK_TCK")
+
+
+def clocks():
+    """Seconds that the processes of this one have computed, and seconds."""
+    times = os.times()
+    return times.children_user + times.children_system, times.elapsed
+
+
+def machine(others):
+    """In words. others: the share of the cores that other programs used, where it is known."""
+    name = f"{os.cpu_count()} cores, {processor()}"
+    return name if others is None else f"{name}, of which other programs used {others:.0%}"
+
+
+def versions(subjects):
+    found = {"jaxgrad": "jaxgrad", "jax": "jax"}
+    for name in ("torch", "HIPS autograd", "mlx"):
+        if any(each.startswith(name) for each in subjects):
+            found[name] = PACKAGES.get(name, name)
+    return {"Python": platform.python_version()} | {
+        name: importlib.metadata.version(package).partition("+")[0]
+        for name, package in found.items()
+    }
+
+
+def joined(lines):
+    """The charts of what figures.note wrote, which may be a row at a time."""
+    found = {}
+    for line in lines:
+        chart = json.loads(line)
+        kept = found.setdefault((chart["section"], chart["title"]), chart)
+        for row, values in chart["rows"].items():
+            kept["rows"].setdefault(row, {}).update(values)
+    return list(found.values())
+
+
+def measure(part, environment):
+    """The charts of a part."""
+    if part in IMMEDIATE:
+        environment = environment | {"JAXGRAD_EAGER": "immediate"}
+    if part == "growth":  # it saves time and changes no size
+        environment = environment | {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
+    before = busy(), *clocks()
+    with tempfile.NamedTemporaryFile("r") as file:
+        for arguments in PARTS[part]:
+            command = [sys.executable, *arguments]
+            subprocess.run(command, env=environment | {"FIGURES": file.name}, check=True)
+        charts = joined(file)
+    others = None
+    if before[0] is not None:
+        after = busy(), *clocks()
+        all_cores, own, elapsed = (b - a for a, b in zip(before, after, strict=True))
+        others = max(0.0, all_cores - own) / elapsed / os.cpu_count()
+    for chart in charts:
+        subjects = {subject for row in chart["rows"].values() for subject in row}
+        chart["date"] = datetime.date.today().isoformat()
+        chart["machine"], chart["versions"] = machine(others), versions(subjects)
+        chart["command"] = f'make figures ARGUMENTS="{part}"'
+    return charts
+
+
+def merge(new):
+    """Put charts into the file, in place of those of their sections and titles."""
+    old = json.loads(FILE.read_text()) if FILE.exists() else []
+    found = {(chart["section"], chart["title"]): chart for chart in old}
+    found |= {(chart["section"], chart["title"]): chart for chart in new}
+    FILE.parent.mkdir(exist_ok=True)
+    FILE.write_text(text(list(found.values())))
+
+
+def text(charts):
+    """JSON with a row a line."""
+    found = []
+    for chart in charts:
+        lines = [f"    {json.dumps(k)}: {json.dumps(v)}" for k, v in chart.items() if k != "rows"]
+        rows = (f"      {json.dumps(k)}: {json.dumps(v)}" for k, v in chart["rows"].items())
+        rows = ",\n".join(rows)
+        found.append("  {\n" + ",\n".join([*lines, f'    "rows": {{\n{rows}\n    }}']) + "\n  }")
+    return "[\n" + ",\n".join(found) + "\n]\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], metavar="PART",
+                        help=f"by default all: {', '.join(PARTS)}")  # fmt: skip
+    parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    given = parser.parse_args()
+    environment = os.environ | ({"QUICK": "1"} if given.quick else {})
+    taken = {}
+    for part in given.parts or PARTS:
+        begun = time.perf_counter()
+        try:
+            merge(measure(part, environment))
+        except subprocess.CalledProcessError as error:
+            print(f"{part}: {error}", file=sys.stderr)
+        else:
+            taken[part] = time.perf_counter() - begun
+        page.write()
+    for part, duration in taken.items():
+        print(f"{part:<14}{duration:6.0f} s")
+    sys.exit(len(taken) < len(given.parts or PARTS))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""Writes docs/figures.md and its charts: figures.txt, with the charts of each section of README.md
+in place of its letter. They come from docs/figures/figures.json, which measure.py writes, and from
+docs/figures/elsewhere.json: figures of README.md that are of another machine, or of code before.
+"""
+
+import json
+import re
+import statistics
+from pathlib import Path
+
+import charts
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+FILES = ("figures.json", "elsewhere.json")
+TEMPLATE = Path(__file__).with_name("figures.txt")
+PEERS = ("JAX by hand", "torch", "torch.compile", "XLA", "HIPS autograd", "mlx")
+
+
+def load():
+    """All charts, by section."""
+    found = {letter: [] for letter in re.findall(r"^{(\w)}$", TEMPLATE.read_text(), re.MULTILINE)}
+    for name in FILES:
+        path = DOCS / "figures" / name
+        for chart in json.loads(path.read_text()) if path.exists() else ():
+            found[chart["section"]].append(chart)
+    return found
+
+
+def words(text):
+    """Text in which Markdown marks nothing."""
+    return re.sub(r"([\\`*_\[\]<>|])", r"\\\1", text)
+
+
+def cell(chart, row, subject):
+    if subject not in chart["rows"][row]:
+        return ""
+    figure, share = charts.number(chart["rows"][row][subject]), charts.ratio(chart, row, subject)
+    is_base = share is None or subject == chart["base"]
+    return figure if is_base else f"{figure} ({charts.ratio_text(share)})"
+
+
+def line(cells):
+    return "| " + " | ".join(cells) + " |"
+
+
+def table(chart):
+    subjects = list(dict.fromkeys(each for row in chart["rows"].values() for each in row))
+    head = [f"{chart['unit']} (to {words(chart['base'])})", *map(words, subjects)]
+    rows = [[words(row), *(cell(chart, row, s) for s in subjects)] for row in chart["rows"]]
+    return [line(head), line(["---"] * len(head)), *map(line, rows)]
+
+
+def origin(chart):
+    """Date, machine, versions, and the command."""
+    versions = ", ".join(f"{name} {version}" for name, version in chart["versions"].items())
+    command = f"; `{chart['command']}`" if chart["command"] else ""
+    return f"Measured on {chart['date']}, {chart['machine']}; {versions}{command}."
+
+
+def summary(found):
+    """For each peer, in how many rows jaxgrad takes less and more."""
+    rows = [line(["beside", "rows", "less", "within 5 %", "more", "median ratio", "most"])]
+    rows.append(line(["---"] * 7))
+    for peer in PEERS:
+        ratios = [
+            (values["jaxgrad"] / values[peer], f"{row} ({chart['title']})")
+            for section in found.values()
+            for chart in section
+            if not chart["more_is_better"]
+            for row, values in chart["rows"].items()
+            if peer in values and "jaxgrad" in values
+        ]
+        if not ratios:
+            continue
+        numbers = [each for each, _ in ratios]
+        less, more = sum(n < 0.95 for n in numbers), sum(n > 1.05 for n in numbers)
+        most, name = max(ratios)
+        counts = [len(numbers), less, len(numbers) - less - more, more]
+        median, most = charts.ratio_text(statistics.median(numbers)), charts.ratio_text(most)
+        rows.append(line([peer, *map(str, counts), median, f"{most}: {words(name)}"]))
+    return rows
+
+
+def charts_of(letter, section, files):
+    """The lines of a section. The files of its charts are put into `files`."""
+    found = []
+    for place, chart in enumerate(section, 1):
+        name, title = f"{letter}{place}.svg", words(chart["title"])
+        files[name] = charts.svg(chart)
+        picture = f"![{title}: bars of the table below](figures/{name})"
+        found += [f"### {title}", picture, origin(chart), "\n".join(table(chart))]
+    return "\n\n".join(found)
+
+
+def page(found):
+    """The text of the page, and by name that of its charts."""
+    text, files = TEMPLATE.read_text(), {}
+    text = text.replace("{summary}", "\n".join(summary(found)))
+    for letter, section in found.items():
+        text = text.replace(f"{{{letter}}}", charts_of(letter, section, files))
+    return text, files
+
+
+def write():
+    """Write the page and its charts, and remove charts that it has no longer."""
+    text, files = page(load())
+    (DOCS / "figures.md").write_text(text)
+    for path in (DOCS / "figures").glob("*.svg"):
+        if path.name not in files:
+            path.unlink()
+    for name, content in files.items():
+        (DOCS / "figures" / name).write_text(content)
+
+
+if __name__ == "__main__":
+    write()
