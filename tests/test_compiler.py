@@ -3,9 +3,12 @@
 import functools
 import gc
 import math
+import sys
 import threading
+import types
 import weakref
 
+import jax
 import numpy as np
 import pytest
 from jax.extend.backend import get_backend
@@ -293,3 +296,14 @@ def test_threads_share_the_caches():
     for thread in threads:
         thread.join()
     assert failures == []
+
+
+def test_reset_passes_functions_of_no_module(monkeypatch):
+    """A function that was made by exec, and jitted with JAX, has the module None."""
+    namespace = {"__name__": None}
+    exec("def double(x): return 2 * x", namespace)
+    double = jax.jit(namespace["double"])
+    # one more module, so that functions are looked for again
+    monkeypatch.setitem(sys.modules, "one_more", types.ModuleType("one_more"))
+    torch.compiler.reset()
+    assert double(3) == 6

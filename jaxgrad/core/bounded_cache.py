@@ -145,7 +145,8 @@ def _find_jitted(_modules: int):
     """Find JAX's own jitted functions, again when modules were imported."""
     for each in gc.get_objects():
         # isinstance would ask a weakref.proxy for its object, which may be gone
-        if type(each) is _Jitted and each.__module__.partition(".")[0] == "jax":
+        # what was defined outside of modules, as by exec, has the module None
+        if type(each) is _Jitted and (each.__module__ or "").partition(".")[0] == "jax":
             _jitted.add(each)
 
 
