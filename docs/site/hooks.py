@@ -19,6 +19,8 @@ import reference  # noqa: E402
 import tutorials  # noqa: E402
 
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?:|#)([^)#\s]+)(?:#[^)]*)?\)")
+# how much a word on a page counts in the search, by the beginning of its path; 2 for all others
+BOOSTS = {"api/": 0.2, "reference/jaxgrad.ops": 0.2, "reference/torch.md": 1.5, "reference/": 1}
 ID = re.compile(r' id="([^"]+)"')
 MATH = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 
@@ -30,6 +32,7 @@ def on_config(config):
     _entry(chapter, "Namespaces")[:] = [
         {space: f"reference/{space}.md"} for space in reference.namespaces()
     ]
+    config.theme.static_templates.discard("404.html")  # its links need the address of the site
     return config
 
 
@@ -45,6 +48,8 @@ def on_files(files, config):
 
 def on_page_markdown(markdown, page, config, files):
     """Links that lead out of docs/ become their text: the site has no repository beside it."""
+    boost = next((b for start, b in BOOSTS.items() if page.file.src_uri.startswith(start)), 2)
+    page.meta.setdefault("search", {"boost": boost})
     folder = (DOCS / page.file.src_uri).parent
 
     def kept(link):
