@@ -57,6 +57,7 @@ INTERNAL = {
 NO_PAGE = {"torch.compat", "torch.tracing", "torch.nn.module", "torch.ops"}
 OPERATORS = "jaxgrad.ops"
 LARGE = 60  # a page with more entries has no table of contents at its side
+MODULE = re.compile(r"\b(?:jaxgrad|collections|typing)\.(?:\w+\.)*(?=\w)")
 PLAIN = (bool, int, float, str, type(None))
 
 
@@ -195,7 +196,8 @@ def shown_signature(value, is_method: bool) -> str:
     if is_method and parameters and parameters[0].name in ("self", "cls"):
         del parameters[0]
     returned = _text(signature.return_annotation)
-    return str(signature.replace(parameters=parameters, return_annotation=returned))
+    text = str(signature.replace(parameters=parameters, return_annotation=returned))
+    return MODULE.sub("", text)
 
 
 def overloads(value) -> list[str]:

@@ -28,7 +28,7 @@ SEARCHES = {
     "sum": "reference/torch.html#torch.sum",
     "retain_graph": "reference/torch.autograd.html",
     "NaN": "wrong_gradients.html",
-    "from_jax": "reference/jaxgrad.html#jaxgrad.from_jax",
+    "from_jax": "from_jax.html",
 }
 FIRST = 8
 WIDER = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
@@ -80,7 +80,7 @@ class Visit:
             self.page.screenshot(path=PICTURES / f"{name}_{self.name}.png")
 
     def search(self, text: str, expected: str):
-        self.page.goto(f"{self.root}/index.html")
+        self.page.goto(f"{self.root}/index.html", wait_until="networkidle")
         self.page.keyboard.press("/")
         self.page.fill("input.md-search__input", text)
         found = self.page.locator("a.md-search-result__link")
@@ -99,17 +99,19 @@ def main():
     pages = chosen or sorted(str(path.relative_to(SITE)) for path in SITE.rglob("*.html"))
     shutil.rmtree(PICTURES, ignore_errors=True)
     PICTURES.mkdir(parents=True)
-    root, wrong = served(), []
+    served_from, wrong = served(), []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         for width in WIDTHS:
             for scheme in ("light", "dark"):
-                visit = Visit(browser, root, width, scheme)
+                visit = Visit(browser, served_from, width, scheme)
                 for path in pages:
                     visit.open(path, picture=scheme == "light" or path.count("/") == 0)
-                if scheme == "light":
-                    for text, expected in SEARCHES.items():
-                        visit.search(text, expected)
+                wrong += visit.wrong
+            for root in (served_from, f"file://{SITE}"):
+                visit = Visit(browser, root, width, "light")
+                for text, expected in SEARCHES.items():
+                    visit.search(text, expected)
                 wrong += visit.wrong
         browser.close()
     raise SystemExit("\n".join(dict.fromkeys(wrong)))
