@@ -34,8 +34,11 @@ docs-serve: docs  # and show it at http://localhost:8000
 	@echo "http://localhost:$(PORT)"
 	$(python) -m http.server --bind localhost --directory build/site $(PORT)
 
-docs-check: docs  # the tests of the site; those in a browser where Chromium is installed
-	$(python) -m pytest tests/docs_site
+# --noconftest: the settings of the other tests need what they install.
+docs-check: docs  # the tests of the site, and a visit of each page where Chromium and playwright are installed
+	$(python) -m pytest --noconftest --quiet tests/docs_site/built_site.py
+	@if which chromium chromium-browser google-chrome >/dev/null && $(python) -c 'import playwright' 2>/dev/null; then \
+	    $(python) tests/docs_site/browser.py; fi
 
 stubs: .venv/test  # write the type stubs, jaxgrad/**/*.pyi, and the pages of the operators, docs/api
 	$(python) tests/stubs.py

@@ -1,9 +1,12 @@
-"""The blocks of every page run, in order, each page in its own namespace. Links lead to files.
-The examples of public docstrings run too.
+"""The blocks of every page run, in order, each page in its own namespace, and print what stands
+below them. Links lead to files, or to pages that `make docs` makes. The examples of public
+docstrings run too.
 """
 
+import contextlib
 import doctest
 import importlib
+import io
 import pathlib
 import pkgutil
 import re
@@ -11,6 +14,7 @@ import re
 import pytest
 
 import jaxgrad
+from jaxgrad import coverage
 
 CHECKOUT = pathlib.Path(__file__).parents[1]
 PAGES = sorted(
@@ -18,8 +22,11 @@ PAGES = sorted(
     for pattern in ("*.md", "docs/**/*.md", "tests/**/*.md")
     for path in CHECKOUT.glob(pattern)
 )
-LINK = re.compile(r"\]\((?!https?://)([^)#]+)")
-BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?://)([^)#]+)(?:#([^)]*))?")
+BLOCK = re.compile(
+    r"^```python\n(.*?)^```$(?:\n+^```output\n(.*?)^```$)?", re.MULTILINE | re.DOTALL
+)
+PRINTED = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 # what an example may use without importing it
 KNOWN = {"jaxgrad": jaxgrad, "F": jaxgrad.nn.functional}
 # these do something when they are imported, and have no examples
@@ -42,7 +49,25 @@ def test_page_runs(page, tmp_path, monkeypatch):
     text, namespace = path.read_text(), {}
     for block in BLOCK.finditer(text):
         line = text[: block.start(1)].count("\n")
-        exec(compile("\n" * line + block[1], str(path), "exec"), namespace)
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(compile("\n" * line + block[1], str(path), "exec"), namespace)
+        if block[2] is not None:
+            assert_printed(block[2], printed.getvalue(), f"{page}, line {line + 1}")
+
+
+def assert_printed(wanted, printed, place):
+    """That a block printed what its page shows, in which `...` stands for anything."""
+    is_right = doctest.OutputChecker().check_output(wanted, printed, PRINTED)
+    assert is_right, f"{place}: the block printed\n{printed}\nand not\n{wanted}"
+
+
+def test_a_wrong_output_fails():
+    text = "```python\nprint(1)\nprint(2)\n```\n\n```output\n1\n...\n```\n"
+    (block,) = BLOCK.finditer(text)
+    assert block[1] == "print(1)\nprint(2)\n" and block[2] == "1\n...\n"
+    assert_printed(block[2], "1\n2\n", "a page")
+    with pytest.raises(AssertionError, match="a page: the block printed"):
+        assert_printed(block[2], "2\n", "a page")
 
 
 @pytest.mark.checkout
@@ -50,7 +75,29 @@ def test_page_runs(page, tmp_path, monkeypatch):
 def test_links_lead_to_files(page):
     path = CHECKOUT / page
     links = LINK.findall(BLOCK.sub("", path.read_text()))
-    assert [link for link in links if not (path.parent / link).exists()] == []
+    assert [link for link in links if not leads_to_a_page(path.parent / link[0], link[1])] == []
+
+
+def leads_to_a_page(target, anchor):
+    """Whether a link's file exists, or its script, or the name whose reference it is to be."""
+    target = target.resolve()
+    if target.parent == CHECKOUT / "docs" / "reference":
+        return target.stem == "index" or is_a_name(anchor or target.stem, target.stem)
+    return target.exists() or (target.suffix == ".md" and target.with_suffix(".py").exists())
+
+
+def is_a_name(name, namespace):
+    known = coverage.find(name) is not None or name in {n.path for n in coverage.torch_names()}
+    return known and name.startswith(namespace)
+
+
+def test_links_to_pages_that_are_made_need_their_sources():
+    docs = CHECKOUT / "docs"
+    assert leads_to_a_page(docs / "reference" / "torch.func.md", "torch.func.grad")
+    assert leads_to_a_page(docs / "reference" / "jaxgrad.md", "jaxgrad.from_jax")
+    assert not leads_to_a_page(docs / "reference" / "torch.func.md", "torch.func.gradient")
+    assert not leads_to_a_page(docs / "reference" / "torch.fun.md", "")
+    assert not leads_to_a_page(docs / "tutorials" / "absent.md", "")
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from pygments.lexers import PythonConsoleLexer
 SECTION = re.compile(r"(Arguments|Returns|Raises|Formulas|Example):\n")
 CODE = re.compile(r"`([^`]+)`")
 PAGE = re.compile(r"\bdocs/(\w+)\.md\b")
+TO_PAGE = r'<a href="../\1.html">\1</a>'
 NAMES = r"\*{0,2}\w+(?:(?:, | and )\*{0,2}\w+)*"
 DEFINITION = re.compile(rf"({NAMES}): (?=\S)")
 SENTENCE = re.compile(r"(?<=\.) (?=\S)")
@@ -44,7 +45,7 @@ class Docstring:
 
     def inline(self, text: str) -> str:
         pieces = CODE.split(text)
-        made = [PAGE.sub(r'<a href="../\1.html">\1</a>', html.escape(each, False)) for each in pieces]
+        made = [PAGE.sub(TO_PAGE, html.escape(piece, False)) for piece in pieces]
         made[1::2] = map(self.code, pieces[1::2])
         return "".join(made)
 
@@ -122,7 +123,7 @@ class Docstring:
             yield "Raises", f"<code>{kind}</code>: {self.inline(said)}"
 
     def formulas(self, text):
-        yield f'<div class="formulas" data-search-exclude>{"".join(_formulas(text))}</div>'
+        yield "".join(_formulas(text))
 
     def example(self, text):
         yield example(inspect.cleandoc("\n" + text))
@@ -141,7 +142,7 @@ def _one_line(text: str) -> str:
 
 
 def _formulas(text):
-    yield "<table>"
+    yield '<table class="formulas" data-search-exclude>'
     for line in inspect.cleandoc("\n" + text).splitlines():
         if not line.startswith(" "):
             yield f'<tr><th colspan="2"><code>{html.escape(line)}</code></th></tr>'
@@ -163,7 +164,7 @@ def _grouped(parts) -> str:
             is_list, last = is_pair, None
         if is_pair:
             term, said = part
-            made.append(f"<dt>{'' if term == last else term}</dt><dd>{said}</dd>")
+            made.append(f"<dt>{term if term != last else ''}</dt><dd>{said}</dd>")
             last = term
         else:
             made.append(part)

@@ -8,8 +8,11 @@ import sys
 from pathlib import Path
 
 from latex2mathml.converter import convert
+from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File
 from mkdocs.structure.toc import get_toc
+
+from jaxgrad import coverage
 
 HERE = Path(__file__).parent
 DOCS = HERE.parent
@@ -19,6 +22,14 @@ import reference  # noqa: E402
 import tutorials  # noqa: E402
 
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?:|#)([^)#\s]+)(?:#[^)]*)?\)")
+# How much a word on a page counts in the search, by the beginning of its path. A name of a much
+# used namespace comes before those of others that begin with the same letters.
+BOOSTS = {
+    **{f"reference/{name}.md": 20 for name in ("torch", "jaxgrad")},
+    **{f"reference/{name}.md": 5 for name in {each.space for each in coverage.torch_names()}},
+    **{"reference/jaxgrad.ops": 0.1, "reference/": 0.5, "api/": 0.1, "tutorials/": 5, "": 10},
+}
+ALONE = ("index.md", "gallery.md", "figures.md")  # pages without neighbours to list at their side
 ID = re.compile(r' id="([^"]+)"')
 MATH = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 
@@ -30,6 +41,7 @@ def on_config(config):
     _entry(chapter, "Namespaces")[:] = [
         {space: f"reference/{space}.md"} for space in reference.namespaces()
     ]
+    config.theme.static_templates.discard("404.html")  # its links need the address of the site
     return config
 
 
@@ -45,6 +57,10 @@ def on_files(files, config):
 
 def on_page_markdown(markdown, page, config, files):
     """Links that lead out of docs/ become their text: the site has no repository beside it."""
+    boost = next((b for start, b in BOOSTS.items() if page.file.src_uri.startswith(start)))
+    page.meta.setdefault("search", {"boost": boost})
+    if page.file.src_uri in ALONE:
+        page.meta.setdefault("hide", ["navigation"])
     folder = (DOCS / page.file.src_uri).parent
 
     def kept(link):
@@ -66,3 +82,11 @@ def on_page_content(content, page, config, files):
         return convert(html.unescape(found[2]), display=display)
 
     return MATH.sub(mathml, content)
+
+
+@event_priority(-100)  # after the plugin that writes the index
+def on_post_build(config):
+    """The index of the search as a script, which pages load that no server sends."""
+    folder = Path(config.site_dir) / "search"
+    index = (folder / "search_index.json").read_text()
+    (folder / "search_index.js").write_text(f"var __index = {index}")

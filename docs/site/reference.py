@@ -8,6 +8,7 @@ pages a line leads there. jaxgrad's own names are on the page of `jaxgrad`.
 import html
 import importlib
 import inspect
+import re
 import sys
 import types
 from functools import cache
@@ -19,7 +20,6 @@ from docstrings import Docstring
 
 import jaxgrad
 from jaxgrad import coverage, ops
-from jaxgrad.ops import library
 from jaxgrad.ops.cards import sections
 from jaxgrad.ops.documentation import Text
 
@@ -57,6 +57,7 @@ INTERNAL = {
 NO_PAGE = {"torch.compat", "torch.tracing", "torch.nn.module", "torch.ops"}
 OPERATORS = "jaxgrad.ops"
 LARGE = 60  # a page with more entries has no table of contents at its side
+MODULE = re.compile(r"\b(?:jaxgrad|collections|typing)\.(?:\w+\.)*(?=\w)")
 PLAIN = (bool, int, float, str, type(None))
 
 
@@ -123,7 +124,7 @@ def _key(entry: Entry):
     operator = getattr(entry.value, "operator", None)
     if operator is not None:
         return entry.name if is_inplace(entry) else operator.name
-    if isinstance(entry.value, PLAIN) or isinstance(entry.value, property):
+    if isinstance(entry.value, (*PLAIN, property)):
         return entry.path
     return id(entry.value)
 
@@ -141,6 +142,17 @@ def homes() -> dict[object, Entry]:
         for entry in entries:
             if entry.path.removeprefix("jaxgrad.") not in OWN_ELSEWHERE:
                 found.setdefault(_key(entry), entry)
+    return found
+
+
+@cache
+def others() -> dict[object, list[Entry]]:
+    """The further names of each meaning, by its key."""
+    found: dict[object, list[Entry]] = {}
+    for entry in (entry for entries in namespaces().values() for entry in entries):
+        key = entry.value.operator.name if is_inplace(entry) else _key(entry)
+        if entry != homes().get(key):
+            found.setdefault(key, []).append(entry)
     return found
 
 
@@ -184,7 +196,17 @@ def shown_signature(value, is_method: bool) -> str:
     if is_method and parameters and parameters[0].name in ("self", "cls"):
         del parameters[0]
     returned = _text(signature.return_annotation)
-    return str(signature.replace(parameters=parameters, return_annotation=returned))
+    text = str(signature.replace(parameters=parameters, return_annotation=returned))
+    return MODULE.sub("", text)
+
+
+def overloads(value) -> list[str]:
+    """The signatures of an operator that has several, which its docstring lists."""
+    if not hasattr(value, "operator"):
+        return []
+    blocks = re.split(r"\n\s*\n", inspect.getdoc(value) or "")
+    listed = [block for block in blocks[1:3] if block.startswith("    ")]
+    return [line.strip() for block in listed for line in block.splitlines()]
 
 
 def _text(annotation):
@@ -209,28 +231,40 @@ class Body:
         self.is_method = owner is not None or space == "torch.Tensor"
 
     def html(self) -> str:
-        home = homes().get(_key(self.entry), self.entry) if self.owner is None else self.entry
-        parts = self.parts() if home.path == self.entry.path else self.elsewhere(home)
-        functional = homes().get(self.entry.value.operator.name) if is_inplace(self.entry) else None
-        if functional is not None:
-            parts = self.inplace(functional)
-        return "\n".join([self.heading(), *filter(None, parts)])
+        home = self.home()
+        is_here = home.path == self.entry.path
+        parts = self.parts() if is_here else self.elsewhere(home)
+        return "\n".join([self.heading(is_here), *filter(None, parts)])
 
-    def heading(self) -> str:
+    def home(self) -> Entry:
+        if self.owner is not None:
+            return self.entry
+        key = self.entry.value.operator.name if is_inplace(self.entry) else _key(self.entry)
+        return homes().get(key) or homes().get(_key(self.entry), self.entry)
+
+    def heading(self, is_found: bool) -> str:
+        """The heading; the search finds only entries, which have all names."""
         path, tag = self.entry.path, f"h{self.level}"
         before, dot, name = path.rpartition(".")
+        hidden = "" if is_found else " data-search-exclude"
         return (
-            f'<{tag} id="{path}"><span class="space">{before}{dot}</span>{name}'
+            f'<{tag} id="{path}"{hidden}><span class="space">{before}{dot}</span>{name}'
             f'<a class="headerlink" href="#{path}">#</a></{tag}>'
         )
 
     def elsewhere(self, home: Entry):
         """One line for a name that has its entry on another page or under another name."""
         doc = self.docstring()
-        yield f"<p>{doc.summary if doc else ''} See {self.to(home.path)}.</p>"
+        said = doc.summary if doc else ""
+        if is_inplace(self.entry):
+            said = "Writes the result to the tensor itself."
+        yield f"<p>{said} See {self.to(home.path)}.</p>"
 
-    def inplace(self, functional: Entry):
-        yield f"<p>Writes the result to the tensor itself; see {self.to(functional.path)}.</p>"
+    def also(self):
+        """The other names of the entry."""
+        names = others().get(_key(self.entry), []) if self.owner is None else []
+        if names:
+            yield described("Also", ", ".join(self.to(entry.path) for entry in names))
 
     def to(self, path: str) -> str:
         return f'<a href="{addresses()[path]}"><code>{path}</code></a>'
@@ -238,6 +272,8 @@ class Body:
     def docstring(self) -> Docstring | None:
         value = self.entry.value
         text = inspect.getdoc(value) if _has_doc(value) else None
+        for line in overloads(value):  # which stand above, as signatures
+            text = text.replace(f"    {line}\n", "", 1)
         return Docstring(text, self.parameters(), self.link) if text else None
 
     def parameters(self) -> list[str]:
@@ -259,6 +295,7 @@ class Body:
         yield f'<p class="summary">{doc.summary}</p>'
         yield doc.html()
         yield from self.differences()
+        yield from self.also()
         yield self.card()
         if inspect.isclass(value) and value is not jaxgrad.Tensor:
             yield from self.methods(value)
@@ -270,18 +307,17 @@ class Body:
         if isinstance(value, property):
             return ""
         text = shown_signature(value, self.is_method and not inspect.isclass(value))
-        if not text:
-            return ""
         kind = '<span class="kind">class</span> ' if inspect.isclass(value) else ""
-        text = html.escape(f"{self.entry.name}{text}", False)
-        return f'<div class="signature">{kind}<code>{text}</code></div>'
+        shown = overloads(value) or ([f"{self.entry.name}{text}"] if text else [])
+        lines = (f"<div>{kind}<code>{html.escape(line, False)}</code></div>" for line in shown)
+        return f'<div class="signature">{"".join(lines)}</div>' if shown else ""
 
     def differences(self):
         if self.owner is None:
             rows = differences().get(self.entry.name, []) if self.is_operator() else []
             rows = rows or differences().get(self.entry.path.removeprefix("torch."), [])
             if rows:
-                yield f'<dl class="described"><dt>Differs from PyTorch</dt><dd>{"<br>".join(rows)}</dd></dl>'
+                yield described("Differs from PyTorch", "<br>".join(rows))
 
     def is_operator(self) -> bool:
         return hasattr(self.entry.value, "operator")
@@ -300,6 +336,10 @@ class Body:
             yield Body(Entry(f"{self.entry.path}.{name}", value), self.space, 4, kind).html()
 
 
+def described(term: str, said: str) -> str:
+    return f'<dl class="described"><dt>{term}</dt><dd>{said}</dd></dl>'
+
+
 def _heading(name: str) -> str:
     return cards.cards.public_path(name).lower().replace(".", "")
 
@@ -309,7 +349,7 @@ def _methods(kind: type) -> dict[str, object]:
     for name, value in vars(kind).items():
         value = getattr(value, "__func__", value)
         is_shown = inspect.isfunction(value) or isinstance(value, property)
-        if is_shown and not name.startswith("_") and inspect.getdoc(value):
+        if is_shown and not name.startswith("_") and value.__doc__:
             found[name] = value
     return found
 
@@ -370,7 +410,7 @@ def _about(space: str) -> str:
     if space == "torch.Tensor":
         return "<p>The methods and properties of tensors.</p>"
     if space == "jaxgrad":
-        return "<p>What jaxgrad has and PyTorch has not. All else is on the pages of torch.</p>"
+        return "<p>What jaxgrad has and PyTorch does not have.</p>"
     doc = _module(space).__doc__ if space != "torch" else ""
     return f"<p>{Docstring(doc, link=linker(space)).summary}</p>" if doc else ""
 

@@ -58,7 +58,11 @@ def _files(script: Path, sources: bytes) -> dict[str, str | bytes]:
     kept = MADE / f"{place.name}.ipynb"
     notebook = json.loads(kept.read_text()) if kept.exists() else {}
     if notebook.get("metadata", {}).get("made_from") != key:
-        notebook = _executed(script)
+        try:
+            notebook = _executed(script)
+        except Exception as error:
+            error.add_note(f"in {script}")
+            raise
         notebook["metadata"]["made_from"] = key
         MADE.mkdir(parents=True, exist_ok=True)
         kept.write_text(json.dumps(notebook))

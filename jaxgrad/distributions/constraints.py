@@ -264,6 +264,13 @@ class _Below(Constraint):
 
 
 class _IntegerInterval(_Bounded):
+    """Integers from `lower_bound` to `upper_bound`, both included.
+
+    >>> from jaxgrad.distributions import constraints
+    >>> constraints.integer_interval(0, 2).check(jaxgrad.tensor([0, 2, 3]))
+    tensor([ True,  True, False])
+    """
+
     is_discrete = True
 
     @_of_numbers
@@ -294,30 +301,65 @@ class _Real(Constraint):
 
 
 class _GreaterThan(_Above):
+    """Numbers greater than `lower_bound`.
+
+    >>> from jaxgrad.distributions import constraints
+    >>> constraints.greater_than(1).check(jaxgrad.tensor([1, 2]))
+    tensor([False,  True])
+    """
+
     @_of_numbers
     def check(self, value):
         return self.lower_bound < value
 
 
 class _GreaterThanEq(_Above):
+    """Numbers not less than `lower_bound`.
+
+    >>> from jaxgrad.distributions import constraints
+    >>> constraints.greater_than_eq(1).check(jaxgrad.tensor([0, 1]))
+    tensor([False,  True])
+    """
+
     @_of_numbers
     def check(self, value):
         return self.lower_bound <= value
 
 
 class _LessThan(_Below):
+    """Numbers less than `upper_bound`.
+
+    >>> from jaxgrad.distributions import constraints
+    >>> constraints.less_than(1).check(jaxgrad.tensor([0, 1]))
+    tensor([ True, False])
+    """
+
     @_of_numbers
     def check(self, value):
         return value < self.upper_bound
 
 
 class _Interval(_Bounded):
+    """Numbers from `lower_bound` to `upper_bound`, both included.
+
+    >>> from jaxgrad.distributions import constraints
+    >>> constraints.interval(0, 1).check(jaxgrad.tensor([0, 1, 2]))
+    tensor([ True,  True, False])
+    """
+
     @_of_numbers
     def check(self, value):
         return (self.lower_bound <= value) & (value <= self.upper_bound)
 
 
 class _HalfOpenInterval(_Bounded):
+    """Numbers from `lower_bound`, included, to `upper_bound`, excluded.
+
+    >>> from jaxgrad.distributions import constraints
+    >>> constraints.half_open_interval(0, 1).check(jaxgrad.tensor([0, 1]))
+    tensor([ True, False])
+    """
+
     @_of_numbers
     def check(self, value):
         return (self.lower_bound <= value) & (value < self.upper_bound)
@@ -335,6 +377,13 @@ class _Simplex(Constraint):
 
 
 class _Multinomial(_Below):
+    """Vectors of counts, whose sum is at most `upper_bound`.
+
+    >>> from jaxgrad.distributions import constraints
+    >>> constraints.multinomial(3).check(jaxgrad.tensor([[1, 2], [2, 2]]))
+    tensor([ True, False])
+    """
+
     is_discrete, event_dim = True, 1
 
     @_of_numbers

@@ -1,0 +1,22 @@
+// The search runs in a worker, which a browser makes from no file. Without a server it runs in a
+// hidden frame instead.
+if (location.protocol === "file:") {
+  window.Worker = class extends EventTarget {
+    constructor(address) {
+      super();
+      const frame = document.createElement("iframe");
+      frame.hidden = true;
+      document.body.append(frame);
+      this.scope = frame.contentWindow;
+      this.scope.postMessage = data => this.dispatchEvent(new MessageEvent("message", { data }));
+      const script = frame.contentDocument.createElement("script");
+      script.src = address;
+      this.ready = new Promise(resolve => script.addEventListener("load", resolve));
+      frame.contentDocument.body.append(script);
+    }
+
+    postMessage(data) {
+      this.ready.then(() => this.scope.dispatchEvent(new MessageEvent("message", { data })));
+    }
+  };
+}
