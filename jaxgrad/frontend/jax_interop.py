@@ -135,7 +135,8 @@ def to_jax(function):
 
 def _narrowed(array):
     """An array in the dtype that JAX uses while its 64-bit types are off."""
-    return array.astype({"int64": "int32", "uint64": "uint32"}.get(array.dtype.name, array.dtype))
+    narrow = {"int64": "int32", "uint64": "uint32"}.get(array.dtype.name)
+    return array if narrow is None else array.astype(narrow)
 
 
 def _as_tensor(value):

@@ -47,7 +47,8 @@ def load(path, namespace: str = "my", functions=None) -> Namespace:
     path: a file in the format of derivatives.yaml; functions: a module or a dict with the value
     functions and helpers that its formulas call beside the shipped operators. Returns the
     namespace. Raises TableError, a ValueError, with the line and column of every mistake, and then
-    loads nothing; ValueError if the namespace is not an identifier or is an operator's name.
+    loads nothing; ValueError if the namespace is not an identifier, or is the name of an operator
+    or of a library of `torch.library`. A table of that namespace is replaced.
 
     >>> import pathlib, tempfile
     >>> table = pathlib.Path(tempfile.mkdtemp(), "cube.yaml")
@@ -68,6 +69,9 @@ def load(path, namespace: str = "my", functions=None) -> Namespace:
         or namespace in (*library.names, "load")
     ):
         raise ValueError(f"namespace {namespace!r} must be a name that no operator has")
+    # not only libraries of torch.library: `aten` and what this module uses are names here too
+    if not isinstance(sys.modules[__name__].__dict__.get(namespace, None), Namespace | None):
+        raise ValueError(f"namespace {namespace!r} is taken, for example by a torch.library")
     own = public_functions(functions or {})
     known = frozenset(library.names | library.functions.keys())
     table = load_table(path, functions=frozenset(own) | library.functions.keys(), operators=known)
