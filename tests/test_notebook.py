@@ -27,7 +27,7 @@ SHOWN = {
     "x": "Tensor [40, 30]",
     "x * 2 == 0": "torch.bool",
     "model[0].weight": None,
-    "model": "672",
+    "model": "830 parameters",
     "nn.Sequential(*[nn.Linear(600, 600) for _ in range(3)])[0].weight": "Parameter [600, 600]",
     "optimizer": "0.001",
     "loss = model(x).square().mean()\nloss.backward(retain_graph=True)\noptimizer": "no state yet",
@@ -44,7 +44,8 @@ TEXTS = {
     "torch.empty(5000, device='meta')": r"tensor\(\.\.\., device='meta', size=\(5000,\)\)",
     "torch.eye(50).to_sparse()": r"tensor\(indices=",
     "torch.func.vmap(lambda row: (print(repr(row)), row)[1])(x)[0, 0]": r"tensor\(",
-    "torch.autograd.graph.explain(x, loss)": r"x does not require grad",
+    "with torch.autograd.graph.record_lines():\n    y = x.requires_grad_().detach() * 2\n"
+    "torch.autograd.graph.explain(y)": r"detached at In\[\d+\]:2: ",
     "_ = step(x); print(step.explain())": "traced 1 times",
     "nn.LazyLinear(3).weight": "UninitializedParameter",
 }
