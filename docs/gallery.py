@@ -67,12 +67,14 @@ with graph.record_lines():
 graph.draw(loss)
 
 # %% [markdown]
-# A long graph is drawn compactly: a chain of operators is one box, and what repeats appears once.
-# Use this form to check the structure of a model.
+# A graph of more than 60 operators is drawn compactly: a chain of operators is one box, and a part
+# that repeats, as in a loop, appears once. Use it to check what a loop has recorded.
 
 # %%
-layers = nn.Sequential(*[nn.Sequential(nn.Linear(8, 8), nn.Tanh()) for _ in range(30)])
-graph.draw(layers(torch.rand(2, 8)).sum(), names=layers)
+state, weight = torch.rand(2, 8), torch.eye(8, requires_grad=True)
+for _ in range(40):
+    state = F.linear(state, weight).tanh()
+graph.draw(state.sum())
 
 # %% [markdown]
 # ## The memory of a graph: `autograd.graph.memory_report`
@@ -112,7 +114,8 @@ print(graph.explain(frozen))
 # `profile.export_chrome_trace(path)` shows the same events on a time line.
 
 # %%
-F.cross_entropy(model(images), targets).backward()  # compiles the kernels
+for _ in range(2):  # the first calls compile
+    F.cross_entropy(model(images), targets).backward()
 with torch.autograd.profiler.profile() as profile:
     F.cross_entropy(model(images), targets).backward()
 profile
