@@ -6,15 +6,13 @@
 # and optimizers.
 
 # %%
-import os
-
-# four devices of one processor, for the last part
-os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=4")
+import jax
 
 import jaxgrad as torch
 import jaxgrad.nn.functional as F
 from jaxgrad import nn, optim
 
+jax.config.update("jax_num_cpu_devices", 4)  # of one processor, for the last part
 torch.manual_seed(0)
 graph = torch.autograd.graph
 

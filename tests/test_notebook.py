@@ -2,14 +2,20 @@
 nbclient, and its outputs are read.
 """
 
+import os
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 from html_checks import Page
 
 nbclient = pytest.importorskip("nbclient")
 nbformat = pytest.importorskip("nbformat")
+
+CHECKOUT = Path(__file__).parents[1]
 
 SETUP = """
 import jaxgrad as torch
@@ -105,3 +111,13 @@ def test_text(outputs, source):
 def test_progress_bars_show_losses(outputs):
     text = "".join(each.get("text", "") for each in outputs[PROGRESS])
     assert "4/4" in text and re.search(r"loss=tensor\(0\.\d+", text)
+
+
+@pytest.mark.checkout
+def test_the_gallery_runs():
+    command = [sys.executable, str(CHECKOUT / "docs" / "gallery.py")]
+    environment = os.environ | {"MPLBACKEND": "Agg"}
+    result = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert result.returncode == 0, result.stderr
+    assert "it becomes zero in ReluBackward0" in result.stdout
+    assert "cpu:3         [4:8, 3:6]" in result.stdout
