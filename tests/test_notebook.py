@@ -2,14 +2,20 @@
 nbclient, and its outputs are read.
 """
 
+import os
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 from html_checks import Page
 
 nbclient = pytest.importorskip("nbclient")
 nbformat = pytest.importorskip("nbformat")
+
+CHECKOUT = Path(__file__).parents[1]
 
 SETUP = """
 import jaxgrad as torch
@@ -27,7 +33,7 @@ SHOWN = {
     "x": "Tensor [40, 30]",
     "x * 2 == 0": "torch.bool",
     "model[0].weight": None,
-    "model": "672",
+    "model": "830 parameters",
     "nn.Sequential(*[nn.Linear(600, 600) for _ in range(3)])[0].weight": "Parameter [600, 600]",
     "optimizer": "0.001",
     "loss = model(x).square().mean()\nloss.backward(retain_graph=True)\noptimizer": "no state yet",
@@ -44,7 +50,8 @@ TEXTS = {
     "torch.empty(5000, device='meta')": r"tensor\(\.\.\., device='meta', size=\(5000,\)\)",
     "torch.eye(50).to_sparse()": r"tensor\(indices=",
     "torch.func.vmap(lambda row: (print(repr(row)), row)[1])(x)[0, 0]": r"tensor\(",
-    "torch.autograd.graph.explain(x, loss)": r"x does not require grad",
+    "with torch.autograd.graph.record_lines():\n    y = x.requires_grad_().detach() * 2\n"
+    "torch.autograd.graph.explain(y)": r"detached at In\[\d+\]:2: ",
     "_ = step(x); print(step.explain())": "traced 1 times",
     "nn.LazyLinear(3).weight": "UninitializedParameter",
 }
@@ -104,3 +111,13 @@ def test_text(outputs, source):
 def test_progress_bars_show_losses(outputs):
     text = "".join(each.get("text", "") for each in outputs[PROGRESS])
     assert "4/4" in text and re.search(r"loss=tensor\(0\.\d+", text)
+
+
+@pytest.mark.checkout
+def test_the_gallery_runs():
+    command = [sys.executable, str(CHECKOUT / "docs" / "gallery.py")]
+    environment = os.environ | {"MPLBACKEND": "Agg"}
+    result = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert result.returncode == 0, result.stderr
+    assert "it becomes zero in ReluBackward0" in result.stdout
+    assert "cpu:3         [4:8, 3:6]" in result.stdout

@@ -34,7 +34,9 @@ def of_tensor(tensor: Tensor) -> str | None:
     if transform_levels.get() or tensor.is_sparse or tensor.is_meta or tensor._aval.mode == SPREAD:
         return None
     array = shown_array(tensor)
-    if isinstance(array, jax.core.Tracer) or tensor.numel() <= _threshold():
+    if isinstance(array, jax.core.Tracer) or array.is_deleted():
+        return None
+    if tensor.numel() <= _threshold():
         return None
     values = np.asarray(array)
     parts = [html.line(_heading(tensor, array), is_bold=True)]

@@ -8,6 +8,7 @@ import threading
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import jax
 import numpy
@@ -102,8 +103,8 @@ def _in_units(what: str, count: int) -> tuple[str, str]:
 
 
 def summary(
-    model: Module, input=None, *, input_size=None, input_data=None, dtypes: Sequence | None = None,
-    depth: int = 3, col_names: Iterable[str] | None = None,
+    model: Module, input: Any = None, *, input_size=None, input_data=None,
+    dtypes: Sequence | None = None, depth: int = 3, col_names: Iterable[str] | None = None,
     row_settings: Iterable[str] = ("depth",), col_width: int = 0, mode: str | None = "eval",
     verbose: int = 0, **kwargs,
 ) -> ModelSummary:  # fmt: skip

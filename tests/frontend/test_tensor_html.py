@@ -143,6 +143,12 @@ def test_traced_and_mapped_tensors():
     assert seen and seen == [None] * len(seen)
 
 
+def test_deleted_arrays():
+    x = torch.rand(2000)
+    x._array.delete()
+    assert x._repr_html_() is None
+
+
 def test_print_options():
     x = torch.rand(30, 40)
     torch.set_printoptions(threshold=10_000)

@@ -72,6 +72,21 @@ def test_multiply_adds_of_attention():
     assert found.total_mult_adds == 15 * 8 * (24 + 8) + 15 * (24 + 8) + 2 * 3 * 2 * 5 * 5 * 4
 
 
+def test_multiply_adds_of_loops_and_mapped_modules():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.step, self.row = nn.Linear(3, 3), nn.Linear(3, 2)
+
+        def forward(self, x):
+            last, _ = torch.scan(lambda state, x: (self.step(state) + x, x), x[0], x)
+            return torch.func.vmap(self.row)(x), last
+
+    found = summary(Net(), (5, 4, 3))
+    # a matrix in each of 5 steps; 5 matrices
+    assert found.total_mult_adds == 5 * 4 * 3 * (3 + 1) + 5 * 4 * 2 * (3 + 1)
+
+
 def test_products_outside_of_modules_count_for_the_module_that_calls_them():
     class Net(nn.Module):
         def __init__(self):

@@ -13,7 +13,7 @@ from ...tape import untracked_reason
 from ...tape.node import AccumulateGrad
 from ...tape.tensor import INFERENCE_TENSOR, LeafState, Tensor, current, known_edge_of
 from .gradient_probe import ALIVE, CANCELLED, FREED, TRACED, UNDEFINED, UNKNOWN, ZERO, probe
-from .graph_reader import Names, nodes_of, place_of, roots_of, variables_of
+from .graph_reader import Names, nodes_of, place_of, roots_of, shown_place, variables_of
 
 # the kinds of an explanation, beside those of `untracked_reason` and `gradient_probe`
 DTYPE, CONSTANT, NOT_A_LEAF, UNUSED, UNREACHED = (
@@ -274,9 +274,10 @@ class _Explainer:
 
 
 def _sentence(cause) -> str:
-    what = f"{cause.operator}, at {cause.place},"
+    place = shown_place(cause.place)
+    what = f"{cause.operator}, at {place},"
     if cause.kind == untracked_reason.DETACHED:
-        return f"It was detached at {cause.place}: by detach(), .data or Variable()"
+        return f"It was detached at {place}: by detach(), .data or Variable()"
     if cause.kind in (untracked_reason.NO_GRAD, untracked_reason.INFERENCE_MODE):
         where = "a no_grad block" if cause.kind == untracked_reason.NO_GRAD else "inference mode"
         return f"{what} ran in {where}, where nothing is recorded"
@@ -292,7 +293,7 @@ def _shown(node) -> str:
     name = node.name()
     if type(node) is AccumulateGrad:
         name = f"a leaf of shape {list(node.variable.shape)}"
-    return name if place is None else f"{name} at {place}"
+    return name if place is None else f"{name} at {shown_place(place)}"
 
 
 def _reason(node) -> str:

@@ -57,8 +57,17 @@ def place_of(node: Node) -> str | None:
 
 
 def short(place: str) -> str:
-    """A source line without directories."""
-    return os.path.basename(place)
+    """A source line without directories; of a notebook the cell and its line, as `In[3]:2`."""
+    return os.path.basename(shown_place(place))
+
+
+def shown_place(place: str) -> str:
+    """A source line; of a notebook the cell and its line, in place of a temporary file."""
+    file, _, line = place.rpartition(":")
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    name_of = getattr(getattr(shell, "compile", None), "format_code_name", lambda _: None)
+    cell = name_of(file)  # such as ("Cell", "In[3]")
+    return place if cell is None else f"{cell[1]}:{line}"
 
 
 def shown_bytes(count: int) -> str:
