@@ -44,7 +44,7 @@ def data(count):
 # %%
 def network(inputs, outputs):
     return nn.Sequential(
-        nn.Linear(inputs, 64), nn.SiLU(), nn.Linear(64, 64), nn.SiLU(), nn.Linear(64, outputs)
+        nn.Linear(inputs, 64), nn.LeakyReLU(0.2), nn.Linear(64, 64), nn.LeakyReLU(0.2), nn.Linear(64, outputs)
     )
 
 
