@@ -1,15 +1,18 @@
 # %% [markdown]
 # # Fully sharded training on four devices
 #
-# With `fully_shard` each device holds one part of the parameters, the gradients and the optimizer state. You train a model so on four
-# devices, look at which part lies where, count the bytes, compare with one device, save a distributed checkpoint, and resume from it.
+# With `fully_shard` each device holds one part of the parameters, the gradients and the optimizer
+# state. You train a model so on four devices, look at which part lies where, count the bytes,
+# compare with one device, save a distributed checkpoint, and resume from it.
 #
-# You need to know what a training step looks like; nothing of distributed training. To save checkpoints, install `jaxgrad[checkpoint]`.
+# You need to know what a training step looks like; nothing of distributed training. To save
+# checkpoints, install `jaxgrad[checkpoint]`.
 #
 # ## Four devices on any computer
 #
-# XLA can make several devices of one CPU. The flag has to be set before JAX starts, so it comes first. With four GPUs or a TPU, leave it out. The script also runs as
-# four processes of one device each, by `python -m jaxgrad launch --nproc 4 fsdp.py`; then `RANK` is set.
+# XLA can make several devices of one CPU. The flag has to be set before JAX starts, so it comes
+# first. With four GPUs or a TPU, leave it out. The script also runs as four processes of one
+# device each, by `python -m jaxgrad launch --nproc 4 fsdp.py`; then `RANK` is set.
 
 # %%
 import os
@@ -17,6 +20,7 @@ import os
 if "RANK" not in os.environ:
     os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
 
+import itertools
 import tempfile
 
 import matplotlib.pyplot as plt
@@ -48,8 +52,9 @@ say(mesh)
 # %% [markdown]
 # ## A model, sharded
 #
-# The model is an ordinary one. `fully_shard` changes it in place: each layer that you name is *gathered* as a whole just before it computes and freed
-# afterwards. So a device needs room for its part of everything, and for one whole layer. The outermost call takes what is left.
+# The model is an ordinary one. `fully_shard` changes it in place: each layer that you name is
+# *gathered* as a whole just before it computes and freed afterwards. So a device needs room for
+# its part of everything, and for one whole layer. The outermost call takes what is left.
 
 
 # %%
@@ -57,7 +62,7 @@ def network():
     torch.manual_seed(0)
     widths = [64, 512, 512, 512]
     layers = []
-    for inputs, outputs in zip(widths, widths[1:], strict=False):
+    for inputs, outputs in itertools.pairwise(widths):
         layers += [nn.Linear(inputs, outputs), nn.ReLU()]
     return nn.Sequential(*layers, nn.Linear(512, 10))
 
@@ -76,19 +81,21 @@ for name, parameter in model.named_parameters():
     say(f"{name:10} {tuple(parameter.shape)!s:12} {parameter.placements}")
 
 # %% [markdown]
-# `Shard(dim=0)` says that the rows are divided. Where one process has all devices, a sharded tensor still is the whole tensor: its shape, and
-# what you compute with it, do not show that it lies in four places. This does:
+# `Shard(dim=0)` says that the rows are divided. Where one process has all devices, a sharded
+# tensor still is the whole tensor: its shape, and what you compute with it, do not show that it
+# lies in four places. This does:
 
 # %%
 visualize_sharding(model[0].weight, use_rich=True)
 
 # %% [markdown]
-# The ten biases of the last layer cannot be cut into four equal parts, so every device has them all.
+# The ten biases of the last layer cannot be cut into four equal parts, so every device has them
+# all.
 #
 # ## A step
 #
-# The step is that of one device. XLA puts the communication into the compiled program: it gathers parameters, and sums gradients so that each device
-# gets its part.
+# The step is that of one device. XLA puts the communication into the compiled program: it gathers
+# parameters, and sums gradients so that each device gets its part.
 
 
 # %%
@@ -108,9 +115,10 @@ def training(model):
 
 
 # %% [markdown]
-# The data are scikit-learn's digits. A batch depends on the number of its step alone, so that a run that resumes sees what it would have seen. With
-# one process for each device, a process takes every fourth row of it. `item()` waits for the step: on the devices of one CPU let no more than one
-# program with communication run at a time.
+# The data are scikit-learn's digits. A batch depends on the number of its step alone, so that a
+# run that resumes sees what it would have seen. With one process for each device, a process takes
+# every fourth row of it. `item()` waits for the step: on the devices of one CPU let no more than
+# one program with communication run at a time.
 
 # %%
 images, labels = sklearn.datasets.load_digits(return_X_y=True)
@@ -142,7 +150,8 @@ say(f"loss of the first step {losses[0]:.3f}, of the last ten {losses[-10:].mean
 # %% [markdown]
 # ## The same as on one device
 #
-# The same model, not sharded, with the whole batch: the losses agree up to rounding, since sums are taken in another order.
+# The same model, not sharded, with the whole batch: the losses agree up to rounding, since sums
+# are taken in another order.
 
 
 # %%
@@ -157,8 +166,8 @@ say(f"largest difference of the losses: {difference:.1e}")
 # %% [markdown]
 # ## Memory
 #
-# Gradients and the state of AdamW, two numbers for each parameter, lie as their parameters do. Count what the first device holds, for meshes of one, two and four
-# devices.
+# Gradients and the state of AdamW, two numbers for each parameter, lie as their parameters do.
+# Count what the first device holds, for meshes of one, two and four devices.
 
 
 # %%
@@ -199,7 +208,8 @@ say({n: f"{sum(held[n]):.2f} MB" for n in devices})
 # %% [markdown]
 # ## A checkpoint
 #
-# Every device writes its own parts. `get_state_dict` gives the states of model and optimizer with their shardings.
+# Every device writes its own parts. `get_state_dict` gives the states of model and optimizer with
+# their shardings.
 
 # %%
 folder = [tempfile.mkdtemp() if rank == 0 else None]
@@ -212,8 +222,8 @@ dcp.save({"model": parameters, "optimizer": state}, checkpoint_id=path)
 continued = train(step, range(60, 80))
 
 # %% [markdown]
-# To resume, make model and optimizer as at the start, and load into their states. `load` fills the tensors as they lie now, on this mesh or another
-# one.
+# To resume, make model and optimizer as at the start, and load into their states. `load` fills
+# the tensors as they lie now, on this mesh or another one.
 
 
 # %%
@@ -257,5 +267,6 @@ if world > 1:
     dist.destroy_process_group()
 
 # %% [markdown]
-# Four devices of one CPU share its cores, so this is no faster than one device; it is the way to try a program before you have the devices. PyTorch ran the
-# same script in four processes, with gloo. [Many devices](../distributed.md) tells about tensor parallelism and several processes.
+# Four devices of one CPU share its cores, so this is no faster than one device; it is the way to
+# try a program before you have the devices. PyTorch ran the same script in four processes, with
+# gloo. [Many devices](../distributed.md) tells about tensor parallelism and several processes.
