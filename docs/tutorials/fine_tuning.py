@@ -18,7 +18,7 @@ import jaxgrad as torch
 import jaxgrad.nn.functional as F
 from jaxgrad import nn
 
-torch.manual_seed(0)
+_ = torch.manual_seed(0)
 
 # %% [markdown]
 # ## The file
@@ -97,7 +97,7 @@ for axis, image, digit in zip(axes.T.flat, x_train, y_train, strict=True):
     axis.imshow(image[0].numpy(), cmap="gray_r")
     axis.set_axis_off()
     axis.set_title(str(digit.item() + 5))
-figure.suptitle("The 20 training examples and their labels")
+_ = figure.suptitle("The 20 training examples and their labels")
 
 # %% [markdown]
 # ## A new last layer, and frozen layers below
@@ -166,7 +166,7 @@ for name, curve in curves.items():
     print(f"{name:20} {curve[2]:.1%} after 20 updates, {curve[-1]:.1%} after 150")
 axis.set(title="Digits 5 to 9 from 20 examples", ylim=(0, 100))
 axis.set(xlabel="updates", ylabel="accuracy on the test data (%)")
-axis.legend()
+_ = axis.legend()
 
 # %% [markdown]
 # ## What stayed as it was

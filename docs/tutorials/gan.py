@@ -17,7 +17,7 @@ import jaxgrad as torch
 import jaxgrad.nn.functional as F
 from jaxgrad import nn
 
-torch.manual_seed(0)
+_ = torch.manual_seed(0)
 
 # %% [markdown]
 # ## Data
@@ -157,9 +157,10 @@ axes[0].legend(loc="upper left", markerscale=3)
 # %%
 figure, axis = plt.subplots(figsize=(7, 3), layout="constrained")
 for name, curve in zip(("discriminator", "generator"), losses.T, strict=True):
-    axis.plot(curve[: UPDATES // 25 * 25].reshape(-1, 25).mean(1).numpy(), label=name)
-axis.set(title="Losses, means over 25 updates", xlabel="25 updates", ylabel="loss")
-axis.legend()
+    means = curve[:UPDATES].reshape(-1, 25).mean(1)
+    axis.plot(range(0, UPDATES, 25), means.numpy(), label=name)
+axis.set(title="Losses, means over 25 updates", xlabel="updates", ylabel="loss")
+_ = axis.legend()
 
 # %% [markdown]
 # ## Are all modes there?

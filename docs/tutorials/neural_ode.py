@@ -15,7 +15,7 @@ import numpy as np
 import jaxgrad as torch
 from jaxgrad import nn
 
-torch.manual_seed(0)
+_ = torch.manual_seed(0)
 
 # %% [markdown]
 # ## Data
@@ -152,7 +152,7 @@ right.plot(seconds, expected[:, 0].numpy(), color="0.6", linewidth=4, label="pen
 right.plot(seconds, predicted[:, 0].numpy(), label="network")
 right.axvline(STEPS * H, color="0.6", linestyle=":")
 right.set(title="A pendulum that was not in the data", xlabel="time (s)", ylabel="angle (rad)")
-right.legend()
+_ = right.legend()
 
 # %% [markdown]
 # ## The adjoint method
