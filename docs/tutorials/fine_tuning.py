@@ -1,8 +1,9 @@
 # %% [markdown]
 # # Fine-tuning a PyTorch checkpoint
 #
-# PyTorch has trained a network to tell the digits 0 to 4 apart. You load its file, keep the layers that have learned what strokes look like,
-# give the network a new last layer, and teach it the digits 5 to 9 from 20 examples. At the end you save it so that PyTorch can load it.
+# PyTorch has trained a network to tell the digits 0 to 4 apart. You load its file, keep the
+# layers that have learned what strokes look like, give the network a new last layer, and teach it
+# the digits 5 to 9 from 20 examples. At the end you save it so that PyTorch can load it.
 #
 # You need to know `nn.Module` and what a training loop looks like.
 
@@ -17,13 +18,14 @@ import jaxgrad as torch
 import jaxgrad.nn.functional as F
 from jaxgrad import nn
 
-torch.manual_seed(0)
+_ = torch.manual_seed(0)
 
 # %% [markdown]
 # ## The file
 #
-# The script `docs/tutorials/data/make_checkpoint.py` made it: PyTorch's `torch.save` of a dict, as many training scripts write it. `torch.load` reads it
-# without executing anything that the file says.
+# The script `docs/tutorials/data/make_checkpoint.py` made it: PyTorch's `torch.save` of a dict,
+# as many training scripts write it. `torch.load` reads it without executing anything that the
+# file says.
 
 # %%
 folders = [pathlib.Path("data"), pathlib.Path("docs/tutorials/data")]
@@ -31,12 +33,13 @@ file = next(each for each in folders if each.exists()) / "digits_0_to_4.pt"
 checkpoint = torch.load(file)
 print("epochs:", checkpoint["epoch"])
 for name, value in checkpoint["model"].items():
-    print(f"{name:22} {str(value.dtype):14} {tuple(value.shape)}")
+    print(f"{name:22} {value.dtype!s:14} {tuple(value.shape)}")
 
 # %% [markdown]
 # ## The model
 #
-# A file holds numbers and no code. So write the network as it was written there: the names and shapes above must fit.
+# A file holds numbers and no code. So write the network as it was written there: the names and
+# shapes above must fit.
 
 
 # %%
@@ -58,7 +61,8 @@ model = network(5)
 print(model.load_state_dict(checkpoint["model"]))
 
 # %% [markdown]
-# First make sure that the network does what it did in PyTorch. The digits come with scikit-learn: 1797 images of 8 x 8 pixels.
+# First make sure that the network does what it did in PyTorch. The digits come with scikit-learn:
+# 1797 images of 8 x 8 pixels.
 
 # %%
 images, labels = sklearn.datasets.load_digits(return_X_y=True)
@@ -93,12 +97,13 @@ for axis, image, digit in zip(axes.T.flat, x_train, y_train, strict=True):
     axis.imshow(image[0].numpy(), cmap="gray_r")
     axis.set_axis_off()
     axis.set_title(str(digit.item() + 5))
-figure.suptitle("The 20 training examples and their labels")
+_ = figure.suptitle("The 20 training examples and their labels")
 
 # %% [markdown]
 # ## A new last layer, and frozen layers below
 #
-# Replace the last layer, and turn off `requires_grad` for all the others. Then no gradient is computed for them.
+# Replace the last layer, and turn off `requires_grad` for all the others. Then no gradient is
+# computed for them.
 
 # %%
 model[-1] = nn.Linear(32 * 4 * 4, 5)
@@ -108,8 +113,9 @@ trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
 print(f"{trained} of {sum(p.numel() for p in model.parameters())} parameters are trained")
 
 # %% [markdown]
-# A batch norm has state that is no parameter: in training mode it changes its running mean and variance, whether its weights are frozen or not. So
-# a frozen body has to be in evaluation mode too. `train` takes the modules that are to be in training mode.
+# A batch norm has state that is no parameter: in training mode it changes its running mean and
+# variance, whether its weights are frozen or not. So a frozen body has to be in evaluation mode
+# too. `train` takes the modules that are to be in training mode.
 
 
 # %%
@@ -141,8 +147,9 @@ def train(model, in_training, lr, updates=150):
 curves = {"new last layer only": train(model, head, lr=0.003)}
 
 # %% [markdown]
-# Two others for comparison: a network that begins with the file and trains all layers, and one that begins at random. The first loads everything but the last layer: with `strict=False`, `load_state_dict` takes what is there, and tells what is
-# missing.
+# Two others for comparison: a network that begins with the file and trains all layers, and one
+# that begins at random. The first loads everything but the last layer: with `strict=False`,
+# `load_state_dict` takes what is there, and tells what is missing.
 
 # %%
 whole = network(5)
@@ -159,12 +166,13 @@ for name, curve in curves.items():
     print(f"{name:20} {curve[2]:.1%} after 20 updates, {curve[-1]:.1%} after 150")
 axis.set(title="Digits 5 to 9 from 20 examples", ylim=(0, 100))
 axis.set(xlabel="updates", ylabel="accuracy on the test data (%)")
-axis.legend()
+_ = axis.legend()
 
 # %% [markdown]
 # ## What stayed as it was
 #
-# The frozen layers have no gradients, and hold what the file holds, the statistics of the batch norms included.
+# The frozen layers have no gradients, and hold what the file holds, the statistics of the batch
+# norms included.
 
 # %%
 state = model.state_dict()
@@ -175,8 +183,9 @@ print("a gradient of the first layer:", model[0].weight.grad)
 # %% [markdown]
 # ## Back to PyTorch
 #
-# For names that end in `.pt` or `.pth`, `torch.save` writes the format of PyTorch. There `torch.load("digits_5_to_9.pt")` gives the same dict. (Other names get the format of safetensors,
-# which PyTorch's users load by `safetensors.torch.load_file`.)
+# For names that end in `.pt` or `.pth`, `torch.save` writes the format of PyTorch. There
+# `torch.load("digits_5_to_9.pt")` gives the same dict. (Other names get the format of
+# safetensors, which PyTorch's users load by `safetensors.torch.load_file`.)
 
 # %%
 path = pathlib.Path(tempfile.mkdtemp()) / "digits_5_to_9.pt"

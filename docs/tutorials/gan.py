@@ -1,9 +1,10 @@
 # %% [markdown]
 # # A generative adversarial network
 #
-# Two networks train against each other, each with an optimizer of its own. The generator makes points of random numbers; the discriminator learns to
-# tell them from points of the data. You write one compiled step for both, and keep the game stable with a penalty on gradients, which takes
-# derivatives of derivatives.
+# Two networks train against each other, each with an optimizer of its own. The generator makes
+# points of random numbers; the discriminator learns to tell them from points of the data. You
+# write one compiled step for both, and keep the game stable with a penalty on gradients, which
+# takes derivatives of derivatives.
 #
 # You need to know `nn.Module`, optimizers and `binary_cross_entropy_with_logits`.
 
@@ -16,13 +17,14 @@ import jaxgrad as torch
 import jaxgrad.nn.functional as F
 from jaxgrad import nn
 
-torch.manual_seed(0)
+_ = torch.manual_seed(0)
 
 # %% [markdown]
 # ## Data
 #
-# Eight narrow Gaussians stand on a circle. It is a small problem with a well-known trap: a generator that serves only one or two of the eight
-# *modes* may deceive the discriminator for a while, and then jump to others.
+# Eight narrow Gaussians stand on a circle. It is a small problem with a well-known trap: a
+# generator that serves only one or two of the eight *modes* may deceive the discriminator for a
+# while, and then jump to others.
 
 # %%
 MODES, DEVIATION = 8, 0.1
@@ -38,13 +40,18 @@ def data(count):
 # %% [markdown]
 # ## Two networks
 #
-# The generator takes noise of two dimensions. The discriminator gives a logit: positive where it believes that a point comes from the data.
+# The generator takes noise of two dimensions. The discriminator gives a logit: positive where it
+# believes that a point comes from the data.
 
 
 # %%
 def network(inputs, outputs):
     return nn.Sequential(
-        nn.Linear(inputs, 64), nn.SiLU(), nn.Linear(64, 64), nn.SiLU(), nn.Linear(64, outputs)
+        nn.Linear(inputs, 64),
+        nn.LeakyReLU(0.2),
+        nn.Linear(64, 64),
+        nn.LeakyReLU(0.2),
+        nn.Linear(64, outputs),
     )
 
 
@@ -58,8 +65,9 @@ def samples(count):
 # %% [markdown]
 # ## Two losses
 #
-# The discriminator has the usual loss of a classifier. With \( D \) for its logit and \( G \) for the generator, the generator minimizes
-# \( -\log \sigma(D(G(z))) \), the *non-saturating* loss: it has a large gradient where the discriminator is not deceived, which is where the generator
+# The discriminator has the usual loss of a classifier. With \( D \) for its logit and \( G \) for
+# the generator, the generator minimizes \( -\log \sigma(D(G(z))) \), the *non-saturating* loss:
+# it has a large gradient where the discriminator is not deceived, which is where the generator
 # has most to learn.
 
 
@@ -73,8 +81,9 @@ def loss_of_generator(fake):
 
 
 # %% [markdown]
-# Where the discriminator becomes too steep, the generator overshoots. The penalty is the mean squared slope of the discriminator at the data. The slope is a gradient,
-# and the penalty has to be differentiated again: `create_graph=True` makes a graph of the gradient.
+# Where the discriminator becomes too steep, the generator overshoots. The penalty is the mean
+# squared slope of the discriminator at the data. The slope is a gradient, and the penalty has to
+# be differentiated again: `create_graph=True` makes a graph of the gradient.
 
 
 # %%
@@ -87,8 +96,10 @@ def penalty(real):
 # %% [markdown]
 # ## One step for both
 #
-# The step of the discriminator uses `fake.detach()`, so no gradient goes to the generator there. The step of the generator goes through the discriminator and leaves gradients
-# in its parameters too; the next `zero_grad` removes them. All this, both optimizers and the random numbers included, is one program.
+# The step of the discriminator uses `fake.detach()`, so no gradient goes to the generator there.
+# The step of the generator goes through the discriminator and leaves gradients in its parameters
+# too; the next `zero_grad` removes them. All this, both optimizers and the random numbers
+# included, is one program.
 
 # %%
 BATCH, WEIGHT = 256, 0.1
@@ -139,20 +150,23 @@ axes[0].set_ylabel("second coordinate")
 axes[0].legend(loc="upper left", markerscale=3)
 
 # %% [markdown]
-# The losses of a game do not fall: each network gets better at the cost of the other. Where the generator has won, the discriminator guesses, and both
-# losses are near \( 2\log 2 \approx 1.39 \) and \( \log 2 \approx 0.69 \).
+# The losses of a game do not fall: each network gets better at the cost of the other. Where the
+# generator has won, the discriminator guesses, and both losses are near \( 2\log 2 \approx 1.39
+# \) and \( \log 2 \approx 0.69 \).
 
 # %%
 figure, axis = plt.subplots(figsize=(7, 3), layout="constrained")
 for name, curve in zip(("discriminator", "generator"), losses.T, strict=True):
-    axis.plot(curve[: UPDATES // 25 * 25].reshape(-1, 25).mean(1).numpy(), label=name)
-axis.set(title="Losses, means over 25 updates", xlabel="25 updates", ylabel="loss")
-axis.legend()
+    means = curve[:UPDATES].reshape(-1, 25).mean(1)
+    axis.plot(range(0, UPDATES, 25), means.numpy(), label=name)
+axis.set(title="Losses, means over 25 updates", xlabel="updates", ylabel="loss")
+_ = axis.legend()
 
 # %% [markdown]
 # ## Are all modes there?
 #
-# Count the samples by the mode that is nearest, and among them those within four standard deviations of it.
+# Count the samples by the mode that is nearest, and among them those within four standard
+# deviations of it.
 
 # %%
 with torch.no_grad():

@@ -1,8 +1,9 @@
 # %% [markdown]
 # # Reinforcement learning with a replay buffer
 #
-# You write a pole on a cart from its equations of motion, and a network learns to balance it: deep Q-learning, with a replay buffer, a target
-# network, and a compiled update. Environment and buffer are plain NumPy; the networks are tensors.
+# You write a pole on a cart from its equations of motion, and a network learns to balance it:
+# deep Q-learning, with a replay buffer, a target network, and a compiled update. Environment and
+# buffer are plain NumPy; the networks are tensors.
 #
 # You need to know `nn.Module` and optimizers. What Q-learning is, you read here.
 
@@ -20,14 +21,17 @@ random = np.random.default_rng(0)
 # %% [markdown]
 # ## The cart and the pole
 #
-# A cart runs on a rail, and a pole stands on it on a hinge. At every step you push the cart left or right with 10 N. With \( x \) for the place of the cart, \( \theta \) for the angle of the pole from
-# the vertical, \( M \) for the whole mass, \( m \) for that of the pole and \( l \) for half of its length:
+# A cart runs on a rail, and a pole stands on it on a hinge. At every step you push the cart left
+# or right with 10 N. With \( x \) for the place of the cart, \( \theta \) for the angle of the
+# pole from the vertical, \( M \) for the whole mass, \( m \) for that of the pole and \( l \) for
+# half of its length:
 #
 # $$ u = \frac{F + m l \dot\theta^2 \sin\theta}{M}, \quad
 # \ddot\theta = \frac{g\sin\theta - u\cos\theta}{l\,(4/3 - m\cos^2\theta / M)}, \quad
 # \ddot x = u - \frac{m l \ddot\theta\cos\theta}{M} $$
 #
-# A class for many carts at once: every array has one row for each. An episode ends as a failure where the cart is more than 2.4 m from the middle or the pole more than 12 degrees from the
+# A class for many carts at once: every array has one row for each. An episode ends as a failure
+# where the cart is more than 2.4 m from the middle or the pole more than 12 degrees from the
 # vertical, and as a success after 200 steps of 0.02 s.
 
 # %%
@@ -47,7 +51,7 @@ class Carts:
 
     def step(self, action):
         """The new states, and for each whether it failed and whether its episode is over."""
-        x, dx, angle, dangle = self.state.T
+        _, dx, angle, dangle = self.state.T
         sin, cos = np.sin(angle), np.cos(angle)
         u = (np.where(action == 1, PUSH, -PUSH) + POLE * HALF * dangle**2 * sin) / WHOLE
         ddangle = (GRAVITY * sin - u * cos) / (HALF * (4 / 3 - POLE * cos**2 / WHOLE))
@@ -59,7 +63,8 @@ class Carts:
 
 
 # %% [markdown]
-# The return of an episode is the number of its steps. Pushes at random keep the pole up for about 20 of them.
+# The return of an episode is the number of its steps. Pushes at random keep the pole up for about
+# 20 of them.
 
 
 # %%
@@ -79,8 +84,8 @@ print(f"mean return of random pushes: {by_chance:.0f} steps")
 # %% [markdown]
 # ## The replay buffer
 #
-# It keeps the last transitions, and gives random batches of them. A batch mixes many episodes and old and new experience, so that its examples are nearly
-# independent.
+# It keeps the last transitions, and gives random batches of them. A batch mixes many episodes and
+# old and new experience, so that its examples are nearly independent.
 
 
 # %%
@@ -109,8 +114,10 @@ class ReplayBuffer:
 # %% [markdown]
 # ## The networks
 #
-# \( Q(s, a) \) is the return to expect after the action \( a \) in the state \( s \); the network gives it for both actions. The best action is
-# the one with the larger value. Later rewards count less, by the factor `DISCOUNT` for each step, so that values stay finite: at most 1 / (1 - 0.98) = 50.
+# \( Q(s, a) \) is the return to expect after the action \( a \) in the state \( s \); the network
+# gives it for both actions. The best action is the one with the larger value. Later rewards count
+# less, by the factor `DISCOUNT` for each step, so that values stay finite: at most 1 / (1 - 0.98)
+# = 50.
 #
 # The angle stays below 0.2 and velocities are near 2, so the network first scales its inputs.
 
@@ -138,13 +145,16 @@ optimizer = torch.optim.Adam(online.parameters(), lr=1e-3)
 # %% [markdown]
 # ## The update
 #
-# The value of a state is the reward, 1 for each step, plus the discounted value of the next state, or 0 after a failure. The end of time after 200 steps is no failure, and
-# the value goes on there.
+# The value of a state is the reward, 1 for each step, plus the discounted value of the next
+# state, or 0 after a failure. The end of time after 200 steps is no failure, and the value goes
+# on there.
 #
-# Two things keep this from chasing its own tail. The next value comes from the *target network*, a slow copy of the online network. And the online network
-# chooses the next action while the target network values it, so that one error is not taken twice for a gain (*double* Q-learning).
+# Two things keep this from chasing its own tail. The next value comes from the *target network*,
+# a slow copy of the online network. And the online network chooses the next action while the
+# target network values it, so that one error is not taken twice for a gain (*double* Q-learning).
 #
-# The compiled step changes both networks: `lerp_` moves the target by one hundredth towards the online network.
+# The compiled step changes both networks: `lerp_` moves the target by one hundredth towards the
+# online network.
 
 
 # %%
@@ -178,8 +188,9 @@ def choose(state):
 # %% [markdown]
 # ## Training
 #
-# Sixteen carts run at once. Some actions are random, at first all, in the end one in twenty, so that the buffer sees what the policy would not do. Every
-# 100 rounds 50 episodes without random actions give the point of a curve.
+# Sixteen carts run at once. Some actions are random, at first all, in the end one in twenty, so
+# that the buffer sees what the policy would not do. Every 100 rounds 50 episodes without random
+# actions give the point of a curve.
 
 # %%
 ROUNDS = 1500
@@ -204,13 +215,13 @@ axis.plot(np.arange(len(curve)) * 100 * 16 / 1000, curve, marker=".")
 axis.axhline(by_chance, color="0.6", linestyle=":", label="random pushes")
 axis.set(title="Mean return of 50 episodes", ylim=(0, 205))
 axis.set(xlabel="transitions seen (thousands)", ylabel="steps until the pole falls (at most 200)")
-axis.legend()
+_ = axis.legend()
 
 # %% [markdown]
 # ## What the policy does
 #
-# One episode: the angle of the pole, and the place of the cart. On the right the learned policy for a cart at rest in the middle: where it pushes right, by angle and angular
-# velocity.
+# One episode: the angle of the pole, and the place of the cart. On the right the learned policy
+# for a cart at rest in the middle: where it pushes right, by angle and angular velocity.
 
 # %%
 one, path = Carts(1), []
@@ -233,7 +244,7 @@ left.legend()
 limit = abs(advantage).max()
 colors = right.pcolormesh(np.degrees(a), w, advantage, cmap="RdBu", vmin=-limit, vmax=limit)
 figure.colorbar(colors, label="Q(right) - Q(left) (discounted steps)")
-right.set(title="Which push is better", xlabel="angle (degrees)", ylabel="angular velocity (rad/s)")
+_ = right.set(title="Which push is better", xlabel="angle (degrees)", ylabel="angular velocity (rad/s)")
 
 # %% [markdown]
 # ## Check

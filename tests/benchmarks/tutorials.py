@@ -8,7 +8,7 @@ that of all statements of the script but its imports, and so includes compilatio
 into docs/tutorials/times.tsv, whose other rows stay. PyTorch runs eagerly, with
 TORCHDYNAMO_DISABLE=1, and compiled. It needs .venv-torch with matplotlib and scikit-learn.
 
-A tutorial of several devices has as its last row what PyTorch does with a process for each.
+Where a tutorial has several devices, PyTorch runs it with a process for each, and the row says so.
 """
 
 import argparse
@@ -31,7 +31,7 @@ TUTORIALS = CHECKOUT / "docs" / "tutorials"
 TABLE = TUTORIALS / "times.tsv"
 HEADER = ("tutorial", "what", "seconds", "machine", "versions", "date")
 ROUNDS = 3
-LIMIT = 900  # seconds of one run
+LIMIT = 300  # seconds of one run
 MARK = "seconds of the statements:"
 PYTHONS = {"jaxgrad": CHECKOUT / ".venv/bin/python", "torch": CHECKOUT / ".venv-torch/bin/python"}
 SUBJECTS = ("jaxgrad", "torch", "torch compiled")
@@ -41,7 +41,8 @@ IN_FOUR_PROCESSES = {"fsdp"}  # PyTorch runs these by torchrun
 def for_torch(text):
     """A tutorial as a script for PyTorch."""
     text = text.replace("import jaxgrad as torch", "import torch")
-    return re.sub(r"\bjaxgrad\.", "torch.", text.replace("from jaxgrad import", "from torch import"))
+    text = text.replace("from jaxgrad import", "from torch import")
+    return re.sub(r"\bjaxgrad\.", "torch.", text)
 
 
 def run(path, by_statement):
@@ -102,16 +103,15 @@ def failure(stderr):
 
 
 def machine():
-    return f"{len(os.sched_getaffinity(0))} cores of an {platform.machine().replace('_', '-')} server"
+    kind = platform.machine().replace("_", "-")
+    return f"{len(os.sched_getaffinity(0))} cores of an {kind} server"
 
 
 def versions(subject):
     """The versions that matter to a subject, as one str."""
     if subject == "jaxgrad":
-        names = ("jax",)
-        found = [f"jaxgrad {importlib.metadata.version('jaxgrad')}"]
-        found += [f"{name} {importlib.metadata.version(name)}" for name in names]
-        return ", ".join(found)
+        found = {each: importlib.metadata.version(each) for each in ("jaxgrad", "jax")}
+        return ", ".join(f"{each} {version}" for each, version in found.items())
     code = "import importlib.metadata as m; print(m.version('torch'))"
     found = subprocess.run([PYTHONS["torch"], "-c", code], capture_output=True, text=True)
     return f"torch {found.stdout.strip().partition('+')[0]}"

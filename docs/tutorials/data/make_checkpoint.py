@@ -12,6 +12,8 @@ import sklearn.datasets
 import torch
 from torch import nn
 
+EPOCHS = 20
+
 
 def network(classes: int) -> nn.Sequential:
     return nn.Sequential(
@@ -35,7 +37,7 @@ def main() -> None:
     x, y = x[y < 5], y[y < 5]
     model = network(5)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
-    for epoch in range(20):
+    for _ in range(EPOCHS):
         for rows in torch.randperm(len(y)).split(64):
             optimizer.zero_grad()
             loss = nn.functional.cross_entropy(model(x[rows]), y[rows])
@@ -45,7 +47,7 @@ def main() -> None:
     print(f"accuracy on the training data: {(model(x).argmax(1) == y).float().mean():.3f}")
     path = pathlib.Path(__file__).with_name("digits_0_to_4.pt")
     states = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
-    torch.save({"epoch": epoch + 1, **states}, path)
+    torch.save({"epoch": EPOCHS, **states}, path)
 
 
 if __name__ == "__main__":
