@@ -81,8 +81,8 @@ def clocks():
 
 def machine(others):
     """In words. others: the share of the cores that other programs used, where it is known."""
-    name = f"{os.cpu_count()} cores, {processor()}"
-    return name if others is None else f"{name}, of which other programs used {others:.0%}"
+    name = f"{processor()} with {os.cpu_count()} cores"
+    return name if others is None else f"{name}, {others:.0%} of them used by other programs"
 
 
 def versions(subjects):
