@@ -12,7 +12,7 @@ pytestmark = pytest.mark.checkout
 CHECKOUT = Path(__file__).parents[1]
 BENCHMARKS = CHECKOUT / "tests" / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
-page, charts, measure = (__import__(name) for name in ("page", "charts", "measure"))
+page, charts, measure, figures = map(__import__, ("page", "charts", "measure", "figures"))
 sys.path.remove(str(BENCHMARKS))
 
 README = (BENCHMARKS / "README.md").read_text()
@@ -117,7 +117,6 @@ def test_a_row_without_its_base_has_a_figure_and_no_bar():
 
 
 def test_rows_noted_one_by_one_are_joined(tmp_path, monkeypatch):
-    figures = sys.modules.get("figures") or __import__("figures")
     monkeypatch.setenv("FIGURES", str(tmp_path / "noted"))
     figures.note("r", "A step", "s", "torch", {"GPT-2": {"jaxgrad": 1.00004}})
     figures.note("r", "A step", "s", "torch", {"GPT-2": {"torch": 2}})

@@ -13,6 +13,7 @@ LETTER = 6.3  # the mean width of a letter
 FIGURES = 150  # what stands to the right of the longest bar
 # more rows than these have no bars of the base, which a line stands for
 MOST_ROWS = 12
+RATIO = "ratio"  # the unit of figures that are known as ratios alone
 LOGARITHMIC = 20  # from this ratio between the longest and the shortest bar on
 
 STYLE = """
@@ -88,7 +89,8 @@ def text(x, y, words, kind="", anchor="start"):
 
 
 def subtitle(chart, scale):
-    what = f"{chart['unit']}, and the ratio to {chart['base']}, which is 1"
+    of_unit = "" if chart["unit"] == RATIO else f"{chart['unit']}, and "
+    what = f"{of_unit}the ratio to {chart['base']}, which is 1"
     better = "more is better" if chart["more_is_better"] else "less is better"
     return f"{what}; {better}" + ("; logarithmic scale" if scale.is_logarithmic else "")
 
@@ -113,7 +115,8 @@ def bars(chart, row, subjects, top, places, scale):
         if at_bar > at_subject:
             found.append(text(at_bar - 8, y + 10, subject, kind or "muted", "end"))
         if share is not None:
-            length, figure = scale(share), f"{ratio_text(share)}   ({figure} {chart['unit']})"
+            of_unit = "" if chart["unit"] == RATIO else f"   ({figure} {chart['unit']})"
+            length, figure = scale(share), ratio_text(share) + of_unit
             found.append(
                 f'<rect class="bar {kind}" x="{at_bar:.0f}" y="{y}" '
                 f'width="{length:.1f}" height="{BAR}" rx="2"/>'

@@ -13,6 +13,7 @@ import charts
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 FILES = ("figures.json", "elsewhere.json")
 TEMPLATE = Path(__file__).with_name("figures.txt")
+HEAD = ["beside", "rows", "less", "within 5 %", "more", "median ratio", "largest ratio"]
 PEERS = ("JAX by hand", "torch", "torch.compile", "XLA", "HIPS autograd", "mlx")
 
 
@@ -36,7 +37,9 @@ def cell(chart, row, subject):
         return ""
     figure, share = charts.number(chart["rows"][row][subject]), charts.ratio(chart, row, subject)
     is_base = share is None or subject == chart["base"]
-    return figure if is_base else f"{figure} ({charts.ratio_text(share)})"
+    if is_base or chart["unit"] == charts.RATIO:
+        return figure
+    return f"{figure} ({charts.ratio_text(share)})"
 
 
 def line(cells):
@@ -59,8 +62,8 @@ def origin(chart):
 
 def summary(found):
     """For each peer, in how many rows jaxgrad takes less and more."""
-    rows = [line(["beside", "rows", "less", "within 5 %", "more", "median ratio", "most"])]
-    rows.append(line(["---"] * 7))
+    rows = [line(HEAD)]
+    rows.append(line(["---"] * len(HEAD)))
     for peer in PEERS:
         ratios = [
             (values["jaxgrad"] / values[peer], f"{row} ({chart['title']})")
