@@ -58,7 +58,9 @@ def on_files(files, config):
 def on_page_markdown(markdown, page, config, files):
     """Links that lead out of docs/ become their text: the site has no repository beside it."""
     boost = next((b for start, b in BOOSTS.items() if page.file.src_uri.startswith(start)))
-    page.meta.setdefault("search", {"boost": boost})
+    # the reference has all that the cards say and readers search for
+    is_card = page.file.src_uri.startswith("api/operators/")
+    page.meta.setdefault("search", {"exclude": True} if is_card else {"boost": boost})
     if page.file.src_uri in ALONE:
         page.meta.setdefault("hide", ["navigation"])
     folder = (DOCS / page.file.src_uri).parent

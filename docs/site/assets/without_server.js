@@ -1,5 +1,5 @@
 // The search runs in a worker, which a browser makes from no file. Without a server it runs in a
-// hidden frame instead.
+// hidden frame instead, from when the reader looks for something: it makes the page wait.
 if (location.protocol === "file:") {
   window.Worker = class extends EventTarget {
     constructor(address) {
@@ -11,7 +11,10 @@ if (location.protocol === "file:") {
       this.scope.postMessage = data => this.dispatchEvent(new MessageEvent("message", { data }));
       const script = frame.contentDocument.createElement("script");
       script.src = address;
-      this.ready = new Promise(resolve => script.addEventListener("load", resolve));
+      this.ready = new Promise(resolve => {
+        const isSearch = event => event.target.matches(".md-search__input");
+        addEventListener("focusin", event => isSearch(event) && resolve());
+      });
       frame.contentDocument.body.append(script);
     }
 
