@@ -117,7 +117,8 @@ def to_jax(function):
 
     The result takes JAX or numpy arrays and returns JAX arrays, of any shapes and dtypes. JAX
     differentiates it by the rules of the operators. Tensors from outside are constants to JAX; to
-    differentiate with respect to them, pass them as arguments. The errors are those of `function`.
+    differentiate with respect to them, pass them as arguments. In a trace of JAX with 64-bit types
+    off, int64 arrives as int32. The errors are those of `function`.
 
     >>> import jax
     >>> square = jaxgrad.to_jax(lambda x: (x * x).sum())
