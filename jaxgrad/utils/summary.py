@@ -105,8 +105,8 @@ def _in_units(what: str, count: int) -> tuple[str, str]:
 def summary(
     model: Module, input: Any = None, *, input_size=None, input_data=None,
     dtypes: Sequence | None = None, depth: int = 3, col_names: Iterable[str] | None = None,
-    row_settings: Iterable[str] = ("depth",), col_width: int = 0, mode: str | None = "eval",
-    verbose: int = 0, **kwargs,
+    row_settings: Iterable[str] = ("depth",), col_width: int = 0, device=None,
+    mode: str | None = "eval", verbose: int = 0, **kwargs,
 ) -> ModelSummary:  # fmt: skip
     """Return a table of a model's layers, with their shapes, numbers of parameters and costs, as
     the package torchinfo gives it.
@@ -129,6 +129,7 @@ def summary(
         numbers of their sizes, and shows the median of 5 runs.
     row_settings: what names show: "depth", "var_names" and "ascii_only".
     col_width: the least width of a column.
+    device: taken and not used, for code of torchinfo: the model stays where it is.
     mode: "eval" or "train" for the forward pass; None leaves each module in its mode.
     verbose: 1 also prints the table; 2 prints it with a row for each parameter.
 

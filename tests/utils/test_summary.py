@@ -194,7 +194,7 @@ X, Y = np.ones((2, 3), "float32"), np.ones((2, 5), "float32")
         (([torch.tensor(X), jax.ShapeDtypeStruct((2, 5), "float32")],), {}),
         (([jax.numpy.ones((2, 3)), (2, 5)],), {}),
         ((), {"input_data": [torch.tensor(X), torch.tensor(Y)]}),
-        ((), {"input_size": [(2, 3), (2, 5)]}),
+        ((), {"input_size": [(2, 3), (2, 5)], "device": "cpu"}),
         ((torch.tensor(X),), {"y": torch.tensor(Y)}),
     ],
 )

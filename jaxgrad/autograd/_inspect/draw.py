@@ -17,6 +17,7 @@ from .graph_reader import (
     roots_of,
     short,
     shown_bytes,
+    shown_place,
     variables_of,
     variables_of_program,
 )
@@ -159,7 +160,7 @@ class _Draftsman:
     def add_cut(self, node, cause):
         lines = [Line(rest=cause.kind, color=CUT_COLOR), Line(rest=short(cause.place))]
         self.edges[self.at[node.sequence], len(self.boxes)] += 1
-        self.boxes.append(Box(CUT, lines, f"{cause.operator} at {cause.place}"))
+        self.boxes.append(Box(CUT, lines, f"{cause.operator} at {shown_place(cause.place)}"))
 
 
 class _Compact(_Draftsman):
@@ -281,7 +282,7 @@ def _straight(edges, count):
 def details(node) -> str:
     """The tooltip of a node."""
     place = place_of(node)
-    told = [node.name() + (f" at {place}" if place else "")]
+    told = [node.name() + (f" at {shown_place(place)}" if place else "")]
     told += [f"saves {each}, {shown_bytes(each.bytes)}" for each in kept_by(node)]
     return "\n".join(told)
 

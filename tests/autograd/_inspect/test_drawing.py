@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import hypothesis
 import numpy
 import pytest
+from html_checks import Page
 from hypothesis import strategies
 
 import jaxgrad as torch
@@ -501,3 +502,15 @@ def test_long_lists_of_the_caller_are_not_looked_through():
     start = time.perf_counter()
     assert graph.draw(w * 2).boxes[1].lines[0].title == "w"
     assert time.perf_counter() - start < 5 and len(data) == 1000
+
+
+def test_a_notebook_shows_the_graph_of_a_node():
+    w = leaf(2)
+    y = (w * w).sum()
+    html = y.grad_fn._repr_html_()
+    assert Page(html).tags[0] == "svg" and "MulBackward0" in html
+    y.backward()
+    assert "freed" in y.grad_fn._repr_html_()
+    for _ in range(210):
+        w = w * 2
+    assert w.grad_fn._repr_html_() is None
