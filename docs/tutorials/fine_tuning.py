@@ -45,15 +45,19 @@ for name, value in checkpoint["model"].items():
 # %%
 def network(classes):
     return nn.Sequential(
-        nn.Conv2d(1, 16, 3, padding=1),
-        nn.BatchNorm2d(16),
+        nn.Conv2d(1, 12, 3, padding=1),
+        nn.BatchNorm2d(12),
         nn.ReLU(),
-        nn.Conv2d(16, 32, 3, padding=1),
-        nn.BatchNorm2d(32),
+        nn.Conv2d(12, 24, 3, padding=1),
+        nn.BatchNorm2d(24),
         nn.ReLU(),
         nn.MaxPool2d(2),
+        nn.Conv2d(24, 24, 3, padding=1),
+        nn.BatchNorm2d(24),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool2d(1),
         nn.Flatten(),
-        nn.Linear(32 * 4 * 4, classes),
+        nn.Linear(24, classes),
     )
 
 
@@ -106,7 +110,7 @@ _ = figure.suptitle("The 20 training examples and their labels")
 # computed for them.
 
 # %%
-model[-1] = nn.Linear(32 * 4 * 4, 5)
+model[-1] = nn.Linear(24, 5)
 body, head = model[:-1], model[-1]
 body.requires_grad_(False)
 trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
@@ -144,19 +148,26 @@ def train(model, in_training, lr, updates=150):
     return curve
 
 
-curves = {"new last layer only": train(model, head, lr=0.003)}
+curves = {"new last layer only": train(model, head, lr=0.03)}
 
 # %% [markdown]
-# Two others for comparison: a network that begins with the file and trains all layers, and one
-# that begins at random. The first loads everything but the last layer: with `strict=False`,
-# `load_state_dict` takes what is there, and tells what is missing.
+# ## All layers
+#
+# The frozen layers have learned what tells 0 to 4 apart, and that is not all that 5 to 9 need. So
+# also train all layers, from the file on: with `strict=False`, `load_state_dict` takes what is
+# there, here everything but the last layer, and tells what is missing.
 
 # %%
 whole = network(5)
-body_state = {k: v for k, v in checkpoint["model"].items() if not k.startswith("8.")}
+body_state = {k: v for k, v in checkpoint["model"].items() if not k.startswith("12.")}
 print(whole.load_state_dict(body_state, strict=False))
 
 curves["all layers"] = train(whole, whole, lr=0.003)
+
+# %% [markdown]
+# For comparison, the same network without the file:
+
+# %%
 scratch = network(5)
 curves["from scratch"] = train(scratch, scratch, lr=0.003)
 
@@ -169,6 +180,9 @@ axis.set(xlabel="updates", ylabel="accuracy on the test data (%)")
 _ = axis.legend()
 
 # %% [markdown]
+# With all layers, the file gives a head start: see the accuracy after 20 updates. In the end
+# little of it is left, since digits of 8 x 8 pixels are an easy task. The new last layer alone is limited by what the layers below see.
+#
 # ## What stayed as it was
 #
 # The frozen layers have no gradients, and hold what the file holds, the statistics of the batch
@@ -203,6 +217,7 @@ print(f"{path.stat().st_size / 1000:.0f} kB; largest difference after loading: {
 # %%
 assert accuracy_old > 0.99
 assert len(unchanged) == len(body_state) and model[0].weight.grad is None
-assert curves["new last layer only"][-1] > 0.9 and curves["all layers"][-1] > 0.9
-assert curves["all layers"][2] > curves["from scratch"][2]
+assert curves["new last layer only"][-1] > 0.3  # 0.2 by guessing
+assert curves["all layers"][2] > curves["from scratch"][2] + 0.05
+assert curves["all layers"][-1] > 0.75
 assert difference == 0

@@ -215,7 +215,7 @@ axis.plot(np.arange(len(curve)) * 100 * 16 / 1000, curve, marker=".")
 axis.axhline(by_chance, color="0.6", linestyle=":", label="random pushes")
 axis.set(title="Mean return of 50 episodes", ylim=(0, 205))
 axis.set(xlabel="transitions seen (thousands)", ylabel="steps until the pole falls (at most 200)")
-_ = axis.legend()
+_ = axis.legend(loc="center right")
 
 # %% [markdown]
 # ## What the policy does
@@ -244,7 +244,8 @@ left.legend()
 limit = abs(advantage).max()
 colors = right.pcolormesh(np.degrees(a), w, advantage, cmap="RdBu", vmin=-limit, vmax=limit)
 figure.colorbar(colors, label="Q(right) - Q(left) (discounted steps)")
-_ = right.set(title="Which push is better", xlabel="angle (degrees)", ylabel="angular velocity (rad/s)")
+right.set(title="Which push is better", xlabel="angle (degrees)")
+_ = right.set(ylabel="angular velocity (rad/s)")
 
 # %% [markdown]
 # ## Check
