@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import version
@@ -75,6 +76,7 @@ def _executed(script: Path) -> dict:
     names = {"display_name": "Python 3", "language": "python", "name": "python3"}
     notebook.metadata["kernelspec"] = names
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as sockets:
+        shutil.copytree(DOCS / "tutorials" / "data", f"{folder}/data")
         # sockets with names: ports that are free when they are chosen may be taken when used
         kernel = AsyncKernelManager(transport="ipc", connection_file=f"{sockets}/kernel.json")
         place = {"metadata": {"path": folder}}
@@ -155,7 +157,7 @@ def took(name: str) -> str:
     if not rows:
         return ""
     _, _, _, machine, versions, date = rows[0]
-    times = [f"    | {what} | {float(seconds):.1f} |" for _, what, seconds, *_ in rows]
+    times = [f"    | {what} | {seconds} |" for _, what, seconds, *_ in rows]
     return "\n".join(
         [
             '!!! note "What it took"\n',
