@@ -34,9 +34,9 @@ docs-serve: docs  # and show it at http://localhost:8000
 	@echo "http://localhost:$(PORT)"
 	$(python) -m http.server --bind localhost --directory build/site $(PORT)
 
-# --noconftest: the settings of the other tests need what they install.
+# --noconftest: the settings of the other tests need what they install. nbclient leaves its event loops to the collector.
 docs-check: docs  # the tests of the site, and a visit of each page where Chromium and playwright are installed
-	$(python) -m pytest --noconftest --quiet tests/docs_site/built_site.py
+	$(python) -m pytest --noconftest --quiet -W ignore::ResourceWarning tests/docs_site/built_site.py tests/docs_site/made_pages.py
 	@if which chromium chromium-browser google-chrome >/dev/null && $(python) -c 'import playwright' 2>/dev/null; then \
 	    $(python) tests/docs_site/browser.py; fi
 

@@ -263,8 +263,9 @@ class Body:
     def also(self):
         """The other names of the entry."""
         names = others().get(_key(self.entry), []) if self.owner is None else []
-        if names:
-            yield described("Also", ", ".join(self.to(entry.path) for entry in names))
+        paths = [entry.path for entry in names if not entry.path.startswith(OPERATORS)]
+        if paths:
+            yield described("Also", ", ".join(map(self.to, paths)))
 
     def to(self, path: str) -> str:
         return f'<a href="{addresses()[path]}"><code>{path}</code></a>'
@@ -409,9 +410,11 @@ def body(space: str) -> str:
 def _about(space: str) -> str:
     if space == "torch.Tensor":
         return "<p>The methods and properties of tensors.</p>"
+    if space == "torch":
+        return "<p>Functions on tensors, what makes tensors, dtypes, devices and modes.</p>"
     if space == "jaxgrad":
         return "<p>What jaxgrad has and PyTorch does not have.</p>"
-    doc = _module(space).__doc__ if space != "torch" else ""
+    doc = _module(space).__doc__
     return f"<p>{Docstring(doc, link=linker(space)).summary}</p>" if doc else ""
 
 
@@ -431,7 +434,7 @@ def _index() -> str:
     rows = [
         f'<dt><a href="{space}.html"><code>{space}</code></a></dt>'
         f"<dd>{_about(space).removeprefix('<p>').removesuffix('</p>')}"
-        f' <span class="count">{len(entries)}</span></dd>'
+        f' <span class="count">({len(entries)})</span></dd>'
         for space, entries in namespaces().items()
     ]
     return f'<dl class="described">{"".join(rows)}</dl>'

@@ -1,0 +1,114 @@
+"""How docstrings and scripts become pages; `make docs-check` runs these tests."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs" / "site"))
+
+import hooks
+import tutorials
+from differences import differences
+from docstrings import Docstring
+from reference import addresses, body, shown_signature
+
+PROSE = """Scale `x`
+    by a factor.
+
+    x: of any shape. factor, bias: numbers; see `torch.func.grad`. Raises ValueError for 0 < x.
+    Later calls are faster.
+
+        x = *not emphasis*
+
+    >>> 1 + 1
+    2
+    """
+
+
+def test_a_docstring_of_prose():
+    found = Docstring(PROSE, ["x", "factor", "bias"], {"torch.func.grad": "grad.html"}.get)
+    assert found.summary == "Scale <code>x</code> by a factor."
+    assert "<dt><code>x</code></dt><dd>of any shape.</dd>" in found.html()
+    assert "<dt><code>factor</code>, <code>bias</code></dt><dd>numbers; see <a href" in found.html()
+    assert "<dt>Raises</dt><dd>ValueError for 0 &lt; x.</dd></dl><p>Later calls" in found.html()
+    assert "<pre><code>x = *not emphasis*</code></pre>" in found.html()
+    assert 'data-copy="1 + 1"' in found.html() and "2</span></code></pre>" in found.html()
+
+
+def test_an_operator_has_its_overloads_formulas_and_other_names():
+    entry = body("torch").partition('id="torch.sum"')[2].partition("<h3 ")[0]
+    for part in (
+        "<code>sum(input: Tensor, *, dtype",
+        "<code>sum_backward(grad, self.shape, dim, keepdim)</code>",
+        "tensor([4., 6.])",
+        '<a href="torch.Tensor.html#torch.Tensor.sum">',
+        "../api/operators/reduction.html#sum",
+    ):
+        assert part in entry
+
+
+def test_other_names_lead_to_the_entry():
+    for name in ("torch.Tensor.sum", "torch.Tensor.add_", "torch.absolute", "torch.special.expit"):
+        page = addresses()[name].partition(".html")[0]
+        entry = body(page).partition(f'id="{name}"')[2].partition("<h3 ")[0]
+        assert " See <a href=" in entry and len(entry) < 600
+
+
+def test_what_differs_from_pytorch_stands_at_the_name():
+    assert any("(PyTorch: 0)" in row for row in differences()["ldexp"])
+    assert "Differs from PyTorch" in body("torch").partition('id="torch.ldexp"')[2][:4000]
+
+
+def test_a_signature_shows_types_by_their_names():
+    def function(self, x: "Tensor | None", key=len, size=(1, 2)): ...  # noqa: F821
+
+    assert shown_signature(function, True) == "(x: Tensor | None, key=len, size=(1, 2))"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(tutorials, "DOCS", tmp_path)
+    monkeypatch.setattr(tutorials, "MADE", tmp_path / "made")
+    (tmp_path / "tutorials").mkdir()
+    return tmp_path / "tutorials"
+
+
+SCRIPT = """# %% [markdown]
+# # Two cells
+
+# %%
+print("<b>")
+1 + 1
+
+# %%
+from IPython.display import HTML
+HTML("<table></table>")
+"""
+
+
+def test_a_script_becomes_a_page(folder):
+    (folder / "two.py").write_text(SCRIPT)
+    (folder / "times.tsv").write_text(
+        "# tutorial\twhat\tseconds\tmachine\tversions\tdate\n"
+        "two\tjaxgrad\t1.26\ta machine\tjax 1\t2026-01-01\n"
+    )
+    page = tutorials.pages()["tutorials/two.md"]
+    assert page.startswith("# Two cells\n\n```python\nprint(\"<b>\")\n1 + 1\n```")
+    assert "```output\n<b>\n```\n\n```output\n2\n```" in page
+    assert '<div class="display">\n<table></table>\n</div>' in page
+    assert "| jaxgrad | 1.3 |" in page and "on a machine with jax 1 on 2026-01-01" in page
+    assert page.endswith("[The script of this page](two.py)")
+
+
+def test_a_script_that_raises_stops_the_build(folder):
+    (folder / "bad.py").write_text("# %%\n1 / 0\n")
+    with pytest.raises(Exception, match="ZeroDivisionError") as found:
+        tutorials.pages()
+    assert "bad.py" in found.value.__notes__[0]
+
+
+def test_formulas_become_mathml():
+    page = type("", (), {"file": type("", (), {"src_uri": "a.md"})})
+    made = hooks.on_page_content('<span class="arithmatex">\\(x &lt; 2\\)</span>', page, None, None)
+    assert made.startswith("<math") and "<mi>x</mi>" in made and "arithmatex" not in made
