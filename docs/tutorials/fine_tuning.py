@@ -181,7 +181,8 @@ _ = axis.legend()
 
 # %% [markdown]
 # With all layers, the file gives a head start: see the accuracy after 20 updates. In the end
-# little of it is left, since digits of 8 x 8 pixels are an easy task. The new last layer alone is limited by what the layers below see.
+# little of it is left, since digits of 8 x 8 pixels are an easy task. The new last layer alone is
+# limited by what the layers below see.
 #
 # ## What stayed as it was
 #
