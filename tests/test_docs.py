@@ -46,7 +46,7 @@ MODULES = [
 def test_page_runs(page, tmp_path, monkeypatch):
     path = CHECKOUT / page
     monkeypatch.chdir(tmp_path)
-    text, namespace = path.read_text(), {}
+    text, namespace = path.read_text(), {"__name__": "__main__"}
     for block in BLOCK.finditer(text):
         line = text[: block.start(1)].count("\n")
         with contextlib.redirect_stdout(io.StringIO()) as printed:
