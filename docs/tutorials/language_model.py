@@ -27,7 +27,8 @@ import jaxgrad.nn.functional as F
 # ## The text
 #
 # The text is on your disk already: the docstrings of Python's own modules, in a mixed order. A
-# character is a number, its place in the sorted list of all characters. Rare characters become a question mark.
+# character is a number, its place in the sorted list of all characters. Rare characters
+# become a question mark.
 
 # %%
 MODULES = (
@@ -40,15 +41,15 @@ MODULES = (
 
 
 def documentation(name):
-    """The docstrings of a module, its functions and classes, and their methods."""
+    """The docstrings of the functions, classes and methods of a module."""
     module = importlib.import_module(name)
     public = [value for key, value in sorted(vars(module).items()) if key[0] != "_"]
     methods = [value for each in public if inspect.isclass(each) for value in vars(each).values()]
-    return [inspect.getdoc(each) for each in (module, *public, *methods) if callable(each)]
+    return [inspect.getdoc(each) for each in (*public, *methods) if callable(each)]
 
 
 texts = dict.fromkeys(text for name in MODULES for text in documentation(name) if text)
-texts = sorted(texts, key=lambda text: zlib.crc32(text.encode()))  # modules are mixed, in the same way each time
+texts = sorted(texts, key=lambda text: zlib.crc32(text.encode()))  # mixed, and always the same
 text = "\n\n".join(texts)
 counts = Counter(text)
 characters = sorted({each for each, count in counts.items() if count > 20} | {"?"})
