@@ -225,8 +225,8 @@ print(losses[SAVED : SAVED + 3], losses_after[:3])
 folder.cleanup()
 
 # %% [markdown]
-# Each part matters. Without the state of the optimizer, the first step after the checkpoint is a
-# different one; without the random state, dropout is; without the place, the batch is.
+# Each part matters. Without the state of the optimizer, the next update is a different one. Without
+# the random state, other elements are dropped. Without the place, the next batch is another one.
 #
 # ## How good is it?
 #

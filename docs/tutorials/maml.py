@@ -162,7 +162,7 @@ for axis, network, name in zip(axes, (model, plain), ("MAML", "plain"), strict=T
     for steps in (0, 1, 10):
         adapted = adapt(start, few, known, steps)
         curve = functional_call(model, adapted, (line,))
-        axis.plot(line[:, 0].numpy(), curve[:, 0].numpy(), label=f"after {steps} steps")
+        axis.plot(line[:, 0].numpy(), curve[:, 0].numpy(), label=f"steps: {steps}")
     axis.plot(line[:, 0].numpy(), (amplitude * torch.sin(line + phase))[:, 0].numpy(), "k:")
     axis.plot(few[:, 0].numpy(), known[:, 0].numpy(), "k^", label="ten points")
     axis.set(xlabel="x", ylabel="y", title=f"{name}: a new wave (dotted)")
