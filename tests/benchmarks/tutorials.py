@@ -80,7 +80,7 @@ def measure(name, subject, folder):
     if subject != "jaxgrad" and name in IN_FOUR_PROCESSES:
         environment["OMP_NUM_THREADS"] = "1"
         command += ["-m", "torch.distributed.run", "--nproc-per-node=4", "--no-python", *command]
-    command += [__file__, "--run", str(script)]
+    command += [__file__, "--script", str(script)]
     try:
         found = subprocess.run(
             command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LIMIT
@@ -165,10 +165,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--cells", metavar="NAME", help="print the time of each statement")
-    parser.add_argument("--run", metavar="PATH", help=argparse.SUPPRESS)
+    parser.add_argument("--script", metavar="PATH", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.run or options.cells:
-        path = options.run or str(TUTORIALS / f"{options.cells}.py")
+    if options.script or options.cells:
+        path = options.script or str(TUTORIALS / f"{options.cells}.py")
         return run(path, by_statement=bool(options.cells))
     for name in options.names or sorted(path.stem for path in TUTORIALS.glob("*.py")):
         write(name, list(rows_of(name)))
