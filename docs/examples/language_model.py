@@ -157,8 +157,9 @@ def main() -> None:
     for number in range(begin, options.steps):
         loss = step(*batch(text, number, mesh))
         scheduler.step()
+        value = loss.item()  # on devices of one CPU, steps must not wait for one another
         if is_first and (number % 10 == 9 or number == first):
-            print(f"step {number + 1:3}: loss {loss.item():.9f}", flush=True)
+            print(f"step {number + 1:3}: loss {value:.9f}", flush=True)
         if options.checkpoint is not None and number % 20 == 19:
             begin = number + 1
             dcp.save(state(), checkpoint_id=options.checkpoint)

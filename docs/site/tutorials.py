@@ -156,7 +156,8 @@ def took(name: str) -> str:
     rows = [row for row in rows if row[0] == name]
     if not rows:
         return ""
-    _, _, _, machine, versions, date = rows[0]
+    machine, date = rows[0][3], rows[0][5]
+    versions = ", ".join(dict.fromkeys(row[4] for row in rows))
     times = [f"    | {what} | {seconds} |" for _, what, seconds, *_ in rows]
     return "\n".join(
         [

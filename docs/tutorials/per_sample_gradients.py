@@ -243,10 +243,9 @@ right.set(xlabel="length of the gradient", ylabel="samples", title="Per-sample g
 _ = right.legend(fontsize=8)
 
 # %% [markdown]
-# The accountant is honest only if all that depends on the data goes through the private step. Here
-# the settings were chosen by looking at the accuracy, which this \(\varepsilon\) does not count.
-# The noise also comes from a generator that is made for speed: use a cryptographic one where people
-# depend on it.
+# The accountant is honest only if all that depends on the data goes through the private step. If
+# you choose settings by their accuracy, this \(\varepsilon\) does not count that. The noise also
+# comes from a generator that is made for speed: use a cryptographic one where people depend on it.
 #
 # ## Checks
 

@@ -30,8 +30,7 @@ CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 TUTORIALS = CHECKOUT / "docs" / "tutorials"
 TABLE = TUTORIALS / "times.tsv"
 HEADER = ("tutorial", "what", "seconds", "machine", "versions", "date")
-ROUNDS = 3
-LIMIT = 300  # seconds of one run
+LIMIT = 150  # seconds of one run
 MARK = "seconds of the statements:"
 PYTHONS = {"jaxgrad": CHECKOUT / ".venv/bin/python", "torch": CHECKOUT / ".venv-torch/bin/python"}
 SUBJECTS = ("jaxgrad", "torch", "torch compiled")
@@ -125,13 +124,13 @@ def cell(times):
     return f"{statistics.median(times):.1f}"
 
 
-def rows_of(name):
+def rows_of(name, rounds):
     times = {subject: [] for subject in SUBJECTS}
     with tempfile.TemporaryDirectory() as folder:
         data = TUTORIALS / "data"
         if data.exists():
             (pathlib.Path(folder) / "data").symlink_to(data)
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             for subject, found in times.items():
                 if not (found and isinstance(found[0], str)):  # what failed fails again
                     found.append(measure(name, subject, pathlib.Path(folder)))
@@ -164,6 +163,7 @@ def write(name, rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--rounds", type=int, default=3, help="how often each one runs (3)")
     parser.add_argument("--cells", metavar="NAME", help="print the time of each statement")
     parser.add_argument("--script", metavar="PATH", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -171,7 +171,7 @@ def main():
         path = options.script or str(TUTORIALS / f"{options.cells}.py")
         return run(path, by_statement=bool(options.cells))
     for name in options.names or sorted(path.stem for path in TUTORIALS.glob("*.py")):
-        write(name, list(rows_of(name)))
+        write(name, list(rows_of(name, options.rounds)))
 
 
 if __name__ == "__main__":
