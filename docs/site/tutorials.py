@@ -76,7 +76,8 @@ def _executed(script: Path) -> dict:
     names = {"display_name": "Python 3", "language": "python", "name": "python3"}
     notebook.metadata["kernelspec"] = names
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as sockets:
-        shutil.copytree(DOCS / "tutorials" / "data", f"{folder}/data")
+        if (data := DOCS / "tutorials" / "data").exists():
+            shutil.copytree(data, f"{folder}/data")
         # sockets with names: ports that are free when they are chosen may be taken when used
         kernel = AsyncKernelManager(transport="ipc", connection_file=f"{sockets}/kernel.json")
         place = {"metadata": {"path": folder}}
