@@ -90,14 +90,16 @@ HTML("<table></table>")
 def test_a_script_becomes_a_page(folder):
     (folder / "two.py").write_text(SCRIPT)
     (folder / "times.tsv").write_text(
-        "# tutorial\twhat\tseconds\tmachine\tversions\tdate\n"
-        "two\tjaxgrad\t1.26\ta machine\tjax 1\t2026-01-01\n"
+        "tutorial\twhat\tseconds\tmachine\tversions\tdate\n"
+        "two\tjaxgrad\t1.3\ta machine\tjax 1\t2026-01-01\n"
+        "two\ttorch compiled\tdoes not run: KeyError\ta machine\ttorch 2\t2026-01-01\n"
     )
     page = tutorials.pages()["tutorials/two.md"]
     assert page.startswith("# Two cells\n\n```python\nprint(\"<b>\")\n1 + 1\n```")
     assert "```output\n<b>\n```\n\n```output\n2\n```" in page
     assert '<div class="display">\n<table></table>\n</div>' in page
-    assert "| jaxgrad | 1.3 |" in page and "on a machine with jax 1 on 2026-01-01" in page
+    assert "| jaxgrad | 1.3 |\n    | torch compiled | does not run: KeyError |\n" in page
+    assert "on a machine with jax 1, torch 2 on 2026-01-01" in page
     assert page.endswith("[The script of this page](two.py)")
 
 
