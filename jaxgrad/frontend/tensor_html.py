@@ -147,7 +147,7 @@ def _picture(values) -> str:
 
 
 def _blocks(values) -> np.ndarray:
-    """The means of the blocks of a matrix, of which there are at most as many as pixels."""
+    """The means of blocks of a matrix: at most as many blocks as there are pixels."""
     for axis, length in enumerate(values.shape):
         count = min(length, max(1, round(PIXELS * length / max(values.shape))))
         starts = np.arange(count) * length // count

@@ -28,7 +28,7 @@ from ..tape.tensor import Tensor
 from . import summary_cost, summary_text
 from .summary_rows import Layer, Recorder, complete, tensors_in
 
-RUNS = 5  # of which the time is the median
+RUNS = 5  # the time of a layer is their median
 
 RAISED = "summary: {} raised {}: {}"
 HINT = (
@@ -242,7 +242,7 @@ def _is_size(value) -> bool:
 
 
 class _Forward:
-    """A forward pass of a model, of which nothing stays."""
+    """A forward pass of a model, which leaves the model as it was."""
 
     def __init__(self, model: Module, args: tuple, kwargs: dict, mode: str | None):
         self.model, self.mode = model, mode
@@ -304,7 +304,7 @@ class _Forward:
             arguments.append(factories.empty(struct.shape, dtype=kind, device="meta"))
         with _quietly(), _in_mode(made, self.mode):
             self.call(made, arguments)
-        return copy.deepcopy(made)  # no tensor of which shares its memory
+        return copy.deepcopy(made)  # its tensors share no memory
 
     def run(self) -> Recorder:
         """Run a copy of the model."""
