@@ -34,11 +34,11 @@ def version() -> None:
 def flags(**settings):
     """Set these settings in the block. Raises KeyError for one that is not among them.
 
-    >>> with jaxgrad.backends.cudnn.flags(benchmark=True):
-    ...     jaxgrad.backends.cudnn.benchmark
-    True
-    >>> jaxgrad.backends.cudnn.benchmark
-    False
+    >>> with jaxgrad.backends.cudnn.flags(benchmark_limit=3):
+    ...     jaxgrad.backends.cudnn.benchmark_limit
+    3
+    >>> jaxgrad.backends.cudnn.benchmark_limit
+    10
     """
     before = {name: globals()[name] for name in settings}
     globals().update(settings)
