@@ -17,18 +17,32 @@ TYPES = ("cuda", "tpu")
 
 
 def current_accelerator(check_available: bool = False) -> device | None:
-    """Return the kind of accelerator that JAX has found, without an index; None for none."""
+    """Return the kind of accelerator that JAX has found, without an index; None for none.
+
+    >>> where = jaxgrad.accelerator.current_accelerator() or jaxgrad.device("cpu")
+    >>> jaxgrad.ones(2, device=where).sum().item()
+    2.0
+    """
     found = [name for name in TYPES if devices_of(name)]
     return device(found[0]) if found else None
 
 
 def is_available() -> bool:
-    """Return whether JAX has found an accelerator."""
+    """Return whether JAX has found an accelerator.
+
+    >>> found = jaxgrad.accelerator.current_accelerator()
+    >>> jaxgrad.accelerator.is_available() == (found is not None)
+    True
+    """
     return current_accelerator() is not None
 
 
 def device_count() -> int:
-    """Return how many accelerators JAX has found."""
+    """Return how many accelerators JAX has found.
+
+    >>> jaxgrad.accelerator.device_count() >= 0
+    True
+    """
     found = current_accelerator()
     return 0 if found is None else len(devices_of(found.type))
 
@@ -36,6 +50,9 @@ def device_count() -> int:
 def current_device_index() -> int:
     """Return 0, the accelerator that a device without an index stands for. Raises RuntimeError if
     there is none.
+
+    >>> if jaxgrad.accelerator.is_available():
+    ...     index = jaxgrad.accelerator.current_device_index()  # 0
     """
     _required()
     return 0
@@ -47,6 +64,9 @@ current_device_idx = current_device_index
 def set_device_index(device, /):
     """Check an accelerator. A device without an index is the first one: give tensors and modules an
     index in place of this. Raises RuntimeError for another one, or if there is none.
+
+    >>> if jaxgrad.accelerator.is_available():
+    ...     jaxgrad.accelerator.set_device_index(0)
     """
     wanted = _wanted(device)
     if wanted.index not in (None, 0):
@@ -62,6 +82,9 @@ set_device_idx = set_device_index
 class device_index:
     """A block in which an accelerator is the current one, as `set_device_index` checks it; None
     changes nothing.
+
+    >>> with jaxgrad.accelerator.device_index(None):
+    ...     y = jaxgrad.ones(2) * 2
     """
 
     def __init__(self, device: int | None, /):
@@ -78,21 +101,38 @@ class device_index:
 def synchronize(device=None, /):
     """Wait until all work that has been begun on an accelerator is done. Raises RuntimeError if
     there is none.
+
+    >>> if jaxgrad.accelerator.is_available():
+    ...     jaxgrad.accelerator.synchronize()
     """
     wait_for(_wanted(device))
 
 
 def current_stream(device=None, /) -> Stream:
-    """Return a stream of an accelerator. Raises RuntimeError if there is none."""
+    """Return a stream of an accelerator. Raises RuntimeError if there is none.
+
+    >>> if jaxgrad.accelerator.is_available():
+    ...     with jaxgrad.accelerator.current_stream():
+    ...         y = jaxgrad.ones(2) * 2
+    """
     return Stream(_wanted(device))
 
 
 def set_stream(stream: Stream, /):
-    """Do nothing: the work of a device is in order."""
+    """Do nothing: the work of a device is in order.
+
+    >>> if jaxgrad.accelerator.is_available():
+    ...     jaxgrad.accelerator.set_stream(jaxgrad.accelerator.current_stream())
+    """
 
 
 def get_device_capability(device=None, /) -> dict:
-    """Return an empty dict: JAX tells nothing of the dtypes of an accelerator."""
+    """Return an empty dict: JAX tells nothing of the dtypes of an accelerator. Raises RuntimeError
+    if there is none.
+
+    >>> if jaxgrad.accelerator.is_available():
+    ...     capability = jaxgrad.accelerator.get_device_capability()  # {}
+    """
     _wanted(device)
     return {}
 
@@ -116,46 +156,76 @@ def get_device_module(device=None):
 def memory_stats(device_index=None, /) -> dict:
     """Return what JAX's allocator counts, in bytes; empty where it counts nothing. Raises
     RuntimeError if there is no accelerator.
+
+    >>> jaxgrad.accelerator.memory_stats("cpu")
+    {}
     """
     return dict(jax_device(_wanted(device_index)).memory_stats() or {})
 
 
 def memory_allocated(device_index=None, /) -> int:
-    """Return the bytes in use."""
+    """Return the bytes in use.
+
+    >>> jaxgrad.accelerator.memory_allocated("cpu")
+    0
+    """
     return memory_stats(device_index).get("bytes_in_use", 0)
 
 
 def max_memory_allocated(device_index=None, /) -> int:
-    """Return the most bytes that were in use at one time since the start."""
+    """Return the most bytes that were in use at one time since the start.
+
+    >>> jaxgrad.accelerator.max_memory_allocated("cpu")
+    0
+    """
     return memory_stats(device_index).get("peak_bytes_in_use", 0)
 
 
 def memory_reserved(device_index=None, /) -> int:
-    """Return the bytes that JAX has taken of the memory."""
+    """Return the bytes that JAX has taken of the memory.
+
+    >>> jaxgrad.accelerator.memory_reserved("cpu")
+    0
+    """
     return memory_stats(device_index).get("pool_bytes", memory_allocated(device_index))
 
 
 def max_memory_reserved(device_index=None, /) -> int:
-    """Return the most bytes that JAX has taken of the memory."""
+    """Return the most bytes that JAX has taken of the memory.
+
+    >>> jaxgrad.accelerator.max_memory_reserved("cpu")
+    0
+    """
     return memory_stats(device_index).get("peak_pool_bytes", memory_reserved(device_index))
 
 
 def get_memory_info(device_index=None, /) -> tuple[int, int]:
-    """Return the bytes that JAX may still take, and all that it may take."""
+    """Return the bytes that JAX may still take, and all that it may take; zeros where it counts
+    nothing.
+
+    >>> jaxgrad.accelerator.get_memory_info("cpu")
+    (0, 0)
+    """
     stats = memory_stats(device_index)
     limit = stats.get("bytes_limit", 0)
     return limit - stats.get("bytes_in_use", 0), limit
 
 
 def reset_peak_memory_stats(device_index=None, /):
-    """Do nothing: JAX counts the peak from the start of the process."""
+    """Do nothing: JAX counts the peak from the start of the process.
+
+    >>> jaxgrad.accelerator.reset_peak_memory_stats()
+    """
 
 
 reset_accumulated_memory_stats = reset_peak_memory_stats
 
 
 def empty_cache():
-    """Collect garbage: JAX keeps its memory for later arrays."""
+    """Collect garbage: JAX keeps its memory for later arrays.
+
+    >>> jaxgrad.accelerator.empty_cache()
+    """
     gc.collect()
 
 

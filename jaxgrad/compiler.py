@@ -96,7 +96,11 @@ is_dynamo_compiling = is_compiling
 
 
 def is_exporting() -> bool:
-    """Return False: PyTorch's export is not provided."""
+    """Return False: PyTorch's export is not provided.
+
+    >>> jaxgrad.compiler.is_exporting()
+    False
+    """
     return False
 
 
@@ -114,21 +118,37 @@ def list_backends(exclude_tags=()) -> list[str]:
 
 
 def get_default_backend() -> str:
-    """Return the name of the compiler, "openxla"."""
+    """Return the name of the compiler, "openxla".
+
+    >>> jaxgrad.compiler.get_default_backend()
+    'openxla'
+    """
     return _BACKEND
 
 
 def set_default_backend(backend):
-    """Do nothing for a name that `torch.compile` knows: XLA compiles. Raises as that does."""
+    """Do nothing for a name that `torch.compile` knows: XLA compiles. Raises as that does.
+
+    >>> jaxgrad.compiler.set_default_backend("inductor")
+    >>> jaxgrad.compiler.get_default_backend()
+    'openxla'
+    """
     compiler(backend=backend)
 
 
 def cudagraph_mark_step_begin():
-    """Do nothing: a compiled step is one program."""
+    """Do nothing: a compiled step is one program.
+
+    >>> jaxgrad.compiler.cudagraph_mark_step_begin()
+    """
 
 
 def set_enable_guard_collectives(enabled: bool) -> bool:
-    """Do nothing, and return False: guards are compared in each process by itself."""
+    """Do nothing, and return False: guards are compared in each process by itself.
+
+    >>> jaxgrad.compiler.set_enable_guard_collectives(True)
+    False
+    """
     return False
 
 
@@ -163,13 +183,23 @@ allow_in_graph = assume_constant_result = nested_compile_region = mark
 def substitute_in_graph(
     original_fn, *, can_constant_fold_through=False, skip_signature_check=False
 ):
-    """Return a decorator that leaves a function as it is: the original one is traced."""
+    """Return a decorator that leaves a function as it is: the original one is traced.
+
+    >>> @jaxgrad.compiler.substitute_in_graph(max)
+    ... def largest(a, b):
+    ...     return a if a > b else b
+    >>> largest(2, 3)
+    3
+    """
     return mark
 
 
 def keep_portable_guards_unsafe(guard_entries, keep_parameters=False) -> list[bool]:
     """Return True for each entry: jaxgrad keeps all of its guards. A choice of guards in
     `torch.compile(options={"guard_filter_fn": ...})` has no effect.
+
+    >>> jaxgrad.compiler.keep_portable_guards_unsafe(["first", "second"])
+    [True, True]
     """
     return [True] * len(guard_entries)
 
@@ -187,7 +217,11 @@ def save_cache_artifacts() -> None:
 
 
 def load_cache_artifacts(serialized_artifacts: bytes) -> None:
-    """Do nothing, and return None, as PyTorch does where it finds nothing to load."""
+    """Do nothing, and return None, as PyTorch does where it finds nothing to load.
+
+    >>> print(jaxgrad.compiler.load_cache_artifacts(b""))
+    None
+    """
 
 
 # its options have no effect

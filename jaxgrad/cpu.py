@@ -13,7 +13,11 @@ from .core.stream import Stream as _Stream
 
 
 def is_available() -> bool:
-    """Return True."""
+    """Return True.
+
+    >>> jaxgrad.cpu.is_available()
+    True
+    """
     return True
 
 
@@ -21,40 +25,72 @@ is_initialized = is_available
 
 
 def device_count() -> int:
-    """Return how many CPU devices JAX has, one unless XLA was told to make more."""
+    """Return how many CPU devices JAX has, one unless XLA was told to make more.
+
+    >>> jaxgrad.cpu.device_count() >= 1
+    True
+    """
     return len(devices_of("cpu"))
 
 
 def current_device() -> str:
-    """Return "cpu"."""
+    """Return "cpu".
+
+    >>> jaxgrad.cpu.current_device()
+    'cpu'
+    """
     return "cpu"
 
 
 def set_device(device):
-    """Do nothing."""
+    """Do nothing: the CPU is one device.
+
+    >>> jaxgrad.cpu.set_device("cpu")
+    """
 
 
 def synchronize(device_=None):
-    """Wait until all work that has been begun on the CPU is done."""
+    """Wait until all work that has been begun on the CPU is done.
+
+    >>> y = jaxgrad.ones(3, device="cpu") * 2
+    >>> jaxgrad.cpu.synchronize()  # now it has been computed
+    """
     wait_for(device("cpu"))
 
 
 class Stream(_Stream):
-    """A block that changes nothing: XLA orders the work of the CPU."""
+    """A block that changes nothing: XLA orders the work of the CPU.
+
+    >>> with jaxgrad.cpu.Stream() as stream:
+    ...     y = jaxgrad.ones(3, device="cpu") * 2
+    >>> stream.query()
+    True
+    """
 
     def __init__(self, priority: int = -1):
         super().__init__("cpu")
 
 
 class Event(_Event):
-    """A moment at which all work of the CPU was done."""
+    """A moment at which all work of the CPU was done.
+
+    >>> first, second = jaxgrad.cpu.Event(), jaxgrad.cpu.Event()
+    >>> first.record(), second.record()
+    (None, None)
+    >>> first.elapsed_time(second) >= 0
+    True
+    """
 
     def __init__(self, enable_timing: bool = False):
         super().__init__("cpu")
 
 
 def stream(stream: Stream | None) -> Stream:
-    """Return a block that changes nothing."""
+    """Return a block that changes nothing: the stream itself, a new one for None.
+
+    >>> with jaxgrad.cpu.stream(jaxgrad.cpu.Stream()):
+    ...     y = jaxgrad.ones(3, device="cpu") * 2
+    """
     return Stream() if stream is None else stream
 
 
@@ -62,7 +98,11 @@ StreamContext = stream
 
 
 def current_stream(device=None) -> Stream:
-    """Return a stream of the CPU."""
+    """Return a stream of the CPU.
+
+    >>> jaxgrad.cpu.current_stream().device
+    device(type='cpu')
+    """
     return Stream()
 
 

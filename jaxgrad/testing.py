@@ -56,7 +56,14 @@ def assert_close(
 
 
 def difference(actual, expected, tolerances, equal_nan, checks, place="") -> str | None:
-    """How two values differ, in words; None where they are close."""
+    """How two values differ, in words; None where they are close.
+
+    tolerances: `rtol` and `atol`, None for those of the dtypes; checks: what else to compare, by
+    name; place: where in a container the values are. `assert_close` raises the text.
+
+    >>> print(jaxgrad.testing.difference([1, 2], [1], (None, None), False, {}))
+    The length of the sequences mismatch: 2 != 1
+    """
     inner = _pairs(actual, expected)
     if isinstance(inner, str):
         return inner + _at(place)

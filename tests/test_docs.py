@@ -15,6 +15,7 @@ import pytest
 
 import jaxgrad
 from jaxgrad import coverage
+from jaxgrad.frontend import legacy_types, storages
 
 CHECKOUT = pathlib.Path(__file__).parents[1]
 PAGES = sorted(
@@ -110,3 +111,12 @@ def test_examples_of_docstrings(name):
     for test in finder.find(module, name, extraglobs={**KNOWN, "__name__": "__main__"}):
         runner.run(test)
     assert runner.summarize(verbose=False).failed == 0
+
+
+def test_examples_of_classes_that_a_function_makes():
+    made = [getattr(jaxgrad.cuda, name) for name in legacy_types.DTYPES]
+    made += [*legacy_types.TYPES.values(), *storages.TYPES.values(), jaxgrad.cuda.CudaError]
+    runner = doctest.DocTestRunner(verbose=False)
+    for each in made:
+        test = doctest.DocTestParser().get_doctest(each.__doc__, {**KNOWN}, repr(each), None, 0)
+        assert test.examples and runner.run(test).failed == 0

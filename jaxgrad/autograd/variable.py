@@ -66,7 +66,13 @@ class VariableMethods:
         warnings.warn(VOLATILE, UserWarning, stacklevel=2)
 
     def reinforce(self, reward):
-        """Raise RuntimeError: PyTorch has removed this method."""
+        """Raise RuntimeError: PyTorch has removed this method.
+
+        >>> jaxgrad.ones(2).reinforce(1.0)
+        Traceback (most recent call last):
+        RuntimeError: reinforce() was removed. Compute the logarithm of the probability of the
+        action that was drawn, and call (-log_probability * reward).sum().backward()
+        """
         raise RuntimeError(
             "reinforce() was removed. Compute the logarithm of the probability of the action that "
             "was drawn, and call (-log_probability * reward).sum().backward()"

@@ -3,6 +3,7 @@
 What programs set here has no effect.
 
 >>> jaxgrad.backends.cudnn.benchmark = True
+>>> jaxgrad.backends.cudnn.benchmark = False
 >>> jaxgrad.backends.mps.is_available()
 False
 """

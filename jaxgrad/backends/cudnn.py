@@ -23,12 +23,23 @@ def is_available() -> bool:
 
 
 def version() -> None:
-    """Return None: XLA does not tell which cuDNN it uses."""
+    """Return None: XLA does not tell which cuDNN it uses.
+
+    >>> print(jaxgrad.backends.cudnn.version())
+    None
+    """
 
 
 @contextlib.contextmanager
 def flags(**settings):
-    """Set these settings in the block."""
+    """Set these settings in the block. Raises KeyError for one that is not among them.
+
+    >>> with jaxgrad.backends.cudnn.flags(benchmark_limit=3):
+    ...     jaxgrad.backends.cudnn.benchmark_limit
+    3
+    >>> jaxgrad.backends.cudnn.benchmark_limit
+    10
+    """
     before = {name: globals()[name] for name in settings}
     globals().update(settings)
     try:

@@ -15,7 +15,11 @@ def is_available() -> bool:
 
 
 def is_built() -> bool:
-    """Return False."""
+    """Return False.
+
+    >>> jaxgrad.backends.mps.is_built()
+    False
+    """
     return False
 
 

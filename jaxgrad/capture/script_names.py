@@ -21,7 +21,14 @@ def trace(func, *args, **kwargs):
 
 
 def mark(fn=None, **kwargs):
-    """Return a function as it is: nothing is left out, since nothing is parsed."""
+    """Return a function as it is: nothing is left out, since nothing is parsed.
+
+    >>> @jaxgrad.compiler.allow_in_graph
+    ... def double(x):
+    ...     return x * 2
+    >>> double(jaxgrad.ones(2))
+    tensor([2., 2.])
+    """
     return fn if callable(fn) else script
 
 

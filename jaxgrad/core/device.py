@@ -249,7 +249,11 @@ def device_of(array) -> device:
 
 
 class layout:
-    """The memory layout of a tensor: `strided`, or `sparse_coo` for coordinates and values."""
+    """The memory layout of a tensor: `strided`, or `sparse_coo` for coordinates and values.
+
+    >>> jaxgrad.ones(2).layout, jaxgrad.eye(2).to_sparse().layout
+    (torch.strided, torch.sparse_coo)
+    """
 
     __slots__ = ("name",)
 
@@ -264,6 +268,10 @@ class memory_format(layout):
     """The order of dimensions in memory, as strides show it; XLA chooses an order of its own.
 
     rank: the number of dimensions that a tensor of the format has, None for any.
+
+    >>> x = jaxgrad.ones(1, 2, 3, 4).contiguous(memory_format=jaxgrad.channels_last)
+    >>> x.stride(), x.is_contiguous(memory_format=jaxgrad.channels_last)
+    ((24, 1, 8, 2), True)
     """
 
     __slots__ = ("rank",)

@@ -6,6 +6,12 @@ class LinAlgError(RuntimeError):
 
     It is not positive definite, or singular. Only values that are known raise it: inside
     `jaxgrad.jit` and JAX's transformations the results hold NaN or infinity instead.
+
+    >>> try:
+    ...     jaxgrad.linalg.inv(jaxgrad.zeros(2, 2))
+    ... except jaxgrad.linalg.LinAlgError:
+    ...     print("singular")
+    singular
     """
 
 

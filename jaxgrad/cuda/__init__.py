@@ -38,28 +38,49 @@ OutOfMemoryError = AcceleratorError = jax.errors.JaxRuntimeError
 
 
 def is_available() -> bool:
-    """Return whether JAX has found a GPU."""
+    """Return whether JAX has found a GPU.
+
+    >>> where = "cuda" if jaxgrad.cuda.is_available() else "cpu"
+    >>> jaxgrad.ones(2, device=where).sum().item()
+    2.0
+    """
     return device_count() > 0
 
 
 def device_count() -> int:
-    """Return how many GPUs JAX has found."""
+    """Return how many GPUs JAX has found.
+
+    >>> jaxgrad.cuda.device_count() >= 0
+    True
+    """
     return len(devices_of("cuda"))
 
 
 def is_initialized() -> bool:
-    """Return whether there is a GPU: JAX has found all devices at its start."""
+    """Return whether there is a GPU: JAX has found all devices at its start.
+
+    >>> jaxgrad.cuda.is_initialized() == jaxgrad.cuda.is_available()
+    True
+    """
     return is_available()
 
 
 def init():
-    """Do nothing if there is a GPU. Raises RuntimeError if there is none."""
+    """Do nothing if there is a GPU. Raises RuntimeError if there is none.
+
+    >>> if jaxgrad.cuda.is_available():
+    ...     jaxgrad.cuda.init()
+    """
     _found(None)
 
 
 def current_device() -> int:
     """Return the index of the GPU that `device("cuda")` stands for, 0. Raises RuntimeError if there
     is none.
+
+    >>> index = jaxgrad.cuda.current_device() if jaxgrad.cuda.is_available() else 0
+    >>> index
+    0
     """
     _found(None)
     return 0
@@ -68,6 +89,9 @@ def current_device() -> int:
 def set_device(device):
     """Check a device. "cuda" without an index is the first GPU: give tensors and modules an index
     in place of this. Raises RuntimeError for a GPU that does not exist.
+
+    >>> if jaxgrad.cuda.is_available():
+    ...     jaxgrad.cuda.set_device(0)
     """
     if _wanted(device).index not in (None, 0):
         raise RuntimeError(
@@ -78,12 +102,22 @@ def set_device(device):
 
 
 def get_device_name(device=None) -> str:
-    """Return the name of a GPU. Raises RuntimeError if it does not exist."""
+    """Return the name of a GPU. Raises RuntimeError if it does not exist.
+
+    >>> name = jaxgrad.cuda.get_device_name() if jaxgrad.cuda.is_available() else ""
+    >>> isinstance(name, str)
+    True
+    """
     return _found(device).device_kind
 
 
 def get_device_properties(device=None) -> Properties:
-    """Return what JAX tells of a GPU. Raises RuntimeError if it does not exist."""
+    """Return what JAX tells of a GPU. Raises RuntimeError if it does not exist.
+
+    >>> if jaxgrad.cuda.is_available():
+    ...     properties = jaxgrad.cuda.get_device_properties()
+    ...     name, memory = properties.name, properties.total_memory
+    """
     found = _found(device)
     counted = found.memory_stats() or {}
     return Properties(
@@ -93,24 +127,41 @@ def get_device_properties(device=None) -> Properties:
 
 
 def get_arch_list() -> list[str]:
-    """Return an empty list: XLA compiles for the GPU that it finds."""
+    """Return an empty list: XLA compiles for the GPU that it finds.
+
+    >>> jaxgrad.cuda.get_arch_list()
+    []
+    """
     return []
 
 
 def get_device_capability(device=None) -> tuple[int, int]:
-    """Return the compute capability of a GPU. Raises RuntimeError if it does not exist."""
+    """Return the compute capability of a GPU. Raises RuntimeError if it does not exist.
+
+    >>> pair = jaxgrad.cuda.get_device_capability() if jaxgrad.cuda.is_available() else (0, 0)
+    >>> len(pair)
+    2
+    """
     major, minor = str(_found(device).compute_capability).split(".")
     return int(major), int(minor)
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Return whether there is a GPU: XLA computes bfloat16 on all of them."""
+    """Return whether there is a GPU: XLA computes bfloat16 on all of them.
+
+    >>> jaxgrad.cuda.is_bf16_supported() == jaxgrad.cuda.is_available()
+    True
+    """
     return is_available()
 
 
 def synchronize(device=None):
     """Wait until all work that has been begun on a GPU is done. Raises RuntimeError if it does not
     exist.
+
+    >>> y = jaxgrad.ones(3) * 2
+    >>> if jaxgrad.cuda.is_available():
+    ...     jaxgrad.cuda.synchronize()  # now it has been computed
     """
     wait_for(_wanted(device))
 
@@ -118,6 +169,10 @@ def synchronize(device=None):
 class device:
     """A block in which a GPU is the current one: the first, or none. Raises RuntimeError for
     another one: give tensors and modules its index.
+
+    >>> if jaxgrad.cuda.is_available():
+    ...     with jaxgrad.cuda.device(0):
+    ...         y = jaxgrad.ones(3, device="cuda")
     """
 
     def __init__(self, device):
@@ -134,6 +189,9 @@ class device:
 class device_of(device):
     """A block in which the GPU of a tensor is the current one; one of a tensor on a CPU changes
     nothing.
+
+    >>> with jaxgrad.cuda.device_of(jaxgrad.ones(3)):
+    ...     y = jaxgrad.ones(3) * 2
     """
 
     def __init__(self, obj):
@@ -154,22 +212,42 @@ class Properties(NamedTuple):
 
 
 def get_rng_state(device=None) -> Tensor:
-    """Return the state of the generator of all devices."""
+    """Return the state of the generator of all devices, a tensor of bytes.
+
+    >>> state = jaxgrad.cuda.get_rng_state()
+    >>> state.dtype, bool((state == jaxgrad.get_rng_state()).all())
+    (torch.uint8, True)
+    """
     return random.get_rng_state()
 
 
 def set_rng_state(new_state: Tensor, device=None):
-    """Set the state of the generator of all devices."""
+    """Set the state of the generator of all devices.
+
+    >>> state = jaxgrad.cuda.get_rng_state()
+    >>> first = jaxgrad.rand(3)
+    >>> jaxgrad.cuda.set_rng_state(state)
+    >>> bool((jaxgrad.rand(3) == first).all())
+    True
+    """
     random.set_rng_state(new_state)
 
 
 def get_rng_state_all() -> list[Tensor]:
-    """Return the state of the generator of all devices, once for each GPU."""
+    """Return the state of the generator of all devices, once for each GPU.
+
+    >>> len(jaxgrad.cuda.get_rng_state_all()) == jaxgrad.cuda.device_count()
+    True
+    """
     return [get_rng_state() for _ in range(device_count())]
 
 
 def set_rng_state_all(new_states):
-    """Set the state of the generator of all devices, to the first of a list."""
+    """Set the state of the generator of all devices, to the first of a list; do nothing for an
+    empty one.
+
+    >>> jaxgrad.cuda.set_rng_state_all(jaxgrad.cuda.get_rng_state_all())
+    """
     for state in list(new_states)[:1]:
         set_rng_state(state)
 
@@ -178,65 +256,113 @@ def set_rng_state_all(new_states):
 
 
 def memory_stats(device=None) -> dict:
-    """Return what JAX's allocator counts, in bytes; empty where it counts nothing."""
-    return dict(_found(device).memory_stats() or {})
+    """Return what JAX's allocator counts, in bytes; empty where it counts nothing, and where there
+    is no GPU. Raises RuntimeError for a GPU that does not exist beside others.
+
+    >>> stats = jaxgrad.cuda.memory_stats()
+    >>> stats.get("bytes_in_use", 0) >= 0
+    True
+    """
+    return dict(_found(device).memory_stats() or {}) if is_available() else {}
 
 
 def memory_allocated(device=None) -> int:
-    """Return the bytes in use on a GPU."""
+    """Return the bytes in use on a GPU.
+
+    >>> jaxgrad.cuda.memory_allocated() >= 0  # 0 where there is no GPU
+    True
+    """
     return memory_stats(device).get("bytes_in_use", 0)
 
 
 def max_memory_allocated(device=None) -> int:
-    """Return the most bytes that were in use on a GPU at one time since the start."""
+    """Return the most bytes that were in use on a GPU at one time since the start.
+
+    >>> jaxgrad.cuda.max_memory_allocated() >= 0  # 0 where there is no GPU
+    True
+    """
     return memory_stats(device).get("peak_bytes_in_use", 0)
 
 
 def memory_reserved(device=None) -> int:
-    """Return the bytes that JAX has taken of a GPU's memory."""
+    """Return the bytes that JAX has taken of a GPU's memory.
+
+    >>> jaxgrad.cuda.memory_reserved() >= 0  # 0 where there is no GPU
+    True
+    """
     stats = memory_stats(device)
     return stats.get("pool_bytes", stats.get("bytes_reserved", memory_allocated(device)))
 
 
 def mem_get_info(device=None) -> tuple[int, int]:
-    """Return the bytes that JAX may still take, and all that it may take."""
-    stats = memory_stats(device)
+    """Return the bytes that JAX may still take, and all that it may take. Raises RuntimeError if
+    the GPU does not exist.
+
+    >>> free, total = jaxgrad.cuda.mem_get_info() if jaxgrad.cuda.is_available() else (0, 0)
+    >>> 0 <= free <= total
+    True
+    """
+    stats = _found(device).memory_stats() or {}
     limit = stats.get("bytes_limit", 0)
     return limit - stats.get("bytes_in_use", 0), limit
 
 
 def max_memory_reserved(device=None) -> int:
-    """Return the most bytes that JAX has taken of a GPU's memory."""
+    """Return the most bytes that JAX has taken of a GPU's memory.
+
+    >>> jaxgrad.cuda.max_memory_reserved() >= 0  # 0 where there is no GPU
+    True
+    """
     return memory_stats(device).get("peak_pool_bytes", memory_reserved(device))
 
 
 def reset_peak_memory_stats(device=None):
-    """Do nothing: JAX counts the peak from the start of the process."""
+    """Do nothing: JAX counts the peak from the start of the process.
+
+    >>> jaxgrad.cuda.reset_peak_memory_stats()
+    """
 
 
 reset_max_memory_allocated = reset_accumulated_memory_stats = reset_peak_memory_stats
 
 
 def memory_summary(device=None, abbreviated: bool = False) -> str:
-    """Return what JAX's allocator counts, as text."""
-    counted = memory_stats(device)
+    """Return what JAX's allocator counts, as text. Raises RuntimeError if the GPU does not exist.
+
+    >>> text = jaxgrad.cuda.memory_summary() if jaxgrad.cuda.is_available() else ""
+    >>> isinstance(text, str)
+    True
+    """
+    counted = _found(device).memory_stats() or {}
     return "\n".join(f"{name:32}{number:>20,}" for name, number in sorted(counted.items()))
 
 
 def empty_cache():
-    """Collect garbage: JAX keeps its memory for later arrays."""
+    """Collect garbage: JAX keeps its memory for later arrays.
+
+    >>> jaxgrad.cuda.empty_cache()
+    """
     gc.collect()
 
 
 def ipc_collect():
-    """Do nothing: arrays are not shared between processes."""
+    """Do nothing: arrays are not shared between processes.
+
+    >>> jaxgrad.cuda.ipc_collect()
+    """
 
 
 # ---- streams and events
 
 
 class Stream(_Stream):
-    """A block that changes nothing: XLA orders the work of a GPU."""
+    """A block that changes nothing: XLA orders the work of a GPU.
+
+    >>> with jaxgrad.cuda.Stream() as stream:
+    ...     y = jaxgrad.ones(3) * 2
+    >>> stream.device
+    device(type='cuda')
+    """
 
     @staticmethod
     def _device(given) -> Device:
@@ -244,19 +370,33 @@ class Stream(_Stream):
 
 
 class Event(_Event):
-    """A moment at which all work of the first GPU was done."""
+    """A moment at which all work of the first GPU was done.
+
+    >>> first, second = [jaxgrad.cuda.Event(enable_timing=True) for _ in range(2)]
+    >>> if jaxgrad.cuda.is_available():
+    ...     first.record(), second.record()
+    ...     milliseconds = first.elapsed_time(second)
+    """
 
     def __init__(self, enable_timing=False, blocking=False, interprocess=False, external=False):
         super().__init__("cuda")
 
 
 def stream(stream: Stream | None) -> Stream:
-    """Return a block that changes nothing."""
+    """Return a block that changes nothing: the stream itself, a new one for None.
+
+    >>> with jaxgrad.cuda.stream(jaxgrad.cuda.Stream()):
+    ...     y = jaxgrad.ones(3) * 2
+    """
     return Stream() if stream is None else stream
 
 
 def current_stream(device=None) -> Stream:
-    """Return a stream of a GPU."""
+    """Return a stream of a GPU.
+
+    >>> jaxgrad.cuda.current_stream().device
+    device(type='cuda')
+    """
     return Stream(device)
 
 
@@ -265,11 +405,18 @@ StreamContext = stream
 
 
 def set_stream(stream: Stream):
-    """Do nothing: the work of a device is in order."""
+    """Do nothing: the work of a device is in order.
+
+    >>> jaxgrad.cuda.set_stream(jaxgrad.cuda.Stream())
+    """
 
 
 def is_current_stream_capturing() -> bool:
-    """Return False: a compiled function is one program, which no stream records."""
+    """Return False: a compiled function is one program, which no stream records.
+
+    >>> jaxgrad.cuda.is_current_stream_capturing()
+    False
+    """
     return False
 
 

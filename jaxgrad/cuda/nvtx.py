@@ -27,6 +27,11 @@ def range_push(msg: str) -> int:
 def range_pop() -> int:
     """End the range that this thread has begun last, and return how many are left; -1 where there
     is none.
+
+    >>> jaxgrad.cuda.nvtx.range_push("step"), jaxgrad.cuda.nvtx.range_pop()
+    (0, 0)
+    >>> jaxgrad.cuda.nvtx.range_pop()
+    -1
     """
     ranges = _open.__dict__.get("ranges")
     if not ranges:
@@ -37,7 +42,11 @@ def range_pop() -> int:
 
 @contextlib.contextmanager
 def range(msg: str, *args, **kwargs):
-    """A block that is a range. args, kwargs: for `msg.format`."""
+    """A block that is a range. args, kwargs: for `msg.format`.
+
+    >>> with jaxgrad.cuda.nvtx.range("step {}", 3):
+    ...     y = jaxgrad.ones(2) * 2
+    """
     range_push(msg.format(*args, **kwargs))
     try:
         yield
@@ -46,7 +55,10 @@ def range(msg: str, *args, **kwargs):
 
 
 def mark(msg: str):
-    """A range without a duration."""
+    """A range without a duration.
+
+    >>> jaxgrad.cuda.nvtx.mark("epoch 1 ends")
+    """
     with jax.profiler.TraceAnnotation(msg):
         pass
 

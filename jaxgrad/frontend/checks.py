@@ -103,29 +103,54 @@ class _Symbolic:
 
 
 class SymInt(_Symbolic):
-    """PyTorch's class of sizes that are not known. Sizes are ints here, and nothing is one."""
+    """PyTorch's class of sizes that are not known. Sizes are ints here, and nothing is one. A call
+    raises TypeError.
+
+    >>> isinstance(jaxgrad.ones(3).shape[0], jaxgrad.SymInt)
+    False
+    """
 
 
 class SymFloat(_Symbolic):
-    """PyTorch's class of floats that are not known. Nothing is one."""
+    """PyTorch's class of floats that are not known. Nothing is one. A call raises TypeError.
+
+    >>> isinstance(1.5, jaxgrad.SymFloat)
+    False
+    """
 
 
 class SymBool(_Symbolic):
-    """PyTorch's class of bools that are not known. Nothing is one."""
+    """PyTorch's class of bools that are not known. Nothing is one. A call raises TypeError.
+
+    >>> isinstance(1 < 2, jaxgrad.SymBool)
+    False
+    """
 
 
 def sym_int(a) -> int:
-    """A number without its fraction, as an int."""
+    """A number without its fraction, as an int.
+
+    >>> jaxgrad.sym_int(-2.7)
+    -2
+    """
     return math.trunc(a)
 
 
 def sym_float(a) -> float:
-    """A number as a float."""
+    """A number as a float.
+
+    >>> jaxgrad.sym_float(3)
+    3.0
+    """
     return float(a)
 
 
 def sym_not(a) -> bool:
-    """Whether a bool is False."""
+    """Whether a bool is False.
+
+    >>> jaxgrad.sym_not(1 > 2)
+    True
+    """
     return not a
 
 
@@ -145,20 +170,36 @@ def sym_max(a, b):
 
 
 def sym_min(a, b):
-    """The smaller of two numbers, a float if one of them is."""
+    """The smaller of two numbers, a float if one of them is.
+
+    >>> jaxgrad.sym_min(3, 2.0)
+    2.0
+    """
     return _joined(min, a, b)
 
 
 def sym_ite(b: bool, t, f):
-    """`t` if `b` is True, else `f`."""
+    """`t` if `b` is True, else `f`.
+
+    >>> jaxgrad.sym_ite(True, 1, 2)
+    1
+    """
     return t if b else f
 
 
 def sym_sqrt(a) -> float:
-    """The square root of a number."""
+    """The square root of a number.
+
+    >>> jaxgrad.sym_sqrt(9)
+    3.0
+    """
     return math.sqrt(a)
 
 
 def sym_sum(*args):
-    """The sum of numbers, or of those in a list."""
+    """The sum of numbers, or of those in a list.
+
+    >>> jaxgrad.sym_sum([1, 2, 3])
+    6
+    """
     return sum(args[0] if len(args) == 1 and isinstance(args[0], list | tuple | Size) else args)

@@ -128,6 +128,11 @@ class LegacyMethods:
     def pin_memory(self, device=None) -> Tensor:
         """Return the tensor itself: XLA copies from memory of its own to the accelerator. Raises
         RuntimeError where JAX has none.
+
+        >>> x = jaxgrad.ones(2)
+        >>> y = x.pin_memory() if jaxgrad.accelerator.is_available() else x
+        >>> y is x
+        True
         """
         check_pinning("pin_memory()")
         return self
@@ -141,7 +146,13 @@ class LegacyMethods:
         return False
 
     def share_memory_(self) -> Tensor:
-        """Raise RuntimeError: XLA's arrays cannot be moved to memory that processes share."""
+        """Raise RuntimeError: XLA's arrays cannot be moved to memory that processes share.
+
+        >>> jaxgrad.ones(2).share_memory_()
+        Traceback (most recent call last):
+        RuntimeError: share_memory_(): XLA manages the memory of arrays, and processes cannot
+        share it; send the values instead
+        """
         raise RuntimeError(
             "share_memory_(): XLA manages the memory of arrays, and processes cannot share it; "
             "send the values instead"

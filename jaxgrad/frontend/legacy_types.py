@@ -78,12 +78,24 @@ class TensorType(type):
 
 def types_on(device_type: str, module: str) -> dict[str, TensorType]:
     """The types of tensors of a device, by their names."""
+    known = {"device_type": device_type, "__module__": module}
     return {
-        name: TensorType(
-            name, (), {"dtype": dtype, "device_type": device_type, "__module__": module}
-        )
+        name: TensorType(name, (), {**known, "dtype": dtype, "__doc__": _text(name, dtype, module)})
         for name, dtype in DTYPES.items()
     }
+
+
+def _text(name: str, dtype, module: str) -> str:
+    """The docstring of a type, with an example that also runs where there is no GPU."""
+    where, ours = f"jaxgrad{module.removeprefix('torch')}.{name}", str(dtype).removeprefix("torch.")
+    of_data = f">>> {where}([1, 0]).dtype\n{dtype}\n"
+    on_cpu = f'>>> x = jaxgrad.ones(2, dtype=jaxgrad.{ours}, device="cpu")\n'
+    is_cpu = module == "torch"
+    return (
+        f"The type of tensors of {dtype} on {'CPUs' if is_cpu else 'GPUs'}. A call makes one by "
+        f"its sizes, or of data.\n\n{of_data if is_cpu else ''}"
+        f"{on_cpu}>>> isinstance(x, {where})\n{is_cpu}\n"
+    )
 
 
 DTYPES = {

@@ -102,6 +102,11 @@ def set_default_tensor_type(t):
     """Set the default dtype by the name of a type of tensors, such as "torch.DoubleTensor".
 
     Raises TypeError for one that is not floating-point. `set_default_dtype` does the same.
+
+    >>> jaxgrad.set_default_tensor_type("torch.DoubleTensor")
+    >>> jaxgrad.ones(1).dtype
+    torch.float64
+    >>> jaxgrad.set_default_tensor_type("torch.FloatTensor")
     """
     name = t if isinstance(t, str) else f"torch.{getattr(t, '__name__', t)}"
     dtype = DTYPES.get(name.rpartition(".")[2])
@@ -140,6 +145,11 @@ def set_float32_matmul_precision(precision: str):
     precision: "highest", which computes in float32; "high" and "medium", which compute in shorter
     numbers. CPUs compute in float32. What is compiled already is compiled again. Raises ValueError
     for another one.
+
+    >>> jaxgrad.set_float32_matmul_precision("high")
+    >>> jaxgrad.get_float32_matmul_precision()
+    'high'
+    >>> jaxgrad.set_float32_matmul_precision("highest")
     """
     if precision not in PRECISIONS:
         raise ValueError(
@@ -167,13 +177,20 @@ def _processors() -> int:
 
 
 def get_num_threads() -> int:
-    """Return the number that `set_num_threads` was given; by default that of the processors."""
+    """Return the number that `set_num_threads` was given; by default that of the processors.
+
+    >>> jaxgrad.get_num_threads() >= 1
+    True
+    """
     return _settings["threads"] or _processors()
 
 
 def get_num_interop_threads() -> int:
     """Return the number that `set_num_interop_threads` was given; by default that of the
     processors.
+
+    >>> jaxgrad.get_num_interop_threads() >= 1
+    True
     """
     return _settings["interop threads"] or _processors()
 
@@ -183,12 +200,25 @@ def set_num_threads(n: int):
     processor that the process may use: restrict these (`taskset`) before it starts.
 
     Raises RuntimeError for anything but a positive int.
+
+    >>> before = jaxgrad.get_num_threads()
+    >>> jaxgrad.set_num_threads(2)
+    >>> jaxgrad.get_num_threads()
+    2
+    >>> jaxgrad.set_num_threads(before)
     """
     _set_threads("threads", "set_num_threads", n)
 
 
 def set_num_interop_threads(n: int):
-    """Keep a number for `get_num_interop_threads`; see `set_num_threads`."""
+    """Keep a number for `get_num_interop_threads`; see `set_num_threads`.
+
+    >>> before = jaxgrad.get_num_interop_threads()
+    >>> jaxgrad.set_num_interop_threads(2)
+    >>> jaxgrad.get_num_interop_threads()
+    2
+    >>> jaxgrad.set_num_interop_threads(before)
+    """
     _set_threads("interop threads", "set_num_interop_threads", n)
 
 
@@ -206,6 +236,11 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False):
     without that flag warns where there is a GPU.
 
     Raises TypeError for a mode that is no bool.
+
+    >>> jaxgrad.use_deterministic_algorithms(True)
+    >>> jaxgrad.are_deterministic_algorithms_enabled()
+    True
+    >>> jaxgrad.use_deterministic_algorithms(False)
     """
     if not isinstance(mode, bool):
         raise TypeError(
@@ -222,17 +257,31 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False):
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Return whether `use_deterministic_algorithms` was asked for."""
+    """Return whether `use_deterministic_algorithms` was asked for.
+
+    >>> jaxgrad.are_deterministic_algorithms_enabled()
+    False
+    """
     return _settings["debug mode"] > 0
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Return whether `use_deterministic_algorithms` was asked to warn alone."""
+    """Return whether `use_deterministic_algorithms` was asked to warn alone.
+
+    >>> jaxgrad.use_deterministic_algorithms(True, warn_only=True)
+    >>> jaxgrad.is_deterministic_algorithms_warn_only_enabled()
+    True
+    >>> jaxgrad.use_deterministic_algorithms(False)
+    """
     return _settings["debug mode"] == 1
 
 
 def get_deterministic_debug_mode() -> int:
-    """Return 0 for "default", 1 for "warn", 2 for "error"."""
+    """Return 0 for "default", 1 for "warn", 2 for "error".
+
+    >>> jaxgrad.get_deterministic_debug_mode()
+    0
+    """
     return _settings["debug mode"]
 
 
@@ -240,6 +289,11 @@ def set_deterministic_debug_mode(debug_mode: int | str):
     """Set what `use_deterministic_algorithms` sets: 0 or "default", 1 or "warn", 2 or "error".
 
     Raises TypeError for another type, RuntimeError for another value.
+
+    >>> jaxgrad.set_deterministic_debug_mode("warn")
+    >>> jaxgrad.get_deterministic_debug_mode()
+    1
+    >>> jaxgrad.set_deterministic_debug_mode("default")
     """
     if isinstance(debug_mode, bool) or not isinstance(debug_mode, int | str):
         raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
@@ -253,13 +307,22 @@ def set_deterministic_debug_mode(debug_mode: int | str):
 
 
 def is_warn_always_enabled() -> bool:
-    """Return what `set_warn_always` was given; False by default."""
+    """Return what `set_warn_always` was given; False by default.
+
+    >>> jaxgrad.is_warn_always_enabled()
+    False
+    """
     return _settings["warn always"]
 
 
 def set_warn_always(b: bool):
     """Keep a choice for `is_warn_always_enabled`. Filters of Python's `warnings` choose which
     warnings are shown. Raises RuntimeError for anything but a bool.
+
+    >>> jaxgrad.set_warn_always(True)
+    >>> jaxgrad.is_warn_always_enabled()
+    True
+    >>> jaxgrad.set_warn_always(False)
     """
     if not isinstance(b, bool):
         raise RuntimeError(f"set_warn_always expects a bool, but got {type(b).__name__}")

@@ -175,8 +175,13 @@ class StorageType(type):
 
 
 def _type_of(dtype) -> StorageType:
-    name = f"{dtype.scalar_type}Storage"
-    return StorageType(name, (), {"dtype": dtype, "__module__": "torch"})
+    name, ours = f"{dtype.scalar_type}Storage", str(dtype).removeprefix("torch.")
+    text = (
+        f"The type of storages of {dtype}, which `Tensor.storage` makes.\n\n"
+        f">>> x = jaxgrad.zeros(2, dtype=jaxgrad.{ours})\n"
+        f">>> isinstance(x.storage(), jaxgrad.{name})\nTrue\n"
+    )
+    return StorageType(name, (), {"dtype": dtype, "__module__": "torch", "__doc__": text})
 
 
 TYPES = {

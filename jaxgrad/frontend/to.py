@@ -225,6 +225,11 @@ class ConversionMethods:
         """Copy the tensor to a GPU; return the tensor itself if it is there.
 
         device: a device, the first GPU if it is None. Raises RuntimeError if it does not exist.
+
+        >>> x = jaxgrad.ones(2)
+        >>> y = x.cuda() if jaxgrad.cuda.is_available() else x
+        >>> y.is_cuda == jaxgrad.cuda.is_available()
+        True
         """
         return self.to("cuda" if device is None else as_device(device))
 

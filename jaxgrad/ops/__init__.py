@@ -90,6 +90,12 @@ def load(path, namespace: str = "my", functions=None) -> Namespace:
 def load_library(path) -> None:
     """Raise OSError: operators in a library for PyTorch are not loaded. `jaxgrad.library` defines
     operators, and so does `load`.
+
+    >>> try:
+    ...     jaxgrad.ops.load_library("libmy_ops.so")
+    ... except OSError as error:
+    ...     print("PyTorch's own library" in str(error))
+    True
     """
     refused.add(Path(path).parent.name)
     raise OSError(

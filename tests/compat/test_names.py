@@ -117,7 +117,7 @@ def test_backends_and_devices_that_are_not_there():
     assert not (backends.mps.is_available() or backends.mps.is_built() or torch.mps.is_available())
     assert torch.cuda.is_available() == backends.cudnn.is_available()
     assert torch.cuda.device_count() == 0 and not torch.cuda.is_initialized()
-    for call in (torch.cuda.current_device, torch.cuda.synchronize, torch.cuda.memory_allocated):
+    for call in (torch.cuda.current_device, torch.cuda.synchronize, torch.cuda.mem_get_info):
         with pytest.raises(RuntimeError, match="there is no device cuda: JAX found cpu"):
             call()
     with pytest.raises(ValueError, match="Expected a cuda device, but got: cpu"):
@@ -285,6 +285,7 @@ def test_names_of_gpus_where_there_is_none():
     assert (torch.rand(2) == first).all() and not cuda.is_current_stream_capturing()
     with cuda.device(None), cuda.device_of(first), cuda.device(-1):
         cuda.reset_peak_memory_stats()
+    assert cuda.memory_stats() == {} and cuda.max_memory_allocated(0) == cuda.memory_reserved() == 0
     for call in (
         lambda: cuda.device(0).__enter__(),
         cuda.get_device_properties,
