@@ -23,8 +23,9 @@ from .grad_mode import no_grad
 
 
 class FunctionCtx:
-    """The `ctx` that `forward`, `backward` and `jvp` of a Function share. Keep what is no tensor as its
-    attributes.
+    """The `ctx` that `forward`, `backward` and `jvp` of a Function share.
+
+    Keep what is no tensor as an attribute of it.
 
     >>> class Scale(jaxgrad.autograd.Function):
     ...     @staticmethod

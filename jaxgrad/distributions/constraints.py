@@ -191,8 +191,7 @@ class _Wrapping(Constraint):
 class _IndependentConstraint(_Wrapping):
     """A constraint that must hold along the last dimensions together.
 
-    reinterpreted_batch_ndims: how many dimensions, at least 0; a value of shape (..., *those) gives a
-    result of shape (...).
+    reinterpreted_batch_ndims: how many dimensions, at least 0. The result of a check lacks them.
 
     >>> from jaxgrad.distributions import constraints
     >>> x = jaxgrad.tensor([[1.0, 2.0], [3.0, -4.0]])

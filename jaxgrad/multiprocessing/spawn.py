@@ -21,7 +21,7 @@ from ._contexts import context_of
 class ProcessException(Exception):
     """The end of a process by an error. error_index: its number; error_pid: its id.
 
-    >>> jaxgrad.multiprocessing.ProcessException("the process failed", error_index=1, pid=4321).error_index
+    >>> jaxgrad.multiprocessing.ProcessException("it failed", error_index=1, pid=4321).error_index
     1
     """
 
@@ -44,8 +44,9 @@ class ProcessRaisedException(ProcessException):
 
 
 class ProcessExitedException(ProcessException):
-    """A process ended with an exit code or by a signal. exit_code: the code, or the negative number of
-    the signal; signal_name: its name, or None.
+    """A process ended with an exit code or by a signal.
+
+    exit_code: the code, or the negative number of the signal. signal_name: its name, or None.
 
     >>> import sys
     >>> try:

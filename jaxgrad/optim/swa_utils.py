@@ -53,8 +53,8 @@ def get_swa_avg_fn() -> Callable:
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
     """Return the function of exponential averages that writes to a list of them: `decay` of the old
-    ones. Tensors of integers are averaged too, and rounded towards zero. Raises ValueError for a decay
-    that is not between 0 and 1.
+    ones. Averages of integers are rounded towards zero. Raises ValueError for a decay that is not
+    between 0 and 1.
 
     >>> averages = [jaxgrad.tensor([1.0])]
     >>> jaxgrad.optim.swa_utils.get_ema_multi_avg_fn(0.5)(averages, [jaxgrad.tensor([2.0])], 1)

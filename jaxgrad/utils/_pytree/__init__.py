@@ -99,8 +99,8 @@ def _flatten(tree, is_leaf, leaves) -> TreeSpec:
 
 
 def tree_unflatten(leaves: Iterable, treespec: TreeSpec):
-    """The tree of a structure and leaves. Raises ValueError for another number of leaves, TypeError for
-    another structure than a TreeSpec.
+    """The tree of a structure and leaves. Raises ValueError for another number of leaves,
+    TypeError if `treespec` is no structure.
 
     >>> spec = jaxgrad.utils._pytree.tree_structure({"b": (1, 2), "a": 3})
     >>> jaxgrad.utils._pytree.tree_unflatten([4, 5, 6], spec)

@@ -87,8 +87,8 @@ def is_namedtuple_class(cls: type) -> bool:
 
     >>> from collections import namedtuple
     >>> Point = namedtuple("Point", "x y")
-    >>> jaxgrad.utils._pytree.is_namedtuple_class(Point), jaxgrad.utils._pytree.is_namedtuple_class(tuple)
-    (True, False)
+    >>> [jaxgrad.utils._pytree.is_namedtuple_class(kind) for kind in (Point, tuple)]
+    [True, False]
     """
     return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")
 

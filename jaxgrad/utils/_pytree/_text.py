@@ -71,8 +71,9 @@ def _type_name(kind) -> str:
 def treespec_loads(serialized: str) -> TreeSpec:
     """The structure that `treespec_dumps` wrote. Raises NotImplementedError for unknown types.
 
-    >>> text = jaxgrad.utils._pytree.treespec_dumps(jaxgrad.utils._pytree.tree_structure([1, (2, 3)]))
-    >>> jaxgrad.utils._pytree.treespec_loads(text).unflatten("abc")
+    >>> tree = jaxgrad.utils._pytree
+    >>> text = tree.treespec_dumps(tree.tree_structure([1, (2, 3)]))
+    >>> tree.treespec_loads(text).unflatten("abc")
     ['a', ('b', 'c')]
     """
     protocol, described = json.loads(serialized)
