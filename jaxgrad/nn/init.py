@@ -329,9 +329,9 @@ def _older(function):
         return function(*args, **kwargs)
 
     call.__name__ = call.__qualname__ = old
-    example = (function.__doc__ or "").partition(">>>")
-    call.__doc__ = f"Call `{new}`, the newer name, after a FutureWarning; see there."
-    call.__doc__ += f"\n\n    {''.join(example[1:])}"
+    example = "".join((function.__doc__ or "").partition(">>>")[1:])
+    told = f"Call `{new}`, the newer name, after a FutureWarning; see there."
+    call.__doc__ = f"{told}\n\n    {example}"
     return call
 
 
