@@ -36,7 +36,14 @@ def get_dir() -> str:
 
 
 def set_dir(d: str | os.PathLike) -> None:
-    """Set the folder of code and weights, for this process."""
+    """Set the folder of code and weights, for this process. `~` in it is the user's home.
+
+    >>> before = jaxgrad.hub.get_dir()
+    >>> jaxgrad.hub.set_dir("weights")
+    >>> jaxgrad.hub.get_dir()
+    'weights'
+    >>> jaxgrad.hub.set_dir(before)
+    """
     global _folder
     _folder = os.path.expanduser(d)
 
@@ -78,6 +85,16 @@ def list(
 ):  # fmt: skip
     """Return the names of the functions in the `hubconf.py` of "owner/name", which lies in
     `get_dir()`. Raises FileNotFoundError where it does not.
+
+    >>> import pathlib, tempfile
+    >>> before, folder = jaxgrad.hub.get_dir(), pathlib.Path(tempfile.mkdtemp())
+    >>> (folder / "you_models_main").mkdir()
+    >>> text = "def double(x):\\n    'Twice a tensor.'\\n    return 2 * x"
+    >>> _ = (folder / "you_models_main" / "hubconf.py").write_text(text)
+    >>> jaxgrad.hub.set_dir(folder)
+    >>> jaxgrad.hub.list("you/models")
+    ['double']
+    >>> jaxgrad.hub.set_dir(before)
     """
     module = _code(github, "github")
     return [name for name, value in vars(module).items() if callable(value) and name[0] != "_"]
@@ -89,6 +106,16 @@ def help(
 ):  # fmt: skip
     """Return the documentation of a function in the `hubconf.py` of "owner/name", which lies in
     `get_dir()`. Raises FileNotFoundError where it does not.
+
+    >>> import pathlib, tempfile
+    >>> before, folder = jaxgrad.hub.get_dir(), pathlib.Path(tempfile.mkdtemp())
+    >>> (folder / "you_models_main").mkdir()
+    >>> text = "def double(x):\\n    'Twice a tensor.'\\n    return 2 * x"
+    >>> _ = (folder / "you_models_main" / "hubconf.py").write_text(text)
+    >>> jaxgrad.hub.set_dir(folder)
+    >>> jaxgrad.hub.help("you/models", "double")
+    'Twice a tensor.'
+    >>> jaxgrad.hub.set_dir(before)
     """
     return _entry(_code(github, "github"), model).__doc__
 
@@ -167,7 +194,14 @@ it at weights/net-5c106cde.pth
 def download_url_to_file(
     url: str, dst: str, hash_prefix: str | None = None, progress: bool = True
 ) -> None:
-    """Raise FileNotFoundError, which says where to put the file: jaxgrad downloads nothing."""
+    """Raise FileNotFoundError, which says where to put the file: jaxgrad downloads nothing.
+
+    >>> try:
+    ...     jaxgrad.hub.download_url_to_file("https://example.org/model.pt", "model.pt")
+    ... except FileNotFoundError as error:
+    ...     print(error)
+    jaxgrad downloads nothing: get https://example.org/model.pt and put it at model.pt
+    """
     raise FileNotFoundError(f"jaxgrad downloads nothing: get {url} and put it at {dst}")
 
 

@@ -23,7 +23,24 @@ from .grad_mode import no_grad
 
 
 class FunctionCtx:
-    """The `ctx` that `forward`, `backward` and `jvp` of a Function share."""
+    """The `ctx` that `forward`, `backward` and `jvp` of a Function share.
+
+    Keep what is no tensor as an attribute of it.
+
+    >>> class Scale(jaxgrad.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x, factor):
+    ...         ctx.factor = factor
+    ...         return x * factor
+    ...
+    ...     @staticmethod
+    ...     def backward(ctx, grad):
+    ...         return grad * ctx.factor, None
+    >>> x = jaxgrad.tensor(1.0, requires_grad=True)
+    >>> Scale.apply(x, 3).backward()
+    >>> x.grad
+    tensor(3.)
+    """
 
     def save_for_backward(self, *tensors: Tensor | None):
         """Save tensors for `backward`, which reads them from `ctx.saved_tensors`.
@@ -174,6 +191,14 @@ class BackwardCFunction(function_call.FunctionNode, FunctionCtx):
     """The base class of the nodes of Functions; each Function has its own subclass.
 
     Do not use it directly.
+
+    >>> class Double(jaxgrad.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return x * 2
+    >>> y = Double.apply(jaxgrad.ones(2, requires_grad=True))
+    >>> isinstance(y.grad_fn, jaxgrad.autograd.function.BackwardCFunction)
+    True
     """
 
     def apply(self, *grads):
@@ -190,7 +215,13 @@ class BackwardCFunction(function_call.FunctionNode, FunctionCtx):
 
 
 class FunctionMeta(type):
-    """The metaclass of Functions: it makes the class of the Function's nodes."""
+    """The metaclass of Functions: it makes the class of the Function's nodes.
+
+    >>> class Double(jaxgrad.autograd.Function):
+    ...     pass
+    >>> type(Double) is jaxgrad.autograd.function.FunctionMeta
+    True
+    """
 
     def __init__(cls, name, bases, attributes):
         super().__init__(name, bases, attributes)
@@ -271,7 +302,15 @@ class Function(FunctionCtx, user_rules.Rules, metaclass=FunctionMeta):
 
 
 class InplaceFunction(Function):
-    """Kept for old code: a Function with an attribute `inplace`."""
+    """Kept for old code: a Function with an attribute `inplace`.
+
+    >>> class Double(jaxgrad.autograd.function.InplaceFunction):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return x * 2
+    >>> Double.apply(jaxgrad.ones(2))
+    tensor([2., 2.])
+    """
 
     def __init__(self, inplace: bool = False):
         super().__init__()
@@ -279,7 +318,15 @@ class InplaceFunction(Function):
 
 
 class NestedIOFunction(Function):
-    """Kept for old code that names it; `apply` runs it as any Function."""
+    """Kept for old code that names it; `apply` runs it as any Function.
+
+    >>> class Double(jaxgrad.autograd.NestedIOFunction):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return x * 2
+    >>> Double.apply(jaxgrad.ones(2))
+    tensor([2., 2.])
+    """
 
     def forward_extended(self, *input):
         raise NotImplementedError(f"{type(self).__name__} has no forward_extended")

@@ -198,11 +198,17 @@ def region_activation_memory_budget(budget: float):
 
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool):
-    """Kept for PyTorch's code, without effect: XLA has no streams that a program could mix up."""
+    """Kept for PyTorch's code, without effect: XLA has no streams that a program could mix up.
+
+    >>> jaxgrad.autograd.graph.set_warn_on_accumulate_grad_stream_mismatch(False)
+    """
 
 
 def set_override_stale_capture_stream(enabled: bool):
-    """Kept for PyTorch's code, without effect: XLA has no streams that a program could mix up."""
+    """Kept for PyTorch's code, without effect: XLA has no streams that a program could mix up.
+
+    >>> jaxgrad.autograd.graph.set_override_stale_capture_stream(False)
+    """
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]):

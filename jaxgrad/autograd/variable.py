@@ -1,4 +1,8 @@
-"""`Variable`, the class of tensors with gradients in old versions of PyTorch."""
+"""`Variable`, the class of tensors with gradients in old versions of PyTorch.
+
+>>> isinstance(jaxgrad.ones(2), jaxgrad.autograd.variable.Variable)
+True
+"""
 
 from __future__ import annotations
 

@@ -96,7 +96,15 @@ def _with_array(bound):
 
 
 class _Dependent(Constraint):
-    """A constraint that depends on other values; it cannot be checked."""
+    """A constraint that depends on other values; it cannot be checked.
+
+    >>> from jaxgrad.distributions import constraints
+    >>> try:
+    ...     constraints.dependent.check(jaxgrad.ones(2))
+    ... except ValueError as error:
+    ...     print(error)
+    Cannot determine validity of dependent constraint
+    """
 
     def __init__(self, *, is_discrete=_UNKNOWN, event_dim=_UNKNOWN):
         self._is_discrete, self._event_dim = is_discrete, event_dim
@@ -181,7 +189,15 @@ class _Wrapping(Constraint):
 
 
 class _IndependentConstraint(_Wrapping):
-    """A constraint that must hold along the last dimensions together."""
+    """A constraint that must hold along the last dimensions together.
+
+    reinterpreted_batch_ndims: how many dimensions, at least 0. The result of a check lacks them.
+
+    >>> from jaxgrad.distributions import constraints
+    >>> x = jaxgrad.tensor([[1.0, 2.0], [3.0, -4.0]])
+    >>> constraints.independent(constraints.positive, 1).check(x)
+    tensor([ True, False])
+    """
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int):
         super().__init__(base_constraint)
@@ -478,7 +494,13 @@ class _Joined(Constraint):
 
 
 class _Cat(_Joined):
-    """Constraints on pieces of a value along `dim`, each as long as `lengths` says."""
+    """Constraints on pieces of a value along `dim`, each as long as `lengths` says.
+
+    >>> from jaxgrad.distributions import constraints
+    >>> both = constraints.cat([constraints.positive, constraints.boolean], lengths=[1, 2])
+    >>> both.check(jaxgrad.tensor([-1.0, 0.0, 1.0]))
+    tensor([False,  True,  True])
+    """
 
     def __init__(
         self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None
@@ -502,7 +524,14 @@ class _Cat(_Joined):
 
 
 class _Stack(_Joined):
-    """Constraints on the slices of a value along `dim`."""
+    """Constraints on the slices of a value along `dim`.
+
+    >>> from jaxgrad.distributions import constraints
+    >>> both = constraints.stack([constraints.positive, constraints.boolean])
+    >>> both.check(jaxgrad.tensor([[3.0, -1.0], [3.0, 1.0]]))
+    tensor([[ True, False],
+            [False,  True]])
+    """
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0):
         super().__init__(cseq, dim)

@@ -112,6 +112,16 @@ class lazy_property:
     """A property that is computed at its first use, and then kept as an attribute.
 
     Under a trace it is computed at each use, since the tensors of a trace have no values after it.
+
+    >>> class Circle:
+    ...     @jaxgrad.distributions.utils.lazy_property
+    ...     def area(self):
+    ...         print("computed")
+    ...         return 3 * 2**2
+    >>> circle = Circle()
+    >>> circle.area + circle.area
+    computed
+    24
     """
 
     def __init__(self, wrapped: Callable):

@@ -12,7 +12,17 @@ from ._schema import infer_schema
 
 
 class CustomOpDef:
-    """An operator that `custom_op` defined; call it as a function."""
+    """An operator that `custom_op` defined; call it as a function.
+
+    >>> from jaxgrad import Tensor
+    >>> @jaxgrad.library.custom_op("docs::tripled", mutates_args=())
+    ... def tripled(x: Tensor) -> Tensor:
+    ...     return x * 3
+    >>> tripled
+    <CustomOpDef(docs::tripled)>
+    >>> tripled(jaxgrad.ones(2))
+    tensor([3., 3.])
+    """
 
     def __init__(self, namespace: str, name: str, schema: str, fn):
         self._namespace, self._name, self._init_fn = namespace, name, fn
@@ -242,6 +252,13 @@ def define(qualname, schema, *, lib=None, tags=()):
 
     Raises RuntimeError for a schema that cannot be read and a name that is defined already,
     ValueError for a name without a namespace.
+
+    >>> jaxgrad.library.define("docs::raised", "(Tensor x, int n=2) -> Tensor")
+    >>> @jaxgrad.library.impl("docs::raised", "default")
+    ... def raised(x, n=2):
+    ...     return x**n
+    >>> jaxgrad.ops.docs.raised(jaxgrad.tensor([3.0]))
+    tensor([9.])
     """
     namespace, name = _operator.split(qualname)
     made = _operator.define(namespace, name + schema)
@@ -256,6 +273,13 @@ def impl(qualname, types, func=None, *, lib=None):
     func: takes the arguments of the operator; lib: without effect.
 
     Raises RuntimeError for an unknown operator or device.
+
+    >>> jaxgrad.library.define("docs::halved", "(Tensor x) -> Tensor")
+    >>> @jaxgrad.library.impl("docs::halved", "cpu")
+    ... def halved(x):
+    ...     return x / 2
+    >>> jaxgrad.ops.docs.halved(jaxgrad.ones(2, device="cpu"))
+    tensor([0.5000, 0.5000])
     """
     given = (types,) if isinstance(types, str) else types
     devices = tuple([None if each == "default" else each for each in given])
@@ -362,6 +386,12 @@ def get_ctx() -> FakeImplCtx:
     """Return the context of the fake that is running.
 
     Raises RuntimeError outside of a function given to `register_fake`.
+
+    >>> try:
+    ...     jaxgrad.library.get_ctx()
+    ... except RuntimeError as error:
+    ...     print(error)
+    get_ctx() was called outside of a function given to register_fake: call it there
     """
     if not _call.fake_runs.get():
         raise RuntimeError(

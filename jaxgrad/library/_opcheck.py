@@ -30,7 +30,18 @@ DEFAULT = (
 
 
 class OpCheckError(Exception):
-    """An operator failed a test of `opcheck`."""
+    """An operator failed a test of `opcheck`.
+
+    >>> from jaxgrad import Tensor
+    >>> @jaxgrad.library.custom_op("docs::same", mutates_args=())
+    ... def same(x: Tensor) -> Tensor:
+    ...     return x
+    >>> try:
+    ...     jaxgrad.library.opcheck(same, (jaxgrad.ones(2),), test_utils="test_schema")
+    ... except jaxgrad.library.OpCheckError as error:
+    ...     print(str(error).partition(" with")[0])
+    opcheck(op, ...): test_schema failed
+    """
 
 
 def opcheck(

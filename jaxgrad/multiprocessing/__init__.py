@@ -39,6 +39,9 @@ def get_context(method: str | None = None):
 def get_start_method(allow_none: bool = False) -> str | None:
     """Return the start method of the program, "spawn" where it has named none; with `allow_none`
     None there.
+
+    >>> jaxgrad.multiprocessing.get_start_method()
+    'spawn'
     """
     if allow_none and multiprocessing.get_start_method(allow_none=True) is None:
         return None
@@ -48,53 +51,89 @@ def get_start_method(allow_none: bool = False) -> str | None:
 def set_start_method(method: str | None, force: bool = False):
     """Set the start method of the program. Raises RuntimeError where one has been set, unless
     `force`, and ValueError for an unknown one.
+
+    >>> before = jaxgrad.multiprocessing.get_start_method(allow_none=True)
+    >>> jaxgrad.multiprocessing.set_start_method("spawn", force=True)
+    >>> jaxgrad.multiprocessing.get_start_method()
+    'spawn'
+    >>> jaxgrad.multiprocessing.set_start_method(before, force=True)
     """
     multiprocessing.set_start_method(method, force=force)
     set_method(method)
 
 
 class Process(Named, multiprocessing.Process):
-    """A process that calls `target(*args, **kwargs)`; see Python's `multiprocessing.Process`."""
+    """A process that calls `target(*args, **kwargs)`; see Python's `multiprocessing.Process`.
+
+    >>> process = jaxgrad.multiprocessing.Process(target=print, args=("hello",), name="greets")
+    >>> process.name, process.is_alive()  # before `process.start()`
+    ('greets', False)
+    """
 
     @staticmethod
     def _Popen(process):
         return context_of(None).Process._Popen(process)
 
 
-def _of_context(name: str):
-    """The function of a name, of the context of the program."""
+def _of_context(name: str, example: str, shown):
+    """The function of a name, of the context of the program. example, shown: how it is used."""
 
     def make(*args, **kwargs):
         return getattr(context_of(None), name)(*args, **kwargs)
 
     make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"See Python's `multiprocessing.{name}`."
+    make.__doc__ = (
+        f"See Python's `multiprocessing.{name}`. The start method is that of the program."
+        f"\n\n    >>> {example.format(f'jaxgrad.multiprocessing.{name}')}\n    {shown!r}"
+    )
     return make
 
 
-Array, Barrier, BoundedSemaphore = map(_of_context, ("Array", "Barrier", "BoundedSemaphore"))
-Condition, Event, JoinableQueue = map(_of_context, ("Condition", "Event", "JoinableQueue"))
-Lock, Manager, Pool, Queue = map(_of_context, ("Lock", "Manager", "Pool", "Queue"))
-RLock, Semaphore, SimpleQueue = map(_of_context, ("RLock", "Semaphore", "SimpleQueue"))
-Value = _of_context("Value")
+Array = _of_context("Array", '{}("i", [1, 2])[:]', [1, 2])
+Barrier = _of_context("Barrier", "{}(2).parties", 2)
+BoundedSemaphore = _of_context("BoundedSemaphore", "{}(2).acquire()", True)
+Condition = _of_context("Condition", "{}().acquire()", True)
+Event = _of_context("Event", "{}().is_set()", False)
+JoinableQueue = _of_context("JoinableQueue", "{}().empty()", True)
+Lock = _of_context("Lock", "{}().acquire()", True)
+Manager = _of_context("Manager", "with {}() as it:\n    ...     it.list([1, 2])[:]", [1, 2])
+Pool = _of_context("Pool", "with {}(1) as pool:\n    ...     pool.map(abs, [-1, 2])", [1, 2])
+Queue = _of_context("Queue", "{}().empty()", True)
+RLock = _of_context("RLock", "{}().acquire()", True)
+Semaphore = _of_context("Semaphore", "{}(2).acquire()", True)
+SimpleQueue = _of_context("SimpleQueue", "{}().empty()", True)
+Value = _of_context("Value", '{}("d", 1.5).value', 1.5)
 
 
 # ---- memory is not shared
 
 
 def get_all_sharing_strategies() -> set[str]:
-    """Return the names that `set_sharing_strategy` takes."""
+    """Return the names that `set_sharing_strategy` takes.
+
+    >>> sorted(jaxgrad.multiprocessing.get_all_sharing_strategies())
+    ['file_descriptor', 'file_system']
+    """
     return set(_STRATEGIES)
 
 
 def get_sharing_strategy() -> str:
-    """Return what `set_sharing_strategy` has set, which has no effect."""
+    """Return what `set_sharing_strategy` has set, which has no effect.
+
+    >>> jaxgrad.multiprocessing.get_sharing_strategy()
+    'file_descriptor'
+    """
     return _strategy
 
 
 def set_sharing_strategy(new_strategy: str):
     """Keep the name of a way to share memory, without effect: tensors are sent by value. Raises
     ValueError for an unknown one.
+
+    >>> jaxgrad.multiprocessing.set_sharing_strategy("file_system")
+    >>> jaxgrad.multiprocessing.get_sharing_strategy()
+    'file_system'
+    >>> jaxgrad.multiprocessing.set_sharing_strategy("file_descriptor")
     """
     global _strategy
     if new_strategy not in _STRATEGIES:

@@ -19,7 +19,11 @@ from ._contexts import context_of
 
 
 class ProcessException(Exception):
-    """The end of a process by an error. error_index: its number; error_pid: its id."""
+    """The end of a process by an error. error_index: its number; error_pid: its id.
+
+    >>> jaxgrad.multiprocessing.ProcessException("it failed", error_index=1, pid=4321).error_index
+    1
+    """
 
     def __init__(self, msg: str, error_index: int, pid: int):
         super().__init__(msg)
@@ -28,11 +32,29 @@ class ProcessException(Exception):
 
 
 class ProcessRaisedException(ProcessException):
-    """A process raised an error, whose traceback is the message."""
+    """A process raised an error, whose traceback is the message.
+
+    >>> import operator
+    >>> try:
+    ...     jaxgrad.multiprocessing.spawn(operator.truediv, args=(0,))  # 0 / 0 in process 0
+    ... except jaxgrad.multiprocessing.ProcessRaisedException as error:
+    ...     print(str(error).splitlines()[-1])
+    ZeroDivisionError: division by zero
+    """
 
 
 class ProcessExitedException(ProcessException):
-    """A process ended with an exit code or by a signal."""
+    """A process ended with an exit code or by a signal.
+
+    exit_code: the code, or the negative number of the signal. signal_name: its name, or None.
+
+    >>> import sys
+    >>> try:
+    ...     jaxgrad.multiprocessing.spawn(sys.exit, nprocs=2)  # process 1 exits with code 1
+    ... except jaxgrad.multiprocessing.ProcessExitedException as error:
+    ...     print(error.error_index, error.exit_code, error.signal_name)
+    1 1 None
+    """
 
     def __init__(
         self, msg: str, error_index: int, error_pid: int, exit_code: int,
@@ -54,7 +76,15 @@ def _run(function, number, arguments, error_file):
 
 
 class ProcessContext:
-    """Processes that `start_processes` has started."""
+    """Processes that `start_processes` has started.
+
+    >>> import operator
+    >>> made = jaxgrad.multiprocessing.start_processes(operator.add, (1,), nprocs=2, join=False)
+    >>> while not made.join():
+    ...     pass
+    >>> [process.exitcode for process in made.processes]
+    [0, 0]
+    """
 
     def __init__(self, processes: list, error_files: list[str]):
         self.processes, self.error_files = processes, error_files
@@ -120,7 +150,11 @@ class ProcessContext:
 
 
 class SpawnContext(ProcessContext):
-    """Processes that `spawn` has started."""
+    """The older name of ProcessContext, kept for PyTorch's code.
+
+    >>> issubclass(jaxgrad.multiprocessing.SpawnContext, jaxgrad.multiprocessing.ProcessContext)
+    True
+    """
 
 
 def _signal_name(number: int) -> str:
@@ -143,6 +177,9 @@ def start_processes(
 
     Raises ProcessRaisedException with the traceback of the first process that failed, or
     ProcessExitedException; the others are ended.
+
+    >>> import operator
+    >>> jaxgrad.multiprocessing.start_processes(operator.add, (1,), nprocs=2)  # 0 + 1 and 1 + 1
     """
     context = context_of(start_method)
     folder = tempfile.mkdtemp(prefix="jaxgrad-spawn-")
@@ -164,7 +201,11 @@ def spawn(
     fn: Callable, args: tuple = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
     start_method: str = "spawn",
 ) -> ProcessContext | None:  # fmt: skip
-    """Start processes that are started anew, as `start_processes` does."""
+    """Start processes that are started anew, as `start_processes` does.
+
+    >>> import operator
+    >>> jaxgrad.multiprocessing.spawn(operator.mul, (3,), nprocs=2)  # 0 * 3 and 1 * 3
+    """
     return start_processes(fn, args, nprocs, join, daemon, start_method)
 
 

@@ -329,7 +329,9 @@ def _older(function):
         return function(*args, **kwargs)
 
     call.__name__ = call.__qualname__ = old
-    call.__doc__ = f"Call `{new}`, the newer name, after a FutureWarning; see there."
+    example = "".join((function.__doc__ or "").partition(">>>")[1:])
+    told = f"Call `{new}`, the newer name, after a FutureWarning; see there."
+    call.__doc__ = f"{told}\n\n    {example}"
     return call
 
 

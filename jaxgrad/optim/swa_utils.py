@@ -52,7 +52,15 @@ def get_swa_avg_fn() -> Callable:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
-    """Return the function of exponential averages that writes to a list of them."""
+    """Return the function of exponential averages that writes to a list of them: `decay` of the old
+    ones. Averages of integers are rounded towards zero. Raises ValueError for a decay that is not
+    between 0 and 1.
+
+    >>> averages = [jaxgrad.tensor([1.0])]
+    >>> jaxgrad.optim.swa_utils.get_ema_multi_avg_fn(0.5)(averages, [jaxgrad.tensor([2.0])], 1)
+    >>> averages
+    [tensor([1.5000])]
+    """
     single = get_ema_avg_fn(decay)
 
     def average(averages, currents, count):
@@ -66,7 +74,13 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
 
 
 def get_swa_multi_avg_fn() -> Callable:
-    """Return the function of means of all models so far that writes to a list of them."""
+    """Return the function of means of all models so far that writes to a list of them.
+
+    >>> averages = [jaxgrad.tensor([1.0])]
+    >>> jaxgrad.optim.swa_utils.get_swa_multi_avg_fn()(averages, [jaxgrad.tensor([4.0])], 2)
+    >>> averages
+    [tensor([2.])]
+    """
 
     def average(averages, currents, count):
         for one, current in zip(averages, currents, strict=True):
@@ -152,6 +166,12 @@ def update_bn(loader: Iterable, model: Module, device=None) -> None:
 
     loader: gives the inputs of the model, or lists and tuples that begin with them. device:
     to which inputs go. The mode of the model, training or not, stays.
+
+    >>> model = jaxgrad.nn.BatchNorm1d(1)
+    >>> loader = [jaxgrad.zeros(2, 1), jaxgrad.full((2, 1), 4.0)]
+    >>> jaxgrad.optim.swa_utils.update_bn(loader, model)
+    >>> model.running_mean
+    tensor([2.])
     """
     layers = [module for module in model.modules() if isinstance(module, _BatchNorm)]
     if not layers:

@@ -22,7 +22,11 @@ from ..core.missing_names import missing_in
 
 
 class ProfilerAction(enum.Enum):
-    """What a profile does in a step."""
+    """What a profile does in a step.
+
+    >>> jaxgrad.profiler.ProfilerAction.RECORD.value
+    2
+    """
 
     NONE, WARMUP, RECORD, RECORD_AND_SAVE, DEVICE_STOPPED = range(5)
 
@@ -74,7 +78,11 @@ def schedule(
 
 
 def supported_activities() -> set[ProfilerActivity]:
-    """Return what a profile records: the CPU, and a GPU where JAX has found one."""
+    """Return what a profile records: the CPU, and a GPU where JAX has found one.
+
+    >>> jaxgrad.profiler.ProfilerActivity.CPU in jaxgrad.profiler.supported_activities()
+    True
+    """
     return {ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if has("cuda") else [])}
 
 
@@ -87,6 +95,14 @@ def tensorboard_trace_handler(
 
     worker_name: the first part of the name of the file, by default host and process. use_gzip:
     whether to compress it. use_python_export: kept for PyTorch's code.
+
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> handler = jaxgrad.profiler.tensorboard_trace_handler(folder, "mine")
+    >>> with jaxgrad.profiler.profile(on_trace_ready=handler):
+    ...     y = jaxgrad.ones(2) * 2
+    >>> [path.name.split(".")[0] for path in pathlib.Path(folder).glob("*.pt.trace.json")]
+    ['mine']
     """
     os.makedirs(dir_name, exist_ok=True)
     worker = worker_name or f"{socket.gethostname()}_{os.getpid()}"

@@ -53,6 +53,10 @@ class Node:
 
     `edges`: the target of each gradient; `output_count`: the number of gradients that arrive;
     `extras`: an `Extras` or None; `sequence`: the node's number.
+
+    >>> x = jaxgrad.ones(2, requires_grad=True)
+    >>> isinstance((2 * x).grad_fn, jaxgrad.autograd.graph.Node)
+    True
     """
 
     __slots__ = ("__weakref__",)

@@ -20,6 +20,12 @@ from .delayed_recompute import after_gradients
 class CheckpointFunction(autograd.Function):
     """A call of a function as one node, whose `backward` recomputes the function and runs a nested
     pass. `checkpoint(..., use_reentrant=True)` applies it.
+
+    >>> x = jaxgrad.zeros(2, requires_grad=True)
+    >>> y = jaxgrad.utils.checkpoint.CheckpointFunction.apply(jaxgrad.sin, True, x)
+    >>> jaxgrad.autograd.backward(y.sum())
+    >>> x.grad
+    tensor([1., 1.])
     """
 
     @staticmethod

@@ -56,6 +56,16 @@ _OFFLOAD = (CheckpointPolicy.MUST_CPU_OFFLOAD, CheckpointPolicy.PREFER_CPU_OFFLO
 class SelectiveCheckpointContext:
     """What a policy gets beside the operator: `op_output`, its result; `is_recompute`, which is
     False, since the policy is asked in the first run only.
+
+    >>> import functools
+    >>> cp = jaxgrad.utils.checkpoint
+    >>> def is_small(context, op, *args):
+    ...     return context.op_output.numel() < 10
+    >>> contexts = functools.partial(cp.create_selective_checkpoint_contexts, is_small)
+    >>> x = jaxgrad.zeros(2, requires_grad=True)
+    >>> cp.checkpoint(jaxgrad.exp, x, use_reentrant=False, context_fn=contexts).sum().backward()
+    >>> x.grad
+    tensor([1., 1.])
     """
 
     def __init__(self, *, is_recompute, op_output=None):

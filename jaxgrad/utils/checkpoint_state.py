@@ -62,7 +62,20 @@ def tensors_in(value):
 
 
 class CheckpointError(RuntimeError):
-    """A checkpointed function, run again, did not save the tensors that its first run saved."""
+    """A checkpointed function, run again, did not save the tensors that its first run saved.
+
+    >>> calls = []
+    >>> def changing(x):
+    ...     calls.append(x)
+    ...     return (x * x).exp() if len(calls) == 1 else x * x
+    >>> x = jaxgrad.ones(2, requires_grad=True)
+    >>> y = jaxgrad.utils.checkpoint.checkpoint(changing, x, use_reentrant=False)
+    >>> try:
+    ...     y.sum().backward()
+    ... except jaxgrad.utils.checkpoint.CheckpointError as error:
+    ...     print("A different number of tensors" in str(error))
+    True
+    """
 
 
 class _FunctionWalk(ObjectWalk):

@@ -10,7 +10,16 @@ from .problem import nodes
 
 
 class GradcheckError(RuntimeError):
-    """The error that `gradcheck` and `gradgradcheck` raise for a wrong derivative."""
+    """The error that `gradcheck` and `gradgradcheck` raise for a wrong derivative.
+
+    >>> from jaxgrad.autograd.gradcheck import GradcheckError, gradcheck
+    >>> x = jaxgrad.ones(2, dtype=jaxgrad.float64, requires_grad=True)
+    >>> try:
+    ...     gradcheck(lambda x: x * x.detach(), x)
+    ... except GradcheckError as error:
+    ...     print(str(error).splitlines()[0])
+    Jacobian mismatch for output 0 with respect to input 0,
+    """
 
 
 @dataclasses.dataclass

@@ -21,20 +21,32 @@ MEMORY = "[memory]"  # the name of an event for memory freed outside of all othe
 
 
 class DeviceType(enum.Enum):
-    """The type of device of an event, with PyTorch's numbers."""
+    """The type of device of an event, with PyTorch's numbers.
+
+    >>> jaxgrad.autograd.DeviceType.CUDA.value
+    1
+    """
 
     CPU, CUDA, MKLDNN, OPENGL, OPENCL, IDEEP, HIP, FPGA, MAIA, XLA = range(10)
     Vulkan, Metal, XPU, MPS, Meta, HPU, VE, Lazy, IPU, MTIA, PrivateUse1 = range(10, 21)
 
 
 class ProfilerActivity(enum.Enum):
-    """What PyTorch's profiler can record, with its numbers."""
+    """What PyTorch's profiler can record, with its numbers.
+
+    >>> jaxgrad.autograd.ProfilerActivity.CPU.value
+    0
+    """
 
     CPU, XPU, CUDA, HPU, MTIA, PrivateUse1 = range(6)
 
 
 class Interval:
-    """A span of time, in microseconds."""
+    """A span of time, in microseconds.
+
+    >>> jaxgrad.autograd.profiler_util.Interval(10, 35).elapsed_us()
+    25
+    """
 
     def __init__(self, start, end):
         self.start, self.end = start, end
@@ -45,7 +57,11 @@ class Interval:
 
 
 class Kernel(NamedTuple):
-    """Work on a device that an event waited for; `duration` is in microseconds."""
+    """Work on a device that an event waited for; `duration` is in microseconds.
+
+    >>> jaxgrad.autograd.profiler_util.Kernel("gemm", device=0, duration=3.5).duration
+    3.5
+    """
 
     name: str
     device: int
@@ -68,7 +84,12 @@ def _renamed(old, new):
 
 
 class FormattedTimesMixin:
-    """Times of an event averaged over `count` calls, and times as text."""
+    """Times of an event averaged over `count` calls, and times as text.
+
+    >>> event = jaxgrad.autograd.profiler.FunctionEvent(0, "aten::mul", 1, start_us=10, end_us=35)
+    >>> event.cpu_time, event.cpu_time_str
+    (25.0, '25.000us')
+    """
 
     cuda_time = _renamed("cuda_time", "device_time")
     cuda_time_total = _renamed("cuda_time_total", "device_time_total")
@@ -110,6 +131,10 @@ class FunctionEvent(FormattedTimesMixin):
     input_shapes, flops, cpu_memory_usage, device_memory_usage, stack: set if the profile records
         them.
     place: the file and line of the call; for a node, of the operator that recorded it.
+
+    >>> event = jaxgrad.autograd.profiler.FunctionEvent(0, "aten::mul", 1, start_us=10, end_us=35)
+    >>> event.key, event.cpu_time_total
+    ('aten::mul', 25)
     """
 
     id: int
@@ -249,7 +274,13 @@ TRAITS = (
 
 
 class FunctionEventAvg(FormattedTimesMixin):
-    """The sum of the events of one key, with the attributes of FunctionEvent."""
+    """The sum of the events of one key, with the attributes of FunctionEvent.
+
+    >>> event = jaxgrad.autograd.profiler.FunctionEvent(0, "aten::mul", 1, start_us=10, end_us=35)
+    >>> both = jaxgrad.autograd.profiler_util.FunctionEventAvg().add(event).add(event)
+    >>> both.count, both.cpu_time_total, both.cpu_time
+    (2, 50, 25.0)
+    """
 
     def __init__(self):
         for name in TRAITS:

@@ -51,6 +51,13 @@ def load_nvprof(path) -> EventList:
 
     path: the file.
     Returns an EventList with an event for each range. Raises what `parse_nvprof_trace` raises.
+
+    >>> import sqlite3
+    >>> try:
+    ...     jaxgrad.autograd.profiler.load_nvprof("no/such/file")
+    ... except sqlite3.OperationalError as error:
+    ...     print(error)
+    unable to open database file
     """
     return EventList(parse_nvprof_trace(path))
 
@@ -61,6 +68,13 @@ def parse_nvprof_trace(path) -> list[FunctionEvent]:
     path: the file.
     Returns a list of FunctionEvents with their kernels, sorted by start. Raises AssertionError for
     a call that is not a launch, RuntimeError for ranges with the same number.
+
+    >>> import sqlite3
+    >>> try:
+    ...     jaxgrad.autograd.profiler.parse_nvprof_trace("no/such/file")
+    ... except sqlite3.OperationalError as error:
+    ...     print(error)
+    unable to open database file
     """
     ranges, kernels = read_nvprof(path)
     unique, events = EnforceUnique(), {}

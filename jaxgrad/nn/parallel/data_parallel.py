@@ -45,7 +45,12 @@ def data_parallel(
 
 
 def replicate(network: Module, devices: Sequence, detach: bool = False) -> list[Module]:
-    """Return the module, once for each device. Raises NotImplementedError for more than one."""
+    """Return the module, once for each device. Raises NotImplementedError for more than one.
+
+    >>> model = jaxgrad.nn.Identity()
+    >>> jaxgrad.nn.parallel.replicate(model, ["cpu"])[0] is model
+    True
+    """
     if len(devices) > 1:
         raise NotImplementedError(
             "torch.nn.parallel.replicate is not provided by jaxgrad for several devices: jax."

@@ -43,7 +43,11 @@ _is_leaf = tree_is_leaf
 
 
 def tree_iter(tree, is_leaf: Callable | None = None) -> Iterator:
-    """Iterate over the leaves of a tree."""
+    """Iterate over the leaves of a tree.
+
+    >>> list(jaxgrad.utils._pytree.tree_iter({"b": [1, None], "a": 3}))
+    [1, None, 3]
+    """
     if tree_is_leaf(tree, is_leaf):
         yield tree
         return
@@ -62,7 +66,13 @@ def tree_leaves(tree, is_leaf: Callable | None = None) -> list:
 
 
 def tree_structure(tree, is_leaf: Callable | None = None) -> TreeSpec:
-    """The structure of a tree."""
+    """The structure of a tree.
+
+    >>> jaxgrad.utils._pytree.tree_structure([1, (2, 3)])
+    TreeSpec(list, None, [*,
+      TreeSpec(tuple, None, [*,
+        *])])
+    """
     return tree_flatten(tree, is_leaf)[1]
 
 
@@ -89,7 +99,13 @@ def _flatten(tree, is_leaf, leaves) -> TreeSpec:
 
 
 def tree_unflatten(leaves: Iterable, treespec: TreeSpec):
-    """The tree of a structure and leaves. Raises ValueError for another number of leaves."""
+    """The tree of a structure and leaves. Raises ValueError for another number of leaves,
+    TypeError if `treespec` is no structure.
+
+    >>> spec = jaxgrad.utils._pytree.tree_structure({"b": (1, 2), "a": 3})
+    >>> jaxgrad.utils._pytree.tree_unflatten([4, 5, 6], spec)
+    {'b': (4, 5), 'a': 6}
+    """
     if not isinstance(treespec, TreeSpec):
         raise TypeError(
             "tree_unflatten(leaves, treespec): Expected `treespec` to be instance of PyTreeSpec "
@@ -99,7 +115,11 @@ def tree_unflatten(leaves: Iterable, treespec: TreeSpec):
 
 
 def arg_tree_leaves(*args, **kwargs) -> list:
-    """The leaves of the arguments."""
+    """The leaves of the arguments.
+
+    >>> jaxgrad.utils._pytree.arg_tree_leaves([1, 2], 3, last=(4,))
+    [1, 2, 3, 4]
+    """
     return [leaf for tree in (*args, *kwargs.values()) for leaf in tree_iter(tree)]
 
 
@@ -138,7 +158,12 @@ def tree_map(func: Callable, tree, *rests, is_leaf: Callable | None = None):
 
 
 def tree_map_(func: Callable, tree, *rests, is_leaf: Callable | None = None):
-    """Call `func` as `tree_map` does, and return the tree itself."""
+    """Call `func` as `tree_map` does, drop its results, and return the tree itself.
+
+    >>> x = jaxgrad.ones(2)
+    >>> jaxgrad.utils._pytree.tree_map_(lambda x: x.mul_(3), {"x": x})
+    {'x': tensor([3., 3.])}
+    """
     leaves, spec = tree_flatten(tree, is_leaf)
     for arguments in zip(leaves, *map(spec.flatten_up_to, rests), strict=True):
         func(*arguments)
@@ -160,6 +185,10 @@ def _test(wanted) -> Callable:
 def map_only(type_or_types_or_pred, /, func: Callable | None = None):
     """A function that calls `func` with leaves of some types, and gives others back; without `func`
     a decorator.
+
+    >>> double = jaxgrad.utils._pytree.map_only(int, lambda x: 2 * x)
+    >>> double(4), double("a")
+    (8, 'a')
     """
     if func is None:
         return functools.partial(map_only, type_or_types_or_pred)
@@ -178,27 +207,48 @@ def tree_map_only(type_or_types_or_pred, /, func: Callable, tree, is_leaf: Calla
 
 
 def tree_map_only_(type_or_types_or_pred, /, func: Callable, tree, is_leaf: Callable | None = None):
-    """Call `func` as `tree_map_only` does, and return the tree itself."""
+    """Call `func` as `tree_map_only` does, drop its results, and return the tree itself.
+
+    >>> x = jaxgrad.ones(2)
+    >>> jaxgrad.utils._pytree.tree_map_only_(jaxgrad.Tensor, lambda x: x.zero_(), ["a", x])
+    ['a', tensor([0., 0.])]
+    """
     return tree_map_(map_only(type_or_types_or_pred, func), tree, is_leaf=is_leaf)
 
 
 def tree_all(pred: Callable, tree, is_leaf: Callable | None = None) -> bool:
-    """Whether all leaves fulfil a condition."""
+    """Whether all leaves fulfil a condition.
+
+    >>> jaxgrad.utils._pytree.tree_all(lambda x: x > 1, [2, (3, 1)])
+    False
+    """
     return all(map(pred, tree_iter(tree, is_leaf)))
 
 
 def tree_any(pred: Callable, tree, is_leaf: Callable | None = None) -> bool:
-    """Whether a leaf fulfils a condition."""
+    """Whether a leaf fulfils a condition.
+
+    >>> jaxgrad.utils._pytree.tree_any(lambda x: x > 2, [2, (3, 1)])
+    True
+    """
     return any(map(pred, tree_iter(tree, is_leaf)))
 
 
 def tree_all_only(type_or_types, /, pred: Callable, tree, is_leaf: Callable | None = None) -> bool:
-    """Whether all leaves of some types fulfil a condition."""
+    """Whether all leaves of some types fulfil a condition.
+
+    >>> jaxgrad.utils._pytree.tree_all_only(int, lambda x: x > 1, [2, ("a", 3)])
+    True
+    """
     return all(map(pred, filter(_test(type_or_types), tree_iter(tree, is_leaf))))
 
 
 def tree_any_only(type_or_types, /, pred: Callable, tree, is_leaf: Callable | None = None) -> bool:
-    """Whether a leaf of some types fulfils a condition."""
+    """Whether a leaf of some types fulfils a condition.
+
+    >>> jaxgrad.utils._pytree.tree_any_only(int, lambda x: x > 2, [2, ("a", 1)])
+    False
+    """
     return any(map(pred, filter(_test(type_or_types), tree_iter(tree, is_leaf))))
 
 
@@ -206,7 +256,11 @@ def tree_any_only(type_or_types, /, pred: Callable, tree, is_leaf: Callable | No
 
 
 def tree_leaves_with_path(tree, is_leaf: Callable | None = None) -> list[tuple]:
-    """The leaves of a tree, each in a pair with its path, a tuple of keys."""
+    """The leaves of a tree, each in a pair with its path, a tuple of keys.
+
+    >>> jaxgrad.utils._pytree.tree_leaves_with_path({"a": [5]})
+    [((MappingKey(key='a'), SequenceKey(idx=0)), 5)]
+    """
     return list(_with_paths((), tree, is_leaf))
 
 
@@ -236,19 +290,34 @@ def tree_flatten_with_path(tree, is_leaf: Callable | None = None) -> tuple[list[
 
 
 def tree_map_with_path(func: Callable, tree, *rests, is_leaf: Callable | None = None):
-    """The tree of `func(path, leaf, *others)` for each leaf."""
+    """The tree of `func(path, leaf, *others)` for each leaf.
+
+    >>> tree = jaxgrad.utils._pytree
+    >>> tree.tree_map_with_path(lambda path, x: tree.keystr(path), {"a": [1, 2]})
+    {'a': ["['a'][0]", "['a'][1]"]}
+    """
     pairs, spec = tree_flatten_with_path(tree, is_leaf)
     paths, leaves = zip(*pairs, strict=True) if pairs else ((), ())
     return spec.unflatten(map(func, paths, leaves, *map(spec.flatten_up_to, rests)))
 
 
 def keystr(kp: tuple) -> str:
-    """A path as text."""
+    """A path as text.
+
+    >>> tree = jaxgrad.utils._pytree
+    >>> tree.keystr((tree.MappingKey("a"), tree.SequenceKey(0), tree.GetAttrKey("x")))
+    "['a'][0].x"
+    """
     return "".join(map(str, kp))
 
 
 def key_get(obj, kp: tuple):
-    """The part of a tree at a path."""
+    """The part of a tree at a path.
+
+    >>> tree = jaxgrad.utils._pytree
+    >>> tree.key_get({"a": [5, 6]}, (tree.MappingKey("a"), tree.SequenceKey(1)))
+    6
+    """
     for key in kp:
         obj = key.get(obj)
     return obj

@@ -13,7 +13,11 @@ from ...core.aval import Size
 
 
 class SequenceKey(NamedTuple):
-    """The place of an element in a list, tuple or deque."""
+    """The place of an element in a list, tuple or deque.
+
+    >>> jaxgrad.utils._pytree.SequenceKey(1).get(["a", "b"])
+    'b'
+    """
 
     idx: int
 
@@ -26,7 +30,11 @@ class SequenceKey(NamedTuple):
 
 
 class MappingKey(NamedTuple):
-    """The place of an item in a dict."""
+    """The place of an item in a dict.
+
+    >>> jaxgrad.utils._pytree.MappingKey("a").get({"a": 5})
+    5
+    """
 
     key: Any
 
@@ -39,7 +47,11 @@ class MappingKey(NamedTuple):
 
 
 class GetAttrKey(NamedTuple):
-    """The place of a field in a named tuple, or of an attribute."""
+    """The place of a field in a named tuple, or of an attribute.
+
+    >>> str(jaxgrad.utils._pytree.GetAttrKey("x"))
+    '.x'
+    """
 
     name: str
 
@@ -56,6 +68,9 @@ class NodeDef(NamedTuple):
 
     flatten_fn: gives the children of a node and the rest of it, its context. unflatten_fn: makes a
     node of both. flatten_with_keys_fn: gives the children with their keys, or None.
+
+    >>> jaxgrad.utils._pytree.SUPPORTED_NODES[dict].flatten_fn({"b": 1, "a": 2})
+    ([1, 2], ['b', 'a'])
     """
 
     type: type
@@ -68,17 +83,35 @@ class NodeDef(NamedTuple):
 
 
 def is_namedtuple_class(cls: type) -> bool:
-    """Whether a class is one of named tuples."""
+    """Whether a class is one of named tuples.
+
+    >>> from collections import namedtuple
+    >>> Point = namedtuple("Point", "x y")
+    >>> [jaxgrad.utils._pytree.is_namedtuple_class(kind) for kind in (Point, tuple)]
+    [True, False]
+    """
     return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")
 
 
 def is_namedtuple_instance(obj) -> bool:
-    """Whether an object is a named tuple."""
+    """Whether an object is a named tuple.
+
+    >>> from collections import namedtuple
+    >>> Point = namedtuple("Point", "x y")
+    >>> jaxgrad.utils._pytree.is_namedtuple_instance(Point(1, 2))
+    True
+    """
     return is_namedtuple_class(type(obj))
 
 
 def is_namedtuple(obj) -> bool:
-    """Whether an object is a named tuple, or a class of them."""
+    """Whether an object is a named tuple, or a class of them.
+
+    >>> from collections import namedtuple
+    >>> Point = namedtuple("Point", "x y")
+    >>> jaxgrad.utils._pytree.is_namedtuple(Point), jaxgrad.utils._pytree.is_namedtuple(Point(1, 2))
+    (True, True)
+    """
     return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
 
 

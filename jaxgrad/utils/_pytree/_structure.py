@@ -119,7 +119,11 @@ PyTreeSpec = TreeSpec
 
 
 class LeafSpec(TreeSpec):
-    """The structure of a leaf."""
+    """The structure of a leaf.
+
+    >>> jaxgrad.utils._pytree.tree_structure(5) == jaxgrad.utils._pytree.LeafSpec()
+    True
+    """
 
     def __init__(self):
         super().__init__(None, None, [])

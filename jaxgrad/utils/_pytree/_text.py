@@ -16,6 +16,9 @@ def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
 
     Raises NotImplementedError for a type that was registered without `serialized_type_name`,
     ValueError for another format.
+
+    >>> jaxgrad.utils._pytree.treespec_dumps(jaxgrad.utils._pytree.tree_structure(5))
+    '[1, {"type": null, "context": null, "children_spec": []}]'
     """
     if protocol not in (None, 1):
         raise ValueError(f"Unknown protocol {protocol}. Available protocols: [1]")
@@ -66,7 +69,13 @@ def _type_name(kind) -> str:
 
 
 def treespec_loads(serialized: str) -> TreeSpec:
-    """The structure that `treespec_dumps` wrote. Raises NotImplementedError for unknown types."""
+    """The structure that `treespec_dumps` wrote. Raises NotImplementedError for unknown types.
+
+    >>> tree = jaxgrad.utils._pytree
+    >>> text = tree.treespec_dumps(tree.tree_structure([1, (2, 3)]))
+    >>> tree.treespec_loads(text).unflatten("abc")
+    ['a', ('b', 'c')]
+    """
     protocol, described = json.loads(serialized)
     if protocol != 1:
         raise NotImplementedError(f"Unknown protocol {protocol}. Available protocols: [1]")
@@ -98,7 +107,11 @@ def _is_named(kind) -> bool:
 
 
 def treespec_pprint(treespec: TreeSpec) -> str:
-    """A structure as the text of a tree with stars for leaves."""
+    """A structure as the text of a tree with stars for leaves.
+
+    >>> jaxgrad.utils._pytree.treespec_pprint(jaxgrad.utils._pytree.tree_structure({"a": [1, 2]}))
+    "{'a': [*, *]}"
+    """
     return repr(treespec.unflatten([_Star()] * treespec.num_leaves))
 
 

@@ -22,7 +22,11 @@ def select_unit(t: float) -> tuple[str, float]:
 
 
 class TaskSpec(NamedTuple):
-    """What was measured."""
+    """What was measured.
+
+    >>> jaxgrad.utils.benchmark.TaskSpec("x @ x", setup="x = jaxgrad.ones(2, 2)").title
+    'x @ x'
+    """
 
     stmt: str
     setup: str
@@ -43,6 +47,10 @@ class TaskSpec(NamedTuple):
 class Measurement:
     """Times of a statement. number_per_run: how often a block ran it; raw_times: the seconds of
     each block; task_spec: what it was.
+
+    >>> task = jaxgrad.utils.benchmark.TaskSpec("x @ x", setup="x = jaxgrad.ones(2, 2)")
+    >>> jaxgrad.utils.benchmark.Measurement(1000, [0.5, 1.0, 2.0], task).median
+    0.001
     """
 
     def __init__(

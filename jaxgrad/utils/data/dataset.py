@@ -184,6 +184,12 @@ class ChainDataset(IterableDataset):
     """Iterable datasets one after the other.
 
     datasets: each an IterableDataset; anything else raises AssertionError when it is reached.
+
+    >>> class Count(jaxgrad.utils.data.IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter(range(2))
+    >>> list(jaxgrad.utils.data.ChainDataset([Count(), Count()]))
+    [0, 1, 0, 1]
     """
 
     def __init__(self, datasets: Iterable[Dataset]):

@@ -40,6 +40,13 @@ class FileWriter:
 
     log_dir: the folder. max_queue, flush_secs: how many records and seconds it waits before it
     writes them. filename_suffix: the end of the name of the file.
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> writer = jaxgrad.utils.tensorboard.FileWriter(folder)
+    >>> writer.get_logdir() == folder
+    True
+    >>> writer.close()
     """
 
     def __init__(self, log_dir, max_queue=10, flush_secs=120, filename_suffix=""):
@@ -79,6 +86,13 @@ class SummaryWriter:
     The methods take tensors of jaxgrad, arrays, lists and numbers as values. global_step: the
     number of the step; walltime: the seconds since 1970, now by default. Values that are not known,
     in a compiled function, raise RuntimeError.
+
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> with jaxgrad.utils.tensorboard.SummaryWriter(folder) as writer:
+    ...     writer.add_scalar("loss", 0.5, global_step=1)
+    >>> len(os.listdir(folder))
+    1
     """
 
     def __init__(
