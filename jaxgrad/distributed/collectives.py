@@ -26,10 +26,8 @@ class ReduceOp(enum.Enum):
     'SUM'
     """
 
-    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR = (
-        *("sum", "avg", "product", "min", "max", "band", "bor", "bxor"),
-    )
-    PREMUL_SUM = "premul_sum"
+    SUM, AVG, PRODUCT, MIN = "sum", "avg", "product", "min"
+    MAX, BAND, BOR, BXOR, PREMUL_SUM = "max", "band", "bor", "bxor", "premul_sum"
 
 
 class Work:
@@ -243,20 +241,19 @@ def all_gather_into_tensor(
     processes, or with one more dimension in front. Raises ValueError for another shape or dtype.
 
     >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
-    >>> jaxgrad.distributed.all_gather_into_tensor(jaxgrad.zeros(1, 2), jaxgrad.ones(2), async_op=True).result()
+    >>> x, made = jaxgrad.ones(2), jaxgrad.empty(1, 2)
+    >>> jaxgrad.distributed.all_gather_into_tensor(made, x, async_op=True).result()
     [tensor([[1., 1.]])]
     >>> jaxgrad.distributed.destroy_process_group()
     """
     check("all_gather_into_tensor", output_tensor, input_tensor)
     if (found := group_of(group)) is not None:
-        stacked = (found.size(), *input_tensor.shape)
-        is_stack = tuple(output_tensor.shape) == stacked
+        is_stack = tuple(output_tensor.shape) == (found.size(), *input_tensor.shape)
         is_raised = is_stack or not input_tensor.ndim
         given = ops.unsqueeze(input_tensor, 0) if is_raised else input_tensor
         wanted = (found.size() * given.shape[0], *given.shape[1:])
-        _check_like(
-            "all_gather_into_tensor", "output_tensor", output_tensor, wanted, input_tensor.dtype
-        )
+        name, dtype = "all_gather_into_tensor", input_tensor.dtype
+        _check_like(name, "output_tensor", output_tensor, wanted, dtype)
         _give(output_tensor, among(given, found, kinds.AllGather))
         return _done(async_op, output_tensor)
 
@@ -281,7 +278,8 @@ def reduce_scatter_tensor(
     dimension in front. Raises ValueError for another shape or dtype.
 
     >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
-    >>> jaxgrad.distributed.reduce_scatter_tensor(jaxgrad.zeros(2), jaxgrad.ones(1, 2), async_op=True).result()
+    >>> x, made = jaxgrad.ones(1, 2), jaxgrad.empty(2)
+    >>> jaxgrad.distributed.reduce_scatter_tensor(made, x, async_op=True).result()
     [tensor([1., 1.])]
     >>> jaxgrad.distributed.destroy_process_group()
     """
@@ -304,7 +302,8 @@ def reduce_scatter(
     number, in place. Raises ValueError for another number of tensors, or another shape or dtype.
 
     >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
-    >>> jaxgrad.distributed.reduce_scatter(jaxgrad.zeros(2), [jaxgrad.ones(2)], async_op=True).result()
+    >>> x, made = jaxgrad.ones(2), jaxgrad.empty(2)
+    >>> jaxgrad.distributed.reduce_scatter(made, [x], async_op=True).result()
     [tensor([1., 1.])]
     >>> jaxgrad.distributed.destroy_process_group()
     """
@@ -314,8 +313,7 @@ def reduce_scatter(
         what = "each tensor of input_list"
         for each in input_list:
             _check_like("reduce_scatter", what, each, output.shape, output.dtype)
-        made = scattered("reduce_scatter", ops.stack(list(input_list)), op, found)
-        _give(output, made[0])
+        _give(output, scattered("reduce_scatter", ops.stack(list(input_list)), op, found)[0])
         return _done(async_op, output)
 
 
@@ -330,7 +328,8 @@ def all_to_all_single(
     unless the split sizes say how long each is. Raises ValueError for sizes that do not fit.
 
     >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
-    >>> jaxgrad.distributed.all_to_all_single(jaxgrad.zeros(2), jaxgrad.ones(2), async_op=True).result()
+    >>> x, made = jaxgrad.ones(2), jaxgrad.empty(2)
+    >>> jaxgrad.distributed.all_to_all_single(made, x, async_op=True).result()
     [tensor([1., 1.])]
     >>> jaxgrad.distributed.destroy_process_group()
     """
@@ -363,7 +362,8 @@ def all_to_all(
     what that one expects. Raises ValueError for another number of tensors.
 
     >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
-    >>> jaxgrad.distributed.all_to_all([jaxgrad.zeros(2)], [jaxgrad.ones(2)], async_op=True).result()
+    >>> x, made = jaxgrad.ones(2), jaxgrad.empty(2)
+    >>> jaxgrad.distributed.all_to_all([made], [x], async_op=True).result()
     [tensor([1., 1.])]
     >>> jaxgrad.distributed.destroy_process_group()
     """
@@ -393,7 +393,8 @@ def scatter(
     by default. Raises ValueError for another number of tensors, or another shape or dtype.
 
     >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
-    >>> jaxgrad.distributed.scatter(jaxgrad.zeros(2), [jaxgrad.ones(2)], src=0, async_op=True).result()
+    >>> x, made = jaxgrad.ones(2), jaxgrad.empty(2)
+    >>> jaxgrad.distributed.scatter(made, [x], src=0, async_op=True).result()
     [tensor([1., 1.])]
     >>> jaxgrad.distributed.destroy_process_group()
     """
@@ -423,7 +424,8 @@ def gather(
     by default. Raises ValueError for another number of tensors, or another shape or dtype.
 
     >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
-    >>> jaxgrad.distributed.gather(jaxgrad.ones(2), [jaxgrad.zeros(2)], dst=0, async_op=True).result()
+    >>> x, made = jaxgrad.ones(2), jaxgrad.empty(2)
+    >>> jaxgrad.distributed.gather(x, [made], dst=0, async_op=True).result()
     [tensor([1., 1.])]
     >>> jaxgrad.distributed.destroy_process_group()
     """
@@ -484,8 +486,7 @@ def recv(
     """Receive a tensor from another process, in place; returns its rank.
 
     src: its rank in the world, or group_src: in the group. Errors as of `send`; ValueError without
-    a rank, for JAX cannot receive from any process. Where process 0 calls `send(x, dst=1)`,
-    process 1 calls
+    a rank, for JAX cannot receive from any process. In process 1, while process 0 sends to it:
 
         sender = dist.recv(x, src=0)  # 0
     """
@@ -500,7 +501,9 @@ def recv(
 def isend(
     tensor: Tensor, dst: int | None = None, group=None, tag: int = 0, group_dst: int | None = None
 ) -> Work:
-    """`send`, as a Work. Where process 1 calls `recv(x, src=0)`, process 0 calls
+    """`send`, as a Work.
+
+    Where process 1 calls `recv(x, src=0)`, process 0 calls
 
         dist.isend(x, dst=1).wait()
     """
@@ -511,7 +514,9 @@ def isend(
 def irecv(
     tensor: Tensor, src: int | None = None, group=None, tag: int = 0, group_src: int | None = None
 ) -> Work:
-    """`recv`, as a Work. Where process 0 calls `send(x, dst=1)`, process 1 calls
+    """`recv`, as a Work.
+
+    Where process 0 calls `send(x, dst=1)`, process 1 calls
 
         (x,) = dist.irecv(x, src=0).result()
     """
@@ -535,8 +540,8 @@ class P2POp:
                 "Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or "
                 "``torch.distributed.irecv``."
             )
-        self.op, self.tensor, self.group, self.tag = op, tensor, group, tag
-        self.group_peer = group_peer
+        self.op, self.tensor, self.tag = op, tensor, tag
+        self.group, self.group_peer = group, group_peer
         self.peer = peer if group_peer is None else group.ranks[group_peer]
 
 
