@@ -49,8 +49,7 @@ class Work:
 
     def is_completed(self) -> bool:
         """Whether the numbers of the tensors are there."""
-        arrays = [each._array for each in self.tensors]
-        return all(getattr(each, "is_ready", lambda: True)() for each in arrays)
+        return all(getattr(each._array, "is_ready", lambda: True)() for each in self.tensors)
 
     def is_success(self) -> bool:
         """Return True: what fails raises."""
@@ -502,7 +501,6 @@ def isend(
     tensor: Tensor, dst: int | None = None, group=None, tag: int = 0, group_dst: int | None = None
 ) -> Work:
     """`send`, as a Work.
-
     Where process 1 calls `recv(x, src=0)`, process 0 calls
 
         dist.isend(x, dst=1).wait()
@@ -515,7 +513,6 @@ def irecv(
     tensor: Tensor, src: int | None = None, group=None, tag: int = 0, group_src: int | None = None
 ) -> Work:
     """`recv`, as a Work.
-
     Where process 0 calls `send(x, dst=1)`, process 1 calls
 
         (x,) = dist.irecv(x, src=0).result()

@@ -141,8 +141,8 @@ def _factory(make, name: str, is_random: bool, values: str = "2, 3"):
 
     factory.__name__ = factory.__qualname__ = name
     extra = " Each process draws the same numbers if its generator has the same state."
-    factory.__doc__ = f"""A DTensor as `jaxgrad.{name}` makes it, with placements on a mesh: Replicate
-    by default.{extra if is_random else ""}
+    factory.__doc__ = f"""A DTensor as `jaxgrad.{name}` makes it, with placements on a mesh:
+    Replicate by default.{extra if is_random else ""}
 
     device_mesh: by default one of all devices. Raises ValueError where Shard does not cut the
     tensor into equal parts.
