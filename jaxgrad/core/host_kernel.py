@@ -15,6 +15,7 @@ import jax
 import ml_dtypes
 import numpy as np
 from jax.extend.core import Literal
+from jax.sharding import NamedSharding
 
 # A call takes 30 us longer here, and as much again for so many bytes; after so many times as long,
 # it has taken as long as to compile a kernel.
@@ -322,8 +323,11 @@ def _cost(jaxpr) -> int:
 
 
 def _is_known(array) -> bool:
-    is_array = isinstance(array, jax.Array) and not isinstance(array, jax.core.Tracer)
-    return is_array or type(array) in (float, int, bool, complex)
+    if isinstance(array, jax.Array):
+        # results that XLA computes of what lies on a mesh lie there too
+        is_traced = isinstance(array, jax.core.Tracer)
+        return not (is_traced or isinstance(array.sharding, NamedSharding))
+    return type(array) in (float, int, bool, complex)
 
 
 def _is_usual() -> bool:

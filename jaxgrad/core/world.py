@@ -20,19 +20,35 @@ AXIS = "rank"
 
 
 class DistError(RuntimeError):
-    """An error of processes that communicate."""
+    """An error of processes that communicate.
+
+    >>> issubclass(jaxgrad.distributed.DistBackendError, jaxgrad.distributed.DistError)
+    True
+    """
 
 
 class DistBackendError(DistError):
-    """Communication failed, for example because another process has ended."""
+    """Communication failed, for example because another process has ended.
+
+    >>> issubclass(jaxgrad.distributed.DistBackendError, RuntimeError)
+    True
+    """
 
 
 class DistNetworkError(DistError):
-    """The network failed."""
+    """The network failed.
+
+    >>> issubclass(jaxgrad.distributed.DistNetworkError, jaxgrad.distributed.DistError)
+    True
+    """
 
 
 class DistStoreError(DistError):
-    """The store of the processes failed."""
+    """The store of the processes failed.
+
+    >>> issubclass(jaxgrad.distributed.DistStoreError, jaxgrad.distributed.DistError)
+    True
+    """
 
 
 class World(NamedTuple):

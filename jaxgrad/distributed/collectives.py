@@ -26,14 +26,19 @@ class ReduceOp(enum.Enum):
     'SUM'
     """
 
-    SUM, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR = (
-        *("sum", "avg", "product", "min", "max", "band", "bor", "bxor"),
-    )
-    PREMUL_SUM = "premul_sum"
+    SUM, AVG, PRODUCT, MIN = "sum", "avg", "product", "min"
+    MAX, BAND, BOR, BXOR, PREMUL_SUM = "max", "band", "bor", "bxor", "premul_sum"
 
 
 class Work:
-    """A communication that was begun with `async_op=True`."""
+    """A communication that was begun with `async_op=True`.
+
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> work = jaxgrad.distributed.all_reduce(jaxgrad.ones(2), async_op=True)
+    >>> work.wait(), work.result()
+    (True, [tensor([1., 1.])])
+    >>> jaxgrad.distributed.destroy_process_group()
+    """
 
     def __init__(self, tensors=()):
         self.tensors = list(tensors)
@@ -44,8 +49,7 @@ class Work:
 
     def is_completed(self) -> bool:
         """Whether the numbers of the tensors are there."""
-        arrays = [each._array for each in self.tensors]
-        return all(getattr(each, "is_ready", lambda: True)() for each in arrays)
+        return all(getattr(each._array, "is_ready", lambda: True)() for each in self.tensors)
 
     def is_success(self) -> bool:
         """Return True: what fails raises."""
@@ -59,9 +63,7 @@ class Work:
         """Return the work itself, which has `wait` and `value`."""
         return self
 
-    def value(self):
-        """The tensors."""
-        return self.tensors
+    value = result
 
 
 def check(name: str, *tensors):
@@ -120,11 +122,10 @@ def reduced(name: str, tensor: Tensor, op, group: ProcessGroup) -> Tensor:
 def _op(name, op, tensor) -> ReduceOp:
     if not isinstance(op, ReduceOp) or op is ReduceOp.PREMUL_SUM:
         raise ValueError(f"{name}: op must be one of ReduceOp.SUM to ReduceOp.BXOR, not {op!r}")
+    has_fractions = tensor.is_floating_point() or tensor.is_complex()
     is_bitwise = op in (ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)
-    if is_bitwise and (tensor.is_floating_point() or tensor.is_complex()):
+    if has_fractions if is_bitwise else op is ReduceOp.AVG and not has_fractions:
         raise RuntimeError(f"{name}: Cannot use ReduceOp.{op.name} with {tensor.dtype}")
-    if op is ReduceOp.AVG and not (tensor.is_floating_point() or tensor.is_complex()):
-        raise RuntimeError(f"{name}: Cannot use ReduceOp.AVG with {tensor.dtype}")
     return op
 
 
@@ -158,6 +159,11 @@ def reduce(
 
     dst: the rank in the world of the process that gets it, or group_dst: in the group. The tensors
     of the others stay. Errors as of `all_reduce`.
+
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> jaxgrad.distributed.reduce(jaxgrad.ones(2), dst=0, async_op=True).result()
+    [tensor([1., 1.])]
+    >>> jaxgrad.distributed.destroy_process_group()
     """
     check("reduce", tensor)
     if (found := group_of(group)) is not None:
@@ -177,6 +183,11 @@ def broadcast(
 
     src: the rank in the world of that process, or group_src: in the group. Raises TypeError for
     what is no tensor of this process, ValueError for a rank that is not in the group.
+
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> jaxgrad.distributed.broadcast(jaxgrad.ones(2), src=0, async_op=True).result()
+    [tensor([1., 1.])]
+    >>> jaxgrad.distributed.destroy_process_group()
     """
     check("broadcast", tensor)
     if (found := group_of(group)) is not None:
@@ -191,6 +202,13 @@ def all_gather(tensor_list: list, tensor: Tensor, group=None, async_op: bool = F
 
     tensor_list: a tensor for each process, of the shape and dtype of `tensor`. Raises ValueError
     for another number of tensors, or another shape or dtype.
+
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> tensors = [jaxgrad.zeros(2)]
+    >>> jaxgrad.distributed.all_gather(tensors, jaxgrad.ones(2))
+    >>> jaxgrad.distributed.destroy_process_group()
+    >>> tensors
+    [tensor([1., 1.])]
     """
     check("all_gather", tensor, *tensor_list)
     if (found := group_of(group)) is not None:
@@ -220,17 +238,21 @@ def all_gather_into_tensor(
 
     output_tensor: of the shape of `input_tensor` with its first extent times the number of
     processes, or with one more dimension in front. Raises ValueError for another shape or dtype.
+
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> x, made = jaxgrad.ones(2), jaxgrad.empty(1, 2)
+    >>> jaxgrad.distributed.all_gather_into_tensor(made, x, async_op=True).result()
+    [tensor([[1., 1.]])]
+    >>> jaxgrad.distributed.destroy_process_group()
     """
     check("all_gather_into_tensor", output_tensor, input_tensor)
     if (found := group_of(group)) is not None:
-        stacked = (found.size(), *input_tensor.shape)
-        is_stack = tuple(output_tensor.shape) == stacked
+        is_stack = tuple(output_tensor.shape) == (found.size(), *input_tensor.shape)
         is_raised = is_stack or not input_tensor.ndim
         given = ops.unsqueeze(input_tensor, 0) if is_raised else input_tensor
         wanted = (found.size() * given.shape[0], *given.shape[1:])
-        _check_like(
-            "all_gather_into_tensor", "output_tensor", output_tensor, wanted, input_tensor.dtype
-        )
+        name, dtype = "all_gather_into_tensor", input_tensor.dtype
+        _check_like(name, "output_tensor", output_tensor, wanted, dtype)
         _give(output_tensor, among(given, found, kinds.AllGather))
         return _done(async_op, output_tensor)
 
@@ -253,6 +275,12 @@ def reduce_scatter_tensor(
 
     input: its first extent is that of `output` times the number of processes, or it has one more
     dimension in front. Raises ValueError for another shape or dtype.
+
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> x, made = jaxgrad.ones(1, 2), jaxgrad.empty(2)
+    >>> jaxgrad.distributed.reduce_scatter_tensor(made, x, async_op=True).result()
+    [tensor([1., 1.])]
+    >>> jaxgrad.distributed.destroy_process_group()
     """
     check("reduce_scatter_tensor", output, input)
     if (found := group_of(group)) is not None:
@@ -271,16 +299,20 @@ def reduce_scatter(
 ):
     """Combine the lists of all processes tensor by tensor, and give each process the result of its
     number, in place. Raises ValueError for another number of tensors, or another shape or dtype.
+
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> x, made = jaxgrad.ones(2), jaxgrad.empty(2)
+    >>> jaxgrad.distributed.reduce_scatter(made, [x], async_op=True).result()
+    [tensor([1., 1.])]
+    >>> jaxgrad.distributed.destroy_process_group()
     """
     check("reduce_scatter", output, *input_list)
     if (found := group_of(group)) is not None:
         _check_count("reduce_scatter", "input_list", input_list, found)
+        what = "each tensor of input_list"
         for each in input_list:
-            _check_like(
-                "reduce_scatter", "each tensor of input_list", each, output.shape, output.dtype
-            )
-        made = scattered("reduce_scatter", ops.stack(list(input_list)), op, found)
-        _give(output, made[0])
+            _check_like("reduce_scatter", what, each, output.shape, output.dtype)
+        _give(output, scattered("reduce_scatter", ops.stack(list(input_list)), op, found)[0])
         return _done(async_op, output)
 
 
@@ -293,6 +325,12 @@ def all_to_all_single(
 
     input: its parts along the first dimension go to the processes in order; all have one size,
     unless the split sizes say how long each is. Raises ValueError for sizes that do not fit.
+
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> x, made = jaxgrad.ones(2), jaxgrad.empty(2)
+    >>> jaxgrad.distributed.all_to_all_single(made, x, async_op=True).result()
+    [tensor([1., 1.])]
+    >>> jaxgrad.distributed.destroy_process_group()
     """
     check("all_to_all_single", output, input)
     if (found := group_of(group)) is not None:
@@ -321,6 +359,12 @@ def all_to_all(
 
     The tensors may differ in shape: what this process sends to another one must have the shape of
     what that one expects. Raises ValueError for another number of tensors.
+
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> x, made = jaxgrad.ones(2), jaxgrad.empty(2)
+    >>> jaxgrad.distributed.all_to_all([made], [x], async_op=True).result()
+    [tensor([1., 1.])]
+    >>> jaxgrad.distributed.destroy_process_group()
     """
     check("all_to_all", *output_tensor_list, *input_tensor_list)
     if (found := group_of(group)) is not None:
@@ -346,16 +390,21 @@ def scatter(
 
     scatter_list: in the process `src` a tensor for each, of the shape and dtype of `tensor`. src: 0
     by default. Raises ValueError for another number of tensors, or another shape or dtype.
+
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> x, made = jaxgrad.ones(2), jaxgrad.empty(2)
+    >>> jaxgrad.distributed.scatter(made, [x], src=0, async_op=True).result()
+    [tensor([1., 1.])]
+    >>> jaxgrad.distributed.destroy_process_group()
     """
     check("scatter", tensor, *(scatter_list or ()))
     if (found := group_of(group)) is not None:
         root = root_of("scatter", found, 0 if src is group_src is None else src, group_src)
         if found.rank() == root:
             _check_count("scatter", "scatter_list", scatter_list or (), found)
+            what = "each tensor of scatter_list"
             for each in scatter_list:
-                _check_like(
-                    "scatter", "each tensor of scatter_list", each, tensor.shape, tensor.dtype
-                )
+                _check_like("scatter", what, each, tensor.shape, tensor.dtype)
             given = ops.stack(list(scatter_list))
         else:
             given = factories.zeros((found.size(), *tensor.shape), dtype=tensor.dtype)
@@ -372,6 +421,12 @@ def gather(
 
     gather_list: in the process `dst` a tensor for each, of the shape and dtype of `tensor`. dst: 0
     by default. Raises ValueError for another number of tensors, or another shape or dtype.
+
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> x, made = jaxgrad.ones(2), jaxgrad.empty(2)
+    >>> jaxgrad.distributed.gather(x, [made], dst=0, async_op=True).result()
+    [tensor([1., 1.])]
+    >>> jaxgrad.distributed.destroy_process_group()
     """
     check("gather", tensor, *(gather_list or ()))
     if (found := group_of(group)) is not None:
@@ -401,10 +456,6 @@ def _between(name, tensor: Tensor, source: int, target: int) -> Tensor:
     return communicated(tensor, kinds.Permute(pair.mesh, pairs=(places,)))
 
 
-def _partner(name, group: ProcessGroup, rank, group_rank) -> int:
-    return group.ranks[root_of(name, group, rank, group_rank)]
-
-
 @no_grad()
 def send(
     tensor: Tensor, dst: int | None = None, group=None, tag: int = 0, group_dst: int | None = None
@@ -413,11 +464,17 @@ def send(
 
     dst: its rank in the world, or group_dst: in the group. tag: not used, for messages between two
     processes arrive in order. Raises ValueError for a process that is not in the group or is this
-    one, RuntimeError in a compiled function.
+    one, RuntimeError in a compiled function. In two processes:
+
+        x = torch.ones(2) * dist.get_rank()
+        if dist.get_rank() == 1:
+            dist.send(x, dst=0)
+        else:
+            dist.recv(x, src=1)  # x is tensor([1., 1.]) now
     """
     check("send", tensor)
     if (found := group_of(group)) is not None:
-        target = _partner("send", found, dst, group_dst)
+        target = found.ranks[root_of("send", found, dst, group_dst)]
         _between("destination rank", tensor, world.current.rank, target)
 
 
@@ -428,12 +485,14 @@ def recv(
     """Receive a tensor from another process, in place; returns its rank.
 
     src: its rank in the world, or group_src: in the group. Errors as of `send`; ValueError without
-    a rank, for JAX cannot receive from any process.
+    a rank, for JAX cannot receive from any process. In process 1, while process 0 sends to it:
+
+        sender = dist.recv(x, src=0)  # 0
     """
     check("recv", tensor)
     if (found := group_of(group)) is None:
         return -1
-    source = _partner("recv", found, src, group_src)
+    source = found.ranks[root_of("recv", found, src, group_src)]
     _give(tensor, _between("source rank", tensor, source, world.current.rank))
     return source
 
@@ -441,7 +500,11 @@ def recv(
 def isend(
     tensor: Tensor, dst: int | None = None, group=None, tag: int = 0, group_dst: int | None = None
 ) -> Work:
-    """`send`, as a Work."""
+    """`send`, as a Work.
+    Where process 1 calls `recv(x, src=0)`, process 0 calls
+
+        dist.isend(x, dst=1).wait()
+    """
     send(tensor, dst, group, tag, group_dst)
     return Work([tensor])
 
@@ -449,7 +512,11 @@ def isend(
 def irecv(
     tensor: Tensor, src: int | None = None, group=None, tag: int = 0, group_src: int | None = None
 ) -> Work:
-    """`recv`, as a Work."""
+    """`recv`, as a Work.
+    Where process 0 calls `send(x, dst=1)`, process 1 calls
+
+        (x,) = dist.irecv(x, src=0).result()
+    """
     recv(tensor, src, group, tag, group_src)
     return Work([tensor])
 
@@ -459,6 +526,9 @@ class P2POp:
 
     op: `isend` or `irecv`; peer: the rank of the other process in the world, or group_peer: in the
     group. Raises ValueError for another op.
+
+    >>> jaxgrad.distributed.P2POp(jaxgrad.distributed.isend, jaxgrad.ones(2), peer=1).peer
+    1
     """
 
     def __init__(self, op, tensor, peer=None, group=None, tag: int = 0, group_peer=None):
@@ -467,8 +537,8 @@ class P2POp:
                 "Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or "
                 "``torch.distributed.irecv``."
             )
-        self.op, self.tensor, self.group, self.tag = op, tensor, group, tag
-        self.group_peer = group_peer
+        self.op, self.tensor, self.tag = op, tensor, tag
+        self.group, self.group_peer = group, group_peer
         self.peer = peer if group_peer is None else group.ranks[group_peer]
 
 
@@ -476,7 +546,11 @@ def batch_isend_irecv(p2p_op_list: list) -> list:
     """Send and receive several tensors; returns a Work for each.
 
     The pairs of processes communicate in one order everywhere, so no two of them wait for one
-    another. Raises ValueError for an empty list, or for what is no P2POp.
+    another. Raises ValueError for an empty list, or what is no P2POp. An exchange of two processes:
+
+        other = 1 - dist.get_rank()
+        ops = [dist.P2POp(dist.isend, x, other), dist.P2POp(dist.irecv, y, other)]
+        works = dist.batch_isend_irecv(ops)
     """
     if not p2p_op_list or not all(isinstance(each, P2POp) for each in p2p_op_list):
         raise ValueError(
@@ -486,8 +560,7 @@ def batch_isend_irecv(p2p_op_list: list) -> list:
     mine = world.current.rank
 
     def order(op):
-        is_sent = op.op is isend
-        source, target = (mine, op.peer) if is_sent else (op.peer, mine)
+        source, target = (mine, op.peer) if op.op is isend else (op.peer, mine)
         return min(source, target), max(source, target), source
 
     for each in sorted(p2p_op_list, key=order):
@@ -496,17 +569,26 @@ def batch_isend_irecv(p2p_op_list: list) -> list:
 
 
 def barrier(group=None, async_op: bool = False, device_ids=None, timeout=None):
-    """Wait until all processes of the group have come here."""
+    """Wait until all processes of the group have come here.
+
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> jaxgrad.distributed.barrier()
+    >>> jaxgrad.distributed.destroy_process_group()
+    """
     if (found := group_of(group)) is not None:
         deferred.run_all()
         with no_grad():
-            arrived = among(factories.ones(1), found, kinds.AllReduce)
-        arrived.tolist()
+            among(factories.ones(1), found, kinds.AllReduce).tolist()
         return _done(async_op)
 
 
 def monitored_barrier(group=None, timeout=None, wait_all_ranks: bool = False) -> None:
-    """`barrier`. Where a process has ended, the others raise DistBackendError."""
+    """`barrier`. Where a process has ended, the others raise DistBackendError.
+
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> jaxgrad.distributed.monitored_barrier()
+    >>> jaxgrad.distributed.destroy_process_group()
+    """
     barrier(group)
 
 

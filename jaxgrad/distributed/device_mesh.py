@@ -188,7 +188,13 @@ _entered: list[DeviceMesh] = []
 
 
 def current_mesh(given: DeviceMesh | None) -> DeviceMesh:
-    """The mesh that an argument names: by default that of the block, or one of all devices."""
+    """The mesh that an argument names: by default that of the block, or one of all devices.
+
+    >>> mesh = jaxgrad.distributed.init_device_mesh("cpu", (1,))
+    >>> with mesh:
+    ...     jaxgrad.distributed.device_mesh.current_mesh(None) is mesh
+    True
+    """
     if given is not None:
         return given
     if _entered:

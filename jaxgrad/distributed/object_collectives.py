@@ -45,6 +45,13 @@ def all_gather_object(object_list: list, obj, group=None) -> None:
 
     object_list: has a place for each process. obj: what `jaxgrad.save` takes. Raises ValueError for
     another length, TypeError for an object of another kind.
+
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> objects = [None]
+    >>> jaxgrad.distributed.all_gather_object(objects, {"step": 3})
+    >>> jaxgrad.distributed.destroy_process_group()
+    >>> objects
+    [{'step': 3}]
     """
     if (found := group_of(group)) is not None:
         _check_length("all_gather_object", "object_list", object_list, found)
@@ -63,7 +70,15 @@ def gather_object(
     obj, object_gather_list: list | None = None, dst: int | None = None, group=None,
     group_dst: int | None = None,
 ) -> None:  # fmt: skip
-    """Give one process, by default that of rank 0, the objects of all, in place."""
+    """Give one process, by default that of rank 0, the objects of all, in place.
+
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> objects = [None]
+    >>> jaxgrad.distributed.gather_object({"step": 3}, objects, dst=0)
+    >>> jaxgrad.distributed.destroy_process_group()
+    >>> objects
+    [{'step': 3}]
+    """
     if (found := group_of(group)) is not None:
         root = root_of("gather_object", found, 0 if dst is group_dst is None else dst, group_dst)
         if found.rank() == root:
@@ -77,7 +92,15 @@ def broadcast_object_list(
     object_list: list, src: int | None = None, group=None, device=None,
     group_src: int | None = None,
 ) -> None:  # fmt: skip
-    """Give all processes the objects of one, by default that of rank 0, in place."""
+    """Give all processes the objects of one, by default that of rank 0, in place.
+
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> objects = ["run", {"step": 3}]
+    >>> jaxgrad.distributed.broadcast_object_list(objects, src=0)
+    >>> jaxgrad.distributed.destroy_process_group()
+    >>> objects
+    ['run', {'step': 3}]
+    """
     if (found := group_of(group)) is not None:
         root = root_of(
             "broadcast_object_list", found, 0 if src is group_src is None else src, group_src
@@ -103,7 +126,15 @@ def scatter_object_list(
     scatter_object_output_list: list, scatter_object_input_list: list | None = None,
     src: int | None = None, group=None, group_src: int | None = None,
 ) -> None:  # fmt: skip
-    """Give each process one object of the list of one of them, as the first of a list."""
+    """Give each process one object of the list of one of them, as the first of a list.
+
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> mine = [None]
+    >>> jaxgrad.distributed.scatter_object_list(mine, [{"step": 3}], src=0)
+    >>> jaxgrad.distributed.destroy_process_group()
+    >>> mine
+    [{'step': 3}]
+    """
     if (found := group_of(group)) is not None:
         root = root_of(
             "scatter_object_list", found, 0 if src is group_src is None else src, group_src

@@ -23,10 +23,6 @@ DEFAULT_TIMEOUT = datetime.timedelta(minutes=30)
 # JAX ends a process that hears nothing of another one for so long, in seconds
 HEARTBEAT = 100
 
-NOT_INITIALIZED = (
-    "Default process group has not been initialized, please make sure to call init_process_group."
-)
-
 
 class ProcessGroup:
     """Processes that communicate with one another.
@@ -34,6 +30,11 @@ class ProcessGroup:
     ranks: their numbers in the world, in the order of their ranks in the group; partition: groups
     that together have each process once, this one among them, so that a compiled function can
     communicate in all at once; None if they are not known.
+
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> jaxgrad.distributed.group.WORLD
+    ProcessGroup(ranks=[0])
+    >>> jaxgrad.distributed.destroy_process_group()
     """
 
     def __init__(self, ranks, partition=None, name: str = "", timeout=DEFAULT_TIMEOUT):
@@ -44,11 +45,7 @@ class ProcessGroup:
         self.is_world = self.ranks == tuple(range(world.current.size))
 
     def size(self) -> int:
-        """How many processes it has.
-
-        >>> jaxgrad.distributed.group.WORLD is None  # before init_process_group
-        True
-        """
+        """How many processes it has."""
         return len(self.ranks)
 
     def rank(self) -> int:
@@ -65,7 +62,11 @@ class ProcessGroup:
 
 
 class GroupMember:
-    """Stands for a group that this process is not in."""
+    """Stands for a group that this process is not in.
+
+    >>> jaxgrad.distributed.get_rank(jaxgrad.distributed.GroupMember.NON_GROUP_MEMBER)
+    -1
+    """
 
     NON_GROUP_MEMBER = -100
 
@@ -98,16 +99,10 @@ BACKENDS = ("gloo", "nccl", "mpi", "xccl", "ucc")
 
 
 def init_process_group(
-    backend: str | None = None,
-    init_method: str | None = None,
-    timeout: datetime.timedelta | None = None,
-    world_size: int = -1,
-    rank: int = -1,
-    store=None,
-    group_name: str = "",
-    pg_options=None,
-    device_id=None,
-) -> None:
+    backend: str | None = None, init_method: str | None = None,
+    timeout: datetime.timedelta | None = None, world_size: int = -1, rank: int = -1, store=None,
+    group_name: str = "", pg_options=None, device_id=None,
+) -> None:  # fmt: skip
     """Connect this process with the others, by `jax.distributed`.
 
     backend: "gloo" or "nccl", also as "cpu:gloo,cuda:nccl"; JAX communicates as its platform does.
@@ -202,8 +197,7 @@ def _number(name: str, argument: str) -> int:
 def _connect(rank, world_size, address, timeout):
     seconds = max(1, int(timeout.total_seconds()))
     options = {}
-    on_node = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-    if on_node > 1 and "LOCAL_RANK" in os.environ:
+    if int(os.environ.get("LOCAL_WORLD_SIZE", "1")) > 1 and "LOCAL_RANK" in os.environ:
         # as with torch: each process of a machine has one of its GPUs; CPUs need no such choice
         options["local_device_ids"] = [int(os.environ["LOCAL_RANK"])]
     jax.config.update("jax_cpu_collectives_implementation", "gloo")
@@ -212,14 +206,9 @@ def _connect(rank, world_size, address, timeout):
     jax.config.update("jax_enable_preemption_service", False)
     try:
         jax.distributed.initialize(
-            address,
-            world_size,
-            rank,
-            initialization_timeout=seconds,
-            heartbeat_timeout_seconds=HEARTBEAT,
-            shutdown_timeout_seconds=seconds,
-            **options,
-        )
+            address, world_size, rank, initialization_timeout=seconds,
+            heartbeat_timeout_seconds=HEARTBEAT, shutdown_timeout_seconds=seconds, **options,
+        )  # fmt: skip
     except RuntimeError as error:
         if "before" in str(error):
             raise RuntimeError(
@@ -267,6 +256,10 @@ def get_debug_level() -> DebugLevel:
 def set_debug_level_from_env() -> None:
     """Set the level by TORCH_DISTRIBUTED_DEBUG in the environment: OFF, INFO or DETAIL. Raises
     RuntimeError for another value.
+
+    >>> jaxgrad.distributed.set_debug_level_from_env()
+    >>> jaxgrad.distributed.get_debug_level().name
+    'OFF'
     """
     name = os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper()
     if name not in DebugLevel.__members__:
@@ -286,9 +279,8 @@ def _leave_after_error():
     which wait for this one.
     """
     is_session = hasattr(sys, "ps1")  # where errors do not end the process
-    if is_session or getattr(sys, "last_value", None) is None:
-        return
-    if not jax.distributed.is_initialized():
+    has_failed = not is_session and getattr(sys, "last_value", None) is not None
+    if not has_failed or not jax.distributed.is_initialized():
         return
     sys.stdout.flush()
     sys.stderr.flush()
@@ -299,6 +291,11 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
     """End the connection with the other processes, or forget one group.
 
     All processes wait for one another. Raises ValueError without a process group.
+
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> jaxgrad.distributed.destroy_process_group()
+    >>> jaxgrad.distributed.is_initialized()
+    False
     """
     if group is not None and not group.is_world:
         return
@@ -313,7 +310,10 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
 def default_group() -> ProcessGroup:
     """The group of all processes. Raises ValueError before `init_process_group`."""
     if world.group is None:
-        raise ValueError(NOT_INITIALIZED)
+        raise ValueError(
+            "Default process group has not been initialized, please make sure to call "
+            "init_process_group."
+        )
     return world.group
 
 
@@ -361,17 +361,29 @@ def is_torchelastic_launched() -> bool:
 
 
 def is_gloo_available() -> bool:
-    """Return True: JAX communicates by gloo on CPUs."""
+    """Return True: JAX communicates by gloo on CPUs.
+
+    >>> jaxgrad.distributed.is_gloo_available()
+    True
+    """
     return True
 
 
 def is_nccl_available() -> bool:
-    """Whether JAX has GPUs, where it communicates by NCCL."""
+    """Whether JAX has GPUs, where it communicates by NCCL.
+
+    >>> jaxgrad.distributed.is_nccl_available() == jaxgrad.cuda.is_available()
+    True
+    """
     return backend_name() == "nccl"
 
 
 def is_mpi_available() -> bool:
-    """Return False."""
+    """Return False.
+
+    >>> jaxgrad.distributed.is_mpi_available()
+    False
+    """
     return False
 
 
@@ -390,6 +402,11 @@ def is_backend_available(backend: str) -> bool:
 def get_rank(group: ProcessGroup | None = None) -> int:
     """The rank of this process in a group; -1 if it is not in it. Raises ValueError before
     `init_process_group`.
+
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> jaxgrad.distributed.get_rank()
+    0
+    >>> jaxgrad.distributed.destroy_process_group()
     """
     if group == GroupMember.NON_GROUP_MEMBER:
         return -1
@@ -399,15 +416,23 @@ def get_rank(group: ProcessGroup | None = None) -> int:
 def get_world_size(group: ProcessGroup | None = None) -> int:
     """How many processes a group has; -1 if this one is not in it. Raises ValueError before
     `init_process_group`.
+
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> jaxgrad.distributed.get_world_size()
+    1
+    >>> jaxgrad.distributed.destroy_process_group()
     """
-    if get_rank(group) < 0:
-        return -1
-    return (default_group() if group is None else group).size()
+    return -1 if get_rank(group) < 0 else (default_group() if group is None else group).size()
 
 
 def get_backend(group: ProcessGroup | None = None) -> str:
     """How the processes communicate: "gloo" or "nccl". Raises ValueError before
     `init_process_group`.
+
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> jaxgrad.distributed.get_backend() in ("gloo", "nccl")
+    True
+    >>> jaxgrad.distributed.destroy_process_group()
     """
     default_group()
     return backend_name()
@@ -416,33 +441,34 @@ def get_backend(group: ProcessGroup | None = None) -> str:
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
     """The rank of this process on its machine, by LOCAL_RANK in the environment. Raises
     RuntimeError if it is not set and there is no fallback.
+
+    >>> jaxgrad.distributed.get_node_local_rank(fallback_rank=0)
+    0
     """
-    if "LOCAL_RANK" in os.environ:
-        return int(os.environ["LOCAL_RANK"])
-    if fallback_rank is None:
+    if "LOCAL_RANK" not in os.environ and fallback_rank is None:
         raise RuntimeError(
             "LOCAL_RANK is not in the environment. Consider passing fallback_rank to "
             "get_node_local_rank, or start by `python -m jaxgrad launch`"
         )
-    return int(fallback_rank)
+    return int(os.environ.get("LOCAL_RANK", fallback_rank))
 
 
 def new_group(
-    ranks=None,
-    timeout=None,
-    backend: str | None = None,
-    pg_options=None,
-    use_local_synchronization: bool = False,
-    group_desc: str | None = None,
-    device_id=None,
+    ranks=None, timeout=None, backend: str | None = None, pg_options=None,
+    use_local_synchronization: bool = False, group_desc: str | None = None, device_id=None,
     sort_ranks: bool = True,
-):
+):  # fmt: skip
     """A group of some of the processes; all processes must call it, in the same order.
 
     ranks: their numbers in the world; None for all. Gives GroupMember.NON_GROUP_MEMBER in a process
     that is not among them. Raises ValueError for a rank that does not exist or comes twice, or if
     there is no process group. In a compiled function only the group of all, and those of a
     `DeviceMesh`, `new_subgroups` or `split_group`, communicate, for all processes run one program.
+
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> jaxgrad.distributed.new_group([0])
+    ProcessGroup(ranks=[0])
+    >>> jaxgrad.distributed.destroy_process_group()
     """
     _check_backend(backend)
     every = default_group()
@@ -461,16 +487,18 @@ def _check_ranks(name, ranks, size):
 
 
 def new_subgroups_by_enumeration(
-    ranks_per_subgroup_list,
-    timeout=None,
-    backend: str | None = None,
-    pg_options=None,
+    ranks_per_subgroup_list, timeout=None, backend: str | None = None, pg_options=None,
     group_desc: str | None = None,
-):
+):  # fmt: skip
     """The group of this process among several that share no process, and all of these groups.
 
     ranks_per_subgroup_list: the ranks of each. Raises ValueError where a rank comes twice or does
     not exist.
+
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> jaxgrad.distributed.new_subgroups_by_enumeration([[0]])
+    (ProcessGroup(ranks=[0]), [ProcessGroup(ranks=[0])])
+    >>> jaxgrad.distributed.destroy_process_group()
     """
     every, lists = default_group(), [tuple(map(int, each)) for each in ranks_per_subgroup_list]
     ranks = [rank for each in lists for rank in each]
@@ -481,17 +509,18 @@ def new_subgroups_by_enumeration(
 
 
 def new_subgroups(
-    group_size: int | None = None,
-    group: ProcessGroup | None = None,
-    timeout=None,
-    backend: str | None = None,
-    pg_options=None,
-    group_desc: str | None = None,
-):
+    group_size: int | None = None, group: ProcessGroup | None = None, timeout=None,
+    backend: str | None = None, pg_options=None, group_desc: str | None = None,
+):  # fmt: skip
     """The group of this process among groups of consecutive ranks, and all of these groups.
 
     group_size: how many processes each has; by default those of a machine. Raises ValueError if the
     number of processes is no multiple of it.
+
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> jaxgrad.distributed.new_subgroups(1)
+    (ProcessGroup(ranks=[0]), [ProcessGroup(ranks=[0])])
+    >>> jaxgrad.distributed.destroy_process_group()
     """
     size = get_world_size(group)
     each = group_size or int(os.environ.get("LOCAL_WORLD_SIZE", size))
@@ -504,16 +533,17 @@ def new_subgroups(
 
 
 def split_group(
-    parent_pg: ProcessGroup | None = None,
-    split_ranks=None,
-    timeout=None,
-    pg_options=None,
-    group_desc: str | None = None,
-    backend=None,
-):
+    parent_pg: ProcessGroup | None = None, split_ranks=None, timeout=None, pg_options=None,
+    group_desc: str | None = None, backend=None,
+):  # fmt: skip
     """The group of this process among parts of a group; None if it is in none of them.
 
     split_ranks: for each part the ranks in the parent group. Raises ValueError without it.
+
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> jaxgrad.distributed.split_group(split_ranks=[[0]])
+    ProcessGroup(ranks=[0])
+    >>> jaxgrad.distributed.destroy_process_group()
     """
     parent = default_group() if parent_pg is None else parent_pg
     if not split_ranks:
@@ -523,19 +553,37 @@ def split_group(
 
 
 def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
-    """The ranks in the world of the processes of a group, in the order of their ranks in it."""
+    """The ranks in the world of the processes of a group, in the order of their ranks in it.
+
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> jaxgrad.distributed.get_process_group_ranks(jaxgrad.distributed.group.WORLD)
+    [0]
+    >>> jaxgrad.distributed.destroy_process_group()
+    """
     return list((default_group() if group is None else group).ranks)
 
 
 def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
-    """The rank in a group of a rank in the world. Raises ValueError if it is not in the group."""
+    """The rank in a group of a rank in the world. Raises ValueError if it is not in the group.
+
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> jaxgrad.distributed.get_group_rank(jaxgrad.distributed.group.WORLD, global_rank=0)
+    0
+    >>> jaxgrad.distributed.destroy_process_group()
+    """
     if global_rank not in group.ranks:
         raise ValueError(f"Global rank {global_rank} is not part of group {group}")
     return group.ranks.index(global_rank)
 
 
 def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
-    """The rank in the world of a rank in a group. Raises ValueError if there is none."""
+    """The rank in the world of a rank in a group. Raises ValueError if there is none.
+
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> jaxgrad.distributed.get_global_rank(jaxgrad.distributed.group.WORLD, group_rank=0)
+    0
+    >>> jaxgrad.distributed.destroy_process_group()
+    """
     if not 0 <= group_rank < group.size():
         raise ValueError(f"Group rank {group_rank} is not part of group {group}")
     return group.ranks[group_rank]

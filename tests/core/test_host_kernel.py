@@ -10,6 +10,7 @@ import pytest
 
 import jaxgrad as torch
 from jaxgrad.core import host_kernel
+from jaxgrad.distributed.tensor import Shard, distribute_tensor
 
 TINY = np.finfo(np.float32).tiny
 # what NumPy and XLA may treat differently, and numbers around it
@@ -308,6 +309,13 @@ def test_strides_and_memory_formats_stay(mode):
     x = torch.zeros(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
     assert x.clone().stride() == torch.zeros_like(x).stride() == x.stride() == (60, 1, 15, 3)
     assert x.permute(0, 2, 3, 1).contiguous().stride() == (60, 15, 3, 1)
+
+
+def test_results_of_what_lies_on_a_mesh_lie_there_too(mode):
+    mesh = torch.distributed.init_device_mesh("cpu", (1,))
+    x = distribute_tensor(torch.ones(2, 3), mesh, [Shard(0)])
+    for made in (x + 1, x.relu(), x * x, x.clone(), torch.cat([x, x])):
+        assert made.placements == (Shard(0),)
 
 
 def test_calls_in_a_trace_of_jax_are_a_part_of_it(mode):

@@ -42,6 +42,13 @@ class MixedPrecisionPolicy:
     that of the parameters. With a `reduce_dtype` parameters are gathered in it too, and cast then.
     On the devices of one process XLA adds in the dtype in which it computes. cast_forward_inputs:
     whether floating-point inputs are cast to `param_dtype`.
+
+    >>> from jaxgrad.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+    >>> mesh = jaxgrad.distributed.init_device_mesh("cpu", (1,))
+    >>> policy = MixedPrecisionPolicy(param_dtype=jaxgrad.bfloat16)
+    >>> layer = fully_shard(jaxgrad.nn.Linear(2, 4), mesh=mesh, mp_policy=policy)
+    >>> layer(jaxgrad.ones(3, 2)).dtype, layer.weight.dtype
+    (torch.bfloat16, torch.float32)
     """
 
     param_dtype: object = None
@@ -51,11 +58,25 @@ class MixedPrecisionPolicy:
 
 
 class OffloadPolicy:
-    """Where parameters are kept: on the devices."""
+    """Where parameters are kept: on the devices.
+
+    >>> from jaxgrad.distributed.fsdp import OffloadPolicy, fully_shard
+    >>> mesh = jaxgrad.distributed.init_device_mesh("cpu", (1,))
+    >>> layer = jaxgrad.nn.Linear(2, 4)
+    >>> fully_shard(layer, mesh=mesh, offload_policy=OffloadPolicy()) is layer
+    True
+    """
 
 
 class CPUOffloadPolicy(OffloadPolicy):
-    """Keeping parameters in the memory of the host, which jaxgrad does not provide."""
+    """Keeping parameters in the memory of the host, which jaxgrad does not provide.
+
+    >>> try:
+    ...     jaxgrad.distributed.fsdp.CPUOffloadPolicy()
+    ... except NotImplementedError as error:
+    ...     print(error)
+    CPUOffloadPolicy: jaxgrad keeps parameters on the devices; shard over more of them
+    """
 
     def __init__(self, pin_memory: bool = True):
         raise NotImplementedError(
@@ -354,6 +375,16 @@ def register_fsdp_forward_method(module: Module, method_name: str) -> None:
     """Gather the parameters of a sharded module for a method other than `forward` too.
 
     Raises AttributeError for a name that it does not have.
+
+    >>> from jaxgrad.distributed.fsdp import fully_shard, register_fsdp_forward_method
+    >>> mesh = jaxgrad.distributed.init_device_mesh("cpu", (1,))
+    >>> class Encoder(jaxgrad.nn.Linear):
+    ...     def encode(self, x):
+    ...         return F.linear(x, self.weight).relu()
+    >>> encoder = fully_shard(Encoder(2, 4), mesh=mesh)
+    >>> register_fsdp_forward_method(encoder, "encode")
+    >>> encoder.encode(jaxgrad.ones(3, 2)).shape
+    torch.Size([3, 4])
     """
     method = getattr(module, method_name)
     if not isinstance(module, FSDPModule):

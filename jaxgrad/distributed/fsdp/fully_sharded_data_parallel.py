@@ -15,13 +15,25 @@ from .wrap import chosen_by
 class ShardingStrategy(enum.Enum):
     """What is sharded. jaxgrad shards parameters, gradients and optimizer state with all of them
     but NO_SHARD; SHARD_GRAD_OP keeps gathered parameters for the backward pass.
+
+    >>> from jaxgrad.distributed.fsdp import FullyShardedDataParallel, ShardingStrategy
+    >>> mesh = jaxgrad.distributed.init_device_mesh("cpu", (1,))
+    >>> options = {"device_mesh": mesh, "sharding_strategy": ShardingStrategy.SHARD_GRAD_OP}
+    >>> model = FullyShardedDataParallel(jaxgrad.nn.Linear(2, 4), **options)
+    >>> model.module.weight.placements
+    (Shard(dim=0),)
     """
 
     FULL_SHARD, SHARD_GRAD_OP, NO_SHARD, HYBRID_SHARD, _HYBRID_SHARD_ZERO2 = range(1, 6)
 
 
 class MixedPrecision(MixedPrecisionPolicy):
-    """The dtypes of a sharded module; see MixedPrecisionPolicy."""
+    """The dtypes of a sharded module; see MixedPrecisionPolicy.
+
+    >>> from jaxgrad.distributed.fsdp import MixedPrecision
+    >>> MixedPrecision(param_dtype=jaxgrad.bfloat16).param_dtype
+    torch.bfloat16
+    """
 
 
 class FullyShardedDataParallel(Module):

@@ -26,13 +26,29 @@ def all_reduce(tensor: Tensor, op=ReduceOp.SUM, group=None) -> Tensor:
 
     op: ReduceOp.SUM or AVG; others have no derivative, and a backward pass raises
     NotImplementedError. Raises TypeError for what is no tensor of this process.
+
+    >>> from jaxgrad.distributed.nn import functional
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> x = jaxgrad.ones(2, requires_grad=True)
+    >>> functional.all_reduce(x).sum().backward()
+    >>> jaxgrad.distributed.destroy_process_group()
+    >>> x.grad
+    tensor([1., 1.])
     """
     check("all_reduce", tensor)
     return reduced("all_reduce", tensor, op, _group(group))
 
 
 def all_gather(tensor: Tensor, group=None) -> tuple[Tensor, ...]:
-    """The tensors of all processes, which have one shape and dtype."""
+    """The tensors of all processes, which have one shape and dtype.
+
+    >>> from jaxgrad.distributed.nn import functional
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> x = jaxgrad.ones(2)
+    >>> functional.all_gather(x)
+    (tensor([1., 1.]),)
+    >>> jaxgrad.distributed.destroy_process_group()
+    """
     check("all_gather", tensor)
     return ops.unbind(among(ops.unsqueeze(tensor, 0), _group(group), kinds.AllGather))
 
@@ -41,13 +57,28 @@ def reduce_scatter(output: Tensor, input_list, op=ReduceOp.SUM, group=None) -> T
     """Combine the lists of all processes tensor by tensor; each process gets the one of its number.
 
     output: not used; the result is a new tensor.
+
+    >>> from jaxgrad.distributed.nn import functional
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> x = jaxgrad.ones(2)
+    >>> functional.reduce_scatter(jaxgrad.empty(2), [x])
+    tensor([1., 1.])
+    >>> jaxgrad.distributed.destroy_process_group()
     """
     check("reduce_scatter", *input_list)
     return scattered("reduce_scatter", ops.stack(list(input_list)), op, _group(group))[0]
 
 
 def broadcast(tensor: Tensor, src: int, group=None) -> Tensor:
-    """The tensor of the process of rank `src`; that process gets the gradients of all."""
+    """The tensor of the process of rank `src`; that process gets the gradients of all.
+
+    >>> from jaxgrad.distributed.nn import functional
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> x = jaxgrad.ones(2)
+    >>> functional.broadcast(x, src=0)
+    tensor([1., 1.])
+    >>> jaxgrad.distributed.destroy_process_group()
+    """
     check("broadcast", tensor)
     found = _group(group)
     root = root_of("broadcast", found, src, None)
@@ -55,7 +86,15 @@ def broadcast(tensor: Tensor, src: int, group=None) -> Tensor:
 
 
 def reduce(tensor: Tensor, dst: int, op=ReduceOp.SUM, group=None) -> Tensor:
-    """The combined tensors in the process of rank `dst`, zeros in the others."""
+    """The combined tensors in the process of rank `dst`, zeros in the others.
+
+    >>> from jaxgrad.distributed.nn import functional
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> x = jaxgrad.ones(2)
+    >>> functional.reduce(x, dst=0)
+    tensor([1., 1.])
+    >>> jaxgrad.distributed.destroy_process_group()
+    """
     check("reduce", tensor)
     found = _group(group)
     root = root_of("reduce", found, dst, None)
@@ -66,7 +105,15 @@ def reduce(tensor: Tensor, dst: int, op=ReduceOp.SUM, group=None) -> Tensor:
 
 
 def gather(tensor: Tensor, dst: int = 0, group=None) -> tuple[Tensor, ...]:
-    """The tensors of all processes in the process of rank `dst`, zeros in the others."""
+    """The tensors of all processes in the process of rank `dst`, zeros in the others.
+
+    >>> from jaxgrad.distributed.nn import functional
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> x = jaxgrad.ones(2)
+    >>> functional.gather(x, dst=0)
+    (tensor([1., 1.]),)
+    >>> jaxgrad.distributed.destroy_process_group()
+    """
     check("gather", tensor)
     found = _group(group)
     root = root_of("gather", found, dst, None)
@@ -76,6 +123,13 @@ def gather(tensor: Tensor, dst: int = 0, group=None) -> tuple[Tensor, ...]:
 def scatter(tensors, src: int = 0, group=None) -> Tensor:
     """One of the tensors of the process of rank `src` for each process. tensors: one for each
     process, in all processes of the same shape and dtype.
+
+    >>> from jaxgrad.distributed.nn import functional
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> x = jaxgrad.ones(2)
+    >>> functional.scatter([x], src=0)
+    tensor([1., 1.])
+    >>> jaxgrad.distributed.destroy_process_group()
     """
     check("scatter", *tensors)
     found = _group(group)
@@ -86,6 +140,13 @@ def scatter(tensors, src: int = 0, group=None) -> Tensor:
 def all_to_all(output_tensor_list, input_tensor_list, group=None) -> tuple[Tensor, ...]:
     """One tensor of each process: that of the number of this one in the lists of the others, all of
     one shape. output_tensor_list: not used; the results are new tensors.
+
+    >>> from jaxgrad.distributed.nn import functional
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> x = jaxgrad.ones(2)
+    >>> functional.all_to_all([jaxgrad.empty(2)], [x])
+    (tensor([1., 1.]),)
+    >>> jaxgrad.distributed.destroy_process_group()
     """
     check("all_to_all", *input_tensor_list)
     given = ops.stack(list(input_tensor_list))
@@ -98,6 +159,13 @@ def all_to_all_single(
     """The parts of this process of the tensors of all, along the first dimension.
 
     output: not used; the result is a new tensor. Raises NotImplementedError for split sizes.
+
+    >>> from jaxgrad.distributed.nn import functional
+    >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
+    >>> x = jaxgrad.ones(2)
+    >>> functional.all_to_all_single(jaxgrad.empty(2), x)
+    tensor([1., 1.])
+    >>> jaxgrad.distributed.destroy_process_group()
     """
     check("all_to_all_single", input)
     if output_split_sizes or input_split_sizes:

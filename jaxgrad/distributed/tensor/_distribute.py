@@ -129,7 +129,7 @@ def distribute_module(
     return module
 
 
-def _factory(make, name: str, is_random: bool):
+def _factory(make, name: str, is_random: bool, values: str = "2, 3"):
     def factory(
         *size, requires_grad: bool = False, dtype=None, layout=None, device_mesh=None,
         placements=None, **options,
@@ -141,17 +141,26 @@ def _factory(make, name: str, is_random: bool):
 
     factory.__name__ = factory.__qualname__ = name
     extra = " Each process draws the same numbers if its generator has the same state."
-    factory.__doc__ = (
-        f"A DTensor as `jaxgrad.{name}` makes it, with placements on a mesh: Replicate by "
-        f"default.{extra if is_random else ''}"
-    )
+    factory.__doc__ = f"""A DTensor as `jaxgrad.{name}` makes it, with placements on a mesh:
+    Replicate by default.{extra if is_random else ""}
+
+    device_mesh: by default one of all devices. Raises ValueError where Shard does not cut the
+    tensor into equal parts.
+
+    >>> from jaxgrad.distributed import tensor
+    >>> mesh = jaxgrad.distributed.init_device_mesh("cpu", (1,))
+    >>> placements = [tensor.Shard(0)]
+    >>> x = tensor.{name}({values}, device_mesh=mesh, placements=placements)
+    >>> x.shape, x.placements
+    (torch.Size([2, 3]), (Shard(dim=0),))
+    """
     return factory
 
 
 ones = _factory(factories.ones, "ones", False)
 zeros = _factory(factories.zeros, "zeros", False)
 empty = _factory(factories.empty, "empty", False)
-full = _factory(factories.full, "full", False)
+full = _factory(factories.full, "full", False, "(2, 3), 7.0")
 rand = _factory(rand_of_one, "rand", True)
 randn = _factory(randn_of_one, "randn", True)
 

@@ -46,13 +46,29 @@ class Shard(Placement):
 
 @dataclass(frozen=True)
 class Replicate(Placement):
-    """Each device has the whole tensor."""
+    """Each device has the whole tensor.
+
+    >>> mesh = jaxgrad.distributed.init_device_mesh("cpu", (1,))
+    >>> from jaxgrad.distributed.tensor import Replicate, distribute_tensor
+    >>> distribute_tensor(jaxgrad.ones(2), mesh, [Replicate()]).placements
+    (Replicate(),)
+    """
 
 
 @dataclass(frozen=True)
 class Partial(Placement):
     """Each device has a summand of the tensor; only `from_local` and the gradients of `to_local`
-    take it, and the sum is computed at once.
+    take it, and the sum is computed at once. reduce_op: "sum" or "avg". They raise
+    NotImplementedError for another one, and where one process has all devices.
+
+    >>> from jaxgrad.distributed.tensor import Partial
+    >>> Partial().is_partial("sum"), Partial("avg").reduce_op
+    (True, 'avg')
+
+    In two processes:
+
+        mesh = init_device_mesh("cpu", (2,))
+        x = DTensor.from_local(torch.ones(3), mesh, [Partial()])  # tensor([2., 2., 2.])
     """
 
     reduce_op: str = "sum"

@@ -26,7 +26,12 @@ from ..placement_types import (
 
 
 class ParallelStyle:
-    """A way to split a module; `parallelize_module` applies it."""
+    """A way to split a module; `parallelize_module` applies it.
+
+    >>> from jaxgrad.distributed.tensor.parallel import ColwiseParallel, ParallelStyle
+    >>> isinstance(ColwiseParallel(), ParallelStyle)
+    True
+    """
 
     src_data_rank: int | None = 0
 
@@ -231,6 +236,14 @@ class PrepareModuleInput(ParallelStyle):
     desired_input_layouts: how they are to lie. input_kwarg_layouts, desired_input_kwarg_layouts:
     those of inputs by keyword. use_local_output: whether they become tensors of this process again.
     Raises ValueError where layouts and desired layouts differ in number.
+
+    >>> from jaxgrad.distributed.tensor.parallel import PrepareModuleInput, parallelize_module
+    >>> from jaxgrad.distributed.tensor import Replicate, Shard
+    >>> mesh = jaxgrad.distributed.init_device_mesh("cpu", (1,))
+    >>> style = PrepareModuleInput(input_layouts=Replicate(), desired_input_layouts=Shard(0))
+    >>> module = parallelize_module(jaxgrad.nn.ReLU(), mesh, style)
+    >>> module(jaxgrad.ones(2, 3)).placements
+    (Shard(dim=0),)
     """
 
     def __init__(
@@ -279,6 +292,14 @@ class PrepareModuleOutput(ParallelStyle):
     output_layouts: how the outputs lie, where they are tensors of this process.
     desired_output_layouts: how they are to lie. use_local_output: whether they become tensors of
     this process.
+
+    >>> from jaxgrad.distributed.tensor.parallel import PrepareModuleOutput, parallelize_module
+    >>> from jaxgrad.distributed.tensor import Replicate, Shard
+    >>> mesh = jaxgrad.distributed.init_device_mesh("cpu", (1,))
+    >>> style = PrepareModuleOutput(output_layouts=Replicate(), desired_output_layouts=Shard(0))
+    >>> module = parallelize_module(jaxgrad.nn.ReLU(), mesh, style)
+    >>> module(jaxgrad.ones(2, 3)).placements
+    (Shard(dim=0),)
     """
 
     def __init__(self, *, output_layouts, desired_output_layouts, use_local_output: bool = True):
@@ -306,7 +327,18 @@ class PrepareModuleOutput(ParallelStyle):
 
 
 class PrepareModuleInputOutput(ParallelStyle):
-    """`PrepareModuleInput` and `PrepareModuleOutput` of one module."""
+    """`PrepareModuleInput` and `PrepareModuleOutput` of one module.
+
+    >>> from jaxgrad.distributed.tensor.parallel import PrepareModuleInputOutput, parallelize_module
+    >>> from jaxgrad.distributed.tensor import Replicate, Shard
+    >>> mesh = jaxgrad.distributed.init_device_mesh("cpu", (1,))
+    >>> style = PrepareModuleInputOutput(
+    ...     input_layouts=Replicate(), desired_input_layouts=Shard(0),
+    ...     output_layouts=Shard(0), desired_output_layouts=Replicate(),
+    ... )
+    >>> parallelize_module(jaxgrad.nn.ReLU(), mesh, style)(jaxgrad.ones(2, 3)).placements
+    (Replicate(),)
+    """
 
     def __init__(
         self, *, input_layouts=None, desired_input_layouts=None, input_kwarg_layouts=None,
