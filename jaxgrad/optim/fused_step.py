@@ -30,6 +30,7 @@ from ..core.aval import (
 )
 from ..core.bounded_cache import bounded
 from ..core.program import Program
+from ..nn.parameter import is_lazy
 from ..storage import commit
 from ..storage.alias import assign
 from ..storage.inplace_check import permit
@@ -533,7 +534,9 @@ class FusedOptimizer(Optimizer):
         """Whether two copies of parameters and state are too much memory."""
         known = self._in_place.size
         if known is None or known[0] != self._changes:
-            params = chain.from_iterable(raw(group, "params") for group in self.param_groups)
+            params = [*chain.from_iterable(raw(group, "params") for group in self.param_groups)]
+            if any(map(is_lazy, params)):
+                return False  # their size is not known yet
             known = self._changes, sum(param.nbytes for param in params)
             self._in_place.size = known
         return known[1] >= MOST_BYTES_COPIED
