@@ -205,8 +205,9 @@ def compute(program, arrays, results):
     try:
         made = _result(program.unchecked, *map(value_of, arrays))
     except Exception as error:
-        # raised where the result is read
-        made = Failure(error) if program.single else [Failure(error)] * len(results)
+        # raised where the result is read; its frames refer to the results and to what runs now
+        failure = Failure(error.with_traceback(None))
+        made = failure if program.single else [failure] * len(results)
     _give(results, (made,) if program.single else made)
 
 
