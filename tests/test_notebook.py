@@ -9,11 +9,10 @@ import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import nbclient
+import nbformat
 import pytest
 from html_checks import Page
-
-nbclient = pytest.importorskip("nbclient")
-nbformat = pytest.importorskip("nbformat")
 
 CHECKOUT = Path(__file__).parents[1]
 

@@ -15,6 +15,7 @@ import threading
 import weakref
 
 import jax
+import numpy as np
 
 from . import bounded_cache, dtypes, world
 from .meta_array import NO_DATA, MetaArray
@@ -318,8 +319,10 @@ def aval_of(array) -> Aval:
 
 def is_key(value) -> bool:
     """Whether a value is a random key of JAX, as `jax.random.key` makes one."""
-    is_array = isinstance(value, jax.Array)
-    return is_array and jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key)
+    # the types of numbers are NumPy's, and JAX's own test takes longer than all of this
+    if not isinstance(value, jax.Array) or isinstance(value.dtype, np.dtype):
+        return False
+    return jax.dtypes.issubdtype(value.dtype, jax.dtypes.prng_key)
 
 
 def has_seen_arrays() -> bool:
