@@ -3,6 +3,7 @@
 import xla_settings  # isort: skip  # noqa: F401  before anything imports JAX
 
 import gc
+import multiprocessing
 import os
 import random
 import threading
@@ -18,6 +19,7 @@ from jax.extend.core import get_opaque_trace_state, set_current_trace, take_curr
 
 import jaxgrad
 from jaxgrad.core import deferred
+from jaxgrad.multiprocessing import _contexts
 
 hypothesis.settings.register_profile("repeatable", derandomize=True, database=None, deadline=None)
 hypothesis.settings.load_profile("repeatable")
@@ -56,6 +58,19 @@ def same_state_of_jax():
         jax.enable_x64(is_wide).__enter__()
         set_current_trace(trace).__enter__()
     assert is_same
+
+
+@pytest.fixture
+def start_method():
+    """The start method of processes is not named, and afterwards what it was: it says how later
+    tests start theirs.
+    """
+    before = multiprocessing.get_start_method(allow_none=True)
+    multiprocessing.set_start_method(None, force=True)
+    _contexts.set_method(None)
+    yield
+    multiprocessing.set_start_method(before, force=True)
+    _contexts.set_method(None)
 
 
 @pytest.fixture(autouse=True)

@@ -103,7 +103,7 @@ def test_links_to_pages_that_are_made_need_their_sources():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODULES)
-def test_examples_of_docstrings(name):
+def test_examples_of_docstrings(name, start_method):
     module = importlib.import_module(name)
     finder = doctest.DocTestFinder(exclude_empty=True)
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE, verbose=False)

@@ -11,18 +11,7 @@ from jaxgrad import multiprocessing as mp
 from jaxgrad.multiprocessing import _contexts
 
 
-@pytest.fixture
-def start_method():
-    """Puts Python's start method back."""
-    before = multiprocessing.get_start_method(allow_none=True)
-    yield
-    multiprocessing.set_start_method(before, force=True)
-    _contexts.set_method(None)
-
-
 def test_the_start_method_of_the_program(start_method):
-    multiprocessing.set_start_method(None, force=True)
-    _contexts.set_method(None)
     assert mp.get_start_method(allow_none=True) is None and mp.get_start_method() == "spawn"
     assert type(mp.get_context()) is _contexts.Spawn
     # what Python decides for when it starts a process

@@ -52,11 +52,9 @@ def set_start_method(method: str | None, force: bool = False):
     """Set the start method of the program. Raises RuntimeError where one has been set, unless
     `force`, and ValueError for an unknown one.
 
-    >>> before = jaxgrad.multiprocessing.get_start_method(allow_none=True)
-    >>> jaxgrad.multiprocessing.set_start_method("spawn", force=True)
+    >>> jaxgrad.multiprocessing.set_start_method("forkserver", force=True)
     >>> jaxgrad.multiprocessing.get_start_method()
-    'spawn'
-    >>> jaxgrad.multiprocessing.set_start_method(before, force=True)
+    'forkserver'
     """
     multiprocessing.set_start_method(method, force=force)
     set_method(method)
