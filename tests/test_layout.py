@@ -200,6 +200,7 @@ HANDLES = {
     "tape.record",
     "storage.alias",
     "storage.commit",
+    "capture.placement",
     "ops.dispatch",
     "ops.inplace",
 }

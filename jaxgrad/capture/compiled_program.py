@@ -74,8 +74,8 @@ class CompiledProgram:
     output_class = OutputSpec
 
     def __init__(self, jitted, leaves, structure, varying=frozenset()):
-        self.varying = varying
-        self.jitted, self.structure, self.name = jitted, structure, jitted.__name__
+        self.jitted, self.structure, self.varying = jitted, structure, varying
+        self.name = jitted.__name__
         self.function = jitted.traced_function()  # until the guards are recorded
         # a program outlives the call, and must not keep the memory of its arguments: no tensors,
         # and objects weakly
@@ -109,6 +109,7 @@ class CompiledProgram:
             or self.output.shared
         )
         self.made, self.has_run = None, not self.donation
+        self.held = held if self.saves_inputs else placement.held_whole
         kernel = self.keep_results if self.changes_state else self.program
         # adopted as any program is, so that profiles and anomaly mode see one kernel
         executor.adopt(self, executor.with_wide_types(kernel))
@@ -389,12 +390,16 @@ class CompiledProgram:
         """
         return run(*cotangents, *residuals)
 
+    @property
+    def saves_inputs(self) -> bool:
+        """Whether a node of the call saves the inputs: arrays of this process, whose memory must
+        outlive it.
+        """
+        return self.pullback is not None and any(each.reached for each in self.pullback.groups)
+
     def donated(self, leaves) -> set[int]:
         """The numbers of the captured tensors whose memory the outputs may take."""
-        # a node of the call saves the inputs, so their memory must outlive it
-        if not self.jitted.donates or (
-            self.pullback and any(each.reached for each in self.pullback.groups)
-        ):
+        if not self.jitted.donates or self.saves_inputs:
             return set()
         args, kwargs = jax.tree.unflatten(self.structure, range(self.structure.num_leaves))
         chosen = {
@@ -410,19 +415,15 @@ class CompiledProgram:
     def inputs_of(self, leaves, tensors):
         """The arrays that a call passes; those to be donated copied where they are shared."""
         # up to date already: the guards read each tensor, or in the call that traces, capture did
-        arrays = [*map(held, tensors)]
+        arrays = [*map(self.held, tensors)]
         for number in self.donation:
             # JAX deletes a donated array, which then must belong to this tensor alone
             is_stored = _is_stored(tensors[number]) and number not in self.output.replaced
             others = sys.getrefcount(arrays[number]) - _ALONE - is_stored
-            if others and others > self.keeps(arrays[number]):
+            if others:
                 arrays[number] = _copied(arrays[number])
         arrays += [source.array(leaves) for source in self.other_inputs]
         return arrays
-
-    def keeps(self, array) -> bool:
-        """Whether the program itself refers to an array, until its next call."""
-        return id(array) in getattr(self.program, "kept", ())
 
     def __call__(self, leaves, tensors, inputs):
         """A call of a program that changes nothing."""

@@ -372,16 +372,15 @@ class TensorGuard(Guard):
             return self.difference(tensor) is None
         if tensor._aval is not self.aval or tensor._tracked is not self.tracked:
             return False
-        if tensor._node is not None or self.kind is not None or self.hooks:
+        if tensor._node is not None or self.kind is not None:
             return self.difference(tensor) is None
         leaf = tensor._leaf
         if leaf is None:
-            return not (self.reads_grad and self.has_grad)
+            return not (self.hooks or (self.reads_grad and self.has_grad))
         if self.reads_grad and (leaf.grad is not None) is not self.has_grad:
             return False
-        # the node of a leaf may have hooks as well
-        if leaf.hooks or leaf.post_hooks or leaf.node() is not None:
-            return self.difference(tensor) is None
+        if self.hooks or leaf.hooks or leaf.post_hooks or leaf.node() is not None:
+            return traced_hooks.hook_ids_of_leaf(leaf) == self.hooks
         return True
 
     def reason(self, leaves, tensors):

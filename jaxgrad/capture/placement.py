@@ -7,15 +7,19 @@ differ (core/world.py).
 
 from __future__ import annotations
 
+import sys
+
 import jax
 from jax.extend.core import Literal
 from jax.sharding import NamedSharding, PartitionSpec
 
 from ..core import world
-from ..core.aval import MIXED, SPREAD, with_mode
+from ..core.aval import MIXED, SPREAD, with_dual, with_mode, with_strides
 from ..core.communication import communicate_p, is_global, mesh_of, mesh_of_equation
+from ..core.deferred import pending
 from ..core.jaxprs import jaxprs_within, opened
-from ..tape.tensor import held
+from ..core.pending import OwnCopy, Pending
+from ..tape.tensor import Tensor, held
 
 
 def compiled(program, compiling, jaxpr, outputs, **options):
@@ -33,7 +37,8 @@ def compiled(program, compiling, jaxpr, outputs, **options):
             places[number] = array.sharding
     if mesh is None:
         options |= {"out_shardings": places} if any(places) else {}
-        return jax.jit(program, **options)
+        jitted, own = jax.jit(program, **options), _own_mesh(compiling.traced_tensors)
+        return jitted if own is None else MeshProgram(jitted, own)
     views = views_of(compiling.name, jaxpr)
     spread = [not isinstance(v, Literal) and views.get(v) is GLOBAL for v in outputs]
     note_views(compiling, spread)
@@ -41,8 +46,10 @@ def compiled(program, compiling, jaxpr, outputs, **options):
     pairs = zip(places, spread, strict=True)
     places = [place if stays else whole for place, stays in pairs]
     jitted = jax.jit(program, out_shardings=places, **options)
-    what = f"{compiling.name}, a compiled function"
-    return SpanningProgram(jitted, mesh, spread, written, what)
+    effects = compiling.output.tensor_effects.effects
+    avals = {each.value.output: each.value.aval for each in effects if each.value is not None}
+    copies = {n: _plain(aval) for n, aval in avals.items() if not spread[n]}
+    return SpanningProgram(jitted, mesh, spread, copies, f"{compiling.name}, a compiled function")
 
 
 def note_views(compiling, spread):
@@ -73,31 +80,90 @@ def _mesh(jaxpr):
     return world.current.mesh if found is None and any(map(is_global, jaxpr.invars)) else found
 
 
-class SpanningProgram:
-    """A jitted function on a mesh of several processes, as one of arrays of this process and of
-    arrays that span processes. spread: for each result whether it spans them; written: the numbers
-    of those that replace captured tensors, which the next call takes most likely; kept: what is
-    kept for it, see `world.on_mesh`.
-    """
+def _own_mesh(tensors):
+    """A mesh of several devices over which one of the tensors is sharded, else None."""
+    shardings = [getattr(held(tensor), "sharding", None) for tensor in tensors]
+    meshes = [each.mesh for each in shardings if isinstance(each, NamedSharding)]
+    return next((mesh for mesh in meshes if mesh.size > 1), None)
 
-    def __init__(self, jitted, mesh, spread, written, what: str):
-        self.jitted, self.mesh, self.kept = jitted, mesh, {}
-        self.call = world.on_mesh(jitted, mesh, spread, what, written, self.kept)
+
+def held_whole(tensor: Tensor):
+    """`held`; where that would be the copy of this process, which nobody has asked for, of an array
+    that spans processes, that array.
+    """
+    value = tensor._raw
+    if (
+        type(value) is Pending
+        and type(value.stretch) is OwnCopy
+        and value.array is None
+        and tensor._alias is None
+        # no other handle holds the copy: the array may be donated
+        and sys.getrefcount(value) == _ALONE
+    ):
+        return value.stretch.whole
+    return held(tensor)
+
+
+def _alone() -> int:
+    """The number of references to a value that only its tensor holds, as `held_whole` counts."""
+    tensor = object.__new__(Tensor)
+    tensor._raw = object()
+    value = tensor._raw
+    return sys.getrefcount(value)
+
+
+_ALONE = _alone()
+
+
+class MeshProgram:
+    """A jitted function on a mesh of devices of this process, on which numbers stay."""
+
+    def __init__(self, jitted, mesh):
+        self.jitted, self.mesh = jitted, mesh
 
     def __call__(self, *arrays):
-        return self.call(*arrays)
+        return self.jitted(*self.placed(arrays))
 
-    def shared(self, arrays):
-        return [world.shared(array, self.mesh) for array in arrays]
+    def placed(self, arrays):
+        """The arguments on the mesh."""
+        numbers, mesh = world.NUMBERS, self.mesh
+        return [world.number_on(mesh, each) if type(each) in numbers else each for each in arrays]
 
     def lower(self, *arrays):
-        return self.jitted.lower(*self.shared(arrays))
+        return self.jitted.lower(*self.placed(arrays))
 
     def trace(self, *arrays):
-        return self.jitted.trace(*self.shared(arrays))
+        return self.jitted.trace(*self.placed(arrays))
 
     def eval_shape(self, *arrays):
         return self.jitted.eval_shape(*arrays)
+
+
+class SpanningProgram(MeshProgram):
+    """A jitted function on a mesh of several processes, as one of arrays of this process and of
+    arrays that span processes. spread: for each result whether it spans them; copies: the abstract
+    values, by number, of those that replace captured tensors of this process: the next call most
+    likely takes them, all that span processes, and nobody else does.
+    """
+
+    def __init__(self, jitted, mesh, spread, copies, what: str):
+        super().__init__(jitted, mesh)
+        stays = [spans or number in copies for number, spans in enumerate(spread)]
+        self.call, self.copies = world.on_mesh(jitted, mesh, stays, what), copies.items()
+
+    def __call__(self, *arrays):
+        results = [*self.call(*arrays)]
+        for number, aval in self.copies:
+            results[number] = pending(aval, OwnCopy(results[number]))
+        return results
+
+    def placed(self, arrays):
+        return [world.shared(array, self.mesh) for array in arrays]
+
+
+def _plain(aval):
+    """What an array itself has of the abstract value of a tensor."""
+    return with_dual(with_strides(aval, None), False)
 
 
 LOCAL, GLOBAL = "local", "global"

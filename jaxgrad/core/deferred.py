@@ -24,7 +24,7 @@ from . import aval as avals
 from . import bounded_cache, executor
 from .aval import struct_of, with_dual, with_strides
 from .jax_state import keeps_jax_state, repairs_caches
-from .pending import Failure, Pending, known, value_of
+from .pending import Failure, Pending, known, own_copy, value_of
 
 # A longer stretch runs at once: the time to compile it grows with its length, and so does the
 # memory of what nobody holds any more.
@@ -73,8 +73,8 @@ class Stretch:
         self.pause, self.next_pause, self.new_in_a_row = 0, PAUSE, 0
         _stretches.add(self)
 
-    def run(self):
-        """Compute the results of all entries that there are now."""
+    def run(self, wanted: Pending | None = None):
+        """Compute the results of all entries that there are now, `wanted` among them."""
         if executor.is_forked:
             executor.refuse_forked_call()
         with _running:
@@ -174,7 +174,7 @@ class Stretch:
             if not self.is_due(hash(key)):
                 return None
             found = _compiled.keep(key, Whole(*key))
-        arrays = [known(values[i]) for i in found.given]
+        arrays = [known(own_copy(values[i])) for i in found.given]
         if Pending in map(type, arrays):
             # that of another thread, which may wait for a result of this stretch, or a failure
             return None

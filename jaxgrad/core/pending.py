@@ -7,7 +7,7 @@ class Pending:
     """The result of a call that was noted, in place of an array.
 
     aval: the abstract value of that array; array: None until it has been computed; stretch: the
-    calls among which it is.
+    calls among which it is, or an `OwnCopy`.
     """
 
     __slots__ = ("array", "aval", "stretch")
@@ -23,6 +23,27 @@ class Pending:
         if self.array is None:
             self.stretch.peek(self)
         return numpy.asarray(value_of(self), dtype)
+
+
+class OwnCopy:
+    """In place of calls: an array that spans processes, of which the result is the copy of this
+    one. To take it costs more than to make this, and a compiled step takes the array itself.
+    """
+
+    __slots__ = ("whole",)
+
+    def __init__(self, whole):
+        self.whole = whole
+
+    def run(self, wanted: Pending):
+        """Take the copy."""
+        whole = self.whole
+        if whole is not None:  # else another thread has
+            wanted.array = whole.addressable_data(0)
+            # whoever has the copy must be the only one, so that its memory can be donated
+            self.whole = None
+
+    peek = run
 
 
 class Failure:
@@ -41,10 +62,16 @@ def value_of(value):
     if type(value) is not Pending:
         return value
     if value.array is None:
-        value.stretch.run()
+        value.stretch.run(value)
     if type(value.array) is Failure:
         raise value.array.error
     return value.array
+
+
+def own_copy(value):
+    """The copy of this process where a pending result is one; any other value itself."""
+    is_copy = type(value) is Pending and type(value.stretch) is OwnCopy
+    return value_of(value) if is_copy else value
 
 
 def known(value):

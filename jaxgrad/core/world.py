@@ -181,22 +181,31 @@ def shared(array, mesh: Mesh):
     """An array as an input of a program on a mesh that has one device of this process: one of this
     process as its copy of a replicated array, one that spans processes itself.
     """
-    if isinstance(array, float | int | complex):
-        # a learning rate or a number of the optimizer: the same at most calls
-        return _shared_number(array, repr(array), mesh, jax.config.jax_enable_x64)
-    own = current.device
-    if not isinstance(array, jax.Array):
-        array = jax.device_put(array, own)
-    elif not array.is_fully_addressable:
+    if type(array) in NUMBERS:
+        return number_on(mesh, array)
+    if not getattr(array, "is_fully_addressable", True):
         return array
-    elif array.devices() != {own}:
+    own = current.device
+    if not isinstance(array, jax.Array) or array.devices() != {own}:
         array = jax.device_put(array, own)
     return jax.make_array_from_single_device_arrays(array.shape, _whole(mesh), [array])
 
 
+NUMBERS = {float, int, complex}
+
+
+def number_on(mesh: Mesh, number):
+    """A Python number on all devices of a mesh. It is kept: a learning rate is the same at most
+    calls, and to place it takes long.
+    """
+    return _number_on(mesh, number, repr(number), jax.config.jax_enable_x64)
+
+
 @functools.lru_cache(256, typed=True)
-def _shared_number(number, text: str, mesh: Mesh, is_x64: bool):
-    """A Python number as `shared` has it. text: its repr, which tells 0.0 from -0.0."""
+def _number_on(mesh: Mesh, number, text: str, is_x64: bool):
+    """text: the repr of the number, which tells 0.0 from -0.0."""
+    if _whole(mesh).is_fully_addressable:
+        return jax.device_put(number, _whole(mesh))
     return shared(jax.device_put(number, current.device), mesh)
 
 
@@ -254,23 +263,15 @@ def compared(kernel, what: str):
     return call
 
 
-def on_mesh(kernel, mesh: Mesh, stays_shared, what: str = "a program", returns=(), kept=None):
+def on_mesh(kernel, mesh: Mesh, stays_shared, what: str = "a program"):
     """`kernel`, which runs on a mesh, as a function of arrays of this process and of arrays that
-    span processes. stays_shared: for each result whether it spans them; what: a description;
-    returns: the numbers of results of this process that are most likely arguments of the next call.
-    `kept` has their global arrays until then, each by the id of the array of this process, which it
-    holds: to make one anew takes longer than all else that a call does with it.
+    span processes. stays_shared: for each result whether it spans them; what: a description.
     """
-    returns = [number for number in returns if not stays_shared[number]]
-    kept = {} if kept is None else kept
 
     def call(*arrays):
         if compares_calls:
             compare_calls(what, mesh)
-        found = [kept.get(id(array)) for array in arrays]
-        kept.clear()
-        pairs = zip(arrays, found, strict=True)
-        given = [shared(array, mesh) if known is None else known for array, known in pairs]
+        given = [shared(array, mesh) for array in arrays]
         try:
             results = kernel(*given)
         except (ValueError, jax.errors.JaxRuntimeError) as error:
@@ -279,7 +280,6 @@ def on_mesh(kernel, mesh: Mesh, stays_shared, what: str = "a program", returns=(
             return results if stays_shared[0] else results.addressable_data(0)
         pairs = zip(results, stays_shared, strict=True)
         copies = [each if stays else each.addressable_data(0) for each, stays in pairs]
-        kept.update([(id(copies[number]), results[number]) for number in returns])
         return type(results)(copies)
 
     return call

@@ -54,6 +54,10 @@ def hook_lists(tensor: Tensor) -> tuple[Hooks | None, ...]:
     if isinstance(node, Node):
         hooks = hooks_at(node, tensor._nr)
         return () if hooks is None else (hooks,)
+    return _hook_lists_of_leaf(state)
+
+
+def _hook_lists_of_leaf(state) -> tuple[Hooks | None, ...]:
     if type(state) is not LeafState:
         return ()
     return state.hooks, state.post_hooks, *_own_hook_lists(state.node())
@@ -72,6 +76,11 @@ def _own_hook_lists(node):
 def hook_ids(tensor: Tensor) -> tuple[tuple[int, ...], ...]:
     """The ids of a tensor's hooks, list by list; () if it has none."""
     return _ids(hook_lists(tensor))
+
+
+def hook_ids_of_leaf(state) -> tuple[tuple[int, ...], ...]:
+    """`hook_ids` of a leaf, given its `_leaf`."""
+    return _ids(_hook_lists_of_leaf(state))
 
 
 def weak_hook_lists(tensor: Tensor) -> list[tuple]:

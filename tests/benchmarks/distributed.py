@@ -6,7 +6,8 @@
 The first runs on four devices of one process. Each row is a whole step with Adam; in several
 processes each makes its part of the batch into tensors first, as in training. `keep` in place of
 `fsdp` keeps gathered parameters for the backward pass. `--rounds=40` says how often each step runs;
-the figures are medians.
+the figures are medians. With `--same-loss` the loss by hand is PyTorch's too: the mean over the
+labels that are not -100, whose number devices must sum.
 """
 
 import os
@@ -67,6 +68,14 @@ def cases():
         "mlp": training.Case(mlp, mlp_loss, (x, labels)),
         "transformer": training.Case(training.transformer, training.transformer_loss, texts),
     }
+
+
+def cross_entropy_of_some(logits, labels):
+    """The mean of PyTorch: over the labels that are not -100."""
+    is_some = labels != -100
+    labels = jax.numpy.where(is_some, labels, 0)
+    losses = optax.softmax_cross_entropy_with_integer_labels(logits, labels)
+    return jax.numpy.where(is_some, losses, 0).sum() / is_some.sum()
 
 
 # ---- jaxgrad
@@ -276,6 +285,8 @@ def _mesh_by_hand() -> Mesh:
 def main():
     rounds = [int(each.partition("=")[2]) for each in sys.argv if each.startswith("--rounds=")]
     rows = [each.split(":") for each in sys.argv[1:] if not each.startswith("--")]
+    if "--same-loss" in sys.argv:
+        training.cross_entropy = cross_entropy_of_some
     if "RANK" in os.environ:
         dist.init_process_group()
     else:
