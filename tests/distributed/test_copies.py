@@ -1,6 +1,9 @@
 """Between compiled steps a process uses its copy of a parameter that all processes hold."""
 
+import pytest
 from distributed.processes import found
+
+pytestmark = pytest.mark.slow
 
 
 def test_uses_of_parameters_between_steps():
