@@ -185,7 +185,7 @@ class CompiledProgram:
             *[RepeatedArgument(number, positions) for number, positions in several],
             *[ReachedArgument(number, tensors[number]) for number in self.reached_arguments],
             *[NodeHooks(reference, ids) for reference, ids in self.node_hooks],
-            *self.objects.guards(),
+            *self.objects.guards(self.exchanged(tensors)),
             *self.observation.same_tensors(self.captured, tensors),
             *self.observation.guards(unseen, tensors, self.exchanged(tensors)),
             *([DerivedNumbers(self.derived)] if self.derived else ()),

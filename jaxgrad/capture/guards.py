@@ -126,15 +126,20 @@ class ProgramCache:
         return structure, modes, *keys
 
     def reason(self, leaves, structure) -> str:
-        """Why no program serves a call, by comparison with the program that was traced last."""
+        """Why no program serves a call, by comparison with the program for arguments of this kind
+        that was used last, or else with the one that was traced last.
+        """
         if self.last is None:
             return "it was called for the first time"
         before, known, guards, escaped = self.last
         if escaped is not None:
             return ESCAPED.format(escaped)
-        if structure != before:
+        programs = self.programs.find(self.key(leaves, structure))
+        if programs:
+            guards, known = programs[0].guards, ()
+        elif structure != before:
             return f"the structure of the arguments was {before}, and is {structure}"
-        for position, (old, new) in enumerate(zip(known, _compared(leaves), strict=True)):
+        for position, (old, new) in enumerate(zip(known, _compared(leaves), strict=False)):
             if old != new:
                 return f"argument {position} was {_shown(old[0])}, and is {_shown(new[0])}"
         tensors = []

@@ -63,10 +63,17 @@ class ObjectState:
 
     # Objects that are gone when the trace has ended were created by it: they need no guard.
 
-    def guards(self) -> list[Guard]:
+    def guards(self, exchanged: dict[int, int]) -> list[Guard]:
+        """exchanged: by id the numbers of the captured tensors in whose place a call may have
+        others.
+        """
         reads = [(read, owner, owner()) for (_, read), owner in self.reads.items()]
         guards = [
-            ObjectRead(owner, read, read(each)) for read, owner, each in reads if each is not None
+            ObjectRead(owner, read, read(each))
+            if id(each) not in exchanged
+            else TensorRead(exchanged[id(each)], read, read(each))
+            for read, owner, each in reads
+            if each is not None
         ]
         guards += [
             AttributeValue(each.owner, each.name, each.value)
@@ -83,6 +90,23 @@ class ObjectState:
             for each in attributes
             if each.owner() is not None
         ]
+
+
+class TensorRead(Guard):
+    """What `read` gives for the captured tensor of a number."""
+
+    __slots__ = ("number", "read", "value")
+
+    def __init__(self, number: int, read, value):
+        self.number, self.read, self.value = number, read, value
+
+    def check(self, leaves, tensors):
+        return self.read(tensors[self.number]) == self.value
+
+    def reason(self, leaves, tensors):
+        name = self.read.__name__.strip("_").removesuffix("_of").replace("_", " ")
+        found = self.read(tensors[self.number])
+        return f"the {name} of a tensor was {self.value}, and is {found}"
 
 
 class _Attribute:

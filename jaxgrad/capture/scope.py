@@ -189,6 +189,25 @@ class CaptureScope:
             return True
         return not self.is_created_here(tensor) and (self.is_inner or not is_traced(tensor))
 
+    def read_of(self, tensor: Tensor, read):
+        """What `read` gives for a tensor. The program holds for tensors from outside with the same.
+
+        A captured tensor has lost its place in a storage, which it gets back for this.
+        """
+        captured = self.captured.get(id(tensor))
+        if captured is None:
+            if self.is_outside(tensor):
+                self.objects.guard(tensor, read)
+            return read(tensor)
+        self.objects.guard(tensor, read)
+        if captured.is_moved:
+            return read(tensor)  # the function has given it other memory
+        inside, tensor._alias = tensor._alias, captured.snapshot.alias
+        try:
+            return read(tensor) if self.parent is None else self.parent.read_of(tensor, read)
+        finally:
+            tensor._alias = inside
+
     def is_outer_node(self, node) -> bool:
         """Whether a node, other than that of a captured tensor, was recorded outside."""
         # a leaf from outside may get its node inside, so the number of that says nothing

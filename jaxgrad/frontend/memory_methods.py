@@ -17,6 +17,7 @@ from ..storage.alias import Storage, begin, cut, detached, known_offset_of
 from ..storage.inplace_check import move, permit, turn
 from ..tape import dual, interception, mode, untracked_reason
 from ..tape.mode import RECORD, current_mode, switch
+from ..tape.noted_reads import noted_read
 from ..tape.tensor import Tensor, current, has_tangent
 from .storages import TypedStorage, UntypedStorage
 
@@ -35,9 +36,16 @@ def _base_of(tensor) -> Tensor | None:
     return None if tensor._alias is None else tensor._alias.base
 
 
+def _has_base(tensor) -> bool:
+    return _base_of(tensor) is not None
+
+
 def offset_of(tensor: Tensor) -> int:
     """The number of elements of the storage before the first element of a tensor."""
-    offset = known_offset_of(tensor)
+    offset, base = noted_read(tensor, known_offset_of), _base_of(tensor)
+    if base is not None and offset is not None and mode.scope.get() is not None:
+        # that in the base, which the function may have got as a view
+        offset += noted_read(base, known_offset_of) or 0
     if offset is None:
         raise RuntimeError(
             f"the offset of a view of shape {list(tensor.shape)} in its storage is not known: it "
@@ -113,9 +121,13 @@ def is_conj(input: Tensor) -> bool:
     >>> jaxgrad.is_conj(z), jaxgrad.is_conj(z.conj())
     (False, True)
     """
-    count, step = 0, None if input._alias is None else input._alias.steps
+    return noted_read(input, _is_conj)
+
+
+def _is_conj(tensor) -> bool:
+    count, step = 0, None if tensor._alias is None else tensor._alias.steps
     while step is not None:
-        count += step.call.primitive.name == "conj" and input.dtype.is_complex
+        count += step.call.primitive.name == "conj" and tensor.dtype.is_complex
         step = step.before
     return count % 2 == 1
 
@@ -225,7 +237,7 @@ class MemoryMethods:
         >>> jaxgrad.zeros(2, 3)[0]._is_view()
         True
         """
-        return self._base is not None
+        return not self.is_inference() and noted_read(self, _has_base)
 
     is_view = _is_view
 

@@ -198,9 +198,11 @@ def _value(output, has_aux):
 
 
 def _gradients(value, inputs, nested):
-    if not value.requires_grad:
-        return [wrap(ops.mul(each.detach(), 0)._array) for each in inputs]
-    return autograd.grad(value, inputs, create_graph=nested, materialize_grads=True)
+    found = [None] * len(inputs)
+    if value.requires_grad:
+        found = autograd.grad(value, inputs, create_graph=nested, allow_unused=True)
+    pairs = zip(inputs, found, strict=True)
+    return [wrap(ops.mul(i.detach(), 0)._array) if g is None else g for i, g in pairs]
 
 
 __getattr__ = missing_in(__name__)

@@ -10,6 +10,7 @@ from ..autograd.grad_mode import no_grad
 from ..core.missing_names import missing_in
 from ..core.pytorch_tensors import type_name
 from ..frontend import factories
+from ..tape.noted_reads import noted_read
 from ..tape.tensor import Tensor, leaf_state
 from ..tape.torch_function import disabled
 
@@ -22,7 +23,7 @@ class _ParameterMeta(type(Tensor)):
     def __instancecheck__(cls, instance):
         if type.__instancecheck__(cls, instance):
             return True
-        kind = getattr(instance._leaf, "kind", None) if isinstance(instance, Tensor) else None
+        kind = noted_read(instance, kind_of) if isinstance(instance, Tensor) else None
         return kind is not None and issubclass(kind, cls)
 
 

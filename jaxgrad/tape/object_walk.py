@@ -210,10 +210,24 @@ def codes(code, unseen=frozenset()):
                 yield from codes(each, unseen)
 
 
+# the instructions that read a variable by its name, which is a global unless a class body has it
+GLOBAL_READS = {
+    *("LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL"),
+    *("LOAD_NAME", "STORE_NAME", "DELETE_NAME", "LOAD_FROM_DICT_OR_GLOBALS"),
+}
+
+
 def global_names(function) -> list[str]:
     """The globals that a function's code names."""
-    names = set().union(*[code.co_names for code in codes(function.__code__)])
+    names = set().union(*map(_globals_named, codes(function.__code__)))
     return sorted(names & function.__globals__.keys())
+
+
+@functools.lru_cache(maxsize=4096)
+def _globals_named(code) -> frozenset[str]:
+    # not all of `co_names`, in which attributes are too: `a.x` reads no global `x`
+    found = dis.get_instructions(code)
+    return frozenset(each.argval for each in found if each.opname in GLOBAL_READS)
 
 
 def named_cells(function):

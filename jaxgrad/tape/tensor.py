@@ -20,6 +20,7 @@ from ..core.pytorch_tensors import type_name
 from . import handle_lock, interception, mode
 from .mode import is_inference_mode_enabled
 from .node import AccumulateGrad, Node, shown
+from .noted_reads import history_of, noted_read
 from .source_location import place_of_caller
 
 # in place of a node: marks a tensor that was made in inference mode
@@ -185,7 +186,7 @@ class Tensor:
         node = known_node(self)
         if node is None and self._leaf is not None:
             self._leaf.check_history()
-        return None if node is None else shown(node)
+        return None if node is None else noted_read(self, history_of) and shown(node)
 
     @property
     def is_leaf(self) -> bool:
@@ -195,7 +196,7 @@ class Tensor:
         >>> x.is_leaf, (x * 2).is_leaf
         (True, False)
         """
-        return self.grad_fn is None
+        return known_node(self) is None and self.grad_fn is None
 
     @property
     def output_nr(self) -> int:
@@ -205,7 +206,7 @@ class Tensor:
         >>> [each.output_nr for each in x.unbind()]
         [0, 1]
         """
-        return self._output_nr
+        return self._output_nr if known_node(self) is None else noted_read(self, history_of)[1]
 
     def is_inference(self) -> bool:
         """Whether the tensor was made in inference mode.
@@ -331,8 +332,7 @@ class Tensor:
         >>> y.retains_grad
         True
         """
-        node = known_node(self)
-        return node is not None and node.retained_at(self._output_nr) is self
+        return known_node(self) is not None and noted_read(self, history_of)[2]
 
     def retain_grad(self):
         """Fill `.grad` in backward passes although this tensor is not a leaf; no effect on leaves.
@@ -411,9 +411,8 @@ def _grad_dtype(tensor: Tensor) -> dtypes.dtype | None:
 
 def _holds(dtype, of) -> bool:
     """Whether `dtype` can hold the gradient of a tensor of dtype `of`: complex needs complex."""
-    if of.is_complex or dtype.is_complex:
-        return dtype.is_complex
-    return dtype.is_floating_point or dtype is of
+    is_complex = of.is_complex or dtype.is_complex
+    return dtype.is_complex if is_complex else dtype.is_floating_point or dtype is of
 
 
 def wrap(array, aval=None, requires_grad=False, node=None, output_nr=0) -> Tensor:

@@ -98,7 +98,10 @@ def failure(stderr):
     """The line of a traceback that says what went wrong."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     named = [line for line in lines if re.match(r"(\[rank\d\]: *)?[\w.]*(Error|Exception)\b", line)]
-    return (named or lines or ["no output"])[-1][:200]
+    what = (named or lines or ["no output"])[-1]
+    if what == "AssertionError":  # a check of the page
+        what = next((line for line in reversed(lines) if line.startswith("assert ")), what)
+    return what[:200]
 
 
 def machine():

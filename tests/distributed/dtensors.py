@@ -97,6 +97,23 @@ def writes(mesh):
         yield "load_state_dict", is_kept and (full(layer.weight) == 3).all()
 
 
+def read_by_programs(mesh, sharded):
+    """A compiled function that reads how an argument lies holds for such arguments alone."""
+    kinds = {
+        "plain": torch.tensor(NUMBERS),
+        "sharded": sharded,
+        "replicated": distribute_tensor(torch.tensor(NUMBERS), mesh, [Replicate()]),
+    }
+    is_dtensor = torch.jit(lambda x: x.detach() * (2 if isinstance(x, DTensor) else 3))
+    is_sharded = torch.jit(lambda x: x.detach() * (2 if x.placements == (Shard(0),) else 3))
+    for name in ("plain", "sharded", "replicated", "plain", "sharded"):
+        made, factor = is_dtensor(kinds[name]), 3 if name == "plain" else 2
+        yield f"isinstance, {name}", np.array_equal(full(made), factor * NUMBERS)
+        if name != "plain":
+            made, factor = is_sharded(kinds[name]), 2 if name == "sharded" else 3
+            yield f"placements, {name}", np.array_equal(full(made), factor * NUMBERS)
+
+
 def placed(mesh):
     x = distribute_tensor(torch.tensor(NUMBERS), mesh, [Shard(0)]).requires_grad_()
     moved = x.redistribute(mesh, [Shard(1)])
@@ -113,6 +130,7 @@ def placed(mesh):
     yield "no placements", not hasattr(torch.ones(2), "placements")
     known = torch.jit(lambda x: x.redistribute(mesh, [Shard(1)]).placements)
     yield "known in a program", known(x.detach()) == (Shard(1),)
+    yield from read_by_programs(mesh, x.detach())
     unknown = torch.jit(lambda x: (x * 2).placements)
     yield "unknown in a program", raises(RuntimeError, "redistribute", unknown, x.detach())
     torch.manual_seed(3)

@@ -17,6 +17,7 @@ from ...core import world
 from ...core.meta_array import MetaArray
 from ...tape import mode
 from ...tape.communicate import communicated
+from ...tape.noted_reads import noted_read
 from ...tape.tensor import Tensor, current, held
 from ..device_mesh import DeviceMesh, current_mesh
 from ._redistribute import redistributed, replicated
@@ -38,10 +39,17 @@ def sharding_held(tensor: Tensor) -> NamedSharding | None:
     array = held(current(tensor))
     scope = mode.scope.get()
     if isinstance(array, jax.core.Tracer) and scope is not None:
+        noted_read(tensor, sharding)
         array = _before_trace(scope, tensor, array)
     found = getattr(array, "sharding", None)
     is_known = isinstance(found, NamedSharding) and not isinstance(array, jax.core.Tracer)
     return found if is_known else None
+
+
+def sharding(tensor: Tensor) -> NamedSharding | None:
+    """How the array of a tensor lies on a mesh."""
+    found = getattr(held(current(tensor)), "sharding", None)
+    return found if isinstance(found, NamedSharding) else None
 
 
 def _before_trace(scope, tensor, tracer):
@@ -80,6 +88,7 @@ def is_distributed(tensor) -> bool:
         return False
     array = held(current(tensor))
     if isinstance(array, jax.core.Tracer):
+        noted_read(tensor, sharding)
         return kinds.is_global(array)
     return isinstance(getattr(array, "sharding", None), NamedSharding)
 
