@@ -14,23 +14,26 @@ from ...core import executor
 from ...core.aval import is_concrete
 from ...core.program import Program
 from .._function.call import FunctionNode
+from . import precision
 from .problem import directions, nodes, product, quotient
-
-DOUBLE = ("float64", "complex128")
 
 
 def culprit(problem, settings, mode) -> str:
-    """A sentence that names the cause of a mismatch; empty if none is found."""
+    """Sentences that name the cause of a mismatch; empty if none is found."""
     pairs = zip(problem.values(problem.chosen), problem.values(problem.chosen), strict=True)
     if not all(numpy.array_equal(*pair, equal_nan=True) for pair in pairs):
         return f"Called twice with the same inputs {problem.name} gives different values."
-    calls = _observed(problem)
+    calls = [(program, arrays) for program, arrays in _observed(problem) if _moves(program)]
+    narrow = [program for program, _ in calls if not _is_double(program)]
     for program, arrays in calls:
-        if _checkable(program) and _is_wrong(program, arrays, settings, mode):
+        if program not in narrow and _is_wrong(program, arrays, settings, mode):
             shapes = ", ".join(
                 str(list(array.shape)) for array in arrays if hasattr(array, "shape")
             )
             return f"By itself the derivative of {program.name} is wrong, for shapes {shapes}."
+    coarse = precision.of_ends(problem, settings) or precision.of_operators(narrow)
+    if coarse:
+        return coarse
     functions = {node.name() for node in nodes(problem.outputs) if _is_function(node)}
     if functions:
         return f"Every operator is right by itself; look at {', '.join(sorted(functions))}."
@@ -56,14 +59,18 @@ def _is_function(node) -> bool:
     return isinstance(node, FunctionNode)
 
 
-def _checkable(program) -> bool:
-    """Whether a program has a derivative, and double precision throughout."""
+def _moves(program) -> bool:
+    """Whether a program has a derivative, and arrays to compute it with."""
     if not isinstance(program, Program) or not is_concrete(program.mode):
         return False
+    return any(program.tracked) and bool(program.differentiable_outputs)
+
+
+def _is_double(program) -> bool:
+    """Whether a program has double precision throughout."""
     moving = [i for i, flag in zip(program.inputs, program.tracked, strict=True) if flag]
     results = [program.outputs[i] for i in program.differentiable_outputs]
-    wide = all(numpy.dtype(each.dtype.numpy).name in DOUBLE for each in (*moving, *results))
-    return bool(moving) and bool(results) and wide
+    return all(precision.is_double(each.dtype) for each in (*moving, *results))
 
 
 def _is_wrong(program, arrays, settings, mode) -> bool:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy
 
+from . import precision
 from .bisect import culprit
 from .problem import directions, one_hot, parts, product
 from .report import (
@@ -181,6 +182,7 @@ def _message(problem, settings, place, mismatch) -> str:
             f"In slow mode, one direction at a time, there is no mismatch: {problem.name} has a "
             "derivative that is not linear in the direction."
         )
+        slow = precision.of_ends(problem, settings) or slow
     return (
         f"{heading(place)}\n"
         f"numerical:{mismatch.numerical}\nanalytical:{mismatch.analytical}\n\n"

@@ -17,8 +17,12 @@ import numpy as np
 from ...core.aval import has_numbers
 from ...core.pending import value_of
 from ...core.program import Program, Reverse
+from ...tape.mode import is_grad_enabled
 from ...tape.node import FREED, AccumulateGrad
+from .._engine import graph_task
 from .._engine.observers import Watch
+from . import anomaly_origins
+from .anomaly_origins import Origin
 
 TRACEBACK, PARENT = "traceback_", "parent_"  # PyTorch's keys in a node's metadata
 
@@ -96,27 +100,18 @@ def leave(owner):
     _here.set(None if current is everywhere else current)
 
 
-class Origin(NamedTuple):
-    """The place in the forward pass where a NaN or an Inf first appeared.
-
-    past: whether a backward pass has succeeded since.
-    """
-
-    kind: str
-    operator: str
-    place: str
-    past: bool = False
-
-
 class Visit(NamedTuple):
-    """A node that runs now, the gradients that arrived at it, and the arrays that it had saved."""
+    """A node that runs now, the gradients that arrived at it, and the arrays that it had saved.
+
+    told: by kind, where the first anomaly came from that code of the user's computed meanwhile.
+    """
 
     node: Any
     gradients: list
     saved: Any
+    told: dict[str, str]
 
 
-_origins = contextvars.ContextVar("jaxgrad.origins_of_anomalies", default=())
 _visit = contextvars.ContextVar("jaxgrad.visited_node", default=None)
 
 
@@ -138,6 +133,7 @@ class _Anomalies(Watch):
     def node(self, node):
         if not self.wanted():
             return
+        anomaly_origins.recorded(node)
         lines, visit = lines_of_caller(), _visit.get()
         # the hooks of a leaf may raise, and its node has no call of its own
         leaves = [each for each, _ in node.edges if isinstance(each, AccumulateGrad)]
@@ -146,13 +142,9 @@ class _Anomalies(Watch):
             if visit is not None:
                 each.metadata[PARENT] = visit.node
 
-    def begin(self, run):
-        if not run.depth:
-            run.callbacks.append(_pass)
-
     def visit(self, run, proceed, node, gradients):
         before = _visit.get()
-        _visit.set(Visit(node, gradients, _saved(node)))
+        _visit.set(Visit(node, gradients, _saved(node), {}))
         try:
             proceed(node, gradients)
         except Exception as error:
@@ -196,11 +188,6 @@ def _saved(node):
     return () if saved is FREED else saved
 
 
-def _pass():
-    """Mark all origins as past: a backward pass has succeeded without them."""
-    _origins.set(tuple(origin._replace(past=True) for origin in _origins.get()))
-
-
 # ---- the search
 
 
@@ -221,6 +208,10 @@ def _holds(value, kind) -> bool:
         return bool(_anywhere(kind)(array))
 
 
+def _any_holds(values, kind) -> bool:
+    return any(_holds(value, kind) for value in values)
+
+
 def _is_at_hand(array) -> bool:
     """Whether numpy can read an array without a copy, which is five times as fast."""
     return array.is_fully_addressable and next(iter(array.devices())).platform == "cpu"
@@ -236,26 +227,39 @@ def _anywhere(kind):
 
 
 def _look(program, inputs, results, held):
-    """Note the first operator of the forward pass whose result has an anomaly and whose inputs have
-    none.
+    """Note which operator made the first anomaly of each result.
 
-    Raises RuntimeError for it with `check_forward`.
+    Raises RuntimeError with `check_forward` for an operator whose inputs have none.
     """
-    known = {origin.kind for origin in _origins.get() if not origin.past}
+    visit, origins = _visit.get(), {}
+    # what a backward pass records, as with create_graph, is a forward pass for the next one
+    is_forward = graph_task.current.get() is None or is_grad_enabled()
     for kind in held.kinds:
-        if kind in known and not held.check_forward:
-            continue
         found = [i for i, result in enumerate(results) if _holds(result, kind)]
-        if not found or any(_holds(array, kind) for array in inputs):
+        if not found:
             continue
-        origin = Origin(kind, _operator(program), _place(lines_of_caller()))
-        if held.check_forward:
+        is_new = not _any_holds(inputs, kind)
+        origin = _made(program, kind) if is_new else anomaly_origins.of(inputs, kind)
+        if is_new and is_forward and held.check_forward:
             raise RuntimeError(
                 f"Function '{origin.operator}' returned {kind} values in its {found[0]}th output, "
                 f"and no input contains any. It was called at {origin.place}."
             )
-        others = [each for each in _origins.get() if each.kind != kind]
-        _origins.set((*others, origin))
+        if visit is not None and kind not in visit.told:
+            where = f"While it ran, the first {kind}" if is_new else _FORWARD.format(kind)
+            visit.told[kind] = origin.told(where) if origin else ""
+        if is_forward and origin:
+            origins[kind] = origin
+            for i in found:
+                anomaly_origins.keep(results[i], origin)
+    anomaly_origins.computed(program, origins)
+
+
+_FORWARD = "The first {} of the forward pass"
+
+
+def _made(program, kind) -> Origin:
+    return Origin(kind, _operator(program), _place(lines_of_caller()))
 
 
 def _operator(program) -> str:
@@ -269,7 +273,7 @@ def _refuse(kinds, gradient, position, node):
         if _holds(gradient, kind):
             raise RuntimeError(
                 f"Function '{node.name()}' returned {kind} values in its {position}th output."
-                f"{_recorded(node)} {_cause(node, kind)}{_origin(kind)}"
+                f"{_recorded(node)} {_cause(node, kind)}{_origin(node, kind)}"
             )
 
 
@@ -283,7 +287,7 @@ def _cause(node, kind) -> str:
     """A sentence that says whether gradients, saved arrays or the node itself caused an anomaly."""
     visit = _visit.get()
     for word in dict.fromkeys([kind, "inf"]):
-        arrived, saved = (any(_holds(v, word) for v in vs) for vs in visit[1:])
+        arrived, saved = (_any_holds(vs, word) for vs in (visit.gradients, visit.saved))
         if arrived or saved:
             what = " and ".join(["what had arrived"] * arrived + ["what it had saved"] * saved)
             return f"W{what[1:]} held {word}."
@@ -294,34 +298,52 @@ def _cause(node, kind) -> str:
     return f"{seen} held neither nan nor inf: {who}{hook} made it, for example by {how}."
 
 
-def _origin(kind) -> str:
-    saved = any(_holds(value, kind) for value in _visit.get().saved)
-    for origin in _origins.get():
-        if origin.kind == kind and (saved or not origin.past):
-            operator, place = origin.operator, origin.place
-            return f" The first {kind} of the forward pass came out of {operator}, at {place}."
-    return ""
+def _origin(node, kind) -> str:
+    """A sentence that names the operator which the anomaly comes from; empty if none is known."""
+    visit = _visit.get()
+    saved = anomaly_origins.of(visit.saved, kind)
+    if saved is None and visit.told.get(kind):
+        return visit.told[kind]
+    origin = saved or anomaly_origins.of_node(node, kind)
+    return origin.told(_FORWARD.format(kind)) if origin else ""
 
 
 def _compiled(step, kernel, arrays, held):
     """Run a compiled function; if its results have an anomaly, run it operator by operator."""
     kept = step.copy_donated(arrays)
     results = kernel(*arrays)
-    kinds = [kind for kind in held.kinds if any(_holds(result, kind) for result in results)]
+    kinds = [kind for kind in held.kinds if _any_holds(results, kind)]
     if not kinds:
         return results
     told = f"{step.name}, compiled by jaxgrad.jit, returned {kinds[0]} values"
     try:
-        again = step.run_operators(kept)
+        with anomaly_origins.collected() as origins:
+            again = step.run_operators(kept)
     except Exception as error:
         error.add_note(f"{told}, and was run again, operator by operator, to find this.")
         raise
-    if not any(_holds(array, kind) for array in again for kind in kinds):
+    for kind in kinds:
+        _share(kind, results, again, [origin for origin in origins if origin.kind == kind])
+    shown = [kind for kind in kinds if _any_holds(results[: len(again)], kind)]
+    if shown and not any(_any_holds(again, kind) for kind in shown):
         _warn(
             f"{told}, and run again, operator by operator, it did not. A Python value that it "
             "reads may have changed since it was compiled"
         )
     return results
+
+
+def _share(kind, results, again, origins):
+    """Give the results of a compiled function the origins of those of its run by operators."""
+    for number, result in enumerate(results):
+        if not _holds(result, kind):
+            continue
+        origin = anomaly_origins.of(again[number : number + 1], kind)
+        # that run does not give what only the node saves: one operator in question must be it
+        if number >= len(again) and len(origins) == 1:
+            (origin,) = origins
+        if origin is not None:
+            anomaly_origins.keep(result, origin)
 
 
 # ---- messages

@@ -1,48 +1,45 @@
-"""`autograd.graph.explain`: why the gradient of a tensor is None or zero."""
+"""`autograd.graph.explain`: why the gradient of a tensor is None, zero or NaN."""
 
 from __future__ import annotations
 
 import sys
 
-import jax
-import jax.numpy as jnp
-
 from ...core.aval import has_numbers
 from ...core.pytorch_tensors import type_name
-from ...tape import untracked_reason
+from ...tape import node_annotations, untracked_reason
 from ...tape.node import AccumulateGrad
+from ...tape.sparse_tensor import is_sparse
 from ...tape.tensor import INFERENCE_TENSOR, LeafState, Tensor, current, known_edge_of
-from .gradient_probe import ALIVE, CANCELLED, FREED, TRACED, UNDEFINED, UNKNOWN, ZERO, probe
-from .graph_reader import Names, nodes_of, place_of, roots_of, shown_place, variables_of
+from .gradient_probe import (
+    ALIVE,
+    CANCELLED,
+    FREED,
+    NAN,
+    NAN_SUM,
+    TRACED,
+    UNDEFINED,
+    UNKNOWN,
+    ZERO,
+    has_nans,
+    is_alive,
+    probe,
+)
+from .graph_reader import Names, kept_by, nodes_of, place_of, roots_of, shown_place, variables_of
+from .zero_gradients import reason
 
 # the kinds of an explanation, beside those of `untracked_reason` and `gradient_probe`
 DTYPE, CONSTANT, NOT_A_LEAF, UNUSED, UNREACHED = (
     "dtype", "constant", "not a leaf", "unused", "unreached",
 )  # fmt: skip
-NAN, FILLED, HOOKS = "nan", "filled", "hooks"
+FILLED, HOOKS = "filled", "hooks"
 
 AGAIN = "Run it again under autograd.graph.record_lines() to see the line"
+OTHER_NANS = "they come from another pass, or from a gradient that was given to backward()"
 TRACING = "there are no numbers yet in a trace, and none on the device meta"
-
-# why an operator turns a gradient into zeros
-WHY_ZERO = {
-    "Relu Threshold Hardtanh Relu6 Clamp ClampMin ClampMax Hardsigmoid Elu": (
-        "it is flat at all of its inputs"
-    ),
-    "Round Floor Ceil Trunc Sign Sgn": "its derivative is zero everywhere",
-    "Mul Mm Addmm Mv Dot Bmm Div": "the gradient is multiplied by zeros",
-    "MaskedFill Where Select Slice Index Gather Max Min Maximum Minimum": (
-        "the gradient goes to other elements, or to another input"
-    ),
-    "Exp Sigmoid Tanh Softmax LogSoftmax Softplus NllLoss": (
-        "it is saturated: its derivative is too small for the dtype"
-    ),
-}
-REASONS = {name: reason for names, reason in WHY_ZERO.items() for name in names.split()}
 
 
 class Explanation:
-    """The reason why a gradient is None or zero; prints as sentences.
+    """The reason why a gradient is None, zero or NaN; prints as sentences.
 
     kind: the first cause, as a word.
     place: its source line, None if it is unknown.
@@ -67,15 +64,15 @@ class Explanation:
 
 
 def explain(tensor: Tensor, loss=None) -> Explanation:
-    """Say why the gradient of a tensor is None or zero, or what a backward pass from `loss` gives
-    it.
+    """Say why the gradient of a tensor is None, zero or NaN, or what a backward pass from `loss`
+    gives it.
 
     tensor: a tensor of any shape and dtype.
     loss: the tensor that was or will be differentiated, a GradientEdge, or a list of them. With it
         the answer says whether the graph leads from the loss to the tensor, where it was cut off,
-        and which operator makes the gradient zero. For that the nodes between the two run once
-        more, with the `backward` of Functions but without hooks. No `.grad` changes and no saved
-        value is freed.
+        and which operator makes the gradient zero, or its first NaN. For that the nodes between
+        the two run once more, with the `backward` of Functions but without hooks. No `.grad`
+        changes and no saved value is freed.
 
     Returns an Explanation. The source line of a cut is known for code that ran under
     `record_lines()`. Raises TypeError for an object that is not a tensor.
@@ -122,12 +119,19 @@ class _Explainer:
         if self.tensor._node is INFERENCE_TENSOR and not found:
             self.explanation.say("It was made in inference mode", untracked_reason.INFERENCE_MODE)
         self.tell_causes(found, CONSTANT)
-        if not found:
+        if found:
+            return
+        leaf = _known_leaf(self.tensor)
+        if leaf is not None:
             self.explanation.say(
-                "If it is a leaf, call requires_grad_() before using it. If it was computed from "
-                "tensors that require grad, it was cut off from them by detach(), a no_grad block, "
-                "or an operator without a derivative. " + AGAIN
+                f"It is a {leaf} with requires_grad=False: call requires_grad_() on it before "
+                "using it"
             )
+            return
+        self.explanation.say(
+            "If it is a leaf, call requires_grad_() before using it. If it was computed from "
+            f"tensors that require grad, it was cut off from them {_unseen_cut()}"
+        )
 
     def tell_causes(self, found, otherwise):
         """Name causes of a missing graph; without one the kind is `otherwise`."""
@@ -159,15 +163,16 @@ class _Explainer:
         """Describe `.grad`; returns whether there is one."""
         if grad is None:
             return False
+        grad = grad.coalesce().values() if is_sparse(grad) else grad
         if not has_numbers(grad._array):
             self.explanation.say(f"{self.name} has a gradient, but {TRACING}", FILLED)
             return True
-        with jax.enable_x64(True):
-            is_nan = bool(jnp.isnan(grad._array).any())
-            is_zero = not (grad._array != 0).any()
-        if is_nan:
-            self.explanation.say(f"The gradient of {self.name} has NaNs: use detect_anomaly()", NAN)
-        elif is_zero:
+        if has_nans(grad):
+            more = " or explain(tensor, loss)" if self.loss is None else ""
+            self.explanation.say(
+                f"The gradient of {self.name} has NaNs: use detect_anomaly(){more}", NAN
+            )
+        elif not is_alive(grad._array):
             more = "; explain(tensor, loss) says where" if self.loss is None else ""
             self.explanation.say(f"The gradient of {self.name} is zero{more}", ZERO)
         else:
@@ -190,7 +195,10 @@ class _Explainer:
         constant = [each for each in losses if isinstance(each, Tensor) and not each.requires_grad]
         if constant:
             self.explanation.say("The loss does not require grad: it has no graph")
-            self.tell_causes(self.those_after(untracked_reason.of(constant[0])), CONSTANT)
+            found = self.those_after(untracked_reason.of(constant[0]))
+            self.tell_causes(found, CONSTANT)
+            if not found:
+                self.explanation.say(f"It does not use {self.name}, or was cut off {_unseen_cut()}")
             return
         roots = roots_of(self.loss)
         nodes = nodes_of(roots)
@@ -221,6 +229,10 @@ class _Explainer:
                 "The loss was not computed from it, unless through Python numbers or numpy arrays: "
                 "item(), numpy() and the like are not recorded"
             )
+        elif node_annotations.lines.get():
+            self.explanation.say(
+                "It is not used, or it was cut off in a part that ran outside of record_lines()"
+            )
         else:
             self.explanation.say(f"It is not used, or it was cut off on the way. {AGAIN}")
 
@@ -236,6 +248,11 @@ class _Explainer:
                 FREED,
                 place,
             )
+            if self.explanation.kind == NAN:
+                self.explanation.say(
+                    "Then explain(), or explain() before that pass, names the operator that makes "
+                    "the first NaN"
+                )
             if grad is None:
                 self.explanation.say(
                     f"{name}.grad is None because that pass was autograd.grad(), or had other "
@@ -245,23 +262,22 @@ class _Explainer:
             where = f"{_shown(node)} returns None for it"
             self.explanation.say(f"The gradient of {name} is undefined: {where}", UNDEFINED, place)
         elif finding.kind == ZERO:
-            where = "" if node is None else f": it becomes zero in {_shown(node)}{_reason(node)}"
+            where = "" if node is None else f": it becomes zero in {_shown(node)}{reason(finding)}"
             self.explanation.say(f"The gradient of {name} is zero{where}", ZERO, place)
         elif finding.kind == CANCELLED:
             where = f"the gradients of several paths to {_shown(node)} cancel"
             self.explanation.say(f"The gradient of {name} is zero: {where}", CANCELLED, place)
+        elif finding.kind in (NAN, NAN_SUM):
+            where = _maker_of_nans(finding)
+            self.explanation.say(f"The gradient of {name} has NaNs: {where}", NAN, place)
         else:
             self.tell_alive(finding, nodes, edge, grad)
 
     def tell_alive(self, finding, nodes, edge, grad):
         """The gradient that arrives at the tensor is not zero, or is unknown."""
         self.tell_grad(grad)
-        if finding.kind == ALIVE and self.explanation.kind == ZERO:
-            hooked = [_shown(node) for node in nodes if _has_hooks(node)]
-            self.explanation.kind = HOOKS if hooked else ZERO
-            hooks = f"hooks of {', '.join(hooked)} may change it"
-            found = hooks if hooked else "it was set to zero"
-            self.explanation.say(f"The gradient that arrives from the loss is not zero: {found}")
+        if finding.kind == ALIVE and self.explanation.kind in (ZERO, NAN):
+            self.tell_difference([_shown(node) for node in nodes if _has_hooks(node)])
         elif finding.kind == ALIVE:
             self.explanation.say(f"The loss leads to {self.name}, with a gradient that is not zero")
             if grad is None:
@@ -271,6 +287,17 @@ class _Explainer:
         else:
             why = f"{_shown(finding.node)} can run only once" if finding.node else finding.error
             self.explanation.say(f"The gradient of {self.name} is unknown: {why}", UNKNOWN)
+
+    def tell_difference(self, hooked):
+        """The gradient is zero or has NaNs, and the one that arrives at the tensor does not."""
+        hooks = f"hooks of {', '.join(hooked)} may change it"
+        if self.explanation.kind == NAN:
+            found = hooks if hooked else OTHER_NANS
+            self.explanation.say(f"The gradient that arrives from the loss has none: {found}")
+            return
+        self.explanation.kind = HOOKS if hooked else ZERO
+        found = hooks if hooked else "it was set to zero"
+        self.explanation.say(f"The gradient that arrives from the loss is not zero: {found}")
 
 
 def _sentence(cause) -> str:
@@ -296,9 +323,41 @@ def _shown(node) -> str:
     return name if place is None else f"{name} at {shown_place(place)}"
 
 
-def _reason(node) -> str:
-    reason = REASONS.get(node.name().partition("Backward")[0])
-    return "" if reason is None else f" ({reason})"
+def _maker_of_nans(finding) -> str:
+    node = finding.node
+    if finding.kind == NAN_SUM:
+        return (
+            f"the gradients of several paths to {_shown(node)} have none, but their sum has, as "
+            "inf - inf"
+        )
+    if any(has_nans(kept.array) for kept in kept_by(node)):
+        how = "from NaNs that it had saved in the forward pass"
+    else:
+        how = "in its backward" if node.reverse is None else "for example by 0 * inf or 0 / 0"
+    return f"{_shown(node)} makes the first, {how}"
+
+
+def _known_leaf(tensor) -> str | None:
+    """What a tensor without graph is, if it is known that no operator computed it."""
+    state = tensor._leaf
+    if type(state) is not LeafState:
+        return None
+    if state.kind is not None:
+        return state.kind.__name__
+    return "leaf" if state.grad is not None or state.node() is not None else None
+
+
+def _unseen_cut() -> str:
+    """How a path ends without a noted cause."""
+    if node_annotations.lines.get():
+        return (
+            "by item(), numpy(), tolist() and the like, which are not recorded, or before "
+            "record_lines() was called"
+        )
+    return (
+        "by detach(), a no_grad block, an operator without a derivative, or item(), numpy(), "
+        f"tolist() and the like. {AGAIN}"
+    )
 
 
 def _grad_of(tensor):

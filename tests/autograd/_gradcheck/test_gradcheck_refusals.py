@@ -107,9 +107,7 @@ def test_random_numbers_in_batched_checks(torch):
     return (
         check(rule.apply, x, check_forward_ad=True),
         error(
-            lambda: check(
-                rule.apply, x, check_forward_ad=True, check_batched_forward_grad=True
-            ),
+            lambda: check(rule.apply, x, check_forward_ad=True, check_batched_forward_grad=True),
             words=words,
         ),
         error(lambda: check(rule.apply, x, check_batched_grad=True), words=words),
@@ -194,3 +192,73 @@ def test_negative_tolerances(torch):
         error(lambda: check(torch.sin, (x,), rtol=-1.0)),
         error(lambda: torch.autograd.gradgradcheck(torch.sin, (x,), rtol=-1.0)),
     ]
+
+
+# ---- less than double precision
+
+NO_WORD_OF_OPERATORS = "Every operator is right"
+
+
+def squared(factor=2, name="Mine"):
+    """A Function for x * x, whose derivative is right for factor 2."""
+
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * factor * x.conj()
+
+    rules = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+    return type(name, (jaxgrad.autograd.Function,), rules).apply
+
+
+def said(function, inputs, check=jaxgrad.autograd.gradcheck, **options):
+    with warnings.catch_warnings(), pytest.raises(RuntimeError, match="ismatch") as e:
+        warnings.simplefilter("ignore")
+        check(function, inputs, **options)
+    return str(e.value)
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "complex64"])
+def test_a_mismatch_in_less_than_double_precision(dtype, fast_mode):
+    dtype = getattr(jaxgrad, dtype)
+    wide = jaxgrad.complex128 if dtype.is_complex else jaxgrad.float64
+    x = jaxgrad.tensor([1.3, 2.7], dtype=dtype, requires_grad=True)
+    told = said(squared(), x, fast_mode=fast_mode)
+    assert f"Input 0 has dtype {dtype}" in told and f"Pass inputs of dtype {wide}" in told
+    assert "cannot be expected to agree within atol=1e-05 and rtol=0.001" in told
+    assert "eps=1e-06" in told and NO_WORD_OF_OPERATORS not in told
+    assert jaxgrad.autograd.gradcheck(squared(), x.detach().to(wide).requires_grad_())
+
+
+def test_the_input_in_less_than_double_precision_is_named():
+    x, y = vector(jaxgrad), jaxgrad.tensor([1.3, 2.7], requires_grad=True)
+    for check in (jaxgrad.autograd.gradcheck, jaxgrad.autograd.gradgradcheck):
+        told = said(lambda x, y: squared()(y) ** 2 * x, (x, y), check)
+        assert "Input 1 has dtype torch.float32" in told and NO_WORD_OF_OPERATORS not in told
+
+
+def test_an_output_in_less_than_double_precision():
+    told = said(lambda x: squared()(x).float(), vector(jaxgrad))
+    assert "Output 0 has dtype torch.float32" in told and NO_WORD_OF_OPERATORS not in told
+    assert "double precision throughout" in told
+
+
+def test_operators_in_less_than_double_precision():
+    told = said(lambda x: squared()(x.float().sin()).double(), vector(jaxgrad))
+    assert "Sin" in told and "less than double precision" in told
+    assert NO_WORD_OF_OPERATORS not in told
+
+
+def test_a_mistake_beyond_the_rounding_of_float32():
+    x = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
+    coarse = {"eps": 1e-2, "atol": 1e-2, "rtol": 1e-2}
+    with pytest.warns(UserWarning, match="double precision"):
+        assert jaxgrad.autograd.gradcheck(squared(), x, **coarse)
+    told = said(squared(3), x, **coarse)
+    assert "is the numerical one times 1.5" in told and "cannot be expected" not in told
+    assert "Input 0 has dtype torch.float32" in told and NO_WORD_OF_OPERATORS not in told
+    assert "of dtype torch.float64" in told

@@ -1,4 +1,4 @@
-"""Why a gradient is None or zero: one program for each cause, with its line.
+"""Why a gradient is None, zero or NaN: one program for each cause, with its line.
 
 That a gradient is None or zero at all, a backward pass says, which knows nothing of explanations.
 """
@@ -11,7 +11,7 @@ import pytest
 import jaxgrad as torch
 from jaxgrad.tape import untracked_reason
 
-graph = torch.autograd.graph
+graph, cross_entropy = torch.autograd.graph, torch.nn.functional.cross_entropy
 
 
 def here():
@@ -211,6 +211,41 @@ def test_explains_without_recorded_lines():
     explained(w, (v * cut).sum(), "unused", None, "record_lines()")
 
 
+@pytest.mark.parametrize("copied", [lambda w: [w[0], w[1] * 2], lambda w: w.tolist()])
+def test_numbers_are_copied_while_lines_are_recorded(copied):
+    w, v = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    with graph.record_lines():
+        made = torch.tensor(copied(w))
+        for loss in (made.sum(), (made * v).sum()):
+            explained(made, None, "constant", None, "tolist()", "requires_grad_()")
+            kind = "unused" if loss.requires_grad else "constant"
+            explained(w, loss, kind, None, "item(), numpy()")
+            assert "again" not in f"{graph.explain(made)}{graph.explain(w, loss)}"
+    assert "Run it again under autograd.graph.record_lines()" in str(graph.explain(made))
+
+
+def test_a_part_of_a_graph_without_lines():
+    w, v = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    y = v * w.detach()
+    with graph.record_lines():
+        explained(w, y.sum(), "unused", None, "outside of record_lines()")
+        assert "again" not in str(graph.explain(w, y.sum()))
+
+
+def test_a_frozen_parameter():
+    layer, x = torch.nn.Linear(2, 1), leaf(1.0, 2.0)
+    layer.requires_grad_(False)
+    words = "It is a Parameter with requires_grad=False: call requires_grad_() on it"
+    for loss in (None, layer(x).sum()):
+        told = graph.explain(layer.weight, loss)
+        assert told.kind == "constant" and words in str(told)
+        assert "If it is a leaf" not in str(told)
+    loss = (x * 2).sum()
+    x.requires_grad_(False)
+    explained(x, loss, "constant", None, "It is a leaf with requires_grad=False")
+    assert "It is a Buffer" in str(graph.explain(torch.nn.Buffer(torch.ones(2))))
+
+
 def test_a_loop_of_detached_states_keeps_few_causes():
     w, state = leaf(1.0, 2.0), torch.zeros(2)
     with graph.record_lines():
@@ -318,6 +353,99 @@ def test_zero_by_saturation():
     explained(w, y.sum(), "zero", line, "SigmoidBackward0", "saturated")
 
 
+@pytest.mark.parametrize(
+    ("function", "values"),
+    [
+        (lambda w: w.softmax(0).sum(), (1.0, 1.0, 1.0)),
+        (lambda w: w.log_softmax(0).sum(), (1.0, 1.0)),
+        (lambda w: w.sigmoid().sum() * 1e-30 * 1e-30, (1.0, 1.0)),
+        (lambda w: (w[[0, 0]] * torch.tensor([1.0, -1.0])).sum(), (1.0, 2.0)),
+        (lambda w: (w @ torch.ones(1, 2)) @ torch.tensor([1.0, -1.0]), (2.0,)),
+        (lambda w: cross_entropy(w, torch.tensor([0.5, 0.5])), (1.0, 1.0)),
+        (lambda w: cross_entropy(w[None], torch.tensor([-100]), reduction="sum"), (1.0, 2.0)),
+    ],
+)
+def test_no_more_is_claimed_of_a_zero_than_is_so(function, values):
+    w = leaf(*values)
+    told = str(graph.explain(w, function(w)))
+    assert "becomes zero in" in told
+    wrong = "saturated", "all of its inputs", "other elements", "multiplied", "are ignored"
+    assert not any(word in told for word in wrong)
+    explained(w, function(w), "zero", None)
+
+
+def test_zero_of_a_sum_of_probabilities():
+    w = leaf(1.0, 1.0, 1.0)
+    told = str(graph.explain(w, w.softmax(0).sum()))
+    assert told == (
+        "The gradient of w is zero: it becomes zero in SoftmaxBackward0 (its derivative is not "
+        "zero, but its product with the gradient that arrives is)."
+    )
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda w: w.softmax(0)[0],
+        lambda w: w.softmax(0).sum(),
+        lambda w: cross_entropy(w, torch.tensor(0)),
+        lambda w: torch.nn.functional.nll_loss(w.log_softmax(0), torch.tensor(0)),
+        lambda w: (w - 500).exp().sum(),
+        lambda w: w[:1].tanh().sum(),
+        lambda w: (w[:1].sigmoid() * torch.tensor([1.0])).sum(),
+    ],
+)
+def test_saturation_is_named(function):
+    w = leaf(300.0, 1.0, 2.0)
+    explained(w, function(w), "zero", None, "it is saturated")
+
+
+def test_a_relu_is_flat_where_a_gradient_arrives():
+    w = leaf(-1.0, 2.0)
+    loss = (w.relu() * torch.tensor([1.0, 0.0])).sum()
+    explained(w, loss, "zero", None, "it is flat at all of its inputs that a gradient arrives at")
+
+
+def test_targets_that_are_ignored():
+    scores = torch.zeros(2, 3, requires_grad=True)
+    loss = torch.nn.functional.nll_loss(scores, torch.tensor([-100, -100]), reduction="sum")
+    explained(scores, loss, "zero", None, "NllLossBackward0", "targets are ignored")
+
+
+def test_a_Function_named_as_an_operator():
+    class Mul(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 0
+
+    w = leaf(1.0, 2.0)
+    loss = Mul.apply(w).sum()
+    explained(w, loss, "zero", None, "becomes zero in MulBackward.")
+
+
+def test_saved_values_that_are_packed():
+    w = leaf(300.0, 1.0)
+    with graph.saved_tensors_hooks(lambda x: (x.half(), "packed"), lambda pair: pair[0].float()):
+        loss = cross_entropy(w, torch.tensor(0))
+        infinite = torch.where(w > 400, (w * 0).sqrt(), 0.0).sum()
+    explained(w, loss, "zero", None, "becomes zero in NllLossBackward0.")
+    assert "SqrtBackward0 makes the first" in str(graph.explain(w, infinite))
+
+
+def test_a_sparse_gradient():
+    w = torch.ones(4, 3, requires_grad=True)
+    rows = torch.nn.functional.embedding(torch.tensor([0, 1]), w, sparse=True)
+    loss = rows.sum()
+    assert graph.explain(w, loss).kind == "unreached"
+    loss.backward(retain_graph=True)
+    assert w.grad.is_sparse
+    assert graph.explain(w, loss).kind == graph.explain(w).kind == "filled"
+
+
 def test_zero_of_a_part_that_is_not_looked_at():
     w = leaf(1.0, 2.0)
     with graph.record_lines():
@@ -355,11 +483,132 @@ def test_explains_zeroed_gradients():
     assert told.kind == "zero" and "it was set to zero" in str(told)
 
 
-def test_explains_a_nan_gradient():
+# NaN
+
+
+class Nans(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad / torch.zeros_like(grad) * 0
+
+
+def steep(x):
+    """The square of the norm, with the roots of zeros in between."""
+    return (x * x).sum().sqrt() ** 2
+
+
+MAKERS_OF_NANS = {
+    "where sqrt": (lambda x: torch.where(x > 0, x.sqrt(), 0.0).sum(), "SqrtBackward0"),
+    "where log": (lambda x: torch.where(x > 0, x.log(), 0.0).sum(), "LogBackward0"),
+    "quotient": (lambda x: ((x / x) * 0).sum(), "DivBackward0"),
+    "sqrt": (lambda x: (x.sqrt() * 0).sum(), "SqrtBackward0"),
+    "Function": (lambda x: Nans.apply(x.exp()).sum(), "NansBackward"),
+    "norm": (lambda x: steep(x * 0), "SqrtBackward0"),
+    "two": (lambda x: torch.where(x > 0, (x * 0).sqrt().log(), 0.0).sum(), "LogBackward0"),
+}
+
+
+@pytest.mark.parametrize("values", [(0.0,), (0.0, 4.0)])
+@pytest.mark.parametrize("maker", MAKERS_OF_NANS)
+def test_names_the_operator_that_makes_the_first_nan(maker, values):
+    function, operator = MAKERS_OF_NANS[maker]
+    line = f"{__file__}:{function.__code__.co_firstlineno}"
+    if maker == "norm":
+        line = f"{__file__}:{steep.__code__.co_firstlineno + 2}"
+    w = leaf(*values)
+    with graph.record_lines():
+        loss = function(w)
+    before = graph.explain(w, loss)
+    loss.backward(retain_graph=True)
+    assert w.grad.isnan().any().item()
+    for told in (before, graph.explain(w, loss)):
+        assert (told.kind, told.place) == ("nan", line), told
+        assert f"{operator} at {line}" in str(told)
+    without_lines = graph.explain(w, function(w))
+    assert (without_lines.kind, without_lines.place) == ("nan", None)
+    assert f"has NaNs: {operator} makes the first" in str(without_lines)
+
+
+def test_a_nan_gradient_of_a_freed_graph():
     w = leaf(0.0, 1.0)
-    (w.sqrt() * 0).sum().backward()
+    loss = (w.sqrt() * 0).sum()
+    loss.backward()
     assert w.grad.isnan().any()
-    assert graph.explain(w).kind == "nan"
+    told = graph.explain(w)
+    assert told.kind == "nan" and "explain(tensor, loss)" in str(told)
+    told = graph.explain(w, loss)
+    assert told.kind == "nan" and "retain_graph=True" in str(told)
+    assert "explain() before that pass" in str(told)
+
+
+def test_a_nan_of_the_forward_pass():
+    w = leaf(-1.0, 4.0)
+    loss = torch.where(w > 0, w.sqrt(), 0.0).sum()
+    told = graph.explain(w, loss)
+    assert told.kind == "nan" and "SqrtBackward0 makes the first" in str(told)
+    assert "NaNs that it had saved" in str(told)
+    loss.backward()
+    assert w.grad.isnan().tolist() == [True, False]
+
+
+def test_a_sum_of_gradients_that_is_nan():
+    w = leaf(0.0)
+    with graph.record_lines():
+        y, line = w * 1, here()
+        loss = (y.sqrt() - y.sqrt()).sum()
+    told = graph.explain(w, loss)
+    assert (told.kind, told.place) == ("nan", line) and "several paths to MulBackward0" in str(told)
+    loss.backward()
+    assert w.grad.isnan().all()
+
+
+def test_nans_that_do_not_arrive():
+    w, v = leaf(1.0, 2.0), leaf(0.0)
+    loss = (torch.cat([w, Nans.apply(v)]) * 2).sum()
+    assert graph.explain(w, loss).kind == "unreached"
+    assert graph.explain(v, loss).kind == "nan"
+    # the first NaNs go to elements that `where` takes from elsewhere
+    first = torch.where(torch.tensor([True, False]), torch.zeros(2), w)
+    loss = (w.exp() + torch.where(first > 0, first.sqrt(), 0.0)).sum()
+    assert graph.explain(first, loss).kind == "not a leaf"
+    assert "has NaNs: SqrtBackward0" in str(graph.explain(first, loss))
+    assert graph.explain(w, loss).kind == "unreached"
+    loss.backward()
+    assert w.grad.isfinite().all()
+
+
+def test_nans_that_come_from_elsewhere():
+    w = leaf(1.0, 2.0)
+    loss = (w * w).sum()
+    (w.log() * float("nan")).sum().backward()
+    told = graph.explain(w, loss)
+    assert told.kind == "nan" and "from another pass" in str(told)
+    w.grad = None
+    w.register_hook(lambda grad: grad * float("nan"))
+    loss.backward(retain_graph=True)
+    told = graph.explain(w, loss)
+    assert told.kind == "nan" and "hooks of a leaf of shape [2]" in str(told)
+
+
+def test_a_gradient_that_is_zero_on_its_way_only():
+    class Ones(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return torch.ones_like(grad)
+
+    w = leaf(1.0, 2.0)
+    loss = (Ones.apply(w) * 0).sum()
+    assert graph.explain(w, loss).kind == "unreached"
+    loss.backward()
+    assert w.grad.tolist() == [1.0, 1.0]
 
 
 # explaining changes nothing
