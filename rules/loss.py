@@ -183,7 +183,11 @@ def nll_loss_backward(grad_output, self, target, weight, reduction, ignore_index
     gradients = -grad_output * _class_weights(self, classes, weight)
     if reduction == MEAN:
         gradients = gradients / total_weight
-    return jnp.where(_is_class(self, classes), jnp.expand_dims(gradients, class_axis(self)), 0)
+    axis = class_axis(self)
+    gradients, classes = jnp.expand_dims(gradients, axis), jnp.expand_dims(classes, axis)
+    # all of a row whose target is no class is NaN
+    has_gradient = _is_class(self, classes) | (classes >= self.shape[axis])
+    return jnp.where(has_gradient, gradients, 0)
 
 
 def nll_loss_backward_self(grad, self, target, weight, reduction, ignore_index):
@@ -200,9 +204,11 @@ def _classes(target, ignore_index):
 
 
 def _is_class(self, classes):
-    """Whether each element of `self` belongs to the target class of its row."""
-    axis = class_axis(self)
-    return lax.broadcasted_iota(jnp.int32, self.shape, axis) == jnp.expand_dims(classes, axis)
+    """Whether each element of `self` belongs to the target class of its row.
+
+    classes: of the shape of `self`, with one element along the dimension of the classes.
+    """
+    return lax.broadcasted_iota(jnp.int32, self.shape, class_axis(self)) == classes
 
 
 def _picked(tensor, classes):
@@ -213,9 +219,14 @@ def _picked(tensor, classes):
 
 
 def _class_weights(self, classes, weight):
-    """The weight of each target, 0 where it is ignored."""
-    found = 1 if weight is None else jnp.take(weight, jnp.maximum(classes, 0), mode="fill")
-    return jnp.where(classes < 0, 0, jnp.asarray(found, self.dtype))
+    """The weight of each target, 0 where it is ignored, NaN where it is no class: under a trace
+    nothing can raise, and so neither the loss nor a gradient passes for a number.
+    """
+    if weight is None:
+        found = jnp.where(classes < self.shape[class_axis(self)], 1, jnp.nan)
+    else:
+        found = jnp.take(weight, jnp.maximum(classes, 0), mode="fill")
+    return jnp.where(classes < 0, 0, found.astype(self.dtype))
 
 
 def _check_target(name, self, target, weight):
@@ -320,7 +331,8 @@ class _Weights(typing.NamedTuple):
         classes = _classes(target, ignore_index)
         weights = _class_weights(scores, classes, weight)
         of_rows = jnp.expand_dims(weights, axis) * (1 - smoothing)
-        of_classes = jnp.where(_is_class(scores, classes), of_rows, 0)
+        is_class = _is_class(scores, jnp.expand_dims(classes, axis))
+        of_classes = jnp.where(is_class, of_rows, 0)
         if smoothing:
             everywhere = _along_classes(scores, weight) * (smoothing / scores.shape[axis])
             of_rows = of_rows + jnp.sum(everywhere, axis, keepdims=True)

@@ -61,7 +61,7 @@ def compilation_cache(dir: str | os.PathLike | None):
     >>> jaxgrad.compilation_cache(tempfile.mkdtemp())
     >>> jaxgrad.compilation_cache(None)
     """
-    path = None if dir is None else os.path.abspath(os.fspath(dir))
+    path = None if dir is None else os.path.abspath(os.path.expanduser(dir))
     if path is not None:
         os.makedirs(path, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):

@@ -39,6 +39,16 @@ def test_a_second_process_loads_what_the_first_one_compiled(tmp_path):
     assert run(tmp_path / "new" / "cache") == (misses, 0, grad)
 
 
+def test_a_path_from_the_home_directory(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    before = jax.config.jax_compilation_cache_dir
+    try:
+        jaxgrad.compilation_cache("~/cache")
+        assert jax.config.jax_compilation_cache_dir == str(tmp_path / "cache")
+    finally:
+        jaxgrad.compilation_cache(before)
+
+
 def test_a_path_that_cannot_be_a_directory_changes_nothing(tmp_path):
     (tmp_path / "file").write_text("")
     before = jax.config.jax_compilation_cache_dir

@@ -270,6 +270,12 @@ def test_a_class_that_does_not_exist_raises_and_is_nan_when_compiled(loss, wrong
     with pytest.raises(IndexError, match=f"Target {wrong} is out of bounds"):
         loss(x, target)
     assert numpy.isnan(jaxgrad.jit(loss)(x, target).item())
+    for reduction in ("mean", "sum", "none"):
+        total = jaxgrad.jit(lambda x, r=reduction: loss(x, target, reduction=r).sum())
+        gradient = jaxgrad.func.grad(total)(x)
+        assert numpy.isnan(gradient[1].numpy()).all()
+        # the mean divides by the weights of all rows
+        assert numpy.isnan(gradient[[0, 2]].numpy()).any() == (reduction == "mean")
 
 
 def test_probabilities_must_be_floating_point():
