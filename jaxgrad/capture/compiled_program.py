@@ -27,7 +27,7 @@ from ..tape.mode import casting, current_mode
 from ..tape.node import FREED
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, edge_of, held, hold
-from . import first_run, one_shot, placement
+from . import first_run, graph_input, one_shot, placement
 from .compiler_options import options_for
 from .graph_input import ArgumentInput, GeneratorInput, GraphInput, NumberInput, argument_of
 from .guards import (
@@ -536,9 +536,7 @@ class CompiledProgram:
         reverse program and the numbers of the captured tensors that get a gradient.
         """
         shown = [captured.aval for captured in self.captured]
-        shown += [
-            aval_of(each) if hasattr(each, "shape") else type(each) for each in inputs[len(shown) :]
-        ]
+        shown += map(graph_input.seen_input, inputs[len(shown) :])
         kept = [aval_of(arrays[number]) for number in self.partition.numbers]
         self.call_program = CompiledCall(self, shown, self.pullback.avals, kept)
         tracked = [captured.number for captured in self.captured if captured.tracked]

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..core.aval import is_key, types_of_trace
+from ..core.aval import aval_of, is_key, types_of_trace
 from .captured import CapturedTensor
 
 
@@ -165,3 +165,8 @@ def random_words(state, number):
     with types_of_trace():
         state = jnp.stack([state[0], state[1] + np.uint64(number)])
         return jax.lax.bitcast_convert_type(state, np.uint32).reshape(4)
+
+
+def seen_input(value):
+    """The abstract value of an input that is no captured tensor; a type for numbers and keys."""
+    return aval_of(value) if hasattr(value, "shape") and not is_key(value) else type(value)

@@ -208,6 +208,18 @@ def test_functions_that_take_random_keys():
         torch.as_tensor(key)
 
 
+def test_gradients_of_a_map_over_random_keys():
+    noise = torch.from_jax(lambda x, key: x * jax.random.normal(key, x.shape))
+    keys, x = jax.random.split(jax.random.key(0)), torch.ones(2, 3, requires_grad=True)
+    wanted = jax.vmap(lambda key: jax.random.normal(key, (3,)))(keys)
+    for mapped in (torch.vmap(noise), torch.jit(torch.vmap(noise))):
+        x.grad = None
+        made = mapped(x, keys)
+        made.sum().backward()
+        close(made, wanted)
+        close(x.grad, wanted)
+
+
 def test_random_keys_are_arguments_of_compiled_functions():
     weight = torch.ones(3, requires_grad=True)
     noisy = torch.from_jax(lambda key, x: x * jax.random.normal(key, x.shape))
