@@ -230,8 +230,8 @@ folder.cleanup()
 #
 # ## How good is it?
 #
-# The loss on text that was held out, in bits for each character. Two numbers to compare with: what
-# a guess needs, and what one needs who knows how frequent each character is.
+# The loss on text that was held out, in bits for each character. Two numbers to compare with: the
+# loss of a uniform guess, and that of a guess from the frequencies of the characters.
 
 # %%
 model = run.model.eval()

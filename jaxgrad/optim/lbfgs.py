@@ -94,6 +94,10 @@ class _Run:
 
     def evaluate(self):
         loss = self.closure()
+        if loss is None:
+            raise TypeError(
+                "LBFGS.step(closure): the closure returned None: it must return the loss"
+            )
         self.loss = loss.item() if isinstance(loss, Tensor) else float(loss)
         self.gradient = self.flat_gradient()
         self.evaluations += 1

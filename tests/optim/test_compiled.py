@@ -289,6 +289,12 @@ def test_LBFGS_says_that_it_cannot_be_traced():
     assert x.tolist() == [1, 1]
 
 
+def test_LBFGS_names_a_closure_that_returns_nothing():
+    optimizer = jaxgrad.optim.LBFGS([jaxgrad.ones(2, requires_grad=True)])
+    with pytest.raises(TypeError, match=r"closure returned None: it must return the loss"):
+        optimizer.step(lambda: None)
+
+
 @pytest.mark.unverified
 def test_hooks_of_a_step_run_when_it_is_traced():
     calls = []
