@@ -253,6 +253,7 @@ def _check(problem, settings):
         (settings.backward and settings.undefined, laws.undefined_gradients),
         (settings.forward and settings.undefined, laws.undefined_tangents),
         (settings.dtypes, laws.rule_dtypes),
+        (settings.backward, laws.linear_gradients),
     )
     for wanted, law in checks:
         if wanted:

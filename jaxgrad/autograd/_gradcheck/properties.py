@@ -70,6 +70,31 @@ def zero_gradients(problem, settings):
         raise settings.error("reverse", said)
 
 
+def linear_gradients(problem, settings):
+    """The gradients for a sum are the sum of the gradients. Slow mode compares rows for gradients of
+    1, which a square or an absolute value leaves as they are.
+    """
+    generator = numpy.random.default_rng(2)
+    first, other = (directions(problem.outputs, generator) for _ in range(2))
+    # in each element of the other sign
+    second = [0.5 * b - 2 * a for a, b in zip(first, other, strict=True)]
+    both = [a + b for a, b in zip(first, second, strict=True)]
+    pulled = [problem.pull(weights) for weights in (first, second, both)]
+    for k, found in enumerate(zip(*pulled, strict=True)):
+        a, b, whole = (0 if each is None else numpy.ravel(each) for each in found)
+        with numpy.errstate(all="ignore"):
+            wrong = abs(a + b - whole) > settings.tolerance.allowed(abs(a) + abs(b))
+        if numpy.any(wrong):
+            index = int(numpy.argmax(wrong))
+            raise settings.error(
+                "reverse",
+                f"Backward of {problem.name} is not linear in the gradient that it gets: for the "
+                f"sum of two gradients element {index} of the gradient of input "
+                f"{problem.moving[k]} is {whole[index]:.6g}, and those for each of them add up to "
+                f"{(a + b)[index]:.6g}",
+            )
+
+
 def undefined_gradients(problem, settings):
     """An undefined gradient, None, counts as zeros."""
     generator = numpy.random.default_rng(1)

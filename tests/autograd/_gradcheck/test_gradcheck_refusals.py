@@ -262,3 +262,33 @@ def test_a_mistake_beyond_the_rounding_of_float32():
     assert "is the numerical one times 1.5" in told and "cannot be expected" not in told
     assert "Input 0 has dtype torch.float32" in told and NO_WORD_OF_OPERATORS not in told
     assert "of dtype torch.float64" in told
+
+
+NONLINEAR = {
+    "absolute value": lambda g: g.abs(),
+    "square": lambda g: g * g,
+    "clamped": lambda g: g.clamp(-1, 1),
+    "without negative elements": lambda g: g.relu(),
+}
+
+
+@pytest.mark.parametrize("name", NONLINEAR)
+def test_a_backward_must_be_linear_in_the_gradient(name):
+    """The rows for gradients of 1 are right in each of these."""
+
+    class Square(jaxgrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, gradient):
+            (x,) = ctx.saved_tensors
+            return NONLINEAR[name](gradient) * 2 * x
+
+    x = jaxgrad.tensor([0.5, -1.5, 2.0], dtype=jaxgrad.float64, requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"Square\.apply is not linear in the gradient"):
+        jaxgrad.autograd.gradcheck(Square.apply, x)
+    with pytest.raises(RuntimeError):
+        jaxgrad.autograd.gradcheck(Square.apply, x, fast_mode=True)
