@@ -71,8 +71,8 @@ def zero_gradients(problem, settings):
 
 
 def linear_gradients(problem, settings):
-    """The gradients for a sum are the sum of the gradients. Slow mode compares rows for gradients of
-    1, which a square or an absolute value leaves as they are.
+    """The gradients for a sum are the sum of the gradients. Slow mode compares rows for gradients
+    of 1, which a square or an absolute value leaves as they are.
     """
     generator = numpy.random.default_rng(2)
     first, other = (directions(problem.outputs, generator) for _ in range(2))
