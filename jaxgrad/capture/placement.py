@@ -88,8 +88,8 @@ def _own_mesh(tensors):
 
 
 def held_whole(tensor: Tensor):
-    """`held`; where that would be the copy of this process, which nobody has asked for, of an array
-    that spans processes, that array.
+    """`held`, or an array that spans processes, if the tensor stands for this process's copy of it
+    and no code has read that.
     """
     value = tensor._raw
     if (
@@ -97,7 +97,7 @@ def held_whole(tensor: Tensor):
         and type(value.stretch) is OwnCopy
         and value.array is None
         and tensor._alias is None
-        # no other handle holds the copy: the array may be donated
+        # no other handle holds the copy, so the array may be donated
         and sys.getrefcount(value) == _ALONE
     ):
         return value.stretch.whole
@@ -141,9 +141,9 @@ class MeshProgram:
 
 class SpanningProgram(MeshProgram):
     """A jitted function on a mesh of several processes, as one of arrays of this process and of
-    arrays that span processes. spread: for each result whether it spans them; copies: the abstract
-    values, by number, of those that replace captured tensors of this process: the next call most
-    likely takes them, all that span processes, and nobody else does.
+    arrays that span processes. spread: for each result whether it spans them; copies: by number the
+    abstract values of the results that replace captured tensors of this process. They become
+    pending copies, since most are arguments of the next call, and are read by no other code.
     """
 
     def __init__(self, jitted, mesh, spread, copies, what: str):

@@ -26,8 +26,8 @@ class Pending:
 
 
 class OwnCopy:
-    """In place of calls: an array that spans processes, of which the result is the copy of this
-    one. To take it costs more than to make this, and a compiled step takes the array itself.
+    """In place of calls: an array that spans processes. The pending result is this process's copy
+    of it. A copy costs time to take, and a compiled step takes the array itself.
     """
 
     __slots__ = ("whole",)
@@ -40,7 +40,7 @@ class OwnCopy:
         whole = self.whole
         if whole is not None:  # else another thread has
             wanted.array = whole.addressable_data(0)
-            # whoever has the copy must be the only one, so that its memory can be donated
+            # no second reference to the memory, or a step could not donate it
             self.whole = None
 
     peek = run
