@@ -25,8 +25,8 @@ LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?:|#)([^)#\s]+)
 # How much a word on a page counts in the search, by the beginning of its path. A name of a much
 # used namespace comes before those of others that begin with the same letters.
 BOOSTS = {
-    **{f"reference/{name}.md": 20 for name in ("torch", "jaxgrad")},
     **{f"reference/{name}.md": 5 for name in {each.space for each in coverage.torch_names()}},
+    **{"reference/torch.md": 8, "reference/jaxgrad.md": 5, "gallery": 2},
     **{"reference/jaxgrad.ops": 0.1, "reference/": 0.5, "api/": 0.1, "tutorials/": 5, "": 10},
 }
 ALONE = ("index.md", "gallery.md", "figures.md")  # pages without neighbours to list at their side
