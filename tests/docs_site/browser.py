@@ -115,7 +115,7 @@ def main():
                     visit.search(text, expected)
                 wrong += visit.wrong
         browser.close()
-    raise SystemExit("\n".join(dict.fromkeys(wrong)))
+    raise SystemExit("\n".join(dict.fromkeys(wrong)) or 0)
 
 
 if __name__ == "__main__":
