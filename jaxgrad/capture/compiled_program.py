@@ -109,7 +109,7 @@ class CompiledProgram:
             or self.output.shared
         )
         self.made, self.has_run = None, not self.donation
-        self.held = held if self.saves_inputs else placement.held_whole
+        self.held = placement.reader(self)
         kernel = self.keep_results if self.changes_state else self.program
         # adopted as any program is, so that profiles and anomaly mode see one kernel
         executor.adopt(self, executor.with_wide_types(kernel))

@@ -87,6 +87,12 @@ def _own_mesh(tensors):
     return next((mesh for mesh in meshes if mesh.size > 1), None)
 
 
+def reader(compiling):
+    """What reads the arrays of captured tensors for a call of a CompiledProgram."""
+    spans = isinstance(compiling.program, SpanningProgram)
+    return held_whole if spans and not compiling.saves_inputs else held
+
+
 def held_whole(tensor: Tensor):
     """`held`, or an array that spans processes, if the tensor stands for this process's copy of it
     and no code has read that.
