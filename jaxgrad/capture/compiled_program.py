@@ -415,7 +415,8 @@ class CompiledProgram:
     def inputs_of(self, leaves, tensors):
         """The arrays that a call passes; those to be donated copied where they are shared."""
         # up to date already: the guards read each tensor, or in the call that traces, capture did
-        arrays = [*map(self.held, tensors)]
+        # observers may run the operators on the arrays of this process
+        arrays = [*map(held if executor.observers else self.held, tensors)]
         for number in self.donation:
             # JAX deletes a donated array, which then must belong to this tensor alone
             is_stored = _is_stored(tensors[number]) and number not in self.output.replaced

@@ -54,6 +54,10 @@ class Training:
         back must see the weight of before, read only after the next step.
         """
         weight, model = self.weight, self.model
+        with torch.autograd.detect_anomaly():
+            self.step()
+        yield "anomaly mode", weight, self.expected
+        self.step()
         # a program of one process takes its own copy, also where the others do not call it
         evaluated = torch.jit(lambda x: model(x).detach())
         for _ in range(3):
@@ -110,6 +114,19 @@ class Training:
         yield "at the end", weight, self.expected
 
 
+def found_anomaly() -> str:
+    """The error of a step that anomaly mode runs again, operator by operator."""
+    training = Training(returns_loss=False)
+    for _ in range(3):
+        training.step()
+    x, y = training.batch
+    try:
+        with torch.autograd.detect_anomaly():
+            training.compiled(x * float("nan"), y)
+    except RuntimeError as error:
+        return str(error)
+
+
 def number(value):
     return value.numpy(force=True) if isinstance(value, torch.Tensor) else np.asarray(value)
 
@@ -123,6 +140,7 @@ def main():
             difference = float(np.abs(number(value) - wanted).max())
             found[f"{use}, loss {'returned' if returns_loss else 'detached'}"] = difference
         assert len(training.compiled.traces) <= 2, training.compiled.explain()
+    found["anomaly"] = found_anomaly()
     if dist.get_rank() == 0:
         print("FOUND", json.dumps(found))
     dist.destroy_process_group()
