@@ -37,8 +37,8 @@ def compiled(program, compiling, jaxpr, outputs, **options):
             places[number] = array.sharding
     if mesh is None:
         options |= {"out_shardings": places} if any(places) else {}
-        jitted, own = jax.jit(program, **options), _own_mesh(compiling.traced_tensors)
-        return jitted if own is None else MeshProgram(jitted, own)
+        jitted, sharded = jax.jit(program, **options), _sharded(compiling.traced_tensors)
+        return jitted if sharded is None else MeshProgram(jitted, sharded)
     views = views_of(compiling.name, jaxpr)
     spread = [not isinstance(v, Literal) and views.get(v) is GLOBAL for v in outputs]
     note_views(compiling, spread)
@@ -80,11 +80,15 @@ def _mesh(jaxpr):
     return world.current.mesh if found is None and any(map(is_global, jaxpr.invars)) else found
 
 
-def _own_mesh(tensors):
-    """A mesh of several devices over which one of the tensors is sharded, else None."""
-    shardings = [getattr(held(tensor), "sharding", None) for tensor in tensors]
-    meshes = [each.mesh for each in shardings if isinstance(each, NamedSharding)]
-    return next((mesh for mesh in meshes if mesh.size > 1), None)
+def _sharded(tensors) -> int | None:
+    """The number of a tensor that is sharded over several devices, else None."""
+    meshes = [_mesh_of_array(held(tensor)) for tensor in tensors]
+    return next((n for n, mesh in enumerate(meshes) if mesh and mesh.size > 1), None)
+
+
+def _mesh_of_array(array):
+    sharding = getattr(array, "sharding", None)
+    return sharding.mesh if isinstance(sharding, NamedSharding) else None
 
 
 def reader(compiling):
@@ -122,17 +126,21 @@ _ALONE = _alone()
 
 
 class MeshProgram:
-    """A jitted function on a mesh of devices of this process, on which numbers stay."""
+    """A jitted function on a mesh of devices of this process, on which numbers stay. sharded: the
+    number of an argument that may lie on a mesh; it does not at every call.
+    """
 
-    def __init__(self, jitted, mesh):
-        self.jitted, self.mesh = jitted, mesh
+    def __init__(self, jitted, sharded: int):
+        self.jitted, self.sharded = jitted, sharded
 
     def __call__(self, *arrays):
         return self.jitted(*self.placed(arrays))
 
     def placed(self, arrays):
         """The arguments on the mesh."""
-        numbers, mesh = world.NUMBERS, self.mesh
+        numbers, mesh = world.NUMBERS, _mesh_of_array(arrays[self.sharded])
+        if mesh is None:
+            return arrays
         return [world.number_on(mesh, each) if type(each) in numbers else each for each in arrays]
 
     def lower(self, *arrays):
@@ -153,7 +161,7 @@ class SpanningProgram(MeshProgram):
     """
 
     def __init__(self, jitted, mesh, spread, copies, what: str):
-        super().__init__(jitted, mesh)
+        self.jitted, self.mesh = jitted, mesh
         stays = [spans or number in copies for number, spans in enumerate(spread)]
         self.call, self.copies = world.on_mesh(jitted, mesh, stays, what), copies.items()
 

@@ -114,6 +114,20 @@ def read_by_programs(mesh, sharded):
             yield f"placements, {name}", np.array_equal(full(made), factor * NUMBERS)
 
 
+def numbers_of_programs(mesh):
+    """Numbers lie where the other arguments of a call do."""
+    scaled = torch.jit(lambda x, factor: x * factor)
+    plain = torch.tensor(NUMBERS)
+    sharded = distribute_tensor(plain, mesh, [Shard(0)])
+    for factor in (1.5, 2.5, 3.5):
+        yield f"times {factor}", np.array_equal(full(scaled(sharded, factor)), factor * NUMBERS)
+    made = scaled(plain, 4.5)
+    is_right = np.array_equal(made.numpy(), 4.5 * NUMBERS) and not isinstance(made, DTensor)
+    yield "a plain tensor by the same program", is_right
+    made = scaled(sharded, 4.5)
+    yield "and a sharded one again", isinstance(made, DTensor)
+
+
 def placed(mesh):
     x = distribute_tensor(torch.tensor(NUMBERS), mesh, [Shard(0)]).requires_grad_()
     moved = x.redistribute(mesh, [Shard(1)])
@@ -131,6 +145,7 @@ def placed(mesh):
     known = torch.jit(lambda x: x.redistribute(mesh, [Shard(1)]).placements)
     yield "known in a program", known(x.detach()) == (Shard(1),)
     yield from read_by_programs(mesh, x.detach())
+    yield from numbers_of_programs(mesh)
     unknown = torch.jit(lambda x: (x * 2).placements)
     yield "unknown in a program", raises(RuntimeError, "redistribute", unknown, x.detach())
     torch.manual_seed(3)
