@@ -118,8 +118,8 @@ def is_several() -> bool:
 
 
 def spans(array) -> bool:
-    """Whether an array has shards in several processes."""
-    return current is not None and not array.is_fully_addressable
+    """Whether an array has shards in several processes. Workers of a DataLoader have NumPy's."""
+    return current is not None and not getattr(array, "is_fully_addressable", True)
 
 
 def ready(array, what: str):

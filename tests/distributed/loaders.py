@@ -1,0 +1,59 @@
+"""The program that test_loaders.py runs in two processes: each loads its part of a dataset by
+workers, and trains on it. It prints the batches of both and the weight.
+"""
+
+import json
+
+import numpy as np
+
+import jaxgrad as torch
+import jaxgrad.distributed as dist
+from jaxgrad.utils.data import DataLoader, Dataset, DistributedSampler
+
+
+class Squares(Dataset):
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, number):
+        return torch.tensor(np.full(2, number, np.float32)), number
+
+
+def loaded(method):
+    """The numbers of the samples of each batch of this process."""
+    torch.manual_seed(0)
+    model = torch.nn.Linear(2, 1, bias=False)
+    torch.nn.init.zeros_(model.weight)
+    wrapped = torch.nn.parallel.DistributedDataParallel(model)
+    optimizer, found = torch.optim.SGD(wrapped.parameters(), lr=1e-2), []
+
+    @torch.jit
+    def step(x):
+        optimizer.zero_grad()
+        (wrapped(x) - 1).square().mean().backward()
+        optimizer.step()
+
+    data = Squares()
+    loader = DataLoader(
+        data, 2, sampler=DistributedSampler(data, shuffle=False), num_workers=1,
+        multiprocessing_context=method,
+    )  # fmt: skip
+    for x, numbers in loader:
+        assert x[:, 0].tolist() == x[:, 1].tolist() == numbers.tolist()
+        found.append(numbers.tolist())
+        step(x)
+    return found, model.weight.tolist()
+
+
+def main():
+    dist.init_process_group()
+    found = {method: loaded(method) for method in ("fork", "spawn")}
+    everything = [None, None]
+    dist.all_gather_object(everything, found)
+    if dist.get_rank() == 0:
+        print("FOUND", json.dumps(everything))
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
