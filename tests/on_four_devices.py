@@ -149,6 +149,24 @@ def devices():
     ]
 
 
+def new_tensors():
+    """The devices of new tensors that are read while another device is the default one, and of what
+    is computed of them; the same for tensors that have an array.
+    """
+    found, double = [], torch.jit(lambda x: x * 2)
+    double(torch.ones(2))
+    for has_array in (False, True):
+        x, y, z = (torch.tensor([1.0, 2.0]) for _ in range(3))
+        if has_array:
+            x._array, y._array, z._array  # noqa: B018
+        with jax.default_device(jax.devices()[2]):
+            made = double(x), y + 1, z, torch.tensor([3.0])
+            z._array  # noqa: B018
+            found.append([str(each.device) for each in made])
+        found[-1] += [str(each.device) for each in (x, y, z)]
+    return found
+
+
 def main():
     found = {name: steps(name, WHOLE) for name in OPTIMIZERS}
     found["Adam, spread"] = steps("Adam", ROWS)
@@ -159,6 +177,7 @@ def main():
     found |= {f"gradients, {flag}": gradients(flag) for flag in (True, False)}
     found["recurrent"] = recurrent()
     found["devices of JAX"] = devices()
+    found["new tensors"] = new_tensors()
     json.dump(found, sys.stdout, default=float)
 
 

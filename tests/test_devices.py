@@ -55,3 +55,9 @@ def test_a_recurrent_network_in_a_shard_map_has_the_gradient_of_the_whole():
 
 def test_devices_of_jax_wherever_a_device_is_taken():
     assert found()["devices of JAX"] == ["cpu:3"] * 12 + ["cpu"]
+
+
+def test_new_tensors_are_where_they_were_made():
+    first, second = found()["new tensors"]
+    assert first == second
+    assert first[2:] == ["cpu", "cpu:2", "cpu", "cpu", "cpu"]

@@ -15,6 +15,7 @@ import weakref
 from threading import get_ident
 
 import jax
+import numpy
 
 from ..core import executor
 from ..core.aval import IMMEDIATE, aval_of, has_numbers, tracing
@@ -418,6 +419,8 @@ class CompiledProgram:
         # observers may run the operators on the arrays of this process
         arrays = [*map(held if executor.observers else self.held, tensors)]
         for number in self.donation:
+            if type(arrays[number]) is numpy.ndarray:
+                arrays[number] = held(tensors[number])
             # JAX deletes a donated array, which then must belong to this tensor alone
             is_stored = _is_stored(tensors[number]) and number not in self.output.replaced
             others = sys.getrefcount(arrays[number]) - _ALONE - is_stored

@@ -17,6 +17,7 @@ from ..core import world
 from ..core.aval import MIXED, SPREAD, with_dual, with_mode, with_strides
 from ..core.communication import communicate_p, is_global, mesh_of, mesh_of_equation
 from ..core.deferred import pending
+from ..core.host_values import is_new
 from ..core.jaxprs import jaxprs_within, opened
 from ..core.pending import OwnCopy, Pending
 from ..tape.tensor import Tensor, held
@@ -45,11 +46,28 @@ def compiled(program, compiling, jaxpr, outputs, **options):
     whole = NamedSharding(mesh, PartitionSpec())
     pairs = zip(places, spread, strict=True)
     places = [place if stays else whole for place, stays in pairs]
-    jitted = jax.jit(program, out_shardings=places, **options)
     effects = compiling.output.tensor_effects.effects
     avals = {each.value.output: each.value.aval for each in effects if each.value is not None}
     copies = {n: _plain(aval) for n, aval in avals.items() if not spread[n]}
-    return SpanningProgram(jitted, mesh, spread, copies, f"{compiling.name}, a compiled function")
+    stays = [spans or number in copies for number, spans in enumerate(spread)]
+    by_values = frozenset()
+    if jax.default_backend() == "cpu" and not any(map(is_global, jaxpr.invars)):
+        by_values = _unchanged_arguments(compiling)
+        options["in_shardings"] = whole  # else JAX may spread what NumPy holds
+    jitted = jax.jit(program, out_shardings=places, **options)
+    placed = world.placer(mesh, by_values)
+    call = world.on_mesh(jitted, mesh, stays, f"{compiling.name}, a compiled function", placed)
+    return SpanningProgram(jitted, call, placed, copies)
+
+
+def _unchanged_arguments(compiling) -> set[int]:
+    """The numbers of the captured tensors that are arguments and stay as they are. Most are new at
+    each call, such as a batch: JAX makes arrays of NumPy's values faster than we can, in C. A
+    program has one of both forms, since JAX compiles it once for each.
+    """
+    changed = {*compiling.donation, *compiling.output.written}
+    given = [each.number for each in compiling.captured if each.position is not None]
+    return {*given} - changed
 
 
 def note_views(compiling, spread):
@@ -93,13 +111,23 @@ def _mesh_of_array(array):
 
 def reader(compiling):
     """What reads the arrays of captured tensors for a call of a CompiledProgram."""
-    spans = isinstance(compiling.program, SpanningProgram)
-    return held_whole if spans and not compiling.saves_inputs else held
+    if compiling.saves_inputs:
+        return held
+    return held_whole if isinstance(compiling.program, SpanningProgram) else held_on_host
+
+
+def held_on_host(tensor: Tensor):
+    """`held`, or the values of a new tensor that NumPy holds, the first time."""
+    value = tensor._raw
+    if type(value) is not Pending:
+        return value
+    values = value.stretch.take() if is_new(value) else None
+    return held(tensor) if values is None else values
 
 
 def held_whole(tensor: Tensor):
-    """`held`, or an array that spans processes, if the tensor stands for this process's copy of it
-    and no code has read that.
+    """`held_on_host`, or an array that spans processes, if the tensor stands for this process's
+    copy of it and no code has read that.
     """
     value = tensor._raw
     if (
@@ -111,7 +139,7 @@ def held_whole(tensor: Tensor):
         and sys.getrefcount(value) == _ALONE
     ):
         return value.stretch.whole
-    return held(tensor)
+    return held_on_host(tensor)
 
 
 def _alone() -> int:
@@ -154,25 +182,21 @@ class MeshProgram:
 
 
 class SpanningProgram(MeshProgram):
-    """A jitted function on a mesh of several processes, as one of arrays of this process and of
-    arrays that span processes. spread: for each result whether it spans them; copies: by number the
-    abstract values of the results that replace captured tensors of this process. They become
-    pending copies, since most are arguments of the next call, and are read by no other code.
+    """A jitted function on a mesh of several processes, and `call`: the same of arrays of this
+    process and of arrays that span processes (`world.on_mesh`). placed: what makes arguments inputs
+    (`world.placer`); copies: by number the abstract values of the results that replace captured
+    tensors of this process. They become pending copies, since most are arguments of the next call,
+    and are read by no other code.
     """
 
-    def __init__(self, jitted, mesh, spread, copies, what: str):
-        self.jitted, self.mesh = jitted, mesh
-        stays = [spans or number in copies for number, spans in enumerate(spread)]
-        self.call, self.copies = world.on_mesh(jitted, mesh, stays, what), copies.items()
+    def __init__(self, jitted, call, placed, copies):
+        self.jitted, self.call, self.placed, self.copies = jitted, call, placed, copies.items()
 
     def __call__(self, *arrays):
         results = [*self.call(*arrays)]
         for number, aval in self.copies:
             results[number] = pending(aval, OwnCopy(results[number]))
         return results
-
-    def placed(self, arrays):
-        return [world.shared(array, self.mesh) for array in arrays]
 
 
 def _plain(aval):

@@ -24,7 +24,7 @@ from . import aval as avals
 from . import bounded_cache, executor
 from .aval import struct_of, with_dual, with_strides
 from .jax_state import keeps_jax_state, repairs_caches
-from .pending import Failure, Pending, known, own_copy, value_of
+from .pending import Failure, Pending, at_hand, known, value_of
 
 # A longer stretch runs at once: the time to compile it grows with its length, and so does the
 # memory of what nobody holds any more.
@@ -66,6 +66,8 @@ class Stretch:
     entries: for each its program, its arrays, and its results; context: the settings of JAX under
     which they run; bytes: those of the large results; pause: for how many calls nothing is noted.
     """
+
+    waits = True  # results wait for calls
 
     def __init__(self):
         self.entries: list[tuple] = []
@@ -174,7 +176,7 @@ class Stretch:
             if not self.is_due(hash(key)):
                 return None
             found = _compiled.keep(key, Whole(*key))
-        arrays = [known(own_copy(values[i])) for i in found.given]
+        arrays = [known(at_hand(values[i])) for i in found.given]
         if Pending in map(type, arrays):
             # that of another thread, which may wait for a result of this stretch, or a failure
             return None

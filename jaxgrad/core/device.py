@@ -18,7 +18,9 @@ import jax
 import numpy as np
 
 from . import deferred
+from .host_values import is_new
 from .meta_array import MetaArray
+from .pending import value_of
 
 # PyTorch's device types, each with JAX's names of the platform; tensors on meta have no data
 PLATFORMS = {"cpu": ("cpu",), "cuda": ("gpu", "cuda", "rocm"), "tpu": ("tpu",), "meta": ()}
@@ -237,7 +239,9 @@ def check_pinning(name: str):
 
 
 def device_of(array) -> device:
-    """The device of an array. For a tracer JAX's default device, where its program should run."""
+    """The device of an array, or of what is pending in its place. For a tracer JAX's default
+    device, where its program should run.
+    """
     if isinstance(array, jax.core.Tracer):
         return device_of_jax()
     if type(array) is MetaArray:
@@ -245,7 +249,17 @@ def device_of(array) -> device:
     if isinstance(array, np.ndarray):  # of a forked process, which cannot use JAX's devices
         return device("cpu")
     # a sharded array is on several; PyTorch's code reads one, so always the same of this process
-    return _name(min(array.sharding.addressable_devices, key=lambda each: each.id))
+    found = places_of(array)
+    if len(found) > 1:
+        found = value_of(array).sharding.addressable_devices
+    return _name(min(found, key=lambda each: each.id))
+
+
+def places_of(value) -> set[jax.Device]:
+    """The devices that an array is on, or what is pending in its place. The numbers of a new tensor
+    need no array for that.
+    """
+    return {jax.local_devices()[0]} if is_new(value) else value_of(value).devices()
 
 
 class layout:

@@ -7,7 +7,8 @@ class Pending:
     """The result of a call that was noted, in place of an array.
 
     aval: the abstract value of that array; array: None until it has been computed; stretch: the
-    calls among which it is, or an `OwnCopy`.
+    calls among which it is, or in their place an `OwnCopy` or `HostValues`
+    (core/host_values.py).
     """
 
     __slots__ = ("array", "aval", "stretch")
@@ -31,6 +32,7 @@ class OwnCopy:
     """
 
     __slots__ = ("whole",)
+    waits = False  # whether a result waits for calls
 
     def __init__(self, whole):
         self.whole = whole
@@ -68,10 +70,9 @@ def value_of(value):
     return value.array
 
 
-def own_copy(value):
-    """The copy of this process where a pending result is one; any other value itself."""
-    is_copy = type(value) is Pending and type(value.stretch) is OwnCopy
-    return value_of(value) if is_copy else value
+def at_hand(value):
+    """The array of a pending result that waits for no call; any other value itself."""
+    return value_of(value) if type(value) is Pending and not value.stretch.waits else value
 
 
 def known(value):

@@ -191,6 +191,20 @@ def shared(array, mesh: Mesh):
     return jax.make_array_from_single_device_arrays(array.shape, _whole(mesh), [array])
 
 
+def placer(mesh: Mesh, by_values=frozenset()):
+    """What makes the arguments of a program on a mesh its inputs; by_values: the numbers of those
+    that it takes as NumPy's values.
+    """
+
+    def placed(arrays):
+        return [
+            np.asarray(array) if number in by_values else shared(array, mesh)
+            for number, array in enumerate(arrays)
+        ]
+
+    return placed
+
+
 NUMBERS = {float, int, complex}
 
 
@@ -263,16 +277,18 @@ def compared(kernel, what: str):
     return call
 
 
-def on_mesh(kernel, mesh: Mesh, stays_shared, what: str = "a program"):
+def on_mesh(kernel, mesh: Mesh, stays_shared, what: str = "a program", placed=None):
     """`kernel`, which runs on a mesh, as a function of arrays of this process and of arrays that
-    span processes. stays_shared: for each result whether it spans them; what: a description.
+    span processes. stays_shared: for each result whether it spans them; what: a description;
+    placed: what makes the arguments inputs, by default `placer(mesh)`.
     """
+    placed = placer(mesh) if placed is None else placed
 
     def call(*arrays):
         if compares_calls:
             compare_calls(what, mesh)
-        given = [shared(array, mesh) for array in arrays]
         try:
+            given = placed(arrays)
             results = kernel(*given)
         except (ValueError, jax.errors.JaxRuntimeError) as error:
             raise_lost(error)

@@ -16,10 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core import aval as avals
-from ..core import executor, promotion
+from ..core import deferred, executor, promotion
 from ..core.bounded_cache import bounded
-from ..core.device import as_device, device_of_jax, jax_device
+from ..core.device import as_device, device_of_jax, has_accelerator, jax_device
 from ..core.executor import is_traced
+from ..core.host_values import HostValues
 from ..tape.mode import is_inference_mode_enabled
 from ..tape.tensor import INFERENCE_TENSOR, Tensor, wrap
 
@@ -44,6 +45,22 @@ def from_host(values: np.ndarray, device=None) -> jax.Array:
     with jax.enable_x64(True):
         # jnp.asarray compiles for each new shape
         return jax.device_put(values, other_device(device))
+
+
+def taken_over(values: np.ndarray, device=None):
+    """What a new tensor holds of numpy values that belong to it alone: an array on `device`, or the
+    values, of which an array is made when an operator reads them.
+    """
+    is_late = (
+        device is None
+        and deferred.mode == "deferred"
+        # an accelerator is given the values at once, while Python goes on
+        and not (executor.is_forked or has_accelerator() or is_traced())
+        and jax.config.jax_default_device is None
+    )
+    if not is_late:
+        return from_host(values, device)
+    return deferred.pending(avals.aval_of(values), HostValues(values))
 
 
 def _narrowed(values):

@@ -20,7 +20,7 @@ from ..core.meta_array import MetaArray
 from ..core.pytorch_tensors import dtype_of, is_of_pytorch, numbers_of
 from ..core.tracebacks import api_boundary, users_stacklevel
 from ..tape.tensor import Tensor, wrap
-from .array_creation import finish, from_host, is_traced, on_device
+from .array_creation import finish, is_traced, on_device, taken_over
 
 _PYTHON = {bool: dtypes.bool, int: dtypes.int64}
 
@@ -167,8 +167,8 @@ def _array_of(data, dtype, device) -> jax.Array | MetaArray:
     if isinstance(data, jax.Array):
         return on_device(_converted(data, dtype), device)
     if isinstance(data, np.ndarray | np.generic) or hasattr(data, "__array__"):
-        return from_host(_from_numpy(np.asarray(data), dtype), device)
-    return from_host(_from_python(data, dtype), device)
+        return taken_over(_from_numpy(np.asarray(data), dtype), device)
+    return taken_over(_from_python(data, dtype), device)
 
 
 def _converted(array, dtype):

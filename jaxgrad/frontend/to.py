@@ -11,7 +11,7 @@ from .. import ops
 from ..core import device as devices
 from ..core import dtypes, executor
 from ..core.aval import META, Aval, is_concrete, with_mode
-from ..core.device import as_device, is_meta
+from ..core.device import as_device, is_meta, places_of
 from ..core.program import Program, Reverse
 from ..core.pytorch_tensors import is_of_pytorch, type_name
 from ..core.tracebacks import api_boundary
@@ -120,9 +120,9 @@ def to(self, *args, **kwargs) -> Tensor:
     target = None if goes_to_meta else device_of(device)
     if not is_concrete(result._aval.mode):
         return ops.clone(self) if copy and result is self else result
-    devices = result._array.devices()
-    source = next(iter(devices))
-    if len(devices) > 1 and (target is None or target.platform == source.platform):
+    places = places_of(result._value)
+    source = next(iter(places))
+    if len(places) > 1 and (target is None or target.platform == source.platform):
         # on several devices already, where a copy to one of them would lose how it is sharded
         return ops.clone(self) if copy and result is self else result
     if (target is None or target == source) and (not copy or result is not self):

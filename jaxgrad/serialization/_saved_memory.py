@@ -11,6 +11,7 @@ from ..core import strides as layouts
 from ..core.aval import Aval, strides_of
 from ..core.copy_slices import in_order
 from ..core.device import device_of
+from ..core.pending import value_of
 from ..frontend.memory_methods import offset_of
 from ..frontend.storages import in_memory_order
 from ..storage.alias import settle
@@ -64,7 +65,7 @@ def memory_of(tensor: Tensor) -> tuple[SavedMemory, Place]:
         return SavedMemory(id(tensor), array, shown), place
     with handle_lock.lock:
         settle(alias.storage)
-        memory = SavedMemory(id(alias.storage), alias.storage.array, alias.storage.aval)
+        memory = SavedMemory(id(alias.storage), value_of(alias.storage.array), alias.storage.aval)
     place = Place(
         shown.dtype, offset_of(tensor), tuple(shown.shape), strides_of(shown), *flags
     )  # fmt: skip

@@ -359,7 +359,7 @@ class Tensor:
         >>> jaxgrad.zeros(2, device="cpu").device
         device(type='cpu')
         """
-        return device_of(self._array)
+        return device_of(self._value)
 
 
 def known_node(tensor: Tensor) -> Node | None:

@@ -15,6 +15,7 @@ if {used}:
     (x * 2).sum().backward()
     double = torch.jit(lambda x: x * 2)
     double(x.detach())
+    new = torch.tensor([1.0, 2.0])  # which nobody has read
 calls = {calls}
 for call in calls:
     child = os.fork()
@@ -54,8 +55,13 @@ def test_every_computation_of_a_forked_process_raises():
 
 @pytest.mark.slow
 def test_a_forked_process_reads_values():
-    child, _ = lines_of(True, "(lambda: (x.tolist(), x.detach().numpy().sum().item()),)")
-    assert child == "gave ([1.0, 1.0, 1.0], 3.0)"
+    calls = """(
+        lambda: (x.tolist(), x.detach().numpy().sum().item()),
+        lambda: (new.device, new.tolist(), new.numpy().sum().item()),
+    )"""
+    old, new, _ = lines_of(True, calls)
+    assert old == "gave ([1.0, 1.0, 1.0], 3.0)"
+    assert new == "gave (device(type='cpu'), [1.0, 2.0], 3.0)"
 
 
 @pytest.mark.slow

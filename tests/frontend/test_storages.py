@@ -77,3 +77,7 @@ def test_bytes_of_numbers():
     values = np.arange(5, dtype=np.int32)
     bytes_ = jaxgrad.from_numpy(values).untyped_storage().tolist()
     assert bytes(bytes_) == values.tobytes()
+
+
+def test_the_device_of_a_storage_of_a_noted_result():
+    assert (jaxgrad.ones(3) + 1).untyped_storage().device == jaxgrad.device("cpu")

@@ -40,7 +40,10 @@ def chain(count, size, rows):
         for _ in range(count)
     ]
     layers = [functools.partial(lambda w, x: jaxgrad.tanh(x @ w), w) for w in weights]
-    return weights, layers, jaxgrad.tensor(rng.normal(size=(rows, size)).astype("float32"))
+    x = jaxgrad.tensor(rng.normal(size=(rows, size)).astype("float32"))
+    # there is an array of a new tensor once it is read, and `live` counts arrays
+    assert all(each._array.nbytes for each in (*weights, x))
+    return weights, layers, x
 
 
 def in_order(layers, x):

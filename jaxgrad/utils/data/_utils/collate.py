@@ -11,7 +11,7 @@ import numpy as np
 from .... import ops
 from ....core import dtypes, promotion
 from ....core.device import default_device
-from ....frontend.array_creation import finish, from_host
+from ....frontend.array_creation import finish, taken_over
 from ....frontend.tensor_data import as_tensor, tensor
 from ....tape.tensor import Tensor, is_concrete
 
@@ -99,7 +99,7 @@ def like(first, contents):
 
 def as_leaf(array: np.ndarray) -> Tensor:
     """The tensor that takes over a NumPy array of its own."""
-    return finish(from_host(array))
+    return finish(taken_over(array))
 
 
 def functions_of(made: Callable) -> dict:

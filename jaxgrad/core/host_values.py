@@ -1,0 +1,56 @@
+"""The numbers of new tensors, before there is an array of them."""
+
+import contextlib
+
+import jax
+import numpy
+
+from . import executor
+from .pending import Pending
+
+# the settings of JAX's guard under which a program may be called with NumPy's values
+UNGUARDED = (None, "allow")
+
+
+class HostValues:
+    """In place of calls: the values of a new tensor, which NumPy holds and no other code writes to.
+    To make an array of them takes longer than most operators, and a compiled program takes the
+    values themselves, once: a second program takes the array, which is made once for all.
+    """
+
+    __slots__ = ("is_taken", "values")
+    waits = False
+
+    def __init__(self, values: numpy.ndarray):
+        self.values, self.is_taken = values, False
+
+    def run(self, wanted: Pending):
+        """Make the array."""
+        values = self.values
+        if values is None:
+            return  # another thread has
+        # a forked process keeps the values: JAX would wait for threads that are not there
+        wanted.array = values if executor.is_forked else _on_default_device(values)
+        self.values = None
+
+    peek = run
+
+    def take(self) -> numpy.ndarray | None:
+        """The values for a compiled program; None where it must take the array."""
+        if self.is_taken or jax.config.jax_transfer_guard_host_to_device not in UNGUARDED:
+            return None
+        self.is_taken = True
+        return self.values
+
+
+def _on_default_device(values):
+    """An array, where JAX makes one outside of traces and of contexts with other devices."""
+    is_traced = executor.is_traced()
+    outside = jax.ensure_compile_time_eval() if is_traced else contextlib.nullcontext()
+    with outside, jax.enable_x64(True), jax.default_device(None):
+        return jax.device_put(values)
+
+
+def is_new(value) -> bool:
+    """Whether these are the values of a new tensor, of which there is no array yet."""
+    return type(value) is Pending and type(value.stretch) is HostValues and value.array is None
