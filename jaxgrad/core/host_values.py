@@ -45,9 +45,12 @@ class HostValues:
 
 def _on_default_device(values):
     """An array, where JAX makes one outside of traces and of contexts with other devices."""
-    is_traced = executor.is_traced()
-    outside = jax.ensure_compile_time_eval() if is_traced else contextlib.nullcontext()
-    with outside, jax.enable_x64(True), jax.default_device(None):
+    with contextlib.ExitStack() as stack:
+        if executor.is_traced():
+            stack.enter_context(jax.ensure_compile_time_eval())
+        if jax.config.jax_default_device is not None:
+            stack.enter_context(jax.default_device(None))
+        stack.enter_context(jax.enable_x64(True))
         return jax.device_put(values)
 
 
