@@ -379,3 +379,31 @@ def overhead(least_of):
         )
         chart = {f"{count} parameter{'s' * (count > 1)}": {"jaxgrad": ours, "JAX by hand": hand}}
         figures.note("i", "A call that computes almost nothing", "us", "JAX by hand", chart)
+    of_new_tensors(least_of)
+
+
+def of_new_tensors(least_of):
+    """The same for a batch that NumPy has: both copy it, since its owner may write to it."""
+    draw = np.random.default_rng(0)
+    x, y = draw.standard_normal((32, 64)).astype(np.float32), draw.integers(0, 64, 32)
+
+    def loss(x, y):
+        return (x[:, 0] * y).sum()
+
+    compiled, plain = jaxgrad.jit(loss), jax.jit(loss)
+    calls = {
+        "tensor() of both": lambda: (jaxgrad.tensor(x), jaxgrad.tensor(y)),
+        "device_put of both": lambda: (jax.device_put(x.copy()), jax.device_put(y.copy())),
+        "and a call": lambda: compiled(jaxgrad.tensor(x), jaxgrad.tensor(y)),
+        "and a call, by hand": lambda: plain(jax.device_put(x.copy()), jax.device_put(y.copy())),
+    }
+    times = dict(zip(calls, least_of([*calls.values()], repetitions=400), strict=True))
+    for name, duration in times.items():
+        print(f"    {name:<20}{duration:8.1f}")
+    pairs = zip([*times.values()][::2], [*times.values()][1::2], strict=True)
+    names = "a new batch", "a new batch and a call"
+    chart = {
+        name: {"jaxgrad": own, "JAX by hand": hand}
+        for name, (own, hand) in zip(names, pairs, strict=True)
+    }
+    figures.note("i", "A new batch from NumPy", "us", "JAX by hand", chart)

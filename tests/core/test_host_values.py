@@ -84,6 +84,14 @@ def test_dtypes(dtype):
     assert torch.jit(lambda n: n + 1)(big).item() == 2**40 + 2
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2])
+def test_narrow_dtypes(dtype):
+    widened = torch.jit(lambda x: x.to(torch.float32) + 1)
+    for _ in range(3):
+        x = torch.tensor([0.5, -2.0, 0.0], dtype=dtype)
+        assert is_new(x._raw) and widened(x).tolist() == [1.5, -1.0, 1.0]
+
+
 def test_a_compiled_function_that_writes_to_its_argument():
     @torch.jit
     def write(x):
