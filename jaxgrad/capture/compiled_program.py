@@ -10,15 +10,13 @@ import contextlib
 import functools
 import itertools
 import operator
-import sys
 import weakref
 from threading import get_ident
 
 import jax
-import numpy
 
 from ..core import executor
-from ..core.aval import IMMEDIATE, aval_of, has_numbers, tracing
+from ..core.aval import IMMEDIATE, aval_of, tracing
 from ..core.bounded_cache import Weight, weight_of_kernel
 from ..core.jax_state import keeps_jax_state
 from ..core.jaxprs import equations_of
@@ -27,8 +25,8 @@ from ..tape import handle_lock, pytree
 from ..tape.mode import casting, current_mode
 from ..tape.node import FREED
 from ..tape.symbolic_number import Varying
-from ..tape.tensor import Tensor, edge_of, held, hold
-from . import first_run, graph_input, one_shot, placement
+from ..tape.tensor import Tensor, edge_of, held
+from . import donation, first_run, graph_input, one_shot, placement
 from .compiler_options import options_for
 from .graph_input import ArgumentInput, GeneratorInput, GraphInput, NumberInput, argument_of
 from .guards import (
@@ -418,14 +416,7 @@ class CompiledProgram:
         # up to date already: the guards read each tensor, or in the call that traces, capture did
         # observers may run the operators on the arrays of this process
         arrays = [*map(held if executor.observers else self.held, tensors)]
-        for number in self.donation:
-            if type(arrays[number]) is numpy.ndarray:
-                arrays[number] = held(tensors[number])
-            # JAX deletes a donated array, which then must belong to this tensor alone
-            is_stored = _is_stored(tensors[number]) and number not in self.output.replaced
-            others = sys.getrefcount(arrays[number]) - _ALONE - is_stored
-            if others:
-                arrays[number] = _copied(arrays[number])
+        donation.make_own(arrays, tensors, self.donation, self.output.replaced)
         arrays += [source.array(leaves) for source in self.other_inputs]
         return arrays
 
@@ -578,25 +569,3 @@ def _weakly(leaf):
     key = key_of(leaf)[1]
     reference = getattr(key, "reference", key)
     return reference if isinstance(reference, weakref.ref) else leaf
-
-
-def _copied(array):
-    """A copy of an array; `lower` gives some without data."""
-    return jax.numpy.copy(array) if has_numbers(array) else array
-
-
-def _is_stored(tensor) -> bool:
-    """Whether the storage that a tensor shares with its views holds its array too."""
-    return tensor._alias is not None and tensor._alias.storage.array is held(tensor)
-
-
-def _alone() -> int:
-    """The number of references to an array that only its tensor holds, as `inputs_of` counts."""
-    # counted in the same form, since interpreters differ in the references that a call adds
-    arrays = [object.__new__(Tensor)]
-    hold(arrays[0], object())
-    arrays = [held(arrays[0]), arrays.pop()]
-    return sys.getrefcount(arrays[0])
-
-
-_ALONE = _alone()

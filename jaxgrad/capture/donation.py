@@ -1,0 +1,46 @@
+"""Arrays whose memory a program takes: JAX deletes them, so each must be of one tensor alone."""
+
+import sys
+
+import jax
+import numpy
+
+from ..core.aval import has_numbers
+from ..tape.tensor import Tensor, held, hold
+
+
+def make_own(arrays: list, tensors, numbers: list[int], replaced):
+    """Put copies in the place of arrays that something else refers to.
+
+    arrays: those that the captured `tensors` hold; numbers: of those that the program deletes;
+    replaced: the numbers of those whose storages get another array.
+    """
+    for number in numbers:
+        if type(arrays[number]) is numpy.ndarray:
+            arrays[number] = held(tensors[number])
+        is_stored = _is_stored(tensors[number]) and number not in replaced
+        others = sys.getrefcount(arrays[number]) - _ALONE - is_stored
+        if others:
+            arrays[number] = _copied(arrays[number])
+
+
+def _copied(array):
+    """A copy of an array; `lower` gives some without data."""
+    return jax.numpy.copy(array) if has_numbers(array) else array
+
+
+def _is_stored(tensor) -> bool:
+    """Whether the storage that a tensor shares with its views holds its array too."""
+    return tensor._alias is not None and tensor._alias.storage.array is held(tensor)
+
+
+def _alone() -> int:
+    """The number of references to an array that only its tensor holds, as `make_own` counts."""
+    # counted in the same form, since interpreters differ in the references that a call adds
+    arrays = [object.__new__(Tensor)]
+    hold(arrays[0], object())
+    arrays = [held(arrays[0]), arrays.pop()]
+    return sys.getrefcount(arrays[0])
+
+
+_ALONE = _alone()
