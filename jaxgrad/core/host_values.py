@@ -55,5 +55,5 @@ def _on_default_device(values):
 
 
 def is_new(value) -> bool:
-    """Whether these are the values of a new tensor, of which there is no array yet."""
+    """Whether these are the values of a new tensor, which is not an array yet."""
     return type(value) is Pending and type(value.stretch) is HostValues and value.array is None

@@ -49,7 +49,7 @@ def from_host(values: np.ndarray, device=None) -> jax.Array:
 
 def taken_over(values: np.ndarray, device=None):
     """What a new tensor holds of numpy values that belong to it alone: an array on `device`, or the
-    values, of which an array is made when an operator reads them.
+    values, which become an array when an operator reads them.
     """
     is_late = (
         device is None

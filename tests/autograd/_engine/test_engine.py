@@ -243,7 +243,7 @@ def test_retained_values_live_until_a_pass_frees_them():
 def test_what_nobody_can_differentiate_is_not_saved():
     x, constant = leaf(torch, 1.0, 2.0), torch.tensor([3.0, 4.0])
     y = x * constant
-    assert [array is constant._array for array in y.grad_fn.saved] == [True]
+    assert [value is constant._value for value in y.grad_fn.saved] == [True]
     assert not (x + constant).grad_fn.saved
     assert not x.reshape(2, 1).grad_fn.saved
     assert (constant * constant).grad_fn is None
