@@ -21,6 +21,7 @@ from ..core.bounded_cache import bounded
 from ..core.device import as_device, device_of_jax, has_accelerator, jax_device
 from ..core.executor import is_traced
 from ..core.host_values import HostValues
+from ..core.pending import Pending
 from ..tape.mode import is_inference_mode_enabled
 from ..tape.tensor import INFERENCE_TENSOR, Tensor, wrap
 
@@ -47,6 +48,10 @@ def from_host(values: np.ndarray, device=None) -> jax.Array:
         return jax.device_put(values, other_device(device))
 
 
+# an accelerator is given values at once, while Python goes on
+_has_accelerator = functools.cache(has_accelerator)
+
+
 def taken_over(values: np.ndarray, device=None):
     """What a new tensor holds of numpy values that belong to it alone: an array on `device`, or the
     values, which become an array when an operator reads them.
@@ -54,8 +59,7 @@ def taken_over(values: np.ndarray, device=None):
     is_late = (
         device is None
         and deferred.mode == "deferred"
-        # an accelerator is given the values at once, while Python goes on
-        and not (executor.is_forked or has_accelerator() or is_traced())
+        and not (executor.is_forked or _has_accelerator() or is_traced())
         and jax.config.jax_default_device is None
     )
     if not is_late:
@@ -155,7 +159,7 @@ def finish(array, requires_grad=False) -> Tensor:
             "Only Tensors of floating point and complex dtype can require gradients, "
             f"and {aval.dtype} is neither: give dtype=torch.float32"
         )
-    if avals.is_concrete(aval.mode) and is_traced():
+    if type(array) is not Pending and avals.is_concrete(aval.mode) and is_traced():
         # a constant of the trace: the trace may write to it
         aval = avals.make_aval(aval.shape, aval.dtype, avals.mode_of_trace())
     mark = INFERENCE_TENSOR if is_inference_mode_enabled() and not requires_grad else None

@@ -23,6 +23,7 @@ from ..tape.tensor import Tensor, wrap
 from .array_creation import finish, is_traced, on_device, taken_over
 
 _PYTHON = {bool: dtypes.bool, int: dtypes.int64}
+_OF_NUMPY = np.ndarray, np.generic
 
 COMPLEX_TO_REAL = "Casting complex values to real discards the imaginary part"
 COPY_CONSTRUCT = (
@@ -153,6 +154,8 @@ def _array_of(data, dtype, device) -> jax.Array | MetaArray:
     if device is not None and is_meta(device):
         data = data if isinstance(data, Tensor) else wrap(_array_of(data, dtype, None))
         return meta_array(data.shape, data.dtype if dtype is None else dtype)
+    if isinstance(data, _OF_NUMPY):  # first, since it takes long to tell what the others are
+        return taken_over(_from_numpy(np.asarray(data), dtype), device)
     if isinstance(data, Tensor):
         data = data._array
     if isinstance(data, MetaArray) and device is None:
@@ -166,7 +169,7 @@ def _array_of(data, dtype, device) -> jax.Array | MetaArray:
         data = numbers_of(data)
     if isinstance(data, jax.Array):
         return on_device(_converted(data, dtype), device)
-    if isinstance(data, np.ndarray | np.generic) or hasattr(data, "__array__"):
+    if hasattr(data, "__array__"):
         return taken_over(_from_numpy(np.asarray(data), dtype), device)
     return taken_over(_from_python(data, dtype), device)
 
@@ -185,8 +188,10 @@ def _converted(array, dtype):
 
 def _from_numpy(values, dtype):
     """Copy numpy values; the conversion to another dtype is that of C, without a range check."""
-    natural = dtypes.from_numpy(values.dtype.newbyteorder("="))
-    dtype = natural if dtype is None else dtype
+    found = values.dtype
+    natural = dtypes.from_numpy(found if found.isnative else found.newbyteorder("="))
+    if dtype is None or dtype is natural:
+        return np.array(values, dtype=natural.numpy)
     if natural.is_complex and not dtype.is_complex and dtype is not dtypes.bool:
         warnings.warn(COMPLEX_TO_REAL, UserWarning, stacklevel=users_stacklevel())
         values = values.real
