@@ -16,7 +16,7 @@ def make_own(arrays: list, tensors, numbers: list[int], replaced):
     replaced: the numbers of those whose storages get another array.
     """
     for number in numbers:
-        if type(arrays[number]) is numpy.ndarray:
+        if type(arrays[number]) is numpy.ndarray:  # of a new tensor: only arrays are donated
             arrays[number] = held(tensors[number])
         is_stored = _is_stored(tensors[number]) and number not in replaced
         others = sys.getrefcount(arrays[number]) - _ALONE - is_stored

@@ -62,8 +62,8 @@ def compiled(program, compiling, jaxpr, outputs, **options):
 
 def _unchanged_arguments(compiling) -> set[int]:
     """The numbers of the captured tensors that are arguments and stay as they are. Most are new at
-    each call, such as a batch: JAX makes arrays of NumPy's values faster than we can, in C. A
-    program has one of both forms, since JAX compiles it once for each.
+    each call, such as a batch, and JAX makes arrays of NumPy's values in C. Those that have an
+    array enter as values too: for arrays JAX would compile the program once more.
     """
     changed = {*compiling.donation, *compiling.output.written}
     given = [each.number for each in compiling.captured if each.position is not None]

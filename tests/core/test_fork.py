@@ -15,7 +15,7 @@ if {used}:
     (x * 2).sum().backward()
     double = torch.jit(lambda x: x * 2)
     double(x.detach())
-    new = torch.tensor([1.0, 2.0])  # which nobody has read
+    new = torch.tensor([1.0, 2.0])  # not read yet
 calls = {calls}
 for call in calls:
     child = os.fork()

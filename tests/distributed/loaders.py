@@ -1,9 +1,11 @@
 """The program that test_loaders.py runs in two processes: each loads its part of a dataset by
-workers, and trains on it. It prints the batches of both and the weight.
+workers, and trains on it. It prints the batches of both and the weight, and how often a warm step
+is compiled.
 """
 
 import json
 
+import jax
 import numpy as np
 
 import jaxgrad as torch
@@ -45,9 +47,34 @@ def loaded(method):
     return found, model.weight.tolist()
 
 
+def compilations() -> int:
+    """How often warm steps are compiled, of batches that are new and of some that have an array."""
+    wrapped = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+    optimizer, found = torch.optim.SGD(wrapped.parameters(), lr=1e-2), []
+
+    @torch.jit
+    def step(x):
+        optimizer.zero_grad()
+        wrapped(x).square().mean().backward()
+        optimizer.step()
+
+    def note(event, _seconds, **_more):
+        found.append(event) if event.endswith("backend_compile_duration") else None
+
+    jax.monitoring.register_event_duration_secs_listener(note)
+    step(torch.tensor([[1.0, 2.0]]))
+    assert found
+    found.clear()
+    batch = torch.tensor([[1.0, 2.0]])
+    for x in (torch.tensor([[3.0, 4.0]]), batch, batch, batch, batch.detach()):
+        step(x)
+    return len(found)
+
+
 def main():
     dist.init_process_group()
     found = {method: loaded(method) for method in ("fork", "spawn")}
+    found["compilations"] = compilations()
     everything = [None, None]
     dist.all_gather_object(everything, found)
     if dist.get_rank() == 0:

@@ -9,6 +9,7 @@ pytestmark = pytest.mark.slow
 
 def test_workers_of_two_processes():
     first, second = found("loaders.py", processes=2)
+    assert first["compilations"] == second["compilations"] == 0
     weight = np.zeros(2)
     for numbers in ([0, 2, 1, 3], [4, 6, 5, 7]):  # of both processes at one step
         x = np.repeat(np.float64(numbers), 2).reshape(4, 2)
