@@ -12,17 +12,20 @@ pytest := -m pytest -n auto --dist worksteal
 $(foreach venv,.venv .venv-torch,$(shell test -x $(venv)/bin/python && \
     grep -qsF '$(CURDIR)/$(venv)' $(venv)/pyvenv.cfg || rm -f $(venv)/made))
 
-.PHONY: demo test quick lint docs docs-serve docs-check stubs record oracle mutate bench figures rooms wheel clean
+.PHONY: demo test quick test-all lint docs docs-serve docs-check stubs record oracle mutate bench figures rooms wheel clean
 .NOTPARALLEL:  # two runs of pip in one environment disturb each other
 
 demo: .venv/demo  # train a network on handwritten digits, four ways
 	$(python) docs/examples/digits.py $(ARGUMENTS)
 
-test: .venv/test .venv/demo  # all tests; one of them runs the demo
-	$(python) $(pytest) $(ARGUMENTS)
+test: .venv/test  # the tests that are not slow, some of each file
+	$(python) $(pytest) --slow-one-of 0 $(ARGUMENTS)
 
-quick: .venv/test  # the tests that are not marked slow
-	$(python) $(pytest) -m "not slow" $(ARGUMENTS)
+quick: .venv/test  # one of eight of these
+	$(python) $(pytest) --slow-one-of 0 --one-of 8 $(ARGUMENTS)
+
+test-all: .venv/test .venv/demo  # all tests, or a part of them: SHARD=2/6. One of them runs the demo
+	$(python) $(pytest) $(if $(SHARD),--shard $(SHARD)) $(ARGUMENTS)
 
 lint: .venv/lint
 	$(python) -m ruff check .
