@@ -13,10 +13,11 @@ import sys
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import Primitive, jaxprs_in_params, set_current_trace, take_current_trace
+from jax.extend.core import Primitive, jaxprs_in_params, set_current_trace
 
 from ..core import executor
 from ..core.aval import has_numbers
+from ..core.jax_state import current_trace
 from ..core.jaxprs import equations_of
 from ..core.tracebacks import is_internal
 from .captured import Numbers
@@ -139,9 +140,7 @@ class Evaluation:
 
     def numbers(self, tracer) -> Numbers | None:
         """The numbers of a tracer; None where they are not known."""
-        with take_current_trace() as current:
-            pass
-        if current is not self.scopes[0].trace:
+        if current_trace() is not self.scopes[0].trace:
             return None  # JAX may keep the trace inside, for later calls that no guard sees
         try:
             equations = self.equations_behind(tracer)

@@ -7,11 +7,12 @@ An interrupt may also leave an entry of a cache unfinished: each later lookup of
 RecursionError.
 """
 
+import contextlib
 import functools
 import traceback
 
 import jax
-from jax.extend.core import get_opaque_trace_state, set_current_trace, take_current_trace
+from jax.extend.core import take_current_trace
 
 
 def put_back_wide_types(is_wide: bool):
@@ -36,6 +37,28 @@ def repairs_caches(function):
     return call
 
 
+def current_trace():
+    """The trace that JAX is in.
+
+    JAX's public way to learn it sets the trace aside for the block alone, and since version 0.12
+    leaves no trace at all in its place.
+    """
+    taking = take_current_trace()
+    try:
+        with taking as trace:
+            return trace
+    except BaseException:
+        put_back_trace(taking)
+        raise
+
+
+def put_back_trace(taking):
+    """Set the trace that a `take_current_trace()` has taken: leaving it once more sets it again."""
+    # without the attribute it has not taken anything yet
+    with contextlib.suppress(AttributeError):
+        taking.__exit__(None, None, None)
+
+
 def keeps_jax_state(function):
     """`function`, after whose errors JAX's state is what it was before. It is for functions that
     trace, to which a microsecond is nothing.
@@ -44,10 +67,10 @@ def keeps_jax_state(function):
 
     @functools.wraps(function)
     def call(*args):
-        is_wide, state = jax.config.jax_enable_x64, get_opaque_trace_state()
-        with take_current_trace() as trace:
-            pass
+        is_wide, taking = jax.config.jax_enable_x64, take_current_trace()
         try:
+            with taking:
+                pass
             return function(*args)
         except BaseException as error:
             if not isinstance(error, Exception):
@@ -55,8 +78,7 @@ def keeps_jax_state(function):
                 # begin of its last: it would change the state when it is freed
                 traceback.clear_frames(error.__traceback__)
             put_back_wide_types(is_wide)
-            if get_opaque_trace_state() != state:
-                set_current_trace(trace).__enter__()
+            put_back_trace(taking)
             raise
 
     return call
