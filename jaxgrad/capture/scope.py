@@ -29,7 +29,7 @@ from ..core.aval import (
     wide_trace,
     with_dual,
 )
-from ..core.jax_state import current_trace
+from ..core.jax_internals import current_trace
 from ..core.meta_array import MetaArray
 from ..tape import handle_lock, mode, traced_hooks
 from ..tape.interception import intercept, release

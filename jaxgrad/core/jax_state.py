@@ -7,12 +7,13 @@ An interrupt may also leave an entry of a cache unfinished: each later lookup of
 RecursionError.
 """
 
-import contextlib
 import functools
 import traceback
 
 import jax
 from jax.extend.core import take_current_trace
+
+from .jax_internals import is_of_broken_cache, put_back_trace
 
 
 def put_back_wide_types(is_wide: bool):
@@ -29,34 +30,12 @@ def repairs_caches(function):
         try:
             return function(*args)
         except RecursionError as error:
-            if not str(error).startswith("Recursively calling"):
+            if not is_of_broken_cache(error):
                 raise
             jax.clear_caches()
         return function(*args)
 
     return call
-
-
-def current_trace():
-    """The trace that JAX is in.
-
-    JAX's public way to learn it sets the trace aside for the block alone, and since version 0.12
-    leaves no trace at all in its place.
-    """
-    taking = take_current_trace()
-    try:
-        with taking as trace:
-            return trace
-    except BaseException:
-        put_back_trace(taking)
-        raise
-
-
-def put_back_trace(taking):
-    """Set the trace that a `take_current_trace()` has taken: leaving it once more sets it again."""
-    # without the attribute it has not taken anything yet
-    with contextlib.suppress(AttributeError):
-        taking.__exit__(None, None, None)
 
 
 def keeps_jax_state(function):
