@@ -289,19 +289,24 @@ def jax_state():
     return jax.config.jax_enable_x64, current_trace()
 
 
+def at_moment(profile: AtJaxState, run, *arguments):
+    """Call a function, and interrupt it where a profile function says."""
+    sys.setprofile(profile)
+    try:
+        run(*arguments)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.setprofile(None)
+
+
 def interrupt_at_jax_state(kind: type[Job]) -> int:
     """Interrupt a job at each moment that AtJaxState knows; gives their number."""
     job, before = kind(), jax_state()
     for number in itertools.count():
         job.prepare()
         state, profile = job.state(), AtJaxState(number)
-        sys.setprofile(profile)
-        try:
-            job.run()
-        except KeyboardInterrupt:
-            pass
-        finally:
-            sys.setprofile(None)
+        at_moment(profile, job.run)
         assert jax_state() == before
         job.check(state, job.state())
         if not profile.has_raised:
