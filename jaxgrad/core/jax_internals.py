@@ -26,6 +26,12 @@ from .jaxprs import equations_of
 
 # ---- the trace that is under way
 
+# The argument `inline` of `jax.jit` for a function whose equations become a part of the trace
+# around, in place of a call. Until JAX 0.10 that is True; from 0.11 on, True leaves a call in the
+# trace until it is lowered. With such calls, equations of operators have other names in profiles,
+# and some numbers that are known while a function is traced are not.
+JOINS_TRACE = jax.Inline.JAX_EARLY if hasattr(jax, "Inline") else True
+
 
 def current_trace():
     """The trace that JAX is in.
@@ -56,7 +62,7 @@ def put_back_trace(taking):
 
 # JAX has no public function that tells. A kernel without inputs gives a tracer exactly where JAX
 # traces; the state is compared first, because a kernel call takes longer.
-_probe = jax.jit(lambda: jnp.zeros((), bool))
+_probe = jax.jit(lambda: jnp.zeros((), bool), inline=JOINS_TRACE)
 
 
 @functools.cache
@@ -145,12 +151,6 @@ def is_pure(equation) -> bool:
 
 
 # ---- calls of jitted functions in traces
-
-# The argument `inline` of `jax.jit` for a function whose equations become a part of the trace
-# around, in place of a call. Until JAX 0.10 that is True; from 0.11 on, True leaves a call in the
-# trace until it is lowered. With such calls, equations of operators have other names in profiles,
-# and some numbers that are known while a function is traced are not.
-JOINS_TRACE = jax.Inline.JAX_EARLY if hasattr(jax, "Inline") else True
 
 # primitives of equations that run a jaxpr with their own operands. One that is not known is an
 # operation like others: a derivative is not proven to be linear.
