@@ -18,6 +18,10 @@ if importlib.util.find_spec("jaxgrad.rules") is None:
 
 __version__ = "0.1.0"
 
+from .core.supported_jax import warn_of_others as _warn_of_other_jax
+
+_warn_of_other_jax()  # before what may fail under another one
+
 from . import autograd as autograd
 from . import compiler as compiler
 from . import func as func

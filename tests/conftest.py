@@ -16,10 +16,11 @@ import jax
 import numpy
 import pytest
 from jax.extend.backend import get_backend
-from jax.extend.core import get_opaque_trace_state, set_current_trace, take_current_trace
+from jax.extend.core import set_current_trace
 
 import jaxgrad
 from jaxgrad.core import deferred
+from jaxgrad.core.jax_internals import COMPILE_EVENT, current_trace
 from jaxgrad.multiprocessing import _contexts
 
 hypothesis.settings.register_profile("repeatable", derandomize=True, database=None, deadline=None)
@@ -56,11 +57,9 @@ def fixed_seeds():
 @pytest.fixture(autouse=True)
 def same_state_of_jax():
     """A test that leaves JAX's 64-bit types on, or a trace, fails itself, not those after it."""
-    is_wide, state = jax.config.jax_enable_x64, get_opaque_trace_state()
-    with take_current_trace() as trace:
-        pass
+    is_wide, trace = jax.config.jax_enable_x64, current_trace()
     yield
-    is_same = jax.config.jax_enable_x64 == is_wide and get_opaque_trace_state() == state
+    is_same = jax.config.jax_enable_x64 == is_wide and current_trace() is trace
     if not is_same:
         jax.enable_x64(is_wide).__enter__()
         set_current_trace(trace).__enter__()
@@ -119,7 +118,7 @@ def compilations():
     found = []
 
     def note(name, _duration, **_):
-        if "backend_compile" in name:
+        if name == COMPILE_EVENT:
             found.append(threading.get_ident())
 
     jax.monitoring.register_event_duration_secs_listener(note)

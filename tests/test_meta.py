@@ -13,6 +13,7 @@ from as_torch import as_torch, error, warned
 import jaxgrad as torch
 from jaxgrad import nn
 from jaxgrad.core import executor
+from jaxgrad.core.jax_internals import COMPILE_EVENT
 
 # what PyTorch says where devices meet
 NOT_THERE = "is not on the expected device"
@@ -543,7 +544,7 @@ def no_work():
     done, is_open = [], [True]
 
     def compiled(event, *_, **__):
-        if is_open and "backend_compile" in event:
+        if is_open and event == COMPILE_EVENT:
             done.append(event)
 
     def ran(program, kernel, *arrays):

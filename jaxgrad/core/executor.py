@@ -16,13 +16,13 @@ from concurrent.futures import ThreadPoolExecutor
 import jax
 import jax.numpy as jnp
 import numpy
-from jax.extend.core import get_opaque_trace_state
 
 from . import aval as avals
 from . import bounded_cache, world
 from .aval import IMMEDIATE, META, Aval, meta_array
 from .communication import mesh_of
 from .host_kernel import FirstOnHost, starts_on_host
+from .jax_internals import is_traced
 from .jax_state import put_back_wide_types
 from .linalg_error import LinAlgError
 from .meta_array import NO_DATA, MetaArray
@@ -472,26 +472,3 @@ def filled_over(shape, dtype, value, sharding):
     """A new array filled with one value: each device makes its part."""
     with jax.enable_x64(True):
         return _filler_over(shape, dtype, value, sharding)()
-
-
-# JAX has no public function that tells. A kernel without inputs gives a tracer exactly where JAX
-# traces; the state is compared first, because a kernel call takes longer.
-_probe = jax.jit(lambda: jnp.zeros((), bool), inline=True)
-
-
-@functools.cache
-def _state_outside():
-    """JAX's trace state outside of all traces, which is that of a new thread."""
-    found = []
-    thread = threading.Thread(target=lambda: found.append(get_opaque_trace_state()))
-    thread.start()
-    thread.join()
-    return found[0]
-
-
-def is_traced() -> bool:
-    """Whether JAX is tracing, as inside `jax.jit`; inside `jax.grad` alone it computes at once."""
-    if get_opaque_trace_state() == _state_outside():
-        return False
-    # the state alone does not tell: in `jax.ensure_compile_time_eval()` it is that of the trace
-    return isinstance(_probe(), jax.core.Tracer)

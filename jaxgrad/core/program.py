@@ -18,8 +18,9 @@ import jax.numpy as jnp
 from jax.extend.core import get_opaque_trace_state
 
 from . import aval, bounded_cache
+from .jax_internals import JOINS_TRACE, traced_function
 from .jax_state import keeps_jax_state
-from .jaxprs import equations_of, has_wide_types, traced_function
+from .jaxprs import equations_of, has_wide_types
 
 _local = threading.local()
 
@@ -213,7 +214,7 @@ class Program:
 
         # the name that HLO and profiles show
         value.__name__ = value.__qualname__ = self.name
-        return jax.jit(value, inline=True)
+        return jax.jit(value, inline=JOINS_TRACE)
 
     @functools.cached_property
     def to_compile(self):
