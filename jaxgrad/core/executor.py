@@ -18,10 +18,10 @@ import jax.numpy as jnp
 import numpy
 from jax.extend.core import get_opaque_trace_state
 
+from ..late import LateModule
 from . import aval as avals
 from . import bounded_cache, world
 from .aval import IMMEDIATE, META, Aval, meta_array
-from .communication import mesh_of
 from .host_kernel import FirstOnHost, starts_on_host
 from .jax_state import put_back_wide_types
 from .linalg_error import LinAlgError
@@ -29,6 +29,8 @@ from .meta_array import NO_DATA, MetaArray
 from .pending import value_of
 from .program import Program, Reverse, is_bare
 from .world import on_mesh
+
+communication = LateModule("jaxgrad.core.communication")
 
 
 def prepare(program: Program) -> Program:
@@ -69,7 +71,7 @@ def among_processes(program: Program):
     of this process and arrays that span processes, runs on all.
     """
     trace = with_wide_types(program.trace) if program.wide else program.trace
-    mesh = mesh_of(trace(*map(avals.struct_of, program.inputs))[0])
+    mesh = communication.mesh_of(trace(*map(avals.struct_of, program.inputs))[0])
     if mesh is None and avals.is_mixed(program.inputs):
         mesh = world.current.mesh
     shown = ", ".join(map(repr, program.outputs))
