@@ -16,13 +16,11 @@ from concurrent.futures import ThreadPoolExecutor
 import jax
 import jax.numpy as jnp
 import numpy
-from jax.extend.core import get_opaque_trace_state
 
 from ..late import LateModule
 from . import aval as avals
 from . import bounded_cache, world
 from .aval import IMMEDIATE, META, Aval, meta_array
-from .host_kernel import FirstOnHost, starts_on_host
 from .jax_state import put_back_wide_types
 from .linalg_error import LinAlgError
 from .meta_array import NO_DATA, MetaArray
@@ -31,6 +29,8 @@ from .program import Program, Reverse, is_bare
 from .world import on_mesh
 
 communication = LateModule("jaxgrad.core.communication")
+host_kernel = LateModule("jaxgrad.core.host_kernel")
+jax_core = LateModule("jax.extend.core")
 
 
 def prepare(program: Program) -> Program:
@@ -63,7 +63,7 @@ def immediate(program: Program):
     def retire():
         adopt(program, with_checks(program, kernel))
 
-    return with_checks(program, FirstOnHost(kernel, trace, put, is_traced, retire))
+    return with_checks(program, host_kernel.FirstOnHost(kernel, trace, put, is_traced, retire))
 
 
 def among_processes(program: Program):
@@ -138,7 +138,7 @@ def _lower(program: Program):
     """What XLA compiles for a program; None if the host makes its first call."""
     structs = [*map(avals.struct_of, program.inputs)]
     jaxpr, _ = program.trace(*structs)
-    return None if starts_on_host(jaxpr) else program.to_compile.trace(*structs).lower()
+    return None if host_kernel.starts_on_host(jaxpr) else program.to_compile.trace(*structs).lower()
 
 
 def with_checks(program: Program, kernel):
@@ -485,7 +485,7 @@ _probe = jax.jit(lambda: jnp.zeros((), bool), inline=True)
 def _state_outside():
     """JAX's trace state outside of all traces, which is that of a new thread."""
     found = []
-    thread = threading.Thread(target=lambda: found.append(get_opaque_trace_state()))
+    thread = threading.Thread(target=lambda: found.append(jax_core.get_opaque_trace_state()))
     thread.start()
     thread.join()
     return found[0]
@@ -493,7 +493,7 @@ def _state_outside():
 
 def is_traced() -> bool:
     """Whether JAX is tracing, as inside `jax.jit`; inside `jax.grad` alone it computes at once."""
-    if get_opaque_trace_state() == _state_outside():
+    if jax_core.get_opaque_trace_state() == _state_outside():
         return False
     # the state alone does not tell: in `jax.ensure_compile_time_eval()` it is that of the trace
     return isinstance(_probe(), jax.core.Tracer)

@@ -11,7 +11,10 @@ import functools
 import traceback
 
 import jax
-from jax.extend.core import get_opaque_trace_state, set_current_trace, take_current_trace
+
+from ..late import LateModule
+
+jax_core = LateModule("jax.extend.core")
 
 
 def put_back_wide_types(is_wide: bool):
@@ -44,8 +47,8 @@ def keeps_jax_state(function):
 
     @functools.wraps(function)
     def call(*args):
-        is_wide, state = jax.config.jax_enable_x64, get_opaque_trace_state()
-        with take_current_trace() as trace:
+        is_wide, state = jax.config.jax_enable_x64, jax_core.get_opaque_trace_state()
+        with jax_core.take_current_trace() as trace:
             pass
         try:
             return function(*args)
@@ -55,8 +58,8 @@ def keeps_jax_state(function):
                 # begin of its last: it would change the state when it is freed
                 traceback.clear_frames(error.__traceback__)
             put_back_wide_types(is_wide)
-            if get_opaque_trace_state() != state:
-                set_current_trace(trace).__enter__()
+            if jax_core.get_opaque_trace_state() != state:
+                jax_core.set_current_trace(trace).__enter__()
             raise
 
     return call

@@ -6,7 +6,10 @@ import functools
 
 import jax
 import numpy
-from jax.extend.core import ClosedJaxpr, Jaxpr
+
+from ..late import LateModule
+
+jax_core = LateModule("jax.extend.core")
 
 WIDE = frozenset(map(numpy.dtype, ("int64", "uint64", "float64", "complex128")))
 
@@ -21,9 +24,9 @@ def equations_of(jaxpr):
             yield from equations_of(each)
 
 
-def opened(jaxpr) -> Jaxpr:
+def opened(jaxpr) -> jax_core.Jaxpr:
     """A jaxpr without its constants."""
-    return jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
+    return jaxpr.jaxpr if isinstance(jaxpr, jax_core.ClosedJaxpr) else jaxpr
 
 
 def jaxprs_within(equation) -> list:
@@ -33,7 +36,7 @@ def jaxprs_within(equation) -> list:
 
 
 def _is_jaxpr(value) -> bool:
-    return isinstance(value, ClosedJaxpr | Jaxpr)
+    return isinstance(value, jax_core.ClosedJaxpr | jax_core.Jaxpr)
 
 
 def has_wide_types(jaxpr) -> bool:
@@ -52,7 +55,7 @@ def has_wide_types(jaxpr) -> bool:
     return any(getattr(each.aval, "dtype", None) in WIDE for each in atoms)
 
 
-def traced_function(closed: ClosedJaxpr):
+def traced_function(closed: jax_core.ClosedJaxpr):
     """A jaxpr as a function. A trace has it as one equation, and lowers it as it is;
     `jax.extend.core.jaxpr_as_fun` would trace all its equations again.
     """

@@ -357,7 +357,9 @@ class Call(Program):
         output_tangents = [_zero_tangent(output) for output in outputs]
         if any(mask):
             moving = [tangent for tangent, flag in zip(tangents, mask, strict=True) if flag]
-            results = tangent_map.apply_tangent_map(self.tangent_map(mask), primals, outputs, moving)
+            results = tangent_map.apply_tangent_map(
+                self.tangent_map(mask), primals, outputs, moving
+            )
             for position, tangent in zip(self.differentiable_outputs, results, strict=True):
                 output_tangents[position] = tangent
         return outputs, tuple(output_tangents)

@@ -71,7 +71,9 @@ def is_view(call) -> bool:
 
 def is_detached(call) -> bool:
     """Whether a view leaves the graph, as `detach` does."""
-    return call.primitive.rule.gradient(call.primitive.argument_names[0]) == table.NON_DIFFERENTIABLE
+    return (
+        call.primitive.rule.gradient(call.primitive.argument_names[0]) == table.NON_DIFFERENTIABLE
+    )
 
 
 def is_several(call) -> bool:
