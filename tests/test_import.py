@@ -39,7 +39,7 @@ LATE = """
     jaxgrad.ops.autocast jaxgrad.ops.documentation
     jaxgrad.autograd._function jaxgrad.autograd._gradcheck jaxgrad.autograd._inspect
     jaxgrad.autograd.forward_ad jaxgrad.autograd.function jaxgrad.autograd.functional
-    jaxgrad.autograd.gradcheck jaxgrad.frontend.printing jaxgrad.frontend.random
+    jaxgrad.frontend.printing jaxgrad.frontend.random
     jaxgrad.frontend.storages
 """
 PACKAGES = "autograd core frontend functions late ops rules storage table tape"
@@ -94,7 +94,9 @@ def test_functions_of_autograd_are_compiled_as_a_whole_though_func_is_imported_l
     [
         "import jaxgrad.nn.functional as F; F.relu",
         "from jaxgrad import nn; nn.Linear",
-        "from jaxgrad.autograd import Function, gradcheck",
+        "from jaxgrad.autograd import Function, gradcheck, function; function.once_differentiable",
+        "import jaxgrad.autograd.gradcheck as check; check.__name__ == 'gradcheck' or 1 / 0",
+        "from jaxgrad.autograd.gradcheck import GradcheckError; GradcheckError.__mro__",
         "import jaxgrad.autograd.forward_ad as fwAD; fwAD.make_dual",
         "import jaxgrad as torch; torch.jit.ScriptModule",
         "import jaxgrad as torch; torch.autograd.forward_ad.dual_level",

@@ -51,6 +51,8 @@ from .grad_mode import is_view_replay_enabled as is_view_replay_enabled
 from .grad_mode import no_grad as no_grad
 from .grad_mode import set_grad_enabled as set_grad_enabled
 from .grad_mode import set_multithreading_enabled as set_multithreading_enabled
+from .gradcheck import gradcheck as gradcheck
+from .gradcheck import gradgradcheck as gradgradcheck
 from .graph import GradientEdge
 from .variable import Variable as Variable
 
@@ -335,14 +337,15 @@ tensor_hooks.install()
 _LATER = {
     **dict.fromkeys(["Function", "NestedIOFunction"], "function"),
     **dict.fromkeys(["detect_anomaly", "set_detect_anomaly"], "anomaly_mode"),
-    **dict.fromkeys(["gradcheck", "gradgradcheck"], "gradcheck"),
     **dict.fromkeys(["DeviceType", "ProfilerActivity"], "_profiler.events"),
     **dict.fromkeys(["_profiler_enabled", "kineto_available"], "profiler"),
 }
+_LATER_MODULES = ("anomaly_mode", "forward_ad", "function", "functional")
+_LATER_MODULES += ("profiler", "profiler_util")
 
 
 def __getattr__(name):
-    if name in ("anomaly_mode", "forward_ad", "functional", "profiler", "profiler_util"):
+    if name in _LATER_MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _LATER:
         return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
