@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import importlib.util
 import re
 import tomllib
 from collections import Counter
@@ -15,6 +16,7 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 
 # From the ground up: a module imports from its own layer and from the layers before it.
 LAYERS = (
+    ("late",),
     ("table",),
     ("core",),
     ("rules",),
@@ -84,8 +86,17 @@ def parse(path):
     return ast.parse(path.read_text(), path)
 
 
+def late_module(node):
+    """The module that a call of LateModule names, or None for another node."""
+    function = getattr(node, "func", None)
+    is_late = "LateModule" in (getattr(function, "id", None), getattr(function, "attr", None))
+    return node.args[0].value if is_late else None
+
+
 def imported_by(name, node, known):
     """The modules of `known` that the import `node` in module `name` names."""
+    if isinstance(node, ast.Call):
+        return [late_module(node)] if late_module(node) in known else []
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names if alias.name in known]
     origin = node.module or ""
@@ -107,7 +118,7 @@ def layer(module):
 
 
 def imports_upward(name, tree, known):
-    nodes = [node for node in ast.walk(tree) if isinstance(node, Import)]
+    nodes = [node for node in ast.walk(tree) if isinstance(node, Import | ast.Call)]
     return [
         f"line {node.lineno}: {name} imports {other}"
         for node in nodes
@@ -161,6 +172,12 @@ def test_every_folder_of_modules_is_a_package():
 @pytest.mark.parametrize("name", MODULES)
 def test_imports_go_down(name):
     assert imports_upward(name, parse(MODULES[name]), MODULES) == []
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_late_modules_exist(name):
+    late = filter(None, map(late_module, ast.walk(parse(MODULES[name]))))
+    assert [path for path in late if importlib.util.find_spec(path) is None] == []
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -241,6 +258,9 @@ KNOWN = {
         ("jaxgrad.table.loader", "from ..tape.tensor import Tensor", True),
         ("jaxgrad.table", "from ..tape.tensor import Tensor", True),
         ("jaxgrad.table.loader", "def f():\n    import jaxgrad.tape.tensor", True),
+        ("jaxgrad.table.loader", 'tensor = LateModule("jaxgrad.tape.tensor")', True),
+        ("jaxgrad.table.loader", 'tensor = late.LateModule("jaxgrad.tape.tensor")', True),
+        ("jaxgrad.table", 'loader = LateModule("jaxgrad.table.loader")', False),
         ("jaxgrad.table.loader", "from . import Rule", False),
         ("jaxgrad.table.loader", "import jax", False),
         ("jaxgrad.table", "from .loader import load", False),

@@ -10,19 +10,17 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import re
 import threading
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import (
-    ClosedJaxpr,
-    get_opaque_trace_state,
-    jaxprs_in_params,
-    take_current_trace,
-)
 
+from ..late import LateModule
 from .jaxprs import equations_of
+
+jax_core = LateModule("jax.extend.core")
 
 # ---- the trace that is under way
 
@@ -40,7 +38,7 @@ def current_trace():
     JAX 0.12 on none: an interrupt inside must not leave it so, or nothing runs in this process any
     more.
     """
-    taking = take_current_trace()
+    taking = jax_core.take_current_trace()
     try:
         with taking as trace:
             return trace
@@ -69,7 +67,7 @@ _probe = jax.jit(lambda: jnp.zeros((), bool), inline=JOINS_TRACE)
 def _state_outside():
     """JAX's trace state outside of all traces, which is that of a new thread."""
     states = []
-    thread = threading.Thread(target=lambda: states.append(get_opaque_trace_state()))
+    thread = threading.Thread(target=lambda: states.append(jax_core.get_opaque_trace_state()))
     thread.start()
     thread.join()
     return states[0]
@@ -81,7 +79,7 @@ def is_traced() -> bool:
     Leans on what `get_opaque_trace_state` gives in a new thread. Where threads do not begin outside
     of all traces, each call takes longer; the answer is the same.
     """
-    if get_opaque_trace_state() == _state_outside():
+    if jax_core.get_opaque_trace_state() == _state_outside():
         return False
     # the state alone does not tell: in `jax.ensure_compile_time_eval()` it is that of the trace
     return isinstance(_probe(), jax.core.Tracer)
@@ -145,8 +143,9 @@ def is_pure(equation) -> bool:
     the parameter `donated_invars` of the call of a jitted function. If they change, code may run
     when a function is traced that should run at each call.
     """
-    inner = [each for jaxpr in jaxprs_in_params(equation.params) for each in equations_of(jaxpr)]
-    calls_back = any("callback" in each.primitive.name for each in [equation, *inner])
+    jaxprs = jax_core.jaxprs_in_params(equation.params)
+    equations = [equation, *itertools.chain.from_iterable(map(equations_of, jaxprs))]
+    calls_back = any("callback" in equation.primitive.name for equation in equations)
     return not (equation.effects or calls_back or any(equation.params.get("donated_invars", ())))
 
 
@@ -161,7 +160,7 @@ CALLS = frozenset(
 INNER = ("jaxpr", "call_jaxpr", "fun_jaxpr")
 
 
-def jitted_jaxpr(equation) -> ClosedJaxpr | None:
+def jitted_jaxpr(equation) -> jax_core.ClosedJaxpr | None:
     """The jaxpr of the call of a jitted function; None of any other equation.
 
     Leans on the primitive's name and its parameter. Where it is not known, XLA compiles what NumPy
@@ -170,7 +169,7 @@ def jitted_jaxpr(equation) -> ClosedJaxpr | None:
     return equation.params["jaxpr"] if equation.primitive.name in ("jit", "pjit") else None
 
 
-def traced_function(closed: ClosedJaxpr):
+def traced_function(closed: jax_core.ClosedJaxpr):
     """A jaxpr as a function. A trace has it as one equation, and lowers it as it is;
     `jax.extend.core.jaxpr_as_fun` would trace all its equations again.
 

@@ -11,9 +11,11 @@ import functools
 import traceback
 
 import jax
-from jax.extend.core import take_current_trace
 
+from ..late import LateModule
 from .jax_internals import is_of_broken_cache, put_back_trace
+
+jax_core = LateModule("jax.extend.core")
 
 
 def put_back_wide_types(is_wide: bool):
@@ -46,7 +48,7 @@ def keeps_jax_state(function):
 
     @functools.wraps(function)
     def call(*args):
-        is_wide, taking = jax.config.jax_enable_x64, take_current_trace()
+        is_wide, taking = jax.config.jax_enable_x64, jax_core.take_current_trace()
         try:
             with taking:
                 pass

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import jax
 import numpy
-from jax.extend.core import ClosedJaxpr, Jaxpr
+
+from ..late import LateModule
+
+jax_core = LateModule("jax.extend.core")
 
 WIDE = frozenset(map(numpy.dtype, ("int64", "uint64", "float64", "complex128")))
 
@@ -19,9 +22,9 @@ def equations_of(jaxpr):
             yield from equations_of(each)
 
 
-def opened(jaxpr) -> Jaxpr:
+def opened(jaxpr) -> jax_core.Jaxpr:
     """A jaxpr without its constants."""
-    return jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
+    return jaxpr.jaxpr if isinstance(jaxpr, jax_core.ClosedJaxpr) else jaxpr
 
 
 def jaxprs_within(equation) -> list:
@@ -31,7 +34,7 @@ def jaxprs_within(equation) -> list:
 
 
 def _is_jaxpr(value) -> bool:
-    return isinstance(value, ClosedJaxpr | Jaxpr)
+    return isinstance(value, jax_core.ClosedJaxpr | jax_core.Jaxpr)
 
 
 def has_wide_types(jaxpr) -> bool:
