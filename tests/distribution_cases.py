@@ -5,7 +5,6 @@ tests/distributions, record_distributions.py and `make oracle` evaluate.
 import functools
 import math
 import warnings
-from pathlib import Path
 from typing import NamedTuple
 
 from answers import beside, load
@@ -13,7 +12,7 @@ from as_torch import as_torch
 
 import jaxgrad
 
-RECORDING = beside(Path(__file__).parent / "distributions" / "test_numbers.py")
+RECORDING = beside("distributions/test_numbers.py")
 RECORDED = load(RECORDING)
 
 
@@ -275,9 +274,7 @@ def rounded(value):
     return round(value, 12) if isinstance(value, float) and math.isfinite(value) else value
 
 
-as_recorded = functools.partial(
-    as_torch, precision=1e-9, prepare=rounded, family="distributions"
-)
+as_recorded = functools.partial(as_torch, precision=1e-9, prepare=rounded, family="distributions")
 
 
 # ---- divergences: parameters of p and of q, for the pairs of classes that PyTorch has

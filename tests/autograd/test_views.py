@@ -106,7 +106,7 @@ def test_which_calls_copy_D20(torch):
 @as_torch
 def test_views_of_a_tensor_with_a_history_D20(torch):
     found = {}
-    for name in VIEWS.keys() - set(SEVERAL):
+    for name in [name for name in VIEWS if name not in SEVERAL]:
         x = matrix(torch, requires_grad=True)
         b = x * 1
         v = VIEWS[name](torch, b)

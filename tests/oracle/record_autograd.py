@@ -1,6 +1,6 @@
 """Run the bodies of tests that are PyTorch code with PyTorch, and record what they return.
 
-python tests/oracle/record_autograd.py     (needs torch 2.13)
+make record PARTS=autograd
 
 A short answer is written into its test, a long one into the file beside it: see as_torch.py.
 """
@@ -8,16 +8,11 @@ A short answer is written into its test, a long one into the file beside it: see
 import ast
 import importlib.util
 import re
-import sys
 import warnings
-from pathlib import Path
 
-TESTS = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(TESTS))
-
-import answers  # noqa: E402
-import as_torch  # noqa: E402
-import torch  # noqa: E402
+import answers
+import as_torch
+import torch
 
 MOST_LINES = 8  # of an answer in a test
 ROOM = answers.WIDTH - 4
@@ -26,7 +21,7 @@ ROOM = answers.WIDTH - 4
 def main():
     warnings.simplefilter("ignore")
     torch.set_warn_always(True)
-    for path in sorted(TESTS.rglob("test_*.py")):
+    for path in sorted(answers.TESTS.rglob("test_*.py")):
         if re.search("import .*(as_torch|as_recorded)", path.read_text()):
             record(path)
 
@@ -36,11 +31,9 @@ def record(path):
     specification = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
-    texts = {}
-    for name, test in vars(module).items():
-        if hasattr(test, "body"):
-            assert name == test.__name__, f"{path}: {name} is named {test.__name__}"
-            texts[name] = answers.as_text(answer(test), ROOM)
+    tests = [test for test in vars(module).values() if hasattr(test, "body")]
+    texts = {test.__name__: answers.as_text(answer(test), ROOM) for test in tests}
+    assert len(texts) == len(tests), f"two tests of {path} have one name"
     write(path, module, texts)
 
 
@@ -50,8 +43,9 @@ def answer(test):
         old = test.expected()
     except LookupError:
         old = None
-    new = as_torch.described(test.body(torch))
+    torch.manual_seed(0)
     torch.set_grad_enabled(True)
+    new = as_torch.described(test.body(torch))
     return answers.kept(old, new, test.precision)
 
 

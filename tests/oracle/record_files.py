@@ -1,29 +1,37 @@
 """Write the files of tests/oracle/pt with PyTorch, and what PyTorch says of the objects in them.
 
-python tests/oracle/record_files.py     (needs torch 2.13)
+make record PARTS=files
 
-The files contain no time, so recording them again changes none of their objects; PyTorch numbers
-the storages of its old format by their addresses, which differ.
+A file whose objects are those that it had stays: PyTorch numbers the storages of its old format by
+their addresses, which differ.
 """
 
-import json
-import sys
+import io
 import warnings
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import saved_objects
 import torch
-from saved_objects import FILES
+from answers import save
+from saved_objects import FILES, TEXTS
 
 
 def record(name, value, *, old=True, **options):
-    """Write an object in both formats, and its description."""
-    torch.save(value, FILES / f"{name}.pt", **options)
+    """Write an object in both formats."""
+    write(FILES / f"{name}.pt", value, **options)
     if old:
-        path = FILES / f"{name}_old.pt"
-        torch.save(value, path, _use_new_zipfile_serialization=False, **options)
+        write(FILES / f"{name}_old.pt", value, _use_new_zipfile_serialization=False, **options)
+
+
+def write(path, value, **options):
+    """Write an object in a file, if the file has another."""
+    file = io.BytesIO()
+    torch.save(value, file, **options)
+    if not path.exists() or description(path) != description(io.BytesIO(file.getvalue())):
+        path.write_bytes(file.getvalue())
+
+
+def description(file):
+    return saved_objects.described(torch, torch.load(file, weights_only=False))
 
 
 def main():
@@ -45,7 +53,7 @@ def main():
     record("training", {n: each.run(2).state() for n, each in trainings.items()}, old=False)
     texts["weights"] = {name: each.run(2).weights() for name, each in trainings.items()}
     record("generator", {"rng": torch.get_rng_state()}, old=False)
-    (FILES / "objects.json").write_text(json.dumps(texts, indent=1) + "\n")
+    save(TEXTS, texts, 1e-6)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Record the names in the modules of PyTorch that jaxgrad does not provide.
 
-.venv-torch/bin/python tests/oracle/record_names.py      writes jaxgrad/coverage/not_provided.tsv
+make record PARTS=names
 """
 
 import contextlib

@@ -1,10 +1,13 @@
-"""Records in schemas.json how PyTorch's own parser reads ATen schemas; needs torch."""
+"""Records how PyTorch's own parser reads ATen schemas.
 
-import json
+make record PARTS=schemas
+"""
+
 from pathlib import Path
 
 import torchgen
 import yaml
+from answers import beside, save
 from torchgen.model import FunctionSchema
 
 FUNCTIONS = Path(torchgen.__file__).parent / "packaged/ATen/native/native_functions.yaml"
@@ -38,8 +41,7 @@ def main():
     texts = [entry["func"] for entry in yaml.safe_load(FUNCTIONS.read_text())]
     texts = [text for text in texts if not any(word in text for word in FOREIGN)]
     found = [describe(text) for text in texts[::17]]
-    lines = ",\n".join(map(json.dumps, found))
-    Path(__file__).with_name("schemas.json").write_text(f"[\n{lines}\n]\n")
+    save(beside("table/test_schema.py"), found)
 
 
 if __name__ == "__main__":
