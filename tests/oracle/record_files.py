@@ -2,11 +2,10 @@
 
 make record PARTS=files
 
-A file whose objects are those that it had stays: PyTorch numbers the storages of its old format by
+Files whose objects are those that they had stay: PyTorch numbers the storages of its old format by
 their addresses, which differ.
 """
 
-import io
 import warnings
 
 import saved_objects
@@ -16,22 +15,18 @@ from saved_objects import FILES, TEXTS
 
 
 def record(name, value, *, old=True, **options):
-    """Write an object in both formats."""
-    write(FILES / f"{name}.pt", value, **options)
+    """Write an object in both formats, if the files have another."""
+    path = FILES / f"{name}.pt"
+    if path.exists() and read(path) == saved_objects.described(torch, value):
+        return
+    torch.save(value, path, **options)
     if old:
-        write(FILES / f"{name}_old.pt", value, _use_new_zipfile_serialization=False, **options)
+        path = FILES / f"{name}_old.pt"
+        torch.save(value, path, _use_new_zipfile_serialization=False, **options)
 
 
-def write(path, value, **options):
-    """Write an object in a file, if the file has another."""
-    file = io.BytesIO()
-    torch.save(value, file, **options)
-    if not path.exists() or description(path) != description(io.BytesIO(file.getvalue())):
-        path.write_bytes(file.getvalue())
-
-
-def description(file):
-    return saved_objects.described(torch, torch.load(file, weights_only=False))
+def read(path):
+    return saved_objects.described(torch, torch.load(path, weights_only=False))
 
 
 def main():
@@ -41,7 +36,7 @@ def main():
     texts = {}
     for name, value in objects.items():
         record(name, value)
-        texts[name] = saved_objects.described(torch, torch.load(FILES / f"{name}.pt"))
+        texts[name] = read(FILES / f"{name}.pt")
     record("arrays", saved_objects.arrays(), old=False)
     texts["arrays"] = saved_objects.described(torch, saved_objects.arrays())
     record("newest_protocol", objects["views"], old=False, pickle_protocol=5)
