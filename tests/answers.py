@@ -60,7 +60,7 @@ def prefixed(prefix, node):
 def lines(node, room):
     """A node on one line if it fits, else its items below each other, numbers side by side."""
     flat = joined(node)
-    if isinstance(node, str) or len(flat) <= room:
+    if isinstance(node, str) or not node[1] or len(flat) <= room:
         return [flat]
     opening, items, separator, closing = node
     hangs = len(opening) <= HANGING
@@ -83,10 +83,10 @@ def lines(node, room):
 
 
 def json_node(value):
-    if isinstance(value, dict) and value:
+    if isinstance(value, dict):
         items = [prefixed(f"{json.dumps(key)}: ", json_node(item)) for key, item in value.items()]
         return "{", items, ",", "}"
-    if isinstance(value, list | tuple) and value:
+    if isinstance(value, list):
         return "[", list(map(json_node, value)), ",", "]"
     return json.dumps(value)
 
@@ -219,11 +219,23 @@ def is_list(value):
 
 def read(text):
     """The answer that a text stands for."""
-    statements = ast.parse(textwrap.dedent(text)).body
-    values = [value_of(statement.value) for statement in statements]
-    if isinstance(statements[0], ast.Assign):
-        return {s.targets[0].id: item for s, item in zip(statements, values, strict=True)}
-    return values if len(values) > 1 else values[0]
+    items = map(item_of, ast.parse(textwrap.dedent(text)).body)
+    names, values = zip(*items, strict=True)
+    if None not in names:
+        return dict(zip(names, values, strict=True))
+    if any(names):
+        raise ValueError(f"an answer cannot have lines of names and others: {text}")
+    return list(values) if len(values) > 1 else values[0]
+
+
+def item_of(statement):
+    """The name of a line, or None, and its value."""
+    match statement:
+        case ast.Expr(value):
+            return None, value_of(value)
+        case ast.Assign([ast.Name(name)], value):
+            return name, value_of(value)
+    raise ValueError(f"an answer cannot have {ast.unparse(statement)}")
 
 
 def value_of(node):
