@@ -49,8 +49,8 @@ stubs: $(VENV)/test  # write the type stubs, jaxgrad/**/*.pyi, and the pages of 
 	$(python) tests/stubs.py
 	$(python) tests/cards.py
 
-record: .venv-torch/oracle  # record PyTorch's answers for OPERATORS="i0 copysign", or all that are missing, and write what `make stubs` writes
-	.venv-torch/bin/python tests/oracle/record_operators.py $(OPERATORS)
+record: .venv-torch/oracle  # record all of PyTorch's answers, or PARTS="autograd models" or OPERATORS="i0 copysign", and write what `make stubs` writes
+	.venv-torch/bin/python tests/oracle/record.py $(PARTS) $(if $(OPERATORS),--operators $(OPERATORS))
 	.venv-torch/bin/python tests/stubs.py
 	.venv-torch/bin/python tests/cards.py
 
