@@ -11,6 +11,7 @@ import sys
 import threading
 import warnings
 
+import hangs
 import jax
 import jax.numpy as jnp
 import numpy
@@ -478,7 +479,7 @@ def test_results_of_other_threads():
 def test_two_threads_that_need_results_of_each_other():
     x = torch.tensor([1.0])
     warm(lambda: x + x)
-    turn, values = threading.Barrier(2, timeout=60), {}
+    turn, values = threading.Barrier(2, timeout=hangs.LIMIT), {}
 
     def work(name, other):
         values[name] = x
@@ -494,7 +495,7 @@ def test_two_threads_that_need_results_of_each_other():
     for each in threads:
         each.start()
     for each in threads:
-        each.join(60)
+        each.join(hangs.LIMIT)
     assert values["a", "read"] == values["b", "read"] == 21
 
 
@@ -518,7 +519,7 @@ def test_many_threads_at_once(monkeypatch):
     for each in threads:
         each.start()
     for each in threads:
-        each.join(120)
+        each.join(hangs.LIMIT)
     sys.setswitchinterval(before)
     assert not errors
 

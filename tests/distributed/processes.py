@@ -6,8 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from hangs import LIMIT
+
 FOLDER = Path(__file__).parent
-LIMIT = 600  # seconds, for machines that are busy
 DEVICES = "--xla_force_host_platform_device_count"
 
 

@@ -9,6 +9,7 @@ import sys
 import threading
 
 import checks
+import hangs
 import jax
 import numpy as np
 import pytest
@@ -382,7 +383,7 @@ def run(code, **environment):
         [sys.executable, "-c", f"import jaxgrad; {code}"],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=hangs.LIMIT,
         env=os.environ | environment,
     )
     assert child.returncode == 0, child.stderr
