@@ -25,14 +25,14 @@ def command(program, *arguments, processes=None):
     return [sys.executable, "-m", "jaxgrad", "launch", "--nproc", str(processes), *path]
 
 
-def run(program, *arguments, processes=None, devices=1, limit=LIMIT):
+def run(program, *arguments, processes=None, devices=1):
     """The finished program, which may have failed."""
     return subprocess.run(
         command(program, *arguments, processes=processes),
         env=environment(devices),
         capture_output=True,
         text=True,
-        timeout=limit,
+        timeout=LIMIT,
     )
 
 
