@@ -6,6 +6,7 @@ import gc
 import multiprocessing
 import os
 import random
+import signal
 import threading
 import zlib
 from collections import Counter
@@ -23,7 +24,14 @@ from jaxgrad.core import deferred
 from jaxgrad.core.jax_internals import COMPILE_EVENT, current_trace
 from jaxgrad.multiprocessing import _contexts
 
-hypothesis.settings.register_profile("repeatable", derandomize=True, database=None, deadline=None)
+# no clock decides: neither on an example, nor on how long it takes to draw some
+hypothesis.settings.register_profile(
+    "repeatable",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
 hypothesis.settings.load_profile("repeatable")
 
 # Any of these options makes a run partial, and its counts meaningless.
@@ -94,6 +102,20 @@ def shrink_heap():
 def pytest_collection_finish():
     shrink_heap()
     gc.enable()
+
+
+@pytest.fixture
+def no_signal_is_ignored():
+    """Processes that the test starts ignore none of the signals that a process may inherit as
+    ignored: `nohup` and a shell that runs a command in the background ignore some.
+    """
+    numbers = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
+    ignored = [number for number in numbers if signal.getsignal(number) == signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, signal.SIG_DFL)
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @pytest.fixture(autouse=True)

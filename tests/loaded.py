@@ -4,6 +4,7 @@ import os
 import signal
 import time
 
+import hangs
 import numpy as np
 
 import jaxgrad as torch
@@ -41,7 +42,7 @@ class Faulty(Dataset):
         if index == 5:
             os.kill(os.getpid(), signal.SIGKILL)
         if index == 6:
-            time.sleep(60)
+            time.sleep(hangs.FOREVER)
         if index == 7:
             raise StopIteration
         return index
@@ -75,14 +76,17 @@ class Uneven(IterableDataset):
 
 
 class Slow(Dataset):
-    """Twelve numbers, where the first takes long."""
+    """Twelve numbers, the first of them once there is a file."""
+
+    def __init__(self, path):
+        self.path = path
 
     def __len__(self):
         return 12
 
     def __getitem__(self, index):
         if index == 0:
-            time.sleep(0.5)
+            hangs.eventually(self.path.exists, "the file does not come")
         return index
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import hangs
 import pytest
 
 pytestmark = pytest.mark.slow
@@ -23,7 +24,7 @@ def found():
         env=os.environ | {"XLA_FLAGS": flags},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=hangs.LIMIT,
     )
     assert child.returncode == 0, child.stderr
     return json.loads(child.stdout)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from hangs import LIMIT
 
 EXAMPLES = pathlib.Path(__file__).parents[1] / "docs" / "examples"
 DEMO = EXAMPLES / "digits.py"
@@ -64,7 +65,11 @@ def test_example_on_four_devices(name):
     command = [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py"), "--steps", "20"]
     flags = "--xla_force_host_platform_device_count=4"
     result = subprocess.run(
-        command, env=os.environ | {"XLA_FLAGS": flags}, capture_output=True, text=True, timeout=300
+        command,
+        env=os.environ | {"XLA_FLAGS": flags},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout.endswith("losses and weights agree with those of one device\n")
@@ -76,7 +81,7 @@ def test_digits_in_two_processes():
     """It ends with an error unless the network has learned."""
     command = [sys.executable, "-m", "jaxgrad", "launch", "--nproc", "2"]
     command += [str(EXAMPLES / "digits_distributed.py")]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
     assert result.returncode == 0, result.stderr
     assert "2 processes: accuracy 0.9" in result.stdout
 
@@ -94,7 +99,7 @@ def test_language_model_goes_on_from_its_checkpoint(tmp_path):
     for program, folder in ((path, "a"), (half, "b"), (path, "b")):
         command = [sys.executable, "-W", "error", str(program), "--steps", "40"]
         command += ["--checkpoint", str(tmp_path / folder)]
-        result = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        result = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
         assert result.returncode == 0, result.stderr
         printed.append([line for line in result.stdout.splitlines() if line.startswith("step")])
     whole, first, rest = printed

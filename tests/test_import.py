@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import hangs
 import pytest
 
 import jaxgrad
@@ -65,7 +66,7 @@ assert not is_run
 
 def run(*arguments, **options):
     return subprocess.run(
-        [sys.executable, *arguments], capture_output=True, text=True, timeout=120, **options
+        [sys.executable, *arguments], capture_output=True, text=True, timeout=hangs.LIMIT, **options
     )
 
 

@@ -4,6 +4,7 @@ import multiprocessing
 import subprocess
 import sys
 
+import hangs
 import pytest
 
 import jaxgrad
@@ -35,7 +36,7 @@ print(pipe.get())
 pipe.put(x * 2)
 """
     command = [sys.executable, "-c", f"import jaxgrad{code}"]
-    child = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    child = subprocess.run(command, capture_output=True, text=True, timeout=hangs.LIMIT)
     assert child.stdout == "tensor([1., 1.], requires_grad=True)\n"
     assert "Cowardly refusing to serialize non-leaf tensor which requires_grad" in child.stderr
 

@@ -9,6 +9,7 @@ import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import hangs
 import nbclient
 import nbformat
 import pytest
@@ -68,7 +69,7 @@ def outputs():
     sources = [SETUP, *SHOWN, "torch.autograd.graph.draw(loss)", *TEXTS, PROGRESS]
     cells = [nbformat.v4.new_code_cell(source) for source in sources]
     notebook = nbformat.v4.new_notebook(cells=cells)
-    client = nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3")
+    client = nbclient.NotebookClient(notebook, timeout=hangs.LIMIT, kernel_name="python3")
     client.execute()  # raises the error of a cell
     return {cell.source: cell.outputs for cell in notebook.cells}
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import stubs
+from hangs import LIMIT
 
 import jaxgrad
 from jaxgrad import ops
@@ -67,7 +68,7 @@ def pyright(copied, *files):
 
 
 def run(command, **options):
-    return subprocess.run(command, capture_output=True, text=True, timeout=500, **options).stdout
+    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, **options).stdout
 
 
 def lines_with_mistakes(path):

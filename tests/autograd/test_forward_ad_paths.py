@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+import hangs
 import jax
 import jax.numpy as jnp
 import numpy
@@ -196,7 +197,7 @@ def test_a_tangent_moves_to_the_device_of_its_tensor():
         [sys.executable, "-W", "error", "-c", TWO_DEVICES],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=hangs.LIMIT,
         env=os.environ | settings,
     )
     assert child.returncode == 0, child.stderr

@@ -6,6 +6,7 @@ import contextvars
 import functools
 import threading
 
+import hangs
 import jax
 import jax.numpy as jnp
 import numpy
@@ -297,14 +298,14 @@ def test_one_no_grad_object_in_several_threads_C05():
     def other():
         with jaxgrad.no_grad(), mode:
             inside.set()
-            leave.wait(10)
+            leave.wait(hangs.LIMIT)
         return jaxgrad.is_grad_enabled()
 
     found = []
     thread = threading.Thread(target=lambda: found.append(other()))
     with mode:
         thread.start()
-        inside.wait(10)
+        inside.wait(hangs.LIMIT)
     assert jaxgrad.is_grad_enabled()  # the mode that this thread had, not the other one's
     leave.set()
     thread.join()

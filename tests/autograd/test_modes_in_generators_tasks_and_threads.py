@@ -3,6 +3,7 @@
 import asyncio
 import threading
 
+import hangs
 import pytest
 from as_torch import as_torch, error, warned
 
@@ -182,12 +183,12 @@ def test_modes_of_several_threads_C08_C01_C06_C09_C14_C15_C16(mode):
 
     def work(enter):
         before = read()
-        barrier.wait(10)
+        barrier.wait(hangs.LIMIT)
         if not enter:
             found.append((before, read()))
             return
         with one:
-            barrier_of_those_inside.wait(10)
+            barrier_of_those_inside.wait(hangs.LIMIT)
             found.append((before, read()))
         found.append((before, read()))
 

@@ -455,7 +455,7 @@ def changes_options():
 
 def changes_the_state_of_an_optimizer():
     weight = torch.tensor([1.0, 2.0], requires_grad=True)
-    optimizer = optim.Adam([weight], lr=0.1)
+    optimizer = optim.SGD([weight], lr=0.5, momentum=0.5)
 
     def run(x):
         own = optimizer.state[weight]

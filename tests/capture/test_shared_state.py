@@ -8,6 +8,7 @@ import contextlib
 import sys
 import threading
 
+import hangs
 import pytest
 
 import jaxgrad as torch
@@ -140,7 +141,7 @@ def test_a_reader_waits_for_a_trace():
     weight, begun, found = torch.ones(3), threading.Event(), []
 
     def read():
-        begun.wait(10)
+        begun.wait(hangs.LIMIT)
         found.append(weight.tolist())
         found.append((weight * 2).tolist())
 
@@ -173,7 +174,7 @@ def test_a_reader_waits_for_a_call(how):
     double()
 
     def read():
-        begun.wait(10)
+        begun.wait(hangs.LIMIT)
         made = {"an operator": lambda: weight * 3, "a compiled function": triple}.get(how)
         found.append([3 * each for each in weight.tolist()] if made is None else made().tolist())
 

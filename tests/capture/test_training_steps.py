@@ -179,10 +179,18 @@ def test_a_compiled_step_equals_the_eager_one_S06_S07(kind, optimizer):
     assert compiled.count == 1, compiled.explain()
 
 
+def exact_linear(inputs, outputs, value):
+    """A layer whose numbers are all `value`, a power of 2: every kernel computes it exactly."""
+    layer = nn.Linear(inputs, outputs)
+    nn.init.constant_(layer.weight, value)
+    nn.init.constant_(layer.bias, value)
+    return layer
+
+
 @pytest.mark.slow
 def test_a_function_may_set_the_mode_of_a_module():
     """Each call leaves the module in the mode that the function sets, from one program each."""
-    model = nn.Sequential(nn.Linear(4, 64), nn.Dropout(0.5))
+    model = nn.Sequential(exact_linear(4, 64, 0.5), nn.Dropout(0.5))
     x = torch.ones(2, 4)
 
     def run(mode):
@@ -214,7 +222,7 @@ def test_a_function_may_set_the_mode_of_a_module():
 
 
 def test_the_mode_of_a_module_within_vmap_is_seen_from_outside():
-    model = nn.Sequential(nn.Linear(4, 64), nn.Dropout(0.5))
+    model = nn.Sequential(exact_linear(4, 64, 0.5), nn.Dropout(0.5))
     compiled = torch.jit(lambda x: torch.func.vmap(model, randomness="different")(x))
     x = torch.ones(2, 4)
     assert (compiled(x) == 0).any()
@@ -238,7 +246,7 @@ def test_a_compiled_module_has_what_the_module_has():
 
 def test_modes_of_a_module_lead_to_programs_of_their_own():
     torch.manual_seed(0)
-    model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5))
+    model = nn.Sequential(exact_linear(4, 8, 0.5), nn.Dropout(0.5))
     compiled, x = torch.jit(lambda x: model(x)), torch.ones(2, 4)
     assert (compiled(x) == 0).any() and not (compiled(x) == compiled(x)).all()
     model.eval()
@@ -248,7 +256,7 @@ def test_modes_of_a_module_lead_to_programs_of_their_own():
     model.eval()
     compiled(x)
     assert compiled.count == 2
-    model[0] = nn.Linear(4, 8)
+    model[0] = exact_linear(4, 8, 2.0)
     assert (compiled(x) == model(x)).all() and compiled.count == 3
 
 

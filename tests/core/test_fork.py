@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import hangs
 import pytest
 
 SCRIPT = """
@@ -40,7 +41,7 @@ CALLS = """(
 def lines_of(used, calls):
     script = SCRIPT.format(used=used, calls=calls)
     command = [sys.executable, "-W", "ignore", "-c", script]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=hangs.LIMIT)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 

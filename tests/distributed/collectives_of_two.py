@@ -246,7 +246,7 @@ def errors(rank, size):
 
 
 def main():
-    dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=120))
+    dist.init_process_group("gloo", timeout=datetime.timedelta(minutes=15))
     rank, size = dist.get_rank(), dist.get_world_size()
     found = {}
     for part in (in_place, exchanged, dtypes, groups, gradients, errors):

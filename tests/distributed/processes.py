@@ -6,8 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+from hangs import LIMIT
+
 FOLDER = Path(__file__).parent
-LIMIT = 600  # seconds, for machines that are busy
 DEVICES = "--xla_force_host_platform_device_count"
 
 
@@ -24,14 +25,14 @@ def command(program, *arguments, processes=None):
     return [sys.executable, "-m", "jaxgrad", "launch", "--nproc", str(processes), *path]
 
 
-def run(program, *arguments, processes=None, devices=1, limit=LIMIT):
+def run(program, *arguments, processes=None, devices=1):
     """The finished program, which may have failed."""
     return subprocess.run(
         command(program, *arguments, processes=processes),
         env=environment(devices),
         capture_output=True,
         text=True,
-        timeout=limit,
+        timeout=LIMIT,
     )
 
 

@@ -8,12 +8,12 @@ import signal
 import struct
 import subprocess
 import sys
-import time
 import warnings
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hangs import LIMIT
 
 import jaxgrad as torch
 from jaxgrad.distributed import checkpoint
@@ -22,7 +22,6 @@ from jaxgrad.distributed.checkpoint import state_dict as states
 
 PROGRAMS = Path(__file__).with_name("checkpoint_programs.py")
 LAUNCH = [sys.executable, "-m", "jaxgrad", "launch", "--nproc", "2"]
-LIMIT = 240  # seconds, for machines that are busy
 
 INF, NAN = float("inf"), float("nan")
 NUMBERS = [0, -1, 2**70, 1.5, 0.1, -0.0, 5e-324, INF, -INF, NAN, 1 + 2j, complex(-0.0, NAN)]
@@ -575,21 +574,13 @@ def load_numbers(folder):
     return state["number"]
 
 
-def kill_after(folder, first, delay):
-    """The last save of save_on_and_on, which is killed so long after its third save began."""
-    command = [sys.executable, str(PROGRAMS), "save_on_and_on", str(folder), str(first)]
-    done = None
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        for line in process.stdout:
-            what, number = line.split()
-            done = int(number) if what == "done" else done
-            if what == "begun" and int(number) == first + 2:
-                time.sleep(delay)
-                process.send_signal(signal.SIGKILL)
-                break
-        rest = process.stdout.read().split()
-    numbers = [int(n) for what, n in zip(rest[::2], rest[1::2], strict=False) if what == "done"]
-    return max([done, *numbers])
+def kill_at(folder, first, event):
+    """The number of the last whole save of save_and_be_killed."""
+    command = [sys.executable, str(PROGRAMS), "save_and_be_killed"]
+    command += [str(folder), str(first), str(event)]
+    killed = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=LIMIT)
+    assert killed.returncode == -signal.SIGKILL
+    return max(int(line.removeprefix("done ")) for line in killed.stdout.splitlines())
 
 
 @pytest.mark.slow
@@ -597,9 +588,9 @@ def kill_after(folder, first, delay):
 def test_a_save_that_is_killed_leaves_the_last_checkpoint(seed, tmp_path):
     draw = random.Random(seed)
     is_unfinished = False
-    for run_number, limit in enumerate((0.01, 0.05, 0.2, 0.5)):
-        first = 100 * run_number
-        done = kill_after(tmp_path, first, draw.uniform(0, limit))
+    # the second event makes the folder of the save, and about the 25th gives it its name
+    for run_number, event in enumerate((3, *draw.sample(range(4, 30), 3))):
+        done = kill_at(tmp_path, 100 * run_number, event)
         is_unfinished |= any("tmp" in name for name in os.listdir(tmp_path))
         assert load_numbers(tmp_path) in (done, done + 1)
     assert is_unfinished  # at least one was killed while it wrote

@@ -7,16 +7,17 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
 import pytest
+from hangs import LIMIT, eventually
 
 from jaxgrad.distributed import _launcher
 from jaxgrad.distributed.run import get_args_parser, main, parse_args, run
 
 LAUNCH = [sys.executable, "-m", "jaxgrad", "launch"]
-LIMIT = 120  # seconds, for machines that are busy
 GRACE = {"wait": LIMIT, "stubborn": 0.5}
+
+pytestmark = pytest.mark.usefixtures("no_signal_is_ignored")
 
 SHOW = """
 import json, os, sys
@@ -31,7 +32,7 @@ if os.environ["RANK"] == "0":
     if how == "stubborn":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     (folder / "started").touch()
-    time.sleep(600)
+    time.sleep(3600)
 while not (folder / "started").exists():
     time.sleep(0.01)
 if how == "kill":
@@ -48,12 +49,12 @@ folder, how = pathlib.Path(sys.argv[1]), sys.argv[2]
 if how == "stubborn":  # the child ignores them too
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
-child = subprocess.Popen(["sleep", "600"])
+child = subprocess.Popen(["sleep", "3600"])
 file = folder / os.environ["RANK"]
 file.write_text(f"{os.getpid()} {child.pid} {os.getppid()}")
 file.rename(file.with_suffix(".pids"))
 if how != "leave":
-    time.sleep(600)
+    time.sleep(3600)
 """
 
 
@@ -75,13 +76,6 @@ def launch(*arguments, **options):
 
 def shown(folder, *ranks):
     return [json.loads((folder / f"rank-{rank}.out").read_text()) for rank in ranks]
-
-
-def eventually(condition, what):
-    deadline = time.monotonic() + LIMIT
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
 
 
 def is_alive(pid):
@@ -192,7 +186,7 @@ def test_standard_input_reaches_a_worker(program):
     ],
 )
 def test_a_failure_ends_all(how, status, told, program, tmp_path):
-    """Rank 0 waits for ten minutes, and without an end of it the limit of time passes."""
+    """Rank 0 waits for an hour, and a command that does not end it hangs."""
     grace = GRACE.get(how, LIMIT)
     done = launch("--nproc=2", f"--grace={grace}", program(FAIL), tmp_path, how)
     lines = done.stderr.splitlines()
@@ -216,7 +210,7 @@ while len(list(file.parent.glob("[012]"))) < 3:
     time.sleep(0.01)
 if os.environ["RANK"] == "1":
     sys.exit(5)
-time.sleep(600)
+time.sleep(3600)
 """
     done = launch("--nproc=3", program(follow), tmp_path)
     last = done.stderr.splitlines()[-1]
@@ -252,6 +246,22 @@ def test_a_signal_to_the_command_ends_all(name, how, waiting):
     assert started.returncode == 128 + number
     none_left(pids)
     assert ("killing the workers" in errors) == (how == "stubborn")
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGHUP"])
+def test_a_signal_that_is_ignored_from_the_start_ends_nothing(name, waiting):
+    """`nohup` ignores one of them, and a shell the other for a command in the background."""
+    number = signal.Signals[name]
+    before = signal.signal(number, signal.SIG_IGN)
+    try:
+        started, pids = waiting("wait")
+    finally:
+        signal.signal(number, before)
+    started.send_signal(number)
+    started.send_signal(signal.SIGTERM)
+    started.communicate(timeout=LIMIT)
+    assert started.returncode == 128 + signal.SIGTERM
+    none_left(pids)
 
 
 def test_a_second_interrupt_kills(waiting):

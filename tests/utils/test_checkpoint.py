@@ -238,7 +238,7 @@ def test_a_pass_inside_that_leads_further_up_raises_N01():
     y = recomputed(lambda h: h.sin().sum().backward(retain_graph=True) or h.exp(), x * 2)
     with pytest.raises(CP.CheckpointError, match=r"backward\(\) inside of a checkpointed function"):
         y.sum().backward()
-    assert x.grad.tolist() == (2 * (2 * x.detach()).cos()).tolist()
+    close(x.grad, 2 * (2 * x.detach()).cos())
 
 
 @pytest.mark.parametrize("of", ["result", "argument", "leaf", "closure"])

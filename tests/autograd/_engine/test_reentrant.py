@@ -3,16 +3,14 @@
 import contextvars
 import sys
 import threading
-import time
 
 import pytest
 from as_torch import as_torch, error, leaf
 from functions import function, square
+from hangs import LIMIT
 
 import jaxgrad
 from jaxgrad.autograd import Variable
-
-LIMIT = 60  # seconds; without a deadlock it takes a few
 
 
 def nested(torch, inside):
@@ -189,9 +187,8 @@ def test_passes_inside_passes_edge_38(depth):
 
 @pytest.mark.slow
 def test_a_thousand_passes_inside_of_each_other_edge_38():
-    begun, threads = time.monotonic(), threading.active_count()
+    threads = threading.active_count()
     assert deep(jaxgrad, 1000) == [2] * 1001
-    assert time.monotonic() - begun < LIMIT
     assert threading.active_count() == threads
 
 
@@ -274,7 +271,7 @@ def test_passes_inside_passes_compiled_edge_38():
 
 
 def test_threads_with_deep_passes_beside_each_other_edge_38():
-    found, begun = {}, time.monotonic()
+    found = {}
 
     def task(number):
         found[number] = deep(jaxgrad, 60)
@@ -285,7 +282,6 @@ def test_threads_with_deep_passes_beside_each_other_edge_38():
     for each in tasks:
         each.join(LIMIT)
     assert found == {number: [2] * 61 for number in range(4)}
-    assert time.monotonic() - begun < LIMIT
 
 
 # ---- A47

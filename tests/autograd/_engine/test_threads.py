@@ -5,6 +5,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import hangs
 import numpy
 import pytest
 from as_torch import leaf
@@ -27,7 +28,7 @@ def together(function, count=THREADS):
     barrier = threading.Barrier(count)
 
     def run(position):
-        barrier.wait(10)
+        barrier.wait(hangs.LIMIT)
         try:
             return function(position)
         except Exception as error:
@@ -239,7 +240,7 @@ def test_one_compiled_function_called_in_all_threads_at_once():
 
     def work(position):
         x = torch.tensor(float(position))
-        ready.wait(10)
+        ready.wait(hangs.LIMIT)
         return function(x).item()
 
     assert together(work) == [float(i * i) for i in range(THREADS)]
