@@ -46,6 +46,10 @@ def beside(file, ending="json"):
 # layout: a node is a string, or an opening bracket, nodes, what separates them and a closing one
 
 
+def group(opening, items, separator, closing):
+    return (opening, items, separator, closing) if items else opening + closing
+
+
 def joined(node):
     if isinstance(node, str):
         return node
@@ -60,7 +64,7 @@ def prefixed(prefix, node):
 def lines(node, room):
     """A node on one line if it fits, else its items below each other, numbers side by side."""
     flat = joined(node)
-    if isinstance(node, str) or not node[1] or len(flat) <= room:
+    if isinstance(node, str) or len(flat) <= room:
         return [flat]
     opening, items, separator, closing = node
     hangs = len(opening) <= HANGING
@@ -85,9 +89,9 @@ def lines(node, room):
 def json_node(value):
     if isinstance(value, dict):
         items = [prefixed(f"{json.dumps(key)}: ", json_node(item)) for key, item in value.items()]
-        return "{", items, ",", "}"
+        return group("{", items, ",", "}")
     if isinstance(value, list):
-        return "[", list(map(json_node, value)), ",", "]"
+        return group("[", list(map(json_node, value)), ",", "]")
     return json.dumps(value)
 
 
@@ -151,7 +155,7 @@ def text_node(value):
         pieces = pieces_of(value)
         return pieces[0] if len(pieces) == 1 else ("(", pieces, "", ")")
     if isinstance(value, list):
-        return "[", list(map(text_node, value)), ",", "]"
+        return group("[", list(map(text_node, value)), ",", "]")
     if not isinstance(value, dict):
         return repr(value)
     keys = list(value)
@@ -165,7 +169,7 @@ def text_node(value):
     if keys == ["warnings", "result"]:
         return "warned(", list(map(text_node, value.values())), ",", ")"
     items = [prefixed(f"{key!a}: ", text_node(item)) for key, item in value.items()]
-    return "{", items, ",", "}"
+    return group("{", items, ",", "}")
 
 
 def error_node(error, says):

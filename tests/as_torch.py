@@ -27,9 +27,9 @@ import jaxgrad
 
 
 def as_torch(answer=None, *, precision=1e-14, prepare=lambda value: value, family="autograd"):
-    """`body`, called with PyTorch or with jaxgrad in its place, as a test against PyTorch's answer.
+    """Makes a test of a function of `torch`, its body: what that returns must be PyTorch's answer.
 
-    answer: the text of an answer, or the body of a test whose answer is in the file beside it.
+    answer: the text of it; without one, as `@as_torch`, it is in the file beside the test.
     precision: relative, of numbers of 64 bits.
     prepare: is called with both described values before they are compared.
     family: of the checks.

@@ -1,6 +1,7 @@
 """Recorded answers: the text says all that was recorded, and no damage to one goes unnoticed."""
 
 import json
+import textwrap
 import warnings
 
 import answers
@@ -212,3 +213,17 @@ def test_texts_in_a_file(tmp_path):
     }
     answers.save_sections(path, {})
     assert not path.exists()
+
+
+@pytest.mark.slow
+def test_every_table_is_as_it_would_be_written():
+    for path in answers.TESTS.rglob("*.answers.json"):
+        assert answers.as_json(answers.load(path)) == path.read_text(), path.name
+
+
+@pytest.mark.slow
+def test_every_long_answer_is_as_it_would_be_written():
+    for path in answers.TESTS.rglob("*.answers.txt"):
+        for name, text in answers.sections(path).items():
+            lines = answers.as_text(answers.read(text), answers.WIDTH - 4)
+            assert textwrap.dedent(text).splitlines() == lines + [""] * text.endswith("\n\n"), name

@@ -110,8 +110,7 @@ def test_levels_end_from_the_innermost_on_I02():
 @as_torch("""
     ['UnpackedDualTensor', 'dual_level', 'enter_dual_level', 'exit_dual_level', 'make_dual',
      'unpack_dual']
-    [[],
-     [],
+    [[], [],
      [['level', None]],
      [['tensor', 'required'], ['tangent', 'required'], ['level', None]],
      [['tensor', 'required'], ['level', None]],

@@ -13,6 +13,7 @@ import checks
 import derivatives
 import pytest
 import recorded
+from answers import as_json, load
 from oracle import record_operators
 from problems import Problem
 
@@ -46,8 +47,8 @@ def test_recording_again_changes_no_byte(operators, tmp_path, monkeypatch):
     originals = [recorded.NODE_NAMES, *map(recorded.path_of, recorded.FAMILIES)]
     copies = [pathlib.Path(shutil.copy(path, tmp_path)) for path in originals]
     names = copies[0]
-    lines = names.read_text().splitlines(keepends=True)
-    names.write_text("".join(line for line in lines if not line.startswith('"neg(')))
+    without_neg = {id: told for id, told in load(names).items() if not id.startswith("neg(")}
+    names.write_text(as_json(without_neg))
     monkeypatch.setattr(recorded, "path_of", lambda family: tmp_path / f"{family}.answers.json")
     monkeypatch.setattr(recorded, "NODE_NAMES", names)
     record_operators.main(operators)

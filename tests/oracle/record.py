@@ -23,15 +23,20 @@ SETTINGS = os.environ | {"PYTHONPATH": str(HERE.parent), "PYTHONHASHSEED": "0"}
 def record(part, arguments):
     print(f"recording {part}", flush=True)
     command = [sys.executable, HERE / f"record_{part}.py", *arguments]
-    subprocess.run(command, env=SETTINGS, check=True)
+    if subprocess.run(command, env=SETTINGS).returncode:
+        sys.exit(f"record_{part}.py failed")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], metavar="PART")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--operators", nargs="*", default=[], metavar="NAME")
     options = parser.parse_args()
-    for part in options.parts or (["operators"] if options.operators else PARTS):
+    parts = options.parts or (["operators"] if options.operators else PARTS)
+    unknown = set(parts).difference(PARTS)
+    if unknown:
+        parser.error(f"{', '.join(sorted(unknown))}: the parts are {', '.join(PARTS)}")
+    for part in parts:
         record(part, options.operators if part == "operators" else [])
 
 

@@ -40,7 +40,16 @@ def hand_made(torch):
     return events
 
 
-@as_torch
+@as_torch("""
+    [['label', 4000.0, 300.0, [2, 3, 4], None, '4.000ms', '300.000us'],
+     ['aten::mul', 1000.0, 1000.0, [], 1, '1.000ms', '1.000ms'],
+     ['aten::mul', 500.0, 500.0, [], 1, '500.000us', '500.000us'],
+     ['aten::sin', 2200.0, 200.0, [5], 1, '2.200ms', '200.000us'],
+     ['aten::cos', 2000.0, 2000.0, [], 4, '2.000ms', '2.000ms'],
+     ['aten::a_name_that_is_longer_than_the_column_may_be_wide_by_default', 2500000.0, 2500000.0,
+      [], None, '2.500s', '2.500s']]
+    2504000.0
+""")
 def test_what_is_inside_of_what_O02(torch):
     events = hand_made(torch)
     return [
