@@ -76,7 +76,7 @@ class Table:
         self.aliases = by_operator.aliases(source, self.entries)
         self.names = tuple(self.entries)
         self.operators = frozenset((*self.names, *self.aliases))
-        self._known = functions, operators
+        self._functions, self._operators = functions, operators
 
     def __len__(self):
         return sum(map(len, self.entries.values()))
@@ -84,16 +84,16 @@ class Table:
     def __contains__(self, name):
         return name in self.operators
 
-    # the names of functions may take long to find
+    # at the first formula: to find the names of functions may take long
     @cached_property
     def functions(self):
         """The names of the helpers and value functions that formulas may call."""
-        return frozenset(self._known[0])
+        return frozenset(self._functions)
 
     @cached_property
     def callable(self):
         """The names of all functions that formulas may call."""
-        return self.functions.union(self._known[1], self.operators)
+        return self.functions.union(self._operators, self.operators)
 
     def doc(self, name):
         """The sentence that describes an operator or alias, or None.
