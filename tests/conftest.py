@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import random
 import signal
+import sys
 import threading
 import zlib
 
@@ -20,6 +21,7 @@ from jax.extend.core import get_opaque_trace_state, set_current_trace, take_curr
 
 import jaxgrad
 from jaxgrad.core import deferred
+from jaxgrad.frontend import printing
 from jaxgrad.multiprocessing import _contexts
 
 # no clock decides: neither on an example, nor on how long it takes to draw some
@@ -66,6 +68,47 @@ def same_state_of_jax():
         jax.enable_x64(is_wide).__enter__()
         set_current_trace(trace).__enter__()
     assert is_same
+
+
+def environment():
+    return {name: os.environ[name] for name in os.environ if name != "PYTEST_CURRENT_TEST"}
+
+
+def set_environment(before):
+    for name in environment().keys() - before.keys():
+        del os.environ[name]
+    os.environ.update(before)
+
+
+# What tests set, by name: how to read it, and how to set it.
+STATE = {
+    "default dtype": (jaxgrad.get_default_dtype, jaxgrad.set_default_dtype),
+    "default device": (jaxgrad.get_default_device, jaxgrad.set_default_device),
+    "grad mode": (jaxgrad.is_grad_enabled, jaxgrad.set_grad_enabled),
+    "anomaly mode": (jaxgrad.is_anomaly_enabled, jaxgrad.autograd.set_detect_anomaly),
+    "eager mode": (lambda: deferred.mode, jaxgrad.set_eager),
+    "print options": (
+        printing.get_printoptions,
+        lambda options: printing.set_printoptions(**options),
+    ),
+    "environment": (environment, set_environment),
+    "folder": (os.getcwd, os.chdir),
+    "profile function": (sys.getprofile, sys.setprofile),
+    "switch interval": (sys.getswitchinterval, sys.setswitchinterval),
+    "garbage collection": (gc.isenabled, lambda enabled: gc.enable() if enabled else gc.disable()),
+    "thresholds of garbage": (gc.get_threshold, lambda thresholds: gc.set_threshold(*thresholds)),
+}
+
+
+@pytest.fixture(autouse=True)
+def same_state_of_process():
+    """A test that leaves something set, as where it fails, leaves it to no other test."""
+    before = {name: read() for name, (read, _) in STATE.items()}
+    yield
+    changed = [name for name, (read, _) in STATE.items() if read() != before[name]]
+    for name in changed:
+        STATE[name][1](before[name])
+    assert not changed
 
 
 @pytest.fixture
