@@ -83,7 +83,7 @@ def set_environment(before):
 # What tests set, by name: how to read it, and how to set it.
 STATE = {
     "default dtype": (jaxgrad.get_default_dtype, jaxgrad.set_default_dtype),
-    "default device": (jaxgrad.get_default_device, jaxgrad.set_default_device),
+    "default device": (jaxgrad.get_default_device, lambda _: jaxgrad.set_default_device(None)),
     "grad mode": (jaxgrad.is_grad_enabled, jaxgrad.set_grad_enabled),
     "anomaly mode": (jaxgrad.is_anomaly_enabled, jaxgrad.autograd.set_detect_anomaly),
     "eager mode": (lambda: deferred.mode, jaxgrad.set_eager),
