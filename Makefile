@@ -1,33 +1,38 @@
 # Every target works in a fresh checkout. The first target called makes a virtual environment, and each target
 # installs the extras of pyproject.toml that it needs. `.venv` never holds torch: `.venv-torch` does.
+# `make test PYTHON=python3.13 VENV=.venv-3.13` tests with another Python, and the newest JAX that pip takes there.
 PYTHON ?= python3
+VENV ?= .venv
 PORT ?= 8000
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export NO_MKDOCS_2_WARNING = 1  # Material says at each build which program its authors write now
-python := .venv/bin/python
+python := $(VENV)/bin/python
 pytest := -m pytest -n auto --dist worksteal
 
 # Make an environment anew that was copied along with its checkout, or that lost its Python.
-$(foreach venv,.venv .venv-torch,$(shell test -x $(venv)/bin/python && \
+$(foreach venv,$(VENV) .venv-torch,$(shell test -x $(venv)/bin/python && \
     grep -qsF '$(CURDIR)/$(venv)' $(venv)/pyvenv.cfg || rm -f $(venv)/made))
 
-.PHONY: demo test quick lint docs docs-serve docs-check stubs record oracle mutate bench figures rooms wheel clean
+.PHONY: demo test quick test-all lint docs docs-serve docs-check stubs record oracle mutate bench figures rooms wheel clean
 .NOTPARALLEL:  # two runs of pip in one environment disturb each other
 
-demo: .venv/demo  # train a network on handwritten digits, four ways
+demo: $(VENV)/demo  # train a network on handwritten digits, four ways
 	$(python) docs/examples/digits.py $(ARGUMENTS)
 
-test: .venv/test .venv/demo  # all tests; one of them runs the demo
-	$(python) $(pytest) $(ARGUMENTS)
+test: $(VENV)/test  # the tests that are not slow, some of each file
+	$(python) $(pytest) --slow-one-of 0 $(ARGUMENTS)
 
-quick: .venv/test  # the tests that are not marked slow
-	$(python) $(pytest) -m "not slow" $(ARGUMENTS)
+quick: $(VENV)/test  # one of eight of these
+	$(python) $(pytest) --slow-one-of 0 --one-of 8 $(ARGUMENTS)
 
-lint: .venv/lint
+test-all: $(VENV)/test $(VENV)/demo  # all tests, or a part of them: SHARD=2/6. One of them runs the demo
+	$(python) $(pytest) $(if $(SHARD),--shard $(SHARD)) $(ARGUMENTS)
+
+lint: $(VENV)/lint
 	$(python) -m ruff check .
 
-docs: .venv/docs  # build the site in build/site; the tutorials run, which takes minutes the first time
+docs: $(VENV)/docs  # build the site in build/site; the tutorials run, which takes minutes the first time
 	$(python) -m mkdocs --quiet build --config-file docs/site/mkdocs.yml $(ARGUMENTS)
 
 docs-serve: docs  # and show it at http://localhost:8000
@@ -40,12 +45,12 @@ docs-check: docs  # the tests of the site, and a visit of each page where Chromi
 	@if which chromium chromium-browser google-chrome >/dev/null && $(python) -c 'import playwright' 2>/dev/null; then \
 	    $(python) tests/docs_site/browser.py; fi
 
-stubs: .venv/test  # write the type stubs, jaxgrad/**/*.pyi, and the pages of the operators, docs/api
+stubs: $(VENV)/test  # write the type stubs, jaxgrad/**/*.pyi, and the pages of the operators, docs/api
 	$(python) tests/stubs.py
 	$(python) tests/cards.py
 
-record: .venv-torch/oracle  # record PyTorch's answers for OPERATORS="i0 copysign", or all that are missing, and write what `make stubs` writes
-	.venv-torch/bin/python tests/oracle/record_operators.py $(OPERATORS)
+record: .venv-torch/oracle  # record all of PyTorch's answers, or PARTS="autograd models" or OPERATORS="i0 copysign", and write what `make stubs` writes
+	.venv-torch/bin/python tests/oracle/record.py $(PARTS) $(if $(OPERATORS),--operators $(OPERATORS))
 	.venv-torch/bin/python tests/stubs.py
 	.venv-torch/bin/python tests/cards.py
 
@@ -59,34 +64,34 @@ oracle: .venv-torch/oracle  # compare with PyTorch itself instead of its recorde
 	    tests/oracle/live_models.py tests/oracle/live_files.py \
 	    tests/oracle/live_distributions.py $(ARGUMENTS)
 
-mutate: .venv/test  # damage every formula in turn (SAMPLE=20: twenty of them); the tests must notice
+mutate: $(VENV)/test  # damage every formula in turn (SAMPLE=20: twenty of them); the tests must notice
 	$(python) tests/mutate.py $(if $(SAMPLE),--sample $(SAMPLE))
 
-bench: .venv/demo
+bench: $(VENV)/demo
 	$(python) tests/benchmarks/run.py $(ARGUMENTS)
 
-rooms: .venv/test  # how many files a call visits, and how deep the imports go
+rooms: $(VENV)/test  # how many files a call visits, and how deep the imports go
 	$(python) tests/benchmarks/rooms.py $(ARGUMENTS)
 
 figures: .venv-torch/figures  # measure what docs/figures.md shows, all or ARGUMENTS="training eager", and write it
 	.venv-torch/bin/python tests/benchmarks/measure.py $(ARGUMENTS)
 
 # From a clean export of HEAD: setuptools would also ship what an earlier build left in build/.
-wheel: .venv/made  # dist/*.whl
+wheel: $(VENV)/made  # dist/*.whl
 	rm -rf dist/export && mkdir -p dist/export
 	git archive HEAD | tar -x -C dist/export
 	$(python) -m pip wheel --quiet --no-deps --wheel-dir dist dist/export
 	rm -rf dist/export
 
 clean:  # remove everything that the other targets made, environments included
-	rm -rf .venv .venv-torch build dist *.egg-info .hypothesis .pytest_cache .ruff_cache
+	rm -rf .venv* build dist *.egg-info .hypothesis .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # Prints why a Python cannot be used. It must also parse in the old ones it turns away.
 objection := import sys; sys.version_info < (3, 11) and sys.exit("is version %d.%d" % sys.version_info[:2]); \
              import importlib.util as found; found.find_spec("ensurepip") or sys.exit("lacks ensurepip")
 
-.venv/made .venv-torch/made:
+$(VENV)/made .venv-torch/made:
 	@for candidate in '$(PYTHON)' python3.13 python3.12 python3.11; do \
 	    if why=$$("$$candidate" -c '$(objection)' 2>&1); then \
 	        echo "making $(@D) with $$candidate"; \
@@ -98,7 +103,7 @@ objection := import sys; sys.version_info < (3, 11) and sys.exit("is version %d.
 	     "install python3 and python3-venv, or run make PYTHON=/path/to/python" >&2; exit 1
 
 # torchdiffeq asks for torch, in whose place its tests have jaxgrad.
-.venv/demo .venv/test .venv/lint .venv/docs: .venv/made pyproject.toml
+$(VENV)/demo $(VENV)/test $(VENV)/lint $(VENV)/docs: $(VENV)/made pyproject.toml
 	$(python) -m pip install --editable '.[$(@F)]'
 	$(if $(filter test,$(@F)),$(python) -m pip install --no-deps torchdiffeq==0.2.5)
 	@touch $@

@@ -18,23 +18,17 @@ if importlib.util.find_spec("jaxgrad.rules") is None:
 
 __version__ = "0.1.0"
 
+from .core.supported_jax import warn_of_others as _warn_of_other_jax
+
+_warn_of_other_jax()  # before what may fail under another one
+
 from . import autograd as autograd
-from . import compiler as compiler
-from . import func as func
-from . import functions
-from . import nn as nn
+from . import functions, late
 from . import ops as ops
-from . import random as random
-from . import tracing as tracing
-from . import utils as utils
-from .autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
-from .autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
-from .autograd.anomaly_mode import set_anomaly_enabled as set_anomaly_enabled
 from .autograd.grad_mode import enable_grad as enable_grad
 from .autograd.grad_mode import inference_mode as inference_mode
 from .autograd.grad_mode import no_grad as no_grad
 from .autograd.grad_mode import set_grad_enabled as set_grad_enabled
-from .capture.jit import jit as jit
 from .core import not_provided
 from .core.aval import Size as Size
 from .core.device import channels_last as channels_last
@@ -98,11 +92,8 @@ from .frontend.factories import ones as ones
 from .frontend.factories import ones_like as ones_like
 from .frontend.factories import zeros as zeros
 from .frontend.factories import zeros_like as zeros_like
-from .frontend.generator import Generator as Generator
-from .frontend.gradient import gradient as gradient
 from .frontend.indexing import masked_select as masked_select
 from .frontend.indexing import nonzero as nonzero
-from .frontend.jax_interop import to_jax as to_jax
 from .frontend.memory_methods import as_strided as as_strided
 from .frontend.memory_methods import clone as clone
 from .frontend.memory_methods import is_conj as is_conj
@@ -113,25 +104,12 @@ from .frontend.methods import is_floating_point as is_floating_point
 from .frontend.methods import is_inference as is_inference
 from .frontend.methods import is_tensor as is_tensor
 from .frontend.methods import numel as numel
-from .frontend.printing import set_printoptions as set_printoptions
-from .frontend.random import default_generator as default_generator
-from .frontend.random import get_rng_state as get_rng_state
-from .frontend.random import initial_seed as initial_seed
-from .frontend.random import manual_seed as manual_seed
-from .frontend.random import rand as rand
-from .frontend.random import rand_like as rand_like
-from .frontend.random import randint as randint
-from .frontend.random import randint_like as randint_like
-from .frontend.random import randn as randn
-from .frontend.random import randn_like as randn_like
-from .frontend.random import randperm as randperm
-from .frontend.random import seed as seed
-from .frontend.random import set_rng_state as set_rng_state
 from .frontend.tensor_data import as_tensor as as_tensor
 from .frontend.tensor_data import asarray as asarray
 from .frontend.tensor_data import from_dlpack as from_dlpack
 from .frontend.tensor_data import from_numpy as from_numpy
 from .frontend.tensor_data import tensor as tensor
+from .tape import interception
 from .tape.mode import is_grad_enabled as is_grad_enabled
 from .tape.mode import is_inference_mode_enabled as is_inference_mode_enabled
 from .tape.tensor import Tensor as Tensor
@@ -140,10 +118,31 @@ methods.install()
 functions.install()
 not_provided.install()
 
+# what autograd.functional calls often is compiled as a whole
+_shared = late.LateModule("jaxgrad.func.shared_function")
+interception.intercept(
+    repeated=lambda function, arguments: _shared.called(function, arguments),
+    passes=lambda count: _shared.refuse_passes(count),
+)
+
 newaxis = None
 
 # modules of names that few programs use or whose import is slow; imported at the first use
 _LATER = {"load": "serialization", "save": "serialization"}
+_LATER |= dict.fromkeys(
+    ("is_anomaly_check_nan_enabled", "is_anomaly_enabled", "set_anomaly_enabled"),
+    "autograd.anomaly_mode",
+)
+_LATER |= {"gradient": "frontend.gradient", "to_jax": "frontend.jax_interop"}
+_LATER |= {"set_printoptions": "frontend.printing", "jit": "nn.script_module"}
+_LATER |= dict.fromkeys(
+    (
+        *("Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed"),
+        *("rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm"),
+        *("seed", "set_rng_state"),
+    ),
+    "frontend.random",
+)
 _LATER |= dict.fromkeys(("cond", "fori_loop", "scan", "while_loop"), "capture.control_flow")
 _LATER |= dict.fromkeys(
     (
@@ -208,11 +207,11 @@ _LATER |= {"summary": "utils.summary"}
 _LATER |= {"sparse_coo_tensor": "sparse._construction", "vmap": "func.vmap"}
 
 _LATER_MODULES = (
-    *("accelerator", "amp", "backends", "compat", "cpu", "cuda", "distributed", "distributions"),
-    *("fft", "functional", "fx", "hub", "library", "linalg", "masked", "mps", "mtia"),
-    *("multiprocessing",),
-    *("onnx", "optim", "overrides", "profiler", "quasirandom", "return_types", "serialization"),
-    *("signal", "sparse", "special", "testing", "torch_version", "types", "version", "xpu"),
+    *("accelerator", "amp", "backends", "compat", "compiler", "cpu", "cuda", "distributed"),
+    *("distributions", "fft", "func", "functional", "fx", "hub", "library", "linalg", "masked"),
+    *("mps", "mtia", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler"),
+    *("quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special"),
+    *("testing", "torch_version", "tracing", "types", "utils", "version", "xpu"),
     *("__config__", "_C", "_dynamo", "_inductor", "_tensor", "_tensor_str", "_utils"),
 )
 _MODULES = ("accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda", "distributed")

@@ -8,6 +8,7 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from pathlib import Path
 
 FAMILIES = tuple(module.name for module in pkgutil.iter_modules(__path__))
@@ -20,13 +21,20 @@ class Functions(Mapping[str, Callable]):
     functions is used: what it defines is read from its text, which takes a tenth of the time.
     """
 
-    def __init__(self):
-        texts = {name: Path(__path__[0], f"{name}.py").read_text("utf-8") for name in FAMILIES}
-        self.families = {
-            name: family for family, text in texts.items() for name in _DEFINED.findall(text)
-        }
-        pointwise = [family for family, text in texts.items() if "\nPOINTWISE = True" in text]
-        self.pointwise = frozenset(n for n, family in self.families.items() if family in pointwise)
+    @cached_property
+    def families(self) -> dict[str, str]:
+        """The family of each function."""
+        return {n: family for family, text in self._texts.items() for n in _DEFINED.findall(text)}
+
+    @cached_property
+    def pointwise(self) -> frozenset[str]:
+        """The functions that compute each element by itself."""
+        marked = [family for family, text in self._texts.items() if "\nPOINTWISE = True" in text]
+        return frozenset(name for name, family in self.families.items() if family in marked)
+
+    @cached_property
+    def _texts(self):
+        return {name: Path(__path__[0], f"{name}.py").read_text("utf-8") for name in FAMILIES}
 
     def __getitem__(self, name: str) -> Callable:
         return getattr(importlib.import_module(f"{__name__}.{self.families[name]}"), name)

@@ -1,49 +1,67 @@
 """Tests that are pieces of PyTorch code: jaxgrad must give the answers that PyTorch gave once.
 
-    @as_torch
+    @as_torch("tensor(6.0)")
     def test_of_something(torch):
         x = torch.tensor(3.0, requires_grad=True)
         (x * x).backward()
         return x.grad
 
-`torch` is jaxgrad, and what the body returns is compared with what tests/oracle/autograd.json says
-PyTorch returned (recorded by record_autograd.py beside it): tensors with dtype, shape and
-`requires_grad`, those on the device meta with their strides in place of their values, and lists,
-tuples and dicts of them; `error` and `warned` catch what is raised.
+`torch` is jaxgrad, and what the body returns is compared with what PyTorch returned: tensors with
+dtype, shape and `requires_grad`, those on the device meta with their strides in place of their
+values, and lists, tuples and dicts of them; `error` and `warned` catch what is raised.
+
+Write `@as_torch`: `make record PARTS=autograd` asks PyTorch and writes the answer into the test, or
+into test_views.answers.txt beside test_views.py if it is long (answers.py says how to read it).
 """
 
 import contextlib
 import functools
 import inspect
-import json
 import math
 import warnings
-from pathlib import Path
 
+import answers
 import checks
 
 import jaxgrad
 
-RECORDING = Path(__file__).parent / "oracle" / "autograd.json"
-RECORDED = json.loads(RECORDING.read_text()) if RECORDING.exists() else {}
 
-PRECISION = {"torch.float32": 1e-6, "torch.complex64": 1e-6, "torch.float16": 0.0}
+def as_torch(answer=None, *, precision=1e-14, prepare=lambda value: value, family="autograd"):
+    """`body`, called with PyTorch or with jaxgrad in its place, as a test against PyTorch's answer.
 
-
-def as_torch(body=None, *, precision=1e-14):
-    """`body`, called with PyTorch or with jaxgrad in its place, as a test against the recording.
-
+    answer: the text of an answer, or the body of a test whose answer is in the file beside it.
     precision: relative, of numbers of 64 bits.
+    prepare: is called with both described values before they are compared.
+    family: of the checks.
     """
-    if body is None:
-        return functools.partial(as_torch, precision=precision)
+    options = {"precision": precision, "prepare": prepare, "family": family}
+    if callable(answer):
+        return make_test(answer, None, **options)
+    return functools.partial(make_test, answer=answer, **options)
+
+
+def make_test(body, answer, precision, prepare, family):
+    def expected():
+        """What PyTorch returned, described."""
+        return answers.read(answer) if answer is not None else long_answer(body)
 
     def test():
-        differences(RECORDED[body.__name__], described(body(jaxgrad)), body.__name__, precision)
-        checks.count("autograd")
+        theirs, ours = prepare(expected()), prepare(described(body(jaxgrad)))
+        differences(theirs, ours, body.__name__, precision)
+        checks.count(family)
 
     test.__name__, test.__doc__, test.body = body.__name__, body.__doc__, body
+    test.expected, test.precision = expected, precision
     return test
+
+
+def long_answer(body):
+    """The answer in the file beside a test. Raises LookupError if it is not recorded."""
+    path = answers.beside(inspect.getfile(body), "txt")
+    text = answers.sections(path).get(body.__name__)
+    if text is None:
+        raise LookupError(f"{body.__name__} is not recorded: run make record PARTS=autograd")
+    return answers.read(text)
 
 
 def leaf(torch, *values, **options):
@@ -71,7 +89,7 @@ def error(function, *args, words=None):
         function(*args)
     except Exception as raised:
         return {"error": type(raised).__name__, "says": str(raised), "words": words}
-    return {"error": None, "says": "", "words": words}
+    return answers.NO_ERROR | {"words": words}
 
 
 def warned(function, *args):
@@ -86,7 +104,7 @@ def warned(function, *args):
 
 
 def described(value):
-    """A value in the form of the JSON recording."""
+    """A value as nested lists and dicts of numbers and strings, which answers.py writes."""
     if hasattr(value, "requires_grad") and hasattr(value, "detach"):
         is_meta = value.device.type == "meta"
         return {
@@ -124,7 +142,7 @@ def differences(theirs, ours, where, precision=1e-14):
         same_message(theirs, ours, where)
     elif isinstance(theirs, dict):
         assert theirs.keys() == ours.keys(), f"{where}: {ours!r} for {theirs!r}"
-        precision = PRECISION.get(theirs.get("dtype"), precision)
+        precision = answers.PRECISION.get(theirs.get("dtype"), precision)
         for name in theirs:
             differences(theirs[name], ours[name], f"{where}.{name}", precision)
     else:

@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import zlib
+from collections import Counter
 
 import checks
 import hypothesis
@@ -17,10 +18,11 @@ import jax
 import numpy
 import pytest
 from jax.extend.backend import get_backend
-from jax.extend.core import get_opaque_trace_state, set_current_trace, take_current_trace
+from jax.extend.core import set_current_trace
 
 import jaxgrad
 from jaxgrad.core import deferred
+from jaxgrad.core.jax_internals import COMPILE_EVENT, current_trace
 from jaxgrad.frontend import printing
 from jaxgrad.multiprocessing import _contexts
 
@@ -40,7 +42,12 @@ SELECTIONS = (
     *("lf", "stepwise", "collectonly"),
 )
 
+OUTCOMES = "passed", "failed", "error"
+
 MANY_EXECUTABLES = 1000
+
+# What collection makes lives to the end, so a search for garbage meanwhile finds nothing.
+gc.disable()
 
 # Tests hardly repeat anything, so deferred calls would pause for most of them. With REPEATS=0 in
 # the environment every stretch of calls is compiled.
@@ -48,6 +55,7 @@ deferred.NEW_IN_A_ROW = 10**9
 deferred.REPEATS = int(os.environ.get("REPEATS", deferred.REPEATS))
 
 findings = pytest.StashKey[list]()
+left_out = pytest.StashKey[int]()  # how many tests a sample leaves out
 
 
 @pytest.fixture(autouse=True)
@@ -59,11 +67,9 @@ def fixed_seeds():
 @pytest.fixture(autouse=True)
 def same_state_of_jax():
     """A test that leaves JAX's 64-bit types on, or a trace, fails itself, not those after it."""
-    is_wide, state = jax.config.jax_enable_x64, get_opaque_trace_state()
-    with take_current_trace() as trace:
-        pass
+    is_wide, trace = jax.config.jax_enable_x64, current_trace()
     yield
-    is_same = jax.config.jax_enable_x64 == is_wide and get_opaque_trace_state() == state
+    is_same = jax.config.jax_enable_x64 == is_wide and current_trace() is trace
     if not is_same:
         jax.enable_x64(is_wide).__enter__()
         set_current_trace(trace).__enter__()
@@ -138,13 +144,27 @@ def no_signal_is_ignored():
         signal.signal(number, signal.SIG_IGN)
 
 
+def shrink_heap():
+    """Forget what earlier tests compiled, and hide what stays from the garbage collector.
+
+    A full collection takes as long as there are objects: over a second with those of all tests.
+    """
+    jaxgrad.compiler.reset()
+    jax.clear_caches()
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_collection_finish():
+    shrink_heap()
+    gc.enable()
+
+
 @pytest.fixture(autouse=True)
 def small_heap():
-    """Forget what earlier tests compiled before it slows down each garbage collection."""
     if len(get_backend().live_executables()) > MANY_EXECUTABLES:
-        jaxgrad.compiler.reset()
-        jax.clear_caches()
-        gc.collect()
+        shrink_heap()
 
 
 @pytest.fixture(scope="module")
@@ -152,12 +172,7 @@ def nothing_compiled():
     """For tests that count what is alive, or collect garbage often: only what they make is
     searched.
     """
-    jaxgrad.compiler.reset()
-    jax.clear_caches()
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
+    shrink_heap()
 
 
 @pytest.fixture
@@ -168,7 +183,7 @@ def compilations():
     found = []
 
     def note(name, _duration, **_):
-        if "backend_compile" in name:
+        if name == COMPILE_EVENT:
             found.append(threading.get_ident())
 
     jax.monitoring.register_event_duration_secs_listener(note)
@@ -189,34 +204,81 @@ def pytest_addoption(parser):
         help="write the number of executed checks to tests/expected_checks.json",
     )
     parser.addoption(
-        "--one-of", type=int, default=1, metavar="N", help="run every N-th test, by its name"
+        "--one-of",
+        type=int,
+        default=1,
+        metavar="N",
+        help="of each file run the first test that is not slow, and every N-th after it",
     )
     parser.addoption(
-        "--slow-one-of", type=int, default=1, metavar="N", help="run every N-th of the slow tests"
+        "--slow-one-of",
+        type=int,
+        default=1,
+        metavar="N",
+        help="of each file run the first slow test, and every N-th after it; 0: no slow test where"
+        " there are others",
+    )
+    parser.addoption(
+        "--shard",
+        type=shard,
+        default=(1, 1),
+        metavar="K/N",
+        help="run the K-th of N parts, which have no test in common",
     )
 
 
+def shard(text):
+    """The numbers of `K/N`. Raises ValueError unless 1 <= K <= N."""
+    number, count = map(int, text.split("/"))
+    if not 1 <= number <= count:
+        raise ValueError(text)
+    return number, count
+
+
+def sample(items, step, slow_step):
+    """Of each file the first test, and every `step`-th after it; slow ones are counted apart.
+
+    No file is left out: where all tests are slow, the first one counts as one that is not.
+    """
+    positions, slow = Counter(), {item for item in items if item.get_closest_marker("slow")}
+    quick_files = {item.path for item in items if item not in slow}
+    for item in items:
+        is_slow = item in slow and item.path in quick_files
+        quick_files.add(item.path)
+        position = positions[item.path, is_slow]
+        positions[item.path, is_slow] += 1
+        interval = slow_step if is_slow else step
+        if interval and position % interval == 0:
+            yield item
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(config, items):
-    count, count_of_slow = config.getoption("--one-of"), config.getoption("--slow-one-of")
-
-    def is_chosen(item):
-        # by name, so that each process of xdist chooses the same
-        number = zlib.crc32(item.nodeid.encode())
-        is_slow = item.get_closest_marker("slow") is not None
-        return number % count == 0 and not (is_slow and number % count_of_slow)
-
-    items[:] = filter(is_chosen, items)
+    yield  # -k and -m select first
+    number, count = config.getoption("--shard")
+    sampled = {
+        item
+        for item in sample(items, config.getoption("--one-of"), config.getoption("--slow-one-of"))
+        if zlib.crc32(item.nodeid.encode()) % count == number - 1
+    }
+    deselected = [item for item in items if item not in sampled]
+    items[:] = [item for item in items if item in sampled]
+    if deselected:
+        config.hook.pytest_deselected(items=deselected)
+    config.stash[left_out] = len(deselected)
 
 
 def is_complete(config):
     is_all = config.getoption("--one-of") == config.getoption("--slow-one-of") == 1
-    return is_all and not any(config.getoption(name) for name in SELECTIONS)
+    is_whole = config.getoption("--shard") == (1, 1)
+    return is_all and is_whole and not any(config.getoption(name) for name in SELECTIONS)
 
 
 def pytest_sessionfinish(session, exitstatus):
     config = session.config
     if hasattr(config, "workeroutput"):
         config.workeroutput["checks"] = dict(checks.made)
+        config.workeroutput["left_out"] = config.stash.get(left_out, 0)
         return
     if exitstatus != pytest.ExitCode.OK or not is_complete(config):
         return
@@ -229,7 +291,10 @@ def pytest_sessionfinish(session, exitstatus):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node, error):
-    checks.made.update(getattr(node, "workeroutput", {}).get("checks", {}))
+    output = getattr(node, "workeroutput", {})
+    checks.made.update(output.get("checks", {}))
+    if "left_out" in output:  # the same in each worker
+        node.config.stash[left_out] = output["left_out"]
 
 
 def pytest_terminal_summary(terminalreporter, config):
@@ -238,3 +303,14 @@ def pytest_terminal_summary(terminalreporter, config):
         terminalreporter.write_line(f"checks: {sum(checks.made.values())} ({families})")
     for line in config.stash.get(findings, []):
         terminalreporter.write_line(f"FAILED {line}", red=True)
+
+
+def pytest_unconfigure(config):
+    """Say last what ran, and what a sample left out."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    count = config.stash.get(left_out, 0)
+    if reporter and count and not hasattr(config, "workeroutput"):
+        ran = sum(len(reporter.stats.get(outcome, ())) for outcome in OUTCOMES)
+        reporter.write_line(
+            f"{ran:,} tests ran, a part of every file; `make test-all` runs {count:,} more"
+        )

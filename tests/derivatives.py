@@ -144,14 +144,25 @@ def alone(function, point, part):
 def first_derivatives(problem, point, inputs, outputs):
     """The compared derivatives, as one program."""
     function = problem.function
-    each = [(alone(function, point, part), part) for part in problem.parts]
-    return {
+    derivatives = {
         "value": function(point),
         "forward": jax.vmap(lambda v: forward(function, point, v))(inputs),
         "reverse": jax.vmap(lambda u: reverse(function, point, u))(outputs),
         "differences": jax.vmap(lambda v: slope(function, point, v))(inputs),
-        "forward alone": sum(forward(f, point[part], inputs[0][part]) for f, part in each),
-        "reverse alone": jnp.concatenate([reverse(f, point[part], outputs[0]) for f, part in each]),
+    }
+    if len(problem.parts) > 1:
+        derivatives |= one_by_one(problem, point, inputs[0], outputs[0])
+    return derivatives
+
+
+def one_by_one(problem, point, direction, output_gradients):
+    """The derivatives with respect to each input where the others are constants, put together."""
+    functions = [(alone(problem.function, point, part), part) for part in problem.parts]
+    return {
+        "forward alone": sum(forward(f, point[part], direction[part]) for f, part in functions),
+        "reverse alone": jnp.concatenate(
+            [reverse(f, point[part], output_gradients) for f, part in functions]
+        ),
     }
 
 
@@ -164,8 +175,9 @@ def first_order(problem, findings):
         findings.close("forward", moved, found["differences"], DIFFERENCES, finite=True)
     if numpy.isfinite(moved).all() and numpy.isfinite(pulled).all():
         adjoint(directions, moved, pulled, findings)
-    findings.close("forward, inputs alone", found["forward alone"], moved[0])
-    findings.close("reverse, inputs alone", found["reverse alone"], pulled[0])
+    if len(problem.parts) > 1:
+        findings.close("forward, inputs alone", found["forward alone"], moved[0])
+        findings.close("reverse, inputs alone", found["reverse alone"], pulled[0])
     outputs, gradients = problem.on_tape()
     differentiable = [outputs[i] for i in problem.differentiable]
     findings.close("compiled value", found["value"], packed(differentiable))

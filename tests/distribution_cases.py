@@ -2,19 +2,18 @@
 tests/distributions, record_distributions.py and `make oracle` evaluate.
 """
 
-import json
+import functools
 import math
 import warnings
-from pathlib import Path
 from typing import NamedTuple
 
-from as_torch import described, differences
-from checks import count
+from answers import beside, load
+from as_torch import as_torch
 
 import jaxgrad
 
-RECORDING = Path(__file__).parent / "oracle" / "distributions.json"
-RECORDED = json.loads(RECORDING.read_text()) if RECORDING.exists() else {}
+RECORDING = beside("distributions/test_numbers.py")
+RECORDED = load(RECORDING)
 
 
 class Case(NamedTuple):
@@ -275,17 +274,7 @@ def rounded(value):
     return round(value, 12) if isinstance(value, float) and math.isfinite(value) else value
 
 
-def as_recorded(body):
-    """`body`, called with jaxgrad, as a test against what PyTorch returned; see as_torch.py."""
-
-    def test():
-        name = body.__name__
-        theirs, ours = RECORDED["tests"][name], described(body(jaxgrad))
-        differences(rounded(theirs), rounded(ours), name, 1e-9)
-        count("distributions")
-
-    test.__name__, test.__doc__, test.recorded = body.__name__, body.__doc__, body
-    return test
+as_recorded = functools.partial(as_torch, precision=1e-9, prepare=rounded, family="distributions")
 
 
 # ---- divergences: parameters of p and of q, for the pairs of classes that PyTorch has

@@ -15,9 +15,10 @@ import tempfile
 import time
 
 import jax
-from jax.extend.core import get_opaque_trace_state, set_current_trace, take_current_trace
+from jax.extend.core import set_current_trace, take_current_trace
 
 import jaxgrad as torch
+from jaxgrad.core.jax_internals import current_trace
 
 
 class Job:
@@ -135,6 +136,20 @@ class Backward(Job):
         return [None if each.grad is None else each.grad.tolist() for each in self.params]
 
 
+class FirstCallOfTransform(Job):
+    """The first call of a batched function, which changes no tensor."""
+
+    def prepare(self):
+        self.number += 1
+        self.batch, self.result = torch.ones(self.number, 2), None
+
+    def run(self):
+        self.result = torch.func.vmap(lambda x: x * 2)(self.batch)
+
+    def state(self):
+        return [self.result is None]
+
+
 class Save(Job):
     """A file that is saved over an older one."""
 
@@ -194,7 +209,8 @@ class ViewWrite(Job):
 JOBS = {
     kind.__name__: kind
     for kind in (
-        CompiledStep, FirstCall, OptimizerStep, MomentumStep, Backward, Save, Load, ViewWrite,
+        CompiledStep, FirstCall, FirstCallOfTransform, OptimizerStep, MomentumStep, Backward, Save,
+        Load, ViewWrite,
     )
 }  # fmt: skip
 
@@ -270,7 +286,18 @@ class InCacheOfJax(AtJaxState):
 
 
 def jax_state():
-    return jax.config.jax_enable_x64, get_opaque_trace_state()
+    return jax.config.jax_enable_x64, current_trace()
+
+
+def at_moment(profile: AtJaxState, run, *arguments):
+    """Call a function, and interrupt it where a profile function says."""
+    sys.setprofile(profile)
+    try:
+        run(*arguments)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.setprofile(None)
 
 
 def interrupt_at_jax_state(kind: type[Job]) -> int:
@@ -279,13 +306,7 @@ def interrupt_at_jax_state(kind: type[Job]) -> int:
     for number in itertools.count():
         job.prepare()
         state, profile = job.state(), AtJaxState(number)
-        sys.setprofile(profile)
-        try:
-            job.run()
-        except KeyboardInterrupt:
-            pass
-        finally:
-            sys.setprofile(None)
+        at_moment(profile, job.run)
         assert jax_state() == before
         job.check(state, job.state())
         if not profile.has_raised:

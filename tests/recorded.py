@@ -1,29 +1,35 @@
 """PyTorch's recorded answers to the samples of all families, and the names of its nodes.
 
-tests/oracle/record_operators.py writes both; `make record` runs it.
+tests/oracle/record_operators.py writes both; `make record PARTS=operators` runs it.
 """
 
-import json
-from pathlib import Path
+from functools import cache
 
+from answers import beside, load
 from problems import Problem
 from samples import families
 
-ORACLE = Path(__file__).parent / "oracle"
-ANSWERS = ORACLE / "operators"
-NODE_NAMES = ORACLE / "node_names.json"
+NODE_NAMES = beside("autograd/test_node_names.py")
 
 FAMILIES = families()
 SAMPLES = [(family, sample) for family, samples in FAMILIES.items() for sample in samples]
 
 
-def load(path):
-    """The recording in a file, by the ids of samples; empty if there is no such file."""
-    return json.loads(path.read_text()) if path.exists() else {}
+def path_of(family):
+    """The file of the answers to the samples of a family."""
+    return beside(f"samples/{family}.py")
 
 
-RECORDED = {family: load(ANSWERS / f"{family}.json") for family in FAMILIES}
-RECORDED_NAMES = load(NODE_NAMES)
+@cache
+def answers_of(family):
+    """The answers to the samples of a family, by the ids of the samples."""
+    return load(path_of(family))
+
+
+@cache
+def all_node_names():
+    """The names of nodes, by the ids of samples."""
+    return load(NODE_NAMES)
 
 
 def cure(*samples):
@@ -41,7 +47,7 @@ def check_complete(recording, samples):
 
 def problem(family, sample, field):
     """The sample over one of its fields. Raises LookupError if the answer is not recorded."""
-    answer = RECORDED[family].get(sample.id, {}).get(field)
+    answer = answers_of(family).get(sample.id, {}).get(field)
     if answer is None:
         raise LookupError(f"{sample} over the {field} numbers is not recorded: {cure(sample)}")
     return Problem(sample, field, answer)
@@ -49,9 +55,9 @@ def problem(family, sample, field):
 
 def node_names(sample):
     """`node_and_next` of PyTorch's outputs, by field. Raises LookupError if not recorded."""
-    if sample.id not in RECORDED_NAMES:
+    if sample.id not in all_node_names():
         raise LookupError(f"the node names of {sample} are not recorded: {cure(sample)}")
-    return RECORDED_NAMES[sample.id]
+    return all_node_names()[sample.id]
 
 
 def name_of_node(node):

@@ -9,8 +9,10 @@ import math
 from pathlib import Path
 
 import numpy as np
+from answers import beside
 
 FILES = Path(__file__).parent / "oracle" / "pt"
+TEXTS = beside("serialization/test_torch_files.py")
 
 DTYPES = (
     *("float64", "float32", "float16", "bfloat16", "uint8", "int8", "int16", "int32", "int64"),

@@ -20,8 +20,47 @@ import jaxgrad
 after = {name: jax.config.values[name] for name in before}
 changed = sorted(name for name in before if before[name] != after[name])
 assert not changed, changed
+"""
+
+IMPORTED = """
+import jax, sys
+before = {*sys.modules}
+import jaxgrad
+files = {name for name in {*sys.modules} - before if getattr(sys.modules[name], "__file__", None)}
+print(*sorted(files))
+"""
+
+# a program that uses no operator, no backward pass and no compiled function needs none of these
+LATE = """
+    yaml _yaml jax.extend optax
+    jaxgrad.table.checks jaxgrad.table.descriptions jaxgrad.table.formula jaxgrad.table.grammar
+    jaxgrad.table.reader jaxgrad.table.rule jaxgrad.table.schema
+    jaxgrad.core.communication jaxgrad.core.derivative_rules jaxgrad.core.host_kernel
+    jaxgrad.core.overloads jaxgrad.core.shape_check jaxgrad.core.tangent_map
+    jaxgrad.ops.autocast jaxgrad.ops.documentation
+    jaxgrad.autograd._function jaxgrad.autograd._gradcheck jaxgrad.autograd._inspect
+    jaxgrad.autograd.forward_ad jaxgrad.autograd.function jaxgrad.autograd.functional
+    jaxgrad.frontend.printing jaxgrad.frontend.random
+    jaxgrad.frontend.storages
+"""
+PACKAGES = "autograd core frontend functions late ops rules storage table tape"
+
+COMPILED_AS_A_WHOLE = """
 import sys
-assert "jaxgrad.distributions" not in sys.modules  # imported at its first use
+import jaxgrad as torch
+assert "jaxgrad.func" not in sys.modules
+x, codes = torch.ones(2), []
+def f(x):
+    return x.sin()
+for call in range(41):
+    if call in (0, 40):
+        sys.setprofile(lambda frame, event, argument: codes.append(frame.f_code))
+    torch.autograd.functional.jacobian(f, x)
+    sys.setprofile(None)
+    is_run = f.__code__ in codes
+    assert is_run or call, "the first call runs it"
+    codes.clear()
+assert not is_run
 """
 
 
@@ -33,6 +72,43 @@ def run(*arguments, **options):
 
 def test_import_changes_no_setting_of_jax():
     child = run("-W", "error", "-c", CONFIG_IS_KEPT)
+    assert child.returncode == 0, child.stderr
+
+
+def test_import_leaves_to_its_first_use_what_few_programs_use():
+    child = run("-c", IMPORTED)
+    assert child.returncode == 0, child.stderr
+    imported = child.stdout.split()
+    late = tuple(f"{name}." for name in LATE.split())
+    assert [name for name in imported if f"{name}.".startswith(late)] == []
+    packages = {name.split(".")[1] for name in imported if name.startswith("jaxgrad.")}
+    assert packages == set(PACKAGES.split())
+
+
+def test_functions_of_autograd_are_compiled_as_a_whole_though_func_is_imported_late():
+    child = run("-c", COMPILED_AS_A_WHOLE)
+    assert child.returncode == 0, child.stderr
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import jaxgrad.nn.functional as F; F.relu",
+        "from jaxgrad import nn; nn.Linear",
+        "from jaxgrad.autograd import Function, gradcheck, function; function.once_differentiable",
+        "import jaxgrad.autograd.gradcheck as check; check.__name__ == 'gradcheck' or 1 / 0",
+        "from jaxgrad.autograd.gradcheck import GradcheckError; GradcheckError.__mro__",
+        "import jaxgrad.autograd.forward_ad as fwAD; fwAD.make_dual",
+        "import jaxgrad as torch; torch.jit.ScriptModule",
+        "import jaxgrad as torch; torch.autograd.forward_ad.dual_level",
+        "import jaxgrad as torch; torch.autograd.anomaly_mode.detect_anomaly",
+        "import jaxgrad as torch; torch.random.fork_rng, torch.tracing.number",
+        "import jaxgrad as torch; torch.compiler.reset, torch.jit.trace",
+        "import jaxgrad as torch; torch.func.vmap, torch.utils.hooks, torch.default_generator",
+    ],
+)
+def test_what_is_imported_late_has_its_names(line):
+    child = run("-W", "error", "-c", line)
     assert child.returncode == 0, child.stderr
 
 

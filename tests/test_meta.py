@@ -13,6 +13,7 @@ from as_torch import as_torch, error, warned
 import jaxgrad as torch
 from jaxgrad import nn
 from jaxgrad.core import executor
+from jaxgrad.core.jax_internals import COMPILE_EVENT
 
 # what PyTorch says where devices meet
 NOT_THERE = "is not on the expected device"
@@ -38,7 +39,13 @@ def test_meta_tensors_are_shown_without_data(torch):
     return texts, f"{x}", str([x]), error(format, others[1], ".3f", words="unsupported format")
 
 
-@as_torch
+@as_torch("""
+    [True, 'meta', False, False, -1, 'torch.meta.FloatTensor', 24, 0, 12, 24, 6, 2, 'meta', False,
+     'meta:1']
+    True
+    True
+    False
+""")
 def test_meta_tensors_know_where_they_are(torch):
     x = on_meta(torch, 2, 3)
     told = [x.is_meta, str(x.device), x.is_cpu, x.is_cuda, x.get_device(), x.type(), x.nbytes]
@@ -80,7 +87,11 @@ def test_no_random_numbers_are_drawn_on_meta(torch):
     return made, list(layer.parameters()), drawn == torch.randint(1000, (1,)).tolist()
 
 
-@as_torch
+@as_torch("""
+    [True, True, True, True, True, True, True, 'meta', 'meta', 'meta', 'meta', True, True]
+    ValueError('Only tensors with 2 or more dimensions are supported')
+    ValueError('Only tensors with 3, 4, or 5 dimensions are supported')
+""")
 def test_initialization_on_meta_leaves_the_tensor(torch):
     init, found = torch.nn.init, []
     for name in ("normal_", "uniform_", "trunc_normal_", "ones_", "zeros_", "eye_", "orthogonal_"):
@@ -211,7 +222,13 @@ def test_gradients_stay_on_their_device(torch):
     return apart, lost, leaf.grad, scale.grad, error((x * 2).backward)["error"]
 
 
-@as_torch
+@as_torch("""
+    tensor(shape=[2], strides=[1], dtype=float32, device='meta', requires_grad=True)
+    tensor(shape=[2], strides=[1], dtype=float32, device='meta')
+    RuntimeError(
+     'Function ElsewhereBackward returned an invalid gradient at index 0 - expected '
+     'device meta but got cpu')
+""")
 def test_a_function_on_meta(torch):
     class Cube(torch.autograd.Function):
         @staticmethod
@@ -240,7 +257,13 @@ def test_a_function_on_meta(torch):
     return first, second, wrong
 
 
-@as_torch
+@as_torch("""
+    [2, 2, True, 6, False, 24, [6], True]
+    [[3, 1], [1, 3], [1, 3], [6, 0, 1], [6, 2, 1], [5, 1], [1, 3]]
+    tensor(shape=[4], strides=[1], dtype=float32, device='meta')
+    tensor(shape=[2], strides=[1], dtype=complex64, device='meta')
+    RuntimeError('a leaf Variable that requires grad is being used in an in-place operation.')
+""")
 def test_views_and_writes_on_meta(torch):
     base = on_meta(torch, 4, 6)
     view = base[1:, ::2].t()
@@ -305,7 +328,12 @@ def test_transforms_on_meta(torch):
     return vmapped, derived, shared.grad
 
 
-@as_torch
+@as_torch("""
+    [tensor(shape=[2], strides=[1], dtype=float32, device='meta'),
+     tensor(shape=[2], strides=[1], dtype=float32, device='meta')]
+    [tensor(shape=[2, 3], strides=[3, 1], dtype=float32, device='meta'),
+     tensor(shape=[2, 3], strides=[3, 1], dtype=float32, device='meta')]
+""")
 def test_forward_mode_on_meta(torch):
     forward_ad, x = torch.autograd.forward_ad, on_meta(torch, 2, 3)
     with forward_ad.dual_level():
@@ -404,7 +432,11 @@ def test_state_dicts_on_meta(torch):
     return copied, still, assigned, now, wrong, among, full.weight
 
 
-@as_torch
+@as_torch("""
+    tensor([5.0, 113.0, 421.0])
+    {'weight': tensor([[[-10.0, 8.0]], [[-62.0, -12.0]], [[-114.0, -32.0]]]),
+     'bias': tensor([[-2.0], [-30.0], [-58.0]])}
+""")
 def test_a_base_on_meta_computes_with_the_parameters_of_others(torch):
     func, models = torch.func, [torch.nn.Linear(2, 1) for _ in range(3)]
     with torch.no_grad():
@@ -450,7 +482,10 @@ def test_copies_of_meta_tensors(torch):
     return copies, list(twin.parameters()), list(loaded.parameters()), kept, twin.weight.grad
 
 
-@as_torch
+@as_torch("""
+    tensor(shape=[3], strides=[1], dtype=float32, device='meta')
+    tensor(shape=[3], strides=[1], dtype=float32, device='meta')
+""")
 def test_checkpoints_and_saved_tensors_on_meta(torch):
     x = on_meta(torch, 3, requires_grad=True)
     checkpoint = torch.utils.checkpoint.checkpoint
@@ -543,7 +578,7 @@ def no_work():
     done, is_open = [], [True]
 
     def compiled(event, *_, **__):
-        if is_open and "backend_compile" in event:
+        if is_open and event == COMPILE_EVENT:
             done.append(event)
 
     def ran(program, kernel, *arrays):

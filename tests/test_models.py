@@ -1,5 +1,6 @@
 """Models as their papers have them (models/), trained for three steps as PyTorch trains them."""
 
+import answers
 import checks
 import models
 import pytest
@@ -17,7 +18,7 @@ CASES = [(name, mode) for name in models.NAMES for mode in models.MODES]
 )
 def test_training_equals_pytorchs(name, mode):
     found, traces = models.run(name, mode=mode)
-    expected = models.recorded(name)
+    expected = answers.load(models.path_of(name))
     wrong = models.differences(expected, found)
     assert not wrong, "\n".join(wrong)
     assert traces == 1
@@ -25,4 +26,5 @@ def test_training_equals_pytorchs(name, mode):
 
 
 def test_every_recording_has_its_model():
-    assert [path.stem for path in sorted(models.RECORDINGS.iterdir())] == models.NAMES
+    recorded = sorted(answers.TESTS.glob("models/*.json"))
+    assert recorded == [models.path_of(name) for name in models.NAMES]

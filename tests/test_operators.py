@@ -101,4 +101,4 @@ def test_second_order(family, sample):
 def test_every_sample_is_recorded_and_once(family):
     ids = [sample.id for sample in recorded.FAMILIES[family]]
     assert len(set(ids)) == len(ids)
-    recorded.check_complete(recorded.RECORDED[family], recorded.FAMILIES[family])
+    recorded.check_complete(recorded.answers_of(family), recorded.FAMILIES[family])

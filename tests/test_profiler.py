@@ -52,7 +52,11 @@ def cycles(torch, steps, **options):
     return seen
 
 
-@as_torch
+@as_torch("""
+    [[4, 'NONE', 7, ['ProfilerStep*']]]
+    [[4, 'RECORD', 7, ['ProfilerStep*']]]
+    [[2, 'RECORD', 3, []]]
+""")
 def test_cycles_of_a_schedule(torch):
     schedule = torch.profiler.schedule
     return [

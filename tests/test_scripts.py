@@ -6,11 +6,10 @@ as they can be.
 import itertools
 import math
 
-import as_torch as recorded
 import checks
 import numpy as np
 import pytest
-from as_torch import as_torch
+from as_torch import as_torch, described, differences
 
 import jaxgrad
 
@@ -280,7 +279,6 @@ def test_with_compiled_steps(script):
         return made[-1]
 
     name = script.__name__
-    found = recorded.described(script.body(jaxgrad, jit))
-    recorded.differences(recorded.RECORDED[name], found, name, PRECISION)
+    differences(script.expected(), described(script.body(jaxgrad, jit)), name, PRECISION)
     assert [each.count for each in made] == TRACES.get(name, [1])
     checks.count("autograd")

@@ -19,8 +19,6 @@ from ..tape.mode import transforms
 from ..tape.sparse_tensor import gradient_of
 from ..tape.tensor import Tensor, wrap
 from ..tape.torch_function import is_overridden
-from . import anomaly_mode as anomaly_mode
-from . import forward_ad as forward_ad
 from . import grad_mode as grad_mode
 from . import graph as graph
 from . import variable as variable
@@ -43,10 +41,6 @@ from ._private_api import _push_saved_tensors_default_hooks as _push_saved_tenso
 from ._private_api import (
     _register_py_tensor_class_for_device as _register_py_tensor_class_for_device,
 )
-from .anomaly_mode import detect_anomaly as detect_anomaly
-from .anomaly_mode import set_detect_anomaly as set_detect_anomaly
-from .function import Function as Function
-from .function import NestedIOFunction as NestedIOFunction
 from .grad_mode import _force_original_view_tracking as _force_original_view_tracking
 from .grad_mode import _unsafe_preserve_version_counter as _unsafe_preserve_version_counter
 from .grad_mode import enable_grad as enable_grad
@@ -341,13 +335,17 @@ tensor_hooks.install()
 
 # names that few programs use, with their modules, which are imported at the first use
 _LATER = {
+    **dict.fromkeys(["Function", "NestedIOFunction"], "function"),
+    **dict.fromkeys(["detect_anomaly", "set_detect_anomaly"], "anomaly_mode"),
     **dict.fromkeys(["DeviceType", "ProfilerActivity"], "_profiler.events"),
     **dict.fromkeys(["_profiler_enabled", "kineto_available"], "profiler"),
 }
+_LATER_MODULES = ("anomaly_mode", "forward_ad", "function", "functional")
+_LATER_MODULES += ("profiler", "profiler_util")
 
 
 def __getattr__(name):
-    if name in ("functional", "profiler", "profiler_util"):
+    if name in _LATER_MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _LATER:
         return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)

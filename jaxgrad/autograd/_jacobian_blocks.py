@@ -16,6 +16,7 @@ from .. import autograd, ops
 from ..core import executor
 from ..core.aval import with_shape
 from ..core.bounded_cache import bounded
+from ..core.jax_internals import JOINS_TRACE
 from ..tape.tensor import Tensor, check_no_tangent, wrap
 from . import forward_ad
 
@@ -67,7 +68,7 @@ def _basis_kernel(total, shape, start, dtype):
     def components():
         return jnp.eye(total, math.prod(shape), -start, dtype).reshape(total, *shape)
 
-    return jax.jit(components, inline=True)
+    return jax.jit(components, inline=JOINS_TRACE)
 
 
 def starts(sizes):

@@ -16,19 +16,21 @@ import numpy
 from .. import autograd, ops
 from ..core.missing_names import missing_in
 from ..core.tracebacks import api_boundary, users_stacklevel
+from ..late import LateModule
 from ..tape.tensor import Tensor, concrete, wrap
-from . import forward_ad
-from ._function.user_rules import TWICE
-from ._gradcheck import jacobian, properties
-from ._gradcheck.problem import GradcheckProblem, directions, name_of, parts, tensors_of
-from ._gradcheck.report import CheckSettings, Tolerance
-from ._gradcheck.report import GradcheckError as GradcheckError
 from .grad_mode import enable_grad
+
+forward_ad = LateModule("jaxgrad.autograd.forward_ad")
+jacobian = LateModule("jaxgrad.autograd._gradcheck.jacobian")
+problems = LateModule("jaxgrad.autograd._gradcheck.problem")
+properties = LateModule("jaxgrad.autograd._gradcheck.properties")
+reports = LateModule("jaxgrad.autograd._gradcheck.report")
+user_rules = LateModule("jaxgrad.autograd._function.user_rules")
 
 __all__ = [
     "gradcheck",
     "gradgradcheck",
-    "GradcheckError",
+    "GradcheckError",  # noqa: F822  __getattr__ gives it
     "get_numerical_jacobian",
     "get_analytical_jacobian",
     "get_numerical_jacobian_wrt_specific_input",
@@ -91,7 +93,8 @@ def gradcheck(
     )
     laws = check_undefined_grad, check_grad_dtypes, check_batched_grad, check_batched_forward_grad
     modes = check_forward_ad, check_backward_ad, fast_mode
-    settings = CheckSettings(eps, Tolerance(atol, rtol), nondet_tol, *laws, *modes)
+    tolerance = reports.Tolerance(atol, rtol)
+    settings = reports.CheckSettings(eps, tolerance, nondet_tol, *laws, *modes)
     return _passes([(func, _sequence(inputs), None, settings)], raise_exception)
 
 
@@ -144,7 +147,8 @@ def gradgradcheck(
     )
     laws = check_undefined_grad, check_grad_dtypes, check_batched_grad, False
     modes = check_fwd_over_rev or check_nested, over_reverse, fast_mode
-    settings = CheckSettings(eps, Tolerance(atol, rtol), nondet_tol, *laws, *modes, inner="reverse")
+    tolerance = reports.Tolerance(atol, rtol)
+    settings = reports.CheckSettings(eps, tolerance, nondet_tol, *laws, *modes, inner="reverse")
     inputs = _sequence(inputs)
     _moving(inputs)
     checks = _second_order(func, inputs, grad_outputs, gen_non_contig_grad_outputs, settings)
@@ -153,9 +157,9 @@ def gradgradcheck(
 
 def _second_order(func, inputs, grad_outputs, non_contiguous, settings) -> list:
     """The checks for second derivatives: of the gradient, then of the tangent."""
-    name = name_of(func)
+    name = problems.name_of(func)
     with enable_grad():
-        outputs = GradcheckProblem(func, inputs).outputs
+        outputs = problems.GradcheckProblem(func, inputs).outputs
     if not outputs:
         return [(func, inputs, name, settings)]
     gradients = _grad_outputs(outputs, grad_outputs, non_contiguous)
@@ -223,13 +227,13 @@ def _passes(checks, raise_exception) -> bool:
         _check_inputs(inputs)
         try:
             with enable_grad():
-                _check(GradcheckProblem(func, inputs, name), settings)
-        except GradcheckError:
+                _check(problems.GradcheckProblem(func, inputs, name), settings)
+        except reports.GradcheckError:
             if raise_exception:
                 raise
             return False
         except RuntimeError as error:
-            if TWICE not in str(error):
+            if user_rules.TWICE not in str(error):
                 raise
             if raise_exception:
                 raise settings.error("reverse", str(error)) from error
@@ -263,13 +267,13 @@ def _check(problem, settings):
 def _grad_outputs(outputs, given, non_contiguous) -> tuple:
     if given is not None:
         return _sequence(given)
-    arrays = directions(outputs, numpy.random.default_rng(7))
+    arrays = problems.directions(outputs, numpy.random.default_rng(7))
     return tuple(_leaf(array, non_contiguous) for array in arrays)
 
 
 def _tangents(inputs) -> tuple:
     moving = [each for _, each in _moving(inputs)]
-    return tuple(map(_leaf, directions(moving, numpy.random.default_rng(8))))
+    return tuple(map(_leaf, problems.directions(moving, numpy.random.default_rng(8))))
 
 
 def _leaf(array, non_contiguous=False) -> Tensor:
@@ -285,7 +289,7 @@ def _gradient_of(func, count):
 
     def gradient(*args):
         inputs, given = args[:count], args[count:]
-        outputs = [each for each in tensors_of(func(*inputs)) if each.requires_grad]
+        outputs = [each for each in problems.tensors_of(func(*inputs)) if each.requires_grad]
         moving = [each for _, each in _moving(inputs)]
         found = autograd.grad(outputs, moving, given, create_graph=True, allow_unused=True)
         return tuple(each for each in found if each is not None)
@@ -302,7 +306,7 @@ def _tangent_of(func, count):
             for position, each in enumerate(given):
                 if isinstance(each, Tensor) and each.requires_grad:
                     given[position] = forward_ad.make_dual(each, next(tangents))
-            outputs = tensors_of(func(*given))
+            outputs = problems.tensors_of(func(*given))
             found = [forward_ad.unpack_dual(each).tangent for each in outputs]
         return tuple(each for each in found if each is not None)
 
@@ -336,7 +340,7 @@ def get_numerical_jacobian(fn, inputs, target=None, eps: float = 1e-3, grad_out:
     wanted = _sequence(inputs if target is None else target)
     wanted = [each for each in wanted if isinstance(each, Tensor) and each.requires_grad]
     with enable_grad():
-        problem = GradcheckProblem(lambda *_: fn(inputs), tuple(wanted))
+        problem = problems.GradcheckProblem(lambda *_: fn(inputs), tuple(wanted))
         _refuse_complex(problem.everything[0], "get_numerical_jacobian")
         return tuple(_numerical(problem, k, [0], eps)[0] for k in range(len(wanted)))
 
@@ -362,7 +366,7 @@ def get_analytical_jacobian(inputs, output, nondet_tol: float = 0.0, grad_out: f
     _warn_of_legacy("get_analytical_jacobian", grad_out)
     _refuse_complex(output, "get_analytical_jacobian")
     inputs = [each for each in _sequence(inputs) if isinstance(each, Tensor) and each.requires_grad]
-    problem = GradcheckProblem(lambda *_: output, tuple(inputs))
+    problem = problems.GradcheckProblem(lambda *_: output, tuple(inputs))
     first, second = jacobian.rows(problem)[0, 1], jacobian.rows(problem)[0, 1]
     pairs = zip(first, second, strict=True)
     reentrant = all(abs(a - b).max(initial=0) <= nondet_tol for a, b in pairs)
@@ -390,7 +394,7 @@ def get_numerical_jacobian_wrt_specific_input(
     """
     moving = inputs[input_idx] if input is None else input
     with enable_grad():
-        problem = GradcheckProblem(lambda *_: fn(*inputs), (moving,))
+        problem = problems.GradcheckProblem(lambda *_: fn(*inputs), (moving,))
         return _numerical(problem, 0, list(range(len(outputs))), eps, is_forward_ad)
 
 
@@ -399,7 +403,7 @@ def _numerical(problem, position, chosen, eps, is_forward=False):
     tensor = problem.input(position)
     found = [[] for _ in chosen]
     for index in range(tensor.numel()):
-        along = [problem.slopes(position, index, d, eps, chosen) for d in parts(tensor)]
+        along = [problem.slopes(position, index, d, eps, chosen) for d in problems.parts(tensor)]
         for lines, slopes in zip(found, zip(*along, strict=True), strict=True):
             complex_to_complex = len(slopes) == 2 and numpy.iscomplexobj(slopes[0])
             assert not complex_to_complex, (
@@ -409,7 +413,8 @@ def _numerical(problem, position, chosen, eps, is_forward=False):
             assert not (len(slopes) == 2 and is_forward), (
                 "Expected a real input for is_forward_ad, not complex: move one part of it"
             )
-            lines.append(sum(s * d for s, d in zip(slopes, parts(tensor), strict=True)).ravel())
+            directions = problems.parts(tensor)
+            lines.append(sum(s * d for s, d in zip(slopes, directions, strict=True)).ravel())
     shapes = [(tensor.numel(), problem.everything[i].numel()) for i in chosen]
     pairs = zip(found, shapes, strict=True)
     return tuple(_tensor(numpy.reshape(lines, shape), tensor) for lines, shape in pairs)
@@ -443,4 +448,8 @@ def _warn_of_legacy(name, grad_out):
         )
 
 
-__getattr__ = missing_in(__name__)
+_missing = missing_in(__name__)
+
+
+def __getattr__(name):
+    return reports.GradcheckError if name == "GradcheckError" else _missing(name)

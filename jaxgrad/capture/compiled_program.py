@@ -111,7 +111,18 @@ class CompiledProgram:
         self.held = placement.reader(self)
         kernel = self.keep_results if self.changes_state else self.program
         # adopted as any program is, so that profiles and anomaly mode see one kernel
-        executor.adopt(self, executor.with_wide_types(kernel))
+        executor.adopt(self, self.first_call(executor.with_wide_types(kernel)))
+
+    def first_call(self, kernel):
+        """The kernel until it has run once: JAX traces it in that call."""
+
+        @keeps_jax_state
+        def call(*arrays):
+            results = kernel(*arrays)
+            executor.adopt(self, kernel)
+            return results
+
+        return call
 
     @property
     def leaves(self) -> list:

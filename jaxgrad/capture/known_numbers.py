@@ -13,11 +13,20 @@ import sys
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import Primitive, jaxprs_in_params, set_current_trace, take_current_trace
+from jax.extend.core import Primitive, set_current_trace
 
 from ..core import executor
 from ..core.aval import has_numbers
-from ..core.jaxprs import equations_of
+from ..core.jax_internals import (
+    current_trace,
+    equation_behind,
+    is_equation,
+    is_pure,
+    lowered,
+    operands_of,
+    result_behind,
+    results_of,
+)
 from ..core.tracebacks import is_internal
 from .captured import Numbers
 from .holders import MOST_BYTES_COMPARED
@@ -139,9 +148,7 @@ class Evaluation:
 
     def numbers(self, tracer) -> Numbers | None:
         """The numbers of a tracer; None where they are not known."""
-        with take_current_trace() as current:
-            pass
-        if current is not self.scopes[0].trace:
+        if current_trace() is not self.scopes[0].trace:
             return None  # JAX may keep the trace inside, for later calls that no guard sees
         try:
             equations = self.equations_behind(tracer)
@@ -176,15 +183,15 @@ class Evaluation:
                 waiting.append((source, False))
             elif self.is_wanted(source) and id(source) not in seen:
                 seen.add(id(source))
-                waiting += [(source, True), *[(other, False) for other in source.in_tracers]]
+                waiting += [(source, True), *[(other, False) for other in operands_of(source)]]
         return list(found.values())
 
     def is_wanted(self, source) -> bool:
         """Whether what a tracer stands for is an equation that must be evaluated."""
-        is_equation = hasattr(source, "in_tracers") and id(source) not in self.root.evaluated
-        if is_equation and not is_pure(source):
+        is_new = is_equation(source) and id(source) not in self.root.evaluated
+        if is_new and not is_pure(source):
             raise Unknown(DEPENDS.format(f"what runs at each call ({source.primitive})"))
-        return is_equation
+        return is_new
 
     def source_of(self, tracer):
         """What a tracer stands for: an array, another tracer, or the equation that computes it."""
@@ -193,17 +200,17 @@ class Evaluation:
         given = [each.given_numbers.get(id(tracer)) for each in self.scopes]
         if any(given):
             return next(each for each in given if each is not None).array()
-        constant = tracer.full_lower()
+        constant = lowered(tracer)
         if constant is not tracer:
             return constant
-        equation = getattr(tracer, "parent", None)
+        equation = equation_behind(tracer)
         if equation is None:
             raise Unknown  # an argument of a loop's body, or a tracer of another kind
         return self.input_value(tracer) if equation.primitive is input_p else equation
 
     def input_behind(self, tracer):
         """The input that a tracer is; None where it is none."""
-        equation = getattr(tracer, "parent", None)
+        equation = equation_behind(tracer)
         if equation is None or equation.primitive is not input_p:
             return None
         number = equation.params["number"]
@@ -246,21 +253,19 @@ class Evaluation:
         source = self.source_of(tracer)
         if isinstance(source, jax.core.Tracer):
             return self.value(source)
-        if not hasattr(source, "in_tracers"):
+        if not is_equation(source):
             return source
         equation, results = self.root.evaluated[id(source)]
-        return next(r for v, r in zip(equation.outvars, results, strict=True) if v is tracer.val)
+        return result_behind(tracer, equation, results)
 
     def evaluate(self, equation):
         """Evaluate an equation, and keep the results while the function is traced."""
-        operands, primitive = [*map(self.value, equation.in_tracers)], equation.primitive
-        if primitive is jax.lax.slice_p and isinstance(operands[0].dtype, np.dtype):
+        operands = [*map(self.value, operands_of(equation))]
+        if equation.primitive is jax.lax.slice_p and isinstance(operands[0].dtype, np.dtype):
             # a loop over elements would compile a kernel for each of them
             results = [np.asarray(operands[0])[bounds_of(equation)]]
         else:
-            with equation.ctx.manager:
-                results = primitive.bind(*operands, **primitive.get_bind_params(equation.params))
-            results = results if primitive.multiple_results else [results]
+            results = results_of(equation, operands)
         self.root.evaluated[id(equation)] = equation, results
 
     def forget_large(self, equations):
@@ -276,12 +281,3 @@ def bounds_of(equation) -> tuple[slice, ...]:
     starts, limits = equation.params["start_indices"], equation.params["limit_indices"]
     strides = equation.params["strides"] or (None,) * len(starts)
     return tuple(map(slice, starts, limits, strides))
-
-
-def is_pure(equation) -> bool:
-    """Whether an equation may be evaluated once more: it has no effects, calls no Python code, and
-    takes no memory.
-    """
-    inner = [each for jaxpr in jaxprs_in_params(equation.params) for each in equations_of(jaxpr)]
-    calls_back = any("callback" in each.primitive.name for each in [equation, *inner])
-    return not (equation.effects or calls_back or any(equation.params.get("donated_invars", ())))

@@ -15,7 +15,7 @@ from jax.interpreters import partial_eval
 
 from ..core.aval import joint_mode
 from ..core.bounded_cache import weight_of_kernel
-from ..core.jaxprs import traced_function
+from ..core.jax_internals import traced_function
 from ..core.program import Program, Reverse
 from ..tape.node import FREED, ProgramNode
 from .pullback import OutputGroup

@@ -18,7 +18,7 @@ from types import MappingProxyType
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import set_current_trace, take_current_trace
+from jax.extend.core import set_current_trace
 
 from ..core.aval import (
     INLINE,
@@ -29,6 +29,7 @@ from ..core.aval import (
     wide_trace,
     with_dual,
 )
+from ..core.jax_internals import current_trace
 from ..core.meta_array import MetaArray
 from ..tape import handle_lock, mode, traced_hooks
 from ..tape.interception import intercept, release
@@ -80,9 +81,7 @@ class CaptureScope:
         self.lines: dict[int, str] = {}
         self.records_lines = records_lines
         self.parent = mode.scope.get()
-        # JAX's public way to learn the current trace; it sets the trace aside for the block alone
-        with take_current_trace() as self.around:
-            pass
+        self.around = current_trace()
         # whether JAX differentiates what is traced here, not the tape
         self.is_differentiated = self.parent is not None and self.parent.is_differentiated
         self.is_around_wide = wide_trace.get()
@@ -120,8 +119,7 @@ class CaptureScope:
             try:
                 intercept(id(self), **_POINTS)
                 mode.scope.set(self)
-                with take_current_trace() as self.trace:
-                    pass
+                self.trace = current_trace()
                 with self.outer.recording():
                     yield self
             # an interrupt too: a call takes effect entirely, or not at all

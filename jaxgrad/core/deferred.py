@@ -18,13 +18,15 @@ from itertools import chain, compress, count
 from operator import attrgetter
 
 import jax
-from jax.extend.core import jaxpr_as_fun
 
+from ..late import LateModule
 from . import aval as avals
 from . import bounded_cache, executor
 from .aval import struct_of, with_dual, with_strides
 from .jax_state import keeps_jax_state, repairs_caches
 from .pending import Failure, Pending, at_hand, known, value_of
+
+jax_core = LateModule("jax.extend.core")
 
 # A longer stretch runs at once: the time to compile it grows with its length, and so does the
 # memory of what nobody holds any more.
@@ -265,7 +267,7 @@ class Whole:
                 inputs.append(jax.lax.convert_element_type(array, expected.dtype))
             # around the operator: XLA also shares the reciprocal of a number that is used twice
             inputs = jax.lax.optimization_barrier(inputs)
-            made += jax.lax.optimization_barrier(jaxpr_as_fun(jaxpr)(*inputs))
+            made += jax.lax.optimization_barrier(jax_core.jaxpr_as_fun(jaxpr)(*inputs))
         return [*compress(made, self.needed)]
 
 

@@ -16,19 +16,21 @@ from concurrent.futures import ThreadPoolExecutor
 import jax
 import jax.numpy as jnp
 import numpy
-from jax.extend.core import get_opaque_trace_state
 
+from ..late import LateModule
 from . import aval as avals
 from . import bounded_cache, world
 from .aval import IMMEDIATE, META, Aval, meta_array
-from .communication import mesh_of
-from .host_kernel import FirstOnHost, starts_on_host
+from .jax_internals import is_traced
 from .jax_state import put_back_wide_types
 from .linalg_error import LinAlgError
 from .meta_array import NO_DATA, MetaArray
 from .pending import value_of
 from .program import Program, Reverse, is_bare
 from .world import on_mesh
+
+communication = LateModule("jaxgrad.core.communication")
+host_kernel = LateModule("jaxgrad.core.host_kernel")
 
 
 def prepare(program: Program) -> Program:
@@ -61,7 +63,7 @@ def immediate(program: Program):
     def retire():
         adopt(program, with_checks(program, kernel))
 
-    return with_checks(program, FirstOnHost(kernel, trace, put, is_traced, retire))
+    return with_checks(program, host_kernel.FirstOnHost(kernel, trace, put, is_traced, retire))
 
 
 def among_processes(program: Program):
@@ -69,7 +71,7 @@ def among_processes(program: Program):
     of this process and arrays that span processes, runs on all.
     """
     trace = with_wide_types(program.trace) if program.wide else program.trace
-    mesh = mesh_of(trace(*map(avals.struct_of, program.inputs))[0])
+    mesh = communication.mesh_of(trace(*map(avals.struct_of, program.inputs))[0])
     if mesh is None and avals.is_mixed(program.inputs):
         mesh = world.current.mesh
     shown = ", ".join(map(repr, program.outputs))
@@ -136,7 +138,7 @@ def _lower(program: Program):
     """What XLA compiles for a program; None if the host makes its first call."""
     structs = [*map(avals.struct_of, program.inputs)]
     jaxpr, _ = program.trace(*structs)
-    return None if starts_on_host(jaxpr) else program.to_compile.trace(*structs).lower()
+    return None if host_kernel.starts_on_host(jaxpr) else program.to_compile.trace(*structs).lower()
 
 
 def with_checks(program: Program, kernel):
@@ -472,26 +474,3 @@ def filled_over(shape, dtype, value, sharding):
     """A new array filled with one value: each device makes its part."""
     with jax.enable_x64(True):
         return _filler_over(shape, dtype, value, sharding)()
-
-
-# JAX has no public function that tells. A kernel without inputs gives a tracer exactly where JAX
-# traces; the state is compared first, because a kernel call takes longer.
-_probe = jax.jit(lambda: jnp.zeros((), bool), inline=True)
-
-
-@functools.cache
-def _state_outside():
-    """JAX's trace state outside of all traces, which is that of a new thread."""
-    found = []
-    thread = threading.Thread(target=lambda: found.append(get_opaque_trace_state()))
-    thread.start()
-    thread.join()
-    return found[0]
-
-
-def is_traced() -> bool:
-    """Whether JAX is tracing, as inside `jax.jit`; inside `jax.grad` alone it computes at once."""
-    if get_opaque_trace_state() == _state_outside():
-        return False
-    # the state alone does not tell: in `jax.ensure_compile_time_eval()` it is that of the trace
-    return isinstance(_probe(), jax.core.Tracer)

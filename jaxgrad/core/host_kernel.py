@@ -17,6 +17,8 @@ import numpy as np
 from jax.extend.core import Literal
 from jax.sharding import NamedSharding
 
+from .jax_internals import jitted_jaxpr
+
 # A call takes 30 us longer here, and as much again for so many bytes; after so many times as long,
 # it has taken as long as to compile a kernel.
 BYTES, MOST = 1 << 14, 500
@@ -170,8 +172,8 @@ def _check(jaxpr, given):
 
 def _within(equation):
     """The jaxpr that an equation calls, None if it is another one."""
-    is_call = equation.primitive.name in ("jit", "pjit") and not equation.params["jaxpr"].consts
-    return equation.params["jaxpr"].jaxpr if is_call else None
+    closed = jitted_jaxpr(equation)
+    return None if closed is None or closed.consts else closed.jaxpr
 
 
 def _result_of(equation, operands):

@@ -11,7 +11,11 @@ import functools
 import traceback
 
 import jax
-from jax.extend.core import get_opaque_trace_state, set_current_trace, take_current_trace
+
+from ..late import LateModule
+from .jax_internals import is_of_broken_cache, put_back_trace
+
+jax_core = LateModule("jax.extend.core")
 
 
 def put_back_wide_types(is_wide: bool):
@@ -28,7 +32,7 @@ def repairs_caches(function):
         try:
             return function(*args)
         except RecursionError as error:
-            if not str(error).startswith("Recursively calling"):
+            if not is_of_broken_cache(error):
                 raise
             jax.clear_caches()
         return function(*args)
@@ -44,10 +48,10 @@ def keeps_jax_state(function):
 
     @functools.wraps(function)
     def call(*args):
-        is_wide, state = jax.config.jax_enable_x64, get_opaque_trace_state()
-        with take_current_trace() as trace:
-            pass
+        is_wide, taking = jax.config.jax_enable_x64, jax_core.take_current_trace()
         try:
+            with taking:
+                pass
             return function(*args)
         except BaseException as error:
             if not isinstance(error, Exception):
@@ -55,8 +59,7 @@ def keeps_jax_state(function):
                 # begin of its last: it would change the state when it is freed
                 traceback.clear_frames(error.__traceback__)
             put_back_wide_types(is_wide)
-            if get_opaque_trace_state() != state:
-                set_current_trace(trace).__enter__()
+            put_back_trace(taking)
             raise
 
     return call

@@ -1,12 +1,13 @@
-"""What jaxprs hold, and how to run one without tracing its equations again."""
+"""What jaxprs hold."""
 
 from __future__ import annotations
 
-import functools
-
 import jax
 import numpy
-from jax.extend.core import ClosedJaxpr, Jaxpr
+
+from ..late import LateModule
+
+jax_core = LateModule("jax.extend.core")
 
 WIDE = frozenset(map(numpy.dtype, ("int64", "uint64", "float64", "complex128")))
 
@@ -21,9 +22,9 @@ def equations_of(jaxpr):
             yield from equations_of(each)
 
 
-def opened(jaxpr) -> Jaxpr:
+def opened(jaxpr) -> jax_core.Jaxpr:
     """A jaxpr without its constants."""
-    return jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
+    return jaxpr.jaxpr if isinstance(jaxpr, jax_core.ClosedJaxpr) else jaxpr
 
 
 def jaxprs_within(equation) -> list:
@@ -33,7 +34,7 @@ def jaxprs_within(equation) -> list:
 
 
 def _is_jaxpr(value) -> bool:
-    return isinstance(value, ClosedJaxpr | Jaxpr)
+    return isinstance(value, jax_core.ClosedJaxpr | jax_core.Jaxpr)
 
 
 def has_wide_types(jaxpr) -> bool:
@@ -50,30 +51,3 @@ def has_wide_types(jaxpr) -> bool:
         if any(map(has_wide_types, jaxprs_within(equation))):
             return True
     return any(getattr(each.aval, "dtype", None) in WIDE for each in atoms)
-
-
-def traced_function(closed: ClosedJaxpr):
-    """A jaxpr as a function. A trace has it as one equation, and lowers it as it is;
-    `jax.extend.core.jaxpr_as_fun` would trace all its equations again.
-    """
-    counts = {"in": len(closed.in_avals), "out": len(closed.out_avals)}
-    counts["donated"] = counts["in"]
-
-    def equations(*arrays):
-        # with what JAX keeps of each input and each output
-        call = _call_of(jax.sharding.get_abstract_mesh())
-        parameters = {
-            name: value * counts.get(name.partition("_")[0], 1) if type(value) is tuple else value
-            for name, value in call.params.items()
-        }
-        parameters |= {"jaxpr": closed, "name": "equations"}
-        return call.primitive.bind(*arrays, **parameters)
-
-    return equations
-
-
-@functools.lru_cache(maxsize=16)
-def _call_of(_mesh):
-    """The call of any jitted function while a mesh is in use, as an equation."""
-    (call,) = jax.make_jaxpr(jax.jit(lambda array: array))(0.0).eqns
-    return call

@@ -8,6 +8,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 from jax.extend.core import Literal
 
+from .jax_internals import CALLS
 from .jaxprs import jaxprs_within, opened
 
 # what is known of a value: it is the same for all linear inputs, it is 0, or it is linear in them
@@ -33,8 +34,6 @@ OF_FIRST = words(
 SUMS = words("add add_any complex concatenate pad sub")
 # linear in each of two operands, if the other is constant
 PRODUCTS = words("conv_general_dilated dot_general mul")
-# equations that run a jaxpr with their own operands
-CALLS = words("checkpoint closed_call custom_jvp_call custom_vjp_call jit pjit remat2")
 # 0 stays 0
 KEEP_ZERO = words("broadcast_in_dim convert_element_type copy neg reshape squeeze transpose")
 

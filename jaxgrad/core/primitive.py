@@ -18,15 +18,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..table import Formula, Rule, Word, camel_case
+from .. import table
+from ..late import LateModule
 from . import aval, view_ops
 from .bounded_cache import ENTRY, BoundedCache, exact, kernels
-from .derivative_rules import CallReverse, TangentMap
-from .overloads import Signature, resolve
 from .program import Program, bare, is_bare, renamed
 from .promotion import promote_types
-from .tangent_map import apply_tangent_map
 from .tracebacks import hide_frames
+
+derivative_rules = LateModule("jaxgrad.core.derivative_rules")
+overloads = LateModule("jaxgrad.core.overloads")
+tangent_map = LateModule("jaxgrad.core.tangent_map")
 
 
 class _Slot:
@@ -83,7 +85,7 @@ class Primitive:
     formulas may call, by name.
     """
 
-    def __init__(self, rule: Rule, compute, scope):
+    def __init__(self, rule: table.Rule, compute, scope):
         self.rule, self.compute, self.scope = rule, compute, scope
         schema = rule.schema
         self.name = schema.name
@@ -99,7 +101,7 @@ class Primitive:
         # the error of a derivative that is infinite or NaN because it does not exist
         self.undefined = getattr(compute, "undefined", None)
         self.tells_missing = getattr(compute, "tells_missing", False)
-        element_wise = Word("auto_element_wise") in rule.tangents.values()
+        element_wise = table.Word("auto_element_wise") in rule.tangents.values()
         self.pointwise = element_wise or self.name in getattr(scope, "pointwise", ())
         names = [each.name for each in schema.returns]
         # as in PyTorch, a named tuple where the schema names all results
@@ -107,7 +109,7 @@ class Primitive:
         # those that are in use, and those that were used last
         self.alive: weakref.WeakValueDictionary[tuple, Call] = weakref.WeakValueDictionary()
         self.calls = BoundedCache(kernels, lambda call: ENTRY)
-        self.compiled: dict[Formula, Any] = {}
+        self.compiled: dict[table.Formula, Any] = {}
 
     def evaluate(self, arguments):
         """Call the value function with bound arguments, in the order of the schema."""
@@ -128,7 +130,7 @@ class Primitive:
         call = self.call(structure, tuple(_input_of(array, mode) for array in arrays))
         return call.result(call.function(*arrays))
 
-    def evaluate_formula(self, formula: Formula, scope):
+    def evaluate_formula(self, formula: table.Formula, scope):
         """Evaluate a formula of this entry with the values in `scope`."""
         function = self.compiled.get(formula)
         names = tuple(sorted(formula.names))
@@ -211,8 +213,8 @@ class Call(Program):
         # set when the value function has run
         self.several_seen, self.self_seen, self.missing_seen = False, False, ()
         self.mode = aval.joint_mode(primitive.name, inputs, primitive.crosses_devices)
-        self.name = camel_case(primitive.name)
-        self.tangent_maps: dict[tuple, TangentMap] = {}
+        self.name = table.camel_case(primitive.name)
+        self.tangent_maps: dict[tuple, derivative_rules.TangentMap] = {}
 
     def _refuse_float8(self):
         """Raise NotImplementedError for numbers of 8 bits, unless the operator takes them."""
@@ -355,16 +357,18 @@ class Call(Program):
         output_tangents = [_zero_tangent(output) for output in outputs]
         if any(mask):
             moving = [tangent for tangent, flag in zip(tangents, mask, strict=True) if flag]
-            results = apply_tangent_map(self.tangent_map(mask), primals, outputs, moving)
+            results = tangent_map.apply_tangent_map(
+                self.tangent_map(mask), primals, outputs, moving
+            )
             for position, tangent in zip(self.differentiable_outputs, results, strict=True):
                 output_tangents[position] = tangent
         return outputs, tuple(output_tangents)
 
-    def tangent_map(self, mask) -> TangentMap:
+    def tangent_map(self, mask) -> derivative_rules.TangentMap:
         """The derivative as a linear map of the tangents of the inputs in `mask`."""
         found = self.tangent_maps.get(mask)
         if found is None:
-            found = self.tangent_maps.setdefault(mask, TangentMap(self, mask))
+            found = self.tangent_maps.setdefault(mask, derivative_rules.TangentMap(self, mask))
         return found
 
     @functools.cached_property
@@ -378,7 +382,7 @@ class Call(Program):
         return {} if self.compact is self else self.compact.reverses
 
     def make_reverse(self, mask):
-        return CallReverse(self.compact, mask)
+        return derivative_rules.CallReverse(self.compact, mask)
 
     @property
     def undefined_derivative(self):
@@ -428,8 +432,8 @@ class Overloads:
         return self._make()
 
     @functools.cached_property
-    def signatures(self) -> list[Signature]:
-        return [Signature(primitive.rule.schema) for primitive in self.primitives]
+    def signatures(self) -> list[overloads.Signature]:
+        return [overloads.Signature(primitive.rule.schema) for primitive in self.primitives]
 
     def __call__(self, *args, **kwargs):
         try:
@@ -442,10 +446,10 @@ class Overloads:
     def resolved(self, args, kwargs):
         """The position of the overload that fits, and the arguments bound to its schema."""
         try:
-            return resolve(self.name, self.signatures, args, kwargs, is_array)
+            return overloads.resolve(self.name, self.signatures, args, kwargs, is_array)
         except TypeError:
             # as in JAX, a number may be passed for an array where no schema has a Scalar
-            return resolve(self.name, self.signatures, args, kwargs, _is_value)
+            return overloads.resolve(self.name, self.signatures, args, kwargs, _is_value)
 
     def __repr__(self):
         return f"<operator {self.name} on JAX values>"

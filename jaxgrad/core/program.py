@@ -15,11 +15,14 @@ from contextlib import contextmanager
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import get_opaque_trace_state
 
+from ..late import LateModule
 from . import aval, bounded_cache
+from .jax_internals import JOINS_TRACE, traced_function
 from .jax_state import keeps_jax_state
-from .jaxprs import equations_of, has_wide_types, traced_function
+from .jaxprs import equations_of, has_wide_types
+
+jax_core = LateModule("jax.extend.core")
 
 _local = threading.local()
 
@@ -33,7 +36,7 @@ def bare():
     """
     previous = getattr(_local, "state", None)
     # the state and no flag: a trace that begins inside has a state of its own
-    _local.state = get_opaque_trace_state()
+    _local.state = jax_core.get_opaque_trace_state()
     try:
         yield
     finally:
@@ -43,7 +46,7 @@ def bare():
 def is_bare() -> bool:
     """Whether an operator called here may leave its derivative rules out."""
     state = getattr(_local, "state", None)
-    return state is not None and state == get_opaque_trace_state()
+    return state is not None and state == jax_core.get_opaque_trace_state()
 
 
 def stop_gradient(array):
@@ -213,7 +216,7 @@ class Program:
 
         # the name that HLO and profiles show
         value.__name__ = value.__qualname__ = self.name
-        return jax.jit(value, inline=True)
+        return jax.jit(value, inline=JOINS_TRACE)
 
     @functools.cached_property
     def to_compile(self):

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 import sys
 import sysconfig
 from collections.abc import Callable
@@ -22,6 +21,8 @@ from types import FrameType, TracebackType
 from typing import ParamSpec, TypeVar
 
 import jax
+
+from .jax_internals import names_tracer
 
 P, R = ParamSpec("P"), TypeVar("R")
 
@@ -88,7 +89,6 @@ def hide_frames(error: BaseException):
         chain += [error.__cause__, error.__context__]
 
 
-_TRACER = re.compile(r"\b\w+Tracer\b")
 _HOW = (
     "A function that JAX transforms, as by jax.grad, gets JAX's tracers: jaxgrad.to_jax(function) "
     "gives it tensors in their place."
@@ -98,7 +98,7 @@ _HOW = (
 def _explain_tracer(error: BaseException):
     """Add a note to an error that refuses a tracer of JAX as a tensor."""
     notes = getattr(error, "__notes__", ())
-    if type(error) is TypeError and _HOW not in notes and _TRACER.search(str(error)):
+    if type(error) is TypeError and _HOW not in notes and names_tracer(str(error)):
         error.add_note(_HOW)
 
 

@@ -7,14 +7,28 @@ value arrives at the old one.
 
 from __future__ import annotations
 
+import functools
+
 import jax
 import jax.numpy as jnp
-from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-unrecorded_p = Primitive("jaxgrad_unrecorded")
-unrecorded_p.def_impl(lambda value, *old: value)
-unrecorded_p.def_abstract_eval(lambda value, *old: value)
+from ..late import LateModule
+
+jax_core = LateModule("jax.extend.core")
+
+
+@functools.cache
+def unrecorded_p():
+    """The primitive, with its rules."""
+    primitive = jax_core.Primitive("jaxgrad_unrecorded")
+    primitive.def_impl(lambda value, *old: value)
+    primitive.def_abstract_eval(lambda value, *old: value)
+    ad.primitive_jvps[primitive] = _jvp
+    ad.primitive_transposes[primitive] = _transpose
+    batching.primitive_batchers[primitive] = _batch
+    mlir.register_lowering(primitive, lambda context, value, *old: [value])
+    return primitive
 
 
 def unrecorded(value, old=None):
@@ -22,14 +36,14 @@ def unrecorded(value, old=None):
     given = [value] if old is None else [value, old]
     is_traced = any(isinstance(each, jax.core.Tracer) for each in given)
     is_needed = is_traced and jnp.issubdtype(value.dtype, jnp.inexact)
-    return unrecorded_p.bind(*given) if is_needed else value
+    return unrecorded_p().bind(*given) if is_needed else value
 
 
 def _jvp(primals, tangents):
-    value = unrecorded_p.bind(*primals)
+    value = unrecorded_p().bind(*primals)
     if all(isinstance(tangent, ad.Zero) for tangent in tangents):
         return value, tangents[0]
-    return value, unrecorded_p.bind(*map(ad.instantiate_zeros, tangents))
+    return value, unrecorded_p().bind(*map(ad.instantiate_zeros, tangents))
 
 
 def _transpose(cotangent, *operands):
@@ -42,10 +56,4 @@ def _batch(arrays, dims):
         jnp.broadcast_to(a, (size, *a.shape)) if d is None else jnp.moveaxis(a, d, 0)
         for a, d in zip(arrays, dims, strict=True)
     ]
-    return unrecorded_p.bind(*moved), 0
-
-
-ad.primitive_jvps[unrecorded_p] = _jvp
-ad.primitive_transposes[unrecorded_p] = _transpose
-batching.primitive_batchers[unrecorded_p] = _batch
-mlir.register_lowering(unrecorded_p, lambda context, value, *old: [value])
+    return unrecorded_p().bind(*moved), 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 
-from ..table import NON_DIFFERENTIABLE
+from .. import table
 from . import strides as layouts
 from .aval import Aval, strides_of, with_dual, with_strides
 from .program import sum_to_shape
@@ -71,7 +71,9 @@ def is_view(call) -> bool:
 
 def is_detached(call) -> bool:
     """Whether a view leaves the graph, as `detach` does."""
-    return call.primitive.rule.gradient(call.primitive.argument_names[0]) == NON_DIFFERENTIABLE
+    return (
+        call.primitive.rule.gradient(call.primitive.argument_names[0]) == table.NON_DIFFERENTIABLE
+    )
 
 
 def is_several(call) -> bool:

@@ -16,6 +16,8 @@ import jax
 import numpy as np
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
+from .jax_internals import is_of_lost_process
+
 AXIS = "rank"
 
 
@@ -92,13 +94,9 @@ def end():
     current = None
 
 
-# what XLA says of a communication that failed
-LOST = ("Gloo ", "NCCL", "coordination service")
-
-
 def raise_lost(error: Exception):
     """Raise the error of a kernel, as DistBackendError where a communication has failed."""
-    if any(word in str(error) for word in LOST):
+    if is_of_lost_process(error):
         raise DistBackendError(
             f"rank {current.rank} of {current.size}: a communication failed, most likely because "
             "another process has ended, or waits for something else; its own error is in its "

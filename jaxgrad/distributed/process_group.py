@@ -15,7 +15,7 @@ import warnings
 
 import jax
 
-from ..core import deferred, world
+from ..core import deferred, jax_internals, world
 from ..core.world import DistBackendError, mesh_of_devices
 
 DEFAULT_TIMEOUT = datetime.timedelta(minutes=30)
@@ -210,7 +210,7 @@ def _connect(rank, world_size, address, timeout):
             heartbeat_timeout_seconds=HEARTBEAT, shutdown_timeout_seconds=seconds, **options,
         )  # fmt: skip
     except RuntimeError as error:
-        if "before" in str(error):
+        if jax_internals.is_of_late_initialization(error):
             raise RuntimeError(
                 "init_process_group must be called before the first tensor is made: JAX has chosen "
                 "the devices of this process already. Call it first in the script"

@@ -17,10 +17,10 @@ from jax.sharding import PartitionSpec
 from .. import ops
 from ..core import dtypes, executor, promotion, strides, world
 from ..core.aval import meta_array, with_strides
-from ..core.communication import FromLocal, communicate, is_global
 from ..core.device import default_device, preserve_format
 from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import api_boundary
+from ..late import LateModule
 from ..storage.inplace_check import give
 from ..tape.sparse_tensor import implementation, is_sparse
 from ..tape.tensor import Tensor, current, has_tangent, held, is_concrete
@@ -34,6 +34,8 @@ from .factory_options import (
     shape_of,
     size_of,
 )
+
+communication = LateModule("jaxgrad.core.communication")
 
 
 def create(name, function, shape, dtype, options, *numbers) -> Tensor:
@@ -64,10 +66,10 @@ def as_sharded(array, like: Tensor):
     """A new array, sharded as a tensor is; in a trace, of all processes where that is."""
     model = held(current(like))
     if isinstance(array, jax.core.Tracer) or isinstance(model, jax.core.Tracer):
-        if not world.is_several() or not is_global(model):
+        if not world.is_several() or not communication.is_global(model):
             return array
-        whole = FromLocal(world.mesh_of_value(model), target=PartitionSpec())
-        return communicate(array, whole)
+        whole = communication.FromLocal(world.mesh_of_value(model), target=PartitionSpec())
+        return communication.communicate(array, whole)
     if world.is_several() and world.spans(model) and array.shape != model.shape:
         return world.shared(array, world.mesh_of_value(model))
     return world.placed_as(array, model)

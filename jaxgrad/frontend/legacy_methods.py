@@ -11,10 +11,12 @@ from .. import ops
 from ..core.aval import META, Size
 from ..core.device import check_pinning
 from ..core.tracebacks import api_boundary, users_stacklevel
+from ..late import LateModule
 from ..tape.tensor import Tensor, concrete
-from . import tensor_data
 from .factory_options import size_of
-from .legacy_types import construct
+
+legacy_types = LateModule("jaxgrad.frontend.legacy_types")
+tensor_data = LateModule("jaxgrad.frontend.tensor_data")
 
 RESIZE = "non-inplace {} is deprecated"
 
@@ -36,7 +38,7 @@ class LegacyMethods:
         (tensor([1., 2.]), torch.Size([2, 3]))
         """
         options.setdefault("device", self.device)
-        return construct("new()", self.dtype, None, arguments, options)
+        return legacy_types.construct("new()", self.dtype, None, arguments, options)
 
     @api_boundary
     def apply_(self, callable) -> Tensor:

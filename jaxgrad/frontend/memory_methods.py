@@ -13,13 +13,15 @@ from ..core.aval import Size, strides_of
 from ..core.device import contiguous_format, preserve_format
 from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import api_boundary
+from ..late import LateModule
 from ..storage.alias import Storage, begin, cut, detached, known_offset_of
 from ..storage.inplace_check import move, permit, turn
 from ..tape import dual, interception, mode, untracked_reason
 from ..tape.mode import RECORD, current_mode, switch
 from ..tape.noted_reads import noted_read
 from ..tape.tensor import Tensor, current, has_tangent
-from .storages import TypedStorage, UntypedStorage
+
+storages = LateModule("jaxgrad.frontend.storages")
 
 DETACH_VIEW = (
     "Can't detach views in-place. Use detach() instead. If you are using "
@@ -294,21 +296,21 @@ class MemoryMethods:
             return self
         return self.clone(memory_format=memory_format)
 
-    def untyped_storage(self) -> UntypedStorage:
+    def untyped_storage(self) -> storages.UntypedStorage:
         """Return the memory of the tensor, which it shares with its aliases.
 
         >>> jaxgrad.zeros(4)[:2].untyped_storage().nbytes()
         16
         """
-        return UntypedStorage(_storage_of(self))
+        return storages.UntypedStorage(_storage_of(self))
 
-    def storage(self) -> TypedStorage:
+    def storage(self) -> storages.TypedStorage:
         """Return the memory of the tensor as elements of its dtype.
 
         >>> jaxgrad.arange(4.0)[2:].storage().tolist()
         [0.0, 1.0, 2.0, 3.0]
         """
-        return TypedStorage(_storage_of(self), self.dtype)
+        return storages.TypedStorage(_storage_of(self), self.dtype)
 
     def data_ptr(self) -> int:
         """Return the address of the first element, a number that aliases compare. On the device

@@ -14,8 +14,8 @@ from ..core import dtypes, promotion
 from ..core.program import broadcasts
 from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import api_boundary, shows_users_frames, users_stacklevel
+from ..late import LateModule
 from ..ops import inplace
-from ..ops.documentation import as_method
 from ..tape.mode import is_grad_enabled
 from ..tape.pytree import LOST
 from ..tape.tensor import Tensor, check_no_tangent, concrete
@@ -31,6 +31,8 @@ from . import (
     tensor_text,
     to,
 )
+
+documentation = LateModule("jaxgrad.ops.documentation")
 
 # functions of JAX that refuse what has the method: the result of a function that it transforms
 _ASKING = ("typeof", "shaped_abstractify")
@@ -88,7 +90,9 @@ def install():
 def operator_method(name: str, operator: str, is_protocol: bool = False) -> LazyMethod:
     """An operator of the table as a method; is_protocol: as a special method."""
     public = OVERRIDDEN_AS.get(name, name)
-    return LazyMethod(name, lambda: as_method(getattr(ops, operator), public, is_protocol))
+    return LazyMethod(
+        name, lambda: documentation.as_method(getattr(ops, operator), public, is_protocol)
+    )
 
 
 # the operators of the table behind Python's special methods
@@ -405,6 +409,7 @@ class TensorMethods:
                 f"{type(element)}."
             )
         return bool((self == element).any())
+
 
 def _write(view: Tensor, value: Tensor | float):
     view.copy_(value) if isinstance(value, Tensor) else view.fill_(value)

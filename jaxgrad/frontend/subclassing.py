@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from .. import ops
 from ..core.tracebacks import api_boundary
+from ..late import LateModule
 from ..tape import pytree, torch_function
 from ..tape.sparse_tensor import is_sparse
 from ..tape.tensor import Tensor
-from .legacy_types import construct
+
+legacy_types = LateModule("jaxgrad.frontend.legacy_types")
 
 NO_DISPATCH = (
     "{}: __torch_dispatch__ is not provided by jaxgrad, since operators are primitives of JAX. "
@@ -25,7 +27,7 @@ class Subclassing:
     """`frontend/methods.py` installs these methods on `Tensor`."""
 
     def __new__(cls, *arguments, **options):
-        made = construct(cls.__name__, None, None, arguments, options)
+        made = legacy_types.construct(cls.__name__, None, None, arguments, options)
         return made if cls is Tensor else as_instance(made, cls)
 
     @classmethod

@@ -7,15 +7,17 @@ import importlib
 import jax
 import numpy as np
 
-from ..autograd import forward_ad
 from ..core.aval import SPREAD
 from ..core.device import device_of_jax
 from ..core.tracebacks import api_boundary
+from ..late import LateModule
 from ..tape.mode import transform_levels
 from ..tape.tensor import Tensor, held, shown_array
-from . import printing
-from .sharding_text import placements_text
-from .wrapped_tensors import Batch, wrapped_text
+
+forward_ad = LateModule("jaxgrad.autograd.forward_ad")
+printing = LateModule("jaxgrad.frontend.printing")
+sharding_text = LateModule("jaxgrad.frontend.sharding_text")
+wrapped_tensors = LateModule("jaxgrad.frontend.wrapped_tensors")
 
 
 class TextMethods:
@@ -25,7 +27,7 @@ class TextMethods:
     def __repr__(self):
         if self._aval is None:
             return f"Tensor({held(self)!r})"  # what a function of JAX on trees put in its place
-        return wrapped_text(self, _text) if transform_levels.get() else _text(self)
+        return wrapped_tensors.wrapped_text(self, _text) if transform_levels.get() else _text(self)
 
     def _repr_html_(self):
         # imported late: few programs show tensors in notebooks
@@ -39,13 +41,13 @@ class TextMethods:
         return object.__format__(self, specification)
 
 
-def _text(tensor: Tensor | Batch, is_wrapped: bool = False) -> str:
+def _text(tensor: Tensor | wrapped_tensors.Batch, is_wrapped: bool = False) -> str:
     """The printed form of a tensor; is_wrapped: without its history."""
-    array = None if isinstance(tensor, Batch) else shown_array(tensor)
+    array = None if isinstance(tensor, wrapped_tensors.Batch) else shown_array(tensor)
     if array is None or isinstance(array, jax.core.Tracer):
-        dtype = tensor.example.dtype if isinstance(tensor, Batch) else tensor.dtype
+        dtype = tensor.example.dtype if isinstance(tensor, wrapped_tensors.Batch) else tensor.dtype
         return f"tensor(<traced>, shape={list(tensor.shape)}, dtype={dtype})"
-    placed = placements_text(getattr(array, "sharding", None))
+    placed = sharding_text.placements_text(getattr(array, "sharding", None))
     is_part = tensor._aval.mode == SPREAD
     own = array.addressable_data(0) if is_part else array
     values = array if tensor.is_meta else np.asarray(own)

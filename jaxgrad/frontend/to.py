@@ -15,10 +15,12 @@ from ..core.device import as_device, is_meta, places_of
 from ..core.program import Program, Reverse
 from ..core.pytorch_tensors import is_of_pytorch, type_name
 from ..core.tracebacks import api_boundary
+from ..late import LateModule
 from ..tape.record import apply
 from ..tape.tensor import Tensor, concrete, current
 from .array_creation import device_of
-from .legacy_types import TensorType, dtype_of
+
+legacy_types = LateModule("jaxgrad.frontend.legacy_types")
 
 
 class Move(Program):
@@ -204,10 +206,12 @@ class ConversionMethods:
         >>> jaxgrad.ones(1).type(), jaxgrad.ones(1).type("torch.DoubleTensor")
         ('torch.FloatTensor', tensor([1.], dtype=torch.float64))
         """
-        if isinstance(dtype, TensorType):
+        if isinstance(dtype, legacy_types.TensorType):
             return self.to(dtype.device_type, dtype.dtype)
         if dtype is not None:
-            return self.to(dtype_of(dtype) if isinstance(dtype, str) else dtypes.as_dtype(dtype))
+            return self.to(
+                legacy_types.dtype_of(dtype) if isinstance(dtype, str) else dtypes.as_dtype(dtype)
+            )
         place = "" if self.is_cpu else f"{self.device.type}."
         return f"torch.{place}{self.dtype.scalar_type}Tensor"
 

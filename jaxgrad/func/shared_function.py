@@ -304,9 +304,6 @@ class SharedWholeProgram(SharedProgram, CompiledProgram):
         return bool(self.output.effects) or super().leaves_objects()
 
 
-interception.intercept(repeated=called, passes=refuse_passes)
-
-
 def _name(function) -> str:
     return getattr(function, "__name__", type(function).__name__)
 

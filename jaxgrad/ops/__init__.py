@@ -17,13 +17,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from .. import rules
-from ..core import primitive, shape_check
+from ..core import primitive
 from ..core.missing_names import MissingName, offered
 from ..core.tracebacks import api_boundary
+from ..late import LateModule
 from ..table import TableError
 from ..table import load as load_table
 from . import aten
 from .namespace import Library, Namespace, public_functions
+
+shape_check = LateModule("jaxgrad.core.shape_check")
 
 # An operator becomes a global of this module: `any` is then no longer Python's. So code that calls
 # Python's functions stands in namespace.py.
@@ -36,8 +39,7 @@ MODULES = ("fft_", "linalg_", "special_")
 def _shipped() -> Library:
     path = Path(rules.__file__).parents[1] / "derivatives.yaml"
     functions = rules.Functions()
-    table = load_table(path, functions=frozenset(functions))
-    return Library(table, functions, pointwise=functions.pointwise)
+    return Library(load_table(path, functions, late=True), functions)
 
 
 @api_boundary

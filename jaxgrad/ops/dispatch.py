@@ -16,10 +16,10 @@ import numpy as np
 
 from ..core import bounded_cache, executor, tracebacks
 from ..core.aval import LargeInteger
-from ..core.overloads import resolve
 from ..core.primitive import ARRAY, Overloads, flatten
 from ..core.pytorch_tensors import is_of_pytorch
 from ..core.tracebacks import NOT_OVERRIDDEN, hide_frames
+from ..late import LateModule
 from ..storage import inplace_check
 from ..storage.alias import watch
 from ..tape import dual, interception, sparse_tensor
@@ -29,6 +29,8 @@ from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, current, has_tangent, is_concrete, wrap
 from ..tape.torch_function import stands_for_tensor
 from .number_operand import with_tensors
+
+resolution = LateModule("jaxgrad.core.overloads")
 
 # Numbers are inputs of the kernel, so that a new number compiles nothing. These few are part of the
 # kernel, since formulas and XLA have shorter forms for them.
@@ -218,7 +220,9 @@ class Operator:
         if not any(map(_holds_tensor, given)) or any(map(_holds_sparse, given)):
             return None, None
         args, overloads = with_tensors(self.name, args), self.overloads
-        chosen, bound = resolve(self.name, overloads.signatures, args, kwargs, _is_tensor)
+        chosen, bound = resolution.resolve(
+            self.name, overloads.signatures, args, kwargs, _is_tensor
+        )
         signature, primitive = overloads.signatures[chosen], overloads.primitives[chosen]
         kinds = [argument.type.base for argument in signature.arguments]
         route = signature.route(args, tuple(kwargs))

@@ -12,11 +12,13 @@ from collections.abc import Callable, Mapping
 import jax
 
 from ..core.primitive import Overloads, Primitive
+from ..late import LateModule
 from ..table import Table
 from .dispatch import operator
-from .documentation import document
 from .inplace import NAMES as INPLACE
 from .inplace import inplace_operator
+
+documentation = LateModule("jaxgrad.ops.documentation")
 
 # on the text of entries: at import no schema is parsed
 _METHOD = re.compile(r"\(Tensor(\([^)]*\))? self\b")
@@ -26,8 +28,7 @@ class Library:
     """The operators of one table: its rules as primitives, each made at its first use.
 
     `functions`: value functions and helpers by name; `parent`: a library whose operators and
-    helpers formulas may call too; `pointwise`: the operators that compute each element by itself,
-    so that results get the strides of their operands.
+    helpers formulas may call too.
     """
 
     def __init__(
@@ -35,12 +36,17 @@ class Library:
         table: Table,
         functions: Mapping[str, Callable],
         parent: Library | None = None,
-        pointwise: frozenset[str] = frozenset(),
     ):
         self.table, self.functions, self.parent = table, functions, parent
-        self.pointwise = pointwise
         self.names = table.operators
         self._overloads: dict[str, Overloads] = {}
+
+    @functools.cached_property
+    def pointwise(self) -> frozenset[str]:
+        """The operators that compute each element by itself, so that results get the strides of
+        their operands.
+        """
+        return getattr(self.functions, "pointwise", frozenset())
 
     @property
     def methods(self) -> list[str]:
@@ -154,7 +160,7 @@ class Namespace(types.ModuleType):
         else:
             made = inplace_operator(name, functional, library.find)
         made.__module__ = self.__name__
-        return document(made, library, name)
+        return documentation.document(made, library, name)
 
     def __dir__(self):
         library = self._library

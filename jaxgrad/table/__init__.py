@@ -2,24 +2,27 @@
 jaxgrad.
 """
 
-from .formula import Formula as Formula
-from .formula import FormulaError as FormulaError
-from .formula import Word as Word
-from .formula import parse_formula as parse_formula
-from .grammar import Scope as Scope
+import importlib
+
 from .loader import Table as Table
 from .loader import circular as circular
 from .loader import load as load
 from .loader import loads as loads
 from .mistakes import Mistake as Mistake
 from .mistakes import TableError as TableError
-from .rule import NON_DIFFERENTIABLE as NON_DIFFERENTIABLE
-from .rule import Rule as Rule
-from .rule import camel_case as camel_case
-from .schema import REQUIRED as REQUIRED
-from .schema import Argument as Argument
-from .schema import Return as Return
-from .schema import Schema as Schema
-from .schema import SchemaError as SchemaError
-from .schema import Type as Type
-from .schema import parse_schema as parse_schema
+
+# a program that uses no operator reads no formula
+_LATER = dict.fromkeys(("Formula", "FormulaError", "Word", "parse_formula"), "formula")
+_LATER |= dict.fromkeys(("NON_DIFFERENTIABLE", "Rule", "camel_case"), "rule")
+_LATER |= dict.fromkeys(
+    ("REQUIRED", "Argument", "Return", "Schema", "SchemaError", "Type", "parse_schema"), "schema"
+)
+_LATER |= {"Scope": "grammar"}
+
+
+def __getattr__(name):
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+    globals()[name] = value
+    return value

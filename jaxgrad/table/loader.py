@@ -2,31 +2,41 @@
 
 import linecache
 import os
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 
+from ..late import LateModule
 from . import operators as by_operator
-from . import reader
-from .checks import check
 from .mistakes import Mistake, TableError, bare
-from .rule import RuleBuilder
+from .outline import outline
+from .source import MAX_BYTES, decode
+
+checks = LateModule("jaxgrad.table.checks")
+descriptions = LateModule("jaxgrad.table.descriptions")
+reader = LateModule("jaxgrad.table.reader")
+rule_module = LateModule("jaxgrad.table.rule")
 
 # a check ends after so many mistakes, so that a hostile file costs no more than a second
 MOST_MISTAKES = 1000
 FIRST = "correct the mistakes above first"
 
 
-def load(path, functions=frozenset(), operators=frozenset()):
+def load(path, functions=frozenset(), operators=frozenset(), late=False):
     """Load the table in the file `path`.
 
     `functions`: the names of helpers and value functions that its formulas may call; `operators`:
     the names of operators of other tables that they may call. Raises OSError for an unreadable
     file, and TableError with all mistakes of the file if its structure is wrong. A mistake inside
     an entry is raised by `Table.rules` of its operator and by `Table.check`.
+
+    `late`: find the entries by their lines where these are plain, and read the YAML of an entry
+    when its operator is first used; a mistake in its structure counts as one inside the entry. For
+    a table that `jaxgrad check` has passed.
     """
     path = os.fspath(path)
     with open(path, "rb") as file:
-        data = file.read(reader.MAX_BYTES + 1)
-    return _table(data, path, functions, operators)
+        data = file.read(MAX_BYTES + 1)
+    return _table(data, path, functions, operators, late)
 
 
 def loads(text, path="<table>", functions=frozenset(), operators=frozenset()):
@@ -35,9 +45,12 @@ def loads(text, path="<table>", functions=frozenset(), operators=frozenset()):
     return _table(data, path, functions, operators)
 
 
-def _table(data, path, functions, operators):
-    source = reader.decode(data, path)
-    table = Table(source, reader.read(source), functions, operators)
+def _table(data, path, functions, operators, late=False):
+    source = decode(data, path)
+    entries = outline(source) if late else None
+    if entries is None:
+        entries = reader.read(source)
+    table = Table(source, entries, functions, operators)
     lines = source.text.splitlines(keepends=True)
     linecache.cache[path] = (len(source.text), None, lines, path)  # for tracebacks
     if table.mistakes:
@@ -63,14 +76,24 @@ class Table:
         self.aliases = by_operator.aliases(source, self.entries)
         self.names = tuple(self.entries)
         self.operators = frozenset((*self.names, *self.aliases))
-        self.functions = frozenset(functions)
-        self.callable = self.functions | frozenset(operators) | self.operators
+        self._known = functions, operators
 
     def __len__(self):
         return sum(map(len, self.entries.values()))
 
     def __contains__(self, name):
         return name in self.operators
+
+    # the names of functions may take long to find
+    @cached_property
+    def functions(self):
+        """The names of the helpers and value functions that formulas may call."""
+        return frozenset(self._known[0])
+
+    @cached_property
+    def callable(self):
+        """The names of all functions that formulas may call."""
+        return self.functions.union(self._known[1], self.operators)
 
     def doc(self, name):
         """The sentence that describes an operator or alias, or None.
@@ -83,17 +106,17 @@ class Table:
     def example(self, name):
         """A call of an operator and what it returns; None where its entry has no example."""
         text = self._text(name, "example")
-        return None if text is None else tuple(text.rsplit(by_operator.ARROW, 1))
+        return None if text is None else tuple(text.rsplit(descriptions.ARROW, 1))
 
     def arguments(self, name):
         """What the entry of an operator says about its arguments and, as `returns`, its results."""
-        return by_operator.descriptions(self._value(name, "arguments"))
+        return descriptions.descriptions(self._value(name, "arguments"))
 
     def _text(self, name, key):
         return getattr(self._value(name, key), "text", None)
 
     def _value(self, name, key):
-        return self.entries[self.aliases.get(name, name)][0].values.get(key)
+        return self.entries[self.aliases.get(name, name)][0].read().values.get(key)
 
     def rules(self, name):
         """The Rule of each overload of an operator or alias.
@@ -151,17 +174,23 @@ class Table:
         def report(place, entry, cause, cure):
             mistakes.append(Mistake(self.path, *place, bare(entry), cause, cure))
 
+        try:
+            entries = [entry.read() for entry in self.entries[name]]
+        except TableError as error:
+            return (), list(error.mistakes)
         rules = []
-        for entry in self.entries[name]:
+        for entry in entries:
             number = sum(rule.is_recorded for rule in rules)
-            builder = RuleBuilder(entry, number, self.path, self.functions, self.callable, report)
+            builder = rule_module.RuleBuilder(
+                entry, number, self.path, self.functions, self.callable, report
+            )
             rule = builder.build()
             if rule:
-                check(rule, builder.mistake)
+                checks.check(rule, builder.mistake)
                 rules.append(rule)
-        whole = len(rules) == len(self.entries[name])
         names = [name for rule in rules for name in rule.schema.names]
-        by_operator.check_docs(self.entries[name], names if whole else None, report)
+        whole = len(rules) == len(entries)
+        descriptions.check_descriptions(entries, names if whole else None, report)
         _check_signatures(rules, report)
         return tuple(rules), mistakes
 

@@ -15,8 +15,8 @@ from .formula import (
 )
 from .grammar import Scope
 from .mistakes import listed, mean, shown
-from .reader import Collection, Scalar
 from .schema import Schema, SchemaError, parse_schema
+from .source import Collection, Scalar
 
 MAX_OUTPUTS = 64
 FLAGS_KEY = "output_differentiability"

@@ -9,6 +9,7 @@ from collections import Counter
 from jax.extend.core import Var
 
 from ..core import aval as avals
+from ..core.jax_internals import scopes_of
 from ..core.program import Program
 
 PRODUCTS = ("dot_general", "conv_general_dilated")
@@ -46,7 +47,7 @@ def _add(jaxpr, found, layer, times=1) -> set[int]:
     products, broadcast = set(), set()
     for equation in jaxpr.eqns:
         name = equation.primitive.name
-        tags = _TAG.findall(str(equation.source_info.name_stack))
+        tags = _TAG.findall(scopes_of(equation))
         inner = int(tags[-1]) if tags else layer
         inputs = [each for each in equation.invars if isinstance(each, Var)]
         if name in PRODUCTS:

@@ -100,7 +100,13 @@ def test_what_autocast_converts_S05(torch):
     return dtypes() if torch is not jaxgrad else jaxgrad.jit(dtypes)()
 
 
-@as_torch
+@as_torch("""
+    tensor([[0.00537109375, 0.0068359375], [0.011962890625, 0.015625]])
+    tensor([[2, 2], [2, 2]])
+    [tensor([[0.00537109375, 0.0068359375], [0.011962890625, 0.015625]]), 'torch.bfloat16']
+    tensor([[0.00537109375, 0.0068359375], [0.011962890625, 0.015625]], dtype=bfloat16)
+    tensor([[0.00537109375, 0.0068359375], [0.011962890625, 0.015625]])
+""")
 def test_operators_outside_of_autocasts_lists_S05(torch):
     """Integers, what is written into, and what is switched off."""
     a, b, out = numbers(torch, 2, 3), numbers(torch, 3, 2), torch.zeros(2, 2)
@@ -122,7 +128,15 @@ def network(torch):
     return made
 
 
-@as_torch
+@as_torch("""
+    tensor([[2.25], [0.5]], dtype=bfloat16, requires_grad=True)
+    tensor(2.65625, requires_grad=True)
+    [tensor([[0.5, 1.15625], [1.0, 2.3125]]),
+     tensor([0.6875, 1.375]),
+     tensor([[3.5, 7.5]]),
+     tensor([2.75])]
+    tensor([[0.984375, 1.40625], [0.21875, 0.3125]])
+""")
 def test_gradients_of_parameters_stay_float32_R13(torch):
     net, x = network(torch), torch.tensor([[1.0, 2.0], [-0.5, 0.25]], requires_grad=True)
     with torch.autocast("cpu"):
@@ -132,7 +146,12 @@ def test_gradients_of_parameters_stay_float32_R13(torch):
     return made, loss, [parameter.grad for parameter in net.parameters()], x.grad
 
 
-@as_torch
+@as_torch("""
+    tensor([[256.0]])
+    tensor([[257.0]])
+    [tensor([[1.0]], dtype=bfloat16, requires_grad=True),
+     tensor([[3.0]], dtype=bfloat16, requires_grad=True)]
+""")
 def test_a_parameter_is_converted_once_R13(torch):
     """Gradients of two uses are added in half precision, where 256 + 1 is 256."""
     found = []

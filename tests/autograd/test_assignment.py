@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 # x[index] = value
 
 
-@as_torch
+@as_torch("tensor([[1.0, 5.0, 11.0, 6.0], [0.0, 1.0, 2.0, 13.0], [1.0, 5.0, 1.0, 6.0]])")
 def test_setitem_lists_and_index_tensors(torch):
     x = torch.zeros(3, 4)
     x[[0, 2]] = 1.0
@@ -24,7 +24,7 @@ def test_setitem_lists_and_index_tensors(torch):
     return x
 
 
-@as_torch
+@as_torch("tensor([[0.0, 1.0, 2.0, 3.0], [4.0, 0.0, 1.0, 2.0], [0.0, 1.0, 2.0, 3.0]])")
 def test_setitem_masks(torch):
     x = torch.arange(12.0).reshape(3, 4)
     x[x > 8] = -1
@@ -34,7 +34,7 @@ def test_setitem_masks(torch):
     return x
 
 
-@as_torch
+@as_torch("tensor([[0.0, 2.0, 4.0, 6.0], [0.0, 2.0, 4.0, 6.0], [0.0, 2.0, 4.0, 6.0]])")
 def test_setitem_whole_none_and_leading_ones(torch):
     x = torch.zeros(3, 4)
     x[:] = 7
@@ -44,7 +44,12 @@ def test_setitem_whole_none_and_leading_ones(torch):
     return x
 
 
-@as_torch
+@as_torch("""
+    tensor([5, 2, 3])
+    RuntimeError(
+     'Index put requires the source and destination dtypes match, got Long for the '
+     'destination and Float for the source.')
+""")
 def test_setitem_converts_to_the_tensors_dtype(torch):
     a = torch.zeros(3, dtype=torch.int64)
     a[1] = 2.7
@@ -65,7 +70,10 @@ def test_setitem_errors(torch):
     ]
 
 
-@as_torch
+@as_torch("""
+    tensor([6.0, 8.0, 15.0], requires_grad=True)
+    tensor([0.0, 10.0, 7.0])
+""")
 def test_setitem_gradients(torch):
     x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
     y = x * 1
@@ -76,7 +84,10 @@ def test_setitem_gradients(torch):
     return y, x.grad
 
 
-@as_torch
+@as_torch("""
+    tensor([2.0, 5.0, 0.0], requires_grad=True)
+    tensor([8.0, 0.0, 0.0])
+""")
 def test_setitem_of_a_number_clears_the_gradient(torch):
     x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
     y = x * 2
@@ -86,7 +97,12 @@ def test_setitem_of_a_number_clears_the_gradient(torch):
     return y, x.grad
 
 
-@as_torch
+@as_torch("""
+    tensor([4, 4, 4, 4])
+    True
+    7
+    tensor([0.5, 1.0])
+""")
 def test_augmented_assignment(torch):
     i = torch.zeros(4, dtype=torch.int64)
     before = i
@@ -107,14 +123,21 @@ def test_augmented_assignment(torch):
 # out=
 
 
-@as_torch
+@as_torch("""
+    True
+    tensor([[2.5, 2.5, 2.5], [2.5, 2.5, 2.5]], dtype=float64)
+    1
+""")
 def test_out_is_written_and_returned(torch):
     out = torch.zeros(2, 3, dtype=torch.float64)
     same = torch.mul(torch.ones(2, 3), 2.5, out=out) is out
     return same, out, out._version
 
 
-@as_torch
+@as_torch("""
+    tensor([[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]])
+    tensor([1.0, 1.0, 0.0])
+""")
 def test_out_that_is_empty_is_resized(torch):
     empty, joined = torch.zeros(0), torch.zeros(0)
     torch.add(torch.ones(2, 3), 1, out=empty)
@@ -122,14 +145,18 @@ def test_out_that_is_empty_is_resized(torch):
     return empty, joined
 
 
-@as_torch
+@as_torch("""
+    tensor([5.0, 7.0])
+    tensor([1, 0])
+    True
+""")
 def test_out_of_several_results(torch):
     values, indices = torch.zeros(0), torch.zeros(0, dtype=torch.int64)
     made = torch.max(torch.tensor([[1.0, 5.0], [7.0, 2.0]]), 1, out=(values, indices))
     return values, indices, made[0] is values
 
 
-@as_torch
+@as_torch("tensor([[1.0, 0.0], [1.0, 1.0], [1.0, 0.0]])")
 def test_out_that_is_a_view(torch):
     x = torch.zeros(3, 2)
     torch.exp(torch.zeros(2), out=x[1])
@@ -137,7 +164,16 @@ def test_out_that_is_a_view(torch):
     return x
 
 
-@as_torch
+@as_torch("""
+    RuntimeError("result type Float can't be cast to the desired output type Long")
+    RuntimeError(
+     "add(): functions with out=... arguments don't support automatic differentiation, "
+     'but one of the arguments requires grad.')
+    RuntimeError(
+     "add(): functions with out=... arguments don't support automatic differentiation, "
+     'but one of the arguments requires grad.')
+    tensor([0, 0])
+""")
 def test_out_errors(torch):
     x, leaf = torch.ones(2), torch.ones(2, requires_grad=True)
     integers = torch.zeros(2, dtype=torch.int64)
@@ -150,7 +186,10 @@ def test_out_errors(torch):
     ]
 
 
-@as_torch
+@as_torch("""
+    tensor([2.0, 2.0], requires_grad=True)
+    True
+""")
 def test_out_without_grad_mode(torch):
     x, leaf = torch.ones(2), torch.ones(2, requires_grad=True)
     with torch.no_grad():
@@ -161,7 +200,15 @@ def test_out_without_grad_mode(torch):
 # what a tensor shows
 
 
-@as_torch
+@as_torch("""
+    tensor([5.0, 5.0])
+    tensor([1.0, 1.0, 1.0])
+    tensor([0.0, 0.0, 0.0], requires_grad=True)
+    True
+    RuntimeError(
+     'data set to a tensor that requires gradients must be floating point or complex '
+     'dtype')
+""")
 def test_data_set_to_another_tensor(torch):
     a = torch.zeros(2, 3)
     row, source = a[0], torch.ones(2)
@@ -175,7 +222,13 @@ def test_data_set_to_another_tensor(torch):
     return a, row, leaf, leaf.is_leaf, error(setattr, leaf, "data", integers, words=words)
 
 
-@as_torch
+@as_torch("""
+    tensor([5.0, 5.0, 5.0])
+    tensor([2.0, 2.0, 2.0])
+    2
+    2
+    True
+""")
 def test_data_set_twice_with_views_of_the_first_memory_around(torch):
     a = torch.zeros(2, 3)
     row = a[0]
@@ -186,7 +239,11 @@ def test_data_set_twice_with_views_of_the_first_memory_around(torch):
     return a, row, a._version, row._version, row._base is a
 
 
-@as_torch
+@as_torch("""
+    tensor([4.0, 4.0])
+    tensor([[0.0, 1.0], [2.0, 3.0]])
+    RuntimeError('cannot resize variables that require grad')
+""")
 def test_set_and_resize(torch):
     x, source = torch.ones(3), torch.zeros(2)
     x.set_(source)
@@ -197,7 +254,12 @@ def test_set_and_resize(torch):
     return x, y, error(leaf.resize_, 2, words="cannot resize variables that require grad")
 
 
-@as_torch
+@as_torch("""
+    [3, 2, 1]
+    5
+    tensor([[[3.0], [3.0]], [[3.0], [3.0]], [[3.0], [3.0]]])
+    tensor([[3.0, 3.0, 3.0], [3.0, 3.0, 3.0]])
+""")
 def test_shape_in_place_with_views_around(torch):
     q = torch.zeros(2, 3)
     q.squeeze_()
@@ -209,7 +271,11 @@ def test_shape_in_place_with_views_around(torch):
     return q.shape, q._version, q, row
 
 
-@as_torch
+@as_torch("""
+    tensor([[0.0, 0.0], [2.0, 8.0], [4.0, 10.0]], requires_grad=True)
+    tensor([0.0, 2.0, 4.0], requires_grad=True)
+    tensor([[0.0, 4.0, 8.0], [0.0, 6.0, 10.0]])
+""")
 def test_shape_in_place_keeps_the_history(torch):
     x = torch.arange(6.0).reshape(2, 3).requires_grad_()
     y = x * 2
@@ -220,7 +286,11 @@ def test_shape_in_place_keeps_the_history(torch):
     return y, row, x.grad
 
 
-@as_torch
+@as_torch("""
+    tensor([[0.0, 5.0, 0.0], [0.0, 5.0, 0.0]])
+    tensor([[5.0, 5.0], [0.0, 0.0]])
+    True
+""")
 def test_shape_in_place_of_a_view(torch):
     x = torch.zeros(2, 3)
     view = x[:, 1:]
@@ -229,7 +299,15 @@ def test_shape_in_place_of_a_view(torch):
     return x, view, view._is_view()
 
 
-@as_torch
+@as_torch("""
+    tensor([[0.0, 1.0, 2.0, 3.0], [4.0, 5.0, 6.0, 7.0], [8.0, 9.0, 10.0, 11.0]])
+    tensor([100.0, 104.0, 108.0, 101.0, 105.0, 109.0, 102.0, 106.0, 110.0, 103.0, 107.0, 111.0])
+    tensor([[0.0, 4.0, 8.0], [1.0, 5.0, 9.0], [2.0, 6.0, 10.0], [3.0, 7.0, 11.0]])
+    [1, 4]
+    RuntimeError(
+     "view size is not compatible with input tensor's size and stride (at least one "
+     'dimension spans across two contiguous subspaces). Use .reshape(...) instead.')
+""")
 def test_strides_decide_whether_reshape_copies(torch):
     x = torch.arange(12.0).reshape(3, 4)
     copied = x.t().reshape(-1)
@@ -261,7 +339,7 @@ def test_layouts_that_code_can_see(torch):
     ]
 
 
-@as_torch
+@as_torch("tensor([4.0-1.0j, 1.0+5.0j])")
 def test_writes_through_complex_views(torch):
     c = torch.zeros(2, dtype=torch.complex64)
     c.real.add_(1)
@@ -271,7 +349,13 @@ def test_writes_through_complex_views(torch):
     return c
 
 
-@as_torch
+@as_torch("""
+    tensor([[2.0], [2.0]])
+    tensor([[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]])
+    RuntimeError(
+     'unsupported operation: more than one element of the written-to tensor refers to a '
+     'single memory location. Please clone() the tensor before performing the operation.')
+""")
 def test_filling_what_is_expanded(torch):
     x = torch.zeros(2, 1)
     wide = x.expand(2, 3)
@@ -279,14 +363,23 @@ def test_filling_what_is_expanded(torch):
     return x, wide, error(wide.add_, 1, words="more than one element of the written-to tensor")
 
 
-@as_torch
+@as_torch("""
+    tensor([[3.0, 0.0], [0.0, 3.0], [0.0, 0.0], [0.0, 0.0]])
+    tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+""")
 def test_fill_diagonal(torch):
     x = torch.zeros(4, 2)
     x.fill_diagonal_(3)
     return x, torch.zeros(5, 2).fill_diagonal_(1, wrap=True)
 
 
-@as_torch
+@as_torch("""
+    True
+    tensor([0.0, 0.0, 2.0], requires_grad=True)
+    tensor([0.0, 0.0, 1.0])
+    tensor([-0.5, 2.0])
+    tensor([-0.6321205496788025])
+""")
 def test_activations_in_place(torch):
     functional = torch.nn.functional
     x = torch.tensor([-1.0, 0.0, 2.0], requires_grad=True)
@@ -297,7 +390,15 @@ def test_activations_in_place(torch):
     return result is y, y, x.grad, z, functional.elu(torch.tensor([-1.0]), inplace=True)
 
 
-@as_torch
+@as_torch("""
+    RuntimeError(
+     'A view was created in no_grad mode and is being modified inplace with grad mode '
+     'enabled. Given that this use case is ambiguous and error-prone, it is forbidden. '
+     'You can clarify your code by moving both the view and the inplace either both '
+     "inside the no_grad block (if you don't want the inplace to be tracked) or both "
+     'outside (if you want the inplace to be tracked).')
+    tensor([[1.0, 1.0], [1.0, 1.0]], requires_grad=True)
+""")
 def test_a_view_made_under_no_grad_of_one_of_several(torch):
     base = torch.ones(2, 2, requires_grad=True) * 1
     piece = base.chunk(2)[0]

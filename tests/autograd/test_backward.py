@@ -19,14 +19,17 @@ def test_backward_adds_the_gradient_of_each_leaf_A01(torch):
     return result, x.grad, y.grad, parameters(torch.autograd.backward)
 
 
-@as_torch
+@as_torch("tensor(26.0)")
 def test_the_sum_of_several_A01(torch):
     x = leaf(torch, 3.0)
     torch.autograd.backward([x * x, 2 * x], [torch.tensor(1.0), torch.tensor(10.0)])
     return x.grad
 
 
-@as_torch
+@as_torch("""
+    None
+    tensor([5.0, 5.0])
+""")
 def test_tensor_backward_A02(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x * x
@@ -42,7 +45,14 @@ def test_signature_of_the_method_A02():
     assert jaxgrad.Tensor.backward.__name__ == "backward"
 
 
-@as_torch
+@as_torch("""
+    tensor(1.0)
+    tensor(1.0)
+    tensor(1.0)
+    tensor(2.0)
+    tensor(1.0)
+    None
+""")
 def test_forms_of_tensors_A03(torch):
     edge = torch.autograd.graph.get_gradient_edge
     found = []
@@ -66,7 +76,7 @@ def test_what_is_no_tensor_A03():
             jaxgrad.autograd.backward(wrong)
 
 
-@as_torch
+@as_torch("tensor([37.0, 37.0])")
 def test_forms_of_grad_tensors_A04(torch):
     x = leaf(torch, 1.0, 2.0)
     constant, two = torch.tensor([5.0, 5.0]), torch.tensor([2.0, 2.0])
@@ -77,7 +87,10 @@ def test_forms_of_grad_tensors_A04(torch):
     return x.grad
 
 
-@as_torch
+@as_torch("""
+    RuntimeError('got 2 tensors and 1 gradients')
+    RuntimeError('got 1 tensors and 0 gradients')
+""")
 def test_grad_tensors_of_wrong_length_A05(torch):
     x = leaf(torch, 1.0, 2.0)
     ones = torch.ones(2)
@@ -94,7 +107,11 @@ def test_too_many_grad_tensors_A05():
         jaxgrad.autograd.backward(x * x, [one, one])
 
 
-@as_torch
+@as_torch("""
+    tensor(6.0)
+    tensor([6.0])
+    tensor([[6.0]])
+""")
 def test_ones_for_an_output_of_one_element_A06(torch):
     found = []
     for shape in ((), (1,), (1, 1)):
@@ -104,13 +121,22 @@ def test_ones_for_an_output_of_one_element_A06(torch):
     return found
 
 
-@as_torch
+@as_torch("""
+    RuntimeError('grad can be implicitly created only for scalar outputs')
+    RuntimeError('grad can be implicitly created only for scalar outputs')
+    RuntimeError('grad can be implicitly created only for scalar outputs')
+""")
 def test_an_output_of_several_elements_needs_a_gradient_A07(torch):
     shapes = (3,), (0,), (2, 0)
     return [error((torch.ones(shape, requires_grad=True) * 2).backward) for shape in shapes]
 
 
-@as_torch
+@as_torch("""
+    RuntimeError(
+     'grad can be implicitly created only for real scalar outputs but got '
+     'torch.complex64')
+    tensor(2.0-4.0j)
+""")
 def test_a_complex_output_needs_a_gradient_A08(torch):
     x = leaf(torch, 1.0 + 2.0j)
     (x * x).backward(torch.tensor(1.0 + 0.0j))
@@ -150,7 +176,11 @@ def test_dtype_of_the_gradient_A10(torch):
     )
 
 
-@as_torch
+@as_torch("""
+    TypeError('gradients can be either Tensors or None, but got float')
+    TypeError('gradients can be either Tensors or None, but got list')
+    TypeError('gradients can be either Tensors or None, but got str')
+""")
 def test_gradient_of_another_type_A11(torch):
     x = leaf(torch, 1.0, 2.0)
     return [error(torch.autograd.backward, [x * x], [wrong]) for wrong in (1.0, [1.0], "ones")]
@@ -163,7 +193,12 @@ def test_a_number_as_gradient_A11():
         (x * x).backward(1.0)
 
 
-@as_torch
+@as_torch("""
+    RuntimeError('element 1 of tensors does not require grad and does not have a grad_fn')
+    RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')
+    RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')
+    None
+""")
 def test_an_output_that_needs_no_grad_A12(torch):
     x, constant = leaf(torch, 3.0), torch.tensor(1.0)
     return (
@@ -174,7 +209,10 @@ def test_an_output_that_needs_no_grad_A12(torch):
     )
 
 
-@as_torch
+@as_torch("""
+    [tensor([9.0, 12.0]), tensor([103.0, 206.0])]
+    tensor([2.0, 4.0])
+""")
 def test_gradients_accumulate_A13(torch):
     x, y = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0)
     y.grad = torch.tensor([100.0, 200.0])
@@ -186,7 +224,11 @@ def test_gradients_accumulate_A13(torch):
     return found, x.grad
 
 
-@as_torch
+@as_torch("""
+    {'in place': [True, tensor(8.0)],
+     'recorded': [False, tensor(4.0, requires_grad=True), True, tensor(12.0, requires_grad=True)],
+     'preset': [True, tensor(5.0)]}
+""")
 def test_identity_of_grad_A14(torch):
     x = leaf(torch, 2.0)
     (x * x).backward()
@@ -210,7 +252,10 @@ def test_identity_of_grad_A14(torch):
     }
 
 
-@as_torch
+@as_torch("""
+    [False, tensor(3.0, requires_grad=True), tensor(7.0)]
+    [False, tensor(3.0, requires_grad=True), tensor(7.0, requires_grad=True)]
+""")
 def test_a_gradient_that_was_passed_in_stays_as_it_was_A14(torch):
     found = []
     for create_graph in (False, True):
@@ -242,7 +287,10 @@ def test_a_second_pass_over_a_freed_graph_A16(torch):
     return error(y.backward), error(torch.autograd.grad, y, x), x.grad
 
 
-@as_torch
+@as_torch("""
+    tensor([2.0, 2.0])
+    tensor(2.0, requires_grad=True)
+""")
 def test_what_saved_nothing_runs_again_A17(torch):
     x = leaf(torch, 2.0, 3.0)
     y = (x + 1).sum() - x.sum() * 1
@@ -252,7 +300,16 @@ def test_what_saved_nothing_runs_again_A17(torch):
     return x.grad, y
 
 
-@as_torch
+@as_torch("""
+    [tensor(18.0)]
+    [tensor(6.0)]
+    RuntimeError(
+     'Trying to backward through the graph a second time (or directly access saved '
+     'tensors after they have already been freed). Saved intermediate values of the '
+     'graph are freed when you call .backward() or autograd.grad(). Specify '
+     'retain_graph=True if you need to backward through the graph a second time or if '
+     'you need to access saved tensors after calling backward.')
+""")
 def test_only_what_ran_is_freed_A17(torch):
     x = leaf(torch, 3.0)
     y = x * x
@@ -265,7 +322,11 @@ def test_only_what_ran_is_freed_A17(torch):
     return to_middle, to_leaf, error(second.backward)
 
 
-@as_torch
+@as_torch("""
+    tensor(12.0, requires_grad=True)
+    tensor(12.0, requires_grad=True)
+    tensor(6.0)
+""")
 def test_create_graph_gives_second_derivatives_A18(torch):
     x = leaf(torch, 2.0)
     y = x * x * x
@@ -299,7 +360,11 @@ def test_the_warning_points_to_the_caller_A19():
         assert given[0].filename == __file__
 
 
-@as_torch
+@as_torch("""
+    tensor(18.0)
+    tensor(2.0)
+    tensor(6.0)
+""")
 def test_only_inputs_are_filled_A20(torch):
     x, y, z = leaf(torch, 2.0), leaf(torch, 3.0), leaf(torch, 4.0)
     (x * y * z).backward(inputs=[x, z])
@@ -308,7 +373,15 @@ def test_only_inputs_are_filled_A20(torch):
     return x.grad, y.grad, z.grad
 
 
-@as_torch
+@as_torch("""
+    [tensor(3.0), None]
+    [tensor(3.0), None]
+    [tensor(3.0), None]
+    [tensor(3.0), None]
+    [tensor(3.0), None]
+    [tensor(3.0), None]
+    [tensor(3.0), None]
+""")
 def test_forms_of_inputs_A21(torch):
     edge = torch.autograd.graph.get_gradient_edge
     found = []
@@ -335,20 +408,39 @@ def test_an_edge_of_what_was_computed_has_no_grad_to_fill_A21(torch):
     return warned(lambda: y.grad), x.grad
 
 
-@as_torch
+@as_torch("""
+    RuntimeError('`inputs` argument to `backward()` cannot be empty.')
+    RuntimeError('`inputs` argument to `backward()` cannot be empty.')
+    RuntimeError('`inputs` argument to `backward()` cannot be empty.')
+""")
 def test_empty_inputs_of_backward_A22(torch):
     x = leaf(torch, 2.0)
     return [error(functools.partial((x * x).backward, inputs=empty)) for empty in ([], (), {})]
 
 
-@as_torch
+@as_torch("""
+    TypeError(
+     '`inputs` argument to `backward()` must be a dict, not OrderedDict. Other Mapping '
+     'types are not supported.')
+    TypeError(
+     '`inputs` argument to `backward()` must be a dict, not mappingproxy. Other Mapping '
+     'types are not supported.')
+""")
 def test_inputs_of_another_mapping_A23(torch):
     x = leaf(torch, 2.0)
     others = collections.OrderedDict(x=x), types.MappingProxyType({"x": x})
     return [error(functools.partial((x * x).backward, inputs=other)) for other in others]
 
 
-@as_torch
+@as_torch("""
+    tensor(3.0)
+    True
+    tensor(6.0)
+    False
+    None
+    tensor(2.0)
+    tensor(12.0)
+""")
 def test_inputs_that_are_no_leaves_A24(torch):
     x = leaf(torch, 2.0)
     y = x * x
@@ -362,7 +454,10 @@ def test_inputs_that_are_no_leaves_A24(torch):
     return first, retains, y.grad, y.grad is first, x.grad, w.grad, both.grad
 
 
-@as_torch
+@as_torch("""
+    tensor(1.0)
+    tensor(4.0)
+""")
 def test_an_output_among_the_inputs_A24(torch):
     x = leaf(torch, 2.0)
     y = x * x
@@ -370,20 +465,27 @@ def test_an_output_among_the_inputs_A24(torch):
     return y.grad, x.grad
 
 
-@as_torch
+@as_torch("""
+    RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    None
+""")
 def test_inputs_that_require_no_grad_A25(torch):
     x, constant = leaf(torch, 2.0), torch.tensor(1.0)
     failure = error(functools.partial((x * x).backward, inputs=[x, constant]))
     return failure, x.grad
 
 
-@as_torch
+@as_torch("RuntimeError('all inputs have to be Tensors or GradientEdges, but got int')")
 def test_inputs_that_are_no_tensors_A25(torch):
     x = leaf(torch, 2.0)
     return error(functools.partial((x * x).backward, inputs=[3]))
 
 
-@as_torch
+@as_torch("""
+    tensor(4.0)
+    None
+    None
+""")
 def test_inputs_that_are_not_reached_A26(torch):
     x, other = leaf(torch, 2.0), leaf(torch, 1.0)
     y = other * other
@@ -391,21 +493,35 @@ def test_inputs_that_are_not_reached_A26(torch):
     return x.grad, other.grad, y.grad
 
 
-@as_torch
+@as_torch("""
+    warned([FutureWarning('`grad_variables` is deprecated. Use `grad_tensors` instead.')], None)
+    tensor([2.0, 4.0])
+""")
 def test_grad_variables_A27(torch):
     x = leaf(torch, 1.0, 2.0)
     call = functools.partial(torch.autograd.backward, x * x, grad_variables=torch.ones(2))
     return warned(call), x.grad
 
 
-@as_torch
+@as_torch("""
+    warned([FutureWarning('`grad_variables` is deprecated. Use `grad_tensors` instead.')],
+           RuntimeError(
+            '`grad_tensors` and `grad_variables` (deprecated) arguments both passed to '
+            '`backward()`. Please only use `grad_tensors`.'))
+    None
+""")
 def test_grad_variables_beside_grad_tensors_A28(torch):
     x, ones = leaf(torch, 1.0, 2.0), torch.ones(2)
     call = functools.partial(torch.autograd.backward, x * x, ones, grad_variables=ones)
     return warned(lambda: error(call)), x.grad
 
 
-@as_torch
+@as_torch("""
+    RuntimeError(
+     'backward() called inside a functorch transform. This is not supported, please use '
+     'functorch.grad or functorch.vjp instead or call backward() outside of functorch '
+     'transforms.')
+""")
 def test_backward_inside_a_transform_A29(torch):
     def function(x):
         (x * x).sum().backward()
@@ -414,7 +530,10 @@ def test_backward_inside_a_transform_A29(torch):
     return error(torch.func.grad(function), torch.ones(2))
 
 
-@as_torch
+@as_torch("""
+    tensor(2.0)
+    tensor([5.0, 6.0])
+""")
 def test_backward_of_a_leaf_A30(torch):
     x, y = leaf(torch, 3.0), leaf(torch, 1.0, 2.0)
     x.backward()
@@ -423,7 +542,12 @@ def test_backward_of_a_leaf_A30(torch):
     return x.grad, y.grad
 
 
-@as_torch
+@as_torch("""
+    RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')
+    RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')
+    RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')
+    RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')
+""")
 def test_backward_without_a_graph_A31(torch):
     with torch.no_grad():
         unrecorded = leaf(torch, 2.0) * 2
@@ -436,7 +560,14 @@ def test_backward_without_a_graph_A31(torch):
     )
 
 
-@as_torch
+@as_torch("""
+    tensor([9.0, -12.0], dtype=float16)
+    tensor([9.0, -12.0], dtype=bfloat16)
+    tensor([9.0, -12.0])
+    tensor([9.0, -12.0], dtype=float64)
+    tensor([9.0+0.0j, -12.0-0.0j])
+    tensor([9.0+0.0j, -12.0-0.0j], dtype=complex128)
+""")
 def test_dtypes_that_have_gradients_A32(torch):
     found = []
     for name in ("float16", "bfloat16", "float32", "float64", "complex64", "complex128"):
@@ -447,14 +578,21 @@ def test_dtypes_that_have_gradients_A32(torch):
     return found
 
 
-@as_torch
+@as_torch("""
+    RuntimeError('Only Tensors of floating point and complex dtype can require gradients')
+    False
+    False
+""")
 def test_integers_have_no_gradient_A32(torch):
     make = functools.partial(torch.tensor, [1, 2], requires_grad=True)
     x = leaf(torch, 1.0, 2.0)
     return error(make), (x.to(torch.int64) * 2).requires_grad, (x > 1).requires_grad
 
 
-@as_torch
+@as_torch("""
+    tensor(4.0)
+    tensor(36.0)
+""")
 def test_what_does_not_lead_to_the_root_is_not_run_A38(torch):
     x = leaf(torch, 2.0)
     y = x * x
@@ -466,7 +604,9 @@ def test_what_does_not_lead_to_the_root_is_not_run_A38(torch):
     return first, x.grad
 
 
-@as_torch
+@as_torch("""
+    RuntimeError('torch.autograd.variable(...) is deprecated, use torch.tensor(...) instead')
+""")
 def test_variable_is_deprecated_A40(torch):
     return error(torch.autograd.variable, 3)
 
@@ -475,7 +615,16 @@ def test_the_class_is_in_the_module_too_A40():
     assert jaxgrad.autograd.variable.Variable is jaxgrad.autograd.Variable
 
 
-@as_torch
+@as_torch("""
+    tensor([1.0, 1.0], requires_grad=True)
+    tensor([3.0, 3.0])
+    False
+    True
+    [True, True, False]
+    warned([UserWarning(
+             'volatile was removed and now has no effect. Use `with torch.no_grad():` instead.')],
+           tensor([1.0, 1.0]))
+""")
 def test_Variable_makes_tensors_A41(torch):
     Variable = torch.autograd.Variable
     x = torch.ones(2)
@@ -486,7 +635,7 @@ def test_Variable_makes_tensors_A41(torch):
     return made, made.grad, x.requires_grad, type(made) is torch.Tensor, kinds, old
 
 
-@as_torch
+@as_torch("TypeError('Variable data has to be a tensor, but got int')")
 def test_Variable_of_something_else_A41(torch):
     return error(torch.autograd.Variable, 3)
 
@@ -510,7 +659,15 @@ MODULES = {
 }
 
 
-@as_torch
+@as_torch("""
+    ['grad_mode', [True, True, True, True, True, True]]
+    ['graph', [True, True, True, True, True, True, True, True, True, True, True, True]]
+    ['functional', [True, True, True, True, True, True]]
+    ['forward_ad', [True, True, True, True, True, True]]
+    ['anomaly_mode', [True, True]]
+    ['profiler', [True, True, True, True, True, True, True, True, True, True, True]]
+    ['function', [True, True, True, True, True, True, True]]
+""")
 def test_exports_of_the_modules_A42(torch):
     return [
         (name, [hasattr(getattr(torch.autograd, name), each) for each in names.split()])
@@ -518,7 +675,14 @@ def test_exports_of_the_modules_A42(torch):
     ]
 
 
-@as_torch
+@as_torch("""
+    ['Function', 'NestedIOFunction', 'Variable', 'backward', 'detect_anomaly', 'enable_grad',
+     'enforce_grad_layout_policy', 'grad', 'grad_mode', 'gradcheck', 'gradgradcheck',
+     'inference_mode', 'no_grad', 'set_detect_anomaly', 'set_grad_enabled',
+     'set_multithreading_enabled', 'variable']
+    [True, True, True, True, True, True, True, True, True, True, True, True, True, True, True, True,
+     True, True, True, True, True, True, True]
+""")
 def test_exports_of_autograd_A42(torch):
     names = sorted(torch.autograd.__all__)
     modules = ("forward_ad", "functional", "graph", "profiler", "function", "anomaly_mode")
@@ -561,7 +725,10 @@ def test_layout_of_gradients_A34(torch):
     return found
 
 
-@as_torch
+@as_torch("""
+    [2, 1]
+    tensor([[2.0, 2.0], [2.0, 2.0], [2.0, 2.0]])
+""")
 def test_layout_of_a_gradient_that_is_set_is_kept_A34(torch):
     x = torch.ones(2, 3).t().detach().requires_grad_()
     x.grad = torch.zeros(3, 2)
@@ -569,7 +736,13 @@ def test_layout_of_a_gradient_that_is_set_is_kept_A34(torch):
     return list(x.grad.stride()), x.grad
 
 
-@as_torch
+@as_torch("""
+    [None, False, ['hook', 'accumulated']]
+    [None, False, ['hook', 'accumulated']]
+    [None, False, ['hook', 'accumulated']]
+    [tensor([1.0, 1.0]), False, ['hook', 'accumulated']]
+    [tensor([2.0, 4.0]), True, ['hook', 'accumulated']]
+""")
 def test_a_leaf_that_requires_no_grad_any_more_gets_none(torch):
     def gradient_after(change, before=None):
         x, called = leaf(torch, 1.0, 2.0), []

@@ -54,7 +54,13 @@ def test_gradients_through_writes_of_real_values(torch):
     return told
 
 
-@as_torch
+@as_torch("""
+    [True, True, True, True]
+    tensor([-4.0, 2.0], dtype=float64)
+    tensor([6.0, 18.0], dtype=float64)
+    'MulBackward0'
+    tensor([30.0-4.0j, 30.0-4.0j], dtype=complex128)
+""")
 def test_results_of_writes_to_parts(torch):
     x = points(torch)[0].requires_grad_()
     z = x * 1

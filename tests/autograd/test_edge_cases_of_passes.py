@@ -23,7 +23,16 @@ def word(made):
 # ---- graphs that run more than once
 
 
-@as_torch
+@as_torch("""
+    RuntimeError(
+     'Trying to backward through the graph a second time (or directly access saved '
+     'tensors after they have already been freed). Saved intermediate values of the '
+     'graph are freed when you call .backward() or autograd.grad(). Specify '
+     'retain_graph=True if you need to backward through the graph a second time or if '
+     'you need to access saved tensors after calling backward.')
+    tensor(6.0)
+    tensor(2.0)
+""")
 def test_backward_twice_raises_edge_01(torch):
     x, y = leaf(torch, 3.0), leaf(torch, 3.0)
     square, sum_ = x * x, y + 1
@@ -34,7 +43,15 @@ def test_backward_twice_raises_edge_01(torch):
     return second, x.grad, y.grad
 
 
-@as_torch
+@as_torch("""
+    tensor(8.0)
+    RuntimeError(
+     'Trying to backward through the graph a second time (or directly access saved '
+     'tensors after they have already been freed). Saved intermediate values of the '
+     'graph are freed when you call .backward() or autograd.grad(). Specify '
+     'retain_graph=True if you need to backward through the graph a second time or if '
+     'you need to access saved tensors after calling backward.')
+""")
 def test_retain_graph_lets_a_pass_run_again_edge_02(torch):
     x = leaf(torch, 2.0)
     y = x * x
@@ -56,7 +73,16 @@ def test_graphs_freed_in_part_edge_03(torch):
     return outer, inner, b.grad, error(w.backward), b.grad
 
 
-@as_torch
+@as_torch("""
+    True
+    tensor(12.0)
+    False
+    tensor(12.0)
+    tensor(18.0, requires_grad=True)
+    [['UserWarning',
+      ('Using backward() with create_graph=True will create a reference cycle between the '
+       'parameter and its gradient which can cause a memory leak')]]
+""")
 def test_accumulation_and_identity_of_grad_edge_04(torch):
     a = leaf(torch, 3.0)
     (a * a).backward()
@@ -69,7 +95,11 @@ def test_accumulation_and_identity_of_grad_edge_04(torch):
     return found
 
 
-@as_torch
+@as_torch("""
+    tensor(3.0)
+    tensor(3.0)
+    True
+""")
 def test_a_preset_gradient_edge_05(torch):
     a, given = leaf(torch, 1.0), torch.tensor(1.0)
     a.grad = given
@@ -90,7 +120,14 @@ def test_allow_unused_gives_none_edge_06(torch):
     )
 
 
-@as_torch
+@as_torch("""
+    [tensor(4.0), tensor([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype=float64)]
+    [tensor(4.0, requires_grad=True),
+     tensor([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype=float64, requires_grad=True)]
+    ValueError(
+     'Expected allow_unused to be True or not passed when materialize_grads=True, but '
+     'got: allow_unused=False.')
+""")
 def test_materialize_grads_gives_zeros_edge_07(torch):
     x, y = leaf(torch, 2.0), torch.ones(2, 3, dtype=torch.float64, requires_grad=True)
     grad = torch.autograd.grad
@@ -101,7 +138,16 @@ def test_materialize_grads_gives_zeros_edge_07(torch):
     )
 
 
-@as_torch
+@as_torch("""
+    [tensor([[3.0, 0.0, 0.0], [0.0, 12.0, 0.0], [0.0, 0.0, 27.0]], dtype=float64)]
+    RuntimeError(
+     'If `is_grads_batched=True`, we interpret the first dimension of each grad_output '
+     'as the batch dimension. The sizes of the remaining dimensions are expected to '
+     'match the shape of corresponding output, but a mismatch was detected: '
+     'grad_output[0] has a shape of torch.Size([]) and output[0] has a shape of '
+     'torch.Size([3]). If you only want some tensors in `grad_output` to be considered '
+     'batched, consider using vmap.')
+""")
 def test_is_grads_batched_of_several_inputs_edge_08(torch):
     x = numbers(torch, 1.0, 2.0, 3.0)
     y, eye = x * x * x, torch.eye(3, dtype=torch.float64)
@@ -112,7 +158,15 @@ def test_is_grads_batched_of_several_inputs_edge_08(torch):
     return found, refused
 
 
-@as_torch
+@as_torch("""
+    [[tensor(12.0), None], [None, tensor(2.0)], [tensor(12.0), None], [tensor(12.0), tensor(2.0)]]
+    None
+    [RuntimeError('`inputs` argument to `backward()` cannot be empty.'),
+     TypeError(
+      '`inputs` argument to `backward()` must be a dict, not OrderedDict. Other Mapping '
+      'types are not supported.'),
+     RuntimeError("can't retain_grad on Tensor that has requires_grad=False")]
+""")
 def test_inputs_of_backward_edge_09(torch):
     found = []
     for form in (lambda a, b: [a], lambda a, b: b, lambda a, b: {"a": a}, lambda a, b: (a, b)):
@@ -129,7 +183,14 @@ def test_inputs_of_backward_edge_09(torch):
     return found, other.grad, refused
 
 
-@as_torch
+@as_torch("""
+    [tensor(2.0), tensor([2.0]), tensor([[2.0]])]
+    [RuntimeError('grad can be implicitly created only for scalar outputs'),
+     RuntimeError('grad can be implicitly created only for scalar outputs'),
+     RuntimeError(
+      'grad can be implicitly created only for real scalar outputs but got '
+      'torch.complex64')]
+""")
 def test_implicit_gradient_of_one_element_edge_10(torch):
     words = "grad can be implicitly created only for"
     found, refused = [], []
@@ -145,7 +206,14 @@ def test_implicit_gradient_of_one_element_edge_10(torch):
     return found, refused
 
 
-@as_torch
+@as_torch("""
+    tensor([2.0, 4.0])
+    RuntimeError(
+     'For complex Tensors, both grad_output and output are required to have the same '
+     'dtype. Mismatch in dtype: grad_output[0] has a dtype of torch.complex64 and '
+     'output[0] has a dtype of torch.float32.')
+    TypeError('gradients can be either Tensors or None, but got float')
+""")
 def test_dtype_of_a_gradient_edge_11(torch):
     x = leaf(torch, 1.0, 2.0)
     (x * x).backward(torch.ones(2, dtype=torch.float64))
@@ -153,7 +221,15 @@ def test_dtype_of_a_gradient_edge_11(torch):
     return x.grad, error((x * x).backward, complex_, words=words), error((x * x).backward, [1.0])
 
 
-@as_torch
+@as_torch("""
+    tensor(12.0, requires_grad=True)
+    tensor(12.0)
+    RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')
+    [['UserWarning',
+      ('Using backward() with create_graph=True will create a reference cycle between the '
+       'parameter and its gradient which can cause a memory leak')]]
+    tensor(12.0, requires_grad=True)
+""")
 def test_double_backward_of_nested_calls_edge_12(torch):
     x = leaf(torch, 2.0)
     (first,) = torch.autograd.grad(x**3, x, create_graph=True)
@@ -183,7 +259,14 @@ def once(torch):
     return Double
 
 
-@as_torch
+@as_torch("""
+    [tensor(6.0)]
+    tensor(30.0, requires_grad=True)
+    [RuntimeError(
+      'trying to differentiate twice a function that was marked with @once_differentiable'),
+     RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')]
+    [tensor(2.0)]
+""")
 def test_once_differentiable_in_a_second_derivative_edge_13(torch):
     Double, x, weight = once(torch), *(leaf(torch, value) for value in (3.0, 5.0))
     first = torch.autograd.grad(Double.apply(x), x, create_graph=True)
@@ -205,7 +288,16 @@ def test_what_such_a_gradient_was_multiplied_by_edge_13():
 # ---- hooks
 
 
-@as_torch
+@as_torch("""
+    [['b1', [tensor(3.0)]],
+     ['b2', [tensor(30.0)]],
+     ['pre', [[tensor(31.0)]]],
+     ['node', [[tensor(62.0), None], [tensor(31.0)]]],
+     ['a', [tensor(62.0)]],
+     ['post', tensor(62.0)]]
+    tensor(31.0)
+    tensor(62.0)
+""")
 def test_order_of_hooks_edge_14(torch):
     seen = []
 
@@ -230,7 +322,10 @@ def test_order_of_hooks_edge_14(torch):
     return seen, b.grad, a.grad
 
 
-@as_torch
+@as_torch("""
+    [1, 2, 2, 2]
+    tensor(48.0)
+""")
 def test_hooks_that_are_removed_edge_15(torch):
     x, seen, handles = leaf(torch, 2.0), [], {}
 
@@ -247,7 +342,14 @@ def test_hooks_that_are_removed_edge_15(torch):
     return seen, x.grad
 
 
-@as_torch
+@as_torch("""
+    TypeError("expected Variable, but hook returned 'int'")
+    RuntimeError("hook '<lambda>' has changed the size of value")
+    RuntimeError(
+     "hook '<lambda>' has changed the type of value (was torch.FloatTensor got "
+     'torch.DoubleTensor)')
+    ZeroDivisionError('division by zero')
+""")
 def test_what_hooks_return_edge_15(torch):
     found = []
     for wrong in (lambda g: 3, lambda g: torch.ones(3), lambda g: g.double(), lambda g: 1 / 0):
@@ -258,7 +360,10 @@ def test_what_hooks_return_edge_15(torch):
     return found
 
 
-@as_torch
+@as_torch("""
+    [['new', tensor(1.0)], ['old', tensor(3.0)], ['sum', tensor(7.0)]]
+    tensor(3.0)
+""")
 def test_hooks_and_writes_edge_15(torch):
     x, seen = leaf(torch, 2.0), []
     y = x * 1
@@ -272,7 +377,10 @@ def test_hooks_and_writes_edge_15(torch):
     return seen, x.grad
 
 
-@as_torch
+@as_torch("""
+    [[tensor(3.0)], []]
+    ['before', 'node']
+""")
 def test_hooks_under_grad_edge_16(torch):
     x, seen = leaf(torch, 2.0), []
     y = x * x
@@ -285,7 +393,12 @@ def test_hooks_under_grad_edge_16(torch):
     return captured, seen
 
 
-@as_torch
+@as_torch("""
+    [[True, True, True, False], [True, False, False, False]]
+    1
+    2
+    ValueError("Expects mode to be one of ('all', 'any') but got x")
+""")
 def test_multi_grad_hook_edge_17(torch):
     a, b, c, unused = (leaf(torch, float(i)) for i in range(1, 5))
     seen, first, graph = [], [], torch.autograd.graph
@@ -305,7 +418,12 @@ def test_multi_grad_hook_edge_17(torch):
 # ---- tensors that keep gradients, and that do not
 
 
-@as_torch
+@as_torch("""
+    False
+    tensor([1.0, 1.0], dtype=float64)
+    tensor([6.0, 6.0], dtype=float64)
+    RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+""")
 def test_retain_grad_of_written_tensors_edge_18(torch):
     x = numbers(torch, 1.0, 2.0)
     x.retain_grad()
@@ -316,7 +434,10 @@ def test_retain_grad_of_written_tensors_edge_18(torch):
     return x.retains_grad, b.grad, x.grad, error(torch.ones(1).retain_grad)
 
 
-@as_torch
+@as_torch("""
+    [['UserWarning', 'The .grad attribute of a Tensor that is not a leaf Tensor is being accessed']]
+    None
+""")
 def test_grad_of_what_is_no_leaf_edge_19(torch):
     y = leaf(torch, 2.0) * 3
     y.backward()
@@ -346,7 +467,10 @@ def test_errors_of_requires_grad_edge_20(torch):
 # ---- modes
 
 
-@as_torch
+@as_torch("""
+    tensor(12.0)
+    [[False, True, False], True, False]
+""")
 def test_grad_mode_inside_a_function_edge_21(torch):
     seen = []
 
@@ -371,7 +495,14 @@ def test_grad_mode_inside_a_function_edge_21(torch):
     return x.grad, seen
 
 
-@as_torch
+@as_torch("""
+    tensor(4.0)
+    tensor(4.0)
+    [[tensor(4.0), True], [tensor(6.0), True]]
+    True
+    [True]
+    True
+""")
 def test_decorators_of_no_grad_edge_22(torch):
     x = leaf(torch, 2.0)
 
@@ -424,7 +555,11 @@ def test_inference_mode_and_saved_tensors_edge_23(torch):
     return saved, x.grad, error(made.add_, 1.0, words=words), nested
 
 
-@as_torch
+@as_torch("""
+    None
+    tensor(15.0)
+    None
+""")
 def test_inference_mode_drops_tangents_edge_23(torch):
     forward = torch.autograd.forward_ad
     with forward.dual_level():

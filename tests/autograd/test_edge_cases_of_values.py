@@ -83,7 +83,12 @@ def test_what_was_saved_stays_what_it_was_edge_30():
         assert x.grad.tolist() == pytest.approx([1.0, 2.718281828459045], rel=1e-14)
 
 
-@as_torch
+@as_torch("""
+    [True, True, 'CopySlices']
+    tensor([2.0, 7.0, 0.0], dtype=float64, requires_grad=True)
+    tensor([7.0, 0.0], dtype=float64, requires_grad=True)
+    tensor([10.0, 6.0], dtype=float64)
+""")
 def test_setting_items_with_gradients_edge_31(torch):
     x = numbers(torch, 2.0, 3.0)
     b = torch.zeros(3, dtype=torch.float64)
@@ -96,7 +101,14 @@ def test_setting_items_with_gradients_edge_31(torch):
     return kinds, b, view, x.grad
 
 
-@as_torch
+@as_torch("""
+    tensor([[24.0], [24.0], [24.0]])
+    tensor([12.0, 12.0, 12.0, 12.0])
+    tensor(60.0)
+    RuntimeError(
+     'unsupported operation: more than one element of the written-to tensor refers to a '
+     'single memory location. Please clone() the tensor before performing the operation.')
+""")
 def test_broadcasting_of_gradients_edge_32(torch):
     column = torch.arange(1.0, 4.0).reshape(3, 1).requires_grad_()
     row, scalar = torch.arange(1.0, 5.0).requires_grad_(), leaf(torch, 2.0)
@@ -106,7 +118,11 @@ def test_broadcasting_of_gradients_edge_32(torch):
     return column.grad, row.grad, scalar.grad, error(expanded.add_, 1.0, words=words)
 
 
-@as_torch
+@as_torch("""
+    [tensor([[0.0, 6.0], [2.0, 8.0], [4.0, 10.0]]), [1, 3], [1, 3]]
+    [tensor([[0.0, 2.0, 4.0], [6.0, 8.0, 10.0]]), [3, 1], [3, 1]]
+    [tensor([[[0.0, 6.0]], [[2.0, 8.0]], [[4.0, 10.0]]]), [1, 6, 3], [1, 6, 3]]
+""")
 def test_strides_of_gradients_edge_33(torch):
     found = []
     for turn in (lambda t: t.t(), lambda t: t, lambda t: t.unsqueeze(0).permute(2, 0, 1)):
@@ -119,7 +135,13 @@ def test_strides_of_gradients_edge_33(torch):
 # ---- numbers
 
 
-@as_torch
+@as_torch("""
+    [tensor(2.0+4.0j)]
+    [tensor(3.0+0.0j), tensor(1.0)]
+    [tensor(0.0+0.0j)]
+    [tensor(0.0+0.0j)]
+    [tensor(6.0+8.0j)]
+""")
 def test_gradients_of_complex_numbers_edge_34(torch):
     def gradient(function, *values):
         leaves = [torch.tensor(value, requires_grad=True) for value in values]
@@ -134,7 +156,11 @@ def test_gradients_of_complex_numbers_edge_34(torch):
     )
 
 
-@as_torch
+@as_torch("""
+    [False, False, False, False]
+    tensor([2.0, 1.0, 0.0], dtype=float64)
+    tensor([2.0, 1.0, 0.0], dtype=float64)
+""")
 def test_integers_and_indices_edge_35(torch):
     x = numbers(torch, 1.0, 2.0, 3.0)
     none = [each.requires_grad for each in (x.argmax(), x > 2, x.long(), x.sign() > 0)]
@@ -235,7 +261,11 @@ def test_empty_and_without_dimensions_edge_37(torch):
 # ---- passes inside passes, many nodes, threads
 
 
-@as_torch
+@as_torch("""
+    tensor(3.0)
+    tensor(3.0)
+    tensor(3.0)
+""")
 def test_a_pass_inside_a_pass_edge_38(torch):
     class Nested(torch.autograd.Function):
         @staticmethod
@@ -282,7 +312,11 @@ def test_a_pass_inside_a_pass_of_depth_200_edge_38():
     assert x.grad.item() == 202
 
 
-@as_torch
+@as_torch("""
+    [RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn'),
+     tensor(6.0)]
+    tensor(4.0)
+""")
 def test_a_pass_inside_a_hook_edge_38(torch):
     x, seen = leaf(torch, 2.0), []
 

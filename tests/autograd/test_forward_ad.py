@@ -31,7 +31,12 @@ def matrix(torch):
 # ---- I01, I02: levels
 
 
-@as_torch
+@as_torch("""
+    0
+    tensor(-7.2164835929870605)
+    None
+    None
+""")
 def test_a_level_and_the_tangent_of_a_function_I01(torch):
     with torch.autograd.forward_ad.dual_level() as level:
         x = dual(torch)
@@ -39,7 +44,11 @@ def test_a_level_and_the_tangent_of_a_function_I01(torch):
     return level, found, tangent(torch, x), tangent(torch, x * 2)
 
 
-@as_torch
+@as_torch("""
+    [None, None, None]
+    tensor([1.0, 4.0])
+    None
+""")
 def test_a_level_begins_without_the_tangents_of_the_one_before_I01(torch):
     dual_level = torch.autograd.forward_ad.dual_level
     with dual_level():
@@ -51,7 +60,11 @@ def test_a_level_begins_without_the_tangents_of_the_one_before_I01(torch):
         return found, tangent(torch, again * y), tangent(torch, x)
 
 
-@as_torch
+@as_torch("""
+    tensor([6.0, 8.0])
+    tensor([9.0, 12.0])
+    'slope'
+""")
 def test_a_level_decorates_a_function_I01(torch):
     @torch.autograd.forward_ad.dual_level()
     def slope(x):
@@ -94,7 +107,16 @@ def test_levels_end_from_the_innermost_on_I02():
         fwAD.exit_dual_level()
 
 
-@as_torch
+@as_torch("""
+    ['UnpackedDualTensor', 'dual_level', 'enter_dual_level', 'exit_dual_level', 'make_dual',
+     'unpack_dual']
+    [[],
+     [],
+     [['level', None]],
+     [['tensor', 'required'], ['tangent', 'required'], ['level', None]],
+     [['tensor', 'required'], ['level', None]],
+     [['mode', 'required']]]
+""")
 def test_names_and_signatures_I01_I02_I03_I04_I09(torch):
     fwAD = torch.autograd.forward_ad
     names = sorted(fwAD.__all__)
@@ -107,7 +129,13 @@ def test_names_and_signatures_I01_I02_I03_I04_I09(torch):
 # ---- I03: make_dual
 
 
-@as_torch
+@as_torch("""
+    [True, True, True]
+    tensor([2.0, 4.0])
+    tensor([3.0, 4.0])
+    None
+    1
+""")
 def test_a_dual_is_a_view_with_a_tangent_I03(torch):
     make_dual = torch.autograd.forward_ad.make_dual
     with torch.autograd.forward_ad.dual_level():
@@ -136,7 +164,12 @@ def test_what_cannot_be_a_dual_I03(torch):
 
 
 @pytest.mark.slow
-@as_torch
+@as_torch("""
+    [2.0]
+    tensor([6.0], dtype=float64)
+    tensor([6.0], dtype=float16)
+    tensor([6.0-3.0j])
+""")
 def test_dtypes_of_duals_I03(torch):
     make_dual = torch.autograd.forward_ad.make_dual
     with torch.autograd.forward_ad.dual_level():
@@ -164,7 +197,12 @@ def test_make_dual_takes_tensors_I03(arguments):
         fwAD.make_dual(*arguments)
 
 
-@as_torch
+@as_torch("""
+    [tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]), [1, 3]]
+    [tensor([[1.0, 2.0], [1.0, 2.0]]), [2, 1]]
+    [tensor([[0.0, 2.0], [4.0, 6.0], [8.0, 10.0]]), [1, 3]]
+    [tensor([[0.0, 2.0, 4.0], [1.0, 3.0, 5.0]]), [3, 1]]
+""")
 def test_strides_of_tangents_I03(torch):
     make_dual = torch.autograd.forward_ad.make_dual
     with torch.autograd.forward_ad.dual_level():
@@ -204,7 +242,10 @@ def test_unpack_dual_gives_primal_and_tangent_I04(torch):
     )
 
 
-@as_torch
+@as_torch("""
+    tensor([2.0, 4.0])
+    tensor([0.0, 40.0])
+""")
 def test_writing_to_what_was_unpacked_I04(torch):
     with torch.autograd.forward_ad.dual_level():
         x = dual(torch) * 1
@@ -243,7 +284,12 @@ def test_unpacking_at_an_outer_level_I04():
 # ---- I05: with reverse mode
 
 
-@as_torch
+@as_torch("""
+    [tensor(-7.337640925723912, dtype=float64),
+     tensor([2.8937780731683387, -1.268088574321773], dtype=float64)]
+    [tensor(-7.337640925723912, dtype=float64),
+     tensor([2.8937780731683387, -1.268088574321773], dtype=float64)]
+""")
 def test_forward_over_reverse_I05(torch):
     fwAD = torch.autograd.forward_ad
     x = leaf(torch, 0.5, 1.5, dtype=torch.float64)
@@ -258,7 +304,11 @@ def test_forward_over_reverse_I05(torch):
     return found
 
 
-@as_torch
+@as_torch("""
+    [True, True, True]
+    [tensor([2.8937780731683387, -1.2680885743217747], dtype=float64),
+     tensor([2.2373281197977843, 4.787484522760848], dtype=float64)]
+""")
 def test_reverse_over_forward_I05(torch):
     fwAD = torch.autograd.forward_ad
     x = leaf(torch, 0.5, 1.5, dtype=torch.float64)
@@ -270,7 +320,10 @@ def test_reverse_over_forward_I05(torch):
     return kinds, torch.autograd.grad(slope, (x, t))
 
 
-@as_torch
+@as_torch("""
+    [False, False, True]
+    tensor([6.0, 8.0])
+""")
 def test_only_the_tangent_requires_grad_I05(torch):
     fwAD = torch.autograd.forward_ad
     t = leaf(torch, 1.0, -2.0)
@@ -283,7 +336,12 @@ def test_only_the_tangent_requires_grad_I05(torch):
     return kinds, t.grad
 
 
-@as_torch
+@as_torch("""
+    tensor([3.0, 12.0])
+    tensor([3.0, 12.0])
+    tensor([6.0, 12.0])
+    False
+""")
 def test_tangents_of_the_grad_of_leaves_I05(torch):
     fwAD = torch.autograd.forward_ad
     x = leaf(torch, 1.0, 2.0)
@@ -295,7 +353,10 @@ def test_tangents_of_the_grad_of_leaves_I05(torch):
 
 
 @pytest.mark.filterwarnings("ignore:Using backward")
-@as_torch
+@as_torch("""
+    [1, 3]
+    [1, 3]
+""")
 def test_the_strides_of_a_grad_I05(torch):
     found = []
     for create_graph in (False, True):
@@ -410,7 +471,11 @@ def test_tangents_of_in_place_operators_I07(torch):
 
 
 @pytest.mark.slow
-@as_torch
+@as_torch("""
+    tensor([[0.0, 0.0, 0.0], [-0.756802499294281, -0.9589242935180664, -0.279415488243103]])
+    tensor([[0.0, 0.0, 0.0], [-0.756802499294281, -0.9589242935180664, -0.279415488243103]])
+    tensor([[0.0, 0.0, 0.0], [-0.756802499294281, -0.9589242935180664, -0.279415488243103]])
+""")
 def test_what_random_numbers_overwrite_stands_still_I07(torch):
     found = []
     with torch.autograd.forward_ad.dual_level():
@@ -437,7 +502,16 @@ def test_a_tangent_enters_a_tensor_that_has_none_I07(torch):
         return found, base
 
 
-@as_torch
+@as_torch("""
+    [tensor([[0.0, 0.0, 0.0], [-0.756802499294281, -0.9589242935180664, -0.279415488243103]]),
+     tensor([0.0, 0.0, 0.0]),
+     tensor([0.0, -0.9589242935180664]),
+     tensor([[0.0, 0.0, 0.0], [-0.756802499294281, 0.0, -0.279415488243103]]),
+     tensor([0.0, 0.0, 0.0]),
+     tensor([0.0, 0.0]),
+     tensor([[0.0, 0.0, 0.0], [-0.756802499294281, 0.0, 0.0]])]
+    tensor([[5.0, 1.0, 5.0], [4.0, 1.0, 0.0]])
+""")
 def test_a_plain_value_enters_a_view_of_a_dual_I07(torch):
     with torch.autograd.forward_ad.dual_level():
         base = matrix(torch) * 1
@@ -522,7 +596,14 @@ def test_tangents_of_several_views_I07(torch):
         return found
 
 
-@as_torch
+@as_torch("""
+    tensor([[3.0, 4.0], [3.0, 4.0], [3.0, 4.0]])
+    tensor([9.0, 12.0])
+    tensor([[6.0, 16.0], [6.0, 16.0], [6.0, 16.0]])
+    tensor([0.0, 16.0])
+    tensor([[0.0, 16.0], [0.0, 16.0], [0.0, 16.0]])
+    tensor([0.0, 0.0, 0.0])
+""")
 def test_tangents_of_writes_to_expanded_tensors_I07(torch):
     with torch.autograd.forward_ad.dual_level():
         x = dual(torch) * 1
@@ -545,7 +626,14 @@ def test_filling_an_expanded_part_of_a_dual_itself_I07():
         assert fwAD.unpack_dual(x).tangent is None and x.tolist() == [5, 2]
 
 
-@as_torch
+@as_torch("""
+    tensor([[0.8414709568023682, 0.14112000167369843], [-0.756802499294281, -0.279415488243103]])
+    tensor([0.08466845750808716, -0.1382954865694046])
+    tensor([[3.841470956802368, 0.9092974066734314, 12.28223991394043],
+            [11.243197441101074, -0.9589242935180664, 23.44116973876953]])
+    tensor([[3.841470956802368, 12.28223991394043], [11.243197441101074, 23.44116973876953]])
+    tensor([[3.0, 4.0], [3.0, 4.0]])
+""")
 def test_tangents_of_as_strided_I07(torch):
     with torch.autograd.forward_ad.dual_level():
         x = matrix(torch) * 1
@@ -616,7 +704,13 @@ def test_writes_that_forward_mode_refuses_I07(torch):
     return found, y.tolist()
 
 
-@as_torch
+@as_torch("""
+    [7.0, 8.0]
+    tensor([42.0, 64.0])
+    None
+    tensor([1.0, 2.0])
+    None
+""")
 def test_tangents_of_data_I07(torch):
     with torch.autograd.forward_ad.dual_level():
         x = dual(torch)
@@ -638,7 +732,11 @@ def test_tangents_of_data_of_another_shape_I07():
 # ---- I08, C03, C09, D15, D16: who keeps tangents and who drops them
 
 
-@as_torch
+@as_torch("""
+    [tensor([2.0, 4.0]), None, tensor([[2.0, 4.0], [0.0, 0.0]])]
+    False
+    None
+""")
 def test_no_grad_keeps_tangents_I08_C03(torch):
     """no_grad concerns reverse mode; `detach` and unpacked tensors stop tangents."""
     with torch.autograd.forward_ad.dual_level():
@@ -652,7 +750,11 @@ def test_no_grad_keeps_tangents_I08_C03(torch):
         return found, y.requires_grad, tangent(torch, stopped)
 
 
-@as_torch
+@as_torch("""
+    [None, None, tensor([3.0, 4.0]), None, None, tensor([6.0, 16.0]), tensor([3.0])]
+    [2.0, 4.0]
+    tensor([3.0, 4.0])
+""")
 def test_inference_mode_drops_tangents_I08_C09_edge_23(torch):
     with torch.autograd.forward_ad.dual_level():
         x = dual(torch) * 1
@@ -669,7 +771,12 @@ def test_inference_mode_drops_tangents_I08_C09_edge_23(torch):
         return found, x.tolist(), tangent(torch, x)
 
 
-@as_torch
+@as_torch("""
+    [None, tensor([3.0, 8.0]), None, None]
+    [2.0, 4.0]
+    tensor([3.0, 4.0])
+    None
+""")
 def test_detach_drops_tangents_I08_D15(torch):
     with torch.autograd.forward_ad.dual_level():
         x = dual(torch) * 1

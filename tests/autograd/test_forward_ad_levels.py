@@ -365,7 +365,14 @@ def test_a_tangent_is_no_dual_at_its_own_level():
 # ---- the current level
 
 
-@as_torch
+@as_torch("""
+    -1
+    0
+    0
+    0
+    0
+    -1
+""")
 def test_the_number_of_the_current_level(torch):
     forward_ad = torch.autograd.forward_ad
     numbers = [forward_ad._current_level]
@@ -377,7 +384,10 @@ def test_the_number_of_the_current_level(torch):
     return [*numbers, forward_ad._current_level]
 
 
-@as_torch
+@as_torch("""
+    False
+    True
+""")
 def test_whether_tangents_are_computed(torch):
     forward_ad = torch.autograd.forward_ad
     with forward_ad._set_fwd_grad_enabled(False):

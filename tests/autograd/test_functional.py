@@ -183,7 +183,13 @@ def test_complex_jacobian_J01(torch):
     return loop, reverse, forward
 
 
-@as_torch
+@as_torch("""
+    tensor([[2.0, -0.0], [0.0, -6.0]], dtype=float64)
+    None
+    None
+    True
+    False
+""")
 def test_nothing_of_the_users_is_touched_J01(torch):
     x, y, _ = points(torch)
     weight = leaf(torch, 2.0, 3.0, dtype=torch.float64)
@@ -353,7 +359,15 @@ def test_v_of_another_kind_J03(torch):
     )
 
 
-@as_torch
+@as_torch("""
+    tensor([0.125, -1.0], dtype=float64, requires_grad=True)
+    tensor([1.5, 9.0], dtype=float64, requires_grad=True)
+    [tensor([6.75, -15.0], dtype=float64), tensor([0.75, 3.0], dtype=float64)]
+    [tensor([9.0, 16.0], dtype=float64, requires_grad=True),
+     tensor([18.0, 32.0], dtype=float64, requires_grad=True)]
+    [[tensor([1.0, -2.0], dtype=float64, requires_grad=True), tensor([3.0, 4.0], dtype=float64)],
+     [tensor([6.0, 8.0], dtype=float64), tensor([0.0, 0.0], dtype=float64)]]
+""")
 def test_create_graph_of_vjp_J03(torch):
     x, y, _ = points(torch)
     v = leaf(torch, 2.0, 3.0, dtype=torch.float64)
@@ -396,7 +410,14 @@ def test_v_of_another_kind_J04(torch):
     )
 
 
-@as_torch
+@as_torch("""
+    tensor([0.125, -1.0], dtype=float64, requires_grad=True)
+    tensor([2.25, 12.0], dtype=float64, requires_grad=True)
+    [tensor([9.75, -21.0], dtype=float64)]
+    [tensor([9.0, 16.0], dtype=float64, requires_grad=True),
+     tensor([3.0, -8.0], dtype=float64, requires_grad=True)]
+    [tensor([6.0, 8.0], dtype=float64), tensor([0.0, 0.0], dtype=float64)]
+""")
 def test_create_graph_of_jvp_J04(torch):
     x, y, _ = points(torch)
     jvp = functools.partial(torch.autograd.functional.jvp, create_graph=True)
@@ -429,7 +450,13 @@ def cube_with(torch, backward):
     return Cube.apply
 
 
-@as_torch
+@as_torch("""
+    [tensor([0.125, -1.0], dtype=float64), tensor([2.25, 12.0], dtype=float64)]
+    [tensor([0.125, -1.0], dtype=float64), tensor([0.0, 0.0], dtype=float64)]
+    tensor([[0.75, 0.0], [0.0, 3.0]], dtype=float64)
+    [tensor(-0.875, dtype=float64), tensor([9.0, -24.0], dtype=float64)]
+    tensor([[3.0, -0.0], [0.0, -6.0]], dtype=float64)
+""")
 def test_jvp_of_a_function_without_jvp_J04(torch):
     x, y, _ = points(torch)
     cube = cube_with(torch, lambda x, gradient: 3 * x**2 * gradient)

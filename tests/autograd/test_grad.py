@@ -20,7 +20,11 @@ def test_grad_returns_gradients_and_touches_no_leaf_B01(torch):
     return found, type(found).__name__, x.grad, y.grad, parameters(torch.autograd.grad)
 
 
-@as_torch
+@as_torch("""
+    [tensor(6.0)]
+    'tuple'
+    [tensor(7.0)]
+""")
 def test_grad_of_single_tensors_B02(torch):
     x = leaf(torch, 3.0)
     found = torch.autograd.grad(x * x, x)
@@ -39,13 +43,17 @@ def test_inputs_as_a_dict_B03(torch):
     return found, keys, type(found).__name__, partly, refused
 
 
-@as_torch
+@as_torch("""
+    RuntimeError('`inputs` argument to `grad()` cannot be empty.')
+    RuntimeError('`inputs` argument to `grad()` cannot be empty.')
+    RuntimeError('`inputs` argument to `grad()` cannot be empty.')
+""")
 def test_empty_inputs_of_grad_B04(torch):
     x = leaf(torch, 2.0)
     return [error(torch.autograd.grad, x * x, empty) for empty in ([], (), {})]
 
 
-@as_torch
+@as_torch("RuntimeError('all inputs have to be Tensors or GradientEdges, but got int')")
 def test_inputs_that_are_no_tensors_B04(torch):
     x = leaf(torch, 2.0)
     return error(torch.autograd.grad, x * x, [3])
@@ -89,13 +97,28 @@ def test_retain_and_create_graph_B06(torch):
     return found
 
 
-@as_torch
+@as_torch("""
+    warned([FutureWarning(
+             'only_inputs argument is deprecated and is ignored now (defaults to True). To '
+             'accumulate gradient for other parts of the graph, please use '
+             'torch.autograd.backward.')],
+           [tensor(6.0)])
+""")
 def test_only_inputs_is_ignored_B07(torch):
     x = leaf(torch, 3.0)
     return warned(functools.partial(torch.autograd.grad, x * x, x, only_inputs=False))
 
 
-@as_torch
+@as_torch("""
+    RuntimeError(
+     'The differentiated Tensor at index 1 appears to not have been used in the graph. '
+     'Set allow_unused=True if this is the desired behavior.')
+    [tensor(6.0), tensor([0.0, 0.0])]
+    [tensor(6.0), tensor([0.0, 0.0])]
+    RuntimeError(
+     'The differentiated Tensor at index 1 appears to not have been used in the graph. '
+     'Set allow_unused=True if this is the desired behavior.')
+""")
 def test_allow_unused_by_default_B08(torch):
     x, unused = leaf(torch, 3.0), leaf(torch, 1.0, 2.0)
     grad = functools.partial(torch.autograd.grad, x * x * 1, [x, unused], retain_graph=True)
@@ -137,14 +160,22 @@ def test_materialize_grads_gives_zeros_B10(torch):
     ]
 
 
-@as_torch
+@as_torch("""
+    ValueError(
+     'Expected allow_unused to be True or not passed when materialize_grads=True, but '
+     'got: allow_unused=False.')
+    [tensor(6.0)]
+""")
 def test_materialize_grads_without_allow_unused_B11(torch):
     x = leaf(torch, 3.0)
     grad = functools.partial(torch.autograd.grad, x * x, x, allow_unused=False)
     return error(functools.partial(grad, materialize_grads=True)), grad()
 
 
-@as_torch
+@as_torch("""
+    [tensor(6.0)]
+    RuntimeError('materialize_grads cannot be used when the given input is a GradientEdge')
+""")
 def test_materialize_grads_with_an_edge_B12(torch):
     x, unused = leaf(torch, 3.0), leaf(torch, 1.0)
     edge = torch.autograd.graph.get_gradient_edge
@@ -186,7 +217,16 @@ def test_is_grads_batched_takes_many_gradients_in_one_pass_B13(torch):
     return found, error(functools.partial(torch.autograd.grad, y, x, rows))
 
 
-@as_torch
+@as_torch("""
+    RuntimeError(
+     'The differentiated Tensor at index 2 appears to not have been used in the graph. '
+     'Set allow_unused=True if this is the desired behavior.')
+    [tensor([[5.0, 4.0], [20.0, 46.0]]), tensor([1.0, 4.0]), None]
+    [tensor([[5.0, 4.0], [20.0, 46.0]], requires_grad=True),
+     tensor([1.0, 4.0], requires_grad=True),
+     None]
+    [tensor([[5.0, 4.0], [20.0, 46.0]]), tensor([1.0, 4.0]), tensor(0.0)]
+""")
 def test_a_batch_for_several_outputs_and_inputs_B13(torch):
     x, y, unused = leaf(torch, 1.0, 2.0), leaf(torch, 3.0), leaf(torch, 4.0)
     outputs = [x * y, (x * x).sum()]
@@ -202,7 +242,15 @@ def test_a_batch_for_several_outputs_and_inputs_B13(torch):
     )
 
 
-@as_torch
+@as_torch("""
+    [tensor([[3.0, 0.0], [0.0, 12.0]], requires_grad=True)]
+    RuntimeError(
+     'Trying to backward through the graph a second time (or directly access saved '
+     'tensors after they have already been freed). Saved intermediate values of the '
+     'graph are freed when you call .backward() or autograd.grad(). Specify '
+     'retain_graph=True if you need to backward through the graph a second time or if '
+     'you need to access saved tensors after calling backward.')
+""")
 def test_a_recorded_batch_frees_as_asked_B13(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x * x * x
@@ -210,7 +258,7 @@ def test_a_recorded_batch_frees_as_asked_B13(torch):
     return grad(create_graph=True, retain_graph=False), error(grad)
 
 
-@as_torch
+@as_torch("[tensor([[2.0, 0.0], [0.0, 4.0]])]")
 def test_a_batch_of_another_dtype_B13(torch):
     x = leaf(torch, 1.0, 2.0)
     rows = torch.eye(2, dtype=torch.float64)
@@ -267,7 +315,10 @@ def test_what_PyTorch_says_in_other_words_B14():
         grad([x * x, x * 3], x, [jaxgrad.ones(4, 3), jaxgrad.ones(5, 3)])
 
 
-@as_torch
+@as_torch("""
+    [tensor([[2.0, 0.0], [0.0, 4.0]])]
+    [tensor([[3.0, 0.0], [0.0, 3.0]])]
+""")
 def test_is_grads_batched_with_edges_B15(torch):
     """jaxgrad accepts batches that fit an edge; PyTorch refuses every batch for an edge."""
     x = leaf(torch, 1.0, 2.0)
@@ -277,7 +328,12 @@ def test_is_grads_batched_with_edges_B15(torch):
     return grad(edge(y), edge(x), torch.eye(2)), grad(y * 3, edge(y), torch.eye(2))
 
 
-@as_torch
+@as_torch("""
+    RuntimeError('One of the differentiated Tensors does not require grad')
+    RuntimeError('One of the differentiated Tensors does not require grad')
+    RuntimeError('One of the differentiated Tensors does not require grad')
+    RuntimeError('One of the differentiated Tensors does not require grad')
+""")
 def test_an_input_that_requires_no_grad_B16(torch):
     x, constant = leaf(torch, 2.0), torch.tensor(3.0)
     grad = torch.autograd.grad
@@ -289,7 +345,13 @@ def test_an_input_that_requires_no_grad_B16(torch):
     )
 
 
-@as_torch
+@as_torch("""
+    RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')
+    RuntimeError('element 1 of tensors does not require grad and does not have a grad_fn')
+    RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')
+    RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')
+    RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')
+""")
 def test_an_output_that_requires_no_grad_B17(torch):
     x, constant = leaf(torch, 2.0), torch.tensor(3.0)
     grad = torch.autograd.grad
@@ -302,7 +364,16 @@ def test_an_output_that_requires_no_grad_B17(torch):
     )
 
 
-@as_torch
+@as_torch("""
+    [tensor(3.0)]
+    [tensor(12.0), tensor(12.0)]
+    [tensor(3.0), tensor(3.0), tensor(12.0)]
+    [tensor(1.0)]
+    [tensor(1.0), tensor(3.0), tensor(12.0), tensor(1.0)]
+    [tensor(4.0), tensor(16.0)]
+    [tensor(1.0)]
+    [tensor(1.0), tensor(3.0)]
+""")
 def test_kinds_of_inputs_B18(torch):
     x = leaf(torch, 2.0)
     y = x * x
@@ -320,7 +391,11 @@ def test_kinds_of_inputs_B18(torch):
     )
 
 
-@as_torch
+@as_torch("""
+    [[tensor(41.0)], tensor(12.0)]
+    [[tensor(12.0)], tensor(12.0)]
+    [[tensor(1.0)], None]
+""")
 def test_a_retained_tensor_on_the_way_B18(torch):
     """`retain_grad` holds under `grad` too, where the gradient passes."""
     found = []
@@ -334,7 +409,13 @@ def test_a_retained_tensor_on_the_way_B18(torch):
     return found
 
 
-@as_torch
+@as_torch("""
+    tensor([0.0, 0.0], requires_grad=True)
+    [tensor([3.0, 120.0])]
+    [tensor([0.0, 0.0]), tensor([3.0, 12.0])]
+    tensor([2.0, 4.0], requires_grad=True)
+    [tensor([2.0, 4.0], dtype=float64)]
+""")
 def test_grad_outputs_that_require_grad_B19(torch):
     x, v = leaf(torch, 1.0, 2.0), leaf(torch, 0.0, 0.0)
     (pulled,) = torch.autograd.grad(x * x * x, x, v, create_graph=True)
@@ -345,14 +426,23 @@ def test_grad_outputs_that_require_grad_B19(torch):
     return pulled, pushed, mixed, cast, torch.autograd.grad(cast.sum(), wide)
 
 
-@as_torch
+@as_torch("""
+    tensor(12.0)
+    RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')
+    RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')
+""")
 def test_second_derivative_without_create_graph_B20(torch):
     x = leaf(torch, 2.0)
     (gradient,) = torch.autograd.grad(x * x * x, x)
     return gradient, error(torch.autograd.grad, gradient, x), error(gradient.backward)
 
 
-@as_torch
+@as_torch("""
+    tensor(12.0, requires_grad=True)
+    tensor(12.0, requires_grad=True)
+    [tensor(6.0)]
+    tensor(3.0)
+""")
 def test_second_derivative_of_grad_B20(torch):
     x = leaf(torch, 2.0)
     (first,) = torch.autograd.grad(x * x * x, x, create_graph=True)
@@ -361,7 +451,11 @@ def test_second_derivative_of_grad_B20(torch):
     return first, second, torch.autograd.grad(second, x), linear
 
 
-@as_torch
+@as_torch("""
+    True
+    tensor(7.0)
+    None
+""")
 def test_grad_accumulates_nothing_B23(torch):
     x, y = leaf(torch, 2.0), leaf(torch, 3.0)
     x.grad = torch.tensor(7.0)
@@ -372,7 +466,10 @@ def test_grad_accumulates_nothing_B23(torch):
     return x.grad is before, x.grad, y.grad
 
 
-@as_torch
+@as_torch("""
+    None
+    tensor([[2.0, 4.0], [2.0, 4.0], [2.0, 4.0], [2.0, 4.0]])
+""")
 def test_a_batch_passes_what_was_not_reached_B24(torch):
     x, unused = leaf(torch, 1.0, 2.0), leaf(torch, 1.0, 2.0, 3.0)
     grad = functools.partial(torch.autograd.grad, x * x, [unused, x], torch.ones(4, 2))
@@ -382,14 +479,23 @@ def test_a_batch_passes_what_was_not_reached_B24(torch):
 # ---- dtypes and shapes of gradients
 
 
-@as_torch
+@as_torch("""
+    tensor([[8.0], [8.0], [8.0]])
+    tensor([6.0, 6.0, 6.0, 6.0])
+    tensor(12.0)
+""")
 def test_broadcast_operands_R01(torch):
     x, y = torch.ones(3, 1, requires_grad=True), torch.ones(4, requires_grad=True)
     scalar = leaf(torch, 2.0)
     return torch.autograd.grad((x * y * scalar).sum(), [x, y, scalar])
 
 
-@as_torch
+@as_torch("""
+    [tensor([3.0, 4.0]), tensor([1.0, 2.0], dtype=float64)]
+    [tensor([2.0, 2.0], dtype=float16), tensor(3.0, dtype=float64)]
+    [tensor([1.0, 2.0])]
+    [tensor([2.0, 2.0])]
+""")
 def test_promoted_operands_R02(torch):
     single, double = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0, dtype=torch.float64)
     half, number = leaf(torch, 1.0, 2.0, dtype=torch.float16), leaf(torch, 2.0, dtype=torch.float64)
@@ -402,7 +508,11 @@ def test_promoted_operands_R02(torch):
     )
 
 
-@as_torch
+@as_torch("""
+    [tensor([6.0, 16.0], requires_grad=True), tensor([1.0, 4.0], dtype=float64, requires_grad=True)]
+    True
+    [tensor([18.0, 96.0]), tensor([2.0, 16.0], dtype=float64)]
+""")
 def test_promoted_operands_to_second_order_R02(torch):
     single, double = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0, dtype=torch.float64)
     both = [single, double]
@@ -411,7 +521,10 @@ def test_promoted_operands_to_second_order_R02(torch):
     return first, total.dtype == torch.float64, torch.autograd.grad(total, both)
 
 
-@as_torch
+@as_torch("""
+    [tensor([2.0, 2.0]), tensor([1.0+2.0j, 2.0+4.0j])]
+    [tensor([1.0, 4.0]), tensor([0.0+2.0j, 8.0+0.0j])]
+""")
 def test_real_in_complex_R03(torch):
     x, z = leaf(torch, 1.0, 2.0), leaf(torch, 1.0j, 2.0)
     gradients = torch.autograd.grad((x * z).sum(), [x, z], torch.tensor(1.0 + 2.0j))
@@ -419,7 +532,10 @@ def test_real_in_complex_R03(torch):
     return gradients, squared
 
 
-@as_torch
+@as_torch("""
+    tensor([2.0, 4.0])
+    tensor([2.0, 4.0], dtype=float64)
+""")
 def test_casts_R04(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x.double()
@@ -427,7 +543,12 @@ def test_casts_R04(torch):
     return torch.autograd.grad(z.real.sum(), [x, y])
 
 
-@as_torch
+@as_torch("""
+    [tensor(6.0+8.0j)]
+    [tensor(6.0+8.0j)]
+    [tensor(6.0+8.0j)]
+    [tensor(8.0+6.0j)]
+""")
 def test_complex_convention_R07(torch):
     z = leaf(torch, 3.0 + 4.0j)
     return (
@@ -438,7 +559,10 @@ def test_complex_convention_R07(torch):
     )
 
 
-@as_torch
+@as_torch("""
+    tensor(6.708203932499369+13.416407864998739j, dtype=complex128, requires_grad=True)
+    tensor(26.832815729997478+20.12461179749811j, dtype=complex128, requires_grad=True)
+""")
 def test_complex_convention_to_second_order_R07(torch):
     z = leaf(torch, 1.0 + 2.0j, dtype=torch.complex128)
     (first,) = torch.autograd.grad((z * z * z).abs(), z, create_graph=True)
@@ -460,7 +584,11 @@ def hooked(torch, seen):
     return x, y, z
 
 
-@as_torch
+@as_torch("""
+    [[tensor(180.0)], [tensor(3.0)], [tensor(1.0)]]
+    [['z', 1.0], ['y', 2.0], ['x', 18.0], ['z', 1.0], ['y', 2.0], ['z', 1.0]]
+    None
+""")
 def test_hooks_of_tensors_run_B22(torch):
     seen = []
     x, y, z = hooked(torch, seen)
@@ -477,7 +605,10 @@ def test_a_gradient_that_is_returned_is_that_after_the_hooks_B22():
     assert seen == [("z", 1), ("y", 2), ("x", 18)]
 
 
-@as_torch
+@as_torch("""
+    []
+    ['accumulated', 'accumulated']
+""")
 def test_no_hook_for_what_is_accumulated_runs_B22(torch):
     x, seen = leaf(torch, 3.0), []
     x.register_post_accumulate_grad_hook(lambda leaf: seen.append("accumulated"))
@@ -489,7 +620,10 @@ def test_no_hook_for_what_is_accumulated_runs_B22(torch):
     return before, seen
 
 
-@as_torch
+@as_torch("""
+    ['before z', 'after z']
+    ['before z', 'after z', 'before z', 'after z', 'before y', 'after y']
+""")
 def test_hooks_of_a_captured_node_do_not_run_B22(torch):
     x, seen = leaf(torch, 3.0), []
     y = x * x

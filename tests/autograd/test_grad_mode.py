@@ -35,7 +35,15 @@ def grad_is_enabled_before_and_after():
     assert state(jaxgrad) == (True, False)
 
 
-@as_torch
+@as_torch("""
+    None
+    tensor([2.0, 4.0])
+    [False, False]
+    [True, False]
+    tensor([2.0, 4.0], requires_grad=True)
+    True
+    None
+""")
 def test_no_grad_as_a_context_C01(torch):
     x = leaf(torch, 1.0, 2.0)
     with torch.no_grad() as entered:
@@ -45,7 +53,11 @@ def test_no_grad_as_a_context_C01(torch):
     return entered, inside, within, state(torch), after, inside.is_leaf, inside.grad_fn
 
 
-@as_torch
+@as_torch("""
+    [[tensor([2.0, 4.0]), tensor([3.0, 6.0]), 'double', 'Doubles.'],
+     [tensor([2.0, 4.0]), tensor([3.0, 6.0]), 'double', 'Doubles.']]
+    [True, False]
+""")
 def test_no_grad_as_a_decorator_C01(torch):
     def double(x, *, factor=2):
         """Doubles."""
@@ -58,7 +70,10 @@ def test_no_grad_as_a_decorator_C01(torch):
     return found, state(torch)
 
 
-@as_torch
+@as_torch("""
+    tensor(6.0)
+    tensor(6.0)
+""")
 def test_no_grad_of_a_method_C01(torch):
     class Model:
         weight = leaf(torch, 2.0)
@@ -75,7 +90,11 @@ def test_no_grad_of_a_method_C01(torch):
     return Model().call(3), Model.made()
 
 
-@as_torch
+@as_torch("""
+    [[False, [True, False]], [False, [True, False]], [False, [True, False]], 'returned']
+    [False, False]
+    [True, False]
+""")
 def test_no_grad_of_a_generator_C01(torch):
     @torch.no_grad()
     def steps(count):
@@ -96,7 +115,12 @@ def test_no_grad_of_a_generator_C01(torch):
     return found, list(delegate()), state(torch)
 
 
-@as_torch
+@as_torch("""
+    False
+    KeyError("'key'")
+    [['caught', False], ['closed', False], ['closed', False]]
+    [True, False]
+""")
 def test_a_generator_that_catches_and_closes_C01(torch):
     def record(place):
         found.append((place, torch.is_grad_enabled()))
@@ -122,7 +146,12 @@ def test_a_generator_that_catches_and_closes_C01(torch):
     return thrown, error(other.throw, KeyError("key")), found, state(torch)
 
 
-@as_torch
+@as_torch("""
+    ValueError('inside')
+    [True, False]
+    ValueError('in context')
+    [True, False]
+""")
 def test_an_error_inside_no_grad_restores_the_mode_C01(torch):
     @torch.no_grad()
     def fails():
@@ -135,7 +164,7 @@ def test_an_error_inside_no_grad_restores_the_mode_C01(torch):
     return error(fails), state(torch), error(fails_in_context), state(torch)
 
 
-@as_torch
+@as_torch("True")
 def test_no_grad_is_of_one_thread_C01(torch):
     with torch.no_grad():
         other = of_a_new_thread(lambda: torch.is_grad_enabled())
@@ -154,7 +183,14 @@ def test_no_grad_of_a_coroutine_C01():
     assert asyncio.run(inside()) == (False, False)
 
 
-@as_torch
+@as_torch("""
+    [tensor([1.0, 1.0], requires_grad=True),
+     tensor([1.0], requires_grad=True),
+     tensor([0.0, 0.0], requires_grad=True),
+     tensor([1.0, 1.0], requires_grad=True)]
+    tensor([2.0, 2.0])
+    tensor([1.0, 1.0])
+""")
 def test_factories_heed_requires_grad_C02(torch):
     with torch.no_grad():
         made = [
@@ -181,7 +217,10 @@ def test_forward_mode_goes_on_under_no_grad_C03():
     numpy.testing.assert_allclose((value, tangent), expected, rtol=1e-6)
 
 
-@as_torch
+@as_torch("""
+    [tensor(9.0)]
+    tensor(9.0)
+""")
 def test_reverse_mode_stops_under_no_grad_C03(torch):
     def function(x):
         with torch.no_grad():
@@ -213,7 +252,14 @@ def test_a_class_is_decorated_with_a_warning_C04(mode):
     assert isinstance(Made, type)
 
 
-@as_torch
+@as_torch("""
+    warned([FutureWarning(
+             'Decorating classes is deprecated and will be disabled in future versions. You '
+             'should only decorate functions or methods. To preserve the current behavior of '
+             'class decoration, you can directly decorate the `__init__` method and nothing '
+             'else.')],
+           None)
+""")
 def test_the_warning_of_a_decorated_class_C04(torch):
     def decorate():
         torch.no_grad()(type("Made", (), {}))
@@ -306,7 +352,13 @@ def test_a_no_grad_object_left_in_another_context_C05():
     assert jaxgrad.is_grad_enabled()
 
 
-@as_torch
+@as_torch("""
+    tensor([2.0, 4.0], requires_grad=True)
+    tensor([2.0, 4.0], requires_grad=True)
+    tensor([3.0, 6.0], requires_grad=True)
+    tensor([2.0, 4.0])
+    [False, False]
+""")
 def test_enable_grad_inside_no_grad_C06(torch):
     x = leaf(torch, 1.0, 2.0)
 
@@ -324,7 +376,11 @@ def test_enable_grad_inside_no_grad_C06(torch):
         return inside, double(x), triple(x), x * 2, state(torch)
 
 
-@as_torch
+@as_torch("""
+    tensor(4.0)
+    tensor(4.0, requires_grad=True)
+    [True, False]
+""")
 def test_set_grad_enabled_as_a_function_C07(torch):
     x = leaf(torch, 2.0)
     torch.set_grad_enabled(False)
@@ -333,7 +389,10 @@ def test_set_grad_enabled_as_a_function_C07(torch):
     return off, x * 2, state(torch)
 
 
-@as_torch
+@as_torch("""
+    [[False, False], [True, False], [True, False], [False, False], [False, False], [False, False]]
+    [True, False]
+""")
 def test_set_grad_enabled_as_a_context_C07(torch):
     found = []
     for outer in (True, False):
@@ -348,7 +407,10 @@ def test_set_grad_enabled_as_a_context_C07(torch):
     return found, state(torch)
 
 
-@as_torch
+@as_torch("""
+    [[False, False], [True, False], [False, False], [True, False], [True, False], [False, False]]
+    [True, False]
+""")
 def test_set_grad_enabled_as_a_decorator_C07(torch):
     made = torch.set_grad_enabled(False)
     found = [state(torch)]
@@ -363,14 +425,25 @@ def test_set_grad_enabled_as_a_decorator_C07(torch):
     return found, state(torch)
 
 
-@as_torch
+@as_torch("""
+    'set_grad_enabled(mode=True)'
+    [TypeError("set_grad_enabled(): argument 'enabled' (position 1) must be bool, not str"),
+     TypeError("set_grad_enabled(): argument 'enabled' (position 1) must be bool, not int"),
+     TypeError("set_grad_enabled(): argument 'enabled' (position 1) must be bool, not NoneType")]
+    [True, False]
+""")
 def test_repr_and_errors_C07(torch):
     text = repr(torch.set_grad_enabled(True))
     wrong = [error(torch.set_grad_enabled, value) for value in ("yes", 1, None)]
     return text.split(".")[-1], wrong, state(torch)
 
 
-@as_torch
+@as_torch("""
+    True
+    False
+    True
+    True
+""")
 def test_is_grad_enabled_tells_the_mode_C08(torch):
     found = [torch.is_grad_enabled()]
     with torch.no_grad():
@@ -400,7 +473,13 @@ def test_tasks_have_a_mode_each_C08():
     asyncio.run(all_of_them())
 
 
-@as_torch
+@as_torch("""
+    tensor([2.0, 4.0])
+    [False, True]
+    [True, True, False]
+    True
+    [True, False]
+""")
 def test_inference_mode_records_nothing_C09(torch):
     x = leaf(torch, 1.0, 2.0)
     with torch.inference_mode():
@@ -430,7 +509,12 @@ def test_forms_of_inference_mode_C09(torch):
     return found, state(torch)
 
 
-@as_torch
+@as_torch("""
+    [[True, True], tensor(4.0), True]
+    [True, True]
+    [False, True]
+    [False, True]
+""")
 def test_enable_grad_inside_inference_mode_C10(torch):
     x = leaf(torch, 2.0)
     with torch.inference_mode():
@@ -465,7 +549,13 @@ def test_inference_tensors_are_not_saved_C11(torch):
     )
 
 
-@as_torch
+@as_torch("""
+    RuntimeError(
+     'Setting requires_grad=True on inference tensor outside InferenceMode is not '
+     'allowed.')
+    tensor([1.0, 1.0])
+    [tensor([1.0, 1.0], requires_grad=True), tensor([1.0, 1.0], requires_grad=True)]
+""")
 def test_inference_tensors_require_no_grad_C12(torch):
     with torch.inference_mode():
         constant = torch.ones(2)
@@ -483,7 +573,13 @@ def test_a_leaf_made_in_inference_mode_is_one_C12():
         assert x.grad.tolist() == [2, 4]
 
 
-@as_torch
+@as_torch("""
+    False
+    False
+    True
+    True
+    False
+""")
 def test_getters_of_inference_mode_C13(torch):
     found = [torch.is_inference_mode_enabled(), torch.ones(1).is_inference()]
     with torch.inference_mode():
@@ -492,7 +588,13 @@ def test_getters_of_inference_mode_C13(torch):
     return found
 
 
-@as_torch
+@as_torch("""
+    [True, False, False, False]
+    tensor(6.0)
+    TypeError(
+     "set_multithreading_enabled(): argument 'enabled' (position 1) must be bool, not "
+     'str')
+""")
 def test_set_multithreading_enabled_C14_A44(torch):
     autograd = torch.autograd
     found = [autograd.is_multithreading_enabled()]
@@ -515,7 +617,11 @@ def test_set_multithreading_enabled_as_a_decorator_C14():
     assert jaxgrad.autograd.is_multithreading_enabled()
 
 
-@as_torch
+@as_torch("""
+    tensor(3.0)
+    True
+    tensor(27.0)
+""")
 def test_detach_stops_the_gradient_C18(torch):
     x = leaf(torch, 3.0)
     constant = x.detach()
@@ -527,7 +633,14 @@ def test_detach_stops_the_gradient_C18(torch):
 # ---- backward passes and modes
 
 
-@as_torch
+@as_torch("""
+    [[tensor(12.0, requires_grad=True), [tensor(12.0)], [False, False]],
+     [tensor(12.0), [False, False]],
+     [tensor(12.0, requires_grad=True), [tensor(12.0)], [True, False]],
+     [tensor(12.0), [True, False]]]
+    12.0
+    [True, False]
+""")
 def test_a_backward_pass_heeds_no_mode(torch):
     x = leaf(torch, 2.0)
     y = x * x * x
@@ -565,7 +678,11 @@ def test_nested_contexts_without_number():
 # ---- inference tensors, and the other switches
 
 
-@as_torch
+@as_torch("""
+    [True, False, tensor([2.0, 4.0, 6.0, 4.0, 5.0, 6.0]), tensor([2.0, 4.0, 6.0])]
+    RuntimeError('Inference tensors do not track version counter.')
+    RuntimeError('Inference tensors do not track version counter.')
+""")
 def test_no_versions_and_views_in_inference_mode_C09(torch):
     with torch.inference_mode():
         x = torch.arange(6.0)
@@ -577,7 +694,11 @@ def test_no_versions_and_views_in_inference_mode_C09(torch):
     return shown, error(lambda: x._version, words=words), error(lambda: row._version, words=words)
 
 
-@as_torch
+@as_torch("""
+    [False, False, True]
+    1
+    tensor([1.0, 1.0, 1.0])
+""")
 def test_inference_mode_with_a_tensor_made_outside_C09(torch):
     x = torch.zeros(3)
     with torch.inference_mode():
@@ -612,7 +733,12 @@ def test_a_write_that_is_refused_changes_nothing_C12():
         assert x.tolist() == [2, 2, 2]
 
 
-@as_torch
+@as_torch("""
+    [True, True, True, False, False, True, False]
+    [False, False]
+    [True, False, True, True]
+    TypeError("is_inference(): argument 'input' (position 1) must be Tensor, not int")
+""")
 def test_is_inference_of_tensors_C13(torch):
     x = leaf(torch, 1.0, 2.0)
     with torch.inference_mode():
@@ -625,7 +751,11 @@ def test_is_inference_of_tensors_C13(torch):
     return inside, within, outside, error(torch.is_inference, 3, words="must be Tensor, not int")
 
 
-@as_torch
+@as_torch("""
+    [[1, 3], tensor([[2.0, 2.0], [2.0, 2.0], [2.0, 2.0]])]
+    tensor([4.0, 8.0])
+    False
+""")
 def test_enforce_grad_layout_policy_C15(torch):
     x = torch.ones(2, 3).t().detach().requires_grad_()
     with torch.autograd.enforce_grad_layout_policy():
@@ -640,7 +770,13 @@ def test_enforce_grad_layout_policy_C15(torch):
     return found, y.grad, policy.mode
 
 
-@as_torch
+@as_torch("""
+    [False, True, False, False, True]
+    True
+    False
+    tensor([0.0, 1.0, 1.0])
+    'SliceBackward0'
+""")
 def test_force_original_view_tracking_C16(torch):
     enabled = torch.autograd.is_view_replay_enabled
     force = torch.autograd._force_original_view_tracking
@@ -661,7 +797,13 @@ def test_force_original_view_tracking_C16(torch):
     return found, force(True)(enabled)(), enabled(), gradient, node
 
 
-@as_torch
+@as_torch("""
+    [None, 2, 1, 0]
+    [AssertionError('Expected tensors to be a tuple'),
+     AssertionError('Expected tensors to be a tuple'),
+     AssertionError('Expected tensors to be a tuple')]
+    RuntimeError('Inference tensors do not track version counter.')
+""")
 def test_unsafe_preserve_version_counter_C17(torch):
     preserve = torch.autograd._unsafe_preserve_version_counter
     x, y = torch.zeros(2), torch.zeros(2)

@@ -49,7 +49,14 @@ def test_derivatives_inside_of_inference_mode(torch):
     return told
 
 
-@as_torch
+@as_torch("""
+    [False, True, True]
+    [False, False, False]
+    [False, True, True]
+    [False, False, False]
+    [False, True, True]
+    [False, True, False]
+""")
 def test_modes_that_a_function_sees_inside_of_inference_mode(torch):
     seen = []
 
@@ -112,7 +119,14 @@ def test_an_operator_outside_of_transforms_does_not_save_an_inference_tensor():
 # ---- tensors and views made in inference mode
 
 
-@as_torch
+@as_torch("""
+    [True, False, True]
+    [False, True]
+    [True, [[3.0, 3.0]]]
+    [True, False, True]
+    [False, True]
+    [False, [[3.0, 3.0]]]
+""")
 def test_results_and_views_inside_of_inference_mode(torch):
     told = []
     with inside(torch):
@@ -168,7 +182,13 @@ def test_a_pass_in_inference_mode_leaves_an_ordinary_gradient():
     assert not x.grad.is_inference() and x.grad.tolist() == [4.0, 8.0]
 
 
-@as_torch
+@as_torch("""
+    [[False, False, False, False, False, False, False]]
+    tensor([128.0, 8.0], dtype=float64)
+    7
+    True
+    True
+""")
 def test_views_of_views_and_of_results_of_Functions_in_inference_mode(torch):
     class Same(torch.autograd.Function):
         @staticmethod

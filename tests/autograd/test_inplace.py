@@ -60,7 +60,12 @@ def test_a_leaf_in_place_E01(torch):
     return [error(*call) for call in calls], x, x._version
 
 
-@as_torch
+@as_torch("""
+    tensor([5.0, 3.0, 3.0])
+    True
+    3
+    True
+""")
 def test_a_plain_leaf_may_be_written_E01(torch):
     x = torch.zeros(3)
     returned = x.add_(1)
@@ -83,14 +88,22 @@ def test_a_view_of_a_leaf_in_place_E02(torch):
     return [error(*call) for call in calls], x
 
 
-@as_torch
+@as_torch("""
+    RuntimeError('a leaf Variable that requires grad is being used in an in-place operation.')
+    RuntimeError('a leaf Variable that requires grad is being used in an in-place operation.')
+    tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=float64, requires_grad=True)
+""")
 def test_setting_where_a_mask_is_true_of_a_leaf_E02(torch):
     x = matrix(torch)
     index = torch.tensor([0])
     return error(set_item, x, x > 2, 1.0), error(set_item, x, index, 1.0), x
 
 
-@as_torch
+@as_torch("""
+    [3, True, True, None, tensor([7.0, 3.0, 5.0], dtype=float64, requires_grad=True)]
+    tensor([14.0, 6.0, 10.0], dtype=float64)
+    tensor(14.0, dtype=float64, requires_grad=True)
+""")
 def test_a_leaf_in_place_under_no_grad_E03(torch):
     x = vector(torch)
     y = (x * x).sum()
@@ -103,7 +116,16 @@ def test_a_leaf_in_place_under_no_grad_E03(torch):
     return found, x.grad, y
 
 
-@as_torch
+@as_torch("""
+    [tensor(144.0, dtype=float64),
+     tensor(3.1883673600000018, dtype=float64),
+     tensor(1.5980661832456913, dtype=float64),
+     tensor(0.888087259245612, dtype=float64)]
+    tensor([0.44116213213198147, 0.8823242642639629, 1.3234863963959445],
+           dtype=float64, requires_grad=True)
+    tensor([0.0, 0.0, 0.0], dtype=float64)
+    4
+""")
 def test_steps_of_an_optimizer_E03(torch):
     w = vector(torch)
     losses = []
@@ -117,7 +139,11 @@ def test_steps_of_an_optimizer_E03(torch):
     return losses, w, w.grad, w._version
 
 
-@as_torch
+@as_torch("""
+    tensor([2.0, 8.0, 18.0], dtype=float64, requires_grad=True)
+    'MulBackward0'
+    tensor([2.0, 2.0, 2.0], dtype=float64)
+""")
 def test_no_history_is_kept_under_no_grad_E03(torch):
     x = vector(torch)
     y = x * 2
@@ -130,7 +156,11 @@ def test_no_history_is_kept_under_no_grad_E03(torch):
 # ---- history
 
 
-@as_torch
+@as_torch("""
+    ['MulBackward0', True, 1, False]
+    tensor([2.0, 4.0, 6.0], dtype=float64, requires_grad=True)
+    tensor([2.0, 2.0, 2.0], dtype=float64)
+""")
 def test_what_is_no_leaf_in_place_E04(torch):
     x = vector(torch)
     y = x.clone()
@@ -140,7 +170,13 @@ def test_what_is_no_leaf_in_place_E04(torch):
     return found, y, x.grad
 
 
-@as_torch
+@as_torch("""
+    tensor([0.826821810431806, 0.1561460412675079, 0.8637314889945044],
+           dtype=float64, requires_grad=True)
+    tensor([-0.7568024953079283, -1.609718754001305, -5.433470172039743], dtype=float64)
+    tensor([0.44842056277784187, -0.9950728153671159, -3.787192132698306], dtype=float64)
+    5
+""")
 def test_a_chain_of_operators_E04(torch):
     x, c = vector(torch), vector(torch)
     y = x * 1
@@ -150,7 +186,11 @@ def test_a_chain_of_operators_E04(torch):
     return y, x.grad, c.grad, y._version
 
 
-@as_torch
+@as_torch("""
+    tensor([8.0, 8.0, 27.0], dtype=float64, requires_grad=True)
+    tensor([0.0, 48.0, 81.0], dtype=float64, requires_grad=True)
+    [tensor([0.0, 72.0, 81.0], dtype=float64)]
+""")
 def test_the_second_derivative_E04(torch):
     x = vector(torch)
     y = x * x
@@ -162,7 +202,11 @@ def test_the_second_derivative_E04(torch):
     return y, first, torch.autograd.grad(first.sum(), x)
 
 
-@as_torch
+@as_torch("""
+    [True, False, 'MulBackward0']
+    tensor([1.0, 1.0, 1.0], dtype=float64)
+    no_error
+""")
 def test_a_plain_tensor_times_one_that_requires_grad_E04(torch):
     x, y = vector(torch), torch.ones(3, dtype=torch.float64)
     y.mul_(x)
@@ -171,7 +215,16 @@ def test_a_plain_tensor_times_one_that_requires_grad_E04(torch):
     return found, x.grad, error(y.data.add_, 1.0)
 
 
-@as_torch
+@as_torch("""
+    tensor([2.5, 2.5])
+    tensor([2, -2])
+    tensor([True, False])
+    [RuntimeError("result type Float can't be cast to the desired output type Long"),
+     RuntimeError("result type Float can't be cast to the desired output type Long"),
+     RuntimeError("result type Long can't be cast to the desired output type Bool"),
+     RuntimeError("result type ComplexFloat can't be cast to the desired output type Float"),
+     no_error]
+""")
 def test_the_result_keeps_the_dtype_E04(torch):
     single, double = torch.ones(2), torch.ones(2, dtype=torch.float64)
     whole, truth = torch.tensor([1, 2]), torch.tensor([True, False])
@@ -187,7 +240,13 @@ def test_the_result_keeps_the_dtype_E04(torch):
     return single, whole, truth, refused
 
 
-@as_torch
+@as_torch("""
+    tensor([[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]])
+    [RuntimeError("output with shape [3] doesn't match the broadcast shape [2, 3]"),
+     RuntimeError("output with shape [3] doesn't match the broadcast shape [1, 3]"),
+     RuntimeError("output with shape [3] doesn't match the broadcast shape [2, 3]"),
+     RuntimeError("output with shape [] doesn't match the broadcast shape [3]")]
+""")
 def test_broadcasting_never_enlarges_E04(torch):
     small, large = torch.ones(3), torch.ones(2, 3)
     refused = [
@@ -199,7 +258,11 @@ def test_broadcasting_never_enlarges_E04(torch):
     return large.add_(small), refused
 
 
-@as_torch
+@as_torch("""
+    [True, False, 'CopySlices', 1]
+    tensor([3.0, 0.0, 0.0], requires_grad=True)
+    tensor(2.0)
+""")
 def test_setting_into_a_plain_tensor_E05(torch):
     x, b = leaf(torch, 3.0), torch.zeros(3)
     b[0] = x
@@ -234,7 +297,14 @@ def test_every_kind_of_index_E05(torch):
     return found
 
 
-@as_torch
+@as_torch("""
+    tensor([[5.0, 1.0, 2.0], [6.0, 1.0, 2.0]], dtype=float64, requires_grad=True)
+    tensor([[4.0, 8.0, 0.0], [0.0, 0.0, 0.0]], dtype=float64)
+    [RuntimeError(
+      'The expanded size of the tensor (3) must match the existing size (2) at '
+      'non-singleton dimension 0.  Target sizes: [3].  Tensor sizes: [2]'),
+     IndexError('index 2 is out of bounds for dimension 0 with size 2')]
+""")
 def test_a_value_that_is_broadcast_E05(torch):
     x, y = matrix(torch), torch.zeros(2, 3, dtype=torch.float64)
     y[:, 1:] = x[0, :2]
@@ -248,7 +318,11 @@ def test_a_value_that_is_broadcast_E05(torch):
     return y, x.grad, refused
 
 
-@as_torch
+@as_torch("""
+    tensor([0.0, 3.0, 0.0, 3.0], dtype=float64, requires_grad=True)
+    tensor([1.0, 0.0, 5.0, 0.0], dtype=float64, requires_grad=True)
+    tensor([6.0, 6.0, 6.0], dtype=float64)
+""")
 def test_an_index_twice_E05(torch):
     x = vector(torch)
     y = torch.zeros(4, dtype=torch.float64)
@@ -262,7 +336,15 @@ def test_an_index_twice_E05(torch):
 # ---- views
 
 
-@as_torch
+@as_torch("""
+    [True, 'CopySlices', 1, 1, 1]
+    tensor([4.0, 8.0, 3.0], dtype=float64, requires_grad=True)
+    tensor([4.0, 8.0], dtype=float64, requires_grad=True)
+    tensor([8.0, 3.0], dtype=float64, requires_grad=True)
+    [tensor([32.0, 64.0, 6.0], dtype=float64), tensor(40.0, dtype=float64)]
+    tensor([32.0, 128.0, 12.0], dtype=float64)
+    tensor(72.0, dtype=float64)
+""")
 def test_a_write_to_a_view_E06(torch):
     x, c = vector(torch), leaf(torch, 4.0, dtype=torch.float64)
     b = x * 1
@@ -275,7 +357,13 @@ def test_a_write_to_a_view_E06(torch):
     return found, b, v, other, first, x.grad, c.grad
 
 
-@as_torch
+@as_torch("""
+    tensor([1.0, 8.0, 36.0], dtype=float64, requires_grad=True)
+    tensor([8.0, 36.0], dtype=float64, requires_grad=True)
+    tensor([36.0], dtype=float64, requires_grad=True)
+    tensor([2.0, 64.0, 864.0], dtype=float64)
+    True
+""")
 def test_a_view_of_a_view_E06(torch):
     x = vector(torch)
     b = x * 1
@@ -287,7 +375,11 @@ def test_a_view_of_a_view_E06(torch):
     return b, v, w, x.grad, w._base is b
 
 
-@as_torch
+@as_torch("""
+    [True, True, True, False, False]
+    tensor([[0.0, 0.0], [3.0, 0.0]], requires_grad=True)
+    tensor(6.0)
+""")
 def test_a_view_of_a_plain_tensor_E06(torch):
     x, b = leaf(torch, 3.0), torch.zeros(2, 2)
     row = b[1]
@@ -298,7 +390,12 @@ def test_a_view_of_a_plain_tensor_E06(torch):
     return found, b, x.grad
 
 
-@as_torch
+@as_torch("""
+    False
+    [True, False, 1]
+    tensor([2.0, 3.0], dtype=float64, requires_grad=True)
+    tensor([0.0, 4.0, 6.0], dtype=float64)
+""")
 def test_a_write_to_the_base_E07(torch):
     x, b = vector(torch), torch.zeros(3, dtype=torch.float64)
     v = b[1:]
@@ -309,7 +406,12 @@ def test_a_write_to_the_base_E07(torch):
     return before, after, v, x.grad
 
 
-@as_torch
+@as_torch("""
+    tensor(91.0, dtype=float64, requires_grad=True)
+    tensor([[2.0, 4.0, 6.0], [8.0, 10.0, 12.0]], dtype=float64, requires_grad=True)
+    tensor([[2.0, 5.0], [3.0, 6.0], [4.0, 7.0]], dtype=float64, requires_grad=True)
+    [tensor([[4.0, 6.0, 8.0], [10.0, 12.0, 14.0]], dtype=float64)]
+""")
 def test_a_view_that_was_read_before_E07(torch):
     x = matrix(torch)
     b = x * 1
@@ -320,7 +422,10 @@ def test_a_view_that_was_read_before_E07(torch):
     return early, late, v, torch.autograd.grad((v * v).sum(), x)
 
 
-@as_torch
+@as_torch("""
+    [tensor([0.0, 2.0, 1.0], dtype=float64)]
+    [tensor([2.0, 2.0, 1.0], dtype=float64)]
+""")
 def test_overlapping_views_E08(torch):
     x = vector(torch)
     b = x * 1
@@ -329,7 +434,13 @@ def test_overlapping_views_E08(torch):
     return torch.autograd.grad(d.sum(), x, retain_graph=True), torch.autograd.grad(b.sum(), x)
 
 
-@as_torch
+@as_torch("""
+    tensor([3.0, 2.2431975046920716, 0.1411200080598672], dtype=float64, requires_grad=True)
+    tensor([3.0, 2.2431975046920716], dtype=float64, requires_grad=True)
+    tensor([2.2431975046920716, 0.1411200080598672], dtype=float64, requires_grad=True)
+    tensor([14.305905076511634, -32.35384289946463, -14.57744123175995], dtype=float64)
+    tensor([14.305905076511634, -18.047937822952996, 24.74884009172907], dtype=float64)
+""")
 def test_both_overlapping_views_written_E08(torch):
     x, w = vector(torch), vector(torch)
     b = x * 1
@@ -394,7 +505,15 @@ def test_strictly_a_saved_value_that_was_overwritten_E09(torch):
         return [overwrite(torch, saving) for saving in SAVING]
 
 
-@as_torch
+@as_torch("""
+    RuntimeError(
+     'one of the variables needed for gradient computation has been modified by an '
+     'inplace operation: [torch.DoubleTensor [3]], which is output 0 of Mul, is at '
+     'version 2; expected version 0 instead. Hint: enable anomaly detection to find the '
+     'operation that failed to compute its gradient, with '
+     'torch.autograd.set_detect_anomaly(True, check_nan=False).')
+    no_error
+""")
 def test_strictly_a_write_through_a_view_E09(torch):
     with strict(torch):
         y = vector(torch) * 1
@@ -443,13 +562,28 @@ def test_strict_versions_is_a_switch_and_a_context_E09():
     assert refused() is None
 
 
-@as_torch
+@as_torch("""
+    no_error
+    no_error
+    no_error
+    no_error
+    no_error
+""")
 def test_strictly_what_was_not_saved_may_be_overwritten_E10(torch):
     with strict(torch):
         return [overwrite(torch, operator) for operator in SAVING_NOTHING]
 
 
-@as_torch
+@as_torch("""
+    RuntimeError(
+     'one of the variables needed for gradient computation has been modified by an '
+     'inplace operation: [torch.DoubleTensor [3]] is at version 1; expected version 0 '
+     'instead. Hint: enable anomaly detection to find the operation that failed to '
+     'compute its gradient, with torch.autograd.set_detect_anomaly(True, '
+     'check_nan=False).')
+    no_error
+    tensor([3.0, 3.0, 3.0], dtype=float64)
+""")
 def test_strictly_a_step_before_backward_E10(torch):
     def step(loss):
         with torch.no_grad():
@@ -471,7 +605,16 @@ def test_a_step_before_backward_E10():
     assert w.grad.tolist() == [2.0, 4.0, 6.0]
 
 
-@as_torch
+@as_torch("""
+    RuntimeError(
+     'one of the variables needed for gradient computation has been modified by an '
+     'inplace operation: [torch.DoubleTensor [3]], which is output 0 of Mul, is at '
+     'version 1; expected version 0 instead. Hint: enable anomaly detection to find the '
+     'operation that failed to compute its gradient, with '
+     'torch.autograd.set_detect_anomaly(True, check_nan=False).')
+    tensor([0.0, 0.0, 0.0], dtype=float64, requires_grad=True)
+    1
+""")
 def test_strictly_a_write_through_detach_E11(torch):
     with strict(torch):
         y = vector(torch) * 1
@@ -530,7 +673,12 @@ def test_one_of_several_views_in_place_E12(torch):
     return found
 
 
-@as_torch
+@as_torch("""
+    tensor([[2.0, 2.0, 2.0], [8.0, 0.0, 0.0]])
+    tensor([2.0, 2.0, 2.0])
+    tensor([8.0, 0.0, 0.0])
+    4
+""")
 def test_one_of_several_views_without_derivatives_E12(torch):
     b = torch.zeros(2, 3)
     first, second = b.unbind(0)
@@ -565,7 +713,16 @@ def test_a_view_that_was_made_under_no_grad_E13(torch):
     return refused, y
 
 
-@as_torch
+@as_torch("""
+    RuntimeError(
+     'A view was created in no_grad mode and is being modified inplace with grad mode '
+     'enabled. Given that this use case is ambiguous and error-prone, it is forbidden. '
+     'You can clarify your code by moving both the view and the inplace either both '
+     "inside the no_grad block (if you don't want the inplace to be tracked) or both "
+     'outside (if you want the inplace to be tracked).')
+    tensor([1.0, 1.0, 1.0], dtype=float64)
+    tensor([[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]], dtype=float64)
+""")
 def test_a_plain_view_that_was_made_under_no_grad_E13(torch):
     x, b = vector(torch), torch.zeros(2, 3, dtype=torch.float64)
     with torch.no_grad():
@@ -574,7 +731,11 @@ def test_a_plain_view_that_was_made_under_no_grad_E13(torch):
     return error(v.mul_, x), v, b
 
 
-@as_torch
+@as_torch("""
+    tensor([2.0, 8.0, 18.0], dtype=float64, requires_grad=True)
+    tensor([2.0, 8.0, 18.0], dtype=float64, requires_grad=True)
+    tensor([6.0, 40.0, 126.0], dtype=float64)
+""")
 def test_a_detached_tensor_that_was_made_under_no_grad_E13(torch):
     x = vector(torch)
     y = x * 1
@@ -603,7 +764,11 @@ def test_an_expanded_tensor_in_place_E15(torch):
     return [error(*call, words=words) for call in calls], plain
 
 
-@as_torch
+@as_torch("""
+    [tensor([[2.0, 2.0, 2.0]]), tensor([[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]])]
+    tensor([[0.0, 0.0, 0.0]])
+    2
+""")
 def test_one_number_everywhere_in_an_expanded_tensor_E15(torch):
     base = torch.zeros(1, 3)
     wide = base.expand(2, 3)
@@ -613,7 +778,11 @@ def test_one_number_everywhere_in_an_expanded_tensor_E15(torch):
     return found, base, base._version
 
 
-@as_torch
+@as_torch("""
+    tensor([[5.0, 4.0, 6.0], [5.0, 4.0, 6.0]], dtype=float64, requires_grad=True)
+    tensor([5.0, 4.0, 6.0], dtype=float64, requires_grad=True)
+    tensor([0.0, 16.0, 24.0], dtype=float64)
+""")
 def test_a_row_of_an_expanded_tensor_E15(torch):
     x = vector(torch)
     base = x * 1
@@ -627,7 +796,10 @@ def test_a_row_of_an_expanded_tensor_E15(torch):
 # ---- functions of the counter
 
 
-@as_torch
+@as_torch("""
+    3
+    2
+""")
 def test_increment_version_of_tensors_E16(torch):
     x, y = torch.zeros(2), torch.zeros(3)
     increment = torch.autograd.graph.increment_version
@@ -637,7 +809,14 @@ def test_increment_version_of_tensors_E16(torch):
     return x._version, y._version
 
 
-@as_torch
+@as_torch("""
+    RuntimeError(
+     'one of the variables needed for gradient computation has been modified by an '
+     'inplace operation: [torch.DoubleTensor [3]], which is output 0 of Mul, is at '
+     'version 1; expected version 0 instead. Hint: enable anomaly detection to find the '
+     'operation that failed to compute its gradient, with '
+     'torch.autograd.set_detect_anomaly(True, check_nan=False).')
+""")
 def test_strictly_a_version_that_was_incremented_E16(torch):
     with strict(torch):
         y = vector(torch) * 1
@@ -646,7 +825,7 @@ def test_strictly_a_version_that_was_incremented_E16(torch):
         return error(z.sum().backward, words=OVERWRITTEN)
 
 
-@as_torch
+@as_torch("RuntimeError('Inference tensors do not track version counter.')")
 def test_a_tensor_of_inference_mode_has_no_version_E16(torch):
     with torch.inference_mode():
         x = torch.zeros(2)
@@ -654,7 +833,11 @@ def test_a_tensor_of_inference_mode_has_no_version_E16(torch):
     return error(lambda: x._version, words="Inference tensors do not track version counter")
 
 
-@as_torch
+@as_torch("""
+    tensor([2.0, 2.0])
+    0
+    0
+""")
 def test_versions_that_are_preserved_E16(torch):
     x, y = torch.zeros(2), torch.zeros(2)
     with torch.autograd._unsafe_preserve_version_counter(x):
@@ -666,7 +849,10 @@ def test_versions_that_are_preserved_E16(torch):
     return x, x._version, y._version
 
 
-@as_torch
+@as_torch("""
+    tensor([14.778112197861299, 109.19630006628849, 806.8575869854702], dtype=float64)
+    tensor([0.0, 0.0, 0.0], dtype=float64, requires_grad=True)
+""")
 def test_allow_mutation_on_saved_tensors_E17(torch):
     x = vector(torch)
     with torch.autograd.graph.allow_mutation_on_saved_tensors():
@@ -677,7 +863,12 @@ def test_allow_mutation_on_saved_tensors_E17(torch):
     return x.grad, y
 
 
-@as_torch
+@as_torch("""
+    RuntimeError('allow_mutation_on_saved_tensors contexts cannot be nested')
+    AssertionError(
+     "Trying to backward outside of the 'allow_mutation_on_saved_tensors' contextin "
+     'which the graph was originally recorded.')
+""")
 def test_the_rules_of_allow_mutation_on_saved_tensors_E17(torch):
     allow = torch.autograd.graph.allow_mutation_on_saved_tensors
 
@@ -697,7 +888,10 @@ def test_the_rules_of_allow_mutation_on_saved_tensors_E17(torch):
 # ---- hooks and gradients follow the tensor
 
 
-@as_torch
+@as_torch("""
+    tensor([1.0, 1.0, 1.0], dtype=float64)
+    True
+""")
 def test_retain_grad_follows_the_tensor_edge_18(torch):
     b = vector(torch) * 1
     b.retain_grad()
@@ -706,7 +900,7 @@ def test_retain_grad_follows_the_tensor_edge_18(torch):
     return b.grad, b.retains_grad
 
 
-@as_torch
+@as_torch("tensor([5.0, 15.0, 20.0], dtype=float64)")
 def test_retain_grad_of_a_base_and_a_view_edge_18(torch):
     b = vector(torch) * 1
     b.retain_grad()
@@ -718,14 +912,21 @@ def test_retain_grad_of_a_base_and_a_view_edge_18(torch):
     return b.grad
 
 
-@as_torch
+@as_torch("""
+    False
+    RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+""")
 def test_retain_grad_of_leaves_and_plain_tensors_edge_18(torch):
     x = vector(torch)
     x.retain_grad()
     return x.retains_grad, error(torch.ones(2).retain_grad)
 
 
-@as_torch
+@as_torch("""
+    tensor([13.0, 5.0, 31.0], dtype=float64, requires_grad=True)
+    tensor([5.0, 31.0], dtype=float64, requires_grad=True)
+    [tensor([222.0, 594.0, 300.0], dtype=float64)]
+""")
 def test_views_and_writes_edge_29(torch):
     x = vector(torch)
     b = x * 1
@@ -737,7 +938,12 @@ def test_views_and_writes_edge_29(torch):
     return b, v, torch.autograd.grad((b * b).sum(), x)
 
 
-@as_torch
+@as_torch("""
+    [True, True]
+    tensor([[0.0, 2.0], [4.0, 0.0]], requires_grad=True)
+    tensor([0.0, 2.0, 4.0, 0.0], requires_grad=True)
+    tensor(5.0)
+""")
 def test_a_view_after_a_plain_base_was_set_edge_31(torch):
     x, b = leaf(torch, 2.0), torch.zeros(2, 2)
     v = b.view(4)
@@ -748,7 +954,12 @@ def test_a_view_after_a_plain_base_was_set_edge_31(torch):
     return found, b, v, x.grad
 
 
-@as_torch
+@as_torch("""
+    tensor([[4.0, 4.0, 4.0, 4.0], [4.0, 4.0, 4.0, 4.0], [4.0, 4.0, 4.0, 4.0]], requires_grad=True)
+    tensor([[16.0], [16.0], [16.0]])
+    tensor([12.0, 12.0, 12.0, 12.0])
+    tensor(12.0)
+""")
 def test_broadcasting_sums_back_edge_32(torch):
     column, row = torch.ones(3, 1, requires_grad=True), torch.ones(4, requires_grad=True)
     number = leaf(torch, 2.0)
@@ -758,7 +969,12 @@ def test_broadcasting_sums_back_edge_32(torch):
     return y, column.grad, row.grad, number.grad
 
 
-@as_torch
+@as_torch("""
+    [1, 3]
+    tensor([[2.0, 8.0], [4.0, 10.0], [6.0, 12.0]])
+    [1, 3]
+    tensor([[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]])
+""")
 def test_gradients_of_transposed_leaves_edge_33(torch):
     x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]).t().requires_grad_()
     (x * x).sum().backward()

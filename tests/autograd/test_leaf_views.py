@@ -35,7 +35,10 @@ def test_views_made_before_their_leaf_required_grad_refuse_writes(torch):
     return told
 
 
-@as_torch
+@as_torch("""
+    tensor([11.0, 11.0, 0.0], dtype=float64, requires_grad=True)
+    tensor([22.0, 22.0, 0.0], dtype=float64)
+""")
 def test_writes_before_a_leaf_requires_grad_and_under_no_grad(torch):
     x = zeros(torch, 3)
     v = x[:2]
@@ -50,7 +53,14 @@ def test_writes_before_a_leaf_requires_grad_and_under_no_grad(torch):
     return x, x.grad
 
 
-@as_torch
+@as_torch("""
+    RuntimeError(
+     'a view of a leaf Variable that requires grad is being used in an in-place '
+     'operation.')
+    tensor([1.0, 2.0], dtype=float64, requires_grad=True)
+    tensor([2.0, 4.0], dtype=float64)
+    tensor([1.0, 2.0, 2.0], dtype=float64)
+""")
 def test_a_view_that_was_made_a_leaf(torch):
     x = zeros(torch, 3)
     v, w = x[:2], x[1:]
@@ -62,7 +72,11 @@ def test_a_view_that_was_made_a_leaf(torch):
     return told, v, v.grad, x
 
 
-@as_torch
+@as_torch("""
+    True
+    False
+    tensor([2.0, 2.0, 0.0], dtype=float64)
+""")
 def test_writes_of_recorded_values_to_the_base_of_a_leaf(torch):
     x, y = zeros(torch, 3), leaf(torch, 1.0, 2.0, 3.0, dtype=torch.float64)
     v = x[:2]
@@ -129,7 +143,12 @@ def test_the_history_of_a_view_made_without_grad_is_refused(torch):
     return told
 
 
-@as_torch
+@as_torch("""
+    [True, False]
+    [False, True]
+    [False, True]
+    [True, False]
+""")
 def test_the_block_that_the_message_names(torch):
     said = []
     for block in (torch.no_grad, torch.inference_mode):
@@ -144,7 +163,10 @@ def test_a_view_without_known_history_is_no_parameter():
     assert not isinstance(severed(jaxgrad, jaxgrad.no_grad, False), jaxgrad.nn.Parameter)
 
 
-@as_torch
+@as_torch("""
+    RuntimeError('a leaf Variable that requires grad has been used in an in-place operation.')
+    RuntimeError('a leaf Variable that requires grad has been used in an in-place operation.')
+""")
 def test_a_Function_that_writes_to_a_view_of_a_leaf(torch):
     class Double(torch.autograd.Function):
         @staticmethod

@@ -8,7 +8,11 @@ from as_torch import as_torch, error, leaf
 import jaxgrad
 
 
-@as_torch
+@as_torch("""
+    [True, True, False, False]
+    True
+    True
+""")
 def test_is_checkpoint_valid_A39(torch):
     valid, found = torch.autograd._is_checkpoint_valid, []
     x = leaf(torch, 3.0)
@@ -22,7 +26,10 @@ def test_is_checkpoint_valid_A39(torch):
     return found, valid(), engine.is_checkpoint_valid()
 
 
-@as_torch
+@as_torch("""
+    True
+    False
+""")
 def test_is_checkpoint_valid_inside_of_another_pass_A39(torch):
     valid, found = torch.autograd._is_checkpoint_valid, []
 
@@ -47,12 +54,24 @@ NATIVES = (
 )
 
 
-@as_torch
+@as_torch("""
+    True
+    True
+    True
+    True
+    True
+    True
+    True
+""")
 def test_names_of_the_native_module_A43(torch):
     return [hasattr(torch.autograd, name) for name in NATIVES]
 
 
-@as_torch
+@as_torch("""
+    [tensor(2.0), tensor(10.0), tensor(2.0), tensor(1.0)]
+    [2, 10, 2]
+    'RuntimeError'
+""")
 def test_hooks_that_are_pushed_A43(torch):
     autograd, x, seen = torch.autograd, leaf(torch, 3.0), []
 
@@ -71,7 +90,11 @@ def test_hooks_that_are_pushed_A43(torch):
     return ratios, seen, error(autograd._pop_saved_tensors_default_hooks)["error"]
 
 
-@as_torch
+@as_torch("""
+    0
+    True
+    True
+""")
 def test_get_sequence_nr_A43(torch):
     number = torch.autograd._get_sequence_nr
     first = number()
@@ -83,7 +106,10 @@ def test_get_sequence_nr_A43(torch):
 GETTERS = ("is_multithreading_enabled", "is_view_replay_enabled")
 
 
-@as_torch
+@as_torch("""
+    [False, True, False]
+    [True, True]
+""")
 def test_is_view_replay_enabled_A44(torch):
     enabled, force = torch.autograd.is_view_replay_enabled, torch.autograd.grad_mode
     found = [enabled()]
@@ -94,7 +120,9 @@ def test_is_view_replay_enabled_A44(torch):
     return found, documented
 
 
-@as_torch
+@as_torch("""
+    RuntimeError("cls isn't a typeinfo object")
+""")
 def test_register_py_tensor_class_for_device_A45(torch):
     words = "cls isn't a typeinfo object"
     return error(torch.autograd._register_py_tensor_class_for_device, "cpu", 3, words=words)

@@ -25,7 +25,10 @@ def state(tensor):
 # ---- whether a tensor requires grad
 
 
-@as_torch
+@as_torch("""
+    [False, True, True, False, False]
+    [RuntimeError('requires_grad must be a bool'), RuntimeError('requires_grad must be a bool')]
+""")
 def test_requires_grad_as_attribute_D01(torch):
     x = torch.ones(2)
     found = [x.requires_grad]
@@ -37,7 +40,12 @@ def test_requires_grad_as_attribute_D01(torch):
     return found, wrong
 
 
-@as_torch
+@as_torch("""
+    [True, True]
+    [True, False]
+    [True, True]
+    TypeError("requires_grad_(): argument 'requires_grad' (position 1) must be bool, not int")
+""")
 def test_requires_grad_in_place_D02(torch):
     x = torch.ones(2)
     same = x.requires_grad_() is x, x.requires_grad
@@ -77,7 +85,11 @@ def test_integers_and_bools_D04(torch):
     return found, [torch.ones(2, dtype=dtype).requires_grad_().requires_grad for dtype in kinds]
 
 
-@as_torch
+@as_torch("""
+    False
+    True
+    tensor([5.0, 5.0])
+""")
 def test_what_was_recorded_before_is_not_tracked_D05(torch):
     x = torch.ones(2)
     early = x * 3
@@ -87,7 +99,15 @@ def test_what_was_recorded_before_is_not_tracked_D05(torch):
     return early.requires_grad, late.requires_grad, x.grad
 
 
-@as_torch
+@as_torch("""
+    [[True, True, None, 0],
+     [False, True, None, 0],
+     [True, False, 'MulBackward0', 0],
+     [False, True, None, 0],
+     [False, True, None, 0],
+     [True, True, None, 0]]
+    AttributeError("attribute 'is_leaf' of 'torch._C.TensorBase' objects is not writable")
+""")
 def test_which_tensors_are_leaves_D06(torch):
     x = vector(torch)
     with torch.no_grad():
@@ -99,7 +119,14 @@ def test_which_tensors_are_leaves_D06(torch):
 # ---- .grad
 
 
-@as_torch
+@as_torch("""
+    [None, None,
+     tensor([2.0, 4.0, 6.0], dtype=float64),
+     True, True,
+     tensor([9.0, 11.0, 13.0], dtype=float64),
+     True, None]
+    tensor([0.0, 0.0])
+""")
 def test_grad_as_attribute_D07(torch):
     x = vector(torch)
     found = [x.grad, torch.ones(2).grad]
@@ -156,7 +183,14 @@ def test_the_setter_of_grad_names_both_dtypes_D09():
         x.grad = jaxgrad.ones(3)
 
 
-@as_torch
+@as_torch("""
+    ['torch.float32', 'torch.int64', 'torch.float64',
+     tensor([7.0, 13.0], dtype=float64),
+     [tensor([2.0, 4.0], dtype=float64)]]
+    tensor([7.0, 13.0], dtype=float64)
+    True
+    ['torch.float64']
+""")
 def test_grad_dtype_as_attribute_D10(torch):
     x = leaf(torch, 1.0, 2.0)
     found = [str(x.grad_dtype), str(torch.ones(2, dtype=torch.int64).grad_dtype)]
@@ -172,7 +206,7 @@ def test_grad_dtype_as_attribute_D10(torch):
     return found, x.grad, x.grad is g, seen
 
 
-@as_torch
+@as_torch("tensor([9.0625, 9.0625], dtype=bfloat16)")
 def test_a_grad_dtype_of_lower_precision_D10(torch):
     x = leaf(torch, 1.0, 2.0)
     x.grad_dtype = torch.bfloat16
@@ -181,7 +215,16 @@ def test_a_grad_dtype_of_lower_precision_D10(torch):
     return x.grad
 
 
-@as_torch
+@as_torch("""
+    None
+    tensor([2.200000047683716, 4.0])
+    tensor([3.200000047683716, 5.0], dtype=float64)
+    True
+    tensor([3.200000047683716, 5.0], dtype=float64)
+    tensor([3.19921875, 5.0], dtype=float16)
+    True
+    tensor([3.19921875, 5.0], dtype=float16)
+""")
 def test_grad_dtype_none_takes_any_D10(torch):
     x = leaf(torch, 1.1, 2.0)
     x.grad_dtype = None
@@ -194,7 +237,10 @@ def test_grad_dtype_none_takes_any_D10(torch):
     return found
 
 
-@as_torch
+@as_torch("""
+    tensor([3.0, 12.0], dtype=float64, requires_grad=True)
+    tensor([6.0, 12.0], dtype=float64)
+""")
 def test_grad_dtype_under_create_graph_D10(torch):
     x = leaf(torch, 1.0, 2.0)
     x.grad_dtype = torch.float64
@@ -203,7 +249,15 @@ def test_grad_dtype_under_create_graph_D10(torch):
     return first, second
 
 
-@as_torch
+@as_torch("""
+    RuntimeError('grad_dtype can only be accessed on leaf tensors.')
+    RuntimeError('grad_dtype can only be set on leaf tensors.')
+    RuntimeError('grad_dtype must be a torch.dtype or None, but got str')
+    RuntimeError(
+     "Cannot set grad_dtype to 'Double' because there is already a gradient with dtype "
+     "'float'. Please clear the gradient (.grad = None) before changing grad_dtype, or "
+     "ensure the new grad_dtype matches the existing gradient's dtype.")
+""")
 def test_errors_of_grad_dtype_D10(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x * 2
@@ -243,7 +297,15 @@ def test_grad_dtype_under_jit_D10():
 # ---- the place in the graph
 
 
-@as_torch
+@as_torch("""
+    [[True, True, None, 0],
+     [True, False, 'MulBackward0', 0],
+     [False, True, None, 0],
+     [True, False, 'CloneBackward0', 0],
+     [True, False, 'ViewBackward0', 0],
+     [False, True, None, 0]]
+    AttributeError("attribute 'grad_fn' of 'torch._C.TensorBase' objects is not writable")
+""")
 def test_grad_fn_of_leaves_and_results_D11(torch):
     x = vector(torch)
     made = [x, x * 2, x.detach(), x.clone(), x.view(3, 1), torch.ones(2)]
@@ -251,7 +313,11 @@ def test_grad_fn_of_leaves_and_results_D11(torch):
     return [state(each) for each in made], error(setattr, x, "grad_fn", None, words=words)
 
 
-@as_torch
+@as_torch("""
+    [[0, 1, 2], [True, True, True]]
+    [0, 0, 0]
+    AttributeError("attribute 'output_nr' of 'torch._C.TensorBase' objects is not writable")
+""")
 def test_output_nr_of_several_outputs_D12(torch):
     x = vector(torch)
     parts = x.unbind(0)
@@ -260,7 +326,15 @@ def test_output_nr_of_several_outputs_D12(torch):
     return found, numbers, error(setattr, x, "output_nr", 1, words="output_nr")
 
 
-@as_torch
+@as_torch("""
+    [tensor([16.0, 32.0, 48.0], dtype=float64),
+     tensor([4.0, 8.0, 12.0], dtype=float64),
+     tensor([1.0, 1.0, 1.0], dtype=float64)]
+    tensor([16.0, 32.0, 48.0], dtype=float64)
+    tensor([8.0, 16.0, 24.0], dtype=float64)
+    tensor([2.0, 2.0, 2.0], dtype=float64)
+    RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+""")
 def test_retain_grad_of_leaves_and_results_D13(torch):
     x = vector(torch)
     y = x * 2
@@ -274,7 +348,10 @@ def test_retain_grad_of_leaves_and_results_D13(torch):
     return found, x.grad, y.grad, z.grad, error(torch.ones(2).retain_grad)
 
 
-@as_torch
+@as_torch("""
+    [False, False, False, False, True, False, False]
+    AttributeError("attribute 'retains_grad' of 'torch._C.TensorBase' objects is not writable")
+""")
 def test_retains_grad_tells_of_retain_grad_D14(torch):
     x = vector(torch)
     y = x * 2
@@ -288,7 +365,13 @@ def test_retains_grad_tells_of_retain_grad_D14(torch):
 # ---- reading
 
 
-@as_torch
+@as_torch("""
+    [2.5, True, 2, 2.5+0.0j, [1.0, 2.0, 3.0], '2.50', True]
+    [RuntimeError('a Tensor with 3 elements cannot be converted to Scalar'),
+     RuntimeError('Boolean value of Tensor with more than one value is ambiguous'),
+     ValueError('only one element tensors can be converted to Python scalars'),
+     TypeError('only integer tensors of a single element can be converted to an index')]
+""")
 def test_reading_numbers_of_what_requires_grad_D21(torch):
     x = leaf(torch, 2.5, dtype=torch.float64)
     y = vector(torch)
@@ -304,7 +387,11 @@ def test_reading_numbers_of_what_requires_grad_D21(torch):
     return read, refused
 
 
-@as_torch
+@as_torch("""
+    [['UserWarning', True]]
+    2.5
+    warned([], 2.5)
+""")
 def test_a_float_of_what_requires_grad_warns_D21(torch):
     words = (
         "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior"
@@ -392,7 +479,14 @@ def test_repr_of_tensors_with_gradients_D25(torch):
     return [repr(each) for each in made], [str(each) for each in made]
 
 
-@as_torch
+@as_torch("""
+    [tensor([1.0, 2.0], requires_grad=True), tensor([3.0, 4.0], requires_grad=True)]
+    [['UnbindBackward0', 0], ['UnbindBackward0', 1]]
+    tensor([[3.0, 4.0], [1.0, 2.0]])
+    2
+    TypeError('iteration over a 0-d tensor')
+    [tensor(0), tensor(1), tensor(2)]
+""")
 def test_iteration_gives_rows_with_a_history_D26(torch):
     x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
     rows = list(x)
@@ -405,7 +499,14 @@ def test_iteration_gives_rows_with_a_history_D26(torch):
 # ---- what is left of older versions, and names of the module
 
 
-@as_torch
+@as_torch("""
+    [warned([UserWarning('volatile was removed (Variable.volatile is always False)')], False),
+     warned([UserWarning('volatile was removed (Variable.volatile is always False)')], False)]
+    warned([UserWarning(
+             'volatile was removed and now has no effect. Use `with torch.no_grad():` instead.')],
+           None)
+    True
+""")
 def test_volatile_warns_D30(torch):
     x = vector(torch)
     found = [warned(lambda: x.volatile), warned(lambda: (x * 2).volatile)]
@@ -419,7 +520,10 @@ def test_reinforce_raises_D30(torch):
     return error(x.reinforce, 1.0, words=words), error((x * 2).reinforce, 1.0, words=words)
 
 
-@as_torch
+@as_torch("""
+    [True, True, True, True, True, True, True, True, True, True, True]
+    [True, False]
+""")
 def test_names_of_the_module_D31(torch):
     names = (
         *("is_grad_enabled", "set_grad_enabled", "no_grad", "enable_grad", "inference_mode"),
@@ -453,7 +557,13 @@ def test_gradient_of_samples_D31(torch):
     )
 
 
-@as_torch
+@as_torch("""
+    tensor([[-295.1111111111111, -275.1111111111111, 1669.5555555555557],
+            [-43.666666666666664, -6.666666666666657, -783.1666666666666],
+            [17.77777777777778, -42.22222222222222, -241.38888888888889]],
+           dtype=float64)
+    tensor([18713.583333333332, -19514.25, 800.6666666666667], dtype=float64)
+""")
 def test_gradient_is_differentiable_D31(torch):
     x = fourth_powers(torch).requires_grad_()
     places = torch.tensor([0.0, 1.0, 3.0], dtype=torch.float64, requires_grad=True)
@@ -510,7 +620,11 @@ def test_gradient_under_jit_D31():
         )
 
 
-@as_torch
+@as_torch("""
+    RuntimeError('Deleting tensor data is not allowed. Delete tensor instead!')
+    TypeError('Variable data has to be a tensor, but got int')
+    tensor([1.0, 2.0, 3.0], dtype=float64, requires_grad=True)
+""")
 def test_data_cannot_be_deleted(torch):
     x = vector(torch)
 
@@ -520,7 +634,10 @@ def test_data_cannot_be_deleted(torch):
     return error(delete), error(lambda: setattr(x, "data", 3)), x
 
 
-@as_torch
+@as_torch("""
+    tensor([1.0, 1.0, 1.0], dtype=float64)
+    None
+""")
 def test_the_private_name_of_grad(torch):
     x = vector(torch)
     x._grad = torch.ones_like(x)
@@ -545,7 +662,14 @@ def test_real_and_imaginary_parts_can_be_assigned(torch):
     return told, x, error(setattr, x, "imag", 3)
 
 
-@as_torch
+@as_torch("""
+    tensor([2.0+4.0j, 3.0+6.0j], dtype=complex128, requires_grad=True)
+    tensor([20.0, 30.000000000000004], dtype=float64)
+    tensor([0.0+0.0j, 0.0+0.0j], dtype=complex128)
+    RuntimeError(
+     'a view of a leaf Variable that requires grad is being used in an in-place '
+     'operation.')
+""")
 def test_gradients_of_assigned_parts(torch):
     r = torch.tensor([2.0, 3.0], dtype=torch.float64, requires_grad=True)
     w = torch.ones(2, dtype=torch.complex128, requires_grad=True)

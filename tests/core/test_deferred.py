@@ -260,7 +260,10 @@ def random_program(seed):
     return [*seen, *map(bits, tensors), bits(buffer), *grads, bits(loss)]
 
 
-@pytest.mark.parametrize("first", range(0, 40, 8))
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(8, 40, 8))]
+
+
+@pytest.mark.parametrize("first", SEEDS)
 def test_random_programs_give_the_same_bits_in_both_modes(monkeypatch, compiled, first):
     for seed in range(first, first + 8):
         with eager("immediate"):

@@ -1,17 +1,16 @@
 """Dtypes against PyTorch's, as tests/oracle/record_promotion.py recorded them."""
 
 import copy
-import json
-from pathlib import Path
 
 import jax.numpy as jnp
 import ml_dtypes
 import numpy
 import pytest
+from answers import beside, load
 
 from jaxgrad.core import dtypes
 
-RECORDED = json.loads((Path(__file__).parents[1] / "oracle" / "promotion.json").read_text())
+RECORDED = load(beside("core/test_promotion.py"))
 ATTRIBUTES = RECORDED["attributes"]
 
 

@@ -97,7 +97,11 @@ def test_operators_that_refuse_numbers_of_8_bits(torch):
     return [error(call, words=words) for call in calls], [error(c, words=refused) for c in mixed]
 
 
-@as_torch
+@as_torch("""
+    tensor([2.0, 4.5])
+    tensor([3.0, 3.0])
+    'torch.float8_e5m2'
+""")
 def test_gradients_through_conversions_to_8_bits(torch):
     x = torch.tensor([1.0, 2.2], requires_grad=True)
     (x.to(torch.float8_e4m3fn).float() ** 2).sum().backward()

@@ -1,17 +1,15 @@
 """Type promotion against PyTorch's, as tests/oracle/record_promotion.py recorded it."""
 
-import json
-from pathlib import Path
-
 import checks
 import jax
 import jax.numpy as jnp
 import numpy
 import pytest
+from answers import beside, load
 
 from jaxgrad.core import dtypes, promotion
 
-RECORDED = json.loads((Path(__file__).parents[1] / "oracle" / "promotion.json").read_text())
+RECORDED = load(beside(__file__))
 OPERANDS = RECORDED["operands"]
 NUMBERS = {"bool": True, "int": 2, "float": 1.5, "complex": 1.5 + 2j}
 FUNCTIONS = {

@@ -10,6 +10,7 @@ import numpy as np
 
 import jaxgrad as torch
 import jaxgrad.distributed as dist
+from jaxgrad.core.jax_internals import COMPILE_EVENT
 from jaxgrad.utils.data import DataLoader, Dataset, DistributedSampler
 
 
@@ -59,7 +60,7 @@ def compilations() -> int:
         optimizer.step()
 
     def note(event, _seconds, **_more):
-        found.append(event) if event.endswith("backend_compile_duration") else None
+        found.append(event) if event == COMPILE_EVENT else None
 
     jax.monitoring.register_event_duration_secs_listener(note)
     step(torch.tensor([[1.0, 2.0]]))

@@ -73,7 +73,14 @@ def test_enumerate_support(torch):
     return found
 
 
-@as_recorded
+@as_recorded(r"""
+    'Normal(loc: 0.0, scale: 1.0)'
+    'Normal(loc: torch.Size([3]), scale: torch.Size([3]))'
+    'Independent(Normal(loc: 0.0, scale: 1.0), 0)'
+    ('MixtureSameFamily(\n'
+     '  Categorical(logits: torch.Size([2])),\n'
+     '  Normal(loc: torch.Size([2]), scale: torch.Size([2])))')
+""")
 def test_printed(torch):
     D = torch.distributions
     normal = D.Normal(0.0, 1.0)
@@ -157,7 +164,14 @@ def test_refused_values(torch):
     ]
 
 
-@as_recorded
+@as_recorded("""
+    tensor([1.0, -1.0])
+    tensor([-inf, -inf])
+    tensor([-inf, -0.725791335105896])
+    tensor(-2.0)
+    tensor(-2.061020612716675)
+    tensor(-1.0)
+""")
 def test_unchecked_values(torch):
     D, t = torch.distributions, torch.tensor
     return [
@@ -195,7 +209,16 @@ def test_missing_methods(torch):
     ]
 
 
-@as_recorded
+@as_recorded("""
+    'Plain'
+    [2]
+    NotImplementedError(
+     'Subclass Shifted of Normal that defines a custom __init__ method must also define '
+     'a custom .expand() method.')
+    'n expanded'
+    [2]
+    'Named'
+""")
 def test_subclasses(torch):
     class Plain(torch.distributions.Normal):
         pass
@@ -275,14 +298,27 @@ def test_default_of_validate_args(torch):
     return found
 
 
-@as_recorded
+@as_recorded("""
+    ['FutureWarning']
+    [3]
+    tensor(2.0, dtype=float64)
+""")
 def test_sample_n_and_perplexity(torch):
     d = torch.distributions.Categorical(torch.tensor([0.5, 0.5], dtype=torch.float64))
     drawn = warned(d.sample_n, 3)
     return [[w["error"] for w in drawn["warnings"]], drawn["result"].shape, d.perplexity()]
 
 
-@as_recorded
+@as_recorded("""
+    tensor([1.0, 1.0], dtype=float64)
+    tensor(0.0)
+    tensor(1.0)
+    tensor([3.0], dtype=float64)
+    tensor([1.0, 2.0])
+    tensor([1.0, 1.0])
+    [2, 3]
+    [2, 3]
+""")
 def test_numbers_beside_tensors(torch):
     D = torch.distributions
     return [

@@ -93,7 +93,12 @@ def test_categories_of_probability_0(torch):
     return [*found, counts, torch.autograd.grad(counts, logits)]
 
 
-@as_recorded
+@as_recorded("""
+    tensor([0.6931471805599451, inf, 0.0], dtype=float64, requires_grad=True)
+    tensor([0.6931471805599451, inf, 0.0], dtype=float64, requires_grad=True)
+    [tensor([[-0.6931471805599451, 0.0], [0.0, 0.0], [0.0, 0.0]], dtype=float64),
+     tensor([[1.0, -1.0], [0.0, 0.0], [0.0, 0.0]], dtype=float64)]
+""")
 def test_divergences_of_probability_0(torch):
     D, t = torch.distributions, torch.tensor
     p = t([[0.0, 1.0], [0.5, 0.5], [0.0, 1.0]], dtype=torch.float64, requires_grad=True)

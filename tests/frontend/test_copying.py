@@ -55,7 +55,13 @@ def test_deepcopies_share_memory_as_their_originals_do(torch):
 
 
 @pytest.mark.slow
-@as_torch
+@as_torch("""
+    tensor([0.0, 4.0, 4.0, 0.0])
+    tensor([4.0, 4.0])
+    tensor([0.0, 9.0, 3.0, 0.0])
+    tensor([9.0, 3.0])
+    tensor([4.0, 4.0])
+""")
 def test_the_copy_of_a_view_sees_writes_that_were_pending(torch):
     whole = torch.zeros(4)
     part = whole[1:3]
@@ -66,7 +72,13 @@ def test_the_copy_of_a_view_sees_writes_that_were_pending(torch):
     return whole, part, a, b, pickle.loads(pickle.dumps(part))
 
 
-@as_torch
+@as_torch("""
+    tensor([[2.0, 4.0], [6.0, 8.0]])
+    True
+    None
+    None
+    [None, None, None]
+""")
 def test_gradients_of_copies(torch):
     x = matrix(torch, requires_grad=True)
     (x * x).sum().backward()
@@ -114,7 +126,11 @@ def test_an_optimizer_goes_on_where_its_copy_stands():
     assert step(*copy.deepcopy(pickle.loads(told))) == step(*pickle.loads(told)) == expected
 
 
-@as_torch
+@as_torch("""
+    [True, True, True]
+    [3, 3, 3]
+    ['cpu', 'cpu', 'cpu']
+""")
 def test_generators_are_copied_with_their_state(torch):
     generator = torch.Generator().manual_seed(3)
     torch.rand(3, generator=generator)

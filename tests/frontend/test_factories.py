@@ -1,20 +1,19 @@
 """Factories against PyTorch's, as tests/oracle/record_factories.py recorded them, and inside
 traces."""
 
-import json
 import math
-from pathlib import Path
 
 import checks
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from answers import beside, load
 
 import jaxgrad
 from jaxgrad.frontend import array_creation
 
-RECORDED = json.loads((Path(__file__).parents[1] / "oracle" / "factories.json").read_text())
+RECORDED = load(beside(__file__))
 
 
 def decoded(given):

@@ -40,7 +40,15 @@ def test_the_tensor_itself(torch):
     return found
 
 
-@as_torch
+@as_torch("""
+    [[True, True, True, True, True, True],
+     [True, True, True, True, True, True],
+     [True, True, True, True, True, True],
+     [True, True, True, True, True, True],
+     [True, False, False, True, True, False],
+     [True, True, True, True, True, True]]
+    RuntimeError('The `+` operator, on a bool tensor is not supported.')
+""")
 def test_the_functions_and_operators_of_these_methods(torch):
     found = []
     for x in sources(torch):
@@ -49,7 +57,13 @@ def test_the_functions_and_operators_of_these_methods(torch):
     return found, error(lambda: +torch.tensor([True]))
 
 
-@as_torch
+@as_torch("""
+    tensor([3.0, 12.0])
+    None
+    tensor([3.0, 6.0])
+    1
+    True
+""")
 def test_the_tensor_itself_stays_a_leaf_and_is_written_to(torch):
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     (x.flatten() * x.real * +x).sum().backward()
@@ -91,7 +105,11 @@ def test_sum_to_size(torch):
     return found, narrow
 
 
-@as_torch
+@as_torch("""
+    [[60, 15, 3, 1], [60, 5, 1, 20], [60, 1, 12, 4], [60, 5, 1, 20]]
+    [tensor(7140.0), tensor(7140.0), tensor(7140.0), tensor(7140.0)]
+    RuntimeError('required rank 4 tensor to use channels_last format')
+""")
 def test_clone_takes_a_memory_format(torch):
     x = torch.arange(120.0).reshape(2, 3, 4, 5).permute(0, 2, 3, 1)
     formats = torch.contiguous_format, torch.preserve_format, torch.channels_last, None

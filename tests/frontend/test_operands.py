@@ -50,7 +50,13 @@ def test_objects_that_know_tensors(torch):
     return {name: told(getattr(operator, name), torch.ones(2), Other()) for name in names}
 
 
-@as_torch
+@as_torch("""
+    True
+    False
+    1
+    False
+    True
+""")
 def test_tensors_in_lists(torch):
     x = torch.ones(2)
     return x in [None, x], None in [x], [x, None].index(None), x == None, x != "a"  # noqa: E711

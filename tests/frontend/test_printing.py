@@ -1,16 +1,14 @@
 """Printing against PyTorch's, as tests/oracle/record_printing.py recorded it."""
 
-import json
-from pathlib import Path
-
 import checks
 import numpy
 import pytest
+from answers import beside, load
 
 from jaxgrad.core import dtypes
 from jaxgrad.frontend import printing
 
-RECORDED = json.loads((Path(__file__).parents[1] / "oracle" / "printing.json").read_text())
+RECORDED = load(beside(__file__))
 
 
 @pytest.fixture(autouse=True)

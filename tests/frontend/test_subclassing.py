@@ -48,7 +48,9 @@ def test_attributes_of_tensors_are_kept_by_copies(torch):
     return [*seen, *shared, hasattr(x, "tag")]
 
 
-@as_torch
+@as_torch("""
+    AttributeError("'Tensor' object has no attribute 'no_decay'")
+""")
 def test_a_missing_attribute(torch):
     return error(getattr, torch.ones(2), "no_decay")
 
@@ -85,7 +87,15 @@ def test_results_are_of_the_class_of_the_arguments(torch):
     return [*map(kind, results), *map(kind, several), *map(kind, others)]
 
 
-@as_torch
+@as_torch("""
+    tensor([5.0, 7.0])
+    'Tensor'
+    'AliasBackward0'
+    tensor([27.0])
+    tensor([3.0])
+    'Tensor'
+    True
+""")
 def test_gradients_of_subclasses(torch):
     class Image(torch.Tensor):
         pass
@@ -128,7 +138,12 @@ def test_constructors_of_subclasses(torch):
     )  # fmt: skip
 
 
-@as_torch
+@as_torch(r"""
+    'Image([1., 1.])'
+    'Image([[0., 1., 2.],\n       [3., 4., 5.]])'
+    'Image([1., 1.], requires_grad=True)'
+    'Parameter containing:\nParameter(Scaled([1.], requires_grad=True))'
+""")
 def test_how_subclasses_print(torch):
     class Image(torch.Tensor):
         pass
@@ -323,7 +338,12 @@ class Scalar:
         assert run.stdout.decode().strip() == name, run.stderr.decode()
 
 
-@as_torch
+@as_torch("""
+    tensor([3.0, 8.0])
+    ['x']
+    tensor([4.0, 10.0])
+    [['x'], 'x']
+""")
 def test_a_class_that_hides_itself(torch):
     class Metadata:
         """As in PyTorch's guide: a wrapper that is no tensor."""

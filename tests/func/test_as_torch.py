@@ -51,7 +51,13 @@ def test_argnums_of_func_grad_K02(torch):
     return [[of(each) for each in (0, 1, -1, (0,), (1, 0), (0, -1))], [error(of, w) for w in wrong]]
 
 
-@as_torch
+@as_torch("""
+    [{'w': tensor([6.0, 8.0], dtype=float64),
+      'b': [tensor([2.0, 2.0], dtype=float64), tensor([0.0], dtype=float64)],
+      'pair': [tensor([0.0], dtype=float64), tensor(11.75, dtype=float64)]},
+     tensor([2.0, 4.0], dtype=float64)]
+    tensor([0.0, 0.0], dtype=float64)
+""")
 def test_trees_of_arguments_and_unused_ones_K03(torch):
     def loss(params, x):
         return (params["w"] * x + params["b"][0]).sum() * params["pair"][1]
@@ -78,7 +84,11 @@ def test_has_aux_returns_more_beside_the_gradient_K04(torch):
     ]
 
 
-@as_torch
+@as_torch("""
+    [[tensor([1.0, 4.0], requires_grad=True), tensor([3.0, 3.0])],
+     [tensor([1.0, 4.0], requires_grad=True), tensor([3.0, 3.0])]]
+    [tensor([1.0, 4.0], requires_grad=True), tensor([3.0, 3.0])]
+""")
 def test_aux_keeps_the_history_that_is_somebody_elses_K04(torch):
     w, x, func = torch.tensor([1.0, 2.0], requires_grad=True), torch.ones(2), torch.func
 
@@ -96,7 +106,16 @@ def test_aux_is_anything_K04():
     assert found.tolist() == [1, 1] and aux == {"n": 1, "s": "x"}
 
 
-@as_torch
+@as_torch("""
+    [['func', 'required'], ['argnums', 0], ['has_aux', False]]
+    [tensor([1.6209069176044193, 0.4161468365471424], dtype=float64),
+     tensor(1.6151155275980076, dtype=float64)]
+    [[tensor([0.8414709848078965, 0.9092974268256817], dtype=float64),
+      tensor([1.6209069176044193, 0.4161468365471424], dtype=float64)],
+     tensor(1.6151155275980076, dtype=float64)]
+    [tensor([1.0, 1.0], dtype=float64),
+     [tensor(3.0, dtype=float64), tensor([2.0, 4.0], dtype=float64)]]
+""")
 def test_grad_and_value_K05(torch):
     of, x, y = torch.func.grad_and_value, point(torch), point(torch, 3.0, -1.0)
     return [
@@ -107,7 +126,15 @@ def test_grad_and_value_K05(torch):
     ]
 
 
-@as_torch
+@as_torch("""
+    [tensor([12.0, 24.0], dtype=float64),
+     tensor([12.0, 24.0], dtype=float64),
+     tensor([[2.0, 0.0], [0.0, 4.0]], dtype=float64),
+     tensor([[12.0, 0.0], [0.0, 12.0]], dtype=float64)]
+    tensor([12.0, 24.0], dtype=float64)
+    tensor([0.0, 0.0], dtype=float64)
+    tensor([3.0, 12.0], dtype=float64)
+""")
 def test_no_grad_outside_and_inside_K06(torch):
     def partly(x):
         with torch.no_grad():
@@ -270,7 +297,11 @@ def test_what_vmap_refuses_K15(torch):
     ]
 
 
-@as_torch
+@as_torch("""
+    {'weight': tensor([[[0.0, -5.0]], [[-14.0, -21.0]], [[-36.0, -45.0]]]),
+     'bias': tensor([[-5.0], [-7.0], [-9.0]])}
+    {'weight': tensor([[-50.0, -71.0]]), 'bias': tensor([-21.0])}
+""")
 def test_per_sample_gradients_K16(torch):
     model = torch.nn.Linear(2, 1)
     with torch.no_grad():

@@ -48,7 +48,15 @@ def test_a_call_with_other_parameters_K17(torch):
     ]
 
 
-@as_torch
+@as_torch("""
+    tensor([9.0])
+    tensor([6.0], requires_grad=True)
+    tensor([9.0])
+    tensor([12.0])
+    ValueError(
+     "functional_call got multiple values for keys ['0.weight', '1.weight'], which are "
+     'tied. Consider using tie_weights=False')
+""")
 def test_parameters_with_two_names_K17(torch):
     call, _ = functions(torch)
     pair = torch.nn.Sequential(torch.nn.Linear(1, 1, bias=False), torch.nn.Linear(1, 1, bias=False))
@@ -66,7 +74,11 @@ def test_parameters_with_two_names_K17(torch):
     ]
 
 
-@as_torch
+@as_torch("""
+    {'running_mean': tensor([0.20000000298023224])}
+    tensor([0.0])
+    tensor([1.100000023841858])
+""")
 def test_buffers_that_are_written_to_K17(torch):
     call, _ = functions(torch)
     norm = torch.nn.BatchNorm1d(1, affine=False)

@@ -648,8 +648,19 @@ def compare_functional(function, tensors=()):
         np.testing.assert_allclose(slope.numpy(), expected.sum(0).numpy(), rtol=1e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("compared", [compare, compare_rows, compare_functional])
-@pytest.mark.parametrize("name", PROBES)
+COMPARISONS = compare, compare_rows, compare_functional
+
+
+def probes_and_comparisons():
+    """Each probe by each comparison, of which one is quick."""
+    for number, name in enumerate(PROBES):
+        for position, comparison in enumerate(COMPARISONS):
+            is_quick = number % len(COMPARISONS) == position
+            marks = [] if is_quick else [pytest.mark.slow]
+            yield pytest.param(name, comparison, marks=marks)
+
+
+@pytest.mark.parametrize(("name", "compared"), [*probes_and_comparisons()])
 def test_probe(name, compared):
     for each in PROBES[name]():
         function, *tensors = each if isinstance(each, tuple) else (each,)

@@ -14,25 +14,24 @@ A file imports `jaxgrad as torch`; PyTorch runs the same lines with the word `to
 and may define `weights(model, numbers)`, which sets weights where those of `set_weights` do not
 serve. `run` trains a model for three steps and tells losses, gradients and parameters by their
 norms and two projections. tests/test_models.py compares that with what PyTorch gave
-(oracle/models/<name>.json, by oracle/record_models.py), eager, compiled and checkpointed;
+(models/<name>.answers.json, by oracle/record_models.py), eager, compiled and checkpointed;
 oracle/live_models.py with the installed PyTorch, on other weights.
 
-To add a model, add its file and run `.venv-torch/bin/python tests/oracle/record_models.py NAME`.
+To add a model, add its file and run `make record PARTS=models`.
 """
 
 import importlib
 import importlib.machinery
 import importlib.util
-import json
 import math
 import pkgutil
 import zlib
 from pathlib import Path
 
 import numpy
+from answers import beside
 
 NAMES = sorted(module.name for module in pkgutil.iter_modules(__path__))
-RECORDINGS = Path(__file__).parents[1] / "oracle" / "models"
 MODES = ("eager", "compiled", "checkpointed")
 STEPS = 3
 
@@ -152,8 +151,9 @@ def _trained(torch, file, mode, numbers):
     return found, len(step.traces) if mode == "compiled" else 1
 
 
-def recorded(name):
-    return json.loads((RECORDINGS / f"{name}.json").read_text())
+def path_of(name):
+    """The file of what PyTorch gave for a model."""
+    return beside(f"models/{name}.py")
 
 
 def differences(theirs, ours, relative=1e-8):

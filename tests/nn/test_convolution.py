@@ -31,7 +31,16 @@ def test_what_convolutions_show_and_keep(torch):
     return [*map(repr, layers)], kept, options
 
 
-@as_torch
+@as_torch("""
+    ValueError('out_channels must be divisible by groups')
+    ValueError('groups must be a positive integer')
+    ValueError("Invalid padding string 'odd', should be one of {'same', 'valid'}")
+    ValueError("padding='same' is not supported for strided convolutions")
+    ValueError('ConvTranspose1D: for 3D input, output_size must have 1 or 3 elements (got 2)')
+    RuntimeError(
+     'Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: '
+     '[4, 3]')
+""")
 def test_what_convolutions_refuse(torch):
     nn, x = torch.nn, torch.ones(1, 4, 3)
     turned = nn.ConvTranspose1d(4, 2, 3)
@@ -56,7 +65,12 @@ def test_windows_of_images(torch):
     return columns.detach(), grad, image.detach()
 
 
-@as_torch
+@as_torch("""
+    'torch.bfloat16'
+    'torch.bfloat16'
+    'torch.bfloat16'
+    'torch.float32'
+""")
 def test_convolutions_under_autocast(torch):
     o, F = torch.ones, torch.nn.functional
     with torch.autocast("cpu"):

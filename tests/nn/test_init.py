@@ -67,7 +67,12 @@ def test_signatures_of_clipping_S04(torch):
     return {name: parameters(getattr(torch.nn.utils, name)) for name in UTILS}
 
 
-@as_torch
+@as_torch("""
+    tensor([1.0, 1.0, 1.0, 1.0, 5.0], requires_grad=True)
+    [tensor([[0.0, 1.0], [2.0, 3.0]]), tensor(4.0)]
+    [tensor([[0.0, 2.0], [4.0, 6.0]], requires_grad=True), tensor(8.0, requires_grad=True)]
+    TypeError('expected torch.Tensor, but got: list')
+""")
 def test_parameters_as_a_vector_and_back(torch):
     utils = torch.nn.utils
     weights = [torch.ones(2, 2, requires_grad=True), leaf(torch, 5.0)]

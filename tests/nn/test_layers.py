@@ -305,7 +305,15 @@ def test_scaled_dot_product_attention_equals_pytorchs(torch):
     ]
 
 
-@as_torch
+@as_torch("""
+    tensor([0.6442176699638367, 0.9092974066734314, -0.3738766610622406, -0.16560417413711548])
+    tensor([0.0, 0.0, 0.0, 0.0])
+    tensor([0.6442176699638367, 0.9092974066734314, -0.3738766610622406, -0.16560417413711548])
+    tensor([0.6442176699638367, 0.9092974066734314, -0.3738766610622406, -0.16560417413711548])
+    tensor([0.6442176699638367, 0.9092974066734314, -0.3738766610622406, -0.16560417413711548])
+    ValueError('dropout probability has to be between 0 and 1, but got 1.5')
+    ValueError('dropout probability has to be between 0 and 1, but got -1')
+""")
 def test_dropout_where_nothing_is_left_to_chance(torch):
     nn, x = torch.nn, numbers(torch, 4)
     return [

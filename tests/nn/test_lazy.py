@@ -54,7 +54,10 @@ def test_a_lazy_parameter_before_and_after(torch):
     ]
 
 
-@as_torch
+@as_torch("""
+    tensor([[1.0, 1.0, 1.0]])
+    tensor([[1.5, 1.5, 1.5]])
+""")
 def test_optimizers_made_before_the_first_call(torch):
     found = []
     for make in (torch.optim.SGD, torch.optim.Adam):

@@ -53,7 +53,13 @@ def test_parameters_of_a_module_S01(torch):
     return found, gradients, zeros, none, flags
 
 
-@as_torch
+@as_torch("""
+    RuntimeError('Only Tensors of floating point and complex dtype can require gradients')
+    tensor([1, 1])
+    True
+    tensor([], dtype=float32, requires_grad=True)
+    tensor([1.0+1.0j], requires_grad=True)
+""")
 def test_parameters_of_integers_S01(torch):
     whole = torch.ones(2, dtype=torch.int64)
     fixed = torch.nn.Parameter(whole, requires_grad=False)
@@ -67,7 +73,11 @@ def test_parameters_of_integers_S01(torch):
     ]
 
 
-@as_torch
+@as_torch("""
+    tensor([3.0, 3.0])
+    tensor([3.0, 3.0], requires_grad=True)
+    True
+""")
 def test_a_parameter_shares_the_memory_of_its_tensor_S01(torch):
     data = torch.zeros(2)
     parameter = torch.nn.Parameter(data)
@@ -220,7 +230,12 @@ def test_state_that_does_not_fit(torch):
     ]
 
 
-@as_torch
+@as_torch("""
+    ['inner.weight', 'inner.bias', 'old']
+    '<All keys matched successfully>'
+    [['', False], ['', 5], ['', False]]
+    RuntimeError('state_dict post-hook must return None')
+""")
 def test_hooks_of_state_dicts(torch):
     module, seen = small(torch), []
 
@@ -240,7 +255,12 @@ def test_hooks_of_state_dicts(torch):
     return [list(state), loaded, seen, error(module.state_dict)]
 
 
-@as_torch
+@as_torch(r"""
+    ['_extra_state']
+    7
+    ('Error(s) in loading state_dict for Counting:\n'
+     '\tMissing key(s) in state_dict: "_extra_state". ')
+""")
 def test_extra_state_is_part_of_the_state_dict(torch):
     class Counting(torch.nn.Module):
         steps = 0
@@ -257,7 +277,11 @@ def test_extra_state_is_part_of_the_state_dict(torch):
     return [list(one.state_dict()), two.steps, error(two.load_state_dict, {})["says"]]
 
 
-@as_torch
+@as_torch("""
+    [tensor([500.0]), tensor([20.0]), tensor([2.0])]
+    ['first', [2.0, 100.0], 'first', [2.0, 20.0], 'first', [2.0, 2.0]]
+    tensor([5.0])
+""")
 def test_forward_hooks_change_arguments_and_results(torch):
     identity, seen = torch.nn.Identity(), []
     x = torch.tensor([1.0])
@@ -283,7 +307,10 @@ def test_forward_hooks_change_arguments_and_results(torch):
     return [found, seen, identity(x)]
 
 
-@as_torch
+@as_torch("""
+    ValueError('no')
+    [None]
+""")
 def test_forward_hooks_that_are_always_called(torch):
     class Failing(torch.nn.Module):
         def forward(self, x):
@@ -295,7 +322,13 @@ def test_forward_hooks_that_are_always_called(torch):
     return [error(module, 1), seen]
 
 
-@as_torch
+@as_torch("""
+    [['before', [[1.0, 3.0]]],
+     ['first', [[6.0, None, 19.0], [2.0, 3.0]]],
+     ['after', [[6.0, None, 19.0], [2.0, 3.0]]]]
+    tensor(60.0, dtype=float64)
+    tensor(19.0, dtype=float64)
+""")
 def test_full_backward_hooks_F18(torch):
     seen = []
 
@@ -321,7 +354,14 @@ def test_full_backward_hooks_F18(torch):
     return [seen, a.grad, b.grad]
 
 
-@as_torch
+@as_torch("""
+    [[[None], [tensor([[1.0]], dtype=float64)]], [[None], [tensor([[1.0]], dtype=float64)]]]
+    [True]
+    RuntimeError(
+     'Backward hook for Modules where no input requires gradient should always return '
+     'None or None for all gradients.')
+    tensor([[11.5]], dtype=float64)
+""")
 def test_backward_hooks_without_inputs_that_require_grad_F18(torch):
     module, seen = small(torch), []
     x = torch.ones(1, 2, dtype=torch.float64)
@@ -354,7 +394,11 @@ def test_what_backward_hooks_must_not_do_F18(torch):
     return [written, inside, count, before]
 
 
-@as_torch
+@as_torch("""
+    tensor(6.0, requires_grad=True)
+    tensor(2.0)
+    [6.0]
+""")
 def test_backward_hooks_and_second_derivatives_F18(torch):
     class Square(torch.nn.Module):
         def forward(self, x):
@@ -369,7 +413,16 @@ def test_backward_hooks_and_second_derivatives_F18(torch):
     return [first, second, seen]
 
 
-@as_torch
+@as_torch("""
+    [['torch.float32', 'torch.float32', 'torch.int64', 'torch.float32', 'torch.float32'],
+     [True, 'torch.float32', True],
+     ['torch.float16', 'torch.int64'],
+     ['torch.bfloat16', 'torch.int64'],
+     ['torch.float64', 'torch.int64'],
+     'torch.float32',
+     ['torch.float64', 'torch.float64']]
+    tensor([1.0, 2.0], dtype=float64, requires_grad=True)
+""")
 def test_modules_of_other_dtypes(torch):
     module = small(torch)
     whole = torch.zeros((), dtype=torch.int64)

@@ -126,7 +126,15 @@ def test_a_weight_of_several_tensors(torch):
     return [*found, layer.weight, list(layer.state_dict())]
 
 
-@as_torch(precision=1e-12)
+@as_torch(
+    """
+    tensor([2.0, 3.0])
+    {'parametrizations.table.original': tensor([0.6931471824645996, 1.0986123085021973])}
+    tensor([2.0, 3.0])
+    {'table': tensor([2.0, 3.0])}
+    """,
+    precision=1e-12,
+)
 def test_a_parametrized_buffer(torch):
     parametrize, _ = utils(torch)
     known, module = classes(torch), torch.nn.Module()
@@ -157,7 +165,12 @@ def test_parametrizations_that_do_not_fit(torch):
     return [*found, error(layer.__getstate__, words=words)]
 
 
-@as_torch
+@as_torch("""
+    True
+    1
+    False
+    2
+""")
 def test_cached_parametrizations(torch):
     parametrize, _ = utils(torch)
     layer, calls = linear(torch), []

@@ -237,7 +237,12 @@ def test_batch_norm_as_part_of_the_layer_before(torch):
     return [*found, refused, few]
 
 
-@as_torch
+@as_torch("""
+    'Linear(in_features=2, out_features=3, bias=False)'
+    True
+    [RuntimeError("Module must support a 'device' arg to skip initialization")]
+    True
+""")
 def test_modules_without_initialization(torch):
     class Other(torch.nn.Module):
         def __init__(self):

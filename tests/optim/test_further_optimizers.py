@@ -100,7 +100,12 @@ def test_state_dicts_of_older_versions(torch):
     return found
 
 
-@as_torch
+@as_torch("""
+    step = 'torch.float32'
+    mu_product = 'torch.float32'
+    exp_avg = 'torch.complex64'
+    exp_avg_sq = 'torch.complex64'
+""")
 def test_state_of_complex_parameters_is_loaded(torch):
     x = torch.tensor([1 + 2j], requires_grad=True)
     optimizer, _ = stepped(torch, "NAdam", x, (1,))

@@ -54,7 +54,11 @@ def test_importing_jaxgrad_imports_no_optimizer():
 # ---- gradients
 
 
-@as_torch
+@as_torch("""
+    [tensor([0.0, 0.0]), True, None]
+    None
+    tensor([0.0, 0.0])
+""")
 def test_zero_grad_sets_none_or_zeros_S02(torch):
     x, y = leaf(torch, 1.0, 2.0), leaf(torch, 3.0)
     optimizer = torch.optim.SGD([x, y], lr=0.1)
@@ -66,7 +70,10 @@ def test_zero_grad_sets_none_or_zeros_S02(torch):
     return zeros, x.grad, held
 
 
-@as_torch
+@as_torch("""
+    tensor(0.0)
+    True
+""")
 def test_zeros_leave_the_graph_S02(torch):
     x = leaf(torch, 2.0)
     optimizer = torch.optim.SGD([x], lr=0.1)
@@ -155,7 +162,11 @@ def test_optimizers_of_named_parameters(torch):
     return told, adding, plain.state_dict()["param_groups"][0]["param_names"]
 
 
-@as_torch
+@as_torch("""
+    ValueError("parameter group didn't specify a value of required optimization parameter lr")
+    1.0
+    'NotImplementedError'
+""")
 def test_options_that_groups_must_say(torch):
     x = leaf(torch, 1.0)
     required = base(torch).required
@@ -168,7 +179,11 @@ def test_options_that_groups_must_say(torch):
 # ---- a step
 
 
-@as_torch
+@as_torch("""
+    [tensor(4.0, dtype=float64), tensor(2.2500000037500003, dtype=float64)]
+    [True, True]
+    tensor(1.0087124618718393, dtype=float64, requires_grad=True)
+""")
 def test_closures_run_with_grad_mode_on(torch):
     x, seen = double(torch, 2.0), []
     optimizer = torch.optim.Adam([x], lr=0.5)
@@ -185,7 +200,13 @@ def test_closures_run_with_grad_mode_on(torch):
     return losses, seen, x
 
 
-@as_torch
+@as_torch("""
+    ['all', ['before', True, 1, {}], ['after', ['closure']], 'end']
+    [7, None]
+    RuntimeError(
+     '<function SGD.step at 0x7f2135b27a60> must return None or a tuple of (new_args, '
+     'new_kwargs), but got 1.')
+""")
 def test_hooks_of_steps(torch):
     x, calls = double(torch, 2.0), []
     optimizer = torch.optim.SGD([x], lr=0.5)
@@ -211,7 +232,11 @@ def test_hooks_of_steps(torch):
     return calls, results, error(optimizer.step, words="must return None or a tuple of (new_args")
 
 
-@as_torch
+@as_torch("""
+    tensor([0.25, -1.25], dtype=float64, requires_grad=True)
+    {'state': {'0': {'count': 2}}, 'param_groups': [{'lr': 0.5, 'params': [0]}]}
+    2
+""")
 def test_an_optimizer_of_ones_own(torch):
     calls = []
 
@@ -252,7 +277,13 @@ def test_hooks_run_once_around_a_step_of_steps():
     assert calls == [0.5]
 
 
-@as_torch
+@as_torch("""
+    tensor([1.5], dtype=float64)
+    tensor([0.5, 1.5], dtype=float64)
+    True
+    True
+    True
+""")
 def test_who_sees_a_step(torch):
     x = double(torch, 1.0, 2.0)
     piece, data = x.detach()[1:], x.data
@@ -315,7 +346,9 @@ def test_steps_through_which_gradients_flow(torch):
     return found
 
 
-@as_torch
+@as_torch("""
+    RuntimeError('a leaf Variable that requires grad is being used in an in-place operation.')
+""")
 def test_a_leaf_cannot_take_a_recorded_step(torch):
     x = double(torch, 1.0)
     optimizer = torch.optim.SGD([x], lr=0.1, differentiable=True)
@@ -324,7 +357,10 @@ def test_a_leaf_cannot_take_a_recorded_step(torch):
     return error(optimizer.step, words=words)
 
 
-@as_torch
+@as_torch("""
+    tensor(0.0)
+    tensor(-1.0)
+""")
 def test_tangents_go_through_a_step(torch):
     forward_ad = torch.autograd.forward_ad
     with forward_ad.dual_level():
@@ -371,7 +407,12 @@ def test_state_dicts_go_on_where_they_ended(torch):
     return found
 
 
-@as_torch
+@as_torch("""
+    ValueError('loaded state dict has a different number of parameter groups')
+    ValueError(
+     "loaded state dict contains a parameter group that doesn't match the size of "
+     "optimizer's group")
+""")
 def test_state_dicts_of_other_groups(torch):
     optimizer, x, _ = stepped(torch)
     told = optimizer.state_dict()
@@ -387,7 +428,13 @@ def test_state_dicts_of_other_groups(torch):
     ]
 
 
-@as_torch
+@as_torch("""
+    'first'
+    'before'
+    'after'
+    ['more', 'param_groups', 'state']
+    'loaded'
+""")
 def test_hooks_of_state_dicts_of_optimizers(torch):
     optimizer, calls = stepped(torch)[0], []
 
@@ -404,7 +451,11 @@ def test_hooks_of_state_dicts_of_optimizers(torch):
     return calls
 
 
-@as_torch
+@as_torch("""
+    step = 'torch.float32'
+    exp_avg = 'torch.float32'
+    exp_avg_sq = 'torch.float32'
+""")
 def test_state_is_loaded_in_the_dtype_of_the_parameter(torch):
     told = stepped(torch)[0].state_dict()
     x, y = leaf(torch, 1.0, -2.0), leaf(torch, 3.0)

@@ -153,7 +153,10 @@ class Halving:
         return self.base**-epoch
 
 
-@as_torch
+@as_torch("""
+    [{'base': 4.0}, None]
+    [0.1, 0.05]
+""")
 def test_objects_that_are_called_are_saved(torch):
     known = torch.optim.lr_scheduler
     scheduler = known.LambdaLR(optimizer_of(torch), [Halving(), lambda epoch: 1.0])
@@ -184,7 +187,15 @@ def test_epochs_that_are_given(torch):
     return found
 
 
-@as_torch
+@as_torch(r"""
+    KeyError(
+     '"param \'initial_lr\' is not specified in param_groups[0] when resuming scheduler '
+     "with last_epoch >= 0.\\nThis typically happens when:\\n1. You're trying to resume "
+     "training from a checkpoint but haven't properly loaded the optimizer state\\n2. "
+     'You\'re using last_epoch >= 0 for a fresh training run (not recommended)"')
+    [0.4, 0.05]
+    5
+""")
 def test_a_scheduler_that_resumes(torch):
     known = torch.optim.lr_scheduler
     words = "param 'initial_lr' is not specified in param_groups[0] when resuming"
@@ -196,7 +207,11 @@ def test_a_scheduler_that_resumes(torch):
     return missing, resumed.get_last_lr(), resumed.last_epoch
 
 
-@as_torch
+@as_torch("""
+    tensor(0.25, dtype=float64)
+    True
+    [tensor(0.25, dtype=float64)]
+""")
 def test_a_rate_that_is_a_tensor_is_written_to(torch):
     rate = torch.tensor(0.5, dtype=torch.float64)
     optimizer = torch.optim.SGD([leaf(torch, 1.0)], lr=rate)
@@ -206,7 +221,12 @@ def test_a_rate_that_is_a_tensor_is_written_to(torch):
     return rate, optimizer.param_groups[0]["lr"] is rate, scheduler.get_last_lr()
 
 
-@as_torch
+@as_torch("""
+    ['Detected call of `lr_scheduler.step()` before `optimizer.ste']
+    []
+    [('To get the last learning rate computed by the scheduler, please use ' '`get_last_lr()`.')]
+    ['The epoch parameter in `scheduler.step()` was not neces']
+""")
 def test_what_schedulers_warn_of(torch):
     known, optimizer = torch.optim.lr_scheduler, optimizer_of(torch)
     scheduler = known.ExponentialLR(optimizer, 0.5)
@@ -253,7 +273,7 @@ def test_what_schedulers_refuse(torch):
     return [error(call, words=words) for call, words in calls]
 
 
-@as_torch
+@as_torch("ValueError('Tried to step 3 times. The specified number of total steps is 2')")
 def test_one_step_too_many(torch):
     optimizer = optimizer_of(torch)
     scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=2)

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 import saved_objects
 import torch
-from saved_objects import FILES, described
+from answers import load
+from saved_objects import FILES, TEXTS, described
 
 import jaxgrad
 
@@ -56,7 +57,7 @@ def test_torch_reads_arrays_of_numpy_without_weights_only():
 
 
 def test_the_recorded_files_are_as_torch_describes_them():
-    texts = json.loads((FILES / "objects.json").read_text())
+    texts = load(TEXTS)
     for name in ("views", "lone_views", "tensors", "containers"):
         found = json.loads(json.dumps(described(torch, torch.load(FILES / f"{name}.pt"))))
         assert found == texts[name]

@@ -12,7 +12,7 @@ from capture import test_shared_state
 
 SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
 TIMES = 10_000
-SLOW = {"FirstCall": 100, "Save": 2000}
+SLOW = {"FirstCall": 100, "FirstCallOfTransform": 100, "Save": 2000}
 
 
 @pytest.mark.parametrize("name", interrupts.JOBS)

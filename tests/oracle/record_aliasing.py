@@ -1,6 +1,6 @@
 """Run the programs of tests/storage/matrix.py with PyTorch and record their results.
 
-python tests/oracle/record_aliasing.py     (needs torch 2.13; the tests read aliasing.json)
+make record PARTS=aliasing
 
 Each kind of view and write has a list in the order of matrix.programs. A program is recorded as its
 error, if the write itself raises, or as two numbers: the weighted sums of its values and of its
@@ -12,20 +12,13 @@ sibling  it refuses to read one of several views: recorded with the same view ma
 refused  it raises an internal error: the numbers are those of matrix.interpret
 """
 
-import json
-import sys
 import warnings
-from pathlib import Path
 
-TESTS = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(TESTS))
-
-import jax  # noqa: E402
-import numpy  # noqa: E402
-import torch  # noqa: E402
-from storage import matrix, views, writes  # noqa: E402
-
-RECORDING = TESTS / "oracle" / "aliasing.json"
+import jax
+import numpy
+import torch
+from answers import beside, save
+from storage import matrix, views, writes
 
 # What PyTorch says where it reads or differentiates, and how the program is then recorded.
 NOTES = {
@@ -112,8 +105,7 @@ def main():
             for write in writes.ALL:
                 answers = [recorded(program) for program in matrix.programs(view, write)]
                 found.update({f"{view}-{write}": answers} if answers else {})
-    lines = (f"{json.dumps(name)}: {json.dumps(told)}" for name, told in found.items())
-    RECORDING.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    save(beside("storage/test_matrix.py"), found, 1e-8, 1e-8)
 
 
 if __name__ == "__main__":

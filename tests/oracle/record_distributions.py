@@ -1,21 +1,14 @@
-"""Record in distributions.json what PyTorch's distributions give: numbers and gradients of the
-cases of distribution_cases.py, all divergences, and what the tests marked `as_recorded` return.
+"""Record what PyTorch's distributions give: numbers and gradients of the cases of
+distribution_cases.py, and all divergences.
 
-python tests/oracle/record_distributions.py     (needs torch 2.13; the tests read the recording)
+make record PARTS=distributions
 """
 
-import importlib.util
-import json
-import sys
 import warnings
-from pathlib import Path
 
-TESTS = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(TESTS))
-
-import torch  # noqa: E402
-from as_torch import described  # noqa: E402
-from distribution_cases import (  # noqa: E402
+import torch
+from answers import save
+from distribution_cases import (
     CASES,
     DIVERGENCES,
     RECORDING,
@@ -24,14 +17,6 @@ from distribution_cases import (  # noqa: E402
     precise_bessel,
     wrong_keys,
 )
-
-
-def bodies(path):
-    """The tests of a file that are marked `as_recorded`, by name."""
-    specification = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return {n: test.recorded for n, test in vars(module).items() if hasattr(test, "recorded")}
 
 
 def all_answers():
@@ -58,17 +43,7 @@ def main():
     torch.set_default_dtype(torch.float64)
     torch.distributions.von_mises._log_modified_bessel_fn = precise_bessel(torch)
     recorded = {"answers": all_answers(), "divergences": all_divergences()}
-    torch.set_default_dtype(torch.float32)
-    recorded["tests"] = {}
-    for path in sorted((TESTS / "distributions").glob("test_*.py")):
-        for name, body in bodies(path).items():
-            assert name not in recorded["tests"], name
-            recorded["tests"][name] = described(body(torch))
-    sections = []
-    for section, entries in recorded.items():
-        lines = (f"{json.dumps(name)}: {json.dumps(told)}" for name, told in entries.items())
-        sections.append(f"{json.dumps(section)}: {{\n" + ",\n".join(lines) + "\n}")
-    RECORDING.write_text("{\n" + ",\n".join(sections) + "\n}\n")
+    save(RECORDING, recorded, 1e-8, 1e-9)
 
 
 if __name__ == "__main__":

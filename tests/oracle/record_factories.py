@@ -1,19 +1,18 @@
-"""Record the results and errors of some 310 calls of PyTorch's factories in factories.json.
+"""Record the results and errors of some 310 calls of PyTorch's factories.
 
-python tests/oracle/record_factories.py     (needs torch 2.13; the tests read the recording)
+make record PARTS=factories
 
 A case names a function, or after a dot a method of its first argument. A value that JSON lacks is
 a list that begins with its type: ["dtype", "int8"], ["complex", 0.0, 1.0] or ["tensor", "int8",
 [1, 2]]. Of an error the words are recorded that jaxgrad's message must contain too.
 """
 
-import json
 import math
 import warnings
-from pathlib import Path
 
 import numpy as np
 import torch
+from answers import beside, save
 
 nan, inf = math.nan, math.inf
 f16, bf16, f32, f64 = torch.float16, torch.bfloat16, torch.float32, torch.float64
@@ -284,10 +283,8 @@ def main():
         cases_of_likeness,
         cases_of_data,
     )
-    lines = [json.dumps(recorded(*each)) for family in families for each in family()]
-    path = Path(__file__).with_name("factories.json")
-    path.write_text("[\n" + ",\n".join(lines) + "\n]\n")
-    print(f"{len(lines)} calls recorded in {path}")
+    calls = [recorded(*each) for family in families for each in family()]
+    save(beside("frontend/test_factories.py"), calls, 1e-6)
 
 
 if __name__ == "__main__":

@@ -1,29 +1,32 @@
 """Write the files of tests/oracle/pt with PyTorch, and what PyTorch says of the objects in them.
 
-python tests/oracle/record_files.py     (needs torch 2.13)
+make record PARTS=files
 
-The files contain no time, so recording them again changes none of their objects; PyTorch numbers
-the storages of its old format by their addresses, which differ.
+Files whose objects are those that they had stay: PyTorch numbers the storages of its old format by
+their addresses, which differ.
 """
 
-import json
-import sys
 import warnings
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import saved_objects
 import torch
-from saved_objects import FILES
+from answers import save
+from saved_objects import FILES, TEXTS
 
 
 def record(name, value, *, old=True, **options):
-    """Write an object in both formats, and its description."""
-    torch.save(value, FILES / f"{name}.pt", **options)
+    """Write an object in both formats, if the files have another."""
+    path = FILES / f"{name}.pt"
+    if path.exists() and read(path) == saved_objects.described(torch, value):
+        return
+    torch.save(value, path, **options)
     if old:
         path = FILES / f"{name}_old.pt"
         torch.save(value, path, _use_new_zipfile_serialization=False, **options)
+
+
+def read(path):
+    return saved_objects.described(torch, torch.load(path, weights_only=False))
 
 
 def main():
@@ -33,7 +36,7 @@ def main():
     texts = {}
     for name, value in objects.items():
         record(name, value)
-        texts[name] = saved_objects.described(torch, torch.load(FILES / f"{name}.pt"))
+        texts[name] = read(FILES / f"{name}.pt")
     record("arrays", saved_objects.arrays(), old=False)
     texts["arrays"] = saved_objects.described(torch, saved_objects.arrays())
     record("newest_protocol", objects["views"], old=False, pickle_protocol=5)
@@ -45,7 +48,7 @@ def main():
     record("training", {n: each.run(2).state() for n, each in trainings.items()}, old=False)
     texts["weights"] = {name: each.run(2).weights() for name, each in trainings.items()}
     record("generator", {"rng": torch.get_rng_state()}, old=False)
-    (FILES / "objects.json").write_text(json.dumps(texts, indent=1) + "\n")
+    save(TEXTS, texts, 1e-6)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""Records the strides that PyTorch gives new tensors, views and pointwise results in layouts.json.
+"""Records the strides that PyTorch gives new tensors, views and pointwise results.
 
-python tests/oracle/record_layouts.py     (needs torch 2.13; the tests read the recording)
+make record PARTS=layouts
 
 A layout is [shape, strides]; cases refer to it by its position in the list of layouts. A view is
 [layout, arguments, [strides, offset]], with null for the last if the operator copies or raises. A
@@ -8,10 +8,9 @@ tensor among the arguments is recorded as its shape.
 """
 
 import itertools
-import json
-from pathlib import Path
 
 import torch
+from answers import beside, save
 
 STRIDES = {
     (): [()],
@@ -186,9 +185,7 @@ def main():
     recorded |= {"pointwise": list(pointwise()), "views": {}}
     for name, case in views():
         recorded["views"].setdefault(name, []).append(case)
-    path = Path(__file__).with_name("layouts.json")
-    lines = json.dumps(recorded, separators=(",", ":")).replace(',"', ',\n"')
-    path.write_text(lines + "\n")
+    save(beside("core/test_strides.py"), recorded)
 
 
 if __name__ == "__main__":

@@ -1,24 +1,17 @@
 """Train the models of tests/models with PyTorch, and record what they learn.
 
-python tests/oracle/record_models.py gpt vae     (all models without names; needs torch 2.13)
+make record PARTS=models
 """
 
-import json
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 import models
+from answers import save
 
 
-def main(names):
-    models.RECORDINGS.mkdir(exist_ok=True)
-    for name in names or models.NAMES:
+def main():
+    for name in models.NAMES:
         found, _ = models.run(name, "torch")
-        lines = (f" {json.dumps(part)}: {json.dumps(found[part])}" for part in found)
-        (models.RECORDINGS / f"{name}.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+        save(models.path_of(name), found, 1e-8, 1e-12)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

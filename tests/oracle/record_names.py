@@ -1,6 +1,6 @@
 """Record the names in the modules of PyTorch that jaxgrad does not provide.
 
-.venv-torch/bin/python tests/oracle/record_names.py      writes jaxgrad/coverage/not_provided.tsv
+make record PARTS=names
 """
 
 import contextlib
@@ -77,6 +77,14 @@ def names_in(module) -> list[str]:
     return sorted(found) + private
 
 
+def provided(name) -> set[str]:
+    """The names that jaxgrad's module in the place of one of PyTorch defines."""
+    with contextlib.suppress(ImportError):
+        ours = importlib.import_module(f"jaxgrad{name.removeprefix('torch')}")
+        return {*vars(ours)}
+    return set()
+
+
 def top_level() -> list[str]:
     """The classes in `torch` itself that have no base in Python's code: types and storages."""
     found = [name for name, value in vars(torch).items() if isinstance(value, type)]
@@ -91,6 +99,7 @@ def main():
         # a module that needs a package, a program, or another platform
         with contextlib.suppress(Exception, SystemExit):
             found = names_in(importlib.import_module(name))
+            found = [each for each in found if each.removesuffix("!") not in provided(name)]
             lines.append("\t".join([name, " ".join(found)]) + "\n")
     FILE.write_text("".join(lines))
 

@@ -1,30 +1,27 @@
 """Records what PyTorch answers to the samples of operators: `make record OPERATORS="i0 copysign"`.
 
-python tests/oracle/record_operators.py [OPERATOR...]     (needs torch 2.13)
+make record PARTS=operators
 
-It records the samples of the operators named, and leaves the recordings of others as they are.
-Without operators it records the samples that have no recording yet.
+It records all samples, or those of the operators named.
 
-operators/<family>.json: a line is a sample over the real or complex numbers: its outputs, and the
-gradients of its differentiated inputs for random gradients of the outputs, both from float64,
+samples/<family>.answers.json has for each sample over the real or complex numbers its outputs, and
+the gradients of its differentiated inputs for random gradients of the outputs, both from float64,
 complex numbers as pairs. "float32" has the outputs' dtypes for inputs of that type, and values
 where they are not the others rounded.
 
-node_names.json: a line is a sample: for each field of numbers and each output the name of its node,
-and the names of its `next_functions`; null where there is no node.
+autograd/test_node_names.answers.json has for each sample, field of numbers and output the name of
+its node, and the names of its `next_functions`; null where there is no node.
 """
 
-import json
 import sys
 import warnings
-from pathlib import Path
 from unittest import mock
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
+import derivatives
 import numpy
 import recorded
 import torch
+from answers import load, save
 from oracle import exact
 from samples import STAND_INS
 
@@ -108,20 +105,17 @@ def answers(sample):
 
 
 def node_names(sample):
-    """The names of PyTorch's nodes over each of the sample's fields."""
+    """The names of PyTorch's nodes over each of the sample's fields, and those that are recorded
+    over a field that it had before: names take no time to compare.
+    """
     with mock.patch.dict(STAND_INS):
         # the derivative of PyTorch's operator is wrong or missing, not its node's name
         for name in ("as_strided_scatter", *exact.PYTORCH_HAS):
             STAND_INS.pop(name, None)
-        return {
+        return recorded.all_node_names().get(sample.id, {}) | {
             field: [recorded.node_and_next(each) for each in run(sample, sample.draw(field))[1]]
             for field in sample.fields
         }
-
-
-def answers_as_json(found):
-    """A line for each field."""
-    return "{\n" + ",\n".join(f'"{field}": {json.dumps(a)}' for field, a in found.items()) + "}"
 
 
 def record(ask, sample):
@@ -132,22 +126,17 @@ def record(ask, sample):
         raise
 
 
-def update(path, samples, operators, ask, as_json):
-    """Records in a file what `ask` answers to the samples; see above for which."""
-    known = recorded.load(path)
+def update(path, samples, operators, ask):
+    """Records in a file what `ask` answers to the samples, or to those of some operators."""
 
     def is_asked(sample):
-        if not operators:
-            return sample.id not in known
-        return sample.name in operators or sample.operator in operators
+        return not operators or sample.name in operators or sample.operator in operators
 
+    known = load(path)
     new = {sample.id: record(ask, sample) for sample in samples if is_asked(sample)}
     merged = known | new
-    ids = [sample.id for sample in samples if sample.id in merged]
-    entries = [f"{json.dumps(id)}: {as_json(merged[id])}" for id in ids]
-    path.write_text("{\n" + ",\n".join(entries) + "\n}\n")
-    if new:
-        print(f"recorded {len(new)} samples in {path.name}")
+    table = {sample.id: merged[sample.id] for sample in samples if sample.id in merged}
+    save(path, table, *derivatives.SAME)
 
 
 def main(operators):
@@ -157,9 +146,8 @@ def main(operators):
         sys.exit(f"tests/samples/ has no sample of {', '.join(sorted(unknown))}")
     warnings.simplefilter("ignore")
     for family, members in recorded.FAMILIES.items():
-        path = recorded.ANSWERS / f"{family}.json"
-        update(path, members, set(operators), answers, answers_as_json)
-    update(recorded.NODE_NAMES, samples, set(operators), node_names, json.dumps)
+        update(recorded.path_of(family), members, set(operators), answers)
+    update(recorded.NODE_NAMES, samples, set(operators), node_names)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,16 @@
-"""Records how PyTorch prints some 270 tensors, with their values, in printing.json.
+"""Records how PyTorch prints some 270 tensors, with their values.
 
-python tests/oracle/record_printing.py     (needs torch 2.13; the tests read the recording)
+make record PARTS=printing
 
 A case has `values` (flat, complex numbers as pairs), or for large tensors `range` and `scale` (0,
 scale, 2 scale ...), then `dtype`, `shape`, and the settings that are not PyTorch's default.
 """
 
-import json
 import math
 import random
-from pathlib import Path
 
 import torch
+from answers import beside, save
 
 inf, nan = math.inf, math.nan
 FLOATS = [
@@ -162,9 +161,8 @@ def main():
         cases_of_options,
         cases_of_gradients,
     )
-    cases = [json.dumps(with_text(each)) for family in families for each in family()]
-    path = Path(__file__).with_name("printing.json")
-    path.write_text("[\n" + ",\n".join(cases) + "\n]\n")
+    cases = [with_text(each) for family in families for each in family()]
+    save(beside("frontend/test_printing.py"), cases)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,11 @@
-"""Records PyTorch's dtypes, their promotion and its conversion of numbers in promotion.json.
+"""Records PyTorch's dtypes, their promotion and its conversion of numbers.
 
-python tests/oracle/record_promotion.py     (needs torch 2.13; the tests read the recording)
+make record PARTS=promotion
 """
 
-import json
 import warnings
-from pathlib import Path
 
+import answers
 import torch
 
 DTYPES = [
@@ -133,14 +132,6 @@ def conversions(number):
     return {name: [full(number, dtypes[name]), beside(number, dtypes[name])] for name in dtypes}
 
 
-def lines(mapping, depth):
-    """JSON with a line for each entry down to `depth`."""
-    if depth == 0 or not isinstance(mapping, dict):
-        return json.dumps(mapping)
-    entries = (f"{json.dumps(key)}: {lines(value, depth - 1)}" for key, value in mapping.items())
-    return "{\n" + ",\n".join(entries) + "\n}"
-
-
 def main():
     warnings.simplefilter("ignore")  # complex32 is experimental
     recorded = {
@@ -152,8 +143,7 @@ def main():
         "defaults": {name: under_default(name) for name in ("float32", "float64")},
         "conversions": {repr(number): conversions(number) for number in CONVERTED},
     }
-    path = Path(__file__).with_name("promotion.json")
-    path.write_text(lines(recorded, depth=4) + "\n")
+    answers.save(answers.beside("core/test_promotion.py"), recorded)
 
 
 if __name__ == "__main__":

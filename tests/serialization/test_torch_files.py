@@ -16,14 +16,15 @@ from typing import ClassVar
 import numpy as np
 import pytest
 import saved_objects
-from saved_objects import FILES, described
+from answers import load
+from saved_objects import FILES, TEXTS, described
 from serialization import hostile_files as instructions
 
 import jaxgrad
 from jaxgrad.serialization import RefusedFile
 from jaxgrad.serialization._archive import ArchiveWriter
 
-TEXTS = json.loads((FILES / "objects.json").read_text())
+RECORDED = load(TEXTS)
 OBJECTS = "views", "lone_views", "tensors", "containers"
 
 
@@ -44,15 +45,15 @@ def loads(code, records=None, **options):
 @pytest.mark.parametrize("end", ["", "_old"])
 @pytest.mark.parametrize("name", OBJECTS)
 def test_objects(name, end, mmap):
-    assert as_json(jaxgrad.load(FILES / f"{name}{end}.pt", mmap=mmap)) == TEXTS[name]
+    assert as_json(jaxgrad.load(FILES / f"{name}{end}.pt", mmap=mmap)) == RECORDED[name]
 
 
 def test_the_newest_protocol():
-    assert as_json(jaxgrad.load(FILES / "newest_protocol.pt")) == TEXTS["views"]
+    assert as_json(jaxgrad.load(FILES / "newest_protocol.pt")) == RECORDED["views"]
 
 
 def test_arrays_of_numpy():
-    assert as_json(jaxgrad.load(FILES / "arrays.pt")) == TEXTS["arrays"]
+    assert as_json(jaxgrad.load(FILES / "arrays.pt")) == RECORDED["arrays"]
 
 
 @pytest.mark.parametrize("end", ["", "_old"])
@@ -125,7 +126,7 @@ def test_training_goes_on_where_PyTorch_ended(name):
     state = jaxgrad.load(FILES / "training.pt")[name]
     assert state["epoch"] == 3
     resumed = saved_objects.Training(jaxgrad, name).load(state).run(2)
-    for found, wanted in zip(resumed.weights(), TEXTS["weights"][name], strict=True):
+    for found, wanted in zip(resumed.weights(), RECORDED["weights"][name], strict=True):
         np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=1e-6)
 
 
@@ -277,7 +278,7 @@ def test_old_files_in_one_stream():
     old = (FILES / "containers_old.pt").read_bytes()
     file = io.BytesIO(b"header" + old + old)
     file.seek(6)
-    assert as_json(jaxgrad.load(file)) == as_json(jaxgrad.load(file)) == TEXTS["containers"]
+    assert as_json(jaxgrad.load(file)) == as_json(jaxgrad.load(file)) == RECORDED["containers"]
     assert not file.read()
 
 
@@ -290,10 +291,10 @@ def test_kinds_of_files(tmp_path):
         def __init__(self):
             self.read = io.BytesIO(data).read
 
-    assert as_json(jaxgrad.load(Pipe())) == TEXTS["views"]
+    assert as_json(jaxgrad.load(Pipe())) == RECORDED["views"]
     with open(FILES / "views.pt", "rb", buffering=0) as file:
-        assert as_json(jaxgrad.load(file)) == TEXTS["views"]
-    with open(FILES / "objects.json") as file, pytest.raises(TypeError, match="text file"):
+        assert as_json(jaxgrad.load(file)) == RECORDED["views"]
+    with open(TEXTS) as file, pytest.raises(TypeError, match="text file"):
         jaxgrad.load(file)
     with pytest.raises(TypeError, match="f must be a path or a binary file, not int"):
         jaxgrad.load(3)
@@ -301,7 +302,7 @@ def test_kinds_of_files(tmp_path):
         jaxgrad.load(io.BytesIO(data), mmap=True)
     with pytest.raises(RuntimeError, match="explicit picklers are provided"):
         jaxgrad.load(io.BytesIO(data), pickle_module=pickle)
-    assert as_json(jaxgrad.load(io.BytesIO(data), weights_only=False)) == TEXTS["views"]
+    assert as_json(jaxgrad.load(io.BytesIO(data), weights_only=False)) == RECORDED["views"]
 
 
 ON_GPU = instructions.tensor(of=instructions.storage(where="cuda:1"))

@@ -134,7 +134,11 @@ def test_shapes(torch):
     return [found, names, [each.to_dense() for each in transposed]]
 
 
-@as_torch
+@as_torch("""
+    [tensor([[0.0, 0.0, 2.0], [3.0, 0.0, 0.0]]), tensor([[0, 1], [2, 0]])]
+    [tensor([[0.0, 0.0, 3.0], [4.0, 0.0, 0.0]]), tensor([[0, 1], [2, 0]])]
+    [tensor([[0.0, 0.0, 2.0], [5.0, 0.0, 0.0]]), tensor([[0, 1, 1], [2, 0, 2]])]
+""")
 def test_masks(torch):
     x, mask = torch.arange(6.0).reshape(2, 3), twice(torch).coalesce()
     other = example(torch).detach().float()
@@ -180,7 +184,14 @@ def test_writes_in_place(torch):
     return [parts(x.coalesce()), parts(before), y.grad_fn.name(), y.to_dense(), parts(values)]
 
 
-@as_torch
+@as_torch("""
+    [False, True]
+    [True,
+     RuntimeError(
+      'cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor')]
+    RuntimeError('cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor')
+    RuntimeError('cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor')
+""")
 def test_invariants_are_checked(torch):
     check = torch.sparse.check_sparse_tensor_invariants
 

@@ -38,7 +38,12 @@ def test_optimizers_step_on_sparse_gradients(torch):
     ]  # fmt: skip
 
 
-@as_torch
+@as_torch("""
+    RuntimeError('Adam does not support sparse gradients, please consider SparseAdam instead')
+    RuntimeError('RMSprop does not support sparse gradients')
+    RuntimeError('weight_decay option is not compatible with sparse gradients')
+    RuntimeError('SparseAdam does not support dense gradients, please consider Adam instead')
+""")
 def test_optimizers_that_refuse_sparse_gradients(torch):
     dense = torch.ones(2, requires_grad=True)
     sparse_adam = torch.optim.SparseAdam([dense])

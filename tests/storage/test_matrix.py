@@ -2,24 +2,22 @@
 
 33 views x 33 writes x 3 targets x the other use before the write or after it: 6,480 programs where
 the write applies to the shape. Each is compared with what PyTorch 2.13 came to
-(tests/oracle/aliasing.json), and those through one of the targets, pair by pair another, with the
+(test_matrix.answers.json), and those through one of the targets, pair by pair another, with the
 same program without in-place (values and gradients, by JAX). `make quick` runs six pairs of them.
 Of every second pair one program is run under jit too; `make oracle` runs them all so, and compares
 all with JAX (tests/oracle/live_matrix.py), which takes minutes to compile.
 """
 
-import json
-from pathlib import Path
-
 import checks
 import jax
 import numpy
 import pytest
+from answers import beside, load
 from storage import matrix, views, writes
 
 import jaxgrad
 
-RECORDED = json.loads((Path(__file__).parents[1] / "oracle" / "aliasing.json").read_text())
+RECORDED = load(beside(__file__))
 
 PARTS = (*matrix.TARGETS, "gradient of leaf", "gradient of other")
 

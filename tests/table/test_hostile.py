@@ -14,7 +14,9 @@ import pytest
 from work import at_most
 
 from jaxgrad.cli import known_names
-from jaxgrad.table import TableError, loads
+from jaxgrad.table import TableError, loads, reader
+from jaxgrad.table.outline import outline
+from jaxgrad.table.source import decode
 
 HERE = Path(__file__).parent
 SHIPPED = HERE.parents[1] / "derivatives.yaml"
@@ -424,3 +426,42 @@ def test_prefixes():
     step = 1 if "JAXGRAD_MUTATIONS" in os.environ else len(data) // 60 + 1
     results = [loads_or_is_refused(data[:end], OPERATORS) for end in range(0, len(data), step)]
     assert not results[0]
+
+
+def read_whole(data):
+    """The entries of a table and its mistakes, by the strict reader."""
+    source = decode(data, "t.yaml")
+    return reader.read(source), source.mistakes
+
+
+def read_by_lines(data):
+    """The entries of a table and its mistakes, each entry read by itself; None and no mistakes
+    where its lines do not show them.
+    """
+    source, mistakes, entries = decode(data, "t.yaml"), [], []
+    late = outline(source)
+    if late is None:
+        return None, []
+    for entry in late:
+        try:
+            entries.append(entry.read())
+        except TableError as error:
+            mistakes += error.mistakes
+    return entries, mistakes
+
+
+def test_damaged_tables_are_read_alike():
+    """A table is refused in both ways or has the same entries."""
+    chance, tables = random.Random(2026), stretches(table_text())
+    outcomes = []
+    for _ in range(400):
+        data = damaged(chance.choice(tables), chance)
+        entries, mistakes = read_by_lines(data)
+        expected, causes = read_whole(data)
+        if entries is None:
+            outcomes.append("whole")
+            continue
+        assert bool(mistakes) == bool(causes), data
+        assert mistakes or entries == expected, data
+        outcomes.append("refused" if mistakes else "read")
+    assert set(outcomes) == {"whole", "refused", "read"}

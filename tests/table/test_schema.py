@@ -1,15 +1,12 @@
 """Schemas of both dialects, against PyTorch's own reading of them and against hand-made answers."""
 
-import json
-from pathlib import Path
-
 import pytest
+from answers import beside, load
 
 from jaxgrad import coverage
 from jaxgrad.table import REQUIRED, SchemaError, Type, parse_schema
 
-HERE = Path(__file__).parent
-RECORDED = json.loads((HERE / "schemas.json").read_text())
+RECORDED = load(beside(__file__))
 OF_2018 = coverage.schemas_of_2018()
 
 

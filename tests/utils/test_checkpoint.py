@@ -56,7 +56,15 @@ def test_arguments_of_checkpoint_N01(torch):
     ]
 
 
-@as_torch
+@as_torch("""
+    [[tensor([0.5805908145772949, 1.9044965343867302], dtype=float64, requires_grad=True),
+      tensor([1.3334030508253967, 2.9241440409119823], dtype=float64),
+      tensor([0.2870357027846783, 1.4566392950360747], dtype=float64)],
+     [tensor([0.5805908145772949, 1.9044965343867302], dtype=float64, requires_grad=True),
+      tensor([1.3334030508253967, 2.9241440409119823], dtype=float64),
+      tensor([0.2870357027846783, 1.4566392950360747], dtype=float64)]]
+    [True, True, False, True]
+""")
 def test_checkpoint_computes_again_N01(torch):
     calls, w, results = [], vector(torch, 0.3, 0.7), []
     for reentrant in (False, True):
@@ -87,7 +95,14 @@ def test_use_reentrant_left_out_warns_N01(torch):
     return found
 
 
-@as_torch
+@as_torch("""
+    tensor([0.8414709848078965, 0.1411200080598672], dtype=float64, requires_grad=True)
+    {'x': tensor([5.43656365691809, 14.7781121978613], dtype=float64, requires_grad=True)}
+    3
+    None
+    tensor([11.953731925572459, 26.586246905921264], dtype=float64)
+    tensor([0.2701511529340699, -0.9899924966004454], dtype=float64)
+""")
 def test_arguments_and_results_of_checkpoint_N01(torch):
     x, y = vector(torch), vector(torch, 2.0, 3.0)
 
@@ -100,7 +115,10 @@ def test_arguments_and_results_of_checkpoint_N01(torch):
     return first, second, number, nothing, x.grad, y.grad
 
 
-@as_torch
+@as_torch("""
+    tensor([0.479425538604203, 0.8414709848078965], dtype=float64)
+    1
+""")
 def test_checkpoint_without_grad_mode_N01(torch):
     calls, x = [], vector(torch)
     with torch.no_grad():
@@ -240,7 +258,10 @@ def test_hooks_inside_a_checkpoint_run_once_N01(of):
     close(*found)
 
 
-@as_torch
+@as_torch("""
+    tensor([0.08598028402130453, 0.08328390002111813], dtype=float64)
+    tensor([0.08598028402130453, 0.08328390002111813], dtype=float64)
+""")
 def test_gradients_inside_a_checkpoint_N01(torch):
     w, found = vector(torch, 0.3, 0.7), []
 
@@ -256,7 +277,7 @@ def test_gradients_inside_a_checkpoint_N01(torch):
     return found
 
 
-@as_torch
+@as_torch("tensor([-0.191712627636444, -0.5913811460542128], dtype=float64)")
 def test_functions_inside_a_checkpoint_N01(torch):
     class Square(torch.autograd.Function):
         @staticmethod
@@ -284,13 +305,17 @@ def test_saved_tensor_hooks_around_see_the_arguments_N01():
     close([x.grad], [x.detach().cos() * x.detach().sin().exp()])
 
 
-@as_torch
+@as_torch("RuntimeError('not here')")
 def test_checkpoint_where_saved_tensors_hooks_are_disabled_N01(torch):
     with torch.autograd.graph.disable_saved_tensors_hooks("not here"):
         return error(call, torch, torch.sin, vector(torch))
 
 
-@as_torch
+@as_torch("""
+    KeyError("'mine'")
+    'RuntimeError'
+    tensor([0.479425538604203, 0.8414709848078965], dtype=float64, requires_grad=True)
+""")
 def test_errors_inside_a_checkpoint_N01(torch):
     def f(x):
         raise KeyError("mine")
@@ -400,7 +425,11 @@ def test_several_results_and_other_arguments_of_a_reentrant_checkpoint_N02():
     close([x.grad], [x.detach().cos() * 3 + x.detach().exp()])
 
 
-@as_torch
+@as_torch("""
+    ValueError('Passing `context_fn` or `debug` is only supported when use_reentrant=False.')
+    ValueError('Passing `context_fn` or `debug` is only supported when use_reentrant=False.')
+    ValueError('debug=True is incompatible with non-default context_fn')
+""")
 def test_options_of_one_kind_of_checkpoint_only_N03(torch):
     cp, x = module(torch), vector(torch)
 
@@ -542,7 +571,11 @@ def test_a_seed_set_inside_stays_inside_N05():
 # N06, N07: derivatives of derivatives, several passes
 
 
-@as_torch
+@as_torch("""
+    tensor([1.3334030508253967, 2.9241440409119823], dtype=float64, requires_grad=True)
+    [tensor([0.7321633382724064, 1.9840175406154081], dtype=float64),
+     tensor([1.2202722304540106, 2.834310772307726], dtype=float64)]
+""")
 def test_second_derivative_of_a_checkpoint_N06(torch):
     w, calls = vector(torch, 0.3, 0.7), []
 
@@ -574,7 +607,14 @@ def test_third_derivative_of_a_checkpoint_N06():
     close(found, [jaxgrad.tensor(np.asarray(each)) for each in wanted], 1e-13)
 
 
-@as_torch
+@as_torch("""
+    [tensor([0.9440584886416256, 1.0103051860565784], dtype=float64, requires_grad=True),
+     tensor([0.1520883325630016, -0.025005456130791477], dtype=float64, requires_grad=True)]
+    [tensor([-0.11662168844855661, -0.19528248916958915], dtype=float64),
+     tensor([0.30484125923436983, 0.47470055568256986], dtype=float64)]
+    tensor([0.9440584886416256, 1.0103051860565784], dtype=float64)
+    tensor([0.1520883325630016, -0.025005456130791477], dtype=float64)
+""")
 def test_nested_checkpoints_N06(torch):
     w = vector(torch, 0.3, 0.7)
 
@@ -592,7 +632,10 @@ def test_nested_checkpoints_N06(torch):
     return first, second, x.grad, w.grad
 
 
-@as_torch
+@as_torch("""
+    ['outer', 'inner', 'middle', 'inner', 'outer', 'inner', 'middle', 'inner', 'inner']
+    tensor([-1.0004311458408146, -0.4201992794271884], dtype=float64)
+""")
 def test_how_often_nested_functions_run_N06(torch):
     log = []
 
@@ -611,7 +654,16 @@ def test_how_often_nested_functions_run_N06(torch):
     return log, x.grad
 
 
-@as_torch
+@as_torch("""
+    tensor([2.8348484493187827, 2.506761534986894], dtype=float64)
+    3
+    RuntimeError(
+     'Trying to backward through the graph a second time (or directly access saved '
+     'tensors after they have already been freed). Saved intermediate values of the '
+     'graph are freed when you call .backward() or autograd.grad(). Specify '
+     'retain_graph=True if you need to backward through the graph a second time or if '
+     'you need to access saved tensors after calling backward.')
+""")
 def test_several_passes_over_a_checkpoint_N07(torch):
     x, calls = vector(torch), []
     y = call(torch, lambda x: calls.append(1) or x.sin().exp(), x)
@@ -620,7 +672,12 @@ def test_several_passes_over_a_checkpoint_N07(torch):
     return x.grad, len(calls), error(lambda: y.sum().backward())
 
 
-@as_torch
+@as_torch("""
+    CheckpointError(
+     'torch.utils.checkpoint: Unpack is being triggered for a tensor that was already '
+     'unpacked once. If you are calling ctx.saved_tensors in backward, make sure to do '
+     'so only once. Otherwise please open an issue with details on your use case.')
+""")
 def test_a_checkpoint_unpacked_twice_N07(torch):
     class Twice(torch.autograd.Function):
         @staticmethod
@@ -637,7 +694,10 @@ def test_a_checkpoint_unpacked_twice_N07(torch):
     return error(lambda: y.sum().backward())
 
 
-@as_torch
+@as_torch("""
+    [tensor([0.8383866435942036, 0.41324599741504076], dtype=float64)]
+    [tensor([-0.1416799342470381, -0.5420904917105653], dtype=float64)]
+""")
 def test_passes_to_one_input_each_N07(torch):
     x, w = vector(torch), vector(torch, 0.3, 0.7)
     y = call(torch, lambda x: x.sin() * w.cos(), x)
@@ -664,7 +724,12 @@ def test_checkpoint_sequential_cuts_into_segments_N08(torch):
     return found, wrong
 
 
-@as_torch
+@as_torch("""
+    1
+    2
+    2
+    1
+""")
 def test_set_checkpoint_early_stop_N10(torch):
     cp, found = module(torch), []
     for around, early_stop in ((None, True), (None, False), (False, True), (True, False)):
@@ -750,7 +815,16 @@ def test_a_policy_sees_operator_arguments_and_result_N09():
     assert seen == [(jaxgrad.mul, [[0.5, 1.0]], [1.5, 3.0])]
 
 
-@as_torch
+@as_torch("""
+    TypeError('policy_fn_or_list must be either a function or a list of ops.')
+    'ValueError'
+    [['MUST_SAVE', 0],
+     ['PREFER_SAVE', 1],
+     ['MUST_RECOMPUTE', 2],
+     ['PREFER_RECOMPUTE', 3],
+     ['MUST_CPU_OFFLOAD', 4],
+     ['PREFER_CPU_OFFLOAD', 5]]
+""")
 def test_what_selective_checkpoints_refuse_N09(torch):
     create = module(torch).create_selective_checkpoint_contexts
     values = [

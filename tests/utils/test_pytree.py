@@ -69,7 +69,12 @@ def test_mapping_of_trees(torch):
     ]
 
 
-@as_torch
+@as_torch("""
+    [["['a'][0]", 1], ["['a'][1].x", 2], ["['a'][1].y", 3], ['[5][0]', 4]]
+    True
+    [[1, 1, 3], [[2, 2, 4]]]
+    2
+""")
 def test_paths_of_trees(torch):
     pytree = torch.utils._pytree
     tree = {"a": [1, Point(2, 3)], 5: deque([4])}

@@ -12,6 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Literal
 
+from ...core.jax_internals import INNER, extent_of_carry
+
 ZERO, CONSTANT, LINEAR, OTHER = range(4)
 
 # primitives that are linear in the first operand; the others are indices and shapes
@@ -34,8 +36,6 @@ TOGETHER = {
 }
 # primitives that are linear in each of two operands
 PRODUCTS = frozenset(["mul", "dot_general", "conv_general_dilated"])
-# parameters of primitives that are jaxprs
-INNER = ("jaxpr", "call_jaxpr", "fun_jaxpr")
 
 
 def is_linear(function, *zeros) -> bool:
@@ -134,7 +134,7 @@ def _joined(states):
 
 
 def _scanned(equation, operands):
-    body, sizes = equation.params["jaxpr"], _sizes(equation.params)
+    body, sizes = equation.params["jaxpr"], extent_of_carry(equation.params)
     if sizes is None:
         return [OTHER] * len(equation.outvars)
     consts, end = sizes
@@ -146,14 +146,3 @@ def _scanned(equation, operands):
         if joined == carried:
             return [*carried, *found[len(carried) :]]
         carried = joined
-
-
-def _sizes(params):
-    """The positions where a scan's carried operands begin and end; None for an unknown layout."""
-    if "num_consts" in params:
-        return params["num_consts"], params["num_consts"] + params["num_carry"]
-    trees = getattr(params.get("ft_in"), "elts", ())  # from JAX 0.11 on: constants, carried, items
-    if len(trees) != 3:
-        return None
-    consts, carried, _ = (len(list(tree)) for tree in trees)
-    return consts, consts + carried

@@ -15,7 +15,7 @@ from time import perf_counter_ns
 
 import jax
 
-from ...core import executor
+from ...core import executor, jax_internals
 from ...core.program import Program, Reverse
 from ...tape.node import AccumulateGrad
 from .._engine.observers import Watch
@@ -270,9 +270,9 @@ def _arrays(results):
 watch = _Profiles()
 
 _PHASES = {
-    "/jax/core/compile/jaxpr_trace_duration": "jax::trace",
-    "/jax/core/compile/jaxpr_to_mlir_module_duration": "jax::lower",
-    "/jax/core/compile/backend_compile_duration": "jax::compile",
+    jax_internals.TRACE_EVENT: "jax::trace",
+    jax_internals.LOWER_EVENT: "jax::lower",
+    jax_internals.COMPILE_EVENT: "jax::compile",
 }
 
 

@@ -154,7 +154,7 @@ def test_a_leaf_is_itself_and_not_its_values():
     assert (x.grad.item(), twin.grad.item(), equal.grad.item()) == (12, 16, 12)
 
 
-@as_torch
+@as_torch("tensor(32.0)")
 def test_one_tensor_many_times(torch):
     x = leaf(torch, 3.0)
     y = x * x * x + x + torch.stack([x, x, x * 2]).sum()
@@ -162,7 +162,13 @@ def test_one_tensor_many_times(torch):
     return x.grad
 
 
-@as_torch
+@as_torch("""
+    tensor(12.0)
+    tensor(24.0)
+    tensor(2.0)
+    tensor(72.0)
+    [False, True, True]
+""")
 def test_retain_grad_on_every_tensor_of_a_path(torch):
     x = leaf(torch, 2.0)
     y = x * 3
@@ -175,7 +181,14 @@ def test_retain_grad_on_every_tensor_of_a_path(torch):
     return first, y.grad, z.grad, x.grad, [t.retains_grad for t in (x, y, z)]
 
 
-@as_torch
+@as_torch("""
+    [[tensor([[0.0, 0.0], [1.0, 1.0]])],
+     [tensor([[0.0, 10.0], [8.0, 0.0]], requires_grad=True)],
+     [tensor([[0.0, 2.0], [2.0, 0.0]])],
+     [tensor([[4.0, 2.0], [1.0, 5.0]]), tensor([4.0, 2.0])]]
+    False
+    [0, 1]
+""")
 def test_one_of_several_outputs(torch):
     x = torch.tensor([[1.0, 5.0], [4.0, 2.0]], requires_grad=True)
     first, second = x.unbind()
@@ -342,7 +355,7 @@ def test_nested_gradients_are_not_confused():
         assert torch.autograd.grad(x * by_y, x)[0].item() == slope
 
 
-@as_torch
+@as_torch("tensor(12.0, requires_grad=True)")
 def test_a_recorded_pass_that_frees(torch):
     x = leaf(torch, 2.0)
     y = x * x * x

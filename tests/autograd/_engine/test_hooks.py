@@ -31,7 +31,11 @@ def numbers(values):
 # ---- on tensors
 
 
-@as_torch
+@as_torch("""
+    [['y', 12.0]]
+    tensor(36.0)
+    'RemovableHandle'
+""")
 def test_register_hook_sees_the_gradient_of_a_tensor_F01(torch):
     x = leaf(torch, 2.0)
     seen = []
@@ -41,7 +45,7 @@ def test_register_hook_sees_the_gradient_of_a_tensor_F01(torch):
     return seen, x.grad, type(handle).__name__
 
 
-@as_torch
+@as_torch("tensor(360.0)")
 def test_the_result_of_a_hook_takes_the_gradients_place_F01(torch):
     x = leaf(torch, 2.0)
     y = x * 3
@@ -50,7 +54,11 @@ def test_the_result_of_a_hook_takes_the_gradients_place_F01(torch):
     return x.grad
 
 
-@as_torch
+@as_torch("""
+    RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+""")
 def test_no_hook_without_a_gradient_F01(torch):
     x = torch.ones(2)
     return [
@@ -60,7 +68,10 @@ def test_no_hook_without_a_gradient_F01(torch):
     ]
 
 
-@as_torch
+@as_torch("""
+    []
+    tensor(4.0)
+""")
 def test_a_hook_is_not_called_where_no_gradient_arrives_F01(torch):
     x, seen = leaf(torch, 2.0), []
     y, z = x * 3, x * 4
@@ -69,7 +80,10 @@ def test_a_hook_is_not_called_where_no_gradient_arrives_F01(torch):
     return seen, x.grad
 
 
-@as_torch
+@as_torch("""
+    [['y', 1.0], ['x', 4.0], ['y', 1.0], ['x', 4.0], ['y', 1.0], ['x', 4.0]]
+    tensor(12.0)
+""")
 def test_a_hook_runs_once_in_each_pass_F01(torch):
     x, seen = leaf(torch, 2.0), []
     y = x * x
@@ -80,7 +94,10 @@ def test_a_hook_runs_once_in_each_pass_F01(torch):
     return seen, x.grad
 
 
-@as_torch
+@as_torch("""
+    [['first', [1.0, 1.0]], ['second', [2.0, 2.0]]]
+    tensor([10.0, 10.0, 200.0, 200.0])
+""")
 def test_hooks_of_the_outputs_of_one_operator_F01(torch):
     x, seen = leaf(torch, 1.0, 2.0, 3.0, 4.0), []
     parts = x.chunk(2)
@@ -90,7 +107,10 @@ def test_hooks_of_the_outputs_of_one_operator_F01(torch):
     return sorted(seen), x.grad
 
 
-@as_torch
+@as_torch("""
+    [True, ['second', [1.0, 1.0]]]
+    tensor([0.0, 0.0, 100.0, 100.0])
+""")
 def test_a_hook_of_an_output_that_gets_no_gradient_F01(torch):
     x, seen = leaf(torch, 1.0, 2.0, 3.0, 4.0), []
     parts = x.chunk(2)
@@ -100,7 +120,7 @@ def test_a_hook_of_an_output_that_gets_no_gradient_F01(torch):
     return seen, x.grad
 
 
-@as_torch
+@as_torch("tensor(60.0)")
 def test_a_hook_through_a_detached_handle_F01(torch):
     x = leaf(torch, 2.0)
     y = (x * 3).register_hook(lambda grad: grad * 10)
@@ -112,7 +132,11 @@ def test_a_hook_through_a_detached_handle_F01(torch):
     return x.grad
 
 
-@as_torch
+@as_torch("""
+    None
+    1
+    0
+""")
 def test_the_hooks_of_a_tensor_by_its_attribute_F01(torch):
     x = leaf(torch, 2.0)
     before = x._backward_hooks
@@ -144,7 +168,9 @@ def test_what_a_hook_may_return_F02(torch):
     )
 
 
-@as_torch
+@as_torch("""
+    RuntimeError("hook '<lambda>' has changed the size of value")
+""")
 def test_a_hook_gets_the_shape_of_a_gradient_that_was_broadcast_F02(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x * 2
@@ -152,7 +178,11 @@ def test_a_hook_gets_the_shape_of_a_gradient_that_was_broadcast_F02(torch):
     return error(y.sum().backward)
 
 
-@as_torch
+@as_torch("""
+    RuntimeError(
+     "hook '<unknown>' has changed the type of value (was torch.FloatTensor got "
+     'torch.DoubleTensor)')
+""")
 def test_a_hook_without_a_name_F02(torch):
     class Hook:
         def __call__(self, grad):
@@ -164,7 +194,10 @@ def test_a_hook_without_a_name_F02(torch):
     return error(y.backward, words="has changed the type of value (was torch.FloatTensor got")
 
 
-@as_torch
+@as_torch("""
+    [['a', 1.0], ['b', 2.0], ['c', 2.0], ['d', 10.0], ['e', 30.0], ['f', 210.0]]
+    tensor(210.0)
+""")
 def test_hooks_run_in_the_order_of_registration_F03(torch):
     x, seen = leaf(torch, 2.0), []
     y = x * 3
@@ -176,7 +209,16 @@ def test_hooks_run_in_the_order_of_registration_F03(torch):
     return seen, x.grad
 
 
-@as_torch
+@as_torch("""
+    [['b1', 3.0],
+     ['b2', 30.0],
+     ['pre', [31.0]],
+     ['node', [62.0, None], [31.0]],
+     ['a', 62.0],
+     ['post', 62.0]]
+    tensor(62.0)
+    tensor(31.0)
+""")
 def test_the_order_of_all_kinds_of_hooks_F04(torch):
     """Edge case 14."""
     a, seen = leaf(torch, 2.0), []
@@ -192,7 +234,12 @@ def test_the_order_of_all_kinds_of_hooks_F04(torch):
     return seen, a.grad, b.grad
 
 
-@as_torch
+@as_torch("""
+    ['a', 2.0]
+    ['pre', [6.0], None]
+    ['accumulated', 6.0]
+    ['node', [], [6.0], 6.0]
+""")
 def test_the_order_of_hooks_at_a_leaf_F04(torch):
     a, seen = leaf(torch, 2.0), []
     b = a * 2
@@ -205,7 +252,11 @@ def test_the_order_of_hooks_at_a_leaf_F04(torch):
     return seen
 
 
-@as_torch
+@as_torch("""
+    tensor(60.0)
+    tensor(60.0)
+    tensor(360.0)
+""")
 def test_a_retained_gradient_is_the_hooked_one_F05(torch):
     x = leaf(torch, 2.0)
     before, after = x * 3, x * 3
@@ -217,7 +268,11 @@ def test_a_retained_gradient_is_the_hooked_one_F05(torch):
     return before.grad, after.grad, x.grad
 
 
-@as_torch
+@as_torch("""
+    tensor([10.0, 10.0])
+    tensor([60.0, 60.0])
+    [['new', [1.0, 1.0]], ['old', [30.0, 30.0]]]
+""")
 def test_a_retained_gradient_of_a_tensor_written_to_F05(torch):
     """Edge case 18."""
     x, seen = leaf(torch, 1.0, 2.0), []
@@ -230,7 +285,10 @@ def test_a_retained_gradient_of_a_tensor_written_to_F05(torch):
     return b.grad, x.grad, seen
 
 
-@as_torch
+@as_torch("""
+    tensor(300.0)
+    tensor(2.0)
+""")
 def test_a_hook_of_a_leaf_changes_its_grad_alone_F06(torch):
     x, y = leaf(torch, 2.0), leaf(torch, 3.0)
     x.register_hook(lambda grad: grad * 100)
@@ -238,7 +296,7 @@ def test_a_hook_of_a_leaf_changes_its_grad_alone_F06(torch):
     return x.grad, y.grad
 
 
-@as_torch
+@as_torch("tensor(300.0)")
 def test_a_hook_of_a_leaf_registered_after_the_graph_was_made_F06(torch):
     x = leaf(torch, 2.0)
     y = x * 3
@@ -247,14 +305,17 @@ def test_a_hook_of_a_leaf_registered_after_the_graph_was_made_F06(torch):
     return x.grad
 
 
-@as_torch
+@as_torch("""
+    [tensor(300.0)]
+    [['x', 3.0]]
+""")
 def test_a_hook_of_a_leaf_under_grad_of_it_F06(torch):
     x, seen = leaf(torch, 2.0), []
     x.register_hook(log(seen, "x", 100))
     return torch.autograd.grad(x * 3, x), seen
 
 
-@as_torch
+@as_torch("tensor(6.0)")
 def test_a_hook_that_writes_to_its_gradient_F07(torch):
     x = leaf(torch, 2.0)
     y = x * 3
@@ -272,7 +333,11 @@ def test_a_hook_that_writes_to_a_gradient_that_others_get_too_F07():
     assert (x.grad.item(), y.grad.item()) == (2, 1)
 
 
-@as_torch
+@as_torch("""
+    ['first', 1.0]
+    ['second', 1.0]
+    ['second', 1.0]
+""")
 def test_removing_hooks_F08(torch):
     x, seen = leaf(torch, 2.0), []
     first = x.register_hook(log(seen, "first"))
@@ -284,7 +349,11 @@ def test_removing_hooks_F08(torch):
     return seen
 
 
-@as_torch
+@as_torch("""
+    'once'
+    'always'
+    'always'
+""")
 def test_removing_hooks_from_inside_a_hook_F08(torch):
     x, seen = leaf(torch, 2.0), []
 
@@ -299,7 +368,7 @@ def test_removing_hooks_from_inside_a_hook_F08(torch):
     return seen
 
 
-@as_torch
+@as_torch("['later']")
 def test_a_hook_that_removes_a_later_one_F08(torch):
     x, seen = leaf(torch, 2.0), []
     x.register_hook(lambda grad: later.remove())
@@ -309,7 +378,10 @@ def test_a_hook_that_removes_a_later_one_F08(torch):
     return seen
 
 
-@as_torch
+@as_torch("""
+    []
+    ['added']
+""")
 def test_a_hook_that_adds_another_F08(torch):
     x, seen = leaf(torch, 2.0), []
 
@@ -324,7 +396,10 @@ def test_a_hook_that_adds_another_F08(torch):
     return first, seen
 
 
-@as_torch
+@as_torch("""
+    tensor(11.0)
+    'RemovableHandle'
+""")
 def test_a_handle_as_context_manager_F08(torch):
     x = leaf(torch, 2.0)
     with x.register_hook(lambda grad: grad * 10) as handle:
@@ -344,7 +419,10 @@ def test_a_handle_does_not_keep_the_tensor_F08():
     handle.remove()
 
 
-@as_torch
+@as_torch("""
+    [['new', 7.0], ['old', 35.0]]
+    tensor(105.0)
+""")
 def test_hooks_stay_with_the_value_before_a_write_F09(torch):
     """Edge case 15."""
     x, seen = leaf(torch, 2.0), []
@@ -357,7 +435,7 @@ def test_hooks_stay_with_the_value_before_a_write_F09(torch):
     return seen, x.grad
 
 
-@as_torch
+@as_torch("tensor(465.0)")
 def test_hooks_that_change_the_gradient_before_and_after_a_write_F09(torch):
     x = leaf(torch, 2.0)
     y = x * 3
@@ -395,7 +473,10 @@ def test_hooks_of_a_view_and_of_its_base_F09():
     assert seen == through_base + through_view and x.grad.tolist() == [10, 10, 1]
 
 
-@as_torch
+@as_torch("""
+    [['y', [1.0, 1.0]]]
+    tensor(2.0)
+""")
 def test_a_hook_of_a_tensor_that_becomes_part_of_the_graph_F09(torch):
     x, seen = leaf(torch, 2.0), []
     y = torch.zeros(2)
@@ -405,7 +486,14 @@ def test_a_hook_of_a_tensor_that_becomes_part_of_the_graph_F09(torch):
     return seen, x.grad
 
 
-@as_torch
+@as_torch("""
+    [[UserWarning(
+       'backward hook <built-in function len> on tensor will not be serialized.  If this '
+       'is expected, you can decorate the function with '
+       '@torch.utils.hooks.unserializable_hook to suppress this warning')],
+     []]
+    tensor(2.0, requires_grad=True)
+""")
 def test_pickling_leaves_hooks_out_with_a_warning_F10(torch):
     x, marked = leaf(torch, 2.0), leaf(torch, 2.0)
     x.register_hook(len)
@@ -416,7 +504,11 @@ def test_pickling_leaves_hooks_out_with_a_warning_F10(torch):
         return told, pickle.loads(pickle.dumps(x))
 
 
-@as_torch
+@as_torch("""
+    tensor(20.0)
+    tensor(2.0)
+    None
+""")
 def test_a_copy_has_no_hooks_F10(torch):
     x = leaf(torch, 2.0)
     x.register_hook(lambda grad: grad * 10)
@@ -425,7 +517,12 @@ def test_a_copy_has_no_hooks_F10(torch):
     return x.grad, y.grad, y._backward_hooks
 
 
-@as_torch
+@as_torch("""
+    [3.0, 6.0]
+    tensor(9.0)
+    'RemovableHandle'
+    0
+""")
 def test_register_post_accumulate_grad_hook_runs_after_accumulation_F11(torch):
     x, seen = leaf(torch, 2.0), []
     handle = x.register_post_accumulate_grad_hook(lambda x: seen.append(x.grad.item()))
@@ -436,7 +533,7 @@ def test_register_post_accumulate_grad_hook_runs_after_accumulation_F11(torch):
     return seen, x.grad, type(handle).__name__, len(x._post_accumulate_grad_hooks)
 
 
-@as_torch
+@as_torch("[True]")
 def test_a_post_accumulate_hook_gets_the_leaf_itself_F11(torch):
     x, seen = leaf(torch, 2.0), []
     x.register_post_accumulate_grad_hook(lambda leaf: seen.append(leaf is x))
@@ -444,7 +541,7 @@ def test_a_post_accumulate_hook_gets_the_leaf_itself_F11(torch):
     return seen
 
 
-@as_torch
+@as_torch("[7.0]")
 def test_a_post_accumulate_hook_runs_once_for_all_uses_of_a_leaf_F11(torch):
     x, seen = leaf(torch, 2.0), []
     x.register_post_accumulate_grad_hook(lambda x: seen.append(x.grad.item()))
@@ -452,7 +549,11 @@ def test_a_post_accumulate_hook_runs_once_for_all_uses_of_a_leaf_F11(torch):
     return seen
 
 
-@as_torch
+@as_torch("""
+    RuntimeError('post accumulate grad hooks cannot be registered on non-leaf tensors')
+    RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    None
+""")
 def test_where_a_post_accumulate_hook_may_be_registered_F11(torch):
     x = leaf(torch, 2.0)
 
@@ -466,7 +567,16 @@ def test_where_a_post_accumulate_hook_may_be_registered_F11(torch):
     ]
 
 
-@as_torch
+@as_torch("""
+    [TypeError("expected Variable, but hook returned 'int'"),
+     TypeError("expected Variable, but hook returned 'str'"),
+     RuntimeError("hook '<lambda>' has changed the size of value"),
+     RuntimeError(
+      "hook '<lambda>' has changed the type of value (was torch.FloatTensor got "
+      'torch.DoubleTensor)'),
+     RuntimeError('Tensor post accumulate grad hooks should return None.')]
+    tensor(3.0)
+""")
 def test_what_a_post_accumulate_hook_returns_F11(torch):
     def backward(result):
         x = leaf(torch, 2.0)
@@ -478,7 +588,11 @@ def test_what_a_post_accumulate_hook_returns_F11(torch):
     return [error(backward, each) for each in wrong], backward(None)
 
 
-@as_torch
+@as_torch("""
+    [tensor([0.12699994444847107, 0.8560000658035278], requires_grad=True),
+     tensor([2.7890002727508545, 3.5179998874664307], requires_grad=True)]
+    [None, None]
+""")
 def test_an_optimizer_in_the_backward_pass_F11(torch):
     weights = [leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0)]
 
@@ -493,7 +607,11 @@ def test_an_optimizer_in_the_backward_pass_F11(torch):
     return weights, [weight.grad for weight in weights]
 
 
-@as_torch
+@as_torch("""
+    ['first', 'first', 'third']
+    ZeroDivisionError('division by zero')
+    tensor(6.0)
+""")
 def test_post_accumulate_hooks_in_the_order_of_registration_after_an_error_F11(torch):
     x, seen = leaf(torch, 2.0), []
     x.register_post_accumulate_grad_hook(lambda x: seen.append("first"))
@@ -505,7 +623,11 @@ def test_post_accumulate_hooks_in_the_order_of_registration_after_an_error_F11(t
     return seen, raised, x.grad
 
 
-@as_torch
+@as_torch("""
+    [tensor(3.0)]
+    [['hook', 3.0]]
+    None
+""")
 def test_post_accumulate_hooks_are_not_called_by_grad_F11(torch):
     """Edge case 16."""
     x, seen = leaf(torch, 2.0), []
@@ -517,7 +639,11 @@ def test_post_accumulate_hooks_are_not_called_by_grad_F11(torch):
     return torch.autograd.grad(y, x), seen, x.grad
 
 
-@as_torch
+@as_torch("""
+    ['x']
+    tensor(3.0)
+    None
+""")
 def test_post_accumulate_hooks_under_backward_with_inputs_F11(torch):
     x, y, seen = leaf(torch, 2.0), leaf(torch, 3.0), []
     for name, each in (("x", x), ("y", y)):
@@ -526,7 +652,11 @@ def test_post_accumulate_hooks_under_backward_with_inputs_F11(torch):
     return seen, x.grad, y.grad
 
 
-@as_torch
+@as_torch("""
+    [[[15.0, 10.0], [5.0]]]
+    tensor(30.0)
+    tensor(20.0)
+""")
 def test_a_node_hook_runs_after_the_node_F12(torch):
     x, y, seen = leaf(torch, 2.0), leaf(torch, 3.0), []
     z = x * y
@@ -537,7 +667,10 @@ def test_a_node_hook_runs_after_the_node_F12(torch):
     return seen, x.grad, y.grad
 
 
-@as_torch
+@as_torch("""
+    tensor(30.0)
+    tensor(200.0)
+""")
 def test_the_result_of_a_node_hook_takes_the_place_of_the_inputs_gradients_F12(torch):
     x, y = leaf(torch, 2.0), leaf(torch, 3.0)
     z = x * y
@@ -546,7 +679,10 @@ def test_the_result_of_a_node_hook_takes_the_place_of_the_inputs_gradients_F12(t
     return x.grad, y.grad
 
 
-@as_torch
+@as_torch("""
+    [[[3.0, None], [1.0]]]
+    tensor(3.0)
+""")
 def test_a_node_hook_sees_none_for_an_input_that_needs_no_gradient_F12(torch):
     x, seen = leaf(torch, 2.0), []
     z = x * torch.tensor(3.0)
@@ -555,7 +691,10 @@ def test_a_node_hook_sees_none_for_an_input_that_needs_no_gradient_F12(torch):
     return seen, x.grad
 
 
-@as_torch
+@as_torch("""
+    [[[3.0, None], [1.0]]]
+    tensor(3.0)
+""")
 def test_a_node_hook_of_an_operator_with_a_number_F12(torch):
     x, seen = leaf(torch, 2.0), []
     z = x * 3
@@ -592,7 +731,7 @@ def test_what_a_node_hook_may_return_F12(torch):
     return [error(backward, each) for each in wrong], [backward(each) for each in right]
 
 
-@as_torch
+@as_torch("tensor(31.0)")
 def test_two_hooks_of_a_node_F12(torch):
     x = leaf(torch, 2.0)
     z = x * 3
@@ -602,7 +741,10 @@ def test_two_hooks_of_a_node_F12(torch):
     return x.grad
 
 
-@as_torch
+@as_torch("""
+    [[1.0], [10.0], [10.0]]
+    tensor(60.0)
+""")
 def test_a_node_prehook_runs_before_the_node_F13(torch):
     x, seen = leaf(torch, 2.0), []
     z = x * 3
@@ -633,7 +775,11 @@ def test_what_a_node_prehook_may_return_F13(torch):
     return [error(backward, each) for each in wrong], backward((one * 5,)), backward(None)
 
 
-@as_torch
+@as_torch("""
+    None
+    None
+    None
+""")
 def test_a_node_prehook_that_makes_a_gradient_none_F13(torch):
     def backward(function):
         x = leaf(torch, 2.0)
@@ -645,7 +791,10 @@ def test_a_node_prehook_that_makes_a_gradient_none_F13(torch):
     return backward(lambda x: x * 3), backward(lambda x: x * x), backward(torch.sin)
 
 
-@as_torch
+@as_torch("""
+    [[None, [1.0, 1.0]]]
+    tensor([0.0, 0.0, 1.0, 1.0])
+""")
 def test_a_prehook_of_a_node_with_several_outputs_F13(torch):
     x, seen = leaf(torch, 1.0, 2.0, 3.0, 4.0), []
     parts = x.chunk(2)
@@ -654,7 +803,10 @@ def test_a_prehook_of_a_node_with_several_outputs_F13(torch):
     return seen, x.grad
 
 
-@as_torch
+@as_torch("""
+    [['pre', [3.0], None], ['post', [], [3.0], 3.0]]
+    'AccumulateGrad'
+""")
 def test_hooks_of_the_node_of_a_leaf_F14(torch):
     x, seen = leaf(torch, 2.0), []
     y = x * 3
@@ -665,7 +817,7 @@ def test_hooks_of_the_node_of_a_leaf_F14(torch):
     return seen, node.name().split("::")[-1]
 
 
-@as_torch
+@as_torch("tensor(30.0)")
 def test_a_prehook_changes_what_is_accumulated_F14(torch):
     x = leaf(torch, 2.0)
     y = x * 3
@@ -675,7 +827,12 @@ def test_a_prehook_changes_what_is_accumulated_F14(torch):
     return x.grad
 
 
-@as_torch
+@as_torch("""
+    RuntimeError("hook 'hook' has returned an incorrect number of values (got 1, but expected 0)")
+    TypeError("expected tuple, but hook returned 'int'")
+    tensor(3.0)
+    tensor(3.0)
+""")
 def test_what_a_hook_of_a_leafs_node_may_return_F14(torch):
     def backward(result):
         x = leaf(torch, 2.0)
@@ -692,7 +849,10 @@ def test_what_a_hook_of_a_leafs_node_may_return_F14(torch):
     return error(backward, (torch.ones(()),)), error(backward, 3), backward(None), backward(())
 
 
-@as_torch
+@as_torch("""
+    ['pre', 'post']
+    tensor(3.0)
+""")
 def test_hooks_of_a_leafs_node_under_backward_with_inputs_F14(torch):
     x, seen = leaf(torch, 2.0), []
     y = x * 3
@@ -703,7 +863,10 @@ def test_hooks_of_a_leafs_node_under_backward_with_inputs_F14(torch):
     return seen, x.grad
 
 
-@as_torch
+@as_torch("""
+    [True, True, True, False]
+    [True, False, True, False]
+""")
 def test_a_multi_grad_hook_runs_when_all_gradients_are_known_F15(torch):
     """Edge case 17."""
     x = [leaf(torch, float(i)) for i in range(1, 5)]
@@ -720,7 +883,10 @@ def test_a_multi_grad_hook_runs_when_all_gradients_are_known_F15(torch):
     return seen
 
 
-@as_torch
+@as_torch("""
+    1
+    2
+""")
 def test_a_multi_grad_hook_at_the_first_gradient_F15(torch):
     x, seen = [leaf(torch, 1.0), leaf(torch, 2.0), leaf(torch, 3.0)], []
 
@@ -736,7 +902,10 @@ def test_a_multi_grad_hook_at_the_first_gradient_F15(torch):
     return first, len(seen)
 
 
-@as_torch
+@as_torch("""
+    [4.0, 6.0, 36.0]
+    [4.0, None, None]
+""")
 def test_a_multi_grad_hook_of_tensors_in_the_middle_F15(torch):
     x, seen = leaf(torch, 2.0), []
     y, z = x * 3, x * x
@@ -755,7 +924,11 @@ def test_a_multi_grad_hook_of_the_root_of_a_pass_F15():
     assert seen == [[1, None, 3]]
 
 
-@as_torch
+@as_torch("""
+    ValueError("Expects mode to be one of ('all', 'any') but got x")
+    AssertionError('Expected gradient function to be set')
+    no_error
+""")
 def test_what_a_multi_grad_hook_takes_F15(torch):
     register = torch.autograd.graph.register_multi_grad_hook
     x = leaf(torch, 2.0)
@@ -766,7 +939,7 @@ def test_what_a_multi_grad_hook_takes_F15(torch):
     ]
 
 
-@as_torch
+@as_torch("[[3.0, 3.0]]")
 def test_a_multi_grad_hook_of_one_tensor_given_twice_F15(torch):
     x, seen = leaf(torch, 2.0), []
     torch.autograd.graph.register_multi_grad_hook((x, x), lambda g: seen.append(numbers(g)))
@@ -774,7 +947,11 @@ def test_a_multi_grad_hook_of_one_tensor_given_twice_F15(torch):
     return seen
 
 
-@as_torch
+@as_torch("""
+    ZeroDivisionError('division by zero')
+    tensor(3.0)
+    tensor(2.0)
+""")
 def test_an_error_in_a_multi_grad_hook_F15(torch):
     x, y = leaf(torch, 2.0), leaf(torch, 3.0)
     handle = torch.autograd.graph.register_multi_grad_hook((x, y), lambda grads: 1 / 0)
@@ -786,7 +963,7 @@ def test_an_error_in_a_multi_grad_hook_F15(torch):
     return raised, x.grad, y.grad
 
 
-@as_torch
+@as_torch("[[3.0]]")
 def test_a_multi_grad_hook_as_context_manager_F15(torch):
     x, seen = leaf(torch, 2.0), []
     register = torch.autograd.graph.register_multi_grad_hook
@@ -796,7 +973,12 @@ def test_a_multi_grad_hook_as_context_manager_F15(torch):
     return seen
 
 
-@as_torch
+@as_torch("""
+    [False, False, False, False, False]
+    [True, True, True, True, True]
+    [False, False, False, False, False]
+    True
+""")
 def test_grad_mode_inside_hooks_F16(torch):
     x, seen = leaf(torch, 2.0), []
     y = x * x
@@ -819,7 +1001,10 @@ def test_grad_mode_inside_hooks_F16(torch):
     return plain, recorded, seen[len(plain) + len(recorded) :], torch.is_grad_enabled()
 
 
-@as_torch
+@as_torch("""
+    tensor(8.0, requires_grad=True)
+    [tensor(8.0)]
+""")
 def test_a_hooks_result_is_differentiated_under_create_graph_F16(torch):
     x = leaf(torch, 2.0)
     y = x * x
@@ -828,7 +1013,13 @@ def test_a_hooks_result_is_differentiated_under_create_graph_F16(torch):
     return first, torch.autograd.grad(first, x)
 
 
-@as_torch
+@as_torch("""
+    [KeyError("'mine'"), True]
+    [KeyError("'mine'"), True]
+    [KeyError("'mine'"), True]
+    [KeyError("'mine'"), True]
+    [KeyError("'mine'"), True]
+""")
 def test_errors_in_hooks_come_through_as_they_are_F17(torch):
     def backward(register):
         x = leaf(torch, 2.0)
@@ -850,7 +1041,10 @@ def test_errors_in_hooks_come_through_as_they_are_F17(torch):
     ]
 
 
-@as_torch
+@as_torch("""
+    ZeroDivisionError('division by zero')
+    tensor(32.0)
+""")
 def test_the_graph_can_be_used_after_an_error_in_a_hook_F17(torch):
     x = leaf(torch, 2.0)
     y = x * x

@@ -3,7 +3,11 @@
 from as_torch import as_torch, error, leaf
 
 
-@as_torch
+@as_torch("""
+    [1, 6.0, None, 3.0, 2, 16.0, 1, 16.0, [16.0]]
+    [RuntimeError('Deletion of _backwards_hooks not allowed!'),
+     RuntimeError('Deletion of _post_accumulate_grad_hooks not allowed!')]
+""")
 def test_the_hooks_of_a_tensor_by_attribute_D29(torch):
     x = leaf(torch, 2.0)
     x.register_hook(lambda grad: grad * 2)
@@ -31,7 +35,16 @@ def test_the_hooks_of_a_tensor_by_attribute_D29(torch):
     return found, refused
 
 
-@as_torch
+@as_torch("""
+    [[30.0, 2.0]]
+    tensor(30.0)
+    tensor(2.0)
+    RuntimeError(
+     'Output 0 of Boundary is a view and is being modified inplace. This view is the '
+     'output of a function that returns multiple views. Such functions do not allow the '
+     'output views to be modified inplace. You should replace the inplace operation by '
+     'an out-of-place one.')
+""")
 def test_the_node_hooks_that_hooks_of_modules_need_F18(torch):
     """Inputs and outputs of a module pass through an identity whose node has the hooks."""
 

@@ -27,7 +27,14 @@ def test_a_node_takes_one_gradient_for_each_differentiable_output(torch):
     )
 
 
-@as_torch
+@as_torch("""
+    [TypeError('argument 0 is not a Variable'), TypeError('argument 0 is not a Variable')]
+    'RuntimeError'
+    [tensor([2.0, 4.0, 6.0], dtype=float64, requires_grad=True),
+     tensor([2.0, 4.0, 6.0], dtype=float64, requires_grad=True)]
+    [tensor([1.0, 2.0, 3.0], dtype=float64, requires_grad=True),
+     tensor([1.0, 2.0, 3.0], dtype=float64, requires_grad=True)]
+""")
 def test_what_a_node_takes_as_a_gradient(torch):
     product = (vector(torch) * vector(torch)).grad_fn
     return (
@@ -38,7 +45,13 @@ def test_what_a_node_takes_as_a_gradient(torch):
     )
 
 
-@as_torch
+@as_torch("""
+    tensor([2.718281828459045, 7.38905609893065, 20.085536923187668],
+           dtype=float64, requires_grad=True)
+    tensor([2.718281828459045, 7.38905609893065, 20.085536923187668], dtype=float64)
+    [tensor([2.718281828459045, 7.38905609893065, 20.085536923187668], dtype=float64),
+     tensor([2.718281828459045, 7.38905609893065, 20.085536923187668], dtype=float64)]
+""")
 def test_calls_are_recorded_in_grad_mode_alone(torch):
     x = vector(torch)
     node, gradient = x.exp().grad_fn, ones(torch, 3).requires_grad_()
@@ -49,7 +62,13 @@ def test_calls_are_recorded_in_grad_mode_alone(torch):
     return found, plain, again
 
 
-@as_torch
+@as_torch("""
+    [[], []]
+    tensor([2.0, 2.0, 2.0], dtype=float64)
+    [[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]
+    [TypeError('expected 1 arguments, got 0 instead'),
+     TypeError('expected 1 arguments, got 2 instead')]
+""")
 def test_the_node_of_a_leaf_accumulates(torch):
     x, seen = vector(torch), []
     node = (x * 2).grad_fn.next_functions[0][0]
@@ -61,7 +80,14 @@ def test_the_node_of_a_leaf_accumulates(torch):
     return results, x.grad, seen, many
 
 
-@as_torch
+@as_torch("""
+    RuntimeError(
+     'Trying to backward through the graph a second time (or directly access saved '
+     'tensors after they have already been freed). Saved intermediate values of the '
+     'graph are freed when you call .backward() or autograd.grad(). Specify '
+     'retain_graph=True if you need to backward through the graph a second time or if '
+     'you need to access saved tensors after calling backward.')
+""")
 def test_a_freed_node_refuses_a_call(torch):
     y = vector(torch).exp()
     y.sum().backward()

@@ -46,7 +46,11 @@ def deep(torch, depth, at=lambda level: None):
 # ---- A48
 
 
-@as_torch
+@as_torch("""
+    tensor(2.0)
+    tensor(6.0)
+    True
+""")
 def test_a_pass_inside_of_a_pass_A48(torch):
     inner = leaf(torch, 3.0)
     x = leaf(torch, 2.0)
@@ -55,7 +59,7 @@ def test_a_pass_inside_of_a_pass_A48(torch):
     return x.grad, inner.grad, torch.is_grad_enabled()
 
 
-@as_torch
+@as_torch("tensor(10.0)")
 def test_a_pass_inside_of_a_pass_on_the_same_leaf_A48(torch):
     x = leaf(torch, 2.0)
     F = nested(torch, lambda: (x * x).backward())
@@ -63,7 +67,10 @@ def test_a_pass_inside_of_a_pass_on_the_same_leaf_A48(torch):
     return x.grad
 
 
-@as_torch
+@as_torch("""
+    tensor(2.0)
+    [tensor(12.0)]
+""")
 def test_a_pass_inside_of_a_pass_by_grad_A48(torch):
     x, found = leaf(torch, 2.0), []
     F = nested(torch, lambda: found.append(torch.autograd.grad(x**3, x)[0]))
@@ -71,7 +78,7 @@ def test_a_pass_inside_of_a_pass_by_grad_A48(torch):
     return x.grad, found
 
 
-@as_torch
+@as_torch("tensor([-6.134892725577433, 0.6829280059116103], dtype=float64)")
 def test_a_gradient_that_is_computed_by_a_pass_inside_A48(torch):
     """As checkpointing does it: forward runs again in backward, recorded."""
 
@@ -93,7 +100,10 @@ def test_a_gradient_that_is_computed_by_a_pass_inside_A48(torch):
     return x.grad
 
 
-@as_torch
+@as_torch("""
+    tensor(7.0)
+    [RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')]
+""")
 def test_in_a_hook_grad_mode_is_off_A48(torch):
     x, seen = leaf(torch, 2.0), []
 
@@ -108,7 +118,15 @@ def test_in_a_hook_grad_mode_is_off_A48(torch):
     return x.grad, seen
 
 
-@as_torch
+@as_torch("""
+    RuntimeError(
+     'Trying to backward through the graph a second time (or directly access saved '
+     'tensors after they have already been freed). Saved intermediate values of the '
+     'graph are freed when you call .backward() or autograd.grad(). Specify '
+     'retain_graph=True if you need to backward through the graph a second time or if '
+     'you need to access saved tensors after calling backward.')
+    tensor(4.0)
+""")
 def test_the_graph_of_the_pass_around_A48(torch):
     """Both passes share a graph: the outer pass does not find what the inner one freed."""
     x = leaf(torch, 2.0)
@@ -120,7 +138,12 @@ def test_the_graph_of_the_pass_around_A48(torch):
     return raised, x.grad
 
 
-@as_torch
+@as_torch("""
+    KeyError("'mine'")
+    True
+    KeyError("'mine'")
+    None
+""")
 def test_an_error_inside_an_inner_pass_A48(torch):
     def inside():
         raise KeyError("mine")
@@ -269,7 +292,11 @@ def queue(torch, callback):
     engine.queue_callback(callback)
 
 
-@as_torch
+@as_torch("""
+    'hook'
+    ['end', 6.0]
+    'after'
+""")
 def test_callbacks_are_called_at_the_end_of_the_pass_A47(torch):
     x, seen = leaf(torch, 2.0), []
 
@@ -284,12 +311,19 @@ def test_callbacks_are_called_at_the_end_of_the_pass_A47(torch):
     return seen
 
 
-@as_torch
+@as_torch("RuntimeError('Final callbacks can only be installed during backward pass.')")
 def test_queue_callback_outside_of_a_pass_A47(torch):
     return error(queue, torch, print)
 
 
-@as_torch
+@as_torch("""
+    'first'
+    'second'
+    'first'
+    'first'
+    'second'
+    'first'
+""")
 def test_callbacks_run_in_their_order_also_those_added_meanwhile_A47(torch):
     x, seen = leaf(torch, 2.0), []
 
@@ -307,7 +341,11 @@ def test_callbacks_run_in_their_order_also_those_added_meanwhile_A47(torch):
     return seen
 
 
-@as_torch
+@as_torch("""
+    'end of the inner pass'
+    'the inner pass is over'
+    'end of the outer pass'
+""")
 def test_callbacks_of_a_pass_inside_of_a_pass_A47(torch):
     x, seen = leaf(torch, 2.0), []
 
@@ -323,7 +361,11 @@ def test_callbacks_of_a_pass_inside_of_a_pass_A47(torch):
     return seen
 
 
-@as_torch
+@as_torch("""
+    KeyError("'mine'")
+    tensor(4.0)
+    True
+""")
 def test_an_error_in_a_callback_A47(torch):
     x = leaf(torch, 2.0)
 
@@ -337,7 +379,10 @@ def test_an_error_in_a_callback_A47(torch):
     return raised, x.grad, torch.is_grad_enabled()
 
 
-@as_torch
+@as_torch("""
+    KeyError("'mine'")
+    []
+""")
 def test_callbacks_are_not_called_where_the_pass_fails_A47(torch):
     x, seen = leaf(torch, 2.0), []
 
@@ -352,7 +397,10 @@ def test_callbacks_are_not_called_where_the_pass_fails_A47(torch):
     return raised, seen
 
 
-@as_torch
+@as_torch("""
+    False
+    True
+""")
 def test_callbacks_under_grad_A47(torch):
     x, seen = leaf(torch, 2.0), []
     x.register_hook(lambda grad: queue(torch, lambda: seen.append(torch.is_grad_enabled())))

@@ -63,7 +63,11 @@ def test_a_node_is_a_Node_and_can_be_called_H01(torch):
     )
 
 
-@as_torch
+@as_torch("""
+    [tensor([1.0, 2.0, 3.0], dtype=float64, requires_grad=True),
+     tensor([1.0, 2.0, 3.0], dtype=float64, requires_grad=True)]
+    [False, False]
+""")
 def test_a_node_called_with_grad_mode_on_is_recorded_H01(torch):
     x = vector(torch)
     node = (x * x).grad_fn
@@ -74,7 +78,11 @@ def test_a_node_called_with_grad_mode_on_is_recorded_H01(torch):
     return list(found), [each.requires_grad for each in plain]
 
 
-@as_torch
+@as_torch("""
+    True
+    'AccumulateGrad'
+    []
+""")
 def test_the_node_of_a_leaf_has_the_leaf_H02(torch):
     x = vector(torch)
     node = x.exp().grad_fn.next_functions[0][0]
@@ -99,7 +107,7 @@ def test_what_a_node_saved_H03(torch):
     )
 
 
-@as_torch
+@as_torch("[tensor([2.718281828459045, 7.38905609893065, 20.085536923187668], dtype=float64)]")
 def test_the_history_of_what_was_saved_is_usable_H03(torch):
     x = vector(torch)
     y = x.exp()
@@ -138,7 +146,11 @@ def test_hooks_of_one_saved_tensor_H04(torch):
     return log.packed, log.unpacked, twice, uncallable, x.grad
 
 
-@as_torch
+@as_torch("""
+    [tensor([1.0, 2.0, 3.0], dtype=float64)]
+    1
+    tensor([2.0, 4.0, 6.0], dtype=float64)
+""")
 def test_hooks_of_what_a_Function_saved_H04(torch):
     class Square(torch.autograd.Function):
         @staticmethod
@@ -158,7 +170,11 @@ def test_hooks_of_what_a_Function_saved_H04(torch):
     return log.packed, log.unpacked, x.grad
 
 
-@as_torch
+@as_torch("""
+    4
+    4
+    tensor([11.953731925572459, 43.502042920489615, 158.70431039230044], dtype=float64)
+""")
 def test_every_saved_tensor_goes_through_the_hooks_H05(torch):
     x, log = vector(torch), Log(torch)
     with log.hooks():
@@ -168,7 +184,7 @@ def test_every_saved_tensor_goes_through_the_hooks_H05(torch):
     return len(log.packed), log.unpacked, x.grad
 
 
-@as_torch
+@as_torch("tensor([20.0, 40.0, 60.0], dtype=float64)")
 def test_what_is_unpacked_is_what_is_used_H05(torch):
     x = vector(torch)
     with torch.autograd.graph.saved_tensors_hooks(lambda t: t * 10, lambda t: t):
@@ -177,7 +193,10 @@ def test_what_is_unpacked_is_what_is_used_H05(torch):
     return x.grad
 
 
-@as_torch
+@as_torch("""
+    tensor([5.43656365691809, 22.16716829679195, 80.34214769275067], dtype=float64)
+    [tensor([8.154845485377136, 29.5562243957226, 100.42768461593835], dtype=float64)]
+""")
 def test_second_derivatives_keep_their_history_H05(torch):
     x, log = vector(torch), Log(torch)
     with log.hooks():
@@ -186,7 +205,12 @@ def test_second_derivatives_keep_their_history_H05(torch):
     return first.detach(), torch.autograd.grad(first.sum(), x)
 
 
-@as_torch
+@as_torch("""
+    2
+    2
+    tensor([3.0, 12.0, 27.0], dtype=float64)
+    [tensor([6.0, 12.0, 18.0], dtype=float64)]
+""")
 def test_saved_tensors_hooks_of_a_Function_H05(torch):
     class Cube(torch.autograd.Function):
         @staticmethod
@@ -207,7 +231,10 @@ def test_saved_tensors_hooks_of_a_Function_H05(torch):
     return len(log.packed), log.unpacked, first.detach(), torch.autograd.grad(first.sum(), x)
 
 
-@as_torch
+@as_torch("""
+    [[2, 2], [1, 1]]
+    tensor([8.154845485377136, 22.16716829679195, 60.256610769563004], dtype=float64)
+""")
 def test_only_the_innermost_saved_tensors_hooks_run_H05(torch):
     x, outer, inner = vector(torch), Log(torch), Log(torch)
     with outer.hooks():
@@ -252,7 +279,7 @@ def test_what_unpack_must_give_and_pack_must_not_do_H05(torch):
     return error(y.sum().backward), written, x
 
 
-@as_torch
+@as_torch("[False]")
 def test_saved_tensors_hooks_run_without_recording_H05(torch):
     seen = []
 
@@ -321,7 +348,10 @@ def test_saved_tensors_hooks_under_jit_run_when_the_program_is_traced_H05():
     assert numpy.allclose(found.numpy(), numpy.exp([1.0, 2.0, 3.0]))
 
 
-@as_torch
+@as_torch("""
+    tensor([7.436563656918089, 26.16716829679195, 86.34214769275067], dtype=float64)
+    [tensor([10.154845485377134, 31.5562243957226, 102.42768461593835], dtype=float64)]
+""")
 def test_save_on_cpu_keeps_the_gradients_H06(torch):
     x = vector(torch)
     with torch.autograd.graph.save_on_cpu():
@@ -356,7 +386,12 @@ def test_save_on_cpu_under_jit_H06():
     assert numpy.allclose(found.numpy(), expected, rtol=1e-6)
 
 
-@as_torch
+@as_torch("""
+    RuntimeError('outer message')
+    RuntimeError('inner message')
+    RuntimeError('outer message')
+    RuntimeError('within')
+""")
 def test_disabled_saved_tensors_hooks_H07(torch):
     graph = torch.autograd.graph
 
@@ -401,7 +436,10 @@ def test_edges_in_place_of_tensors_H08(torch):
     )
 
 
-@as_torch
+@as_torch("""
+    1
+    [tensor(1.0, dtype=float64)]
+""")
 def test_the_edge_of_one_of_several_outputs_H08(torch):
     x = vector(torch)
     first, second, _ = x.unbind()
@@ -409,7 +447,15 @@ def test_the_edge_of_one_of_several_outputs_H08(torch):
     return edge.output_nr, torch.autograd.grad(first * second, edge)
 
 
-@as_torch
+@as_torch("""
+    RuntimeError(
+     'torch.autograd.graph.region_activation_memory_budget can only be used inside a '
+     'torch.compile region; it has no effect in eager mode.')
+    ValueError('torch.autograd.graph.region_activation_memory_budget: must be in [0, 1], got 2.0')
+    ValueError('torch.autograd.graph.region_activation_memory_budget: must be in [0, 1], got -1.0')
+    TypeError('torch.autograd.graph.region_activation_memory_budget: expects a float, got str')
+    ValueError('torch.autograd.graph.region_activation_memory_budget: must be in [0, 1], got 3')
+""")
 def test_the_memory_budget_of_a_compiler_H09(torch):
     budget = torch.autograd.graph.region_activation_memory_budget
 
@@ -420,7 +466,10 @@ def test_the_memory_budget_of_a_compiler_H09(torch):
     return [error(enter, value) for value in (0.5, 2.0, -1.0, "x", 3)]
 
 
-@as_torch
+@as_torch("""
+    None
+    None
+""")
 def test_switches_of_cuda_streams_are_accepted_H10(torch):
     graph = torch.autograd.graph
     found = [
@@ -435,7 +484,10 @@ class Mark:
     """An object that weakref accepts; torch's nodes are not."""
 
 
-@as_torch
+@as_torch("""
+    True
+    True
+""")
 def test_a_graph_dies_with_its_last_output_H12(torch):
     x = vector(torch)
     y = x.exp()

@@ -34,7 +34,14 @@ def plain(value):
     return type(value)(map(plain, value)) if isinstance(value, list | tuple) else value
 
 
-@as_torch
+@as_torch("""
+    tensor(20.0)
+    [['backward', ['Wrapper'], ['create_graph', 'grad_tensors', 'inputs', 'retain_graph']],
+     ['backward', ['Wrapper'], ['create_graph', 'grad_tensors', 'inputs', 'retain_graph']]]
+    [['backward',
+      ['Tensor', 'Wrapper'],
+      ['create_graph', 'grad_tensors', 'inputs', 'retain_graph']]]
+""")
 def test_backward_of_what_stands_for_a_tensor_A35(torch):
     x = leaf(torch, 3.0)
     output, input_ = Wrapper(x * x), Wrapper(x)
@@ -44,7 +51,11 @@ def test_backward_of_what_stands_for_a_tensor_A35(torch):
     return x.grad, output.asked, input_.asked
 
 
-@as_torch
+@as_torch("""
+    True
+    ['create_graph', 'gradient', 'inputs', 'retain_graph']
+    1
+""")
 def test_the_method_of_what_stands_for_a_tensor_A35(torch):
     class Kept(Wrapper):
         @classmethod

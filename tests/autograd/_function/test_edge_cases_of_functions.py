@@ -9,7 +9,14 @@ def numbers(torch, *values, **options):
     return torch.tensor(values, dtype=torch.float64, requires_grad=True, **options)
 
 
-@as_torch
+@as_torch("""
+    [True, tensor(6.0, requires_grad=True), tensor(2.0)]
+    RuntimeError('a leaf Variable that requires grad has been used in an in-place operation.')
+    RuntimeError(
+     'Some elements marked as dirty during the forward method were not returned as '
+     'output. The inputs that are modified inplace must all be outputs of the Function.')
+    ['UserWarning']
+""")
 def test_mark_dirty_of_a_function_edge_24(torch):
     class Write(torch.autograd.Function):
         @staticmethod
@@ -49,7 +56,16 @@ def test_mark_dirty_of_a_function_edge_24(torch):
     )
 
 
-@as_torch
+@as_torch("""
+    RuntimeError(
+     'If your Function modifies inplace an input that is a view of another Tensor, your '
+     'Function cannot return more than one Tensor. This is not supported by the current '
+     'autograd engine. You should either make sure the input is not a view (using '
+     '.clone() for example) or make your Function only return one Tensor (potentially '
+     'splitting it into two Functions: one doing the inplace that returns a single '
+     'Tensor and a second one that does the other operations). You can ask on the forum '
+     'https://discuss.pytorch.org/ if you need help to do this change.')
+""")
 def test_mark_dirty_of_a_view_with_two_outputs_edge_24(torch):
     class Write(torch.autograd.Function):
         @staticmethod
@@ -66,7 +82,14 @@ def test_mark_dirty_of_a_view_with_two_outputs_edge_24(torch):
     return error(Write.apply, view, words=words)
 
 
-@as_torch
+@as_torch("""
+    RuntimeError(
+     'one of the variables needed for gradient computation has been modified by an '
+     'inplace operation: [torch.FloatTensor []], which is output 0 of Exp, is at '
+     'version 2; expected version 0 instead. Hint: enable anomaly detection to find the '
+     'operation that failed to compute its gradient, with '
+     'torch.autograd.set_detect_anomaly(True, check_nan=False).')
+""")
 def test_mark_dirty_invalidates_what_was_saved_edge_24(torch):
     class Write(torch.autograd.Function):
         @staticmethod
@@ -87,7 +110,12 @@ def test_mark_dirty_invalidates_what_was_saved_edge_24(torch):
         return error((z + y).backward, words=words)
 
 
-@as_torch
+@as_torch("""
+    tensor([6.0, 2.0, 4.0], dtype=float64)
+    tensor([1, 0, 1])
+    tensor([3.0, 30.0, 300.0], dtype=float64)
+    [[tensor([0.0, 0.0, 0.0], dtype=float64), tensor([0, 0, 0])]]
+""")
 def test_mark_non_differentiable_edge_25(torch):
     seen = []
 
@@ -109,7 +137,12 @@ def test_mark_non_differentiable_edge_25(torch):
     return doubled, integers, x.grad, seen
 
 
-@as_torch
+@as_torch("""
+    [[tensor(1.0), tensor(0.0)], [tensor(1.0), tensor(0.0)], [tensor(1.0), None]]
+    3
+    3
+    tensor(8.0)
+""")
 def test_set_materialize_grads_edge_26(torch):
     found = []
 
@@ -166,7 +199,15 @@ def test_what_backward_returns_edge_27(torch):
     return found
 
 
-@as_torch
+@as_torch("""
+    False
+    [tensor(5.0), None]
+    tensor(110.0)
+    [tensor(5.0, requires_grad=True),
+     tensor(7.0, requires_grad=True),
+     tensor(8.5, requires_grad=True)]
+    tensor(9.0)
+""")
 def test_arguments_of_functions_edge_28(torch):
     class Lists(torch.autograd.Function):
         @staticmethod

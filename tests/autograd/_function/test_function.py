@@ -9,7 +9,11 @@ import jaxgrad
 # ---- the class
 
 
-@as_torch
+@as_torch("""
+    tensor([4.0, 6.0], requires_grad=True)
+    tensor([14.0, 14.0])
+    False
+""")
 def test_a_function_and_its_gradient_G01(torch):
     x = leaf(torch, 2.0, 3.0)
     y = double(torch).apply(x)
@@ -17,7 +21,13 @@ def test_a_function_and_its_gradient_G01(torch):
     return y, x.grad, y.is_leaf
 
 
-@as_torch
+@as_torch("""
+    NotImplementedError('You must implement the forward function for custom autograd.Function.')
+    NotImplementedError('You must implement the forward function for custom autograd.Function.')
+    TypeError(
+     'test_a_function_without_forward_G01.<locals>.Both.forward() takes 1 positional '
+     'argument but 2 were given')
+""")
 def test_a_function_without_forward_G01(torch):
     class F(torch.autograd.Function):
         pass
@@ -31,7 +41,14 @@ def test_a_function_without_forward_G01(torch):
     return error(F.apply, x), error(F.apply), error(Both.apply, x)
 
 
-@as_torch
+@as_torch("""
+    tensor(4.0, requires_grad=True)
+    NotImplementedError(
+     'You must implement either the backward or vjp method for your custom '
+     'autograd.Function to use it with backward mode AD.')
+    True
+    None
+""")
 def test_a_function_without_backward_G02(torch):
     F = function(torch, lambda ctx, x: x * 2)
     x = leaf(torch, 2.0)
@@ -39,7 +56,7 @@ def test_a_function_without_backward_G02(torch):
     return y, error(y.backward), torch.is_grad_enabled(), x.grad
 
 
-@as_torch
+@as_torch("tensor(7.0)")
 def test_vjp_is_another_name_of_backward_G03(torch):
     F = function(torch, lambda ctx, x: x * 2, vjp=lambda ctx, grad: grad * 7)
     x = leaf(torch, 2.0)
@@ -47,7 +64,11 @@ def test_vjp_is_another_name_of_backward_G03(torch):
     return x.grad
 
 
-@as_torch
+@as_torch("""
+    RuntimeError(
+     "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You "
+     'should only implement one of them.')
+""")
 def test_both_vjp_and_backward_G03(torch):
     F = double(torch, vjp=lambda ctx, grad: grad * 7)
     x = leaf(torch, 2.0)
@@ -55,7 +76,11 @@ def test_both_vjp_and_backward_G03(torch):
     return error(y.backward)
 
 
-@as_torch
+@as_torch("""
+    tensor(6.0, requires_grad=True)
+    tensor(14.0)
+    'SubBackward'
+""")
 def test_inherited_rules_G03(torch):
     F = double(torch)
 
@@ -70,7 +95,11 @@ def test_inherited_rules_G03(torch):
     return y, x.grad, y.grad_fn.name()
 
 
-@as_torch
+@as_torch("""
+    [[True, True, True], [False, True, False, True]]
+    tensor(5.0)
+    True
+""")
 def test_grad_mode_in_forward_G04(torch):
     """Edge case 21."""
     seen = []
@@ -90,7 +119,7 @@ def test_grad_mode_in_forward_G04(torch):
     return seen, x.grad, torch.is_grad_enabled()
 
 
-@as_torch
+@as_torch("tensor([12.0, 27.0])")
 def test_a_gradient_taken_in_forward_G04(torch):
     def forward(ctx, x):
         with torch.enable_grad():
@@ -105,7 +134,11 @@ def test_a_gradient_taken_in_forward_G04(torch):
     return x.grad
 
 
-@as_torch
+@as_torch("""
+    tensor(6.0, requires_grad=True)
+    tensor(5.0)
+    'FBackward'
+""")
 def test_what_was_recorded_in_forward_is_not_the_outputs_history_G04(torch):
     def forward(ctx, x):
         with torch.enable_grad():
@@ -118,7 +151,11 @@ def test_what_was_recorded_in_forward_is_not_the_outputs_history_G04(torch):
     return y, x.grad, y.grad_fn.name()
 
 
-@as_torch
+@as_torch("""
+    [False, False]
+    [True, False]
+    [True, True]
+""")
 def test_grad_mode_in_backward_G05(torch):
     seen = []
 
@@ -134,7 +171,11 @@ def test_grad_mode_in_backward_G05(torch):
     return seen
 
 
-@as_torch
+@as_torch("""
+    tensor([32.0, 108.0], requires_grad=True)
+    tensor([48.0, 108.0], requires_grad=True)
+    tensor([48.0, 72.0])
+""")
 def test_second_derivatives_of_a_function_G05(torch):
     x = leaf(torch, 2.0, 3.0)
     y = square(torch).apply(square(torch).apply(x)).sum()
@@ -144,7 +185,11 @@ def test_second_derivatives_of_a_function_G05(torch):
     return first, second, third
 
 
-@as_torch
+@as_torch("""
+    tensor([2.718281828459045, 7.38905609893065], dtype=float64, requires_grad=True)
+    tensor([2.718281828459045, 7.38905609893065], dtype=float64, requires_grad=True)
+    tensor([2.718281828459045, 7.38905609893065], dtype=float64)
+""")
 def test_a_second_derivative_of_an_output_that_was_saved_G05(torch):
     def forward(ctx, x):
         y = x.exp()
@@ -159,7 +204,10 @@ def test_a_second_derivative_of_an_output_that_was_saved_G05(torch):
     return first, second, third
 
 
-@as_torch
+@as_torch("""
+    tensor(7.0, requires_grad=True)
+    tensor(3.0)
+""")
 def test_forward_with_ctx_G06(torch):
     def forward(ctx, x, factor, *rest):
         ctx.factor = factor
@@ -172,7 +220,11 @@ def test_forward_with_ctx_G06(torch):
     return y, x.grad
 
 
-@as_torch
+@as_torch("""
+    tensor(4.0)
+    tensor(10.0)
+    TypeError("forward() got an unexpected keyword argument 'other'")
+""")
 def test_arguments_by_name_in_the_combined_style_G06(torch):
     def run(*args, **kwargs):
         F = function(
@@ -200,7 +252,12 @@ def test_nothing_is_taken_by_name_alone_G06():
         F.apply(x, factor=x)
 
 
-@as_torch
+@as_torch("""
+    [[False, [True, True]]]
+    tensor(6.0, requires_grad=True)
+    tensor(3.0)
+    tensor(20.0)
+""")
 def test_forward_and_setup_context_G07(torch):
     seen = []
 
@@ -222,7 +279,13 @@ def test_forward_and_setup_context_G07(torch):
     return seen, z, x.grad, y.grad
 
 
-@as_torch
+@as_torch("""
+    [[[3, 3.0, 0.0]], tensor(6.0, requires_grad=True), tensor(3.0)]
+    [[[3, 5.0, 0.0]], tensor(10.0, requires_grad=True), tensor(5.0)]
+    [[[3, 3.0, 1.0]], tensor(7.0, requires_grad=True), tensor(3.0)]
+    [[[3, 7.0, 0.0]], tensor(14.0, requires_grad=True), tensor(7.0)]
+    [[[3, 4.0, 1.0]], tensor(9.0, requires_grad=True), tensor(4.0)]
+""")
 def test_arguments_by_name_and_defaults_in_the_separate_style_G07(torch):
     def run(*args, **kwargs):
         seen = []
@@ -246,7 +309,10 @@ def test_arguments_by_name_and_defaults_in_the_separate_style_G07(torch):
     return run(), run(5.0), run(shift=1.0), run(factor=7.0), run(4.0, shift=1.0)
 
 
-@as_torch
+@as_torch("""
+    [tensor(4.0), tensor(4.0), tensor(4.0)]
+    [True, True, True]
+""")
 def test_only_tensors_given_by_position_are_differentiated_G08(torch):
     """Edge case 28."""
     x = leaf(torch, 2.0)
@@ -263,7 +329,11 @@ def test_only_tensors_given_by_position_are_differentiated_G08(torch):
     return found, [each.grad_fn is None for each in found]
 
 
-@as_torch
+@as_torch("""
+    tensor(12.0, requires_grad=True)
+    tensor(7.0)
+    None
+""")
 def test_a_list_beside_a_tensor_G08(torch):
     def forward(ctx, x, several, named):
         return x * several[0] * named["factor"]
@@ -275,7 +345,14 @@ def test_a_list_beside_a_tensor_G08(torch):
     return z, x.grad, y.grad
 
 
-@as_torch
+@as_torch("""
+    tensor(4.0)
+    tensor(4.0)
+    None
+    None
+    tensor(4.0)
+    True
+""")
 def test_a_function_without_an_input_that_requires_grad_G09(torch):
     F = double(torch)
     x = leaf(torch, 2.0)
@@ -287,7 +364,10 @@ def test_a_function_without_an_input_that_requires_grad_G09(torch):
     return plain, off, off.grad_fn, plain.grad_fn, inference, inference.is_inference()
 
 
-@as_torch
+@as_torch("""
+    [[False], []]
+    [[True], []]
+""")
 def test_what_a_function_keeps_where_nothing_requires_grad_G09(torch):
     seen = []
 
@@ -325,7 +405,7 @@ def test_what_forward_may_return_G10(torch):
     return one, pair, x.grad, mixed, y.grad, listed, nothing, single, z.grad, type(pair).__name__
 
 
-@as_torch
+@as_torch("[[1.0, None, None]]")
 def test_gradients_for_what_is_no_tensor_G10(torch):
     seen = []
 
@@ -339,7 +419,10 @@ def test_gradients_for_what_is_no_tensor_G10(torch):
     return seen
 
 
-@as_torch
+@as_torch("""
+    False
+    False
+""")
 def test_a_list_or_a_dict_is_opaque_G10(torch):
     x = leaf(torch, 2.0)
     listed = function(torch, lambda ctx, x: [x * 2], lambda ctx, grad: grad).apply(x)
@@ -347,7 +430,15 @@ def test_a_list_or_a_dict_is_opaque_G10(torch):
     return listed[0].requires_grad, named["y"].requires_grad
 
 
-@as_torch
+@as_torch("""
+    False
+    tensor([2.0, 3.0], requires_grad=True)
+    tensor([7.0, 7.0])
+    True
+    'FBackward'
+    0
+    0
+""")
 def test_an_input_returned_as_it_is_G11(torch):
     x = leaf(torch, 2.0, 3.0)
     F = function(torch, lambda ctx, x: x, lambda ctx, grad: grad * 7)
@@ -356,7 +447,14 @@ def test_an_input_returned_as_it_is_G11(torch):
     return y is x, y, x.grad, y._base is x, y.grad_fn.name(), y._version, x._version
 
 
-@as_torch
+@as_torch("""
+    False
+    tensor([1.0, 1.0], requires_grad=True)
+    tensor([2.0, 4.0], requires_grad=True)
+    False
+    tensor([1.0, 1.0])
+    None
+""")
 def test_an_input_returned_without_a_gradient_G11(torch):
     x = torch.ones(2)
     F = function(torch, lambda ctx, x, y: (x, y * 2), lambda ctx, g, h: (g, h))
@@ -366,7 +464,10 @@ def test_an_input_returned_without_a_gradient_G11(torch):
     return same is x, same, other, alone is x, alone, alone.grad_fn
 
 
-@as_torch
+@as_torch("""
+    tensor(53.0)
+    False
+""")
 def test_an_input_returned_twice_G11(torch):
     F = function(torch, lambda ctx, x: (x, x), lambda ctx, g, h: g + 10 * h)
     x = leaf(torch, 2.0)
@@ -375,7 +476,15 @@ def test_an_input_returned_twice_G11(torch):
     return x.grad, a is b
 
 
-@as_torch
+@as_torch("""
+    tensor(3.0, requires_grad=True)
+    tensor(1)
+    tensor([False, True, True])
+    tensor([1.0, 1.0, 1.0])
+    [[['torch.float32', 1.0], ['torch.int64', 0], ['torch.bool', [False, False, False]]]]
+    None
+    True
+""")
 def test_integer_outputs_G12(torch):
     """Edge case 25."""
     seen = []
@@ -394,7 +503,10 @@ def test_integer_outputs_G12(torch):
     return value, index, mask, x.grad, seen, index.grad_fn, mask.is_leaf
 
 
-@as_torch
+@as_torch("""
+    tensor([1.0, 1.0, 2.0], requires_grad=True)
+    tensor([2.0, 0.0, 1.0])
+""")
 def test_integer_inputs_G12(torch):
     def forward(ctx, x, index):
         ctx.index = index
@@ -410,7 +522,10 @@ def test_integer_inputs_G12(torch):
     return y, x.grad
 
 
-@as_torch
+@as_torch("""
+    tensor(1)
+    None
+""")
 def test_an_output_that_is_only_integer_G12(torch):
     F = function(torch, lambda ctx, x: x.argmax(), lambda ctx, grad: None)
     y = F.apply(leaf(torch, 1.0, 3.0))
@@ -444,7 +559,16 @@ def test_backward_returns_a_value_for_each_argument_G13(torch):
     ]
 
 
-@as_torch
+@as_torch("""
+    [RuntimeError(
+      'function FBackward returned an incorrect number of gradients (expected 2, got 1)'),
+     None]
+    [no_error, tensor(1.0)]
+    [RuntimeError(
+      'function FBackward returned a gradient different than None at position 2, but the '
+      'corresponding forward input was not a Variable'),
+     None]
+""")
 def test_arguments_that_are_no_tensors_count_G13(torch):
     def run(gradients):
         F = function(torch, lambda ctx, x, factor: x * factor, lambda ctx, grad: gradients(grad))
@@ -454,7 +578,11 @@ def test_arguments_that_are_no_tensors_count_G13(torch):
     return [run(lambda g: g), run(lambda g: (g, None)), run(lambda g: (g, g))]
 
 
-@as_torch
+@as_torch("""
+    None
+    tensor(2.0)
+    None
+""")
 def test_none_means_no_gradient_G14(torch):
     x, y = leaf(torch, 2.0), leaf(torch, 3.0)
     giving(torch, lambda g: (None, g)).apply(x, y).backward()
@@ -463,7 +591,10 @@ def test_none_means_no_gradient_G14(torch):
     return x.grad, y.grad, z.grad
 
 
-@as_torch
+@as_torch("""
+    ['forward', [0.0]]
+    tensor(0.0)
+""")
 def test_none_through_a_chain_of_functions_G14(torch):
     seen = []
     inner, outer = noting(torch, seen), giving(torch, lambda g: None)
@@ -472,7 +603,13 @@ def test_none_through_a_chain_of_functions_G14(torch):
     return seen, x.grad
 
 
-@as_torch
+@as_torch("""
+    [None, tensor(1.0)]
+    RuntimeError(
+     'The differentiated Tensor at index 0 appears to not have been used in the graph. '
+     'Set allow_unused=True if this is the desired behavior.')
+    [tensor(0.0), tensor(1.0)]
+""")
 def test_none_under_grad_G14(torch):
     x, y = leaf(torch, 2.0), leaf(torch, 3.0)
     z = giving(torch, lambda g: (None, g)).apply(x, y)
@@ -483,7 +620,13 @@ def test_none_under_grad_G14(torch):
     )
 
 
-@as_torch
+@as_torch("""
+    [RuntimeError('expected Variable or None (got float)'), None]
+    [RuntimeError('expected Variable or None (got list)'), None]
+    [RuntimeError('expected Variable or None (got str)'), None]
+    [RuntimeError('expected Variable or None (got float)'), None]
+    [RuntimeError('expected Variable or None (got dict)'), None]
+""")
 def test_what_a_gradient_must_be_G15(torch):
     def run(gradients):
         x = leaf(torch, 2.0)
@@ -506,7 +649,14 @@ def test_the_shape_of_a_gradient_G16(torch):
     return [run(*each, True) for each in fit], [run(*each, False) for each in misfit]
 
 
-@as_torch
+@as_torch("""
+    RuntimeError(
+     'Function FBackward returned an invalid gradient at index 1 - got [3] but expected '
+     'shape compatible with [2]')
+    RuntimeError(
+     'Function FBackward returned an invalid gradient at index 0 - got [3] but expected '
+     'shape compatible with [2]')
+""")
 def test_the_index_of_the_argument_that_a_gradient_does_not_fit_G16(torch):
     def run(*shapes):
         x, y = torch.ones(2).requires_grad_(), torch.ones(2).requires_grad_()
@@ -521,7 +671,13 @@ def test_the_index_of_the_argument_that_a_gradient_does_not_fit_G16(torch):
     return run((2,), (3,)), run((3,), (2,))
 
 
-@as_torch
+@as_torch("""
+    tensor([2.0, 2.0])
+    tensor([2.0, 2.0])
+    tensor([2.0, 2.0], dtype=float64)
+    tensor([2.0, 2.0])
+    tensor([2.0, 2.0])
+""")
 def test_the_dtype_of_a_gradient_G17(torch):
     def run(dtype, of):
         x = torch.ones(2, dtype=of).requires_grad_()
@@ -538,7 +694,16 @@ def test_the_dtype_of_a_gradient_G17(torch):
     ]
 
 
-@as_torch
+@as_torch("""
+    [RuntimeError(
+      'Expected isFloatingType(grad.scalar_type()) || (input_is_complex == '
+      'grad_is_complex) to be true, but got false.  (Could this error message be '
+      'improved?  If so, please report an enhancement request to PyTorch.)'),
+     None]
+    [no_error, tensor([2.0+0.0j, 2.0+0.0j])]
+    [no_error, tensor([2.0+0.0j, 2.0+0.0j])]
+    [no_error, tensor([2.0+0.0j, 2.0+0.0j])]
+""")
 def test_complex_gradients_G17(torch):
     def run(dtype, of):
         x = torch.ones(2, dtype=of).requires_grad_()

@@ -11,7 +11,7 @@ import jaxgrad
 # ---- what is saved
 
 
-@as_torch
+@as_torch("[[3.0]]")
 def test_save_for_backward_keeps_values_G18(torch):
     def forward(ctx, x, y):
         ctx.save_for_backward(x, y)
@@ -29,7 +29,13 @@ def test_save_for_backward_keeps_values_G18(torch):
     return seen
 
 
-@as_torch
+@as_torch("""
+    TypeError('save_for_backward can only save variables, but argument 0 is of type int')
+    TypeError('save_for_backward can only save variables, but argument 1 is of type str')
+    TypeError('save_for_backward can only save variables, but argument 0 is of type list')
+    tensor(1.0)
+    tensor(1.0)
+""")
 def test_what_may_be_saved_G18(torch):
     def run(*values):
         def forward(ctx, x):
@@ -50,7 +56,7 @@ def test_what_may_be_saved_G18(torch):
     ]
 
 
-@as_torch
+@as_torch("[[None, 2.0, None]]")
 def test_none_may_be_saved_G19(torch):
     def forward(ctx, x):
         ctx.save_for_backward(None, x, None)
@@ -68,7 +74,10 @@ def test_none_may_be_saved_G19(torch):
     return seen
 
 
-@as_torch
+@as_torch("""
+    0
+    [True, [True, True, True], [None, 'MulBackward0', 'FBackward']]
+""")
 def test_saved_tensors_as_they_come_back_G22(torch):
     seen = []
 
@@ -90,7 +99,7 @@ def test_saved_tensors_as_they_come_back_G22(torch):
     return seen
 
 
-@as_torch
+@as_torch("[['tuple', 0]]")
 def test_the_kind_of_saved_tensors_G22(torch):
     seen = []
 
@@ -113,7 +122,7 @@ def test_saved_tensors_once_freed_G22(torch):
     return before, error(lambda: node.saved_tensors), error(y.backward), x.grad
 
 
-@as_torch
+@as_torch("tensor(28.0)")
 def test_a_function_that_saves_nothing_can_run_again_G22(torch):
     x = leaf(torch, 2.0)
     y = double(torch).apply(x)
@@ -122,7 +131,15 @@ def test_a_function_that_saves_nothing_can_run_again_G22(torch):
     return x.grad
 
 
-@as_torch
+@as_torch("""
+    tensor(8.0)
+    RuntimeError(
+     'Trying to backward through the graph a second time (or directly access saved '
+     'tensors after they have already been freed). Saved intermediate values of the '
+     'graph are freed when you call .backward() or autograd.grad(). Specify '
+     'retain_graph=True if you need to backward through the graph a second time or if '
+     'you need to access saved tensors after calling backward.')
+""")
 def test_saved_tensors_of_a_retained_graph_G22(torch):
     x = leaf(torch, 2.0)
     y = square(torch).apply(x)
@@ -131,7 +148,11 @@ def test_saved_tensors_of_a_retained_graph_G22(torch):
     return x.grad, error(y.backward)
 
 
-@as_torch
+@as_torch("""
+    [['word', 3, [1, 2], False]]
+    'word'
+    3
+""")
 def test_attributes_of_ctx_G23(torch):
     def forward(ctx, x, word):
         ctx.word, ctx.number, ctx.list = word, 3, [1, 2]
@@ -199,7 +220,13 @@ def test_attributes_of_ctx_that_the_call_needs_itself_G23():
         F.apply(leaf(jaxgrad, 2.0))
 
 
-@as_torch
+@as_torch("""
+    AssertionError(
+     'save_for_forward expects all arguments to be tensors; you should save non-tensors '
+     'as attributes on ctx.')
+    tensor(1.0)
+    tensor(1.0)
+""")
 def test_save_for_forward_keeps_values_for_jvp_G24(torch):
     def run(*values):
         def forward(ctx, x):
@@ -218,7 +245,13 @@ def test_save_for_forward_keeps_values_for_jvp_G24(torch):
 # ---- marks
 
 
-@as_torch
+@as_torch("""
+    [[[1.0, 1.0], [0.0, 0.0], 'torch.float32']]
+    tensor([2.0, 2.0])
+    tensor([3.0, 6.0])
+    None
+    True
+""")
 def test_outputs_marked_as_not_differentiable_G30(torch):
     """Edge case 25."""
     seen = []
@@ -238,7 +271,11 @@ def test_outputs_marked_as_not_differentiable_G30(torch):
     return seen, x.grad, b, b.grad_fn, b.is_leaf
 
 
-@as_torch
+@as_torch("""
+    tensor(4.0)
+    None
+    False
+""")
 def test_all_outputs_marked_as_not_differentiable_G31(torch):
     def forward(ctx, x):
         y = x * 2
@@ -249,7 +286,11 @@ def test_all_outputs_marked_as_not_differentiable_G31(torch):
     return y, y.grad_fn, y.requires_grad
 
 
-@as_torch
+@as_torch("""
+    RuntimeError('mark_non_differentiable only accepts variable arguments, but got ')
+    tensor(4.0, requires_grad=True)
+    tensor(4.0, requires_grad=True)
+""")
 def test_what_may_be_marked_as_not_differentiable_G32(torch):
     def run(choose):
         def forward(ctx, x):
@@ -264,7 +305,12 @@ def test_what_may_be_marked_as_not_differentiable_G32(torch):
     return error(run, lambda x, y: [3]), run(lambda x, y: [x]), run(lambda x, y: [x * 1])
 
 
-@as_torch
+@as_torch("""
+    tensor(2.0)
+    False
+    None
+    True
+""")
 def test_an_input_returned_and_marked_G30(torch):
     def forward(ctx, x):
         ctx.mark_non_differentiable(x)
@@ -317,7 +363,10 @@ def test_set_materialize_grads_takes_a_bool_G33(torch):
     return [error(run, value, words=words) for value in (1, None, "word")], run(False), run(True)
 
 
-@as_torch
+@as_torch("""
+    ['forward']
+    tensor(2.0)
+""")
 def test_a_function_that_is_not_used_is_not_called_G34(torch):
     seen = []
     F = noting(torch, seen)
@@ -327,7 +376,10 @@ def test_a_function_that_is_not_used_is_not_called_G34(torch):
     return seen, x.grad
 
 
-@as_torch
+@as_torch("""
+    [[[0.0, 0.0]], tensor([0.0, 0.0])]
+    [[None], None]
+""")
 def test_none_gradients_reach_a_function_G34(torch):
     """An undefined gradient of one Function's input reaches another Function."""
     found = []
@@ -366,7 +418,11 @@ def once(torch, factor=None):
     return function(torch, forward, backward)
 
 
-@as_torch
+@as_torch("""
+    tensor(4.0)
+    tensor(4.0)
+    RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')
+""")
 def test_once_differentiable_refuses_second_derivatives_G35(torch):
     """Edge case 13."""
     x = leaf(torch, 2.0)
@@ -376,7 +432,12 @@ def test_once_differentiable_refuses_second_derivatives_G35(torch):
     return x.grad, first, error(first.backward)
 
 
-@as_torch
+@as_torch("""
+    tensor(4.0, requires_grad=True)
+    True
+    RuntimeError(
+     'trying to differentiate twice a function that was marked with @once_differentiable')
+""")
 def test_once_differentiable_with_a_gradient_that_requires_grad_G35(torch):
     x = leaf(torch, 2.0)
     g = torch.ones((), requires_grad=True)
@@ -384,7 +445,13 @@ def test_once_differentiable_with_a_gradient_that_requires_grad_G35(torch):
     return first, first.grad_fn is not None, error(first.backward)
 
 
-@as_torch
+@as_torch("""
+    tensor(12.0, requires_grad=True)
+    tensor(4.0, requires_grad=True)
+    [tensor(4.0)]
+    RuntimeError(
+     'trying to differentiate twice a function that was marked with @once_differentiable')
+""")
 def test_once_differentiable_and_a_second_pass_that_does_not_reach_it_G35(torch):
     x, y = leaf(torch, 2.0), leaf(torch, 3.0)
     z = once(torch).apply(x) * y
@@ -392,7 +459,11 @@ def test_once_differentiable_and_a_second_pass_that_does_not_reach_it_G35(torch)
     return dx, dy, torch.autograd.grad(dy, x), error(dx.backward)
 
 
-@as_torch
+@as_torch("""
+    [tensor(12.0, requires_grad=True), None]
+    RuntimeError(
+     'trying to differentiate twice a function that was marked with @once_differentiable')
+""")
 def test_once_differentiable_of_several_inputs_G35(torch):
     def forward(ctx, x, y):
         ctx.save_for_backward(x, y)
@@ -411,7 +482,12 @@ def test_once_differentiable_of_several_inputs_G35(torch):
 # ---- ctx
 
 
-@as_torch
+@as_torch("""
+    [True, False, False, False, False]
+    [True, False, False, False, False]
+    [False, True]
+    [False]
+""")
 def test_needs_input_grad_of_each_argument_G36(torch):
     seen = []
 
@@ -431,7 +507,11 @@ def test_needs_input_grad_of_each_argument_G36(torch):
     return seen
 
 
-@as_torch
+@as_torch("""
+    [tensor(2.0)]
+    [[True, True]]
+    None
+""")
 def test_needs_input_grad_under_grad_of_one_input_G36(torch):
     """It depends on the arguments of forward, not on the gradients that are asked for."""
     seen = []
@@ -445,7 +525,14 @@ def test_needs_input_grad_under_grad_of_one_input_G36(torch):
     return torch.autograd.grad(F.apply(x, y), x), seen, y.grad
 
 
-@as_torch
+@as_torch("""
+    [['tensor', 1.0],
+     ['pre', [1.0]],
+     ['FBackward', ['MulBackward0', 'AccumulateGrad'], 3],
+     ['post', [1.0, 1.0]]]
+    True
+    True
+""")
 def test_ctx_is_the_node_G37(torch):
     seen, nodes_run = [], []
 
@@ -469,14 +556,21 @@ def test_ctx_is_the_node_G37(torch):
     return seen, nodes_run == [id(z.grad_fn)], is_node
 
 
-@as_torch
+@as_torch("""
+    None
+    'AccumulateGrad'
+""")
 def test_next_functions_of_inputs_that_need_none_G37(torch):
     F = function(torch, lambda ctx, x, n, y: x * y, lambda ctx, g: (g, None, g))
     z = F.apply(torch.ones(()), 3, leaf(torch, 2.0))
     return [None if to is None else to.name().split("::")[-1] for to, _ in z.grad_fn.next_functions]
 
 
-@as_torch
+@as_torch("""
+    tensor(20.0)
+    tensor(30.0)
+    [2]
+""")
 def test_a_hook_that_changes_a_functions_gradients_G37(torch):
     F = function(torch, lambda ctx, x, n, y: x * y, lambda ctx, g: (g * 2, None, g * 3))
     x, y = leaf(torch, 2.0), leaf(torch, 3.0)
@@ -487,7 +581,12 @@ def test_a_hook_that_changes_a_functions_gradients_G37(torch):
     return x.grad, y.grad, seen
 
 
-@as_torch
+@as_torch("""
+    'FBackward'
+    True
+    True
+    True
+""")
 def test_the_class_of_the_node_G38(torch):
     F = double(torch)
     y = F.apply(leaf(torch, 2.0))
@@ -496,7 +595,7 @@ def test_the_class_of_the_node_G38(torch):
     return kind.__name__, issubclass(kind, base), kind is F._backward_cls, kind._forward_cls is F
 
 
-@as_torch
+@as_torch("tensor(30.0, requires_grad=True)")
 def test_running_a_node_by_hand_G39(torch):
     F = square(torch)
     x = leaf(torch, 3.0)
@@ -504,7 +603,14 @@ def test_running_a_node_by_hand_G39(torch):
     return node.apply(torch.tensor(5.0))
 
 
-@as_torch
+@as_torch("""
+    ' should not be instantiated'
+    'DeprecationWarning'
+    RuntimeError(
+     'Legacy autograd function with non-static forward method is deprecated. Please use '
+     'new-style autograd function with static forward method. (Example: '
+     'https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)')
+""")
 def test_instances_of_a_function_G41(torch):
     F = double(torch)
     made = warned(F)
@@ -515,7 +621,12 @@ def test_instances_of_a_function_G41(torch):
     return message, made["warnings"][0]["error"], error(instance, leaf(torch, 2.0))
 
 
-@as_torch
+@as_torch("""
+    True
+    True
+    True
+    True
+""")
 def test_names_of_old_code_G42(torch):
     from_module = torch.autograd.function
     with warnings.catch_warnings():
@@ -529,7 +640,10 @@ def test_names_of_old_code_G42(torch):
     )
 
 
-@as_torch
+@as_torch("""
+    tensor(4.0, requires_grad=True)
+    ['FutureWarning']
+""")
 def test_mark_shared_storage_G43(torch):
     def forward(ctx, x):
         y = x * 2
@@ -569,7 +683,10 @@ def test_saved_tensors_read_once_G44(torch):
     )
 
 
-@as_torch
+@as_torch("""
+    [['list', [1.0, 0.0]]]
+    tensor(7.0)
+""")
 def test_gradients_in_a_list_G45(torch):
     seen = []
 
@@ -586,7 +703,7 @@ def test_gradients_in_a_list_G45(torch):
     return seen, x.grad
 
 
-@as_torch
+@as_torch("tensor(110.0)")
 def test_one_tensor_given_twice_to_a_function_G48(torch):
     """Edge case 28."""
     x = leaf(torch, 2.0)
@@ -595,7 +712,11 @@ def test_one_tensor_given_twice_to_a_function_G48(torch):
     return x.grad
 
 
-@as_torch
+@as_torch("""
+    'WeirdNameBackward'
+    'WeirdNameBackward'
+    True
+""")
 def test_the_name_of_the_node_G49(torch):
     class WeirdName(torch.autograd.Function):
         @staticmethod
@@ -610,7 +731,7 @@ def test_the_name_of_the_node_G49(torch):
     return y.grad_fn.name(), type(y.grad_fn).__name__, repr(y.grad_fn).startswith("<")
 
 
-@as_torch
+@as_torch("tensor(12.0)")
 def test_arguments_without_a_gradient_need_no_declaration_G51(torch):
     def forward(ctx, x, power, name, flags):
         ctx.save_for_backward(x)
@@ -626,7 +747,12 @@ def test_arguments_without_a_gradient_need_no_declaration_G51(torch):
     return x.grad
 
 
-@as_torch
+@as_torch("""
+    [[False, False]]
+    [True, True]
+    tensor([2.0, 2.0])
+    tensor([1.0, 1.0])
+""")
 def test_needs_input_grad_belongs_to_the_author(torch):
     class Scale(torch.autograd.Function):
         @staticmethod

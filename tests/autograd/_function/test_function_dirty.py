@@ -18,7 +18,11 @@ def tripling(torch, mark=True, returned=True):
     return function(torch, forward, lambda ctx, grad: grad * 7)
 
 
-@as_torch
+@as_torch("""
+    tensor([15.0, 30.0], requires_grad=True)
+    ['FBackward', True, 2]
+    tensor([35.0, 35.0])
+""")
 def test_mark_dirty_of_an_input_that_is_written_to_G27(torch):
     """Edge case 24."""
     x = leaf(torch, 1.0, 2.0)
@@ -29,7 +33,10 @@ def test_mark_dirty_of_an_input_that_is_written_to_G27(torch):
     return z, names, x.grad
 
 
-@as_torch
+@as_torch("""
+    tensor([6.0, 11.0], requires_grad=True)
+    tensor([35.0, 35.0])
+""")
 def test_mark_dirty_before_the_write_G27(torch):
     def forward(ctx, x):
         ctx.mark_dirty(x)
@@ -43,7 +50,11 @@ def test_mark_dirty_before_the_write_G27(torch):
     return y, x.grad
 
 
-@as_torch
+@as_torch("""
+    True
+    tensor([15.0, 30.0], requires_grad=True)
+    tensor([35.0, 35.0])
+""")
 def test_mark_dirty_in_setup_context_G27(torch):
     def setup_context(ctx, inputs, output):
         ctx.mark_dirty(inputs[0])
@@ -68,7 +79,14 @@ def test_mark_dirty_without_a_gradient_G27(torch):
     return y is x, x, x._version, x.grad_fn, w is z, z, z._version, z.is_leaf, z.requires_grad
 
 
-@as_torch
+@as_torch("""
+    True
+    tensor(3.0, requires_grad=True)
+    tensor(6.0, requires_grad=True)
+    tensor(14.0)
+    tensor(33.0)
+    True
+""")
 def test_mark_dirty_of_one_of_two_inputs_G27(torch):
     def forward(ctx, x, y):
         x.add_(y)
@@ -83,7 +101,14 @@ def test_mark_dirty_of_one_of_two_inputs_G27(torch):
     return b is a, b, c, x.grad, y.grad, c.grad_fn is b.grad_fn
 
 
-@as_torch
+@as_torch("""
+    True
+    True
+    tensor([3.0, 4.0], requires_grad=True)
+    'FBackward'
+    tensor([11.0, 11.0])
+    False
+""")
 def test_an_input_that_requires_no_grad_beside_one_that_does_G27(torch):
     def forward(ctx, x, y):
         x.add_(y)
@@ -97,7 +122,12 @@ def test_an_input_that_requires_no_grad_beside_one_that_does_G27(torch):
     return z is x, x.requires_grad, x, x.grad_fn.name(), y.grad, x.is_leaf
 
 
-@as_torch
+@as_torch("""
+    False
+    tensor([15.0, 30.0], requires_grad=True)
+    tensor([35.0, 35.0])
+    'MulBackward0'
+""")
 def test_a_write_without_mark_dirty_is_no_part_of_the_gradient_G28(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x * 5
@@ -116,7 +146,14 @@ def test_what_others_saved_before_stays_what_it_was_G28():
     assert x.grad.tolist() == [4, 6]
 
 
-@as_torch
+@as_torch("""
+    RuntimeError(
+     'one of the variables needed for gradient computation has been modified by an '
+     'inplace operation: [torch.FloatTensor [2]], which is output 0 of F, is at version '
+     '2; expected version 0 instead. Hint: enable anomaly detection to find the '
+     'operation that failed to compute its gradient, with '
+     'torch.autograd.set_detect_anomaly(True, check_nan=False).')
+""")
 def test_a_write_without_mark_dirty_under_strict_versions_G28(torch):
     x = leaf(torch, 2.0, 3.0)
     with strict(torch):
@@ -127,7 +164,10 @@ def test_a_write_without_mark_dirty_under_strict_versions_G28(torch):
         return error(b.sum().backward, words=words)
 
 
-@as_torch
+@as_torch("""
+    tensor([6.0, 9.0])
+    [[[6.0, 9.0], True, 'FBackward']]
+""")
 def test_a_saved_input_written_to_by_the_function_itself_G28(torch):
     def forward(ctx, x):
         x.mul_(3)
@@ -164,14 +204,20 @@ def test_an_input_saved_before_the_function_writes_to_it_G28():
     assert x.grad.tolist() == [2, 3]
 
 
-@as_torch
+@as_torch("""
+    RuntimeError('a leaf Variable that requires grad has been used in an in-place operation.')
+""")
 def test_mark_dirty_of_a_leaf_G29(torch):
     x = leaf(torch, 1.0, 2.0)
     words = "a leaf Variable that requires grad"
     return error(tripling(torch).apply, x, words=words)
 
 
-@as_torch
+@as_torch("""
+    RuntimeError('a leaf Variable that requires grad has been used in an in-place operation.')
+    tensor([1.0, 2.0], requires_grad=True)
+    True
+""")
 def test_mark_dirty_of_a_leaf_that_is_not_written_to_G29(torch):
     def forward(ctx, x):
         ctx.mark_dirty(x)
@@ -183,13 +229,17 @@ def test_mark_dirty_of_a_leaf_that_is_not_written_to_G29(torch):
     return error(F.apply, x, words=words), x, x.is_leaf
 
 
-@as_torch
+@as_torch("""
+    RuntimeError(
+     'Some elements marked as dirty during the forward method were not returned as '
+     'output. The inputs that are modified inplace must all be outputs of the Function.')
+""")
 def test_mark_dirty_of_what_is_not_returned_G29(torch):
     x = leaf(torch, 1.0, 2.0)
     return error(tripling(torch, returned=False).apply, x * 1)
 
 
-@as_torch
+@as_torch("RuntimeError('mark_dirty can only accept variables, but argument ')")
 def test_mark_dirty_of_what_is_no_tensor_G29(torch):
     def forward(ctx, x):
         ctx.mark_dirty(3)
@@ -199,7 +249,14 @@ def test_mark_dirty_of_what_is_no_tensor_G29(torch):
     return error(F.apply, leaf(torch, 1.0), words="mark_dirty can only accept variables")
 
 
-@as_torch
+@as_torch("""
+    warned([UserWarning(
+             'ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that '
+             'have been mutated should be passed to ctx.mark_dirty(). (Triggered internally at '
+             '/__w/pytorch/pytorch/torch/csrc/autograd/custom_function.cpp:320.)')],
+           tensor(2.0, requires_grad=True))
+    tensor(7.0)
+""")
 def test_mark_dirty_of_what_is_no_input_G29(torch):
     def forward(ctx, x):
         y = x * 2
@@ -226,7 +283,10 @@ def test_mark_dirty_of_a_view_and_several_outputs_G29(torch):
     return error(F.apply, y[:2]), [each.tolist() for each in F.apply(y * 1)]
 
 
-@as_torch
+@as_torch("""
+    [True, 'CopySlices', 2, 2, [3.0, 6.0, 3.0]]
+    tensor([7.0, 7.0, 1.0])
+""")
 def test_mark_dirty_of_a_view_G27(torch):
     x = leaf(torch, 1.0, 2.0, 3.0)
     y = x * 1
@@ -238,7 +298,10 @@ def test_mark_dirty_of_a_view_G27(torch):
     return names, x.grad
 
 
-@as_torch
+@as_torch("""
+    tensor([3.0, 6.0], requires_grad=True)
+    tensor([42.0, 84.0, 0.0])
+""")
 def test_mark_dirty_of_a_view_that_is_used_afterwards_G27(torch):
     x = leaf(torch, 1.0, 2.0, 3.0)
     y = x * 1
@@ -248,7 +311,11 @@ def test_mark_dirty_of_a_view_that_is_used_afterwards_G27(torch):
     return view, x.grad
 
 
-@as_torch
+@as_torch("""
+    tensor([3.0, 6.0], requires_grad=True)
+    tensor([42.0, 84.0, 0.0])
+    2
+""")
 def test_mark_dirty_of_the_base_of_a_view_G27(torch):
     x = leaf(torch, 1.0, 2.0, 3.0)
     y = x * 1
@@ -258,7 +325,10 @@ def test_mark_dirty_of_the_base_of_a_view_G27(torch):
     return view, x.grad, view._version
 
 
-@as_torch
+@as_torch("""
+    [['new', 2.0], ['old', 14.0]]
+    tensor(70.0)
+""")
 def test_hooks_of_a_tensor_written_to_G27(torch):
     """Hooks stay with the value that they were registered on (F09)."""
     x, seen = leaf(torch, 1.0), []
@@ -270,7 +340,11 @@ def test_hooks_of_a_tensor_written_to_G27(torch):
     return seen, x.grad
 
 
-@as_torch
+@as_torch("""
+    tensor(2.0)
+    tensor(70.0)
+    True
+""")
 def test_a_retained_gradient_of_a_tensor_written_to_G27(torch):
     x = leaf(torch, 1.0)
     y = x * 5
@@ -280,7 +354,14 @@ def test_a_retained_gradient_of_a_tensor_written_to_G27(torch):
     return y.grad, x.grad, y.retains_grad
 
 
-@as_torch
+@as_torch("""
+    False
+    tensor(3.0)
+    False
+    tensor(4.0, requires_grad=True)
+    tensor(7.0)
+    3.0
+""")
 def test_mark_dirty_and_mark_non_differentiable_G27(torch):
     def forward(ctx, x, y):
         x.mul_(3)
@@ -296,7 +377,10 @@ def test_mark_dirty_and_mark_non_differentiable_G27(torch):
     return b is a, b, b.requires_grad, c, y.grad, a.tolist()
 
 
-@as_torch
+@as_torch("""
+    tensor([32.0, 108.0], dtype=float64, requires_grad=True)
+    [tensor([48.0, 108.0], dtype=float64)]
+""")
 def test_second_derivative_of_a_function_that_writes_G27(torch):
     def forward(ctx, x):
         x.mul_(x)
@@ -385,7 +469,13 @@ def test_a_view_of_a_tensor_without_gradient_E14(torch):
     return z, error(z.add_, 1), z.grad_fn.name()
 
 
-@as_torch
+@as_torch("""
+    tensor([[1.0], [2.0]], requires_grad=True)
+    True
+    tensor([7.0, 7.0])
+    'FBackward'
+    0
+""")
 def test_the_values_of_a_view_that_a_function_made_E14(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x * 1
@@ -394,7 +484,11 @@ def test_the_values_of_a_view_that_a_function_made_E14(torch):
     return z, z._base is y, x.grad, z.grad_fn.name(), z._version
 
 
-@as_torch
+@as_torch("""
+    tensor([1.0], requires_grad=True)
+    True
+    tensor([7.0, 0.0])
+""")
 def test_an_input_returned_as_it_is_that_is_a_view_E14(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x * 1
@@ -406,7 +500,10 @@ def test_an_input_returned_as_it_is_that_is_a_view_E14(torch):
 # ---- what forward writes to besides its inputs
 
 
-@as_torch
+@as_torch("""
+    tensor([6.0, 4.0], requires_grad=True)
+    tensor([3.0, 2.0])
+""")
 def test_a_buffer_that_forward_writes_to_G18(torch):
     def forward(ctx, x):
         buffer = torch.zeros(2)
@@ -422,7 +519,12 @@ def test_a_buffer_that_forward_writes_to_G18(torch):
     return y, x.grad
 
 
-@as_torch
+@as_torch("""
+    tensor([2.0, 4.0])
+    False
+    2
+    tensor([2.0, 2.0])
+""")
 def test_a_buffer_from_outside_G18(torch):
     count = torch.zeros(2)
 
@@ -437,7 +539,14 @@ def test_a_buffer_from_outside_G18(torch):
     return count, count.requires_grad, count._version, x.grad
 
 
-@as_torch
+@as_torch("""
+    tensor([2.0, 4.0], requires_grad=True)
+    tensor(1.0499999523162842)
+    True
+    False
+    tensor([2.0, 2.0])
+    None
+""")
 def test_a_buffer_given_as_argument_G18(torch):
     def forward(ctx, x, buffer):
         buffer.mul_(0.9).add_(x.mean() * 0.1)
@@ -452,7 +561,7 @@ def test_a_buffer_given_as_argument_G18(torch):
     return y, buffer, same is buffer, buffer.requires_grad, x.grad, buffer.grad_fn
 
 
-@as_torch
+@as_torch("tensor(42.0)")
 def test_backward_that_writes_to_its_gradient_G27(torch):
     def backward(ctx, grad):
         return grad.mul_(7)
@@ -494,7 +603,11 @@ def test_a_view_of_a_function_in_place_E14(torch):
     return found
 
 
-@as_torch
+@as_torch("""
+    tensor([3.0, 6.0, 9.0], requires_grad=True)
+    tensor([3.0, 6.0, 9.0], requires_grad=True)
+    tensor([6.0, 6.0, 6.0])
+""")
 def test_which_views_of_a_function_may_be_written_E14(torch):
     x = leaf(torch, 1.0, 2.0, 3.0)
     y = viewing(torch, lambda x: x * 1).apply(x)

@@ -43,13 +43,16 @@ def tangent(torch, F, x, t, *rest):
 # ---- forward mode on the tape
 
 
-@as_torch
+@as_torch("[[tensor([1.0, 8.0]), tensor([15.0, 80.0])]]")
 def test_jvp_gives_the_tangent_of_a_function_G25(torch):
     x, t = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
     return tangent(torch, different(torch), x, t)
 
 
-@as_torch
+@as_torch("""
+    [[tensor([1.0, 4.0]), tensor([3.0, 8.0])]]
+    [[[1.0, 2.0], None, [2.0, 4.0], 4]]
+""")
 def test_what_jvp_reads_G24_G25(torch):
     seen = []
 
@@ -69,7 +72,10 @@ def test_what_jvp_reads_G24_G25(torch):
     return tangent(torch, F, x, t), seen
 
 
-@as_torch
+@as_torch("""
+    [[tensor([3.0, 6.0]), tensor([15.0, 20.0])]]
+    [[[3.0, 4.0], None, [0.0, 0.0], None]]
+""")
 def test_the_tangents_that_jvp_is_given_G25(torch):
     seen = []
 
@@ -85,7 +91,11 @@ def test_the_tangents_that_jvp_is_given_G25(torch):
     return tangent(torch, F, x, t, 3, torch.ones(2), torch.tensor([1, 2])), seen
 
 
-@as_torch
+@as_torch("""
+    NotImplementedError(
+     'You must implement the jvp function for custom autograd.Function to use it with '
+     'forward mode AD.')
+""")
 def test_a_function_without_jvp_G25(torch):
     """PyTorch raises; here tangents are derived where that can be done."""
     F = function(torch, lambda ctx, x: x * 2)
@@ -149,7 +159,15 @@ def test_none_for_a_tangent_G26():
     assert first.tolist() == [5, 5] and second is None
 
 
-@as_torch
+@as_torch("""
+    RuntimeError(
+     "A custom Function's forward is returning a view (or an input as-is) but the jvp "
+     'is not returning a view.')
+    RuntimeError(
+     "A custom Function's forward is returning a view (or an input as-is) but the jvp "
+     'is not returning a view.')
+    [[tensor([[1.0], [1.0]]), tensor([[1.0], [1.0]])]]
+""")
 def test_a_view_needs_a_view_G26(torch):
     def run(forward, jvp):
         F = function(torch, forward, lambda ctx, g: g, jvp=jvp)
@@ -163,7 +181,10 @@ def test_a_view_needs_a_view_G26(torch):
     ]
 
 
-@as_torch
+@as_torch("""
+    True
+    [tensor([3.0, 3.0]), tensor([5.0, 5.0])]
+""")
 def test_jvp_of_a_function_that_writes_G25(torch):
     def forward(ctx, x):
         x.mul_(3)
@@ -178,7 +199,10 @@ def test_jvp_of_a_function_that_writes_G25(torch):
         return y is x, tuple(forward_ad.unpack_dual(x))
 
 
-@as_torch
+@as_torch("""
+    [tensor([30.0, 80.0])]
+    tensor([42.0, 112.0], requires_grad=True)
+""")
 def test_a_function_in_both_modes_G25(torch):
     """Reverse over forward, and forward over reverse."""
     forward_ad, F = torch.autograd.forward_ad, different(torch)
@@ -192,7 +216,10 @@ def test_a_function_in_both_modes_G25(torch):
     return over_forward, over_reverse
 
 
-@as_torch
+@as_torch("""
+    True
+    True
+""")
 def test_apply_jvp_of_a_context_G40(torch):
     """The node's class offers `jvp` itself."""
     kind = different(torch)._backward_cls
@@ -208,14 +235,18 @@ def test_apply_jvp_of_a_node_G40():
 # ---- under func
 
 
-@as_torch
+@as_torch("""
+    tensor(28.0)
+    tensor(28.0)
+    tensor(14.0)
+""")
 def test_a_function_under_func_grad_G47(torch):
     F, x = different(torch), torch.tensor(2.0)
     first = torch.func.grad(F.apply)
     return first(x), torch.func.grad(first)(x), torch.func.grad(torch.func.grad(first))(x)
 
 
-@as_torch
+@as_torch("tensor(560.0)")
 def test_a_closure_over_what_is_differentiated_outside_G47(torch):
     F = different(torch)
 

@@ -145,7 +145,12 @@ def test_what_pytorch_gives_for_a_saved_intermediate_G21():
     numpy.testing.assert_allclose(third.tolist(), numpy.cosh(X), rtol=1e-12)
 
 
-@as_torch
+@as_torch("""
+    [tensor(3.2974425414002564, dtype=float64, requires_grad=True),
+     tensor(1.6487212707001282, dtype=float64, requires_grad=True)]
+    [tensor(3.2974425414002564, dtype=float64), tensor(1.6487212707001282, dtype=float64)]
+    [tensor(1.6487212707001282, dtype=float64)]
+""")
 def test_second_derivatives_of_saved_inputs_and_outputs_G20_G21(torch):
     def forward(ctx, x, y):
         z = x.exp() * y
@@ -163,7 +168,7 @@ def test_second_derivatives_of_saved_inputs_and_outputs_G20_G21(torch):
     return first, second, torch.autograd.grad(first[1], x)
 
 
-@as_torch
+@as_torch("tensor(1200.0)")
 def test_a_saved_input_is_protected_and_an_attribute_is_not_G20(torch):
     """A saved value stays (or PyTorch raises); an attribute shows what was written to it."""
 
@@ -388,7 +393,12 @@ def test_an_intermediate_overwritten_after_forward_G21():
     kept.clear()
 
 
-@as_torch
+@as_torch("""
+    tensor(8.0)
+    True
+    True
+    no_error
+""")
 def test_a_function_in_inference_mode_G09(torch):
     def forward(ctx, x):
         ctx.save_for_backward(x * x)
@@ -402,7 +412,13 @@ def test_a_function_in_inference_mode_G09(torch):
     return y, y.is_inference(), inside.is_inference(), error(F.apply, y)
 
 
-@as_torch
+@as_torch("""
+    RuntimeError(
+     'Inference tensors cannot be saved for backward. Please do not use Tensors created '
+     'in inference mode in computation tracked by autograd. To work around this, you '
+     'can make a clone to get a normal tensor and use it in autograd, or use '
+     '`torch.no_grad()` instead of `torch.inference_mode()`.')
+""")
 def test_inference_tensors_that_are_saved_G18(torch):
     with torch.inference_mode():
         made = torch.ones(2)

@@ -34,13 +34,24 @@ def doubles(ctx, x):
     return x.mul_(2)
 
 
-@as_torch
+@as_torch("""
+    RuntimeError(
+     "A custom Function's forward is returning a view (or an input as-is) but the jvp "
+     'is not returning a view.')
+""")
 def test_a_write_without_mark_dirty(torch):
     rule = made(torch, doubles, lambda ctx, t: t.mul_(2))
     return error(along, torch, rule.apply)
 
 
-@as_torch
+@as_torch("""
+    [[tensor([2.0, 4.0, 6.0, 8.0], dtype=float64)],
+     tensor([2.0, 4.0, 6.0, 8.0], dtype=float64),
+     tensor([2.0, 4.0, 6.0, 8.0], dtype=float64)]
+    [[tensor([2.0, 4.0], dtype=float64)],
+     tensor([2.0, 4.0, 3.0, 4.0], dtype=float64),
+     tensor([2.0, 4.0, 3.0, 4.0], dtype=float64)]
+""")
 def test_a_write_with_mark_dirty(torch):
     def forward(ctx, x):
         ctx.mark_dirty(x)
@@ -98,13 +109,18 @@ def test_views_whose_jvp_returns_something_else(torch):
     return told
 
 
-@as_torch
+@as_torch("'RuntimeError'")
 def test_a_jvp_that_returns_a_view_of_another_part(torch):
     rule = made(torch, lambda ctx, x: x[:2], lambda ctx, t: t[1:3])
     return error(along, torch, rule.apply, words="")["error"]
 
 
-@as_torch
+@as_torch("""
+    ['RuntimeError', 'RuntimeError', 'RuntimeError', 'RuntimeError']
+    [[tensor([[1.0, 3.0], [2.0, 4.0]], dtype=float64)],
+     tensor([1.0, 2.0, 3.0, 4.0], dtype=float64),
+     tensor([1.0, 2.0, 3.0, 4.0], dtype=float64)]
+""")
 def test_a_jvp_that_returns_a_view_in_another_order(torch):
     def square(x):
         return x.view(2, 2)
@@ -140,7 +156,11 @@ def test_new_tensors_whose_jvp_returns_views(torch):
     return told
 
 
-@as_torch
+@as_torch("""
+    [tensor([6.0], dtype=float64)]
+    tensor([1.0, 2.0, 3.0, 4.0], dtype=float64)
+    tensor([1.0, 2.0, 3.0, 4.0], dtype=float64)
+""")
 def test_a_view_of_an_intermediate_result(torch):
     rule = made(torch, lambda ctx, x: (x * 2)[:1], lambda ctx, t: (t * 2)[:1])
     return along(torch, rule.apply, write=lambda y: y.mul_(3))
@@ -183,7 +203,12 @@ def test_a_forward_that_does_nothing_may_return_the_tangent_itself():  # PyTorch
     assert value.tolist() == [3, 6, 9, 12]
 
 
-@as_torch
+@as_torch("""
+    {'view, new tangent': [tensor([1.0, 2.0]), tensor([2.0, 4.0])],
+     'view, scaled tangent': [tensor([1.0, 2.0]), tensor([6.0, 12.0])],
+     'new, view': [tensor([1.0, 2.0]), tensor([2.0, 4.0])],
+     'argument': [tensor([1.0, 2.0]), tensor([2.0, 4.0])]}
+""")
 def test_views_under_func_jvp(torch):
     rules = {
         "view, new tangent": (lambda x: x.view_as(x), lambda ctx, t: t.clone()),
@@ -274,7 +299,14 @@ def test_a_tensor_returned_twice_is_one_tensor(torch):
     return same, found, seen, x.grad, b.detach(), torch.autograd.grad(b.sum(), x)[0]
 
 
-@as_torch
+@as_torch("""
+    [[True, False, True, False, True],
+     [False, True, False, True, False],
+     [True, False, True, False, True],
+     [False, True, False, True, False],
+     [True, False, True, False, True]]
+    [10000.0, 1000.0, 10000.0, 1000.0, 10000.0]
+""")
 def test_tensors_returned_several_times(torch):
     def forward(ctx, x):
         y, z = x * 2, x * 3
@@ -291,7 +323,14 @@ def test_tensors_returned_several_times(torch):
     return [[a is b for a in results] for b in results], slopes
 
 
-@as_torch
+@as_torch("""
+    [[True, True, True, False],
+     [True, False, False, False],
+     [False, False, True, True],
+     [False, False, True, True]]
+    True
+    False
+""")
 def test_other_tensors_returned_twice(torch):
     def dirty(ctx, x):
         ctx.mark_dirty(x)

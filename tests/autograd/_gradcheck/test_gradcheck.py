@@ -107,7 +107,16 @@ def test_inputs_that_the_function_holds_L01(torch):
     return found, x, w, y, x.grad, w.grad, w._version, seen
 
 
-@as_torch
+@as_torch("""
+    False
+    False
+    False
+    True
+    ValueError(
+     'gradcheck expects at least one input tensor to require gradient, but none of them '
+     'have requires_grad=True.')
+    AssertionError('Expected at least one of check_forward_ad or check_backward_ad to be True')
+""")
 def test_raise_exception_of_gradcheck_L01(torch):
     wrong, x = rule(torch, square, times(3)), vector(torch)
     check = functools.partial(torch.autograd.gradcheck, raise_exception=False)
@@ -468,7 +477,16 @@ def test_gradcheck_of_bool_outputs_L12(fast_mode):
         check(lambda x: (x > 1.0, wrong(x)), x)
 
 
-@as_torch
+@as_torch(r"""
+    [True, True, True]
+    [True, True]
+    GradcheckError(
+     'Jacobian mismatch for output 0 with respect to input 0,\n'
+     'numerical:tensor([[2.0000, 0.0000],\n'
+     '        [0.0000, 4.0000]], dtype=torch.float64)\n'
+     'analytical:tensor([[3., 0.],\n'
+     '        [0., 6.]], dtype=torch.float64)\n')
+""")
 def test_gradcheck_masked_L13(torch):
     x, wrong = vector(torch), rule(torch, square, times(3))
     check, twice = torch.autograd.gradcheck, torch.autograd.gradgradcheck

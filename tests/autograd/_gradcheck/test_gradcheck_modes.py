@@ -154,7 +154,15 @@ def product_rules(undefined):
     return {"setup_context": setup_context, "backward": backward, "jvp": jvp}
 
 
-@as_torch
+@as_torch("""
+    True
+    GradcheckError(
+     "('Mismatch in tangent values for output with index: ', 0, ' when input: ', "
+     "tensor([1., 2.], dtype=torch.float64, requires_grad=True), ' has an undefined "
+     "tangent value. ', ' Got: ', tensor([0.6396, 1.5375], dtype=torch.float64), ' but "
+     "expected: ', tensor([1.2791, 3.0750], dtype=torch.float64))")
+    True
+""")
 def test_gradcheck_of_undefined_tangents_L09(torch):
     inputs = vector(torch), vector(torch, 3.0, 4.0)
     check = functools.partial(torch.autograd.gradcheck, check_forward_ad=True)
@@ -207,7 +215,13 @@ def test_without_jvp_the_tangent_is_derived_L09():
         gradcheck(wrong, vector(jaxgrad), check_forward_ad=True, check_backward_ad=False)
 
 
-@as_torch
+@as_torch("""
+    True
+    RuntimeError(
+     "A custom Function's forward is returning a view (or an input as-is) but the jvp "
+     'is not returning a view.')
+    True
+""")
 def test_gradcheck_of_views_in_forward_mode_L09(torch):
     same = {"backward": lambda ctx, g: g, "jvp": lambda ctx, t: t.view_as(t)}
     view = made(torch, lambda x: x.view_as(x), **same)
@@ -366,7 +380,10 @@ def test_gradgradcheck_of_second_derivatives_L14(torch):
     )
 
 
-@as_torch
+@as_torch("""
+    'GradcheckError'
+    False
+""")
 def test_gradgradcheck_of_once_differentiable_L14(torch):
     @torch.autograd.function.once_differentiable
     def backward(ctx, gradient):

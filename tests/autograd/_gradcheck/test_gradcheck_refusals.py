@@ -66,7 +66,15 @@ def gradient_times_two(gradient):
     return gradient * 2
 
 
-@as_torch
+@as_torch("""
+    warned([UserWarning(
+             'Backwards compatibility: New undefined gradient support checking feature is '
+             'enabled by default, but it may break existing callers of this function. If this '
+             'is true for you, you can call this function with "check_undefined_grad=False" to '
+             'disable the feature')],
+           False)
+    warned([], True)
+""")
 def test_the_warning_of_the_check_for_undefined_gradients(torch):
     x, rule = vector(torch), refuses(torch)
     told = []
@@ -115,7 +123,11 @@ def test_random_numbers_in_batched_checks(torch):
     )
 
 
-@as_torch
+@as_torch("""
+    True
+    True
+    AssertionError('Setting check_batched_forward_grad=True requires check_forward_ad to be True')
+""")
 def test_batched_forward_mode(torch):
     x, check = vector(torch), torch.autograd.gradcheck
     options = {"check_forward_ad": True, "check_backward_ad": False}
@@ -147,7 +159,16 @@ def test_batched_forward_mode_names_its_option():
 # ---- how often
 
 
-@as_torch
+@as_torch("""
+    2
+    6
+    8
+    12
+    1
+    2
+    4
+    5
+""")
 def test_how_often_the_rules_for_forward_mode_run(torch):
     counts = []
     for second in (True, False):
@@ -183,7 +204,11 @@ def test_a_tangent_of_zeros_gives_zeros():  # the only input, so that none is le
         )
 
 
-@as_torch
+@as_torch("""
+    RuntimeError('atol must be greater than or equal to zero, but got -1')
+    RuntimeError('rtol must be greater than or equal to zero, but got -1')
+    RuntimeError('rtol must be greater than or equal to zero, but got -1')
+""")
 def test_negative_tolerances(torch):
     x = vector(torch, 1.0, 2.0)
     check = torch.autograd.gradcheck

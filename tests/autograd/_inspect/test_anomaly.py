@@ -92,7 +92,10 @@ def test_detect_anomaly_warns_and_sets_both_flags_M01(torch):
     return before, given, flags(torch)
 
 
-@as_torch
+@as_torch("""
+    [[True, False], [True, True], [True, True]]
+    [False, True]
+""")
 def test_nested_and_left_by_an_exception_M01(torch):
     seen = []
     with anomaly(torch):
@@ -135,7 +138,12 @@ def test_an_error_is_told_with_its_forward_call_M01(torch):
     return found
 
 
-@as_torch
+@as_torch("""
+    'UserWarning'
+    ('Error detected in SqrtBackward0. No forward pass information available. Enable '
+     'detect anomaly during forward pass for more information.')
+    RuntimeError("Function 'SqrtBackward0' returned nan values in its 0th output.")
+""")
 def test_a_node_from_outside_of_the_mode_has_no_traceback_M01(torch):
     y = leaf(torch, 0.0).sqrt() * 0
     with torch.autograd.set_detect_anomaly(True):
@@ -144,7 +152,13 @@ def test_a_node_from_outside_of_the_mode_has_no_traceback_M01(torch):
     return warning["error"], warning["says"].split(" (Triggered")[0], given["result"]
 
 
-@as_torch
+@as_torch(r"""
+    {}
+    {}
+    ['traceback_']
+    [True, True]
+    'test_nodes_keep_the_traceback_of_their_call_M01\n    y = x.exp().sin()\n'
+""")
 def test_nodes_keep_the_traceback_of_their_call_M01(torch):
     x = leaf(torch, 2.0)
     before = x.exp().grad_fn.metadata
@@ -156,7 +170,10 @@ def test_nodes_keep_the_traceback_of_their_call_M01(torch):
     return before, after, list(y.grad_fn.metadata), kinds, lines[-1].split(", in ")[1]
 
 
-@as_torch
+@as_torch("""
+    [ValueError('refused')]
+    True
+""")
 def test_where_warnings_are_errors_the_text_is_printed(torch):
     x = leaf(torch, 1.0, 2.0)
     printed, told = io.StringIO(), []
@@ -179,7 +196,14 @@ def test_where_warnings_are_errors_the_text_is_printed(torch):
     return told, "Error detected in RefusesBackward. Traceback of forward call" in text
 
 
-@as_torch
+@as_torch("""
+    ValueError('refused')
+    True
+    True
+    ValueError('refused')
+    True
+    True
+""")
 def test_errors_in_hooks_of_leaves_show_the_call_that_first_used_the_leaf(torch):
     def fails(_):
         raise ValueError("refused")
@@ -297,7 +321,11 @@ def test_nan_in_backward_M02(torch):
         return first, root_of_zero(torch), [error(case) for case in cases]
 
 
-@as_torch
+@as_torch("""
+    [tensor(inf), tensor(nan), tensor(nan), tensor([-1.0, 0.5]), tensor([-0.0, 0.5])]
+    tensor([nan, 0.6931471824645996])
+    [tensor(inf)]
+""")
 def test_what_is_no_nan_of_a_node_goes_on_M02(torch):
     with anomaly(torch):
         infinite = leaf(torch, 0.0)
@@ -318,7 +346,10 @@ def test_what_is_no_nan_of_a_node_goes_on_M02(torch):
     return [each.grad for each in leaves], logarithm.detach(), asked
 
 
-@as_torch
+@as_torch("""
+    'RuntimeError'
+    True
+""")
 def test_nan_in_a_second_derivative_M02(torch):
     def run():
         x = leaf(torch, 0.0)
@@ -529,7 +560,16 @@ def test_tracers_are_let_through_M02():
 # ---- M03, M04: flags
 
 
-@as_torch
+@as_torch("""
+    [False, True]
+    [True, False]
+    [True, False]
+    [False, True]
+    [True, True]
+    [False, True]
+    [True, False]
+    [False, True]
+""")
 def test_set_detect_anomaly_M03(torch):
     seen = [flags(torch)]
     mode = torch.autograd.set_detect_anomaly(True, check_nan=False)
@@ -546,7 +586,7 @@ def test_set_detect_anomaly_M03(torch):
     return seen
 
 
-@as_torch
+@as_torch("warned([], [True, True])")
 def test_set_detect_anomaly_does_not_warn_M03(torch):
     def run():
         with torch.autograd.set_detect_anomaly(True):
@@ -571,7 +611,7 @@ def test_flags_of_anomaly_mode_as_functions_M04(torch):
     return seen, flags(torch), error(torch.set_anomaly_enabled, 1)
 
 
-@as_torch
+@as_torch("[[True, False]]")
 def test_what_a_function_sets_holds_in_all_threads_M04(torch):
     seen = []
 
@@ -604,7 +644,11 @@ def chain(torch):
     (third * 0).backward()
 
 
-@as_torch
+@as_torch(r"""
+    ['Error detected in', True, [False, False, True]]
+    ['\n\nPrevious calculation was induced by', True, [False, True, False]]
+    ['\n\nPrevious calculation was induced by', True, [True, False, False]]
+""")
 def test_the_chain_of_parents_M05(torch):
     with torch.autograd.set_detect_anomaly(True):
         given = warned(error, chain, torch)
@@ -620,7 +664,11 @@ def test_the_chain_of_parents_M05(torch):
     ]
 
 
-@as_torch
+@as_torch("""
+    ['parent_', 'traceback_']
+    True
+    ['traceback_']
+""")
 def test_a_node_that_a_backward_pass_made_knows_its_parent_M05(torch):
     x = leaf(torch, 2.0)
     with anomaly(torch):

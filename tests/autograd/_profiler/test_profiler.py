@@ -32,7 +32,16 @@ def test_signature_of_profile_O01(torch):
     return [each for each in wanted if each[0] != "jax_trace"]
 
 
-@as_torch
+@as_torch("""
+    RuntimeError('Profiler context manager is not reentrant')
+    RuntimeError('Profiler context manager is not reentrant')
+    ValueError('post_processing_timeout_s must be non-negative')
+    AssertionError('Device-only events supported only with Kineto (use_kineto=True)')
+    AssertionError('No activities specified for the profiler')
+    AssertionError(
+     'Legacy MTIA profiling is not supported. Requires use_kineto=True on MTIA devices.')
+    'AssertionError'
+""")
 def test_errors_of_profile_O01(torch):
     profile = torch.autograd.profiler.profile
 
@@ -70,7 +79,7 @@ def test_devices_that_are_not_there_O01(torch):
     ]
 
 
-@as_torch
+@as_torch("None")
 def test_a_disabled_profile_has_no_effect_O01(torch):
     prof = torch.autograd.profiler.profile(False)
     with prof as entered:
@@ -80,7 +89,11 @@ def test_a_disabled_profile_has_no_effect_O01(torch):
     return entered
 
 
-@as_torch
+@as_torch("""
+    ['<unfinished torch.autograd.profile>', '<unfinished torch.autograd.profile>']
+    True
+    True
+""")
 def test_what_a_profile_is_before_it_ends_O01(torch):
     prof = torch.autograd.profiler.profile()
     before = repr(prof), str(prof)
@@ -126,7 +139,10 @@ def test_a_profile_inside_of_another_O01():
     assert names(inner) == ["aten::mul"]
 
 
-@as_torch
+@as_torch("""
+    1
+    2
+""")
 def test_acc_events_keeps_what_was_recorded_O01(torch):
     prof = torch.autograd.profiler.profile(acc_events=True)
     counts = []
@@ -247,7 +263,11 @@ def test_labels_are_in_traces_of_jax_O03(tmp_path):
 # ---- O04: what belongs to CUDA
 
 
-@as_torch
+@as_torch("""
+    RuntimeError('ITT annotation context manager is not reentrant')
+    None
+    [[['enabled', True], ['record_shapes', False]], [['enabled', True], ['record_shapes', False]]]
+""")
 def test_annotations_are_not_reentrant_O04(torch):
     def twice():
         emit = torch.autograd.profiler.emit_itt()
@@ -309,7 +329,14 @@ def nvprof_file(folder, kind=211):
     return str(path)
 
 
-@as_torch
+@as_torch("""
+    [[7, 'mul', 0, 0, 100, 190, 1], [8, 'add', 0, 0, 200, 300, 1]]
+    [[[0, 30], [0, 5]], [[0, 50]]]
+    [True, 'list']
+    2
+    AssertionError('Expected cbid to be 211, but got 13')
+    'OperationalError'
+""")
 def test_load_nvprof_reads_a_database_O04(torch):
     profiler = torch.autograd.profiler
     with tempfile.TemporaryDirectory() as folder:
@@ -327,7 +354,9 @@ def test_load_nvprof_reads_a_database_O04(torch):
     return shown, kernels, kind, len(parsed), refused, missing
 
 
-@as_torch
+@as_torch("""
+    RuntimeError("duplicate key: (1, 'a')")
+""")
 def test_enforce_unique_refuses_a_second_name_O04(torch):
     unique = torch.autograd.profiler.EnforceUnique()
     unique.see(1, "a")
@@ -335,7 +364,12 @@ def test_enforce_unique_refuses_a_second_name_O04(torch):
     return error(lambda: unique.see(1, "a"))
 
 
-@as_torch
+@as_torch("""
+    [1, 2, 3, 3, 3]
+    8
+    1
+    [True, True, True, False]
+""")
 def test_steps_of_emit_functions_O04(torch):
     tracker = torch.autograd.profiler.KinetoStepTracker
     first = tracker.current_step()
@@ -351,7 +385,12 @@ def test_steps_of_emit_functions_O04(torch):
 # ---- O05: forward and backward
 
 
-@as_torch
+@as_torch("""
+    ['SumBackward0', 'aten::sum', True]
+    ['CubeBackward', 'Cube', True]
+    ['MulBackward0', 'aten::mul', True]
+    ['SinBackward0', 'aten::sin', True]
+""")
 def test_a_node_has_the_number_of_its_operator_O05(torch):
     class Cube(torch.autograd.Function):
         @staticmethod

@@ -124,7 +124,15 @@ def test_averages_of_events_O02(torch):
     ]
 
 
-@as_torch
+@as_torch("""
+    [warned([FutureWarning('`cuda_time` is deprecated, please use `device_time` instead.')], 0.0),
+     warned([FutureWarning('`cuda_time_total` is deprecated. Use `device_time_total` instead.')],
+            0),
+     warned([FutureWarning(
+              '`self_cuda_time_total` is deprecated. Use `self_device_time_total` instead.')],
+            0)]
+    [0, False, 1, 'DeviceType.CPU']
+""")
 def test_old_names_of_events_O02(torch):
     (event, *_) = hand_made(torch)
     return [

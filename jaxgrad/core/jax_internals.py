@@ -1,0 +1,267 @@
+"""What jaxgrad knows of JAX beyond its documentation: how it works inside, and how it words things.
+
+Another module leans on this one in place of JAX's insides. Each part says what it leans on, and
+what goes wrong where a new JAX changes that; tests/core/test_jax_internals.py has a test of each
+part, which fails then. Modules that interpret jaxprs also know the names of JAX's primitives and of
+their parameters; the same tests compare these with JAX's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import re
+import threading
+
+import jax
+import jax.numpy as jnp
+
+from ..late import LateModule
+from .jaxprs import equations_of
+
+jax_core = LateModule("jax.extend.core")
+
+# ---- the trace that is under way
+
+# The argument `inline` of `jax.jit` for a function whose equations become a part of the trace
+# around, in place of a call. Until JAX 0.10 that is True; from 0.11 on, True leaves a call in the
+# trace until it is lowered. With such calls, equations of operators have other names in profiles,
+# and some numbers that are known while a function is traced are not.
+JOINS_TRACE = jax.Inline.JAX_EARLY if hasattr(jax, "Inline") else True
+
+
+def current_trace():
+    """The trace that JAX is in.
+
+    Leans on `take_current_trace`, whose block has another trace than the one around it, and from
+    JAX 0.12 on none: an interrupt inside must not leave it so, or nothing runs in this process any
+    more.
+    """
+    taking = jax_core.take_current_trace()
+    try:
+        with taking as trace:
+            return trace
+    except BaseException:
+        put_back_trace(taking)
+        raise
+
+
+def put_back_trace(taking):
+    """Set the trace that a `take_current_trace()` has taken.
+
+    Leans on its `__exit__`, which may be called again. Where it may not, an interrupt leaves the
+    process in a trace that has ended, or in none.
+    """
+    # without the attribute it has not taken anything yet
+    with contextlib.suppress(AttributeError):
+        taking.__exit__(None, None, None)
+
+
+# JAX has no public function that tells. A kernel without inputs gives a tracer exactly where JAX
+# traces; the state is compared first, because a kernel call takes longer.
+_probe = jax.jit(lambda: jnp.zeros((), bool), inline=JOINS_TRACE)
+
+
+@functools.cache
+def _state_outside():
+    """JAX's trace state outside of all traces, which is that of a new thread."""
+    states = []
+    thread = threading.Thread(target=lambda: states.append(jax_core.get_opaque_trace_state()))
+    thread.start()
+    thread.join()
+    return states[0]
+
+
+def is_traced() -> bool:
+    """Whether JAX is tracing, as inside `jax.jit`; inside `jax.grad` alone it computes at once.
+
+    Leans on what `get_opaque_trace_state` gives in a new thread. Where threads do not begin outside
+    of all traces, each call takes longer; the answer is the same.
+    """
+    if jax_core.get_opaque_trace_state() == _state_outside():
+        return False
+    # the state alone does not tell: in `jax.ensure_compile_time_eval()` it is that of the trace
+    return isinstance(_probe(), jax.core.Tracer)
+
+
+# ---- what tracers stand for, which capture/known_numbers.py evaluates while a function is traced
+
+
+def lowered(tracer):
+    """The array or the other tracer that a tracer stands for, or the tracer itself.
+
+    Leans on `full_lower`. Without it, constants inside of a trace have no numbers.
+    """
+    return tracer.full_lower()
+
+
+def equation_behind(tracer):
+    """The equation that computes a tracer; None for an argument, and for tracers of other kinds.
+
+    Leans on the attribute `parent` of the tracers of `make_jaxpr`. Without it, `bool(mask.any())`
+    of a tensor from outside raises in compiled functions, as for an argument.
+    """
+    return getattr(tracer, "parent", None)
+
+
+def is_equation(value) -> bool:
+    """Whether a value is an equation of a trace that is under way. Leans on `in_tracers`, as
+    `operands_of` does.
+    """
+    return hasattr(value, "in_tracers")
+
+
+def operands_of(equation) -> list:
+    """The tracers and the arrays that an equation of a trace that is under way reads."""
+    return equation.in_tracers
+
+
+def result_behind(tracer, equation, results):
+    """Of the results of an equation that of a tracer. Leans on its attribute `val`, a variable."""
+    pairs = zip(equation.outvars, results, strict=True)
+    return next(result for variable, result in pairs if variable is tracer.val)
+
+
+def results_of(equation, operands) -> list:
+    """The results of an equation for other operands.
+
+    Leans on `ctx.manager`, the settings under which the equation was traced, and on
+    `get_bind_params`.
+    """
+    primitive = equation.primitive
+    with equation.ctx.manager:
+        results = primitive.bind(*operands, **primitive.get_bind_params(equation.params))
+    return results if primitive.multiple_results else [results]
+
+
+def is_pure(equation) -> bool:
+    """Whether an equation may be evaluated once more: it has no effects, calls no Python code, and
+    takes no memory.
+
+    Leans on the names of JAX's primitives for callbacks, which all have "callback" in them, and on
+    the parameter `donated_invars` of the call of a jitted function. If they change, code may run
+    when a function is traced that should run at each call.
+    """
+    jaxprs = jax_core.jaxprs_in_params(equation.params)
+    equations = [equation, *itertools.chain.from_iterable(map(equations_of, jaxprs))]
+    calls_back = any("callback" in equation.primitive.name for equation in equations)
+    return not (equation.effects or calls_back or any(equation.params.get("donated_invars", ())))
+
+
+# ---- calls of jitted functions in traces
+
+# primitives of equations that run a jaxpr with their own operands. One that is not known is an
+# operation like others: a derivative is not proven to be linear.
+CALLS = frozenset(
+    ["checkpoint", "closed_call", "custom_jvp_call", "custom_vjp_call", "jit", "pjit", "remat2"]
+)
+# the parameters of primitives that are the jaxpr which they run
+INNER = ("jaxpr", "call_jaxpr", "fun_jaxpr")
+
+
+def jitted_jaxpr(equation) -> jax_core.ClosedJaxpr | None:
+    """The jaxpr of the call of a jitted function; None of any other equation.
+
+    Leans on the primitive's name and its parameter. Where it is not known, XLA compiles what NumPy
+    would have computed.
+    """
+    return equation.params["jaxpr"] if equation.primitive.name in ("jit", "pjit") else None
+
+
+def traced_function(closed: jax_core.ClosedJaxpr):
+    """A jaxpr as a function. A trace has it as one equation, and lowers it as it is;
+    `jax.extend.core.jaxpr_as_fun` would trace all its equations again.
+
+    Leans on the parameters of the call of a jitted function: tuples whose names begin with "in_",
+    "donated_" and "out_" have an element for each input or output. Where that changes, compiled
+    programs raise as they are traced.
+    """
+    counts = {"in": len(closed.in_avals), "out": len(closed.out_avals)}
+    counts["donated"] = counts["in"]
+
+    def equations(*arrays):
+        # with what JAX keeps of each input and each output
+        call = _call_of(jax.sharding.get_abstract_mesh())
+        parameters = {
+            name: value * counts.get(name.partition("_")[0], 1) if type(value) is tuple else value
+            for name, value in call.params.items()
+        }
+        parameters |= {"jaxpr": closed, "name": "equations"}
+        return call.primitive.bind(*arrays, **parameters)
+
+    return equations
+
+
+@functools.lru_cache(maxsize=16)
+def _call_of(_mesh):
+    """The call of any jitted function while a mesh is in use, as an equation."""
+    (call,) = jax.make_jaxpr(jax.jit(lambda array: array))(0.0).eqns
+    return call
+
+
+def extent_of_carry(params: dict) -> tuple[int, int] | None:
+    """The positions where the carried operands of a `scan` begin and end; None for an unknown
+    layout, in which a function is not found to be linear.
+
+    Leans on parameters of the equation: until JAX 0.10 on `num_consts` and `num_carry`, from 0.11
+    on `ft_in`, the trees of constants, carried operands and items.
+    """
+    if "num_consts" in params:
+        return params["num_consts"], params["num_consts"] + params["num_carry"]
+    trees = getattr(params.get("ft_in"), "elts", ())
+    if len(trees) != 3:
+        return None
+    consts, carried, _ = (len(list(tree)) for tree in trees)
+    return consts, consts + carried
+
+
+def scopes_of(equation) -> str:
+    """The scopes of `jax.named_scope` around an equation, the outermost first, as one text.
+
+    Leans on `source_info.name_stack`. Without them `summary` cannot tell layers apart.
+    """
+    return str(equation.source_info.name_stack)
+
+
+# ---- events and errors, which JAX words
+
+TRACE_EVENT = "/jax/core/compile/jaxpr_trace_duration"
+LOWER_EVENT = "/jax/core/compile/jaxpr_to_mlir_module_duration"
+# Profiles lack the phases of a compilation whose events have other names.
+COMPILE_EVENT = "/jax/core/compile/backend_compile_duration"
+
+_TRACER = re.compile(r"\b\w+Tracer\b")
+
+
+def names_tracer(message: str) -> bool:
+    """Whether a message speaks of one of JAX's tracers. Leans on the names of their types, without
+    which an error lacks the note that says what to do.
+    """
+    return _TRACER.search(message) is not None
+
+
+def is_of_broken_cache(error: RecursionError) -> bool:
+    """Whether an interrupt has left an unfinished entry in one of JAX's caches, which each later
+    look-up then finds. Leans on the message; if it changes, such calls raise until the process
+    ends.
+    """
+    return str(error).startswith("Recursively calling")
+
+
+# what XLA says of a communication that failed
+_LOST = ("Gloo ", "NCCL", "coordination service")
+
+
+def is_of_lost_process(error: Exception) -> bool:
+    """Whether the error of a kernel says that a communication has failed. Leans on the message; if
+    it changes, users see XLA's error in place of DistBackendError.
+    """
+    return any(word in str(error) for word in _LOST)
+
+
+def is_of_late_initialization(error: RuntimeError) -> bool:
+    """Whether `jax.distributed.initialize` came after JAX had chosen its devices. Leans on the
+    message; if it changes, the error of `init_process_group` speaks of other processes.
+    """
+    return "before" in str(error)

@@ -1,0 +1,73 @@
+"""Finds the entries of a table by its lines alone, which takes a fiftieth of the time of YAML.
+
+Names and aliases stand on lines of their own in a table that is written in the plain way. The
+outline has these, and the rest of an entry is read as YAML at its first use.
+"""
+
+import re
+from functools import cached_property
+
+from ..late import LateModule
+from .mistakes import TableError
+from .source import Scalar, Source
+
+reader = LateModule("jaxgrad.table.reader")
+
+OPENING, ALIAS_KEY = "- name: ", "  alias: "
+PLAIN = bytes([ord("\n"), *range(ord(" "), ord("~") + 1)])
+# a line that is none of: empty, a comment, a name, a key, more of the value above
+ODD = re.compile(r"\n(?!\n|#|- name: |  [A-Za-z_]|   |\Z)")
+# plain text that ends with its line
+NAME = re.compile(r"([A-Za-z_][\w.]*\([^#:\n]*[^#:\s])(?=\n(?!   )|\Z)")
+ALIAS = re.compile(r"\n  alias: (\w+(?:, ?\w+)*)(?=\n(?!   )|\Z)")
+
+
+class LateEntry:
+    """An entry whose name and alias are known from its lines; `read` reads it as YAML."""
+
+    def __init__(self, path, text, name, alias):
+        self.path, self.text, self.name, self.alias = path, text, name, alias
+
+    def read(self):
+        """The Entry. Raises TableError if it has mistakes, or is not what its lines show."""
+        return self._entry
+
+    @cached_property
+    def _entry(self):
+        # empty lines first, so that the places in it are those in the file
+        source = Source("\n" * (self.name.line - 1) + self.text, self.path)
+        entries = reader.read(source)
+        if [(entry.name, entry.alias) for entry in entries] != [(self.name, self.alias)]:
+            title = self.name.text.partition("(")[0]
+            cause = "its name and alias are not what their lines show"
+            source.mistake(self.name.place(), title, cause, reader.FORM)
+        if source.mistakes:
+            raise TableError(source.mistakes)
+        return entries[0]
+
+
+def outline(source):
+    """The LateEntries of a table; None if its lines do not show for sure what YAML would read."""
+    text = f"\n{source.text}"
+    head, *bodies = text.split(f"\n{OPENING}")
+    if not bodies or "\n " in head or ODD.search(text) or not is_plain(text):
+        return None
+    entries, line = [], head.count("\n") + 1
+    for body in bodies:
+        name, aliases = NAME.match(body), list(ALIAS.finditer(body))
+        if name is None or body.count("\n  alias") != len(aliases) or len(aliases) > 1:
+            return None
+        alias = None
+        if aliases:
+            below = body.count("\n", 0, aliases[0].start(1))
+            alias = Scalar(aliases[0][1], line + below, len(ALIAS_KEY) + 1, True, True)
+        name = Scalar(name[1], line, len(OPENING) + 1, True, True)
+        entries.append(LateEntry(source.path, f"{OPENING}{body}\n", name, alias))
+        line += body.count("\n") + 1
+    return entries
+
+
+def is_plain(text):
+    """Whether it has only letters, digits and signs of ASCII, blanks and line ends."""
+    # a twentieth of the time of a regular expression
+    return text.isascii() and not text.encode().translate(None, PLAIN)

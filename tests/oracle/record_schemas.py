@@ -1,0 +1,48 @@
+"""Records how PyTorch's own parser reads ATen schemas.
+
+make record PARTS=schemas
+"""
+
+from pathlib import Path
+
+import torchgen
+import yaml
+from answers import beside, save
+from torchgen.model import FunctionSchema
+
+FUNCTIONS = Path(torchgen.__file__).parent / "packaged/ATen/native/native_functions.yaml"
+FOREIGN = ("DeviceIndex", "Storage", "SymBool", "QScheme", "Stream", "Dimname", "__")
+
+
+def argument(schema, each):
+    """An argument's name, which of these words are true of it, and its default."""
+    words = {
+        "tensor": each.type.is_tensor_like(),
+        "list": bool(each.type.is_list_like()),
+        "nullable": each.type.is_nullable(),
+        "keyword_only": each in (*schema.arguments.flat_kwarg_only, *schema.arguments.out),
+        "written": bool(each.annotation and each.annotation.is_write),
+    }
+    return [each.name, [word for word, true in words.items() if true], each.default]
+
+
+def describe(text):
+    schema = FunctionSchema.parse(text)
+    return {
+        "text": text,
+        "name": str(schema.name),
+        "inplace": schema.kind().name == "inplace",
+        "arguments": [argument(schema, each) for each in schema.arguments.flat_all],
+        "returns": [[each.name, each.type.is_tensor_like()] for each in schema.returns],
+    }
+
+
+def main():
+    texts = [entry["func"] for entry in yaml.safe_load(FUNCTIONS.read_text())]
+    texts = [text for text in texts if not any(word in text for word in FOREIGN)]
+    found = [describe(text) for text in texts[::17]]
+    save(beside("table/test_schema.py"), found)
+
+
+if __name__ == "__main__":
+    main()
