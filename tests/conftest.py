@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import random
 import signal
+import sys
 import threading
 import zlib
 from collections import Counter
@@ -22,6 +23,7 @@ from jax.extend.core import set_current_trace
 import jaxgrad
 from jaxgrad.core import deferred
 from jaxgrad.core.jax_internals import COMPILE_EVENT, current_trace
+from jaxgrad.frontend import printing
 from jaxgrad.multiprocessing import _contexts
 
 # no clock decides: neither on an example, nor on how long it takes to draw some
@@ -74,6 +76,47 @@ def same_state_of_jax():
     assert is_same
 
 
+def environment():
+    return {name: os.environ[name] for name in os.environ if name != "PYTEST_CURRENT_TEST"}
+
+
+def set_environment(before):
+    for name in environment().keys() - before.keys():
+        del os.environ[name]
+    os.environ.update(before)
+
+
+# What tests set, by name: how to read it, and how to set it.
+STATE = {
+    "default dtype": (jaxgrad.get_default_dtype, jaxgrad.set_default_dtype),
+    "default device": (jaxgrad.get_default_device, lambda _: jaxgrad.set_default_device(None)),
+    "grad mode": (jaxgrad.is_grad_enabled, jaxgrad.set_grad_enabled),
+    "anomaly mode": (jaxgrad.is_anomaly_enabled, jaxgrad.autograd.set_detect_anomaly),
+    "eager mode": (lambda: deferred.mode, jaxgrad.set_eager),
+    "print options": (
+        printing.get_printoptions,
+        lambda options: printing.set_printoptions(**options),
+    ),
+    "environment": (environment, set_environment),
+    "folder": (os.getcwd, os.chdir),
+    "profile function": (sys.getprofile, sys.setprofile),
+    "switch interval": (sys.getswitchinterval, sys.setswitchinterval),
+    "garbage collection": (gc.isenabled, lambda enabled: gc.enable() if enabled else gc.disable()),
+    "thresholds of garbage": (gc.get_threshold, lambda thresholds: gc.set_threshold(*thresholds)),
+}
+
+
+@pytest.fixture(autouse=True)
+def same_state_of_process():
+    """A test that leaves something set, as where it fails, leaves it to no other test."""
+    before = {name: read() for name, (read, _) in STATE.items()}
+    yield
+    changed = [name for name, (read, _) in STATE.items() if read() != before[name]]
+    for name in changed:
+        STATE[name][1](before[name])
+    assert not changed
+
+
 @pytest.fixture
 def start_method():
     """The start method of processes is not named, and afterwards what it was: it says how later
@@ -85,6 +128,20 @@ def start_method():
     yield
     multiprocessing.set_start_method(before, force=True)
     _contexts.set_method(None)
+
+
+@pytest.fixture
+def no_signal_is_ignored():
+    """Processes that the test starts ignore none of the signals that a process may inherit as
+    ignored: `nohup` and a shell that runs a command in the background ignore some.
+    """
+    numbers = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
+    ignored = [number for number in numbers if signal.getsignal(number) == signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, signal.SIG_DFL)
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def shrink_heap():
@@ -102,20 +159,6 @@ def shrink_heap():
 def pytest_collection_finish():
     shrink_heap()
     gc.enable()
-
-
-@pytest.fixture
-def no_signal_is_ignored():
-    """Processes that the test starts ignore none of the signals that a process may inherit as
-    ignored: `nohup` and a shell that runs a command in the background ignore some.
-    """
-    numbers = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
-    ignored = [number for number in numbers if signal.getsignal(number) == signal.SIG_IGN]
-    for number in ignored:
-        signal.signal(number, signal.SIG_DFL)
-    yield
-    for number in ignored:
-        signal.signal(number, signal.SIG_IGN)
 
 
 @pytest.fixture(autouse=True)
