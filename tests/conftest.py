@@ -238,13 +238,14 @@ def shard(text):
 def sample(items, step, slow_step):
     """Of each file the first test, and every `step`-th after it; slow ones are counted apart.
 
-    No file is left out: where all tests are slow, the first one counts as one that is not.
+    Where all tests of a file are slow, the first one counts as one that is not, unless these are a
+    sample themselves: no file is left out of `make test`.
     """
     positions, slow = Counter(), {item for item in items if item.get_closest_marker("slow")}
-    quick_files = {item.path for item in items if item not in slow}
+    represented = {item.path for item in items if step > 1 or item not in slow}
     for item in items:
-        is_slow = item in slow and item.path in quick_files
-        quick_files.add(item.path)
+        is_slow = item in slow and item.path in represented
+        represented.add(item.path)
         position = positions[item.path, is_slow]
         positions[item.path, is_slow] += 1
         interval = slow_step if is_slow else step
@@ -312,5 +313,5 @@ def pytest_unconfigure(config):
     if reporter and count and not hasattr(config, "workeroutput"):
         ran = sum(len(reporter.stats.get(outcome, ())) for outcome in OUTCOMES)
         reporter.write_line(
-            f"{ran:,} tests ran, a part of every file; `make test-all` runs {count:,} more"
+            f"{ran:,} tests ran, some of every feature; `make test-all` runs {count:,} more"
         )
