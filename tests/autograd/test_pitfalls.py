@@ -79,10 +79,10 @@ def test_which_way_is_called_first_changes_nothing_pitfall_42(order):
             return jaxgrad.stack([forward_ad.unpack_dual(each).tangent for each in columns])
 
     ways = {"eager": eager, "jit": compiled, "jvp": jvp}
-    values = jnp.array([0.3, -1.0, 2.0])
+    values = jnp.array([0.3, -0.5, 2.0])
     expected = jax.grad(lambda x: (jnp.exp(x) * x).sum())(values)
     for way in order * 2:
-        x = jaxgrad.tensor([0.3, -1.0, 2.0], requires_grad=True)
+        x = jaxgrad.tensor([0.3, -0.5, 2.0], requires_grad=True)
         numpy.testing.assert_allclose(ways[way](x).numpy(), expected, rtol=1e-6)
 
 
