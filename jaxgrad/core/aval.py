@@ -112,7 +112,11 @@ def struct_of(given):
 
     Any number of the kind will do: shapes and dtypes do not depend on its value.
     """
-    return given.struct if isinstance(given, Aval) else given(0)
+    if not isinstance(given, Aval):
+        return given(0)
+    # where JAX's 64-bit types are off, an array keeps its 64 bits, and a ShapeDtypeStruct does not
+    is_narrow = given.mode == INLINE32
+    return jax.core.ShapedArray(given.shape, given.dtype.numpy) if is_narrow else given.struct
 
 
 def joint_mode(name: str, inputs, crosses_devices: bool = False, mixes: bool = False) -> int:
