@@ -42,8 +42,15 @@ MODULES = [
 ]
 
 
+def pages_to_run():
+    """All pages; those with many blocks are slow."""
+    for page in PAGES:
+        is_slow = len(BLOCK.findall((CHECKOUT / page).read_text())) > 8
+        yield pytest.param(page, marks=[pytest.mark.slow] if is_slow else [])
+
+
 @pytest.mark.checkout
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [*pages_to_run()])
 def test_page_runs(page, tmp_path, monkeypatch):
     path = CHECKOUT / page
     monkeypatch.chdir(tmp_path)

@@ -1,7 +1,7 @@
 """Every operator on the device meta: outputs and gradients have the shapes and dtypes that PyTorch
 recorded, and the strides that they have under a trace.
 
-It takes the first sample of each, `make quick` that of every fourth operator.
+It takes the first sample of each, `make test` that of every fourth operator.
 """
 
 import checks

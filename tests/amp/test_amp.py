@@ -12,8 +12,6 @@ from as_torch import as_torch, error, parameters, warned
 import jaxgrad
 from jaxgrad.tape import interception
 
-pytestmark = pytest.mark.slow
-
 
 def numbers(torch, *shape):
     made = torch.arange(1.0, 1.0 + int(np.prod(shape)))
@@ -78,6 +76,7 @@ def calls(torch):
     }
 
 
+@pytest.mark.slow
 @as_torch
 def test_what_autocast_converts_S05(torch):
     known = calls(torch)
@@ -128,6 +127,7 @@ def network(torch):
     return made
 
 
+@pytest.mark.slow
 @as_torch("""
     tensor([[2.25], [0.5]], dtype=bfloat16, requires_grad=True)
     tensor(2.65625, requires_grad=True)
@@ -407,6 +407,7 @@ def test_autocast_has_a_program_of_its_own_S05():
     assert len(product.traces) == 3
 
 
+@pytest.mark.slow
 def test_a_compiled_function_is_differentiated_as_it_ran_S05():
     """Two passes after autocast ended: rounding shows that products ran in half precision."""
 
@@ -426,6 +427,7 @@ def test_a_compiled_function_is_differentiated_as_it_ran_S05():
         assert abs(second(wrapped) - exact).max() > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("around", [False, True], ids=["inside", "around"])
 def test_a_parameter_is_converted_once_in_a_compiled_pass_R13(around):
     def results(wrapped):
@@ -456,6 +458,7 @@ def test_a_parameter_is_converted_once_in_a_compiled_pass_R13(around):
         np.testing.assert_allclose(one.float().detach(), other.float().detach(), rtol=2**-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "optimizer",
     [

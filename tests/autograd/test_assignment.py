@@ -9,8 +9,6 @@ from as_torch import as_torch, error
 import jaxgrad
 import jaxgrad.nn.functional as F
 
-pytestmark = pytest.mark.slow
-
 # x[index] = value
 
 
@@ -70,6 +68,7 @@ def test_setitem_errors(torch):
     ]
 
 
+@pytest.mark.slow
 @as_torch("""
     tensor([6.0, 8.0, 15.0], requires_grad=True)
     tensor([0.0, 10.0, 7.0])
@@ -339,6 +338,7 @@ def test_layouts_that_code_can_see(torch):
     ]
 
 
+@pytest.mark.slow
 @as_torch("tensor([4.0-1.0j, 1.0+5.0j])")
 def test_writes_through_complex_views(torch):
     c = torch.zeros(2, dtype=torch.complex64)
@@ -483,6 +483,7 @@ def test_a_compiled_function_does_not_turn_what_has_views(name):
     assert x.shape == (2, 3) and x._version == 0 and view.add_(1)._base is x
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "make"),
     [(name, lambda x: (x, x)) for name in WRITES]
@@ -543,6 +544,7 @@ def test_a_view_of_what_was_taken_out_of_the_graph():
     assert not view.requires_grad and view.item() == 6
 
 
+@pytest.mark.slow
 def test_writes_under_vmap_and_grad_of_jax():
     def f(array):
         b = jaxgrad.as_tensor(array) * 1
@@ -575,6 +577,7 @@ def test_writes_inside_func_grad():
     assert x.tolist() == [1, 2, 3]
 
 
+@pytest.mark.slow
 def test_writes_to_second_order():
     x = jaxgrad.tensor([1.0, 2.0, 3.0], dtype=jaxgrad.float64, requires_grad=True)
     y = x * 1

@@ -6,8 +6,6 @@ from as_torch import as_torch
 
 import jaxgrad
 
-pytestmark = pytest.mark.slow
-
 WRITES = {
     "real.mul_": lambda torch, z, r: z.real.mul_(r),
     "imag.add_": lambda torch, z, r: z.imag.add_(r),
@@ -43,6 +41,7 @@ def loss(torch, write, x, r):
     return z, (z * w).abs().sum() + z.real.sin().sum()
 
 
+@pytest.mark.slow
 @as_torch
 def test_gradients_through_writes_of_real_values(torch):
     told = {}
@@ -72,6 +71,7 @@ def test_results_of_writes_to_parts(torch):
     return same, real.detach(), imag.detach(), z.grad_fn.name(), x.grad
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(WRITES))
 def test_all_modes_agree_with_finite_differences(name):
     def function(x, r):

@@ -162,7 +162,6 @@ def test_what_cannot_be_a_dual_I03(torch):
     return found
 
 
-@pytest.mark.slow
 @as_torch("""
     [2.0]
     tensor([6.0], dtype=float64)
@@ -555,7 +554,6 @@ def test_writes_that_index_I07(torch):
     return found
 
 
-@pytest.mark.slow
 @as_torch
 def test_tangents_of_functions_that_move_dimensions_in_place_I07(torch):
     with torch.autograd.forward_ad.dual_level():
@@ -670,7 +668,6 @@ def test_a_tangent_that_was_given_is_never_written_to_I07():
         assert fwAD.unpack_dual(x).tangent.tolist() == [6, 8] and t.tolist() == [3, 4]
 
 
-@pytest.mark.slow
 def test_tangents_of_out_I07():
     """PyTorch refuses: `Trying to use forward AD with mul_out`."""
     with fwAD.dual_level():

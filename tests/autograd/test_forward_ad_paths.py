@@ -15,8 +15,6 @@ import jaxgrad
 import jaxgrad.nn.functional as F
 from jaxgrad.autograd import forward_ad as fwAD
 
-pytestmark = pytest.mark.slow
-
 VALUES = numpy.array([[0.3, -1.2, 0.8], [1.7, 0.4, -0.6]])
 TANGENTS = numpy.array([[1.0, 0.5, -2.0], [0.25, -1.0, 3.0]])
 
@@ -80,6 +78,7 @@ QUICK = ("transposes", "masked", "conversions", "in place", "cross_entropy")
 EVERY = [pytest.param(n, marks=[] if n in QUICK else [pytest.mark.slow]) for n in WAYS]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY)
 def test_tangents_go_along(name):
     way = WAYS[name]
@@ -104,6 +103,7 @@ DROPS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DROPS)
 @pytest.mark.filterwarnings("ignore:To copy construct")
 def test_what_is_another_tensor_has_none(name):
@@ -127,6 +127,7 @@ REFUSES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", REFUSES)
 def test_what_would_lose_a_tangent_is_refused(name):
     refused = pytest.raises(RuntimeError, match="has a tangent of forward mode, which would be")
@@ -148,6 +149,7 @@ NUMBERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NUMBERS)
 def test_a_number_cannot_move(name):
     with fwAD.dual_level():
@@ -157,6 +159,7 @@ def test_a_number_cannot_move(name):
         NUMBERS[name](x.detach())
 
 
+@pytest.mark.slow
 def test_scalars_that_are_tensors_in_their_own_right_move():
     with fwAD.dual_level():
         x = fwAD.make_dual(jaxgrad.tensor(2.0), jaxgrad.tensor(1.0))
@@ -206,6 +209,7 @@ def test_a_tangent_moves_to_the_device_of_its_tensor():
 # ---- func.grad, and passes that are batched
 
 
+@pytest.mark.slow
 def test_func_grad_of_a_dual():
     def value(x):
         return (x**3).sum()
@@ -240,6 +244,7 @@ FUNCTIONALS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"create_graph": True}, {"vectorize": True}], ids=str)
 @pytest.mark.parametrize("name", FUNCTIONALS)
 def test_functions_of_a_dual(name, options):
@@ -267,6 +272,7 @@ def test_a_jacobian_by_forward_mode_of_a_dual():
         jaxgrad.autograd.functional.jacobian(lambda x: x * x, dual(), **by_forward)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("create_graph", [False, True])
 def test_gradients_that_are_batched_have_tangents(create_graph):
     x = jaxgrad.tensor(VALUES[0], requires_grad=True)
@@ -280,6 +286,7 @@ def test_gradients_that_are_batched_have_tangents(create_graph):
         assert numpy.allclose(tangent(found).detach(), numpy.diag(2 * TANGENTS[0]))
 
 
+@pytest.mark.slow
 def test_a_batch_of_tangents_of_one_tensor():
     """As autograd.functional computes a Jacobian by forward mode."""
     x = jaxgrad.tensor(VALUES)
@@ -406,6 +413,7 @@ def test_what_a_function_saved_keeps_the_tangent_that_it_had():
 # ---- compiled functions
 
 
+@pytest.mark.slow
 def test_forward_mode_in_a_compiled_function():
     @jaxgrad.jit
     def slopes(x, t):
@@ -464,6 +472,7 @@ def test_a_compiled_function_inside_another_takes_duals():
     assert outer(jaxgrad.tensor(3.0)).item() == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["level, jit", "jit, level"])
 def test_forward_mode_first_or_compiled_first_pitfall_42(order):
     @jaxgrad.jit

@@ -11,8 +11,6 @@ from as_torch import as_torch, error, leaf, parameters
 
 import jaxgrad
 
-pytestmark = pytest.mark.slow
-
 JACOBIANS = (
     {},
     {"vectorize": True},
@@ -54,6 +52,7 @@ def name_of(found):
 # ---- jacobian
 
 
+@pytest.mark.slow
 @as_torch
 def test_signatures_of_autograd_functional_J01(torch):
     names = ("jacobian", "hessian", "vjp", "jvp", "vhp", "hvp")
@@ -61,6 +60,7 @@ def test_signatures_of_autograd_functional_J01(torch):
     return [parameters(each) for each in functions], sorted(torch.autograd.functional.__all__)
 
 
+@pytest.mark.slow
 @as_torch
 def test_jacobian_of_inputs_and_outputs_J01(torch):
     x, y, matrix = points(torch)
@@ -137,6 +137,7 @@ def test_flags_of_jacobian_J01(torch):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @as_torch
 def test_create_graph_of_jacobian_J01(torch):
     x, y, _ = points(torch)
@@ -151,6 +152,7 @@ def test_create_graph_of_jacobian_J01(torch):
     return found
 
 
+@pytest.mark.slow
 @as_torch
 def test_dtypes_of_jacobian_J01(torch):
     x = leaf(torch, 1.0, 2.0)
@@ -164,6 +166,7 @@ def test_dtypes_of_jacobian_J01(torch):
     return reverse, whole, partly, integers, plain(forward)
 
 
+@pytest.mark.slow
 @as_torch
 def test_complex_jacobian_J01(torch):
     z, y = torch.tensor([1 + 2j, 3 - 1j], dtype=torch.complex128), points(torch)[1]
@@ -198,6 +201,7 @@ def test_nothing_of_the_users_is_touched_J01(torch):
     return found, x.grad, weight.grad, x.requires_grad, y.requires_grad
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", JACOBIANS)
 def test_jacobian_of_empty_tensors_J01(options):
     # PyTorch has an answer for some of these alone
@@ -210,6 +214,7 @@ def test_jacobian_of_empty_tensors_J01(options):
     assert empty.shape == (0, 2) and eye.tolist() == [[1, 0], [0, 1]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", JACOBIANS)
 def test_jacobian_equals_that_of_jax_J01(options):
     a, b = numpy.random.default_rng(0).normal(size=(2, 3, 40))
@@ -227,6 +232,7 @@ def test_jacobian_equals_that_of_jax_J01(options):
         chex.assert_trees_all_close(as_arrays, expected, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", JACOBIANS)
 def test_jacobian_compiled_J01(options):
     x, y, _ = points(jaxgrad)
@@ -245,6 +251,7 @@ def test_jacobian_compiled_J01(options):
 # ---- hessian
 
 
+@pytest.mark.slow
 @as_torch
 def test_hessian_of_inputs_J02(torch):
     x, y, matrix = points(torch)
@@ -301,6 +308,7 @@ def test_create_graph_of_hessian_J02(torch):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", HESSIANS)
 def test_hessian_compiled_equals_that_of_jax_J02(options):
     numbers = numpy.random.default_rng(0).normal(size=3)
@@ -479,6 +487,7 @@ def test_a_backward_that_detaches_J04():
         jaxgrad.autograd.functional.jvp(lambda y, x: y * 2 + cube(x), (y, x), (y, y))
 
 
+@pytest.mark.slow
 @as_torch
 def test_vhp_and_hvp_J05(torch):
     x, y, matrix = points(torch)
@@ -532,6 +541,7 @@ def test_create_graph_of_vhp_and_hvp_J05(torch):
     return found
 
 
+@pytest.mark.slow
 def test_products_are_those_of_the_hessian_J05():
     x, _, matrix = points(jaxgrad)
     functional, v = jaxgrad.autograd.functional, matrix.sin()
@@ -645,6 +655,7 @@ def detached(found):
     return list(map(detached, found)) if isinstance(found, tuple | list) else found.detach()
 
 
+@pytest.mark.slow
 @as_torch
 def test_derivatives_of_inputs_without_dimensions(torch):
     functional = torch.autograd.functional

@@ -80,7 +80,6 @@ def test_linearize_inside_of_inference_mode():  # PyTorch gives zeros
         assert output.tolist() == [1.0, 8.0]
 
 
-@pytest.mark.slow
 def test_functional_inside_of_inference_mode():  # PyTorch gives zeros
     functional, x = jaxgrad.autograd.functional, vector(jaxgrad)
     with jaxgrad.inference_mode():

@@ -11,8 +11,6 @@ from as_torch import as_torch, error, leaf, strict
 
 import jaxgrad
 
-pytestmark = pytest.mark.slow
-
 OVERWRITTEN = (
     "one of the variables needed for gradient computation has been modified by an inplace operation"
 )
@@ -271,6 +269,7 @@ def test_setting_into_a_plain_tensor_E05(torch):
     return found, b, x.grad
 
 
+@pytest.mark.slow
 @as_torch
 def test_every_kind_of_index_E05(torch):
     indices = [

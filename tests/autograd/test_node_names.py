@@ -17,8 +17,6 @@ from samples import special
 import jaxgrad
 from jaxgrad.tape.tensor import wrap
 
-pytestmark = pytest.mark.slow
-
 COMPOSITE = "PyTorch composes it of several nodes, of which the last depends on the arguments"
 NUMBERS = "PyTorch's C++ has other overloads for numbers"
 LAST = "PyTorch has another node before the last, whose name ours bears"
@@ -152,6 +150,7 @@ def is_named(theirs, ours):
     return [told and told[0] for told in theirs] == [told and told[0] for told in ours]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", recorded.FAMILIES)
 def test_name_of_every_operator_H01(family):
     compare(family, is_named, OTHER_NAMES)
@@ -161,6 +160,7 @@ def leads_on(theirs, ours):
     return not is_named(theirs, ours) or theirs == ours
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", recorded.FAMILIES)
 def test_next_functions_of_every_operator_H01(family):
     compare(family, leads_on, OTHER_EDGES)

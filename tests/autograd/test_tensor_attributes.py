@@ -10,8 +10,6 @@ from as_torch import as_torch, error, leaf, warned
 
 import jaxgrad
 
-pytestmark = pytest.mark.slow
-
 
 def vector(torch, **options):
     return leaf(torch, 1.0, 2.0, 3.0, dtype=torch.float64, **options)
@@ -540,6 +538,7 @@ def fourth_powers(torch):
     return torch.tensor([[1.0, 16.0, 81.0], [2.0, 7.0, 5.0], [3.0, 3.0, 0.5]], dtype=torch.float64)
 
 
+@pytest.mark.slow
 @as_torch
 def test_gradient_of_samples_D31(torch):
     t, m = torch.tensor([1.0, 4.0, 9.0, 16.0, 25.0]), fourth_powers(torch)
@@ -557,6 +556,7 @@ def test_gradient_of_samples_D31(torch):
     )
 
 
+@pytest.mark.slow
 @as_torch("""
     tensor([[-295.1111111111111, -275.1111111111111, 1669.5555555555557],
             [-43.666666666666664, -6.666666666666657, -783.1666666666666],
@@ -609,6 +609,7 @@ def test_gradient_of_unequal_steps_equals_numpys_D31():
         jaxgrad.gradient(jaxgrad.ones(5), spacing=[jaxgrad.arange(4.0)])
 
 
+@pytest.mark.slow
 def test_gradient_under_jit_D31():
     x = jaxgrad.tensor([1.0, 4.0, 9.0])
     compiled = jaxgrad.jit(lambda x: jaxgrad.gradient(x, edge_order=2))(x)
@@ -662,6 +663,7 @@ def test_real_and_imaginary_parts_can_be_assigned(torch):
     return told, x, error(setattr, x, "imag", 3)
 
 
+@pytest.mark.slow
 @as_torch("""
     tensor([2.0+4.0j, 3.0+6.0j], dtype=complex128, requires_grad=True)
     tensor([20.0, 30.000000000000004], dtype=float64)

@@ -6,8 +6,6 @@ from as_torch import as_torch, error, leaf
 
 import jaxgrad
 
-pytestmark = pytest.mark.slow
-
 
 def vector(torch):
     return leaf(torch, 1.0, 2.0, 3.0, dtype=torch.float64)
@@ -93,16 +91,19 @@ def observed(torch, make):
     return plain, v
 
 
+@pytest.mark.slow
 @as_torch
 def test_every_kind_of_view_D20(torch):
     return {name: observed(torch, make) for name, make in VIEWS.items()}
 
 
+@pytest.mark.slow
 @as_torch
 def test_which_calls_copy_D20(torch):
     return {name: observed(torch, make) for name, make in COPIES.items()}
 
 
+@pytest.mark.slow
 @as_torch
 def test_views_of_a_tensor_with_a_history_D20(torch):
     found = {}
@@ -142,6 +143,7 @@ def test_the_base_of_a_view_of_a_view_D20(torch):
     )
 
 
+@pytest.mark.slow
 @as_torch("""
     tensor([[[1.5, -2.0], [1.0, -6.0]], [[0.0, 0.5], [7.0, 1.0]]],
            dtype=float64, requires_grad=True)
@@ -162,6 +164,7 @@ def test_complex_views_D20(torch):
     return torch.view_as_real(b.resolve_conj()), torch.view_as_real(x.grad), geometry(pairs)
 
 
+@pytest.mark.slow
 @as_torch("""
     tensor([[3.0, 1.0], [-4.0, 3.0]], dtype=float64, requires_grad=True)
     tensor([[3.0, 1.0], [-4.0, 3.0]], dtype=float64, requires_grad=True)

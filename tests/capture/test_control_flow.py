@@ -11,8 +11,6 @@ from as_torch import as_torch, leaf
 
 import jaxgrad
 
-pytestmark = pytest.mark.slow
-
 
 def python():
     """Control flow as plain PyTorch code writes it."""
@@ -138,7 +136,6 @@ def test_scan_carries_and_collects(torch):
     return found
 
 
-@pytest.mark.slow
 @as_torch("""
     tensor(-0.10671015396941416, dtype=float64)
     tensor([0.04277709821970568, 0.07917382437711486], dtype=float64)
@@ -359,6 +356,7 @@ NAMES = ("cond", "scan", "while_loop")
 X, W, V = np.array([0.5, 1.0]), np.array([1.3, 0.7]), np.array([0.2, -0.4])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_forward_mode_through_control_flow(name):
     forward_ad = jaxgrad.autograd.forward_ad

@@ -145,7 +145,6 @@ def test_a_rate_that_becomes_a_tensor_leads_to_a_trace():
     assert rate().item() == 0.5 and rate.count == 2
 
 
-@pytest.mark.slow
 def test_a_moving_average_that_begins_inside():
     class Averaged:
         def __init__(self):

@@ -8,8 +8,6 @@ from jax import export
 
 import jaxgrad as torch
 
-pytestmark = pytest.mark.slow
-
 W = jnp.array([[1.0, 2.0], [0.5, -1.0]])
 X = jnp.array([[0.3, 0.1], [-0.4, 0.7], [1.0, 0.2]])
 
@@ -33,11 +31,13 @@ def loaded(function, *args, **options):
     return export.deserialize(exported.serialize(**options))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gradient", [torch.func.grad(loss), by_backward, torch.jit(by_backward)])
 def test_a_gradient_that_is_loaded_again_S08(gradient):
     np.testing.assert_allclose(loaded(gradient, W, X).call(W, X), jax.grad(plain)(W, X), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_gradient_that_is_differentiated_once_it_is_loaded_S08():
     again = loaded(torch.func.grad(loss), W, X, vjp_order=1)
     wanted = jax.grad(lambda w: (jax.grad(plain)(w, X) * W).sum())(W)
@@ -52,6 +52,7 @@ def test_a_gradient_that_is_differentiated_once_it_is_loaded_S08():
         jax.grad(lambda w: once.call(w, X).sum())(W)
 
 
+@pytest.mark.slow
 def test_a_gradient_for_any_number_of_rows_S08():
     (rows,) = export.symbolic_shape("rows")
     again = loaded(torch.func.grad(loss), W, jax.ShapeDtypeStruct((rows, 2), X.dtype))

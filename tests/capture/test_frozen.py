@@ -148,7 +148,6 @@ def test_what_each_call_reads_is_not_told(function):
     assert told(lambda: torch.jit(function)(torch.ones(2))) == []
 
 
-@pytest.mark.slow
 def test_a_function_that_is_traced_at_each_call_freezes_nothing():
     kept = queue.SimpleQueue()  # whose contents capture cannot see
 

@@ -167,7 +167,6 @@ def test_an_argument_from_a_list_that_is_not_read_is_no_state():
     assert len(compiled.traces) == 1
 
 
-@pytest.mark.slow
 def test_an_argument_that_the_function_reads_too_is_another_tensor_later():
     held = Batches()
     compiled = torch.jit(held.add_first)

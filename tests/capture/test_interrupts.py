@@ -29,7 +29,7 @@ def test_interrupts_leave_the_state_of_jax(name):
     assert moments >= {"FirstCall": 100, "FirstCallOfTransform": 30}.get(name, 0)
 
 
-@pytest.mark.parametrize("mode", ["deferred", "immediate"])
+@pytest.mark.parametrize("mode", ["deferred", pytest.param("immediate", marks=pytest.mark.slow)])
 def test_interrupts_of_first_calls_leave_no_broken_cache_of_jax(mode, monkeypatch):
     monkeypatch.setattr(deferred, "mode", mode)
     x, count = np.linspace(0, 1, 21, dtype=np.float32).reshape(3, 7), itertools.count(0, 6)

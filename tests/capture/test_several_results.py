@@ -104,7 +104,6 @@ def test_a_state_that_grows_beside_a_result_that_is_freed():
     assert answers[0][1][-1] == (24.0, 4 * 12.0)
 
 
-@pytest.mark.slow
 def test_a_graph_without_residuals_keeps_no_argument():
     """A result whose gradient reads nothing keeps none of the arrays that other results read."""
 

@@ -83,7 +83,6 @@ def test_attributes_that_a_compiled_function_sets():
     assert (other.seen, one.seen, weight.last.item()) == (1, 10, 8)
 
 
-@pytest.mark.slow
 def test_results_have_the_attributes_that_the_function_set():
     @jaxgrad.jit
     def described(x):

@@ -82,7 +82,6 @@ def test_random_numbers_of_python_are_found_at_the_first_call():
         torch.jit(lambda x: {"scaled": x * random.random()}, verify=1)(torch.ones(2))
 
 
-@pytest.mark.slow
 def test_the_message_has_the_values_that_guards_know(monkeypatch):
     change_all(monkeypatch, 2.0)
     shift = 7

@@ -227,7 +227,6 @@ def numbers(*shape, requires_grad=False):
     return jaxgrad.tensor(values, requires_grad=requires_grad)
 
 
-@pytest.mark.slow
 def test_each_call_of_one_program_gives_views_of_its_argument():
     step = jaxgrad.jit(lambda x: x[1:])
     pairs = [(x, step(x)) for x in (numbers(3), numbers(3) * 2)]

@@ -11,8 +11,6 @@ import pytest
 from answers import beside, load
 from tensorboard.backend.event_processing import event_accumulator
 
-pytestmark = pytest.mark.slow
-
 PROGRAMS = Path(__file__).parent / "programs"
 RECORDED = load(beside(__file__))
 
@@ -22,6 +20,7 @@ def run(*arguments, check=True):
     return subprocess.run(command, capture_output=True, text=True, check=check)
 
 
+@pytest.mark.slow
 def test_a_training_script_gives_the_numbers_of_pytorch():
     """What `python train.py --epochs 6` prints with PyTorch 2.13."""
     told = json.loads(run("run", PROGRAMS / "train.py", "--epochs", 6).stdout)
@@ -50,6 +49,7 @@ def differences(theirs, ours, precision, where=""):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "lines",
     [
@@ -72,6 +72,7 @@ def test_programs_give_the_numbers_of_pytorch(lines):
             assert differences(recorded, printed, 1e-4, line) == []
 
 
+@pytest.mark.slow
 def test_a_program_resumes_from_its_checkpoint(tmp_path):
     path = tmp_path / "checkpoint.pt"
     first = ["run", PROGRAMS / "classify.py", "--checkpoint", path, "--stop-after", 2]
@@ -81,6 +82,7 @@ def test_a_program_resumes_from_its_checkpoint(tmp_path):
     assert differences(RECORDED["classify"], told, 1e-4) == []
 
 
+@pytest.mark.slow
 def test_a_program_writes_for_tensorboard(tmp_path):
     """What TensorBoard's own reader finds in its files."""
     told = json.loads(run("run", PROGRAMS / "classify.py", "--logdir", tmp_path).stdout)
@@ -100,6 +102,7 @@ def test_a_program_writes_for_tensorboard(tmp_path):
     assert [each.histogram_value.num for each in found.Histograms("fc")] == [32, 32, 32]
 
 
+@pytest.mark.slow
 def test_packages_that_look_for_torch_find_it():
     told = json.loads(run("run", PROGRAMS / "probes.py").stdout)
     told_why = ("from", "module that is not there", "attribute", "from a module", "no module")
@@ -132,6 +135,7 @@ def test_packages_that_look_for_torch_find_it():
     assert lines["attribute"].endswith("not provided by jaxgrad; did you mean 'Linear'?")
 
 
+@pytest.mark.slow
 def test_einops_with_its_layers():
     code = """
 import jaxgrad.compat
@@ -164,6 +168,7 @@ print(json.dumps([*(each.tolist() for each in found), x.grad.tolist(), shape]))
         np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_processes():
     """What `python processes.py` prints with PyTorch 2.13, but for the method that is not named."""
     told = json.loads(run("run", PROGRAMS / "processes.py").stdout)
@@ -200,6 +205,7 @@ if ending == "error":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("is_module", "ending", "status", "error"),
     [
@@ -231,17 +237,20 @@ def test_programs_run_as_python_runs_them(tmp_path, is_module, ending, status, e
         assert "in fail" in told.stderr and "runpy" not in told.stderr
 
 
+@pytest.mark.slow
 def test_modules_run_by_name():
     told = run("run", "-m", "json.tool", "--help")
     assert "usage: " in told.stdout
 
 
+@pytest.mark.slow
 def test_a_program_that_does_not_exist():
     told = run("run", "nothing.py", check=False)
     assert told.returncode == 2
     assert told.stderr == "jaxgrad run: nothing.py: no such file\n"
 
 
+@pytest.mark.slow
 def test_pytorch_itself_is_refused():
     code = """
 import sys, types

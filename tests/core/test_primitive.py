@@ -14,8 +14,6 @@ import pytest
 import jaxgrad
 from jaxgrad.core import promotion
 
-pytestmark = pytest.mark.slow
-
 TABLE = """
 # the value is 2 x; the reverse formula says 7, the forward formula 5: each shows who was asked
 - name: told(Tensor self) -> Tensor
@@ -152,6 +150,7 @@ TRANSFORMED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRANSFORMED)
 def test_each_transformation_uses_its_formula(my, name):
     expected, transform = TRANSFORMED[name]
@@ -214,6 +213,7 @@ BY_ORDER = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nesting", BY_ORDER)
 @pytest.mark.parametrize("name", functions_of(None))
 def test_nestings_of_transformations_equal_jax(my, name, nesting):
@@ -228,6 +228,7 @@ def test_nestings_without_jit(my):
         close(nested(ours, nesting)(POINT), nested(theirs, nesting)(POINT))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nesting", BY_ORDER)
 def test_nestings_inside_and_outside_vmap(my, nesting):
     ours, theirs = functions_of(my)["by hand"]
@@ -236,6 +237,7 @@ def test_nestings_inside_and_outside_vmap(my, nesting):
         close(jax.jit(order(ours))(points), jax.jit(order(theirs))(points))
 
 
+@pytest.mark.slow
 def test_grad_inside_checkpoint_and_scan_to_second_order(my):
     def ours(x):
         return jax.grad(jax.checkpoint(scanned(lambda y: my.by_hand(y, x))))(x)
@@ -247,6 +249,7 @@ def test_grad_inside_checkpoint_and_scan_to_second_order(my):
     close(jax.jvp(ours, (0.7,), (1.0,))[1], jax.jvp(theirs, (0.7,), (1.0,))[1])
 
 
+@pytest.mark.slow
 def test_complex_follows_jax_inside_jax_and_torch_on_the_tape():
     z = 3 + 4j
 
@@ -259,6 +262,7 @@ def test_complex_follows_jax_inside_jax_and_torch_on_the_tape():
     assert x.grad.item() == 6 + 8j
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nesting", [n for n in NESTINGS if len(n) < 3], ids="-".join)
 def test_nestings_of_transformations_of_complex_numbers_equal_jax(nesting):
     def parts_of(function):
@@ -316,6 +320,7 @@ def test_reverse_serves_where_forward_cannot_be_derived(my):
     np.testing.assert_allclose(jax.jit(jax.grad(my.host_reverse))(0.3), np.cos(0.3), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_broadcast_cast_and_realify_are_shared():
     with jax.enable_x64(True):
         row, column = jnp.ones((1, 3), jnp.float32), jnp.ones((2, 1), jnp.float64)
@@ -383,6 +388,7 @@ def test_a_traceback_shows_the_line_of_the_table(tmp_path):
     assert f'File "{table}", line 3, in helped.self\n    self: helper(grad)' in printed
 
 
+@pytest.mark.slow
 def test_x64_operands_keep_their_dtype(my):
     with jax.enable_x64(True):
         x = jnp.array([0.3, 1.2], jnp.float64)
@@ -392,6 +398,7 @@ def test_x64_operands_keep_their_dtype(my):
     np.testing.assert_allclose(hessian, expected, rtol=1e-13)
 
 
+@pytest.mark.slow
 def test_promotion_is_torchs_in_both_worlds():
     assert (
         jaxgrad.ops.mul(jnp.ones(2, jnp.bfloat16), jnp.ones((), jnp.float32)).dtype == jnp.bfloat16

@@ -524,6 +524,7 @@ def test_wrappers_and_submodules_of_models():
 # ---- several devices and processes
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_four_devices_loads_on_any_others(tmp_path):
     run("save_on_four", tmp_path, devices=4)
     run("load_on", tmp_path, 2, 2, devices=4)
@@ -531,6 +532,7 @@ def test_a_checkpoint_of_four_devices_loads_on_any_others(tmp_path):
     run("load_on", tmp_path)
 
 
+@pytest.mark.slow
 def test_processes_save_and_load_together(tmp_path):
     run("save_by_two", tmp_path, processes=2)
     assert os.listdir(tmp_path) == ["jaxgrad.2"]
@@ -545,10 +547,12 @@ def test_an_error_of_one_process_is_one_of_all(tmp_path):
     run("fail_by_two", tmp_path, processes=2)
 
 
+@pytest.mark.slow
 def test_groups_of_processes(tmp_path):
     run("groups_by_two", tmp_path, processes=2)
 
 
+@pytest.mark.slow
 def test_whole_states_go_from_one_process_to_all(tmp_path):
     run("whole_states_by_two", tmp_path, processes=2)
 

@@ -237,7 +237,7 @@ def test_an_exit_status_comes_before_an_abort_of_the_same_moment(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
-@pytest.mark.parametrize("how", ["wait", "stubborn"])
+@pytest.mark.parametrize("how", ["wait", pytest.param("stubborn", marks=pytest.mark.slow)])
 def test_a_signal_to_the_command_ends_all(name, how, waiting):
     started, pids = waiting(how, f"--grace={GRACE[how]}")
     number = signal.Signals[name]
@@ -275,7 +275,7 @@ def test_a_second_interrupt_kills(waiting):
     none_left(pids)
 
 
-@pytest.mark.parametrize("how", ["wait", "stubborn"])
+@pytest.mark.parametrize("how", ["wait", pytest.param("stubborn", marks=pytest.mark.slow)])
 def test_the_workers_of_a_command_that_is_killed(how, waiting):
     started, pids = waiting(how, f"--grace={GRACE[how]}")
     started.kill()

@@ -54,7 +54,6 @@ def test_deepcopies_share_memory_as_their_originals_do(torch):
     )  # fmt: skip
 
 
-@pytest.mark.slow
 @as_torch("""
     tensor([0.0, 4.0, 4.0, 0.0])
     tensor([4.0, 4.0])

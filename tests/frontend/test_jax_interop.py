@@ -10,8 +10,6 @@ from flax import nnx
 
 import jaxgrad as torch
 
-pytestmark = pytest.mark.slow
-
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
 
 
@@ -40,12 +38,14 @@ def compared(apply, variables):
     close(product, jax.grad(lambda x: (slope(*leaves, x) ** 2).sum())(X))
 
 
+@pytest.mark.slow
 def test_a_module_of_equinox():
     module = equinox.nn.MLP(3, 2, 8, 1, key=jax.random.key(0), activation=jnp.tanh)
     arrays, rest = equinox.partition(module, equinox.is_array)
     compared(lambda arrays, x: jax.vmap(equinox.combine(arrays, rest))(x), arrays)
 
 
+@pytest.mark.slow
 def test_a_module_of_flax():
     class Network(flax.linen.Module):
         @flax.linen.compact
@@ -57,6 +57,7 @@ def test_a_module_of_flax():
     compared(network.apply, network.init(jax.random.key(0), X))
 
 
+@pytest.mark.slow
 def test_training_a_module_of_flax_under_jit():
     network = flax.linen.Dense(1)
     variables = network.init(jax.random.key(0), X)
@@ -102,6 +103,7 @@ def test_trees_constants_and_several_results():
     assert function({"x": 2.0, "n": 1}, power=2)["first"] == 4  # no tensor, no tape
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "packed", [lambda y: (y,), lambda y: [y], lambda y: {"y": y}], ids=["tuple", "list", "dict"]
 )
@@ -153,6 +155,7 @@ def test_a_function_of_jax_refuses_a_tensor_that_requires_grad():
         assert jnp.cos(leaf * 0).tolist() == [1, 1]
 
 
+@pytest.mark.slow
 def test_to_jax_gives_a_function_of_arrays():
     def loss(tree, x):
         return ((x @ tree["w"]).relu() ** 2).sum()
@@ -182,6 +185,7 @@ def test_to_jax_under_shard_map():
 # ---- random keys
 
 
+@pytest.mark.slow
 def test_functions_that_take_random_keys():
     key = jax.random.key(3)
 
@@ -208,6 +212,7 @@ def test_functions_that_take_random_keys():
         torch.as_tensor(key)
 
 
+@pytest.mark.slow
 def test_gradients_of_a_map_over_random_keys():
     noise = torch.from_jax(lambda x, key: x * jax.random.normal(key, x.shape))
     keys, x = jax.random.split(jax.random.key(0)), torch.ones(2, 3, requires_grad=True)
@@ -220,6 +225,7 @@ def test_gradients_of_a_map_over_random_keys():
         close(x.grad, wanted)
 
 
+@pytest.mark.slow
 def test_random_keys_are_arguments_of_compiled_functions():
     weight = torch.ones(3, requires_grad=True)
     noisy = torch.from_jax(lambda key, x: x * jax.random.normal(key, x.shape))
@@ -281,6 +287,7 @@ def gradients_of(module):
     return {name: parameter.grad for name, parameter in module.named_parameters()}
 
 
+@pytest.mark.slow
 def test_an_equinox_module_is_a_module():
     module = equinox.nn.MLP(3, 2, 8, 1, key=jax.random.key(0), activation=jnp.tanh)
     net, x = torch.from_jax(module), torch.tensor(X)
@@ -304,6 +311,7 @@ def test_an_equinox_module_is_a_module():
     close(torch.vmap(other)(x), torch.vmap(net)(x).detach().numpy())
 
 
+@pytest.mark.slow
 def test_training_an_equinox_module_under_jit():
     def losses(compiled):
         net = torch.from_jax(equinox.nn.MLP(3, 1, 4, 1, key=jax.random.key(0)))
@@ -338,6 +346,7 @@ class Normalized(flax.linen.Module):
         return flax.linen.Dense(1)(x)
 
 
+@pytest.mark.slow
 def test_a_bound_module_of_flax_linen_is_a_module():
     module, key = Normalized(), jax.random.key(0)
     variables = module.init(key, X)
@@ -381,6 +390,7 @@ class Running(nnx.Module):
         return self.last(self.dropout(self.norm(self.first(x))))
 
 
+@pytest.mark.slow
 def test_a_module_of_flax_nnx_is_a_module():
     module = Running(nnx.Rngs(0))
     net, x = torch.from_jax(module), torch.tensor(X)
@@ -404,6 +414,7 @@ def test_a_module_of_flax_nnx_is_a_module():
 # ---- functions of arrays that call operators on tensors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "function",
     [
@@ -424,6 +435,7 @@ def test_functions_of_arrays_that_mix_both_have_their_gradient(function):
     np.testing.assert_allclose(jax.grad(function)(x), slopes, rtol=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transform", [jax.grad, jax.jacfwd, jax.jacrev])
 @pytest.mark.parametrize(
     "function",
@@ -455,6 +467,7 @@ def test_operators_that_refuse_a_tracer_say_to_jax():
         jax.grad(lambda x: (leaf * x).sum())(jnp.ones(2))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transform", [lambda function: function, jax.jit])
 def test_arrays_of_a_weak_type_have_the_dtype_that_a_tensor_tells(transform):
     """`jax.numpy.full(3, 2.0)` would give way to an array of another type."""

@@ -19,8 +19,6 @@ import scipy.stats
 import jaxgrad
 from jaxgrad.frontend import array_creation
 
-pytestmark = pytest.mark.slow
-
 SEED = jaxgrad.initial_seed()
 COUNT = 60000
 ERRORS = 5  # how many standard errors a mean may be off: once in two million draws
@@ -117,6 +115,7 @@ def test_randperm_holds_each_number_once(count):
     assert sorted(drawn.tolist()) == list(range(count))
 
 
+@pytest.mark.slow
 def test_randperm_orders_are_equally_frequent():
     orders, frequency = np.unique(
         [jaxgrad.randperm(3).numpy() for _ in range(1200)], axis=0, return_counts=True
@@ -159,6 +158,7 @@ def distance(samples, distribution, *parameters):
     return farthest * math.sqrt(samples.size) / 2.76
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(
     ("fill", "distribution", "parameters"),
@@ -181,6 +181,7 @@ def test_samples_have_their_distribution(fill, distribution, parameters, dtype):
     assert distance(samples.numpy() * 1.1, distribution, *parameters) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("draw", "distribution"),
     [
@@ -226,6 +227,7 @@ def test_dropout_of_elements_and_of_channels():
         jaxgrad.feature_dropout(jaxgrad.ones(3), 0.5, True)
 
 
+@pytest.mark.slow
 def test_multinomial_without_replacement_draws_in_proportion():
     weights = jaxgrad.tensor([1.0, 0.0, 3.0, 4.0]).expand(20000, 4)
     first, second = jaxgrad.multinomial(weights, 2).numpy().T
@@ -238,6 +240,7 @@ def test_multinomial_without_replacement_draws_in_proportion():
     assert (ordered == np.arange(6)).all()
 
 
+@pytest.mark.slow
 def test_ends_of_distributions():
     assert (jaxgrad.zeros(COUNT).exponential_() > 0).all()
     assert jaxgrad.zeros(COUNT, dtype=jaxgrad.int64).geometric_(0.5).min() == 1
@@ -250,6 +253,7 @@ def test_ends_of_distributions():
     assert wide.min() < -(2**62) and wide.max() > 2**62
 
 
+@pytest.mark.slow
 def test_a_sampler_repeats_with_its_seed():
     def drawn(generator):
         x = jaxgrad.full((5,), 2.0)
@@ -391,6 +395,7 @@ def run(code, **environment):
     return child.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_numbers_are_the_same_whatever_the_settings():
     jaxgrad.manual_seed(5)
     normal, order = jaxgrad.randn(4).tolist(), jaxgrad.randperm(9).tolist()
@@ -443,6 +448,7 @@ def test_a_trace_refuses_and_leaves_no_trace(draw):
     assert jaxgrad.rand(3).tolist() == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", functions_of_chance())
 def test_a_compiled_function_draws_anew_at_each_call(draw):
     """A compiled draw gives the eager numbers and advances the generator equally."""

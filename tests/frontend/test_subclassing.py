@@ -316,6 +316,7 @@ def test_objects_that_stand_for_tensors(torch):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_first_call_with_an_object_that_stands_for_a_tensor():
     # in a process that has met no class with a __torch_function__ before
     program = """

@@ -5,8 +5,6 @@ from as_torch import as_torch, error, parameters
 
 import jaxgrad
 
-pytestmark = pytest.mark.slow
-
 # where our message says more, or names a structure in JAX's form
 STRUCTURE = "Expected pytree structure of cotangents to be the same as pytree structure of outputs"
 PRIMALS = (
@@ -211,6 +209,7 @@ def test_func_linearize_K09(torch):
     ]
 
 
+@pytest.mark.slow
 @as_torch
 def test_what_jacobians_refuse_K10_K11_K12(torch):
     func, x, z = torch.func, point(torch), torch.tensor([1j])

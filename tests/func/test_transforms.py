@@ -12,8 +12,6 @@ import jaxgrad as torch
 from jaxgrad import func
 from jaxgrad.tape.tensor import wrap
 
-pytestmark = pytest.mark.slow
-
 POINT = np.array([0.4, -0.7, 1.3])
 DIRECTION = np.array([1.0, -0.5, 2.0])
 MATRIX = np.array([[1.0, 2.0, 0.5], [0.3, -1.0, 1.0], [0.2, 0.1, -0.4]])
@@ -85,6 +83,7 @@ def test_K_three_transformations(number):
     check(NESTINGS[number], list(FUNCTIONS)[number % len(FUNCTIONS)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "names", list(itertools.product(["grad", "jvp", "vmap"], repeat=2))[:4], ids=" of ".join
 )
@@ -117,6 +116,7 @@ def same(found, wanted):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("argnums", [0, 1, (0, 1), (1, -2)])
 @pytest.mark.parametrize(
     ("ours", "theirs"), [(func.jacrev, jax.jacrev), (func.jacfwd, jax.jacfwd)], ids=["rev", "fwd"]
@@ -142,6 +142,7 @@ def test_aux_of_tensors_and_others_K11():
     assert found.tolist() == [[2, 0], [0, 2]] and aux == "beside"
 
 
+@pytest.mark.slow
 def test_func_hessian_K12():
     with jax.enable_x64(True):
         wanted = jax.hessian(lambda x: (jnp.sin(x) * x[0]).sum())(jnp.asarray(X))
@@ -155,6 +156,7 @@ def test_func_hessian_K12():
         same(hessian(torch.tensor(X)), wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "jacobian", [func.jacrev, func.jacfwd, func.grad], ids=lambda f: f.__name__
 )
@@ -230,6 +232,7 @@ def test_results_that_do_not_depend_on_the_example_K13():
     assert weight.grad.tolist() == [3, 3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk_size", [1, 2, 5, None])
 def test_chunks_of_vmap_K13(chunk_size):
     x = torch.arange(10.0).view(5, 2)
@@ -237,6 +240,7 @@ def test_chunks_of_vmap_K13(chunk_size):
     assert found[0].tolist() == x.square().tolist() and found[1].tolist() == x.sum(1).tolist()
 
 
+@pytest.mark.slow
 def test_randomness_of_vmap_K14():
     x = torch.zeros(4, 2)
     with pytest.raises(

@@ -85,7 +85,6 @@ def test_backward_of_a_compiled_result():
     close(x.grad, 3 * np.cos(POINTS))
 
 
-@pytest.mark.slow
 def test_func_transforms():
     x, batch = points(), torch.tensor(np.stack([POINTS, 2 * POINTS]))
     close(torch.func.grad(lambda x: numpy_sin(x).sum())(x), np.cos(POINTS))

@@ -8,8 +8,6 @@ from as_torch import as_torch, error
 import jaxgrad
 import jaxgrad.nn.functional as F
 
-pytestmark = pytest.mark.slow
-
 X = numpy.linspace(-1, 1, 12).reshape(3, 4)
 CLASSES = numpy.array([1, 0, 3])
 
@@ -104,6 +102,7 @@ def test_refuses_as_pytorch(function, arguments, options, error, words):
         function(*arguments, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(0, 4), (0, 4, 3), (2, 4, 0)])
 def test_normalization_of_an_empty_batch(shape):
     x = jaxgrad.zeros(*shape, requires_grad=True)

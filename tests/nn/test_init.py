@@ -9,8 +9,6 @@ from as_torch import as_torch, error, leaf, parameters, warned
 import jaxgrad
 from jaxgrad import nn
 
-pytestmark = pytest.mark.slow
-
 UTILS = ("clip_grad_norm_", "clip_grad_value_", "get_total_norm", "clip_grads_with_norm_")
 
 
@@ -22,6 +20,7 @@ def with_gradients(torch):
     return found
 
 
+@pytest.mark.slow
 @as_torch(precision=1e-7)
 def test_get_total_norm_of_gradients_S04(torch):
     total = torch.nn.utils.get_total_norm
@@ -132,6 +131,7 @@ def test_distributions_of_initial_values(draw, mean, deviation, bounds):
     assert low <= values.min() and values.max() <= high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(3, 5), (5, 3), (4, 2, 2)])
 def test_orthogonal_makes_orthonormal_rows(shape):
     rows = nn.init.orthogonal_(jaxgrad.empty(*shape, dtype=jaxgrad.float64), gain=2.0)

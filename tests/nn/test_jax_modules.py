@@ -12,8 +12,6 @@ from flax import nnx
 
 import jaxgrad as torch
 
-pytestmark = pytest.mark.slow
-
 KEY = jax.random.key(0)
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
 
@@ -46,6 +44,7 @@ class Dropping(equinox.Module):
 # ---- train() and eval()
 
 
+@pytest.mark.slow
 def test_the_mode_of_a_module_of_nnx():
     module = Running(nnx.Rngs(0))
     net, x = torch.from_jax(module), torch.tensor(X)
@@ -69,6 +68,7 @@ def test_the_mode_of_a_part_of_a_module_of_nnx():
     close(net(x), module(X))
 
 
+@pytest.mark.slow
 def test_the_mode_of_a_module_of_equinox():
     module, x = Dropping(), torch.ones(3)
     net = torch.from_jax(module)
@@ -121,6 +121,7 @@ def test_the_order_of_the_parameters_is_that_of_the_arrays():
     assert net.norm.inference is False and net.eval().norm.inference is True
 
 
+@pytest.mark.slow
 def test_a_switch_that_was_not_set_is_kept_until_it_is():
     module = nnx.MultiHeadAttention(2, 4, dropout_rate=0.5, decode=False, rngs=nnx.Rngs(0))
     assert module.deterministic is None
@@ -132,6 +133,7 @@ def test_a_switch_that_was_not_set_is_kept_until_it_is():
     close(torch.from_jax(module)(x), net.train()(x).detach().numpy())
 
 
+@pytest.mark.slow
 def test_compiled_functions_follow_the_mode():
     for module in (Running(nnx.Rngs(0)), Dropping()):
         plain, net = torch.from_jax(module), torch.from_jax(module)
@@ -160,6 +162,7 @@ def test_a_mode_set_inside_of_a_compiled_function():
 # ---- copies
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "made",
     [
@@ -264,6 +267,7 @@ class Statistics(flax.linen.Module):
         return flax.linen.BatchNorm(use_running_average=not train)(x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutable", [["batch_stats"], "batch_stats", True])
 def test_collections_bound_as_mutable(mutable):
     module = Statistics()

@@ -7,13 +7,12 @@ from as_torch import as_torch, error
 
 import jaxgrad
 
-pytestmark = pytest.mark.slow
-
 
 def states(module):
     return [(name, list(tensor.shape)) for name, tensor in module.state_dict().items()]
 
 
+@pytest.mark.slow
 @as_torch
 def test_lazy_layers_become_plain(torch):
     nn, found = torch.nn, []

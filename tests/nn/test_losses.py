@@ -11,7 +11,6 @@ from checks import count
 import jaxgrad
 import jaxgrad.nn.functional as F
 
-pytestmark = pytest.mark.slow
 close = functools.partial(as_torch, precision=1e-8)
 
 
@@ -28,6 +27,7 @@ def of(loss, input, *rest):
     return [value.detach(), input.grad]
 
 
+@pytest.mark.slow
 @close
 def test_layers_of_margin_losses(torch):
     nn, x, classes = torch.nn, table(torch, 3, 4), torch.tensor([0, 3, 1])
@@ -58,6 +58,7 @@ def test_layers_of_margin_losses(torch):
     ]
 
 
+@pytest.mark.slow
 @close
 def test_adaptive_log_softmax(torch):
     layer = torch.nn.AdaptiveLogSoftmaxWithLoss(4, 7, [2, 4], 2.0, True, dtype=torch.float64)
@@ -82,6 +83,7 @@ def test_adaptive_log_softmax(torch):
     ]
 
 
+@pytest.mark.slow
 @close
 def test_linear_cross_entropy(torch):
     F, nn = torch.nn.functional, torch.nn
@@ -137,6 +139,7 @@ def test_slopes_of_rrelu_are_random_and_kept():
     count("random", 3)
 
 
+@pytest.mark.slow
 def test_gumbel_softmax():
     logits = jaxgrad.tensor([[0.0, 1.0, 3.0]] * 2000, requires_grad=True)
     jaxgrad.manual_seed(0)

@@ -9,8 +9,6 @@ from as_torch import as_torch, error, parameters
 import jaxgrad
 from jaxgrad import nn
 
-pytestmark = pytest.mark.slow
-
 FUNCTIONS = (
     "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
     "transfer_parametrizations_and_params", "type_before_parametrizations",
@@ -88,6 +86,7 @@ def test_signatures_of_parametrize(torch):
     return found, {name: parameters(getattr(parametrizations, name)) for name in names}
 
 
+@pytest.mark.slow
 @as_torch(precision=1e-12)
 def test_a_parametrized_weight(torch):
     parametrize, _ = utils(torch)
@@ -190,6 +189,7 @@ def test_cached_parametrizations(torch):
     return same, len(calls), layer.weight is inner, len(calls)
 
 
+@pytest.mark.slow
 @as_torch(precision=1e-7)
 def test_orthogonal_maps(torch):
     _, parametrizations = utils(torch)
@@ -212,6 +212,7 @@ def test_orthogonal_maps(torch):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "kind"), [((2, 4), "complex128"), ((4, 2), "float64"), ((2, 3, 3), "complex128")]
 )
@@ -246,6 +247,7 @@ def test_weights_that_cannot_be_orthogonal(torch):
     return [*found, error(setattr, layer, "weight", torch.ones(2, 2, dtype=torch.float64))]
 
 
+@pytest.mark.slow
 @as_torch(precision=1e-9)
 def test_weight_norm_as_a_parametrization(torch):
     _, parametrizations = utils(torch)
@@ -258,6 +260,7 @@ def test_weight_norm_as_a_parametrization(torch):
     return [*found, layer.weight]
 
 
+@pytest.mark.slow
 @as_torch(precision=1e-9)
 def test_spectral_norm_as_a_parametrization(torch):
     _, parametrizations = utils(torch)
@@ -288,6 +291,7 @@ def test_copies_of_parametrized_modules_are_apart():
     assert type(layer) is nn.Linear and isinstance(other, nn.Linear)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["orthogonal", "spectral_norm", "weight_norm", "cached"])
 def test_compiled_steps_of_parametrized_modules(kind):
     found = []

@@ -11,7 +11,6 @@ def numbers(torch, *shape):
     return torch.tensor(values).reshape(shape)
 
 
-@pytest.mark.slow
 @as_torch
 def test_reprs_and_options_of_pooling_layers(torch):
     nn = torch.nn
@@ -57,7 +56,6 @@ def test_values_of_pooling_layers(torch):
     ]
 
 
-@pytest.mark.slow
 @as_torch(precision=1e-6)
 def test_max_unpooling_inverts_max_pooling(torch):
     x = numbers(torch, 1, 4, 4).detach().requires_grad_()

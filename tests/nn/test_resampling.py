@@ -2,12 +2,9 @@
 
 import math
 
-import pytest
 from as_torch import as_torch, error, warned
 
 import jaxgrad
-
-pytestmark = pytest.mark.slow
 
 
 def image(torch, *shape):

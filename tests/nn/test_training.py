@@ -186,7 +186,6 @@ def test_clipping_compiled_S04():
         step(jaxgrad.tensor(1.0), True)
 
 
-@pytest.mark.slow
 def test_hooks_of_modules_compiled():
     layer, seen = nn.Linear(2, 1, bias=False), []
     layer.register_full_backward_hook(lambda m, gi, go: seen.append(1) or (gi[0] * 10,))
@@ -314,7 +313,6 @@ def test_gradients_of_micro_batches_S07(torch):
     return micro_batches(torch, lambda step: step)[:-1]
 
 
-@pytest.mark.slow
 @as_torch(precision=1e-13)
 def test_gradients_of_micro_batches_compiled_S07(torch):
     if torch is not jaxgrad:

@@ -7,8 +7,6 @@ from as_torch import as_torch, error, leaf, parameters, warned
 import jaxgrad
 from jaxgrad import nn
 
-pytestmark = pytest.mark.slow
-
 
 def prune_of(torch):
     """The module; PyTorch does not import it by itself."""
@@ -45,6 +43,7 @@ def test_signatures_of_pruning(torch):
     return found
 
 
+@pytest.mark.slow
 @as_torch
 def test_pruning_again_and_again(torch):
     prune, layer = prune_of(torch), linear(torch)
@@ -69,6 +68,7 @@ def test_pruning_again_and_again(torch):
     return [*found, shown(layer), isinstance(layer.weight, torch.nn.Parameter)]
 
 
+@pytest.mark.slow
 @as_torch
 def test_pruning_by_scores_and_over_several_layers(torch):
     prune = prune_of(torch)
@@ -119,6 +119,7 @@ def test_containers_of_pruning_methods():
         container.add_pruning_method(3)
 
 
+@pytest.mark.slow
 def test_pruning_at_random():
     jaxgrad.manual_seed(0)
     prune, layer = nn.utils.prune, nn.Linear(20, 10)
@@ -175,6 +176,7 @@ def test_spectral_norm_as_a_hook(torch):
     return [*found, shown(layer), error(torch.nn.utils.remove_spectral_norm, layer)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["prune", "spectral_norm"])
 def test_compiled_steps_with_hooks_on_weights(kind):
     found = []
@@ -257,6 +259,7 @@ def test_modules_without_initialization(torch):
     return repr(layer), same, refused, layer.weight.requires_grad
 
 
+@pytest.mark.slow
 @as_torch
 def test_older_names(torch):
     init, empty = torch.nn.init, torch.empty

@@ -49,7 +49,6 @@ def test_a_table_of_ones_own(tmp_path, functions):
     ]
 
 
-@pytest.mark.slow
 def test_the_dialect_of_2018(tmp_path):
     text = (
         "- name: scaled(Tensor self, Scalar factor, IntList dims)\n"

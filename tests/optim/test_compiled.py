@@ -14,8 +14,6 @@ import pytest
 import jaxgrad
 from jaxgrad.tape import mode
 
-pytestmark = pytest.mark.slow
-
 
 class Training:
     """A model of two parameters, its optimizer, and a step that counts how often Python runs it,
@@ -73,6 +71,7 @@ def sgd(params):
     return jaxgrad.optim.SGD(params, lr=0.1, momentum=0.9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [adam, sgd], ids=["Adam", "SGD"])
 def test_100_steps_with_a_scheduler_are_one_trace(make):
     def script(training):
@@ -96,6 +95,7 @@ def test_the_first_step_makes_the_state():
     assert state["step"].item() == 2
 
 
+@pytest.mark.slow
 def test_an_option_that_makes_another_program():
     def script(training):
         (group,) = training.optimizer.param_groups
@@ -118,6 +118,7 @@ def test_betas_and_eps_are_data():
     assert both(adam, script) == 1
 
 
+@pytest.mark.slow
 def test_a_gradient_that_comes_and_goes():
     def step(training, with_y):
         training.optimizer.zero_grad()
@@ -162,6 +163,7 @@ def test_a_group_that_is_added():
     both(adam, script)
 
 
+@pytest.mark.slow
 def test_state_that_is_loaded():
     def script(training):
         training.step()
@@ -188,6 +190,7 @@ def test_state_that_is_cleared():
     both(adam, script)
 
 
+@pytest.mark.slow
 def test_a_rate_that_is_a_tensor():
     def make(params):
         return jaxgrad.optim.AdamW(params, lr=jaxgrad.tensor(0.1, dtype=jaxgrad.float64))
@@ -362,6 +365,7 @@ def minimized(array, kind, **options):
     return x._array
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "options"),
     [("SGD", {"momentum": 0.9}), ("SGD", {"momentum": 0.9, "dampening": 0.5}), ("Adam", {})],
@@ -375,6 +379,7 @@ def test_optimizers_that_are_made_under_a_trace(kind, options):
         np.testing.assert_allclose(jax.vmap(run)(points), expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_jax_differentiates_recorded_steps():
     def loss(array, rate):
         x = jaxgrad.as_tensor(array) * 1
@@ -402,6 +407,7 @@ def test_a_step_of_an_optimizer_from_outside_is_refused_under_a_trace():
 # groups and schedulers changed inside a compiled function
 
 
+@pytest.mark.slow
 def test_a_scheduler_steps_within():
     rates = []
 
@@ -469,6 +475,7 @@ def test_a_scheduler_that_steps_within_refuses_what_would_be_out_of_date():
     assert "param_groups[...]['lr'] after the step of a scheduler" in ending("set")
 
 
+@pytest.mark.slow
 def test_a_rate_that_is_set_before_the_step_of_a_scheduler():
     seen = []
 
@@ -490,6 +497,7 @@ def test_a_rate_that_is_set_before_the_step_of_a_scheduler():
     np.testing.assert_allclose(seen, 2 * [(rate, rate) for rate in rates], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_rate_that_is_looked_at_or_set_within():
     seen = []
 
@@ -527,6 +535,7 @@ def test_a_rate_that_is_set_within_is_set_at_each_call():
     assert both(sgd, script, step) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "read",
     [lambda s, n: s.optimizer.param_groups[n]["lr"], lambda s, n: s.get_last_lr()[n]],
@@ -567,6 +576,7 @@ def test_an_optimizer_of_ones_own_has_the_rate_of_now():
     assert both(lambda params: Signs(params, {"lr": 1.0}), script) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [adam, sgd], ids=["Adam", "SGD"])
 def test_programs_for_parameters_that_take_turns(make):
     def step(training, name):

@@ -11,8 +11,6 @@ from as_torch import as_torch, error, leaf, parameters
 
 import jaxgrad
 
-pytestmark = pytest.mark.slow
-
 DIFFERENTIABLE = ("Adadelta", "Adamax", "NAdam", "RAdam", "Rprop", "ASGD")
 NAMES = (*DIFFERENTIABLE, "Adafactor", "Muon")
 
@@ -70,6 +68,7 @@ def stepped(torch, name, begin, gradients, state=None):
     return optimizer, x
 
 
+@pytest.mark.slow
 @as_torch(precision=1e-9)
 def test_state_dicts_of_further_optimizers_go_on(torch):
     found = {}
@@ -146,6 +145,7 @@ def after_steps(torch, name, begin, count):
     return x
 
 
+@pytest.mark.slow
 @as_torch(precision=1e-9)
 def test_derivatives_through_a_step_of_further_optimizers(torch):
     found, usual = {}, torch.get_default_dtype()
@@ -159,6 +159,7 @@ def test_derivatives_through_a_step_of_further_optimizers(torch):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DIFFERENTIABLE)
 def test_derivatives_through_seven_steps(name):
     """By finite differences; PyTorch takes no several steps. RAdam rectifies the last two."""
@@ -177,6 +178,7 @@ def test_derivatives_through_seven_steps(name):
     jaxgrad.set_default_dtype(usual)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_compiled_steps_with_a_rate_that_is_a_tensor(name):
     found = []

@@ -12,8 +12,6 @@ from as_torch import as_torch, described, differences
 import jaxgrad
 from jaxgrad.optim import fused_step
 
-pytestmark = pytest.mark.slow
-
 # far above the rounding of 50 steps, and far below the effect of a misplaced eps
 PRECISION = 1e-9
 
@@ -305,7 +303,6 @@ def test_line_searches_over_hills(torch):
     return found
 
 
-@pytest.mark.slow
 @as_torch(
     """
     [24.247931755437193, 4.132528990759258, 2.4901833104543996, 1.1420946478336986,

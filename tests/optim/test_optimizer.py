@@ -388,7 +388,6 @@ def test_state_is_there_after_the_first_step(torch):
     return found
 
 
-@pytest.mark.slow
 @as_torch(precision=1e-9)
 def test_state_dicts_go_on_where_they_ended(torch):
     found = []

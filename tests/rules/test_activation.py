@@ -185,7 +185,6 @@ def test_silu_of_complex_numbers_has_derivatives_to_second_order():
     count("activation", 4)
 
 
-@pytest.mark.slow
 def test_gradient_of_silu_of_complex_numbers_is_conjugate():
     z, step = 0.3 - 0.8j, 1e-6
     x = jaxgrad.tensor(z, dtype=jaxgrad.complex128, requires_grad=True)

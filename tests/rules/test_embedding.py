@@ -5,8 +5,6 @@ from as_torch import as_torch, error
 
 import jaxgrad
 
-pytestmark = pytest.mark.slow
-
 ROWS, STARTS = jaxgrad.tensor([1, 3, 1, 0]), jaxgrad.tensor([0, 3, 3])
 
 
@@ -15,6 +13,7 @@ def table():
     return jaxgrad.randn(4, 2, dtype=jaxgrad.float64, generator=generator).requires_grad_()
 
 
+@pytest.mark.slow
 def test_renorm_has_the_derivative_of_renorm_on_the_rows_that_are_listed():
     # PyTorch has none
     def renormed(weight):
@@ -38,6 +37,7 @@ def test_scaled_gradients_have_the_second_derivative_of_the_first():
     assert jaxgrad.autograd.gradcheck(scaled, (grad,))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", [0, 1, 2])
 def test_backward_of_bags_is_linear_in_the_gradient(mode):
     _, bags, sizes, greatest = jaxgrad.ops._embedding_bag(table(), ROWS, STARTS, mode=mode)
@@ -58,6 +58,7 @@ def test_what_a_bag_returns_besides():
     assert greatest.shape == (3, 2) and greatest[1:].tolist() == [[0, 0], [0, 0]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["sum", "mean"])
 def test_sparse_gradient_of_bags_is_the_dense_one(mode):
     gradients = []

@@ -5,8 +5,6 @@ from as_torch import as_torch, error
 
 import jaxgrad
 
-pytestmark = pytest.mark.slow
-
 
 def numbers(*shape):
     return jaxgrad.randn(
@@ -18,6 +16,7 @@ def leaves(*shapes):
     return [numbers(*shape).requires_grad_() for shape in shapes]
 
 
+@pytest.mark.slow
 def test_running_statistics_have_a_gradient_without_training():
     # PyTorch raises if they require grad
     mean, variance = (numbers(2) - 3).requires_grad_(), (numbers(2) ** 2 + 1).requires_grad_()
@@ -43,6 +42,7 @@ def of_layers(grad, x, weight):
     return backward(grad, x, [2], mean, rstd, weight, None, [True] * 3)[:2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backward", [of_batches, of_layers])
 def test_saved_statistics_count_as_functions_of_the_input(backward):
     inputs = tuple(leaves((4, 2), (4, 2), (2,)))
@@ -50,6 +50,7 @@ def test_saved_statistics_count_as_functions_of_the_input(backward):
     assert jaxgrad.autograd.gradgradcheck(backward, inputs)
 
 
+@pytest.mark.slow
 def test_third_derivatives():
     (x,) = leaves((3, 2))
 
@@ -97,6 +98,7 @@ def small(torch, *shape, dtype=None):
     return (torch.arange(count, dtype=torch.float32) % 5 - 1.5).reshape(shape).to(dtype)
 
 
+@pytest.mark.slow
 @as_torch
 def test_half_precision_beside_parameters_in_float32(torch):
     found = []

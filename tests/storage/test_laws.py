@@ -76,7 +76,7 @@ CASES = {
 
 
 def cases(*, real=False, alone=False):
-    """The samples as parameters; `make quick` takes one of every third operator."""
+    """The samples as parameters; `make test` takes one of every third operator."""
     found, seen = [], []
     for family, problem in (
         (name, problem) for name, all_of in CASES.items() for problem in all_of

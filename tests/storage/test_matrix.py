@@ -3,7 +3,7 @@
 33 views x 33 writes x 3 targets x the other use before the write or after it: 6,480 programs where
 the write applies to the shape. Each is compared with what PyTorch 2.13 came to
 (test_matrix.answers.json), and those through one of the targets, pair by pair another, with the
-same program without in-place (values and gradients, by JAX). `make quick` runs six pairs of them.
+same program without in-place (values and gradients, by JAX). `make test` runs six pairs of them.
 Of every second pair one program is run under jit too; `make oracle` runs them all so, and compares
 all with JAX (tests/oracle/live_matrix.py), which takes minutes to compile.
 """
@@ -23,7 +23,6 @@ PARTS = (*matrix.TARGETS, "gradient of leaf", "gradient of other")
 
 # PyTorch warns of some of the writes to an expanded tensor that it does not refuse
 pytestmark = [
-    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:Use of .* on expanded tensors:UserWarning"),
 ]
 

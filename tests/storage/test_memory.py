@@ -9,8 +9,6 @@ import pytest
 
 import jaxgrad
 
-pytestmark = pytest.mark.slow
-
 SHAPE = (7, 11, 13)  # a shape that no other test uses
 
 
@@ -62,6 +60,7 @@ def test_updates_under_no_grad_keep_one_array(kind, requires_grad):
     assert alive() == before
 
 
+@pytest.mark.slow
 def test_updates_of_a_part_keep_one_array():
     before = alive()
     x = jaxgrad.zeros(SHAPE)
@@ -74,6 +73,7 @@ def test_updates_of_a_part_keep_one_array():
     assert x[:, 3:].sum().item() == 10_000 * 8 * 13
 
 
+@pytest.mark.slow
 def test_a_long_history_frees_when_its_last_handle_dies():
     x = jaxgrad.ones(3, requires_grad=True)
     y = x * 1
@@ -88,6 +88,7 @@ def test_a_long_history_frees_when_its_last_handle_dies():
     assert dead(first, last)
 
 
+@pytest.mark.slow
 def test_a_long_history_of_writes_through_a_view_frees():
     x = jaxgrad.ones(2, 3, requires_grad=True)
     base = x * 1
@@ -153,6 +154,7 @@ def made(write):
     return [base, view, sibling]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [(0, 0, 0), (2, 1, 0), (1, 0, 0)])
 @pytest.mark.parametrize("write", WRITES)
 def test_handles_die_without_the_collector(write, order):
@@ -164,12 +166,14 @@ def test_handles_die_without_the_collector(write, order):
     assert dead(*references)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", WRITES)
 def test_handles_die_that_are_never_read_again(write):
     references = [weakref.ref(handle) for handle in made(write)]
     assert dead(*references)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("write", WRITES)
 def test_one_handle_keeps_what_it_shows(write):
     """The base keeps its values when its views die, and a view when its base dies."""
@@ -182,6 +186,7 @@ def test_one_handle_keeps_what_it_shows(write):
         assert dead(reference)
 
 
+@pytest.mark.slow
 def test_a_gradient_does_not_keep_the_handles():
     x = jaxgrad.ones(5, 3, requires_grad=True)
     base = x * 1.0

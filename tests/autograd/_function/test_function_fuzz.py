@@ -13,8 +13,6 @@ from hypothesis import HealthCheck
 import jaxgrad
 from jaxgrad.tape.tensor import wrap
 
-pytestmark = pytest.mark.slow
-
 
 def examples(quick, slow):
     """A test of random steps, with few examples, and with more where marked slow."""
@@ -43,6 +41,7 @@ def compare(found, planned):
         numpy.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9, err_msg=str(planned))
 
 
+@pytest.mark.slow
 @examples(40, 120)
 def test_random_functions_equal_jax_eager(drawn):
     planned = programs.plan(drawn)
@@ -50,6 +49,7 @@ def test_random_functions_equal_jax_eager(drawn):
     compare([each.tolist() for each in found], planned)
 
 
+@pytest.mark.slow
 @examples(6, 12)
 def test_random_functions_equal_jax_compiled(drawn):
     planned = programs.plan(drawn)
@@ -69,6 +69,7 @@ def test_random_functions_equal_jax_compiled(drawn):
 WRITES_TO_A_RESIDUAL = [programs.Step(0, 0, 0, 0), programs.Step(5, 1, 0, 0)]
 
 
+@pytest.mark.slow
 @examples(8, 20)
 def test_random_functions_under_jax_transformations(drawn):
     """Tensors of tracers may be written to; hooks belong to the tape, not to JAX."""
@@ -98,6 +99,7 @@ def compare_under_jax(drawn):
     compare(found, planned)
 
 
+@pytest.mark.slow
 @examples(8, 20)
 def test_random_functions_in_forward_mode(drawn):
     """The derivative along a tangent is the product of the tangent and the gradient."""

@@ -17,8 +17,6 @@ from jaxgrad.autograd import Function
 from jaxgrad.autograd.function import once_differentiable
 from jaxgrad.tape.tensor import wrap
 
-pytestmark = pytest.mark.slow
-
 
 class Inner(Function):
     """Squares; backward says 11 x, jvp 13 x."""
@@ -128,6 +126,7 @@ def derivative(f, order):
     return f
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("f", [Outer.apply, with_tensors], ids=["arrays", "tensors"])
 @pytest.mark.parametrize("order", [(), *orders(DERIVATIVES, 1)], ids="-".join)
 def test_first_derivatives_and_the_value_under_jax_G25(f, order):
@@ -135,16 +134,19 @@ def test_first_derivatives_and_the_value_under_jax_G25(f, order):
     assert jax.jit(derivative(f, order))(2.0) == expected(order)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", orders(DERIVATIVES, 2), ids="-".join)
 def test_second_derivatives_pitfall_11(order):
     assert derivative(Outer.apply, order)(2.0) == expected(order)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", orders(["grad", "jvp"], 3), ids="-".join)
 def test_third_derivatives_pitfall_11(order):
     assert derivative(Outer.apply, order)(2.0) == expected(order)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 @pytest.mark.parametrize("place", range(3))
 @pytest.mark.parametrize("order", orders(["grad", "jvp"], 2), ids="-".join)
@@ -171,6 +173,7 @@ def test_third_derivatives_in_every_way_pitfall_11(order):
     assert derivative(Outer.apply, order)(2.0) == expected(order)
 
 
+@pytest.mark.slow
 def test_hessian_pitfall_11():
     def f(x):
         return Outer.apply(x).sum()
@@ -218,6 +221,7 @@ def test_third_derivatives_of_a_sum_pitfall_11():
         numpy.testing.assert_allclose(ours(x), theirs(x), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_vmap_of_a_gradient_and_the_reverse_G25():
     x = jnp.array([1.0, 2.0, 3.0])
     assert jax.vmap(jax.grad(Outer.apply))(x).tolist() == [7, 28, 63]
@@ -259,6 +263,7 @@ def test_tensors_and_arrays_together_G08():
     assert found.tolist() == [7, 7]
 
 
+@pytest.mark.slow
 def test_arrays_in_lists_and_dicts_have_no_gradient_G08():
     def forward(ctx, x, several):
         ctx.factor = several["factors"][0]
@@ -277,6 +282,7 @@ def test_arrays_in_lists_and_dicts_have_no_gradient_G08():
     assert jax.hessian(f)(x).tolist() == [[14, 0], [0, 14]]  # by the rule, which reads the factor
 
 
+@pytest.mark.slow
 def test_several_outputs_under_jax_G10():
     F = function(
         torch,
@@ -307,6 +313,7 @@ def test_an_input_returned_as_it_is_G11():
     assert jax.grad(lambda x: F.apply(x).sum())(x).tolist() == [7, 7]
 
 
+@pytest.mark.slow
 def test_integers_under_jax_G12():
     def forward(ctx, x, index):
         ctx.index = index
@@ -323,6 +330,7 @@ def test_integers_under_jax_G12():
     assert jax.jvp(lambda x: F.apply(x, index)[0], (x,), (x,))[1].tolist() == [7, 7, 21]
 
 
+@pytest.mark.slow
 def test_a_gradient_that_is_summed_G16():
     F = function(torch, lambda ctx, x: x * torch.ones(2, 3), lambda ctx, grad: grad * 7)
     x = jnp.array([1.0, 2.0, 3.0])
@@ -330,6 +338,7 @@ def test_a_gradient_that_is_summed_G16():
     assert jax.grad(lambda x: F.apply(x).sum())(2.0) == 42
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_dtypes_of_gradients_under_jax_G17(dtype):
     F = function(torch, lambda ctx, x: x * 2, lambda ctx, grad: grad.double() * 7)
@@ -340,6 +349,7 @@ def test_dtypes_of_gradients_under_jax_G17(dtype):
         assert jvp_of(F.apply)(x).dtype == dtype
 
 
+@pytest.mark.slow
 def test_complex_gradients_G17():
     """A gradient is PyTorch's, the conjugate of JAX's cotangent."""
 
@@ -361,6 +371,7 @@ def test_complex_gradients_G17():
         numpy.testing.assert_allclose(ours, theirs, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_none_for_a_gradient_under_jax_G14():
     F = function(torch, lambda ctx, x, y: x * y, lambda ctx, grad: (None, grad * 7))
     x = jnp.array([1.0, 2.0])
@@ -420,6 +431,7 @@ def test_gradients_that_are_not_there_G33(value):
     assert [each.tolist() for each in jax.jvp(F.apply, (x,), (x,))[1]] == [[5, 10], [0, 0]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", [True, False])
 def test_tangents_that_are_not_there_G33(value):
     seen = []
@@ -439,6 +451,7 @@ def test_tangents_that_are_not_there_G33(value):
     assert seen[1] == [[1, 2], None, [0, 0] if value else None]
 
 
+@pytest.mark.slow
 def test_once_differentiable_refuses_second_derivatives_G35():
     @once_differentiable
     def backward(ctx, grad):
@@ -510,6 +523,7 @@ def test_rules_that_are_missing_G02_G25():
         jax.grad(lambda x: jvp_alone.apply(x).sum())(x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "backward",
     [
@@ -544,6 +558,7 @@ def masked(grad, x):
     return grad.mul_(3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LINEAR)
 def test_tangents_derived_from_backward_G25(name):
     """The tangents are the transposed map: products agree for each pair of tangent and weight."""
@@ -564,6 +579,7 @@ def test_tangents_derived_from_backward_G25(name):
     numpy.testing.assert_allclose(found.T, reverse_jacobian, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_detach_inside_of_a_rule_stops_jaxs_derivative_too_G20():
     def forward(ctx, x):
         ctx.save_for_backward(x, x.detach() * x)
@@ -579,6 +595,7 @@ def test_detach_inside_of_a_rule_stops_jaxs_derivative_too_G20():
     assert jax.jacfwd(jax.grad(F.apply))(2.0) == 4
 
 
+@pytest.mark.slow
 def test_a_rule_that_saves_work_without_grad_mode_is_differentiated_by_jax_G20():
     def setup_context(ctx, inputs, output):
         ctx.save_for_backward(*inputs)
@@ -594,6 +611,7 @@ def test_a_rule_that_saves_work_without_grad_mode_is_differentiated_by_jax_G20()
         assert second(first(F.apply))(2.0) == 12  # 6 x
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("detach", ["detach", "data", "alias"])
 def test_detached_tensors_under_jax(detach):
     ways = {
@@ -626,6 +644,7 @@ class Dropout(Function):
         return grad * ctx.saved_tensors[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrapper", ["as it is", "vmap"])
 def test_random_numbers_are_drawn_once_for_all_runs_of_forward_G21(wrapper):
     f = {"as it is": Dropout.apply, **WRAPPERS}[wrapper]
@@ -698,6 +717,7 @@ def test_a_vmap_rule_of_the_author_G46():
     assert jax.jit(jax.vmap(f))(x).tolist() == (x * 2).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiled", [False, True])
 def test_func_vmap_runs_the_rule_of_the_author_G46(compiled):
     def rule(info, in_dims, x, factor):
@@ -718,6 +738,7 @@ def test_vmap_of_vmap_G46():
     assert f(x).tolist() == (x * 2).transpose(1, 0, 2).tolist()
 
 
+@pytest.mark.slow
 def test_vmap_and_derivatives_G46():
     F = batching([])
     x = jnp.arange(6.0).reshape(2, 3)
@@ -764,6 +785,7 @@ def test_what_vmap_of_a_function_refuses_G46():
         jax.vmap(lambda x: few.apply(x, 2))(x)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [False, True])
 def test_without_a_vmap_the_code_of_forward_is_batched_G46(rule):
     F = function(torch, lambda ctx, x: x.sum() * x, lambda ctx, grad: grad * 7)
@@ -773,6 +795,7 @@ def test_without_a_vmap_the_code_of_forward_is_batched_G46(rule):
     assert jax.vmap(jax.grad(lambda x: F.apply(x).sum()))(x).tolist() == [[7] * 3] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("create_graph", [False, True])
 @pytest.mark.parametrize("own", [False, True])
 def test_gradients_in_batches_G46(own, create_graph):

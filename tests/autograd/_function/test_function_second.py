@@ -16,8 +16,6 @@ from functions import function, square
 import jaxgrad as torch
 from jaxgrad.autograd import Function, forward_ad
 
-pytestmark = pytest.mark.slow
-
 X = [0.7, 1.3]
 WEIGHTS = [1.0, -2.0]
 
@@ -118,6 +116,7 @@ RIGHT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RIGHT)
 def test_the_second_derivative_of_a_saved_intermediate_is_right_G21(name):
     for way, found in second(cube(RIGHT[name])):
@@ -194,6 +193,7 @@ def test_a_saved_input_keeps_the_value_it_had_G20():
     assert x.grad.item() == 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slope", ["an output", "an input", "the copy of an input"])
 def test_attributes_that_have_a_history_G20(slope):
     def forward(ctx, x):
@@ -232,6 +232,7 @@ KEPT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KEPT)
 def test_an_intermediate_kept_as_an_attribute_is_refused_G21(name):
     keep, read = KEPT[name]
@@ -256,6 +257,7 @@ def test_an_intermediate_kept_as_an_attribute_is_refused_G21(name):
         torch.autograd.grad(y, x)
 
 
+@pytest.mark.slow
 def test_an_attribute_that_is_not_an_intermediate_is_no_reason_to_refuse_G21():
     def forward(ctx, x):
         ctx.kept = [x.detach() * 2, torch.ones(2), Box(None), x.argmax(), 3.0, len]
@@ -478,6 +480,7 @@ class Outer(Function):
         return times.apply(ctx.saved_tensors[0]) * grad
 
 
+@pytest.mark.slow
 def test_functions_inside_of_functions_G21():
     for way, found in second(Outer):
         numpy.testing.assert_allclose(found(), EXPECTED, rtol=1e-12, err_msg=way)

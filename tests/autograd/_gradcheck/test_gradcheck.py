@@ -13,8 +13,6 @@ from as_torch import as_torch, error, leaf, parameters, warned
 
 import jaxgrad
 
-pytestmark = pytest.mark.slow
-
 MISMATCH = "Jacobian mismatch for output 0 with respect to input 0,"
 ZERO = "Numerical gradient for function expected to be zero"
 gradcheck = jaxgrad.autograd.gradcheck
@@ -66,6 +64,7 @@ def test_signatures_of_gradcheck_L01(torch):
     return found, sorted(module(torch).__all__), raised.__name__, issubclass(raised, RuntimeError)
 
 
+@pytest.mark.slow
 @as_torch
 def test_gradients_that_are_right_L01(torch):
     x, y, check = vector(torch), vector(torch, 3.0, 4.0), torch.autograd.gradcheck
@@ -186,6 +185,7 @@ def test_what_the_mistake_looks_like_L02(factor, said):
         gradcheck(rule(jaxgrad, square, times(factor)), vector(jaxgrad))
 
 
+@pytest.mark.slow
 def test_the_operator_is_named_L02(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(
@@ -218,6 +218,7 @@ def test_a_function_that_is_not_one_L02():
         gradcheck(lambda x: x * next(count), vector(jaxgrad))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fast_mode", [False, True])
 def test_tolerance_does_not_grow_with_size_L02(fast_mode):
     # PyTorch's fast mode passes this: it multiplies atol by the sums of its directions
@@ -240,6 +241,7 @@ def wrong_in_one_element(ctx, gradient):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fast_mode", [False, True])
 @pytest.mark.parametrize(
     "backward",
@@ -264,6 +266,7 @@ def test_every_mistake_is_found_L02(backward, fast_mode):
 # ---- L03, L04: what it is called with
 
 
+@pytest.mark.slow
 @as_torch
 def test_checks_of_the_inputs_of_gradcheck_L03(torch):
     x, check = vector(torch), torch.autograd.gradcheck
@@ -566,6 +569,7 @@ def real(jacobians):
 # ---- cost
 
 
+@pytest.mark.slow
 def test_memory_of_one_jacobian():
     size = 400  # beside it the calls of one stretch are few
     x = vector(jaxgrad, *numpy.linspace(1, 2, size))

@@ -8,8 +8,6 @@ from as_torch import as_torch, error, leaf
 
 import jaxgrad
 
-pytestmark = pytest.mark.slow
-
 MISMATCH = "Jacobian mismatch for output 0 with respect to input 0,"
 FORWARD = "Jacobian computed with forward mode mismatch for output 0 with respect to input 0,"
 BATCHED = "gradcheck or gradgradcheck failed while testing batched gradient computation"
@@ -59,6 +57,7 @@ def complex_vector(torch):
 # ---- L08: batches
 
 
+@pytest.mark.slow
 @as_torch
 def test_gradcheck_of_batched_gradients_L08(torch):
     x, z = vector(torch), complex_vector(torch)
@@ -93,6 +92,7 @@ def wrong_when_batched():
     return made(jaxgrad, lambda x: x * 1, vmap=lambda info, dims, x: (x * 3, dims[0]), **same)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fast_mode", [False, True])
 def test_a_rule_that_is_wrong_only_in_a_batch_L08(fast_mode):
     # PyTorch's check does not reach a Function's own vmap rule
@@ -110,6 +110,7 @@ def test_a_rule_that_is_wrong_only_in_a_batch_L08(fast_mode):
 # ---- L09: tangents
 
 
+@pytest.mark.slow
 @as_torch
 def test_gradcheck_of_forward_mode_L09(torch):
     x, y, z = vector(torch), vector(torch, 3.0, 4.0), complex_vector(torch)
@@ -254,6 +255,7 @@ def test_fast_mode_of_gradcheck_L10(torch):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forward", [False, True])
 def test_cost_does_not_grow_L10(forward):
     def calls(size):
@@ -304,6 +306,7 @@ def parts_apart(real, imaginary):
     return lambda ctx, given: given.real * real + given.imag * imaginary * 1j
 
 
+@pytest.mark.slow
 @as_torch
 def test_gradcheck_of_complex_numbers_L11(torch):
     x, z = vector(torch), complex_vector(torch)
@@ -345,6 +348,7 @@ def test_a_conjugate_too_few_is_called_so_L11():
 # ---- L14: second derivatives
 
 
+@pytest.mark.slow
 @as_torch
 def test_gradgradcheck_of_second_derivatives_L14(torch):
     x, y, z = vector(torch), vector(torch, 3.0, 4.0), complex_vector(torch)
@@ -417,6 +421,7 @@ def wrong_inside(rule):
     return slope, plain
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fast_mode", [False, True])
 @pytest.mark.parametrize(
     ("outer", "inner", "rule"),
@@ -444,6 +449,7 @@ def test_each_of_the_four_nestings_L14(outer, inner, rule, fast_mode):
     assert gradgradcheck(right, x, check_nested=True, fast_mode=fast_mode)
 
 
+@pytest.mark.slow
 def test_all_nestings_of_what_is_right_L14():
     x, y, z = vector(jaxgrad), vector(jaxgrad, 3.0, 4.0), complex_vector(jaxgrad)
     nested = functools.partial(gradgradcheck, check_nested=True)
@@ -456,6 +462,7 @@ def test_all_nestings_of_what_is_right_L14():
 # ---- L16: the adjoint test
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fast_mode", [False, True])
 def test_the_adjoint_test_compares_both_modes_L16(fast_mode):
     # each right for one element at a time
