@@ -10,18 +10,25 @@ from pathlib import Path
 import hangs
 import pytest
 
-pytestmark = [pytest.mark.slow, pytest.mark.checkout]
+pytestmark = pytest.mark.checkout
 
 PROGRAM = Path(__file__).parent / "recipes_on_four_devices.py"
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 
+# parts of the program that run together; a test that is not slow reads another one
+PARTS = (
+    *("attentions", "float64", "bfloat16", "second derivatives", "wrong rings", "layers"),
+    *("pipelines", "trained", "sums"),
+)
+
+
 @functools.cache
-def found():
+def results(*parts):
     """The program's output in a process whose one processor stands for four devices."""
     flags = "--xla_force_host_platform_device_count=4"
     child = subprocess.run(
-        [sys.executable, "-W", "error", str(PROGRAM)],
+        [sys.executable, "-W", "error", str(PROGRAM), *parts],
         env=os.environ | {"XLA_FLAGS": flags, "PYTHONPATH": str(EXAMPLES)},
         capture_output=True,
         text=True,
@@ -31,29 +38,38 @@ def found():
     return json.loads(child.stdout)
 
 
+def result(part):
+    return results(*(PARTS if part in PARTS else [part]))[part]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["attentions", "pipelines"])
 def test_values_and_gradients_are_those_of_one_device(kind):
     """Of several shapes, causal and not, and on a mesh with a second axis."""
-    cases = found()[kind]
+    cases = result(kind)
     assert len(cases) >= 6
     assert {name: each for name, each in cases.items() if max(each) > 1e-5} == {}
 
 
+@pytest.mark.slow
 def test_ring_attention_in_float64_and_for_scores_whose_exp_overflows():
-    assert len(found()["float64"]) == 8 and max(found()["float64"]) < 1e-10
+    assert len(result("float64")) == 8 and max(result("float64")) < 1e-10
 
 
+@pytest.mark.slow
 def test_ring_attention_in_bfloat16_rounds_once():
     """The result and the gradients are those of float64 on these inputs, rounded to bfloat16."""
-    assert len(found()["bfloat16"]) == 4 and max(found()["bfloat16"]) < 1e-5
+    assert len(result("bfloat16")) == 4 and max(result("bfloat16")) < 1e-5
 
 
+@pytest.mark.slow
 def test_second_derivatives_of_ring_attention():
-    assert len(found()["second derivatives"]) == 3 and max(found()["second derivatives"]) < 1e-5
+    assert len(result("second derivatives")) == 3 and max(result("second derivatives")) < 1e-5
 
 
+@pytest.mark.slow
 def test_a_wrong_ring_is_noticed():
-    wrong = found()["wrong rings"]
+    wrong = result("wrong rings")
     assert max(wrong["Ring"]) < 1e-5
     assert min(wrong["Backwards"]) > 0.1  # the blocks go round the other way
     result, of_queries, *others = wrong["Unsent"]  # gradients that stay behind
@@ -61,40 +77,45 @@ def test_a_wrong_ring_is_noticed():
 
 
 def test_stages_in_a_wrong_order_are_noticed():
-    assert min(found()["wrong order"]) > 1e-3
+    assert min(result("wrong order")) > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["ring", "rule of JAX", "no ring"])
 def test_a_compiled_layer_has_the_gradients_of_one_device(way):
-    layer = found()["layers"][way]
+    layer = result("layers")[way]
     assert max(layer["differences"]) < 1e-5 and layer["traces"] == 1
 
 
+@pytest.mark.slow
 def test_no_device_holds_the_keys_of_the_whole_sequence():
     """Nor, for the gradient, all blocks that have passed; the other ways show that these are
     seen.
     """
-    ring, rule, plain = (found()["layers"][way] for way in ("ring", "rule of JAX", "no ring"))
+    ring, rule, plain = (result("layers")[way] for way in ("ring", "rule of JAX", "no ring"))
     assert ring["collective-permute"] > 0 == ring["all-gather"] == ring["all-to-all"]
     assert not ring["whole length"] and not ring["all blocks"]
     assert not rule["whole length"] and rule["all blocks"]
     assert plain["whole length"] and plain["all-gather"] > 0 == plain["collective-permute"]
 
 
+@pytest.mark.slow
 def test_a_pipeline_trains_as_the_stages_on_one_device():
-    trained = found()["trained"]
+    trained = result("trained")
     assert max(trained["differences"]) < 1e-5
     assert trained["traces"] == 1 and trained["ticks"] == [6 + 4 - 1]
     assert trained["stays"] == [True] * 9  # parameters, gradients, momentum
 
 
+@pytest.mark.slow
 def test_no_device_holds_the_parameters_of_all_stages_or_ticks():
-    trained = found()["trained"]
+    trained = result("trained")
     assert trained["collective-permute"] > 0 == trained["all-gather"] == trained["all-to-all"]
     assert not trained["parameters of all ticks"]
 
 
+@pytest.mark.slow
 def test_two_pipelines_sum_their_gradients_once():
     """And not in each tick."""
-    sums = found()["sums"]
+    sums = result("sums")
     assert sums["all"] >= 2 and sums["in loops"] == 0
