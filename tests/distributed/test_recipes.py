@@ -72,8 +72,8 @@ def test_a_wrong_ring_is_noticed():
     wrong = result("wrong rings")
     assert max(wrong["Ring"]) < 1e-5
     assert min(wrong["Backwards"]) > 0.1  # the blocks go round the other way
-    result, of_queries, *others = wrong["Unsent"]  # gradients that stay behind
-    assert max(result, of_queries) < 1e-5 and min(others) > 0.1
+    values, of_queries, *others = wrong["Unsent"]  # gradients that stay behind
+    assert max(values, of_queries) < 1e-5 and min(others) > 0.1
 
 
 def test_stages_in_a_wrong_order_are_noticed():
