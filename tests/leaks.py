@@ -26,20 +26,15 @@ def no_graph_is_left(monkeypatch):
         begin(run, retain_graph, create_graph, *args, **kwargs)
 
     monkeypatch.setattr(graph_task.Pass, "__init__", noting)
-    was_frozen = gc.get_freeze_count() > 0
-    gc.freeze()  # so that earlier objects are not searched
-    try:
-        yield
-        if alive():
-            empty_frames()
+    gc.freeze()  # so that earlier objects are not searched; conftest.py unfreezes them at times
+    yield
+    if alive():
+        empty_frames()
+    left = alive()
+    if left and any(recorded):
+        gc.collect()
         left = alive()
-        if left and any(recorded):
-            gc.collect()
-            left = alive()
-        assert not left, f"{len(left)} nodes are left: {sorted(set(left))[:8]}"
-    finally:
-        if not was_frozen:  # or the tests that follow would search what fixtures have put away
-            gc.unfreeze()
+    assert not left, f"{len(left)} nodes are left: {sorted(set(left))[:8]}"
 
 
 def alive() -> list[str]:

@@ -35,19 +35,6 @@ loss 1.126309 1.013682 0.916904 0.818517 0.708686 0.595179 0.486548
 
 @pytest.mark.slow
 @pytest.mark.checkout
-@pytest.mark.parametrize("options", [[], ["--float64"]], ids=["float32", "float64"])
-def test_demo(options, tmp_path):
-    command = [sys.executable, str(DEMO), "--output", str(tmp_path), *options]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert result.returncode == 0, result.stderr
-    assert "largest difference between the weights of the four" in result.stdout
-    assert (tmp_path / "loss.png").read_bytes().startswith(b"\x89PNG")
-    boxes = (tmp_path / "graph.svg").read_text().count("<rect")
-    assert boxes == 6 + 6  # operators, leaves
-
-
-@pytest.mark.slow
-@pytest.mark.checkout
 @pytest.mark.parametrize("call", PYTORCH)
 def test_example_prints_what_pytorch_prints(call):
     name, *options = call.split()
@@ -105,3 +92,16 @@ def test_language_model_goes_on_from_its_checkpoint(tmp_path):
     whole, first, rest = printed
     assert first[-1].startswith("step  20") and rest[0].startswith("step  21")
     assert whole == first + rest[1:] and len(whole) == 5
+
+
+@pytest.mark.slow
+@pytest.mark.checkout
+@pytest.mark.parametrize("options", [[], ["--float64"]], ids=["float32", "float64"])
+def test_demo(options, tmp_path):
+    command = [sys.executable, str(DEMO), "--output", str(tmp_path), *options]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert "largest difference between the weights of the four" in result.stdout
+    assert (tmp_path / "loss.png").read_bytes().startswith(b"\x89PNG")
+    boxes = (tmp_path / "graph.svg").read_text().count("<rect")
+    assert boxes == 6 + 6  # operators, leaves

@@ -90,6 +90,7 @@ def test_functions_of_autograd_are_compiled_as_a_whole_though_func_is_imported_l
     assert child.returncode == 0, child.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [

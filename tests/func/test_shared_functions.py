@@ -576,6 +576,7 @@ def test_no_tensor_and_no_function_is_kept():
     assert [reference() for reference in references] == [None] * len(references)
 
 
+@pytest.mark.slow
 def test_many_functions_made_of_text_are_bounded(nothing_compiled):
     limit = shared_function._functions.clock
     most = 0
