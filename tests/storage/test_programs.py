@@ -17,7 +17,7 @@ from storage.compare import check, check_compiled, check_twice
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 
-def programs_of(number, **strategies):
+def programs_of(number, is_slow=True, **strategies):
     """Runs a function on this many random programs; one check, since some may be drawn twice."""
     settings = hypothesis.settings(max_examples=number, suppress_health_check=list(HealthCheck))
 
@@ -27,12 +27,17 @@ def programs_of(number, **strategies):
             checks.count("aliasing")
 
         test.__name__ = function.__name__
-        return pytest.mark.slow(test)
+        return pytest.mark.slow(test) if is_slow else test
 
     return decorate
 
 
-@programs_of(150, backwards=hypothesis.strategies.booleans())
+@programs_of(15, is_slow=False, backwards=hypothesis.strategies.booleans())
+def test_a_few_random_programs_equal_the_model(draws, backwards):
+    check(draws, backwards, HAS_TORCH)
+
+
+@programs_of(135, backwards=hypothesis.strategies.booleans())
 def test_random_programs_equal_the_model(draws, backwards):
     check(draws, backwards, HAS_TORCH)
 
