@@ -7,6 +7,7 @@ A test counts for every row whose id ends its name: `test_hooks_run_in_order_F03
 """
 
 import ast
+import functools
 import re
 from pathlib import Path
 
@@ -39,15 +40,24 @@ def ids_of(name) -> list[str]:
     return re.findall(ID, found[0]) if found else []
 
 
+@functools.cache
+def tests_of(path) -> list[str]:
+    functions = [node for node in ast.parse(path.read_text(), path).body if is_test(node)]
+    return [function.name for function in functions]
+
+
+def is_test(node):
+    return isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+
+
 def tests_by_row():
     """The tests of each id, as pairs of the file and the name."""
-    found = {}
+    tests = {}
     for path in sorted(TESTS.rglob("test_*.py")):
-        for node in ast.parse(path.read_text(), path).body:
-            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
-                for each in ids_of(node.name):
-                    found.setdefault(each, []).append((path.relative_to(TESTS.parent), node.name))
-    return found
+        for name in tests_of(path):
+            for row in ids_of(name):
+                tests.setdefault(row, []).append((path.relative_to(TESTS.parent), name))
+    return tests
 
 
 def page() -> str:

@@ -55,12 +55,14 @@ VALUES = strategies.recursive(
 )
 
 
+@pytest.mark.slow
 @hypothesis.given(VALUES)
 def test_a_text_says_all_of_an_answer(value):
     text = "".join(f"    {line}\n" for line in answers.as_text(value))
     assert repr(answers.read(text)) == repr(value)
 
 
+@pytest.mark.slow
 @hypothesis.settings(max_examples=40)
 @hypothesis.given(strategies.dictionaries(WORDS, VALUES, min_size=1))
 def test_a_table_says_all_of_its_entries(table):

@@ -116,6 +116,7 @@ def test_what_jax_keeps_for_its_own_functions_goes():
     assert counts[1] <= counts[0] + 120
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [64, math.inf])
 def test_below_the_limit_everything_stays(limit):
     torch.compiler.set_cache_limits(kernels=limit)

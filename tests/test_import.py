@@ -70,6 +70,7 @@ def run(*arguments, **options):
     )
 
 
+@pytest.mark.slow
 def test_import_changes_no_setting_of_jax():
     child = run("-W", "error", "-c", CONFIG_IS_KEPT)
     assert child.returncode == 0, child.stderr
@@ -85,6 +86,7 @@ def test_import_leaves_to_its_first_use_what_few_programs_use():
     assert packages == set(PACKAGES.split())
 
 
+@pytest.mark.slow
 def test_functions_of_autograd_are_compiled_as_a_whole_though_func_is_imported_late():
     child = run("-c", COMPILED_AS_A_WHOLE)
     assert child.returncode == 0, child.stderr

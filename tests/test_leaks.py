@@ -35,6 +35,7 @@ def test_a_graph_that_is_dropped_is_not_left(monkeypatch):
         del x
 
 
+@pytest.mark.slow
 def test_a_graph_that_is_kept_is_left(monkeypatch):
     with (
         pytest.raises(AssertionError, match=r"2 nodes are left.*MulBackward0"),
@@ -44,6 +45,7 @@ def test_a_graph_that_is_kept_is_left(monkeypatch):
     del kept
 
 
+@pytest.mark.slow
 def test_a_leaf_whose_edge_is_kept_is_left(monkeypatch):
     with (
         pytest.raises(AssertionError, match=r"1 nodes are left.*AccumulateGrad"),
@@ -74,6 +76,7 @@ def test_a_cycle_is_left_without_create_graph_alone(monkeypatch):
         gc.enable()
 
 
+@pytest.mark.slow
 def test_what_an_exception_holds_in_a_test_is_not_left(monkeypatch):
     def body():
         y = (leaf() * 2).sum()

@@ -66,6 +66,7 @@ def test_cycles_of_a_schedule(torch):
     ]
 
 
+@pytest.mark.slow
 def test_a_cycle_has_its_own_events_or_all():
     def products(**options):
         found = []

@@ -101,6 +101,7 @@ def test_every_public_name_is_declared(module):
     assert public - loaded <= declared  # other tests load tables of their own
 
 
+@pytest.mark.slow
 def test_every_member_of_a_tensor_is_declared():
     tree = ast.parse((PACKAGE / "__init__.pyi").read_text())
     (tensor,) = (n for n in tree.body if isinstance(n, ast.ClassDef) and n.name == "Tensor")

@@ -31,6 +31,7 @@ def stale(function):
     return call
 
 
+@pytest.mark.slow
 def test_a_difference_is_found_and_made_small(monkeypatch):
     monkeypatch.setattr(programs.jaxgrad, "jit", stale)
     with pytest.raises(AssertionError, match="seed 3: compiled, ") as raised:

@@ -479,6 +479,7 @@ def test_the_order_of_first_calls_does_not_matter_pitfall_42(order):
     assert [ways[way]() for way in order] == [12, 12, 12]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["argument", "closure", "shared by vmap"])
 def test_what_it_reads_may_have_been_computed_from_what_else_it_reads(way):
     """With y = 2 w and f = y y w = 4 w^3, the gradient of y reaches w once."""
@@ -726,6 +727,7 @@ def twice(result, weight):
     return first.tolist(), second.tolist()
 
 
+@pytest.mark.slow
 def test_a_tensor_that_the_function_marks_gets_gradients():
     def plain(function):
         return function

@@ -52,6 +52,7 @@ def test_arrays_stay_arrays():
     assert equation.primitive is jax.lax.sin_p
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["trace", "lower", "eval_shape"])
 def test_they_change_no_state(stage):
     model = nn.Sequential(nn.Linear(2, 3), nn.Dropout(0.5), nn.BatchNorm1d(3))

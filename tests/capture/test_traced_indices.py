@@ -120,6 +120,7 @@ def test_a_queue_of_captured_tensors_is_traced_once():
     assert len(push.traces) == 1
 
 
+@pytest.mark.slow
 def test_views_of_several_roots():
     """Below a detached tensor, of `unbind`, of a transpose, and of an expanded tensor."""
 
@@ -204,6 +205,7 @@ def test_tangents():
     np.testing.assert_allclose(nested(torch.tensor(1)).numpy(), nested(1).numpy(), rtol=1e-11)
 
 
+@pytest.mark.slow
 def test_each_example_of_a_vmap_has_an_index_of_its_own():
     w, x = (each.detach() for each in leaves())
 
@@ -224,6 +226,7 @@ def test_each_example_of_a_vmap_has_an_index_of_its_own():
         )
 
 
+@pytest.mark.slow
 def test_the_index_of_a_loop():
     def body(i, q):
         q = q * 1

@@ -240,6 +240,7 @@ def test_each_call_of_one_program_gives_views_of_its_argument():
     assert inner.storage_offset() == 2 and len(step.traces) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "index", [lambda i: jaxgrad.tensor(i), lambda i: i], ids=["a tensor", "an int"]
 )
@@ -391,6 +392,7 @@ def test_a_donated_argument_lives_on_in_its_views():
     assert x.tolist() == [1, 3, 4] and y._array.is_deleted()
 
 
+@pytest.mark.slow
 def test_second_derivatives_through_views():
     def pieces(x, w):
         y = x**3 * w

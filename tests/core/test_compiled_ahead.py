@@ -47,6 +47,7 @@ def in_deferred_mode():
     torch.set_eager(before)
 
 
+@pytest.mark.slow
 def test_kernels_are_compiled_in_threads_that_end(nothing_compiled, compilations):
     threads = threading.enumerate()
     gradients(next(sizes))
@@ -54,6 +55,7 @@ def test_kernels_are_compiled_in_threads_that_end(nothing_compiled, compilations
     assert len(elsewhere) >= 12 and threading.enumerate() == threads
 
 
+@pytest.mark.slow
 def test_no_kernel_is_compiled_twice_and_bits_are_the_same(nothing_compiled, compilations):
     size = next(sizes)
     ahead = gradients(size)
@@ -170,6 +172,7 @@ def test_an_error_of_a_formula_is_told_where_it_runs(monkeypatch):
     assert wanted[1].isfinite().all()
 
 
+@pytest.mark.slow
 def test_first_calls_in_many_threads(compilations):
     found, begin = {}, threading.Barrier(6)
 
@@ -189,6 +192,7 @@ def test_first_calls_in_many_threads(compilations):
             np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.slow
 def test_a_script_may_end_while_kernels_are_compiled():
     script = """if True:
         import jaxgrad as torch

@@ -622,6 +622,7 @@ def test_wrong_modes():
         torch.set_eager("lazy")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode, says", [("immediate", "False"), ("deferred", "True")])
 def test_the_environment_chooses(mode, says):
     code = (
@@ -635,6 +636,7 @@ def test_the_environment_chooses(mode, says):
     assert run.stdout.strip() == says, run.stderr
 
 
+@pytest.mark.slow
 def test_a_wrong_name_in_the_environment():
     environment = os.environ | {"JAXGRAD_EAGER": "lazy"}
     run = subprocess.run(
@@ -643,6 +645,7 @@ def test_a_wrong_name_in_the_environment():
     assert run.returncode and "JAXGRAD_EAGER: 'lazy' is not one of" in run.stderr
 
 
+@pytest.mark.slow
 def test_a_forked_process_raises_for_what_is_pending():
     code = """
 import os, jaxgrad as t

@@ -224,6 +224,7 @@ def tensors(*shape):
     return [torch.tensor(generator.standard_normal(shape).astype(np.float32)) for _ in range(2)]
 
 
+@pytest.mark.slow
 def test_new_shapes_of_moves_compile_nothing(compilations, mode):
     for size in range(2, 12):
         x, y = tensors(size, 6)
@@ -236,6 +237,7 @@ def test_new_shapes_of_moves_compile_nothing(compilations, mode):
     assert compilations == []
 
 
+@pytest.mark.slow
 def test_what_comes_up_often_is_compiled(compilations, monkeypatch, mode):
     monkeypatch.setattr(host_kernel, "MOST", 20)
     x, _ = tensors(3, 4)
@@ -391,6 +393,7 @@ def steps(torch):
     return [each.detach().numpy() for each in found]
 
 
+@pytest.mark.slow
 def test_a_program_of_all_kinds_has_the_bits_of_compiled_kernels(monkeypatch, mode):
     torch.compiler.reset()
     on_host = steps(torch)

@@ -1,4 +1,4 @@
-"""The program that test_resumed.py runs in two processes: it trains, saves every ten steps, and
+"""The program that test_checkpoint.py runs in two processes: it trains, saves every ten steps, and
 goes on from the last checkpoint when it is started again.
 
 Arguments: the folder of the checkpoint, and the step at which rank 1 is killed, or "no"; with

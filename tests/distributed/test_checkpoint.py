@@ -1,6 +1,7 @@
 """torch.distributed.checkpoint: what is saved comes back to the bit, or nothing changes."""
 
 import asyncio
+import functools
 import math
 import os
 import random
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from distributed import processes
 from hangs import LIMIT
 
 import jaxgrad as torch
@@ -104,6 +106,7 @@ def saved(state, folder):
 # ---- one process
 
 
+@pytest.mark.slow
 def test_tensors_come_back_to_the_bit(tmp_path):
     state = some_tensors()
     assert exact(saved(state, tmp_path)) == exact(state)
@@ -350,6 +353,7 @@ def test_damaged_files_change_nothing(tmp_path):
         checkpoint.load(state, checkpoint_id=tmp_path)
 
 
+@pytest.mark.slow
 def test_a_missing_orbax_names_the_extra(tmp_path):
     program = """
 import sys
@@ -365,6 +369,7 @@ except ImportError as error:
     assert "pip install 'jaxgrad[checkpoint]'" in found.stdout, found.stderr
 
 
+@pytest.mark.slow
 def test_orbax_is_imported_late_and_leaves_the_log_alone(tmp_path):
     program = """
 import logging, sys
@@ -543,6 +548,7 @@ def test_processes_save_and_load_together(tmp_path):
     run("load_by_two", tmp_path, processes=2)
 
 
+@pytest.mark.slow
 def test_an_error_of_one_process_is_one_of_all(tmp_path):
     run("fail_by_two", tmp_path, processes=2)
 
@@ -610,3 +616,24 @@ def test_one_of_two_processes_is_killed(tmp_path):
     )
     assert found.returncode != 0 and "SIGKILL" in found.stderr, found.stderr[-4000:]
     assert load_numbers(tmp_path) in (2, 3)
+
+
+@functools.cache
+def losses_of_a_whole_run(folder):
+    return processes.found("resumed.py", folder, "no", processes=2)["losses"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("killed_at", "resumed_at"), [("25", 20), ("save", 10)])
+def test_a_killed_run_goes_on_to_the_losses_of_a_whole_one(
+    killed_at, resumed_at, tmp_path_factory, tmp_path
+):
+    """To the bit: SIGKILL of one of two processes in the middle of a step, and of a save."""
+    whole = losses_of_a_whole_run(tmp_path_factory.getbasetemp() / "whole")
+    folder = tmp_path / "checkpoint"
+    done = processes.run("resumed.py", folder, killed_at, processes=2)
+    assert done.returncode == 128 + 9 and "FOUND" not in done.stdout
+    resumed = processes.found("resumed.py", folder, "no", processes=2)
+    # where the save was complete before the kill, the run goes on from there
+    assert resumed["begin"] in (resumed_at, resumed_at + 10 * (killed_at == "save"))
+    assert resumed["losses"] == whole and len(whole) == 40

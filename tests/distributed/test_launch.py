@@ -140,6 +140,7 @@ def test_environment_and_arguments(program, tmp_path):
     assert first.get("OMP_NUM_THREADS") == os.environ.get("OMP_NUM_THREADS")
 
 
+@pytest.mark.slow
 def test_the_second_of_two_machines(program, tmp_path):
     nodes = ["--nnodes=2", "--node_rank=1", "--master_addr=host.example", "--nproc_per_node=2"]
     assert launch(*nodes, "--log_dir", tmp_path, program(SHOW)).returncode == 0
@@ -153,6 +154,7 @@ def test_the_second_of_two_machines(program, tmp_path):
     assert first.items() >= expected.items()
 
 
+@pytest.mark.slow
 def test_a_module(program, tmp_path):
     program(SHOW, "shows.py")
     done = launch("--nproc=1", "-m", "shows", "-m", "x", cwd=tmp_path)
@@ -160,6 +162,7 @@ def test_a_module(program, tmp_path):
     assert environment["RANK"] == "0" and arguments == ["-m", "x"]
 
 
+@pytest.mark.slow
 def test_a_program_that_is_not_python():
     done = launch("--nproc=3", "--no-python", "sh", "-c", "exit $RANK")
     assert done.returncode in (1, 2)
@@ -171,6 +174,7 @@ def test_a_program_that_imports_torch(program):
     assert (done.returncode, done.stdout) == (0, "tensor([3.1416])\n")
 
 
+@pytest.mark.slow
 def test_standard_input_reaches_a_worker(program):
     done = launch(program("print(input())"), input="hello\n")
     assert (done.returncode, done.stdout) == (0, "hello\n")
@@ -199,6 +203,7 @@ def test_a_failure_ends_all(how, status, told, program, tmp_path):
     assert (kills in lines) == (how == "stubborn")
 
 
+@pytest.mark.slow
 def test_workers_that_abort_after_another_has_failed(program, tmp_path):
     """As the runtime of JAX does. They do not become the cause."""
     follow = """
@@ -218,6 +223,7 @@ time.sleep(3600)
     assert "rank 1" in last and "status 5" in last and "SIGABRT" not in last
 
 
+@pytest.mark.slow
 def test_the_failure_of_one_worker_is_told_once(program, tmp_path):
     done = launch("--log-dir", tmp_path, program("raise SystemExit(3)"))
     (line,) = done.stderr.splitlines()
@@ -248,6 +254,7 @@ def test_a_signal_to_the_command_ends_all(name, how, waiting):
     assert ("killing the workers" in errors) == (how == "stubborn")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["SIGINT", "SIGHUP"])
 def test_a_signal_that_is_ignored_from_the_start_ends_nothing(name, waiting):
     """`nohup` ignores one of them, and a shell the other for a command in the background."""
@@ -264,6 +271,7 @@ def test_a_signal_that_is_ignored_from_the_start_ends_nothing(name, waiting):
     none_left(pids)
 
 
+@pytest.mark.slow
 def test_a_second_interrupt_kills(waiting):
     started, pids = waiting("stubborn", "--grace=10000")
     started.send_signal(signal.SIGINT)
@@ -283,6 +291,7 @@ def test_the_workers_of_a_command_that_is_killed(how, waiting):
     none_left(pids)
 
 
+@pytest.mark.slow
 def test_the_workers_of_a_launcher_that_is_killed(waiting, tmp_path):
     started, pids = waiting("wait")
     launcher = int((tmp_path / "0.pids").read_text().split()[2])
@@ -293,6 +302,7 @@ def test_the_workers_of_a_launcher_that_is_killed(waiting, tmp_path):
     none_left(pids)
 
 
+@pytest.mark.slow
 def test_what_workers_leave_behind_ends(waiting):
     started, pids = waiting("leave")
     _, errors = started.communicate(timeout=LIMIT)
@@ -300,6 +310,7 @@ def test_what_workers_leave_behind_ends(waiting):
     none_left(pids)
 
 
+@pytest.mark.slow
 def test_a_worker_that_cannot_be_started(tmp_path):
     path = tmp_path / "broken"
     path.write_bytes(b"\x7fELF")
@@ -356,6 +367,7 @@ def test_a_folder_of_output_that_cannot_be_made(tmp_path, capfd):
     assert str(file) in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_command_tells_wrong_options():
     done = launch("--nproc=2", "no/such/file.py")
     assert (done.returncode, done.stdout) == (2, "")

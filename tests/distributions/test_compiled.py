@@ -129,6 +129,7 @@ def listed(tensors):
     return [listed(each) for each in tensors]
 
 
+@pytest.mark.slow
 def test_different_samples_of_examples():
     sample = jaxgrad.func.vmap(lambda loc: D.Normal(loc, 1.0).rsample(), randomness="different")
     assert len(set(sample(jaxgrad.zeros(4)).tolist())) == 4
@@ -201,6 +202,7 @@ def test_forward_mode_and_second_derivatives(name):
     count("distributions", 2)
 
 
+@pytest.mark.slow
 def test_second_derivatives_of_a_sample():
     concentration = jaxgrad.tensor(2.5, dtype=jaxgrad.float64, requires_grad=True)
 
@@ -222,6 +224,7 @@ def test_under_transformations_of_jax():
     assert gradient.tolist() == [-0.375] * 3
 
 
+@pytest.mark.slow
 def test_exponential_families_keep_the_history():
     """PyTorch's general entropy and divergence lose it."""
     loc, scale = (jaxgrad.tensor(value, requires_grad=True) for value in (0.5, 2.0))
@@ -252,6 +255,7 @@ def test_exponential_families_keep_the_history():
         assert not D.ExponentialFamily.entropy(normal).requires_grad
 
 
+@pytest.mark.slow
 def test_binomials_of_a_known_count_in_compiled_functions():
     probs = jaxgrad.tensor([0.2, 0.5])
     entropy = jaxgrad.jit(lambda probs: D.Binomial(3, probs).entropy())

@@ -16,6 +16,7 @@ from jaxgrad.distributions import Distribution, Normal, constraints
 SATISFY, SUPPORT = "to satisfy the constraint", "to be within the support"
 
 
+@pytest.mark.slow
 @as_recorded
 def test_shapes_and_flags(torch):
     found = {}
@@ -48,6 +49,7 @@ def test_expand(torch):
     return found
 
 
+@pytest.mark.slow
 @as_recorded
 def test_expanded_log_prob(torch):
     found = []

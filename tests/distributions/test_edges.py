@@ -79,6 +79,7 @@ def test_ends_that_pytorch_has_right(torch):
     )()
 
 
+@pytest.mark.slow
 @as_recorded
 def test_categories_of_probability_0(torch):
     D, t = torch.distributions, torch.tensor
@@ -93,6 +94,7 @@ def test_categories_of_probability_0(torch):
     return [*found, counts, torch.autograd.grad(counts, logits)]
 
 
+@pytest.mark.slow
 @as_recorded("""
     tensor([0.6931471805599451, inf, 0.0], dtype=float64, requires_grad=True)
     tensor([0.6931471805599451, inf, 0.0], dtype=float64, requires_grad=True)
@@ -278,6 +280,7 @@ def test_divergences_of_counts_at_the_ends():
     assert found.tolist() == [pytest.approx(0, abs=1e-6), INF]
 
 
+@pytest.mark.slow
 def test_divergence_of_batches_of_wishart_distributions():
     """PyTorch sums over the batch. For matrices of one row they are gamma distributions."""
     df, scale = jaxgrad.tensor([3.0, 5.0]), jaxgrad.tensor([[[2.0]], [[0.5]]])
@@ -369,6 +372,7 @@ def test_entropy_of_binomials_of_different_counts():
     assert slope == pytest.approx(((above - below) / 2e-6).tolist(), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_log_prob_of_correlations_of_two_variables():
     """The correlation r has a density in proportion to (1 - r**2) ** (concentration - 1)."""
     r = 0.6

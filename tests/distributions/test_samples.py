@@ -135,6 +135,7 @@ def check_counts(values, probabilities, name):
     count("samples")
 
 
+@pytest.mark.slow
 def test_samples_of_counts():
     given = discrete(tensor(PROBS.tolist()), tensor(A.tolist()))
     for name, (distribution, expected) in given.items():
@@ -161,6 +162,7 @@ def test_samples_of_categories():
             check_counts(values[:, row, column], pmf, "multinomial")
 
 
+@pytest.mark.slow
 def test_samples_of_vectors():
     concentration = np.array([0.5, 2.0, 3.0])
     values = drawn(D.Dirichlet(tensor(concentration.tolist())))
@@ -205,6 +207,7 @@ def test_samples_of_the_logistic_normal_distribution():
     check_uniform(scipy.stats.norm([0.5, -1.0], [1.0, 0.3]).cdf(values), "logistic normal")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("concentration", [0.5, 3.0])
 def test_samples_of_correlations(concentration):
     factors = drawn(D.LKJCholesky(3, concentration))
@@ -401,6 +404,7 @@ def test_samples_have_no_history_and_their_shape():
     assert D.Normal(loc, 1.0).sample((0,)).shape == (0, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [jaxgrad.float64, jaxgrad.float16])
 def test_samples_have_the_dtype_of_the_parameters(dtype):
     one = jaxgrad.ones(2, dtype=dtype)

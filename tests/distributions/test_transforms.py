@@ -108,6 +108,7 @@ def test_traits_of_transforms(torch):
     return found
 
 
+@pytest.mark.slow
 @as_recorded
 def test_caches_of_transforms(torch):
     D, found = torch.distributions, []
@@ -298,6 +299,7 @@ def test_transform_to(torch):
     return registered(torch, torch.distributions.transform_to)
 
 
+@pytest.mark.slow
 @as_recorded
 def test_biject_to(torch):
     return registered(torch, torch.distributions.biject_to)
@@ -341,6 +343,7 @@ def test_divergence_of_transforms_that_are_not_bijective_is_refused():
     assert half == D.kl_divergence(D.Cauchy(0.0, 1.0), D.Cauchy(0.0, 2.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [D.TanhTransform, D.StickBreakingTransform])
 def test_a_cache_in_a_compiled_function(kind):
     transform = kind(cache_size=1)

@@ -33,6 +33,7 @@ def run(directory):
     return int(hits), int(misses), grad
 
 
+@pytest.mark.slow
 def test_a_second_process_loads_what_the_first_one_compiled(tmp_path):
     hits, misses, grad = run(tmp_path / "new" / "cache")
     assert hits == 0 and misses >= 3 and any((tmp_path / "new" / "cache").iterdir())

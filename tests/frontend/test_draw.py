@@ -78,7 +78,9 @@ def uniform(key, shape, dtype):
     return jax.lax.complex(parts[..., 0], parts[..., 1])
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(
+    "shape", [*SHAPES[:4], *(pytest.param(shape, marks=pytest.mark.slow) for shape in SHAPES[4:])]
+)
 @pytest.mark.parametrize("dtype", FLOATS + COMPLEX)
 def test_uniform_and_normal_numbers(shape, dtype):
     options = {"dtype": getattr(jaxgrad, dtype)}
@@ -167,6 +169,7 @@ def draws():
     ]
 
 
+@pytest.mark.slow
 def test_a_program_of_its_own_gives_the_same_bits(monkeypatch):
     expected = draws()
     monkeypatch.setattr(array_creation, "FREQUENT", 0)
@@ -200,6 +203,7 @@ def test_bits_from_any_element_on(begin, width):
         )
 
 
+@pytest.mark.slow
 def test_few_programs_serve_all_shapes(compilations):
     def all_shapes(sizes):
         for size in sizes:

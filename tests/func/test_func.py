@@ -33,6 +33,7 @@ def test_grad_and_values():
     assert x.grad is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrapped", [lambda f: f, torch.jit], ids=["eager", "jit"])
 def test_nested_to_third_order(wrapped):
     def nest(gradient, function, order):

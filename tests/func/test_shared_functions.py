@@ -277,6 +277,7 @@ def test_a_shared_tensor_that_is_written_to_is_refused():
 # ---- derivatives of found programs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("created", ["first", "later"])
 def test_second_derivatives_with_respect_to_captured_tensors(created):
     rows = torch.tensor(ROWS, dtype=torch.float64)
@@ -314,6 +315,7 @@ def test_second_derivatives_through_objects():
         np.testing.assert_allclose(second.tolist(), (6 * factor * rows).tolist())
 
 
+@pytest.mark.slow
 def test_a_recorded_gradient_keeps_what_its_derivative_needs():
     rows = torch.tensor(ROWS, dtype=torch.float64)
     w = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64, requires_grad=True)
@@ -435,6 +437,7 @@ def test_products_have_gradients_of_all_orders_with_respect_to_captured_tensors(
         np.testing.assert_allclose(second.tolist(), (factor * 6 * w).tolist())
 
 
+@pytest.mark.slow
 def test_jacobians_with_a_history():
     point = tensor(1.0, -2.0, dtype=torch.float64)
     for transform in (func.jacrev, func.jacfwd, func.hessian):
@@ -455,6 +458,7 @@ def test_branches_on_numbers_of_the_argument():
         assert found.item() == (2.0 if k > 0 else 3.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transform", [func.jacrev, func.jacfwd])
 def test_random_numbers_are_those_of_eager_calls(transform):
     def draw(call):
@@ -526,6 +530,7 @@ def test_leaves_that_a_function_sets_requires_grad_of():
         assert w.requires_grad
 
 
+@pytest.mark.slow
 def test_products_of_functional_are_detached_and_may_be_recorded():
     point = tensor(1.0, -2.0, dtype=torch.float64)
     for k in (1.0, 2.0, 3.0):
@@ -610,6 +615,7 @@ def times_global(x):
     return x * GLOBAL
 
 
+@pytest.mark.slow
 def test_a_function_that_finds_nothing_stops_looking():
     global GLOBAL
     for number in range(30):

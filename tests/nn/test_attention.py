@@ -59,6 +59,7 @@ def summary(torch, module, *inputs, **options):
     return [list(map(rounded, outputs)), list(map(rounded, along)), list(module.state_dict())]
 
 
+@pytest.mark.slow
 @wide
 def test_multi_head_attention_with_every_argument(torch):
     attend, x = torch.nn.functional.multi_head_attention_forward, numbers(torch, 3, 2, 4)

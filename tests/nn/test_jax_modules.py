@@ -57,6 +57,7 @@ def test_the_mode_of_a_module_of_nnx():
         assert net.dropout.deterministic is net.norm.use_running_average is (not mode)
 
 
+@pytest.mark.slow
 def test_the_mode_of_a_part_of_a_module_of_nnx():
     module = Running(nnx.Rngs(0))
     net, x = torch.from_jax(module), torch.tensor(X)
@@ -185,6 +186,7 @@ def test_a_copy_has_its_own_parameters(made):
         assert list(other.state_dict()) == list(net.state_dict())
 
 
+@pytest.mark.slow
 def test_a_copy_has_its_own_state_and_mode():
     module = Running(nnx.Rngs(0))
     net, x = torch.from_jax(module), torch.tensor(X)

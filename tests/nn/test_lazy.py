@@ -53,6 +53,7 @@ def test_a_lazy_parameter_before_and_after(torch):
     ]
 
 
+@pytest.mark.slow
 @as_torch("""
     tensor([[1.0, 1.0, 1.0]])
     tensor([[1.5, 1.5, 1.5]])

@@ -596,6 +596,7 @@ def test_a_hook_must_be_callable():
         nn.Identity().register_forward_hook(3)
 
 
+@pytest.mark.slow
 def test_backward_hooks_of_the_last_operator():
     """PyTorch calls them with the gradients of its inputs: of x, the bias and the weight."""
     seen = []

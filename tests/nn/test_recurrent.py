@@ -95,6 +95,7 @@ def test_layers_over_packed_sequences(torch):
     ]
 
 
+@pytest.mark.slow
 @close
 @wide
 def test_cells(torch):
@@ -107,6 +108,7 @@ def test_cells(torch):
     ]
 
 
+@pytest.mark.slow
 @close
 @wide
 def test_second_derivatives_of_a_gru(torch):
@@ -244,6 +246,7 @@ def test_a_compiled_step_over_packed_sequences():
         assert trained(True, lengths, is_sorted) == pytest.approx(eager, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_a_packed_sequence_is_an_argument_of_compiled_functions():
     rnn, layer = jaxgrad.nn.utils.rnn, jaxgrad.nn.LSTM(2, 3)
     sequence = packed(jaxgrad, 1, 3, sort=True)

@@ -151,6 +151,7 @@ def test_weight_norm_as_a_hook(torch):
     return [*found, shown(layer), error(torch.nn.utils.remove_weight_norm, layer)]
 
 
+@pytest.mark.slow
 @as_torch(precision=1e-9)
 def test_spectral_norm_as_a_hook(torch):
     spectral_norm, found = torch.nn.utils.spectral_norm, []

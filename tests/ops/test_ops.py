@@ -31,6 +31,7 @@ def write(folder, text, name="mine.yaml"):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("functions", [{"cube": cube}, types.SimpleNamespace(cube=cube)])
 def test_a_table_of_ones_own(tmp_path, functions):
     loaded = ops.load(write(tmp_path, CUBE), namespace="own", functions=functions)

@@ -336,6 +336,7 @@ def test_an_error_leaves_the_optimizer_as_it_was():
     assert not training.optimizer.state[training.x]
 
 
+@pytest.mark.slow
 def test_the_lr_of_one_group_is_not_that_of_another():
     def make(params):
         groups = [

@@ -303,6 +303,7 @@ def test_line_searches_over_hills(torch):
     return found
 
 
+@pytest.mark.slow
 @as_torch(
     """
     [24.247931755437193, 4.132528990759258, 2.4901833104543996, 1.1420946478336986,

@@ -505,6 +505,7 @@ def test_a_copy_of_an_optimizer_has_a_life_of_its_own():
     assert x.tolist() == before != twin.tolist()
 
 
+@pytest.mark.slow
 def test_a_wrapper_need_not_call_the_init_of_optimizer():
     """As the Lookahead optimizers of several packages: it shares the groups of another."""
 

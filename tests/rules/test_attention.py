@@ -98,6 +98,7 @@ def test_short_calls_are_made_at_once():
     assert attention.block_rows(64, 2**16, 2**16) == attention.LEAST_ROWS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_half_precision_sums_in_single_precision(dtype):
     """Sums of 4,096 equal weights: in half precision they would stop growing."""

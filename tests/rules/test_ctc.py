@@ -75,6 +75,7 @@ def test_second_derivative_on_the_tape_and_compiled():
     count("ctc", 2)
 
 
+@pytest.mark.slow
 def test_lists_and_tensors_and_rows_agree():
     x = jaxgrad.tensor(LOGITS)
     inputs, ends = [4, 3, 4], [2, 2, 1]
@@ -101,6 +102,7 @@ def test_gradient_of_the_vendors_call():
     numpy.testing.assert_allclose(found.numpy(), 3 * gradient.numpy(), 1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("zero_infinity", "value", "slope"), [(False, "inf", "nan"), (True, 0, 0)])
 def test_more_labels_than_times(zero_infinity, value, slope):
     x = jaxgrad.tensor(LOGITS, requires_grad=True)

@@ -169,6 +169,7 @@ def test_what_full_matrices_add_has_a_gradient(shape, complex):
     count("degenerate", 2)
 
 
+@pytest.mark.slow
 def test_names_of_2018():
     x = random(3, 3)
     values, vectors = ops.symeig(x, True, False)
@@ -181,6 +182,7 @@ def test_names_of_2018():
     count("names of 2018", 5)
 
 
+@pytest.mark.slow
 def test_eig_of_2018():
     x = matrix([[0.1, 1.0, 0.2], [-1.0, 0.3, 0.4], [0.5, 0.2, 2.0]])
     (values, vectors), (complex_values, _) = ops.eig(x, True), jaxgrad.linalg.eig(x)
@@ -206,6 +208,7 @@ def test_torch_svd_without_vectors():
     count("names of 2018")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unused",
     [
@@ -234,6 +237,7 @@ def test_lobpcg():
     count("lobpcg", 4)
 
 
+@pytest.mark.slow
 def test_a_nan_in_the_matrix_is_no_missing_derivative():
     x = matrix([[float("nan"), 1.0], [1.0, 2.0]])
     (found,) = jaxgrad.autograd.grad(jaxgrad.linalg.eigh(x).eigenvectors.sum(), x)

@@ -199,6 +199,7 @@ def test_gradient_of_cholesky_is_hermitian():
     count("answers")
 
 
+@pytest.mark.slow
 def test_gradient_is_zero_where_a_factor_is_not_read():
     for upper in (True, False):
         x = jaxgrad.tensor([[2.0, 1.0], [3.0, 4.0]], requires_grad=True)
@@ -209,6 +210,7 @@ def test_gradient_is_zero_where_a_factor_is_not_read():
     count("answers", 4)
 
 
+@pytest.mark.slow
 def test_last_pivot_may_be_zero():
     """LU and QR of a singular matrix with independent first columns have derivatives."""
     singular = numpy.array([[1.0, 2.0, 3.0], [2.0, 1.0, 3.0], [0.0, 1.0, 1.0]])

@@ -121,6 +121,7 @@ def test_derivative_of_digamma(point, slope):
     count("closed forms")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["lgamma", "digamma"])
 def test_derivatives_left_and_right_of_the_poles(name):
     x = jaxgrad.tensor([-2.4, -0.3, 0.2, 1.0, 5.0], dtype=jaxgrad.float64, requires_grad=True)

@@ -274,6 +274,7 @@ def test_gradients_of_complex_factors_are_conjugate():
     count("closed forms", 2)
 
 
+@pytest.mark.slow
 def test_trilinear_has_complex_gradients():
     # PyTorch refuses complex numbers
     draw = numpy.random.RandomState(0)

@@ -188,6 +188,7 @@ def test_derivatives_of_backward_operators(p):
     assert jaxgrad.autograd.gradcheck(of_pdist, (pairs[0], x1, pairs[1]))
 
 
+@pytest.mark.slow
 def test_second_derivative_of_distances_of_equal_rows_is_finite():
     x = jaxgrad.tensor([[1.0, 2.0], [1.0, 2.0]], requires_grad=True)
     for made in (jaxgrad.pdist(x), jaxgrad.cdist(x, x), ops._euclidean_dist(x, x)):
@@ -196,6 +197,7 @@ def test_second_derivative_of_distances_of_equal_rows_is_finite():
         assert first.tolist() == second.tolist() == [[0, 0], [0, 0]]
 
 
+@pytest.mark.slow
 def test_gradient_of_vander():
     x = jaxgrad.tensor([2.0, 0.0, -3.0], requires_grad=True)
     jaxgrad.vander(x, 4).sum().backward()

@@ -203,6 +203,7 @@ def test_where_of_real_and_complex():
     count("closed forms", 2)
 
 
+@pytest.mark.slow
 def test_complex_to_real_drops_the_imaginary_part_with_a_warning():
     z = jaxgrad.tensor([1 + 2j], requires_grad=True)
     with pytest.warns(UserWarning, match="discards the imaginary part"):

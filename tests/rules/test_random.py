@@ -124,6 +124,7 @@ SAMPLERS = {
 }
 
 
+@pytest.mark.slow
 @as_torch
 def test_samples_have_pytorchs_nodes_and_gradients_of_zero(torch):
     told = []
@@ -207,6 +208,7 @@ def test_the_derivative_of_a_gamma_sample_keeps_its_distribution_function():
     count("derivatives", 2)
 
 
+@pytest.mark.slow
 def test_gamma_samples_have_that_gradient():
     shape = jaxgrad.tensor(SHAPES, requires_grad=True)
     made = jaxgrad._standard_gamma(shape)
@@ -216,6 +218,7 @@ def test_gamma_samples_have_that_gradient():
     count("derivatives")
 
 
+@pytest.mark.slow
 def test_the_mean_of_the_gradients_is_that_of_the_mean():
     """The mean of a gamma distribution is its shape, so the gradients have mean 1."""
     shape = jaxgrad.full((20000,), 2.5, requires_grad=True)
@@ -226,6 +229,7 @@ def test_the_mean_of_the_gradients_is_that_of_the_mean():
     count("derivatives")
 
 
+@pytest.mark.slow
 def test_second_derivatives_of_gamma_samples():
     shape = jaxgrad.tensor(SHAPES[:5], requires_grad=True)
     place = jaxgrad.tensor(PLACES[:5], requires_grad=True)
@@ -244,6 +248,7 @@ def test_a_sample_of_zero_has_no_slope():
     assert made.tolist() == shape.grad.tolist() == zero.grad.tolist() == [0.0]
 
 
+@pytest.mark.slow
 def test_the_derivative_of_a_beta_sample_keeps_its_distribution_function():
     place = numpy.array([0.2, 0.5, 0.9, 0.01, 0.999, 0.3])
     first = numpy.array([0.3, 2.0, 40.0, 0.1, 5.0, 300.0])
@@ -277,6 +282,7 @@ def test_gradients_of_dirichlet_samples():
     count("derivatives")
 
 
+@pytest.mark.slow
 def test_samplers_are_functions_of_jax_arrays_and_a_key():
     key = jnp.array([1, 2], jnp.uint32)
     rate = jnp.array([2.0, 3.0])

@@ -74,6 +74,7 @@ def test_what_was_not_kept_is_computed_again():
     assert all(map(jaxgrad.allclose, *found))
 
 
+@pytest.mark.slow
 def test_nothing_is_kept_without_a_derivative_to_come(monkeypatch):
     params, hx = network()
     kept, run = [], ops.recurrent
@@ -97,6 +98,7 @@ def test_a_relu_keeps_nan_and_has_slope_0_at_0():
     assert x.grad[0].item() == 0
 
 
+@pytest.mark.slow
 def test_padding_is_not_read():
     """A packed sequence gives what each of its sequences gives alone."""
     params, hx = network(directions=2, dtype=jaxgrad.float64)
@@ -113,6 +115,7 @@ def test_padding_is_not_read():
     assert all(weight.grad.isfinite().all() for weight in params)
 
 
+@pytest.mark.slow
 def test_half_precision():
     for dtype in (jaxgrad.float16, jaxgrad.bfloat16):
         params, hx = network(dtype=dtype)
@@ -153,6 +156,7 @@ def test_errors_of_packed_arguments():
         jaxgrad.lstm(X, [hx, hx], params, True, 1)
 
 
+@pytest.mark.slow
 def test_sizes_that_are_traced_are_one_program():
     params, hx = network()
     weights = [jnp.asarray(weight.detach().numpy()) for weight in params]

@@ -122,6 +122,7 @@ def test_answers_as_pytorch(call, dtype, values):
     check_answer(jaxgrad, call, dtype, values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zeros", [1, 2])
 def test_products_have_exact_second_derivatives_at_zeros(zeros):
     """PyTorch raises with more than one zero."""

@@ -140,6 +140,7 @@ def test_what_has_no_derivative_raises(name):
     count("errors")
 
 
+@pytest.mark.slow
 def test_degrees_may_be_traced_and_batched():
     degrees = jaxgrad.arange(5)
     x = jaxgrad.tensor(0.3)

@@ -133,6 +133,7 @@ def test_the_gradient_counts_how_often_an_element_is_read(read, times):
     count("closed forms")
 
 
+@pytest.mark.slow
 def test_as_strided_scatter_passes_no_gradient_to_what_it_covers():
     x = jaxgrad.ones(4, requires_grad=True)
     source = jaxgrad.zeros(2, requires_grad=True)

@@ -341,6 +341,7 @@ def test_devices_that_are_not_there():
         loads(instructions.tensor(of=instructions.storage(where="mps")))
 
 
+@pytest.mark.slow
 def test_nothing_is_compiled(tmp_path, compilations):
     """Of new shapes, in several layouts: JAX is only asked to put arrays on the device."""
     made = [jaxgrad.ones(i, 3).t() for i in range(50, 60)]

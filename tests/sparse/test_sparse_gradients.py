@@ -48,6 +48,7 @@ def test_the_gradient_of_a_sparse_leaf_lies_on_its_pattern(torch):
     return found
 
 
+@pytest.mark.slow
 @as_torch
 def test_the_gradient_of_the_other_operand(torch):
     d, found = matrix(torch).requires_grad_(), []
@@ -128,6 +129,7 @@ def test_hooks_get_sparse_gradients(torch):
     return [seen, x.grad.to_dense(), y.grad.to_dense(), x.grad.is_sparse]
 
 
+@pytest.mark.slow
 @as_torch
 def test_embeddings_have_sparse_gradients(torch):
     embedding, found = torch.nn.functional.embedding, []
@@ -151,6 +153,7 @@ def test_embeddings_have_sparse_gradients(torch):
     return [*found, pair(gradient), pair(layer.weight.grad)]
 
 
+@pytest.mark.slow
 @as_torch("""
     [tensor([[0, 0, 1], [0, 2, 1]]), tensor([0.0, 4.0, 16.0]), [4, 3], True]
     [tensor([[0, 3, 3], [1, 0, 2]]), tensor([2.0, 18.0, 22.0]), [4, 3], True]
@@ -248,6 +251,7 @@ def test_tangents_of_sparse_tensors():
         assert fwAD.unpack_dual(gradient).tangent.is_sparse
 
 
+@pytest.mark.slow
 def test_gradcheck_of_sparse_products():
     values, d = leaf(jaxgrad).detach()._values().requires_grad_(), matrix(jaxgrad).requires_grad_()
     assert jaxgrad.autograd.gradcheck(sparse_twin, (values, d))

@@ -134,6 +134,7 @@ def test_shapes(torch):
     return [found, names, [each.to_dense() for each in transposed]]
 
 
+@pytest.mark.slow
 @as_torch("""
     [tensor([[0.0, 0.0, 2.0], [3.0, 0.0, 0.0]]), tensor([[0, 1], [2, 0]])]
     [tensor([[0.0, 0.0, 3.0], [4.0, 0.0, 0.0]]), tensor([[0, 1], [2, 0]])]

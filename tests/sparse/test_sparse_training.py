@@ -78,6 +78,7 @@ def trained(name, compiled, **options):
     return losses, table, step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["SGD", "Adagrad", "SparseAdam"])
 def test_a_compiled_step_is_the_uncompiled_one(name):
     losses, table, step = trained(name, True, lr=0.1)
@@ -151,6 +152,7 @@ def test_gradients_through_a_compiled_function_lie_on_the_pattern():
     assert (inside.grad.values() == wanted.grad.values()).all()
 
 
+@pytest.mark.slow
 def test_a_trace_keeps_the_number_of_elements():
     u = jaxgrad.sparse_coo_tensor([[0, 0, 1], [1, 1, 0]], [1.0, 2.0, 3.0], (2, 2))
     compiled = [

@@ -139,6 +139,7 @@ def test_strange_paths_stay_on_one_line(tmp_path, capsys):
     assert "a\\nb\\u202e.yaml:1:3: entry 1: " in line
 
 
+@pytest.mark.slow
 def test_as_a_module(file):
     path = file(WRONG)
     command = [sys.executable, "-m", "jaxgrad", "check", path]

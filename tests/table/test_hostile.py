@@ -445,6 +445,7 @@ def read_by_lines(data):
     return entries, mistakes
 
 
+@pytest.mark.slow
 def test_damaged_tables_are_read_alike():
     """A table is refused in both ways or has the same entries."""
     chance, tables = random.Random(2026), stretches(table_text())

@@ -52,6 +52,7 @@ def test_no_node_comes_before_one_that_leads_to_it_in_backward_order():
     assert type(order[-1]) is AccumulateGrad
 
 
+@pytest.mark.slow
 def test_a_deep_graph():
     x = y = torch.ones((), requires_grad=True)
     for _ in range(20_000):
