@@ -145,6 +145,7 @@ def test_views_and_writes_of_new_shapes():
     assert executables() <= before + 16
 
 
+@pytest.mark.slow
 def test_abstract_values_go_with_their_tensors():
     kept = torch.zeros(3, 5)
     gone = weakref.ref(torch.zeros(5, 3, 1, 7, 1, 3)._aval)  # a shape that no other test has
@@ -191,6 +192,7 @@ def scaled(x, mode, rate):
     return x * rate if mode.endswith("0") else x + rate
 
 
+@pytest.mark.slow
 def test_programs_of_new_arguments_replace_those_of_old_ones():
     torch.compiler.set_cache_limits(programs=8)
     step, x = torch.jit(scaled), torch.tensor([1.0, 2.0])
@@ -207,6 +209,7 @@ def test_programs_of_new_arguments_replace_those_of_old_ones():
     assert step(x, "mode 0", 2.0).tolist() == [2.0, 4.0] and step.count == 13
 
 
+@pytest.mark.slow
 def test_programs_in_use_and_varying_numbers_stay():
     torch.compiler.set_cache_limits(programs=8)
     step, x = torch.jit(scaled), torch.tensor([1.0, 2.0])

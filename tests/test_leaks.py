@@ -334,6 +334,7 @@ def cubes(x):
     return step(Held(rate=2.0), x)
 
 
+@pytest.mark.slow
 def test_a_graph_keeps_the_arguments_that_a_second_derivative_needs():
     x = leaf()
     loss = cubes(x)

@@ -2,7 +2,7 @@
 
 python -m pytest tests/test_operators.py -k pointwise     (one family)
 
-`make test` takes the first sample of every eighth operator. What depends on the operator more than
+`make test` takes the first sample of every twelfth operator. What depends on the operator more than
 on its arguments is checked with the first sample: of each for first derivatives, and of every third
 operator for vmap, jit and second derivatives; `make oracle` checks it with all.
 """
@@ -26,7 +26,7 @@ NAMES = sorted({sample.name for _, sample in recorded.SAMPLES})
 
 
 def parameters(family, sample):
-    is_slow = rank(family, sample) or NAMES.index(sample.name) % 8
+    is_slow = rank(family, sample) or NAMES.index(sample.name) % 12
     marks = [pytest.mark.slow] if is_slow else []
     return pytest.param(family, sample, id=f"{family}-{sample}", marks=marks)
 

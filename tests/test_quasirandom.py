@@ -25,6 +25,7 @@ def test_points_of_sobol_sequences(torch):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_shuffled_sequences_repeat_and_are_even():
     def points(seed):
         return jaxgrad.quasirandom.SobolEngine(2, scramble=True, seed=seed).draw(256)

@@ -304,6 +304,7 @@ def factor_that_cannot_grow(torch):
     return scaler.state_dict()
 
 
+@pytest.mark.slow
 @as_torch
 def test_steps_of_a_GradScaler_S05(torch):
     w, optimizer, scaler = parts(torch)

@@ -560,6 +560,7 @@ def test_backward_without_a_graph_A31(torch):
     )
 
 
+@pytest.mark.slow
 @as_torch("""
     tensor([9.0, -12.0], dtype=float16)
     tensor([9.0, -12.0], dtype=bfloat16)

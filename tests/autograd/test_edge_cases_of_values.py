@@ -231,6 +231,7 @@ AGREEING = (
 )
 
 
+@pytest.mark.slow
 @as_torch
 def test_ties_and_kinks_forward_edge_36(torch):
     forward, found = torch.autograd.forward_ad, {}

@@ -442,6 +442,7 @@ def test_the_gradient_of_an_operator_without_a_formula_I06(library):
 # ---- I07: writing in place
 
 
+@pytest.mark.slow
 @as_torch
 def test_tangents_of_in_place_operators_I07(torch):
     found = []

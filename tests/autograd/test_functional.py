@@ -83,6 +83,7 @@ def test_jacobian_of_inputs_and_outputs_J01(torch):
     ]
 
 
+@pytest.mark.slow
 @as_torch
 def test_nesting_of_results_J01(torch):
     x, y, _ = points(torch)
@@ -530,6 +531,7 @@ def test_errors_of_vhp_and_hvp_J05(torch):
     ]
 
 
+@pytest.mark.slow
 @as_torch
 def test_create_graph_of_vhp_and_hvp_J05(torch):
     x, y, _ = points(torch)

@@ -19,6 +19,7 @@ def looked_at(tensor):
     return found[0] + 0 * sum(found) + 0 * bool(tensor > 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [1, 2])
 def test_looking_at_numbers_leaves_the_gradient_as_it_is_pitfall_36(order):
     def value(x, look):
@@ -52,6 +53,7 @@ def test_inside_func_grad_pitfall_36():
     assert found.item() == 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "order", [("eager", "jit", "jvp"), ("jit", "jvp", "eager"), ("jvp", "jit")]
 )

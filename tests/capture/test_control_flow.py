@@ -136,6 +136,7 @@ def test_scan_carries_and_collects(torch):
     return found
 
 
+@pytest.mark.slow
 @as_torch("""
     tensor(-0.10671015396941416, dtype=float64)
     tensor([0.04277709821970568, 0.07917382437711486], dtype=float64)

@@ -32,6 +32,7 @@ def reference(weights, x):
     return {name: w - 0.1 * gradients[name] for name, w in weights.items()}, value
 
 
+@pytest.mark.slow
 @pytest.mark.unverified
 def test_a_step_with_backward_equals_jax():
     compiled, x = torch.jit(step), torch.tensor([1.0, 2.0, 3.0])
@@ -97,6 +98,7 @@ def test_float64_is_computed_in_float64():
     np.testing.assert_allclose(gradient(x)[0].numpy(), expected, rtol=1e-15)
 
 
+@pytest.mark.slow
 def test_higher_order_inside():
     @torch.jit
     def third(x):

@@ -320,6 +320,7 @@ def test_state_that_has_a_history():
     assert weight.grad.item() == 3 and compiled.count <= 2
 
 
+@pytest.mark.slow
 def test_second_derivatives_run_the_function_in_the_state_of_its_call():
     def make():
         state = SimpleNamespace(first=True, n=1, h=torch.tensor(3.0))

@@ -75,6 +75,7 @@ def test_results_of_a_mapped_function():
     assert x.grad.tolist() == [12.0 + 80, 27.0 + 405]
 
 
+@pytest.mark.slow
 def test_a_state_that_grows_beside_a_result_that_is_freed():
     """The result saves `v`, the state saves nothing: its graph lasts, though that of the result is
     freed at each call.

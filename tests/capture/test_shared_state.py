@@ -131,6 +131,7 @@ def train():
     assert weight.grad.tolist() == [1.5 * THREADS * CALLS] * 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", [accumulate, train])
 def test_threads_that_share_state(work):
     work()
@@ -160,6 +161,7 @@ def test_a_reader_waits_for_a_trace():
     assert found == [[2.0] * 3, [4.0] * 3]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["an operator", "its numbers", "a compiled function"])
 def test_a_reader_waits_for_a_call(how):
     """Once the program has run, the array of before is deleted."""

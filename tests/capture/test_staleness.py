@@ -406,9 +406,13 @@ def check(make, read, change, reach):
 
 
 def pairs(kinds, every: int) -> list:
-    """Pairs of a kind of state and a way to reach it: by closure, and one of `every` others."""
+    """Pairs of a kind of state and a way to reach it: by closure, and one of `every` others, which
+    are slow.
+    """
     return [
-        pytest.param(kind, reach, id=f"{kind}-{reach.__name__}")
+        pytest.param(
+            kind, reach, id=f"{kind}-{reach.__name__}", marks=[pytest.mark.slow] if column else []
+        )
         for row, kind in enumerate(kinds)
         for column, reach in enumerate(REACHES)
         if column == 0 or (row + column) % every == 0

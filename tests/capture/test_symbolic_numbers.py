@@ -129,6 +129,7 @@ def test_a_counter_that_is_divided_by():
     assert one.n == 1
 
 
+@pytest.mark.slow
 def test_a_second_trace_finds_the_graph_of_an_argument_whole():
     """The first trace with `count` as an input runs a pass through that graph, and comes to nothing
     at the `if`.

@@ -61,6 +61,7 @@ def test_arguments_have_attributes_of_their_own():
     assert [scaled(x).item() for x in (second, third, first)] == [5, 3, 1]
 
 
+@pytest.mark.slow
 def test_attributes_that_a_compiled_function_sets():
     weight = nn.Parameter(jaxgrad.ones(2))
 

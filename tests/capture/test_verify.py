@@ -58,6 +58,7 @@ def change_all(monkeypatch, value):
 is_told = pytest.mark.filterwarnings("ignore:.*constants? of the program:UserWarning")
 
 
+@pytest.mark.slow
 @is_told
 @pytest.mark.parametrize("function", [by_name, from_the_environment, from_memory])
 def test_a_stale_value_is_found(function, monkeypatch):

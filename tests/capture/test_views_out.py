@@ -622,6 +622,7 @@ def test_writes_to_what_vmap_gives_inside():
     np.testing.assert_allclose(jaxgrad.jit(sines)(x), expected, rtol=1e-14)
 
 
+@pytest.mark.slow
 def test_writes_to_overlapping_parts_through_reshapes():
     """XLA on CPUs reads what it has overwritten (openxla/xla issue 49176), unless it is told."""
 

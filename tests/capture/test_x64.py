@@ -148,6 +148,7 @@ def test_another_setting_leads_to_a_trace():
     assert len(compiled.traces) == 2
 
 
+@pytest.mark.slow
 def test_a_replay_has_the_setting_of_the_trace():
     """Derivatives of higher order run the function again."""
 
@@ -183,6 +184,7 @@ def test_code_outside_of_the_trace_has_the_users_setting():
     assert seen == [torch.int32, [2.5, 2.5]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("enabled", [False, True])
 def test_different_random_numbers_of_examples_under_both_settings(enabled):
     drawn = func.vmap(lambda a: a * torch.rand(2), randomness="different")

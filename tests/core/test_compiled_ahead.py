@@ -70,6 +70,7 @@ def test_no_kernel_is_compiled_twice_and_bits_are_the_same(nothing_compiled, com
     assert len(compilations) == compiled and {*compilations} == {threading.get_ident()}
 
 
+@pytest.mark.slow
 def test_only_what_a_pass_runs_is_compiled(compilations):
     x, w, b = values(next(sizes))
     result = loss(x, w, b)
@@ -81,7 +82,9 @@ def test_only_what_a_pass_runs_is_compiled(compilations):
     assert found.shape == b.shape
 
 
-@pytest.mark.parametrize("number", range(1, 24, 3))
+@pytest.mark.parametrize(
+    "number", [1, 13, *(pytest.param(n, marks=pytest.mark.slow) for n in (4, 7, 10, 16, 19, 22))]
+)
 def test_an_interrupt_leaves_no_thread_and_all_tensors_right(number, monkeypatch, compilations):
     size, lower, calls = next(sizes), executor._lower, []
     leaves, threads = values(size), threading.enumerate()
@@ -104,6 +107,7 @@ def test_an_interrupt_leaves_no_thread_and_all_tensors_right(number, monkeypatch
         np.testing.assert_array_equal(leaf.grad.numpy(), wanted)
 
 
+@pytest.mark.slow
 def test_an_error_of_a_compiling_thread_is_left_to_the_call(monkeypatch, compilations):
     class Broken:
         def compile(self):
@@ -153,6 +157,7 @@ def test_an_error_of_lowering_shows_at_the_line_of_the_call():
         assert not deferred._local.stretch.entries
 
 
+@pytest.mark.slow
 def test_an_error_of_a_formula_is_told_where_it_runs(monkeypatch):
     x, w, b = values(next(sizes))
     result, prepare = loss(x, w, b), executor.prepare
@@ -218,6 +223,7 @@ def test_what_a_compiled_function_calls_is_compiled_with_it(compilations):
     assert len(compilations) == 1
 
 
+@pytest.mark.slow
 def test_what_the_host_runs_is_not_compiled_ahead(compilations, monkeypatch):
     def backward():
         size = next(sizes)

@@ -212,7 +212,7 @@ def test_programs_that_xla_may_fuse_or_compute_otherwise_are_left_to_it(name):
 # ---- as the kernels of operators
 
 
-@pytest.fixture(params=["deferred", "immediate"])
+@pytest.fixture(params=["deferred", pytest.param("immediate", marks=pytest.mark.slow)])
 def mode(request):
     torch.set_eager(request.param)
     yield
@@ -313,6 +313,7 @@ def test_strides_and_memory_formats_stay(mode):
     assert x.permute(0, 2, 3, 1).contiguous().stride() == (60, 15, 3, 1)
 
 
+@pytest.mark.slow
 def test_results_of_what_lies_on_a_mesh_lie_there_too(mode):
     mesh = torch.distributed.init_device_mesh("cpu", (1,))
     x = distribute_tensor(torch.ones(2, 3), mesh, [Shard(0)])
@@ -320,6 +321,7 @@ def test_results_of_what_lies_on_a_mesh_lie_there_too(mode):
         assert made.placements == (Shard(0),)
 
 
+@pytest.mark.slow
 def test_calls_in_a_trace_of_jax_are_a_part_of_it(mode):
     x, y = tensors(3, 4)
     outside = x.t().numpy()
@@ -345,6 +347,7 @@ def test_settings_that_look_at_results_are_heeded(mode):
         assert x.view(2, 1).shape == (2, 1)
 
 
+@pytest.mark.slow
 def test_an_interrupt_leaves_everything_right(monkeypatch, mode):
     x, _ = tensors(5, 7)
     evaluate = host_kernel.evaluate

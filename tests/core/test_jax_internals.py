@@ -190,6 +190,7 @@ def test_a_jaxpr_as_a_function_is_one_equation():
     np.testing.assert_array_equal(jax.grad(lambda array: function(array, x)[0].sum())(x), x)
 
 
+@pytest.mark.slow
 def test_the_extent_of_what_a_scan_carries():
     def step(carried, item):
         return (carried[0] + item, carried[1] * x), item

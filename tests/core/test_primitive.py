@@ -157,6 +157,7 @@ def test_each_transformation_uses_its_formula(my, name):
     assert transform(my.told) == expected
 
 
+@pytest.mark.slow
 def test_which_formula_on_the_tape(my):
     x = jaxgrad.tensor(1.0, requires_grad=True)
     my.told(x).backward()

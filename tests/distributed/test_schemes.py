@@ -1,5 +1,6 @@
 """Models that are trained on several devices equal those that are trained on one."""
 
+import numpy as np
 import pytest
 from distributed.processes import found
 
@@ -39,3 +40,26 @@ def is_right(case, worst) -> bool:
     # some parameters are sharded, with their state, unless all are replicated
     is_sharded = worst["sharded"] > 2 and worst["sharded state"] > 2
     return is_rounding and is_sharded == (not case.startswith("ddp"))
+
+
+def test_uses_of_parameters_between_steps():
+    """A process uses its copy of a parameter that all processes hold. The next step takes the memory of the parameter, unless somebody still needs it."""
+    differences = found("copies.py", processes=2)
+    assert "returned nan values" in differences.pop("anomaly")
+    assert len(differences) == 34
+    assert {use: each for use, each in differences.items() if not each < 2e-6} == {}
+
+
+def test_workers_of_two_processes():
+    """Processes that train together load their data by workers of their own."""
+    first, second = found("loaders.py", processes=2)
+    assert first["compilations"] == second["compilations"] == 0
+    weight = np.zeros(2)
+    for numbers in ([0, 2, 1, 3], [4, 6, 5, 7]):  # of both processes at one step
+        x = np.repeat(np.float64(numbers), 2).reshape(4, 2)
+        weight -= 1e-2 * 2 / 4 * (x @ weight - 1) @ x
+    for method in ("fork", "spawn"):
+        assert first[method][0] == [[0, 2], [4, 6]]
+        assert second[method][0] == [[1, 3], [5, 7]]
+        assert first[method][1] == second[method][1]
+        np.testing.assert_allclose(first[method][1], [weight], rtol=1e-5)

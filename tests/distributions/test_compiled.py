@@ -145,6 +145,7 @@ def test_loops_of_samplers_are_mapped():
     assert bool(found.isfinite().all()) and len(set(found.tolist())) == 3
 
 
+@pytest.mark.slow
 def test_new_samples_in_each_call():
     normal, von_mises = D.Normal(0.0, 1.0), D.VonMises(0.0, 1.0)
     draw = jaxgrad.jit(lambda: (normal.rsample(), von_mises.sample()))

@@ -27,6 +27,7 @@ def test_shapes_and_flags(torch):
     return found
 
 
+@pytest.mark.slow
 @as_recorded
 def test_constraints_of_parameters(torch):
     found = {}
@@ -37,6 +38,7 @@ def test_constraints_of_parameters(torch):
     return found
 
 
+@pytest.mark.slow
 @as_recorded
 def test_expand(torch):
     found = {}
@@ -300,6 +302,7 @@ def test_default_of_validate_args(torch):
     return found
 
 
+@pytest.mark.slow
 @as_recorded("""
     ['FutureWarning']
     [3]

@@ -218,6 +218,7 @@ def test_ends_that_pytorch_has_wrong():
         count("distributions")
 
 
+@pytest.mark.slow
 def test_outside_of_all_components_a_mixture_has_no_gradient():
     probs = jaxgrad.tensor([0.5, 0.5], requires_grad=True)
     box = D.Uniform(jaxgrad.zeros(2), jaxgrad.ones(2), validate_args=False)
@@ -268,6 +269,7 @@ def test_gradients_of_infinite_divergences_are_not_nan():
         assert bool(slope.isfinite().all()) and slope[1].item() == 0
 
 
+@pytest.mark.slow
 def test_divergences_of_counts_at_the_ends():
     p, q = jaxgrad.tensor([0.0, 1.0, 0.0]), jaxgrad.tensor([0.0, 1.0, 1.0])
     found = D.kl_divergence(D.Binomial(2, p), D.Binomial(2, q))
@@ -382,6 +384,7 @@ def test_log_prob_of_correlations_of_two_variables():
     assert found.item() == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_mixtures_of_vectors():
     mean = jaxgrad.tensor([[[0.0, 1.0], [2.0, -1.0]]] * 3)
     components = D.Independent(D.Normal(mean, 1.0), 1)

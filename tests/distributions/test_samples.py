@@ -147,6 +147,7 @@ def test_samples_of_counts():
 WEIGHTS = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]])
 
 
+@pytest.mark.slow
 def test_samples_of_categories():
     weights = tensor(WEIGHTS.tolist())
     for distribution in (D.Categorical(weights), D.OneHotCategorical(weights)):
@@ -380,6 +381,7 @@ def test_gradients_of_samples_of_covariances():
     assert gradient.numpy() == pytest.approx(np.tril(expected), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_straight_through_samples_have_the_gradient_of_the_probabilities():
     probs = leaf([0.2, 0.3, 0.5])
     one_hot = D.OneHotCategoricalStraightThrough(probs)

@@ -219,6 +219,7 @@ def test_few_programs_serve_all_shapes(compilations):
     assert compilations == []
 
 
+@pytest.mark.slow
 def test_draws_in_a_trace_are_those_outside():
     def both(x):
         return (

@@ -373,6 +373,7 @@ def test_a_bound_module_of_flax_linen_is_a_module():
         torch.from_jax(module)
 
 
+@pytest.mark.slow
 def test_a_layer_of_flax_nnx_without_other_state_is_a_module():
     layer = nnx.Linear(3, 2, rngs=nnx.Rngs(0))
     net = torch.from_jax(layer)

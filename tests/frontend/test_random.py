@@ -309,6 +309,7 @@ def test_all_64_bits_of_a_seed_count(seeds):
     assert first.tolist() != second.tolist()
 
 
+@pytest.mark.slow
 def test_consecutive_draws_are_independent():
     pairs = np.array([jaxgrad.randn(20, dtype=jaxgrad.float64).numpy() for _ in range(500)])
     assert_mean(pairs[:-1] * pairs[1:], 0, 1)

@@ -66,6 +66,7 @@ def test_attributes_of_parameters_survive_what_modules_do():
 # ---- subclasses
 
 
+@pytest.mark.slow
 @as_torch
 def test_results_are_of_the_class_of_the_arguments(torch):
     class Image(torch.Tensor):

@@ -174,6 +174,7 @@ def test_a_nested_transform_that_writes_to_a_tensor_from_outside():
     assert total.tolist() == [1.0, 4.0, 9.0] and not (total.requires_grad or total.grad_fn)
 
 
+@pytest.mark.slow
 @as_torch
 def test_results_that_a_function_writes_to(torch):
     func, x = torch.func, vector(torch)

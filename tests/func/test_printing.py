@@ -18,6 +18,7 @@ class Seen(list):
         return tensor
 
 
+@pytest.mark.slow
 @as_torch
 def test_wrapped_tensors_with_values(torch):
     func, see, x = torch.func, Seen(), matrix(torch)
@@ -92,6 +93,7 @@ def test_printing_makes_no_tensor_an_input():
     assert see[-1].count("requires_grad=True") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prints", [False, True])
 def test_printing_changes_no_derivative(prints):
     see = Seen() if prints else lambda tensor: tensor

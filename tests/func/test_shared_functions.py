@@ -136,6 +136,7 @@ def test_auxiliary_outputs_are_those_of_the_call():
         assert first.tolist() == (w * k).tolist() and slopes.diag().tolist() == w.tolist()
 
 
+@pytest.mark.slow
 def test_dimensions_tell_functions_apart():
     batch = torch.arange(4.0).reshape(2, 2)
     for _ in range(2):
@@ -224,6 +225,7 @@ def test_an_iterator_gives_each_call_another_element():
     assert found == [1.0, 2.0, 3.0, 4.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("randomness", ["same", "different"])
 def test_random_numbers(randomness):
     def draw():
@@ -300,6 +302,7 @@ def test_second_derivatives_with_respect_to_captured_tensors(created):
         np.testing.assert_allclose(third.tolist(), (6 * sums * k).tolist())
 
 
+@pytest.mark.slow
 def test_second_derivatives_through_objects():
     rows = torch.tensor(ROWS, dtype=torch.float64)
     for k in (1.0, 2.0):

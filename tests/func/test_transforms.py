@@ -288,6 +288,7 @@ def test_writes_to_an_argument_and_to_what_is_made_inside_K15():
         assert x.tolist() == [[0, 10, 20], [30, 40, 50]] and x._version == 1
 
 
+@pytest.mark.slow
 def test_per_sample_gradients_K16():
     weight = torch.tensor(Y, requires_grad=True)
     x = torch.tensor(np.arange(6.0).reshape(3, 2))
@@ -331,6 +332,7 @@ def test_K_hooks_and_functions_inside_of_vmap():
     assert x.grad.tolist() == [[70, 140]] * 3 and weight.grad.tolist() == [60, 60]
 
 
+@pytest.mark.slow
 def test_K_a_mapped_function_under_jax():
     mapped = func.vmap(lambda x: torch.abs(x).sum())
     array = jnp.array([[0.0, -2.0], [3.0, 0.0]])

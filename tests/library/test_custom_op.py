@@ -94,6 +94,7 @@ def test_func_transforms():
     close(mapped(batch), np.cos(batch.numpy()))
 
 
+@pytest.mark.slow
 def test_transformations_of_jax():
     f, x = torch.to_jax(numpy_sin), jax.numpy.array([0.25, -1.5], "float32")
     sine, cosine = np.sin([0.25, -1.5]), np.cos([0.25, -1.5])

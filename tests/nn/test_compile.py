@@ -192,6 +192,7 @@ def test_compiled_functions_inside_of_one_that_is_not():
     assert (inner.count, outer.count) == (1, 1)
 
 
+@pytest.mark.slow
 def test_a_training_step_with_an_if_on_its_loss():
     def losses(compiled):
         w = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)

@@ -87,6 +87,7 @@ def test_the_mode_of_a_module_of_equinox():
     close(alone(torch.ones(8), key=KEY), np.ones(8))
 
 
+@pytest.mark.slow
 def test_the_mode_at_conversion_is_that_of_the_module():
     evaluated = Running(nnx.Rngs(0))
     evaluated.eval()

@@ -354,6 +354,7 @@ def test_full_backward_hooks_F18(torch):
     return [seen, a.grad, b.grad]
 
 
+@pytest.mark.slow
 @as_torch("""
     [[[None], [tensor([[1.0]], dtype=float64)]], [[None], [tensor([[1.0]], dtype=float64)]]]
     [True]

@@ -108,6 +108,7 @@ def test_a_parametrized_weight(torch):
     return [*found, layer.bias, list(layer.state_dict()), type(layer) is torch.nn.Linear]
 
 
+@pytest.mark.slow
 @as_torch(precision=1e-12)
 def test_a_weight_of_several_tensors(torch):
     parametrize, _ = utils(torch)

@@ -259,6 +259,7 @@ def test_a_packed_sequence_is_an_argument_of_compiled_functions():
     assert all(map(jaxgrad.allclose, run(sequence), eager))
 
 
+@pytest.mark.slow
 def test_dropout_between_layers():
     jaxgrad.manual_seed(1)
     layer = jaxgrad.nn.RNN(4, 50, 2, "relu", dropout=0.5)

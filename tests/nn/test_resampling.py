@@ -2,6 +2,7 @@
 
 import math
 
+import pytest
 from as_torch import as_torch, error, warned
 
 import jaxgrad
@@ -19,6 +20,7 @@ def seen(layer, x):
     return repr(layer), made, made.grad_fn.name()
 
 
+@pytest.mark.slow
 @as_torch(precision=1e-10)
 def test_layers_of_resampling(torch):
     nn, x = torch.nn, image(torch, 1, 4, 2, 3)

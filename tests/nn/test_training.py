@@ -313,6 +313,7 @@ def test_gradients_of_micro_batches_S07(torch):
     return micro_batches(torch, lambda step: step)[:-1]
 
 
+@pytest.mark.slow
 @as_torch(precision=1e-13)
 def test_gradients_of_micro_batches_compiled_S07(torch):
     if torch is not jaxgrad:

@@ -134,6 +134,7 @@ def test_pruning_at_random():
 # ---- the older normalization hooks
 
 
+@pytest.mark.slow
 @as_torch(precision=1e-9)
 def test_weight_norm_as_a_hook(torch):
     found = []

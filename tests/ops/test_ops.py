@@ -62,6 +62,7 @@ def test_the_dialect_of_2018(tmp_path):
     assert x.grad.item() == 7
 
 
+@pytest.mark.slow
 def test_a_table_may_call_shipped_operators_and_its_own(tmp_path):
     text = (
         "- name: twice_abs(Tensor self) -> Tensor\n  forward: doubled(self.abs())\n  self: "

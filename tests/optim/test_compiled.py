@@ -149,6 +149,7 @@ def test_gradients_that_are_accumulated_over_calls():
     both(adam, script, accumulate)
 
 
+@pytest.mark.slow
 def test_a_group_that_is_added():
     def script(training):
         training.step()
@@ -178,6 +179,7 @@ def test_state_that_is_loaded():
     assert both(adam, script) == 2
 
 
+@pytest.mark.slow
 def test_state_that_is_cleared():
     def script(training):
         training.step()
@@ -218,6 +220,7 @@ def test_state_that_is_replaced():
     assert both(adam, script) == 2
 
 
+@pytest.mark.slow
 def test_a_rate_that_is_an_argument():
     def step(training, rate):
         for group in training.optimizer.param_groups:
@@ -244,6 +247,7 @@ def test_several_steps_in_one_program():
     assert both(adam, script, step) == 1
 
 
+@pytest.mark.slow
 def test_two_optimizers_in_one_program():
     others = {}
 

@@ -137,6 +137,7 @@ def test_a_closure_and_hooks_run():
     assert optimizer.step(closure).item() == 2 and seen == ["before", [-0.5, 0, 0.5]]
 
 
+@pytest.mark.slow
 def test_an_optimizer_goes_with_its_tensors():
     x = quadratic()
     optimizer = jaxgrad.optim.Adam([x], lr=0.1)

@@ -232,6 +232,7 @@ def test_hooks_of_steps(torch):
     return calls, results, error(optimizer.step, words="must return None or a tuple of (new_args")
 
 
+@pytest.mark.slow
 @as_torch("""
     tensor([0.25, -1.25], dtype=float64, requires_grad=True)
     {'state': {'0': {'count': 2}}, 'param_groups': [{'lr': 0.5, 'params': [0]}]}

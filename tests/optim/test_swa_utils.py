@@ -31,6 +31,7 @@ def averaged(torch, **options):
 
 
 # PyTorch's weights of its mean have 32 bits
+@pytest.mark.slow
 @as_torch(precision=1e-7)
 def test_averages_of_weights(torch):
     utils = torch.optim.swa_utils

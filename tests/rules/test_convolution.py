@@ -167,6 +167,7 @@ def test_no_channels_add_up_to_the_bias():
     count("closed forms")
 
 
+@pytest.mark.slow
 def test_conv_tbc_of_complex_numbers_is_conv1d_with_other_layouts():
     x, weight, bias = (leaf(*shape) * (1 + 2j) for shape in ((4, 2, 2), (3, 2, 2), (2,)))
     inputs = [each.detach().requires_grad_() for each in (x, weight, bias)]
@@ -187,6 +188,7 @@ def backward_of(grad, x, weight, mask):
     return ops.convolution_backward(grad, x, weight, None, [2], [1], [1], False, [0], 1, mask)
 
 
+@pytest.mark.slow
 def test_gradients_that_are_not_wanted_are_none():
     grad, x, weight = leaf(1, 3, 2), leaf(1, 2, 4), leaf(3, 2, 3)
     all_three = backward_of(grad, x, weight, [True] * 3)
@@ -335,6 +337,7 @@ def check_same(found, expected):
     count("names of 2018")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["cudnn", "miopen", "mkldnn"])
 def test_convolutions_of_libraries(library):
     x, w, b, stride, padding, dilation, _, y, gradients = forward_and_gradients(2, groups=2)

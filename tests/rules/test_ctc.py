@@ -91,6 +91,7 @@ def test_lists_and_tensors_and_rows_agree():
     numpy.testing.assert_allclose(one.item(), rows[0].item() / 2, 1e-14)
 
 
+@pytest.mark.slow
 def test_gradient_of_the_vendors_call():
     x = jaxgrad.tensor(LOGITS, requires_grad=True)
     targets, inputs, ends = jaxgrad.tensor([1, 2, 2, 2, 1]), [4, 3, 4], [2, 2, 1]

@@ -138,6 +138,7 @@ def test_a_derivative_that_does_not_exist_raises(function, rows, words):
     count("degenerate", 3)
 
 
+@pytest.mark.slow
 def test_phases_of_complex_vectors():
     x, words = random(3, 3, complex=True), "in the complex case are specified up to multiplication"
     for vectors in (
@@ -198,6 +199,7 @@ def test_eig_of_2018():
     count("names of 2018", 5)
 
 
+@pytest.mark.slow
 def test_torch_svd_without_vectors():
     x = random(3, 2)
     U, S, V = jaxgrad.svd(x, compute_uv=False)
@@ -224,6 +226,7 @@ def test_vectors_that_are_not_computed_have_a_gradient_of_zero(unused):
     count("names of 2018")
 
 
+@pytest.mark.slow
 def test_lobpcg():
     x = random(6, 6)
     A = x @ x.mT
@@ -274,6 +277,7 @@ def test_a_function_that_no_choice_of_vectors_changes_has_a_derivative():
     assert (x.grad - jaxgrad.eye(3)).abs().max() < 1e-14
 
 
+@pytest.mark.slow
 def test_vectors_of_other_values_have_a_derivative():
     """The first singular vectors of a matrix of rank 1 by those of all near ones."""
     draw = numpy.random.default_rng(0)

@@ -129,6 +129,7 @@ def close(found, expected):
 # what the names of 2018 return
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("upper", [True, False])
 def test_pstrf_exchanges_rows_by_the_greatest_pivot(upper):
     vectors = numpy.random.RandomState(0).randn(4, 2)
@@ -144,6 +145,7 @@ def test_pstrf_exchanges_rows_by_the_greatest_pivot(upper):
     count("answers", 2)
 
 
+@pytest.mark.slow
 def test_pstrf_stops_at_the_rank():
     vectors = jaxgrad.tensor([[1.0, 2.0, 3.0], [0.0, 1.0, 1.0]], dtype=jaxgrad.float64)
     matrix = vectors.mH @ vectors
@@ -165,6 +167,7 @@ def test_gels_returns_what_is_left_over_below_the_solution():
     count("answers", 3)
 
 
+@pytest.mark.slow
 def test_old_names_take_the_right_side_first():
     A = jaxgrad.tensor([[2.0, 1.0], [4.0, 4.0]], dtype=jaxgrad.float64)
     B = jaxgrad.tensor([[1.0], [3.0]], dtype=jaxgrad.float64)

@@ -137,6 +137,7 @@ def test_warns_without_a_window():
     count("errors")
 
 
+@pytest.mark.slow
 def test_pairs_and_padding_beyond_the_end_warn():
     signal, window = jaxgrad.arange(8.0), jaxgrad.hann_window(4)
     with pytest.warns(UserWarning, match="return_complex=False is deprecated"):

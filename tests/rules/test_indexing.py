@@ -262,6 +262,7 @@ def test_what_is_written_out_of_bounds_under_a_trace_is_dropped(write):
 # derivatives
 
 
+@pytest.mark.slow
 def test_index_add_has_the_conjugate_of_alpha_in_its_gradient():
     """PyTorch 2.13 leaves the conjugate out; JAX's own derivative of the same sum is the judge."""
     x, source = numpy.array([1 + 2j, 3j]), numpy.array([2 - 1j, 1 + 1j])

@@ -95,6 +95,7 @@ def test_tolerances_of_pseudoinverse_and_rank():
     count("pseudoinverses", 5)
 
 
+@pytest.mark.slow
 def test_exponential_of_large_and_infinite_matrices():
     turn = jaxgrad.tensor([[0.0, 200.0], [-200.0, 0.0]], dtype=jaxgrad.float64)
     cos, sin = numpy.cos(200.0), numpy.sin(200.0)

@@ -177,6 +177,7 @@ def test_gradient_of_a_number_modulo_a_tensor(first):
     count("closed forms")
 
 
+@pytest.mark.slow
 def test_ldexp_of_complex_numbers_has_gradients():
     # PyTorch's derivative fails where the exponents have one
     numbers = jaxgrad.tensor([1 + 2j, -0.5j], dtype=jaxgrad.complex128, requires_grad=True)

@@ -162,6 +162,7 @@ def test_regions_beyond_the_images_are_refused():
     count("errors")
 
 
+@pytest.mark.slow
 def test_boxes_of_negative_numbers_and_empty_ones():
     """The old code began the maximum at a small positive number."""
     image = jaxgrad.full((1, 1, 2, 2), -3.0, requires_grad=True)

@@ -176,6 +176,7 @@ def test_names_and_argument_order_of_2018():
     assert ops.poisson(jaxgrad.zeros(2), generator).tolist() == [0.0, 0.0]
 
 
+@pytest.mark.slow
 def test_fused_dropout_takes_the_probability_to_keep():
     x = jaxgrad.full((1000,), 2.0, requires_grad=True)
     made, mask = ops._fused_dropout(x, 0.8, jaxgrad.Generator().manual_seed(0))
@@ -200,6 +201,7 @@ def gamma_slope(shape, place):
     return -(above - below) / (2 * step) / scipy.stats.gamma.pdf(place, shape)
 
 
+@pytest.mark.slow
 def test_the_derivative_of_a_gamma_sample_keeps_its_distribution_function():
     found = ops._standard_gamma_grad(jaxgrad.tensor(SHAPES), jaxgrad.tensor(PLACES)).numpy()
     numpy.testing.assert_allclose(found, gamma_slope(SHAPES, PLACES), rtol=1e-5)
@@ -241,6 +243,7 @@ def test_second_derivatives_of_gamma_samples():
     count("derivatives", 2)
 
 
+@pytest.mark.slow
 def test_a_sample_of_zero_has_no_slope():
     zero, shape = jaxgrad.zeros(1, requires_grad=True), jaxgrad.full((1,), 0.01, requires_grad=True)
     made = ops._standard_gamma_grad(shape, zero)

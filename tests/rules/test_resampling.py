@@ -160,6 +160,7 @@ def test_a_result_of_width_1_has_a_row_for_each_row():
     count("answers")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shapes", [((0, 2, 3, 3), (0, 2, 2, 2)), ((1, 0, 3, 3), (1, 2, 2, 2))])
 def test_grids_of_empty_batches(shapes):
     image, grid = (jaxgrad.zeros(shape, requires_grad=True) for shape in shapes)

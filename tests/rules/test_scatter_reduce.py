@@ -156,6 +156,7 @@ def test_a_value_that_does_not_count_takes_no_share_of_the_gradient():
         assert found == [[0.0, 1.0], [0.5, 0.5]]
 
 
+@pytest.mark.slow
 def test_a_source_larger_than_the_index_gets_zeros_behind_it():
     """PyTorch raises for the gradient."""
     index = jaxgrad.tensor([[0, 0]])
@@ -196,6 +197,7 @@ def test_scatter_with_reduce_has_gradients():
     assert gradients(jaxgrad, lambda x: x.scatter(0, index, 3.0, **multiply), x) == [[9, 1]]
 
 
+@pytest.mark.slow
 def test_an_index_out_of_bounds_under_a_trace_is_dropped():
     index = jnp.array([1, 7])
     source = jnp.array([2.0, 5.0])

@@ -118,6 +118,7 @@ def test_derivatives_at_poles_are_infinite():
         count("closed forms")
 
 
+@pytest.mark.slow
 def test_log_ndtr_is_smooth_in_both_tails():
     x = jaxgrad.tensor([-30.0, 3.0, 60.0], dtype=jaxgrad.float64, requires_grad=True)
     (slope,) = jaxgrad.autograd.grad(special.log_ndtr(x).sum(), x, create_graph=True)

@@ -237,6 +237,7 @@ def saved_and_loaded(value, **options):
     return jaxgrad.load(file, **options)
 
 
+@pytest.mark.slow
 def test_views_and_ties_come_back():
     value = saved_objects.views(jaxgrad)
     found = saved_and_loaded(value)

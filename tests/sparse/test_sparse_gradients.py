@@ -78,6 +78,7 @@ def test_the_gradient_of_values_that_a_sparse_tensor_is_made_of(torch):
     return [values.grad, x.grad_fn.name(), x.is_leaf]
 
 
+@pytest.mark.slow
 @as_torch("""
     tensor([[0.0, 0.0, 4.0], [10.0, 0.0, 0.0]])
     tensor([[0.0, 0.0, 8.0], [20.0, 0.0, 0.0]])
@@ -234,6 +235,7 @@ def test_second_derivatives_are_those_of_the_dense_twin():
     numpy.testing.assert_allclose(second.values().numpy(), wanted.numpy(), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_tangents_of_sparse_tensors():
     d, x = matrix(jaxgrad), leaf(jaxgrad).detach()
     with fwAD.dual_level():

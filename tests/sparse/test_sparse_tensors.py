@@ -64,6 +64,7 @@ def test_a_dense_tensor_becomes_sparse_and_dense_again(torch):
     return [*found, x.to_sparse().to_dense(), x.to_sparse(1).to_dense(), scalar.to_dense()]
 
 
+@pytest.mark.slow
 @as_torch
 def test_operators_that_keep_the_pattern(torch):
     x = example(torch)
@@ -73,6 +74,7 @@ def test_operators_that_keep_the_pattern(torch):
     return [parts(each) for each in results]
 
 
+@pytest.mark.slow
 @as_torch
 def test_sums_and_products_of_other_patterns(torch):
     x, other = example(torch).float(), twice(torch)
@@ -87,6 +89,7 @@ def test_sums_and_products_of_other_patterns(torch):
     ]
 
 
+@pytest.mark.slow
 @as_torch
 def test_products_with_matrices_and_vectors(torch):
     x, d = example(torch), torch.arange(12.0, dtype=torch.float64).reshape(3, 4)
@@ -100,6 +103,7 @@ def test_products_with_matrices_and_vectors(torch):
     return [found, names, parts(product), twice(torch) @ d.float()]
 
 
+@pytest.mark.slow
 @as_torch
 def test_sums_over_dimensions(torch):
     x, total = example(torch), torch.sparse.sum
@@ -114,6 +118,7 @@ def test_sums_over_dimensions(torch):
     ]
 
 
+@pytest.mark.slow
 @as_torch
 def test_softmax_over_the_elements_that_are_stored(torch):
     x = example(torch)

@@ -119,6 +119,7 @@ def test_gradients_accumulate_in_compiled_functions():
     assert table.grad.to_dense().tolist() == [[0, 0, 0], [6, 6, 6], [0, 0, 0], [0, 0, 0]]
 
 
+@pytest.mark.slow
 def test_sparse_arguments_results_and_closures_of_compiled_functions():
     x, d = adjacency(), jaxgrad.arange(12.0).reshape(3, 4)
     product = jaxgrad.jit(lambda a, d: a @ d)
@@ -134,6 +135,7 @@ def test_sparse_arguments_results_and_closures_of_compiled_functions():
     assert (built(x.indices(), x.values()) == x.to_dense()).all()
 
 
+@pytest.mark.slow
 def test_gradients_through_a_compiled_function_lie_on_the_pattern():
     d = jaxgrad.arange(12.0).reshape(3, 4)
     outside, inside = adjacency().requires_grad_(), adjacency().requires_grad_()
@@ -200,6 +202,7 @@ def test_transforms_of_functions_with_sparse_tensors():
     assert (losses == jaxgrad.stack([loss(x.values()), loss(2 * x.values())])).all()
 
 
+@pytest.mark.slow
 def test_a_module_has_sparse_buffers():
     class Convolution(jaxgrad.nn.Module):
         def __init__(self):

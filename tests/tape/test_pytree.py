@@ -162,6 +162,7 @@ def test_vmap_keeps_the_order_and_finds_dimensions_by_key():
     assert found["a"].tolist() == [3, 4]
 
 
+@pytest.mark.slow
 def test_gradients_pair_with_the_parameters_of_a_module():
     model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
     params = {name: each.detach() for name, each in model.named_parameters()}
@@ -388,6 +389,7 @@ def test_a_trace_of_jax_tells_that_it_freezes_a_weight():
     assert frozen(once, x[0, :1]).tolist() == [1]
 
 
+@pytest.mark.slow
 def test_traces_of_jax_that_freeze_nothing_tell_nothing():
     model, x = exact_layer(), np.ones((1, 2), np.float32)
     params = dict(model.named_parameters())

@@ -24,6 +24,7 @@ def values(folder, tag):
     return [value for value in found if value["tag"] == tag]
 
 
+@pytest.mark.slow
 def test_files_are_those_of_pytorch(tmp_path):
     write(jaxgrad, SummaryWriter, str(tmp_path))
     found = json.loads(json.dumps(read(tmp_path)))

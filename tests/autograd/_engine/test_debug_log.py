@@ -3,6 +3,7 @@
 import logging
 import re
 
+import pytest
 from as_torch import as_torch, leaf
 
 LOGGER = logging.getLogger("torch.autograd.graph")
@@ -42,6 +43,7 @@ def test_nodes_are_logged_as_they_run_H11(torch):
     return logged((x * 2 + 1).sum().backward)
 
 
+@pytest.mark.slow
 @as_torch
 def test_dtypes_and_shapes_that_are_logged_H11(torch):
     found = []

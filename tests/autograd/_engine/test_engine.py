@@ -275,6 +275,7 @@ def penalty(module, gradient, weight, x):
     return loss(x) + ((slope * slope).sum() - 1) ** 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
 def test_gradient_penalty_of_a_network(compiled):
     def ours(weight, x):
@@ -519,6 +520,7 @@ def test_deep_chains_are_recorded_run_and_freed_A36(length):
 SMALL_STACK = 1024 * 1024 if sys.version_info[:2] == (3, 13) else 512 * 1024
 
 
+@pytest.mark.slow
 def test_deep_graphs_that_never_ran_are_freed_on_a_small_stack():
     def work():
         y = chain(leaf(torch, 1.0), 50_000)
@@ -535,6 +537,7 @@ def test_deep_graphs_that_never_ran_are_freed_on_a_small_stack():
     assert freed[0]() is None
 
 
+@pytest.mark.slow
 def test_deep_recorded_passes():
     x = double(1.001)
     y = x
@@ -546,6 +549,7 @@ def test_deep_recorded_passes():
     numpy.testing.assert_allclose(second.item(), 3001 * 3000 * 1.001**2999, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_wide_graphs_accumulate_every_path():
     x = leaf(torch, 2.0)
     total = x * 0

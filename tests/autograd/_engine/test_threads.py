@@ -208,6 +208,7 @@ def test_each_thread_has_a_mode_of_its_own():
     assert torch.is_grad_enabled()
 
 
+@pytest.mark.slow
 def test_compiling_in_several_threads():
     def work(position):
         @torch.jit
@@ -341,6 +342,7 @@ def test_a_thread_in_the_middle_of_a_pass():
     assert together(work) == [6.0 * i for i in range(THREADS)]
 
 
+@pytest.mark.slow
 def test_real_numbers_joined_to_complex_ones():
     def work(position):
         real = leaf(torch, 1.0, 2.0)

@@ -333,6 +333,7 @@ def test_a_forward_that_writes_to_its_input_G21():
     numpy.testing.assert_allclose(found.tolist(), [6 * v for v in X], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_arguments_that_are_no_tensors_are_given_again_G21():
     def forward(ctx, x, power, names):
         ctx.save_for_backward(x ** (power - 1))

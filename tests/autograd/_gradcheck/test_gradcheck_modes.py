@@ -236,6 +236,7 @@ def test_gradcheck_of_views_in_forward_mode_L09(torch):
 # ---- L10: fast mode
 
 
+@pytest.mark.slow
 @as_torch
 def test_fast_mode_of_gradcheck_L10(torch):
     x, y, z = vector(torch), vector(torch, 3.0, 4.0), complex_vector(torch)

@@ -702,6 +702,7 @@ def test_a_block_holds_in_its_thread_alone_M01():
     assert seen == [((False, True), True, {})]
 
 
+@pytest.mark.slow
 def test_many_threads_some_of_them_in_the_mode_M01():
     found = []
 

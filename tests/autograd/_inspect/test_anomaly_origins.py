@@ -75,6 +75,7 @@ def divides(x):
 # ---- another run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", [lambda function: function, jaxgrad.jit], ids=["eager", "jit"])
 def test_the_error_names_no_operator_of_another_block(form):
     x, first, second = leaf(jaxgrad, 0.0, 0.0), form(softmax_of_nothing), form(divides)

@@ -248,6 +248,7 @@ def test_labels_are_in_compiled_programs_O03():
     assert "the_label" in text
 
 
+@pytest.mark.slow
 def test_labels_are_in_traces_of_jax_O03(tmp_path):
     x = jaxgrad.ones(3)
     label = profiler.record_function("the label")
@@ -289,6 +290,7 @@ def test_nvtx_annotations_are_not_reentrant_O04():
         pass
 
 
+@pytest.mark.slow
 def test_annotations_are_those_of_jax_O04(tmp_path):
     x = jaxgrad.ones(3).requires_grad_()
     with jax.profiler.trace(str(tmp_path)), profiler.emit_nvtx(record_shapes=True):

@@ -292,6 +292,7 @@ def test_flops_are_those_of_the_formula_O02():
     assert "FLOPs" in prof.key_averages().table()
 
 
+@pytest.mark.slow
 def test_memory_of_events_O02():
     x = jaxgrad.ones(100, 100)
     x.sin(), x.cos(), x.tan()

@@ -255,6 +255,7 @@ class Locked(torch.utils.data.Dataset):
         return value.sin() if self.computes else (value, torch.zeros(1000, 300), torch.ones(2))
 
 
+@pytest.mark.slow
 def test_what_cannot_be_sent_is_forked():
     """Data there may be tensors, and computing with them is refused."""
     (batch,) = DataLoader(Locked(), batch_size=2, num_workers=1)
