@@ -43,7 +43,9 @@ def is_right(case, worst) -> bool:
 
 
 def test_uses_of_parameters_between_steps():
-    """A process uses its copy of a parameter that all processes hold. The next step takes the memory of the parameter, unless somebody still needs it."""
+    """A process uses its copy of a parameter that all processes hold. The next step takes the
+    memory of the parameter, unless somebody still needs it.
+    """
     differences = found("copies.py", processes=2)
     assert "returned nan values" in differences.pop("anomaly")
     assert len(differences) == 34
