@@ -91,8 +91,11 @@ clean:  # remove everything that the other targets made, environments included
 objection := import sys; sys.version_info < (3, 11) and sys.exit("is version %d.%d" % sys.version_info[:2]); \
              import importlib.util as found; found.find_spec("ensurepip") or sys.exit("lacks ensurepip")
 
+# A Python that is named is used or refused; without one, others may do.
+candidates := '$(PYTHON)' $(if $(filter file,$(origin PYTHON)),python3.13 python3.12 python3.11)
+
 $(VENV)/made .venv-torch/made:
-	@for candidate in '$(PYTHON)' python3.13 python3.12 python3.11; do \
+	@for candidate in $(candidates); do \
 	    if why=$$("$$candidate" -c '$(objection)' 2>&1); then \
 	        echo "making $(@D) with $$candidate"; \
 	        "$$candidate" -m venv --clear $(@D) && touch $@; exit; \
