@@ -20,13 +20,13 @@ $(foreach venv,$(VENV) .venv-torch,$(shell test -x $(venv)/bin/python && \
 demo: $(VENV)/demo  # train a network on handwritten digits, four ways
 	$(python) docs/examples/digits.py $(ARGUMENTS)
 
-test: $(VENV)/test  # the tests that are not slow, some of each file
+test: $(VENV)/test $(VENV)/demo  # the tests that are not slow, some of each file; they read the examples
 	$(python) $(pytest) --slow-one-of 0 $(ARGUMENTS)
 
 quick: $(VENV)/test  # one of eight of these
 	$(python) $(pytest) --slow-one-of 0 --one-of 8 $(ARGUMENTS)
 
-test-all: $(VENV)/test $(VENV)/demo  # all tests, or a part of them: SHARD=2/6. One of them runs the demo
+test-all: $(VENV)/test $(VENV)/demo  # all tests, or a part of them: SHARD=2/6
 	$(python) $(pytest) $(if $(SHARD),--shard $(SHARD)) $(ARGUMENTS)
 
 lint: $(VENV)/lint
