@@ -24,6 +24,7 @@ import jaxgrad
 from jaxgrad import ops
 from jaxgrad.core.not_provided import NotProvided
 from jaxgrad.frontend.methods import PROTOCOL, LazyMethod
+from jaxgrad.late import LateModule
 from jaxgrad.ops.documentation import public_name, python_type, sentence, takes_out
 from jaxgrad.table import REQUIRED
 
@@ -283,6 +284,8 @@ def _is_offered(module, name):
         return False  # a constant
     if inspect.isclass(value) and issubclass(value, NotProvided):
         return False
+    if isinstance(value, LateModule):
+        return False  # another module, for the functions of this one
     return not inspect.ismodule(value) or value.__name__ in MODULES
 
 
