@@ -25,6 +25,12 @@ TREES = (
 )
 
 
+def shown(tree):
+    """`repr` of a tree, in which an OrderedDict is written as Python 3.11 writes it."""
+    is_ordered = type(tree) is OrderedDict
+    return f"OrderedDict({[*tree.items()]!r})" if is_ordered else repr(tree)
+
+
 @as_torch
 def test_leaves_and_structures(torch):
     pytree = torch.utils._pytree
@@ -32,7 +38,7 @@ def test_leaves_and_structures(torch):
     for tree in TREES:
         leaves, spec = pytree.tree_flatten(tree)
         counts = spec.num_leaves, spec.num_nodes, spec.num_children, spec.is_leaf()
-        again = repr(pytree.tree_unflatten(leaves, spec))
+        again = shown(pytree.tree_unflatten(leaves, spec))
         found.append([repr(leaves), repr(spec), *counts, again])
     return found
 
@@ -42,8 +48,8 @@ def test_mapping_of_trees(torch):
     pytree = torch.utils._pytree
     seen = []
     return [
-        repr(each)
-        for each in (
+        shown(tree)
+        for tree in (
             pytree.tree_map(lambda a, b: (a, b), {"a": 1, "b": 2}, {"b": 3, "a": 4}),
             pytree.tree_map(lambda a, b: (a, b), OrderedDict(a=1), {"a": [2]}),
             pytree.tree_map(lambda x: x, [1, [2]], is_leaf=lambda x: x == [2]),
