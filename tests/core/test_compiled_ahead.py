@@ -12,6 +12,7 @@ import jax
 import numpy as np
 import pytest
 from jax.extend.core import Primitive
+from modes import eager
 
 import jaxgrad as torch
 from jaxgrad.core import aval, deferred, dtypes, executor, host_kernel
@@ -41,10 +42,8 @@ def gradients(size):
 
 @pytest.fixture(autouse=True)
 def in_deferred_mode():
-    before = deferred.mode
-    torch.set_eager("deferred")
-    yield
-    torch.set_eager(before)
+    with eager("deferred"):
+        yield
 
 
 @pytest.mark.slow

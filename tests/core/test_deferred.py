@@ -2,7 +2,6 @@
 one kernel for each call, or numbers that a test states.
 """
 
-import contextlib
 import gc
 import os
 import random
@@ -17,20 +16,11 @@ import jax.numpy as jnp
 import numpy
 import pytest
 from jax.extend.backend import get_backend
+from modes import eager
 
 import jaxgrad as torch
 from jaxgrad.core import deferred, executor, host_kernel
 from jaxgrad.core.pending import Pending
-
-
-@contextlib.contextmanager
-def eager(mode):
-    before = deferred.mode
-    torch.set_eager(mode)
-    try:
-        yield
-    finally:
-        torch.set_eager(before)
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from modes import eager
 
 import jaxgrad as torch
 from jaxgrad.core import host_kernel
@@ -214,9 +215,8 @@ def test_programs_that_xla_may_fuse_or_compute_otherwise_are_left_to_it(name):
 
 @pytest.fixture(params=["deferred", pytest.param("immediate", marks=pytest.mark.slow)])
 def mode(request):
-    torch.set_eager(request.param)
-    yield
-    torch.set_eager("deferred")
+    with eager(request.param):
+        yield
 
 
 def tensors(*shape):

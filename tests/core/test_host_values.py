@@ -8,9 +8,16 @@ import threading
 import jax
 import numpy as np
 import pytest
+from modes import eager
 
 import jaxgrad as torch
 from jaxgrad.core.host_values import is_new
+
+
+@pytest.fixture(autouse=True)
+def in_deferred_mode():
+    with eager("deferred"):
+        yield
 
 
 def made(dtype=np.float32):
