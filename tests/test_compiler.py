@@ -153,6 +153,7 @@ def test_abstract_values_go_with_their_tensors():
     assert gone() is None and torch.ones(3, 5)._aval is kept._aval
 
 
+@pytest.mark.slow
 def test_a_graph_keeps_what_it_needs():
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     (first,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)

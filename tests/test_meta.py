@@ -364,6 +364,7 @@ def modules(torch):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @as_torch
 def test_modules_on_meta(torch):
     found = []

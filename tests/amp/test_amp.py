@@ -500,6 +500,7 @@ def test_a_compiled_step_that_may_be_left_out_S05(optimizer, first):
         np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_state_that_is_made_of_the_gradient_S05():
     """With dampening a momentum of zero is not the same as none."""
     w = jaxgrad.ones(2, requires_grad=True)

@@ -12,6 +12,7 @@ import jaxgrad.nn.functional as F
 # x[index] = value
 
 
+@pytest.mark.slow
 @as_torch("tensor([[1.0, 5.0, 11.0, 6.0], [0.0, 1.0, 2.0, 13.0], [1.0, 5.0, 1.0, 6.0]])")
 def test_setitem_lists_and_index_tensors(torch):
     x = torch.zeros(3, 4)

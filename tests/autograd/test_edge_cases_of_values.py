@@ -135,6 +135,7 @@ def test_strides_of_gradients_edge_33(torch):
 # ---- numbers
 
 
+@pytest.mark.slow
 @as_torch("""
     [tensor(2.0+4.0j)]
     [tensor(3.0+0.0j), tensor(1.0)]
@@ -245,6 +246,7 @@ def test_ties_and_kinks_forward_edge_36(torch):
     return found
 
 
+@pytest.mark.slow
 @as_torch
 def test_empty_and_without_dimensions_edge_37(torch):
     x = torch.zeros(0, 3, requires_grad=True)

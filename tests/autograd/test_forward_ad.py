@@ -282,6 +282,7 @@ def test_unpacking_at_an_outer_level_I04():
 # ---- I05: with reverse mode
 
 
+@pytest.mark.slow
 @as_torch("""
     [tensor(-7.337640925723912, dtype=float64),
      tensor([2.8937780731683387, -1.268088574321773], dtype=float64)]
@@ -501,6 +502,7 @@ def test_a_tangent_enters_a_tensor_that_has_none_I07(torch):
         return found, base
 
 
+@pytest.mark.slow
 @as_torch("""
     [tensor([[0.0, 0.0, 0.0], [-0.756802499294281, -0.9589242935180664, -0.279415488243103]]),
      tensor([0.0, 0.0, 0.0]),
@@ -555,6 +557,7 @@ def test_writes_that_index_I07(torch):
     return found
 
 
+@pytest.mark.slow
 @as_torch
 def test_tangents_of_functions_that_move_dimensions_in_place_I07(torch):
     with torch.autograd.forward_ad.dual_level():
@@ -624,6 +627,7 @@ def test_filling_an_expanded_part_of_a_dual_itself_I07():
         assert fwAD.unpack_dual(x).tangent is None and x.tolist() == [5, 2]
 
 
+@pytest.mark.slow
 @as_torch("""
     tensor([[0.8414709568023682, 0.14112000167369843], [-0.756802499294281, -0.279415488243103]])
     tensor([0.08466845750808716, -0.1382954865694046])

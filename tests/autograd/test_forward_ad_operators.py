@@ -129,6 +129,7 @@ def test_nestings_of_forward_mode_over_every_operator(family, sample):
     report(findings)
 
 
+@pytest.mark.slow
 def test_a_wrong_tangent_is_found():
     """The comparison with PyTorch's gradients can fail."""
     family, sample = next(each for each in recorded.SAMPLES if each[1].name == "sin")

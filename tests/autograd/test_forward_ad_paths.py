@@ -354,6 +354,7 @@ def test_gradients_accumulate_with_their_tangents():
         x.grad = None
 
 
+@pytest.mark.slow
 def test_saved_tensors_hooks():
     packed = []
 

@@ -297,6 +297,7 @@ def test_errors_of_hessian_J02(torch):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @as_torch
 def test_create_graph_of_hessian_J02(torch):
     x, y, _ = points(torch)
@@ -435,6 +436,7 @@ def test_create_graph_of_jvp_J04(torch):
     return value, found, second, jvp(lambda y: y * y, y, x), jvp(lambda x: y * 2, x, y)
 
 
+@pytest.mark.slow
 @as_torch
 def test_complex_jvp_J04(torch):
     z = torch.tensor([1 + 2j, 3 - 1j], dtype=torch.complex128)

@@ -559,6 +559,7 @@ def test_complex_convention_R07(torch):
     )
 
 
+@pytest.mark.slow
 @as_torch("""
     tensor(6.708203932499369+13.416407864998739j, dtype=complex128, requires_grad=True)
     tensor(26.832815729997478+20.12461179749811j, dtype=complex128, requires_grad=True)

@@ -296,6 +296,7 @@ def test_every_kind_of_index_E05(torch):
     return found
 
 
+@pytest.mark.slow
 @as_torch("""
     tensor([[5.0, 1.0, 2.0], [6.0, 1.0, 2.0]], dtype=float64, requires_grad=True)
     tensor([[4.0, 8.0, 0.0], [0.0, 0.0, 0.0]], dtype=float64)

@@ -88,6 +88,7 @@ def test_which_way_is_called_first_changes_nothing_pitfall_42(order):
         numpy.testing.assert_allclose(ways[way](x).numpy(), expected, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_gradients_of_shards_averaged_are_that_of_the_whole_pitfall_43():
     """A mean over shards of equal size, each with its own pass, averaged by a hook."""
     data = jaxgrad.arange(12.0).reshape(4, 3)

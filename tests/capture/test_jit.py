@@ -214,6 +214,7 @@ def test_jit_as_a_method_and_with_arguments():
     assert torch.jit(donate=0)(lambda x: x + 1)(torch.ones(2)).tolist() == [2, 2]
 
 
+@pytest.mark.slow
 def test_jit_inside_jax_transformations():
     """Called on another trace's tracers, the function is part of that trace and keeps its rules."""
     function = torch.jit(lambda x: torch.abs(x).sum())

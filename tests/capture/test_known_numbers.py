@@ -182,6 +182,7 @@ def counted(counter):
     return function
 
 
+@pytest.mark.slow
 def test_numbers_that_the_function_changes_at_each_call_raise():
     counter, layer = torch.tensor(0), nn.Dropout()
     function = counted(counter)

@@ -27,6 +27,7 @@ def by_cross_entropy(x):
     return (x * x * 3).sum(), jaxgrad.nn.functional.cross_entropy(x.sqrt(), x.sqrt().detach())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [infinite, in_a_norm, by_cross_entropy])
 def test_an_infinite_derivative_of_another_result(function):
     x, compiled = leaf(), jaxgrad.jit(function)
@@ -50,6 +51,7 @@ def test_mapped_over_examples():
     numpy.testing.assert_array_equal(x.grad, 6 * numpy.stack([X, X + 1]))
 
 
+@pytest.mark.slow
 def test_every_subset_of_three_results():
     """Against JAX's derivative of the results that are used."""
 

@@ -234,6 +234,7 @@ def test_a_counter_that_the_code_looks_at_is_right_too():
             assert compiled(torch.ones(1)).item() == expected(torch.ones(1)).item()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [1, 2])
 def test_state_that_is_the_argument_at_first(number):
     """Where one call stores its argument, the next one may find that very tensor in two places."""
@@ -264,6 +265,7 @@ def test_two_attributes_that_are_one_tensor_at_first():
         assert compiled(x).item() == expected(x).item()
 
 
+@pytest.mark.slow
 def test_second_derivatives_where_state_is_the_argument():
     """The function is replayed with the tensors of the call in both places."""
     module = Recurrent()

@@ -407,6 +407,7 @@ def both(compile):
     return weight, x, compile(lambda x: function(x, weight))
 
 
+@pytest.mark.slow
 def test_gradients_of_several_results_with_hooks_inside_and_outside():
     found = []
     for compile in (torch.jit, lambda f: f):
@@ -656,6 +657,7 @@ def test_elements_of_lists_are_looked_at():
     assert compiled.count == 3 and "factors has other elements" in compiled.explain()
 
 
+@pytest.mark.slow
 def test_a_number_that_changes_at_each_call_is_warned_of():
     trainer, x = Trainer(), torch.ones(2)
     compiled = torch.jit(trainer.value)
@@ -780,6 +782,7 @@ def test_a_leaf_from_inside_may_leave_alone_or_stay():
         loss.backward()
 
 
+@pytest.mark.slow
 def test_threads_trace_functions_of_their_own():
     def work(number):
         weight = torch.full((3,), float(number), requires_grad=True)

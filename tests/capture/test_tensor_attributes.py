@@ -225,6 +225,7 @@ def test_a_mode_around_a_compiled_function():
     assert seen == ["sin", "add", "item"] * 2
 
 
+@pytest.mark.slow
 def test_second_derivatives_have_the_class_and_the_attributes():
     class Power(jaxgrad.Tensor):
         exponent = 1

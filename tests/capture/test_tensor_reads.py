@@ -101,6 +101,7 @@ def test_a_property_of_memory_that_the_function_gave_is_not_that_of_the_argument
     assert torch.jit(moved)(torch.ones(1, 2), ones()).tolist() == [[2, 2]]
 
 
+@pytest.mark.slow
 def test_the_reason_compares_with_the_program_for_such_arguments():
     dropout, given = nn.Dropout(), torch.ones(2)
     compiled = torch.jit(lambda value, scale=1: dropout(value) * scale)

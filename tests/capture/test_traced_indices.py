@@ -257,6 +257,7 @@ def test_the_index_of_a_loop():
     assert slope.tolist() == torch.autograd.grad((other**2).sum(), leaf)[0].tolist()
 
 
+@pytest.mark.slow
 def test_an_index_is_no_saved_tensor():
     """Hooks for saved tensors, among them a checkpoint, get tensors alone."""
 
@@ -278,6 +279,7 @@ def test_an_index_is_no_saved_tensor():
     assert dtypes == {torch.float64}
 
 
+@pytest.mark.slow
 @pytest.mark.unverified
 def test_an_index_out_of_range_reads_nan_and_writes_nothing():
     state = torch.tensor(numbers(3, 2))

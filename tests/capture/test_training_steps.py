@@ -221,6 +221,7 @@ def test_a_function_may_set_the_mode_of_a_module():
     assert there_and_back.count == 2, there_and_back.explain()
 
 
+@pytest.mark.slow
 def test_the_mode_of_a_module_within_vmap_is_seen_from_outside():
     model = nn.Sequential(exact_linear(4, 64, 0.5), nn.Dropout(0.5))
     compiled = torch.jit(lambda x: torch.func.vmap(model, randomness="different")(x))
@@ -244,6 +245,7 @@ def test_a_compiled_module_has_what_the_module_has():
         _ = compiled.nothing
 
 
+@pytest.mark.slow
 def test_modes_of_a_module_lead_to_programs_of_their_own():
     torch.manual_seed(0)
     model = nn.Sequential(exact_linear(4, 8, 0.5), nn.Dropout(0.5))
@@ -260,6 +262,7 @@ def test_modes_of_a_module_lead_to_programs_of_their_own():
     assert (compiled(x) == model(x)).all() and compiled.count == 3
 
 
+@pytest.mark.slow
 @pytest.mark.unverified
 def test_what_is_overwritten_keeps_its_memory():
     """Memory is kept although a step makes gradients of the same shapes in between."""

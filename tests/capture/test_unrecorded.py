@@ -296,6 +296,7 @@ def test_argument_that_a_compiled_function_writes_to(recorded):
     assert torch.autograd.grad(first.sum(), leaf)[0].tolist() == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["jit", "vmap", "jit of vmap"])
 def test_once_differentiable(way):
     class Once(torch.autograd.Function):

@@ -189,6 +189,7 @@ def test_named_tuples_are_compared_by_their_elements():
         step(torch.ones(3))
 
 
+@pytest.mark.slow
 def test_a_graph_that_grows_and_is_used_up_is_no_difference():
     weight, buffer = torch.tensor([1.0, 2.0], requires_grad=True), torch.zeros(2)
 

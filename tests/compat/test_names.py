@@ -419,6 +419,7 @@ def test_older_names_of_settings():
     assert torch.get_autocast_gpu_dtype() is torch.float16 and not torch.is_autocast_cpu_enabled()
 
 
+@pytest.mark.slow
 def test_numpy_names_of_arguments():
     x = torch.tensor([[3.0, 4.0], [6.0, 8.0]])
     assert torch.linalg.norm(x, axis=1).tolist() == [5, 10]

@@ -121,6 +121,7 @@ def test_an_error_of_a_compiling_thread_is_left_to_the_call(monkeypatch, compila
         np.testing.assert_array_equal(leaf.grad.numpy(), wanted)
 
 
+@pytest.mark.slow
 def test_a_signal_handler_may_read_a_value_while_a_kernel_is_handed_over(monkeypatch, compilations):
     read = []
 
@@ -208,12 +209,14 @@ def test_a_script_may_end_while_kernels_are_compiled():
     assert (made.returncode, made.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_tensors_without_data_compile_nothing(compilations):
     x = torch.empty(4, 4, device="meta", requires_grad=True)
     x.sin().exp().sum().backward()
     assert compilations == [] and x.grad.is_meta
 
 
+@pytest.mark.slow
 def test_what_a_compiled_function_calls_is_compiled_with_it(compilations):
     x = torch.rand(3, next(sizes))
     x.sum().item()

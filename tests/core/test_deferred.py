@@ -146,6 +146,7 @@ def test_a_structure_is_compiled_once_after_it_has_repeated(compiled, monkeypatc
         assert found == {grad()}
 
 
+@pytest.mark.slow
 def test_programs_keep_what_somebody_holds_and_nothing_else(compiled, monkeypatch):
     monkeypatch.setattr(deferred, "REPEATS", 0)
     x = torch.rand(4, 4)

@@ -253,6 +253,7 @@ def pointer(tensor):
     return torch.to_jax(lambda: tensor)().unsafe_buffer_pointer()
 
 
+@pytest.mark.slow
 def test_results_share_no_memory_with_operands_or_each_other(mode):
     x, y = tensors(64, 64)
     y.copy_(x)
@@ -280,6 +281,7 @@ def test_donating_one_leaves_the_others(mode):
     np.testing.assert_array_equal(np.asarray(doubled), 2 * expected)
 
 
+@pytest.mark.slow
 def test_a_write_leaves_the_source(mode):
     x, y = tensors(8, 8)
     expected = x.numpy().copy()
@@ -338,6 +340,7 @@ def test_calls_in_a_trace_of_jax_are_a_part_of_it(mode):
     assert (compiled == x.t() * y.t()).all()
 
 
+@pytest.mark.slow
 def test_settings_that_look_at_results_are_heeded(mode):
     x = torch.tensor([1.0, float("nan")])
     assert x.clone().isnan().tolist() == [False, True]
@@ -364,6 +367,7 @@ def test_an_interrupt_leaves_everything_right(monkeypatch, mode):
     np.testing.assert_array_equal((x.double().t() * 2.5).numpy(), x.numpy().astype(float).T * 2.5)
 
 
+@pytest.mark.slow
 def test_threads_may_call_one_program_at_once(monkeypatch, mode):
     monkeypatch.setattr(host_kernel, "MOST", 50)
     x, _ = tensors(6, 3)

@@ -112,6 +112,7 @@ def test_a_compiled_function_that_writes_to_its_argument():
         np.testing.assert_array_equal(y.numpy(), values * 3)
 
 
+@pytest.mark.slow
 def test_gradients_through_a_compiled_function():
     weight = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
     loss = torch.jit(lambda x: (x * weight).square().sum())

@@ -56,6 +56,7 @@ def test_a_tangent_of_another_shape_is_found_at_loading(load, tangent, shape):
     )
 
 
+@pytest.mark.slow
 def test_sums_over_broadcast_dimensions_need_no_formula(load):
     mine = load(TWO.format("self * other", "grad * other", "grad * self"))
     row, matrix = jnp.array([1.0, 2.0]), jnp.array([[3.0, 4.0], [5.0, 6.0]])

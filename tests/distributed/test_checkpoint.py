@@ -112,6 +112,7 @@ def test_tensors_come_back_to_the_bit(tmp_path):
     assert exact(saved(state, tmp_path)) == exact(state)
 
 
+@pytest.mark.slow
 def test_numbers_and_containers_come_back(tmp_path):
     state = {str(i): value for i, value in enumerate(NUMBERS + OTHERS)}
     state |= {"all": [*NUMBERS, *OTHERS], 3: "int", 2.5: "float", None: 1, True: (1, 2), "": {}}
@@ -450,6 +451,7 @@ def test_no_state_is_saved_as_none(tmp_path):
     assert not one[1].state and not other[1].state
 
 
+@pytest.mark.slow
 def test_objects_with_a_state_are_saved_and_loaded(tmp_path):
     one, other = trained(), trained(steps=0)
     with warnings.catch_warnings():
@@ -465,6 +467,7 @@ def test_objects_with_a_state_are_saved_and_loaded(tmp_path):
     assert schedulers[0].state_dict() == schedulers[1].state_dict()
 
 
+@pytest.mark.slow
 def test_parameters_without_state_and_frozen_ones(tmp_path):
     one, other = trained(steps=0), trained(steps=0)
     for model, _ in (one, other):

@@ -139,6 +139,7 @@ def test_different_samples_of_examples():
         jaxgrad.func.vmap(lambda loc: D.Normal(loc, 1.0).rsample())(jaxgrad.zeros(2))
 
 
+@pytest.mark.slow
 def test_loops_of_samplers_are_mapped():
     draw = jaxgrad.func.vmap(lambda x: D.VonMises(x, x).sample(), randomness="different")
     found = draw(jaxgrad.ones(3))

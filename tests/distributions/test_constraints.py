@@ -104,6 +104,7 @@ def test_bounds_that_are_traced_count_as_satisfied():
     assert found.item() == 1
 
 
+@pytest.mark.slow
 def test_a_users_check_gets_tensors():
     class Even(constraints.Constraint):
         def check(self, value):

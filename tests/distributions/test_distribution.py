@@ -95,6 +95,7 @@ def test_printed(torch):
     )
 
 
+@pytest.mark.slow
 @as_recorded
 def test_refused_parameters(torch):
     D, t = torch.distributions, torch.tensor
@@ -168,6 +169,7 @@ def test_refused_values(torch):
     ]
 
 
+@pytest.mark.slow
 @as_recorded("""
     tensor([1.0, -1.0])
     tensor([-inf, -inf])

@@ -228,6 +228,7 @@ def test_outside_of_all_components_a_mixture_has_no_gradient():
     assert jaxgrad.autograd.grad(found, probs)[0].tolist() == [0.0, 0.0]
 
 
+@pytest.mark.slow
 def test_points_at_the_edge_of_a_simplex():
     concentration = jaxgrad.tensor([1.0, 1.0, 2.0], requires_grad=True)
     value = jaxgrad.tensor([0.0, 0.0, 1.0], requires_grad=True)
@@ -244,6 +245,7 @@ def infinite(kind, *parameters):
     return getattr(D, kind)(*map(jaxgrad.tensor, parameters))
 
 
+@pytest.mark.slow
 def test_divergences_of_uniform_distributions_on_the_unit_interval():
     # PyTorch says infinite, as if an end of the support were outside
     uniform = D.Uniform(0.0, 1.0)

@@ -393,6 +393,7 @@ def test_straight_through_samples_have_the_gradient_of_the_probabilities():
     assert found.tolist() == pytest.approx([1 - 2.8, 2 - 2.8, 4 - 2.8])
 
 
+@pytest.mark.slow
 def test_samples_have_no_history_and_their_shape():
     loc = leaf([0.0, 1.0])
     for distribution in (

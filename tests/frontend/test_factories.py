@@ -255,6 +255,7 @@ def test_a_size_that_overflows_is_refused_before_anything_is_drawn(make):
     assert jaxgrad.get_rng_state().tolist() == state
 
 
+@pytest.mark.slow
 def test_ranges_between_tensors_have_gradients():
     # PyTorch detaches them
     ends = jaxgrad.tensor([1.0, 4.0], requires_grad=True)

@@ -330,6 +330,7 @@ def test_training_an_equinox_module_under_jit():
     np.testing.assert_allclose(losses(True), losses(False), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_module_of_equinox_takes_its_arguments():
     key = jax.random.key(1)
     dropout = equinox.nn.Dropout(0.5)

@@ -124,6 +124,7 @@ def test_randperm_orders_are_equally_frequent():
     assert (abs(frequency - 200) < ERRORS * math.sqrt(1200 * 5 / 36)).all()
 
 
+@pytest.mark.slow
 def test_normal_has_mean_and_deviation():
     assert_mean((jaxgrad.normal(2.0, 3.0, (COUNT,)).numpy() - 2) / 3, 0, 1)
     assert_mean(jaxgrad.normal(2.0, 3.0, (COUNT,)).numpy() ** 2, 13, math.sqrt(2 * 81 + 4 * 4 * 9))

@@ -21,6 +21,7 @@ def f(x, y):
     return (x.sin() * y).sum()
 
 
+@pytest.mark.slow
 @as_torch
 def test_func_grad_K01(torch):
     grad, x = torch.func.grad, point(torch)
@@ -124,6 +125,7 @@ def test_grad_and_value_K05(torch):
     ]
 
 
+@pytest.mark.slow
 @as_torch("""
     [tensor([12.0, 24.0], dtype=float64),
      tensor([12.0, 24.0], dtype=float64),
@@ -235,6 +237,7 @@ def test_derivatives_of_complex_results_K11():
     assert found.tolist() == [[1j, 0], [0, 1j]]
 
 
+@pytest.mark.slow
 @as_torch
 def test_what_vmap_takes_and_gives_K13(torch):
     vmap, x, y = torch.func.vmap, torch.arange(6.0).view(3, 2), torch.ones(2)
@@ -262,6 +265,7 @@ def test_what_vmap_takes_and_gives_K13(torch):
     ]
 
 
+@pytest.mark.slow
 @as_torch
 def test_randomness_is_asked_for_K14(torch):
     vmap, x = torch.func.vmap, torch.zeros(4, 3)
@@ -296,6 +300,7 @@ def test_what_vmap_refuses_K15(torch):
     ]
 
 
+@pytest.mark.slow
 @as_torch("""
     {'weight': tensor([[[0.0, -5.0]], [[-14.0, -21.0]], [[-36.0, -45.0]]]),
      'bias': tensor([[-5.0], [-7.0], [-9.0]])}

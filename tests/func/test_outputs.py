@@ -80,6 +80,7 @@ def test_linearize_needs_tensors():
 # ---- vmap
 
 
+@pytest.mark.slow
 @as_torch
 def test_results_of_vmap_that_are_no_tensors(torch):
     x, told = vector(torch).reshape(3, 1), []

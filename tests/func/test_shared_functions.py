@@ -241,6 +241,7 @@ def test_random_numbers(randomness):
     assert len({each.sum().item() for each in first[0]}) == (1 if randomness == "same" else 3)
 
 
+@pytest.mark.slow
 def test_ways_of_random_numbers_in_turns():
     for randomness in ("same", "different") * 2:
         drawn = func.vmap(lambda x: x + torch.rand(()), randomness=randomness)(torch.zeros(3))
@@ -388,6 +389,7 @@ def cube_times_global(x):
     return (x**3).sum() * GLOBAL
 
 
+@pytest.mark.slow
 def test_a_replay_has_the_globals_of_the_call_and_leaves_those_of_now():
     global GLOBAL
     rows = torch.tensor(ROWS, dtype=torch.float64)
@@ -402,6 +404,7 @@ def test_a_replay_has_the_globals_of_the_call_and_leaves_those_of_now():
         np.testing.assert_allclose(second.tolist(), (12 * rows).tolist())
 
 
+@pytest.mark.slow
 def test_forward_mode_through_captured_tensors():
     rows = torch.tensor(ROWS)
     for k in (1.0, 2.0):
@@ -427,6 +430,7 @@ def test_a_mapped_function_in_a_compiled_one():
 # ---- functions that are compiled as a whole
 
 
+@pytest.mark.slow
 def test_products_have_gradients_of_all_orders_with_respect_to_captured_tensors():
     point = tensor(1.0, -2.0, dtype=torch.float64)
     for k in (1.0, 2.0, 3.0):
@@ -565,6 +569,7 @@ def test_rows_of_a_large_jacobian_are_computed_one_by_one():
 # ---- what programs keep
 
 
+@pytest.mark.slow
 def test_no_tensor_and_no_function_is_kept():
     def run():
         w, held = tensor(1.0, 2.0, 3.0), Plain(2.0)

@@ -178,6 +178,7 @@ def test_K_closures_keep_their_gradients(jacobian):
 # ---- products
 
 
+@pytest.mark.slow
 def test_vjp_is_used_again_and_again_K07():
     output, pullback, aux = func.vjp(
         lambda x, y: (f(x, y), "aux"), *map(torch.tensor, (X, Y)), has_aux=True
@@ -193,6 +194,7 @@ def test_vjp_is_used_again_and_again_K07():
         same(pullback(given), wanted)
 
 
+@pytest.mark.slow
 def test_func_linearize_K09():
     output, derivative = func.linearize(f, torch.tensor(X), torch.tensor(Y))
     with jax.enable_x64(True):

@@ -53,6 +53,7 @@ def ones(*shape, dtype="float32"):
     return jaxgrad.ones(shape, dtype=getattr(jaxgrad, dtype))
 
 
+@pytest.mark.slow
 @as_torch
 def test_pad_that_crops_or_changes_nothing(torch):
     pads = (-3, 0), (-1, -2), (-3, 2), (0, 0), (), (-1, 1), (2, -3)

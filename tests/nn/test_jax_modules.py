@@ -205,6 +205,7 @@ def test_a_copy_has_its_own_state_and_mode():
 # ---- items
 
 
+@pytest.mark.slow
 def test_lists_of_equinox_are_indexed():
     layers = [
         equinox.nn.Linear(3, 4, key=KEY),
@@ -236,6 +237,7 @@ def test_lists_of_equinox_are_indexed():
         net.several["2"]
 
 
+@pytest.mark.slow
 def test_lists_of_flax_are_indexed():
     class Several(nnx.Module):
         def __init__(self, rngs):
@@ -299,6 +301,7 @@ def test_new_mutable_collections_add_nothing():
     assert repr(net) == before
 
 
+@pytest.mark.slow
 def test_bound_random_keys_are_refused():
     module = Normalized()
     variables = module.init(KEY, X)

@@ -105,6 +105,7 @@ def test_copies_of_lazy_modules_are_initialized_alone():
     assert type(other) is jaxgrad.nn.Linear and layer.has_uninitialized_params()
 
 
+@pytest.mark.slow
 def test_the_first_call_is_not_compiled():
     layer, x = jaxgrad.nn.LazyLinear(3), jaxgrad.ones(1, 2)
     with pytest.raises(RuntimeError, match="call the module once before"):

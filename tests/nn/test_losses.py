@@ -106,6 +106,7 @@ def test_linear_cross_entropy(torch):
     ]
 
 
+@pytest.mark.slow
 @close
 def test_numbers_of_reductions_at_the_top_level(torch):
     x, y, z = table(torch, 2, 3), table(torch, 2, 3, 5), table(torch, 2, 3, 8)
@@ -121,6 +122,7 @@ def test_numbers_of_reductions_at_the_top_level(torch):
     ]
 
 
+@pytest.mark.slow
 def test_slopes_of_rrelu_are_random_and_kept():
     x = jaxgrad.linspace(-2, 2, 400, dtype=jaxgrad.float64).requires_grad_()
     noise = jaxgrad.zeros_like(x.detach())

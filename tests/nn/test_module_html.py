@@ -42,6 +42,7 @@ def test_text_is_escaped():
     assert page_of(Odd()).column("settings") == ["<script>"]
 
 
+@pytest.mark.slow
 def test_a_large_model_is_cut_at_a_depth():
     model = nn.Sequential(*[nn.TransformerEncoderLayer(8, 2, 16) for _ in range(30)])
     page = page_of(model)

@@ -232,6 +232,7 @@ def test_orthogonal_weights_that_begin_by_chance(shape, kind):
     numpy.testing.assert_allclose(projector @ ours, ours, atol=1e-10)  # the span is kept
 
 
+@pytest.mark.slow
 @as_torch
 def test_weights_that_cannot_be_orthogonal(torch):
     _, parametrizations = utils(torch)

@@ -56,6 +56,7 @@ def test_values_of_pooling_layers(torch):
     ]
 
 
+@pytest.mark.slow
 @as_torch(precision=1e-6)
 def test_max_unpooling_inverts_max_pooling(torch):
     x = numbers(torch, 1, 4, 4).detach().requires_grad_()

@@ -205,6 +205,7 @@ def test_errors_of_packing(torch):
     ]
 
 
+@pytest.mark.slow
 def test_longer_sequences_compile_the_same_program():
     layer = jaxgrad.nn.LSTM(2, 3, 2, bidirectional=True).requires_grad_(False)
 

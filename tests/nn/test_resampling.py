@@ -53,6 +53,7 @@ def test_layers_of_padding(torch):
     return found, refused, nn.ReflectionPad1d(1).state_dict()
 
 
+@pytest.mark.slow
 @as_torch(precision=1e-10)
 def test_resampling_warns(torch):
     F = torch.nn.functional

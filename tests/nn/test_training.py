@@ -62,6 +62,7 @@ def test_training_with_dropout_compiled_is_training():
         assert one == pytest.approx(two, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_a_compiled_function_follows_its_module():
     """By the closed form of each state of the module."""
     module = nn.Sequential(nn.Identity(), nn.Dropout(0.5))

@@ -83,6 +83,7 @@ def test_comparisons_of_ones_own_need_no_formula(tmp_path):
     assert found.tolist() == [False, True] and not found.requires_grad
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "forward", ["self * 2", "(self > 0, self * 2)", "jnp.linalg.cholesky(self.reshape((7, 7)))"]
 )

@@ -209,6 +209,7 @@ def test_a_rate_that_is_a_tensor():
     assert both(make, script) == 2  # one for each tensor
 
 
+@pytest.mark.slow
 def test_state_that_is_replaced():
     def script(training):
         training.step()
@@ -264,6 +265,7 @@ def test_two_optimizers_in_one_program():
     assert both(adam, script, step) == 2  # the first call goes another way
 
 
+@pytest.mark.slow
 def test_a_compiled_closure():
     def script(training):
         optimizer = training.optimizer
@@ -523,6 +525,7 @@ def test_a_rate_that_is_looked_at_or_set_within():
     np.testing.assert_allclose(seen, 2 * [(0.0125, 0.6)], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_rate_that_is_set_within_is_set_at_each_call():
     rates = {"low": 0.1, "high": 0.2}
 

@@ -197,6 +197,7 @@ def real_silu(z):
     return (z / (1 + numpy.exp(-z))).real
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Casting complex values to real:UserWarning")
 @pytest.mark.parametrize("name", ["softmax", "log_softmax"])
 def test_softmax_of_complex_numbers_as_real_ones_has_a_gradient(name):

@@ -348,6 +348,7 @@ def test_convolutions_of_libraries(library):
     check_same(back(x, y, w, *numbers, [True] * 3), gradients)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["cudnn", "miopen"])
 def test_transposed_convolutions_of_libraries(library):
     x, w, b, stride, padding, dilation, extra, y, gradients = forward_and_gradients(1, True, 2)

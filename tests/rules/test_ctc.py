@@ -117,6 +117,7 @@ def test_more_labels_than_times(zero_infinity, value, slope):
     assert not x.grad[2:, 0].any() and x.grad[:, 1:].isfinite().all()
 
 
+@pytest.mark.slow
 def test_a_nan_spreads():
     x = jaxgrad.tensor(LOGITS)
     x[1, 0, 0] = numpy.nan

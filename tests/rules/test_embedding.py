@@ -26,6 +26,7 @@ def test_renorm_has_the_derivative_of_renorm_on_the_rows_that_are_listed():
     assert renormed(weight).renorm(2, 0, 0.5)[ROWS].allclose(renormed(weight)[ROWS])
 
 
+@pytest.mark.slow
 def test_scaled_gradients_have_the_second_derivative_of_the_first():
     # PyTorch's second derivative of embedding_dense_backward leaves the scale out
     grad = jaxgrad.ones(4, 2, dtype=jaxgrad.float64, requires_grad=True)
@@ -52,6 +53,7 @@ def test_backward_of_bags_is_linear_in_the_gradient(mode):
     assert jaxgrad.autograd.gradcheck(backward, (grad,))
 
 
+@pytest.mark.slow
 def test_what_a_bag_returns_besides():
     _, bags, sizes, greatest = jaxgrad.embedding_bag(table().abs(), ROWS, STARTS, mode=2)
     assert bags.tolist() == [0, 0, 0, 2] and sizes.tolist() == [3, 0, 1]

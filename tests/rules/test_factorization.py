@@ -157,6 +157,7 @@ def test_pstrf_stops_at_the_rank():
     count("answers", 3)
 
 
+@pytest.mark.slow
 def test_gels_returns_what_is_left_over_below_the_solution():
     A, B = (jaxgrad.tensor(numpy.random.RandomState(seed).randn(4, 2)) for seed in (0, 1))
     found, solution = ops.gels(B, A).solution, jaxgrad.linalg.lstsq(A, B).solution

@@ -80,6 +80,7 @@ def test_pseudoinverse_that_drops_more_than_rounding(shape, complex):
     count("pseudoinverses", 2)
 
 
+@pytest.mark.slow
 def test_tolerances_of_pseudoinverse_and_rank():
     x = jaxgrad.tensor([[4.0, 0.0], [0.0, 1.0]])
     limits = jaxgrad.tensor([0.5, 2.0])

@@ -136,6 +136,7 @@ def test_samples_have_pytorchs_nodes_and_gradients_of_zero(torch):
     return told
 
 
+@pytest.mark.slow
 @as_torch("""
     False
     False

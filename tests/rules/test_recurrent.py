@@ -87,6 +87,7 @@ def test_nothing_is_kept_without_a_derivative_to_come(monkeypatch):
     assert kept == [False, True, False, True]
 
 
+@pytest.mark.slow
 def test_a_relu_keeps_nan_and_has_slope_0_at_0():
     weights = [jaxgrad.ones(1, 1), jaxgrad.zeros(1, 1)]
     x = jaxgrad.tensor([[[0.0]], [[float("nan")]]], requires_grad=True)
@@ -178,6 +179,7 @@ def test_sizes_that_are_traced_are_one_program():
     assert numpy.allclose(run(rows, jnp.asarray([2, 2])), run(rows, jnp.asarray([2, 2])))
 
 
+@pytest.mark.slow
 def test_vmap_over_networks():
     """Each example has weights of its own."""
     params, hx = network()

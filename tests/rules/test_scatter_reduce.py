@@ -143,6 +143,7 @@ def gradients(torch, function, *tensors):
     return [leaf.grad.tolist() for leaf in leaves]
 
 
+@pytest.mark.slow
 def test_a_value_that_does_not_count_takes_no_share_of_the_gradient():
     """PyTorch halves the gradient of `src` where the excluded element of `self` is equal to it."""
     index = jaxgrad.tensor([0, 0])
@@ -186,6 +187,7 @@ def test_complex_numbers_have_gradients(reduce):
         count("derivatives")
 
 
+@pytest.mark.slow
 def test_scatter_with_reduce_has_gradients():
     """PyTorch has none."""
     index = jaxgrad.tensor([0, 0])

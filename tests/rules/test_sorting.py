@@ -256,6 +256,7 @@ def test_gradients_in_closed_form(function, values, expected):
     count("closed forms")
 
 
+@pytest.mark.slow
 def test_the_gradient_of_the_number_of_a_quantile():
     q = jaxgrad.tensor(0.3, requires_grad=True)
     jaxgrad.quantile(jaxgrad.tensor([0.0, 1.0, 5.0]), q).backward()

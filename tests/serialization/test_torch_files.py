@@ -56,6 +56,7 @@ def test_arrays_of_numpy():
     assert as_json(jaxgrad.load(FILES / "arrays.pt")) == RECORDED["arrays"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["", "_old"])
 def test_a_write_to_a_view_is_seen_by_all(end):
     read = jaxgrad.load(FILES / f"views{end}.pt")

@@ -92,6 +92,7 @@ def test_elements_at_one_index_share_a_gradient(torch):
     return [first, x.grad.to_dense()]
 
 
+@pytest.mark.slow
 @as_torch
 def test_gradients_of_complex_sparse_tensors(torch):
     values = torch.tensor([1 + 2j, 3 - 1j, 2j], dtype=torch.complex128, requires_grad=True)
@@ -200,6 +201,7 @@ def test_a_sparse_gradient_is_freed_with_the_graph():
         total.backward()
 
 
+@pytest.mark.slow
 def test_sparse_gradients_can_be_differentiated():
     table = jaxgrad.arange(12.0).reshape(4, 3).requires_grad_()
     rows = jaxgrad.nn.functional.embedding(jaxgrad.tensor([1, 3, 1]), table, sparse=True)
@@ -284,6 +286,7 @@ def test_what_would_lose_a_gradient_is_refused():
     assert x.grad.values().tolist() == [0, 0, 0]
 
 
+@pytest.mark.slow
 def test_a_function_takes_sparse_constants():
     class Product(jaxgrad.autograd.Function):
         @staticmethod

@@ -56,6 +56,7 @@ def test_a_sparse_tensor_prints(torch):
     return list(map(repr, texts))
 
 
+@pytest.mark.slow
 @as_torch
 def test_a_dense_tensor_becomes_sparse_and_dense_again(torch):
     x = torch.tensor([[0.0, 1.0], [0.0, 0.0], [2.0, 3.0]], requires_grad=True)

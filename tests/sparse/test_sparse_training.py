@@ -173,6 +173,7 @@ def test_a_trace_keeps_the_number_of_elements():
         jaxgrad.jit(lambda a: a.to_sparse())(jaxgrad.eye(2))
 
 
+@pytest.mark.slow
 def test_the_gradient_of_elements_at_one_index_under_jit():
     u = jaxgrad.sparse_coo_tensor([[0, 0, 1], [1, 1, 0]], [1.0, 2.0, 3.0], (2, 2)).requires_grad_()
 
@@ -185,6 +186,7 @@ def test_the_gradient_of_elements_at_one_index_under_jit():
     assert gradient().to_dense().tolist() == u.grad.to_dense().tolist() == [[0, 6], [6, 0]]
 
 
+@pytest.mark.slow
 def test_transforms_of_functions_with_sparse_tensors():
     x, d = adjacency(), jaxgrad.arange(12.0).reshape(3, 4)
 

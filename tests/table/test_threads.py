@@ -37,6 +37,7 @@ def at_depth(depth, function, *args):
     return function(*args) if depth == 0 else at_depth(depth - 1, function, *args)
 
 
+@pytest.mark.slow
 def test_threads_read_entries_at_once(garbage):
     """Python 3.11.7 counts the depth of the trees of all threads in one number, and a collection
     of garbage in the midst of a tree lets another thread in.

@@ -58,6 +58,7 @@ def segments(layers, x, size):
     return x
 
 
+@pytest.mark.slow
 def test_memory_of_a_chain_falls_as_the_square_root():
     _, layers, x = chain(100, 8, 64)
     unit, found = x._array.nbytes, []

@@ -281,6 +281,7 @@ def test_nothing_changes(given, mode, columns):
     assert "_compiled_call_impl" not in vars(model)
 
 
+@pytest.mark.slow
 def test_programs_stay():
     model = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
     optimizer = optim.SGD(model.parameters(), lr=0.1)
@@ -390,6 +391,7 @@ def test_models_without_data():
 # ---- what is shown
 
 
+@pytest.mark.slow
 def test_times():
     found = summary(convolutional(), (4, 1, 28, 28), col_names=["time"])
     whole, *parts = [layer.time for layer in found.layers]

@@ -504,6 +504,7 @@ def test_hooks_of_many_threads_on_one_leaf_A49():
     assert all(calls.count(number) >= 20 for number in range(8)) and len(x._backward_hooks) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("frequent_switches")
 def test_a_hook_of_several_tensors_in_many_threads_A49():
     """One call in each pass, with the gradients of that pass."""

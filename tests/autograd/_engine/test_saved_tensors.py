@@ -372,6 +372,7 @@ def test_save_on_cpu_keeps_a_copy_on_the_host_H06():
     assert array.unsafe_buffer_pointer() != y._array.unsafe_buffer_pointer()
 
 
+@pytest.mark.slow
 def test_save_on_cpu_under_jit_H06():
     @jaxgrad.jit
     def slope(x):

@@ -54,6 +54,7 @@ def test_many_tasks_on_one_leaf_A49():
     assert x.grad.item() == 400
 
 
+@pytest.mark.slow
 def test_many_tasks_on_one_leaf_recorded():
     x = leaf(torch, 2.0, dtype=torch.float64)
 
@@ -66,6 +67,7 @@ def test_many_tasks_on_one_leaf_recorded():
     assert x.grad.item() == 100 * 12
 
 
+@pytest.mark.slow
 def test_one_shared_graph_is_for_one_A49():
     for _ in range(20):
         x = leaf(torch, 2.0)
@@ -88,6 +90,7 @@ def test_one_shared_graph_that_is_retained_is_for_all():
     assert (x.grad.item(), y.grad.item()) == (THREADS * 36, THREADS * 12)
 
 
+@pytest.mark.slow
 def test_independent_passes_in_many_threads():
     def work(position):
         x = leaf(torch, float(position), 1.0)
@@ -126,6 +129,7 @@ def test_a_new_leaf_gets_one_node_however_slowly(monkeypatch, name):
     assert len({output.grad_fn.next_functions[0][0] for output in outputs}) == 1
 
 
+@pytest.mark.slow
 def test_a_new_operator_is_met_by_all_at_once():
     def work(_):
         x = torch.full((7, 3), 0.5, requires_grad=True)
@@ -248,6 +252,7 @@ def test_one_compiled_function_called_in_all_threads_at_once():
     assert function.count == 1
 
 
+@pytest.mark.slow
 def test_compiled_and_eager_passes_beside_each_other():
     function = torch.jit(lambda x: torch.autograd.grad((x.sin() * x).sum(), x)[0])
     outside = leaf(torch, 2.0)

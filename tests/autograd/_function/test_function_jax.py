@@ -230,6 +230,7 @@ def test_vmap_of_a_gradient_and_the_reverse_G25():
     assert jax.vmap(jax.vmap(jax.grad(Outer.apply)))(x.reshape(3, 1)).tolist() == [[7], [28], [63]]
 
 
+@pytest.mark.slow
 def test_a_function_in_a_loop_G25():
     def f(x):
         return jax.lax.scan(lambda c, _: (Inner.apply(c), c), x, None, length=3)[0]
@@ -395,6 +396,7 @@ def test_needs_input_grad_of_each_argument_G36():
     assert seen == [(True, False, False), (False, False, True), (True, False, True)]
 
 
+@pytest.mark.slow
 def test_outputs_marked_as_not_differentiable_G30():
     def forward(ctx, x):
         y = x * 3
@@ -491,6 +493,7 @@ def test_functions_that_write_G27():
 # ---- what is refused
 
 
+@pytest.mark.slow
 def test_wrong_gradients_are_refused_G13():
     x = jnp.array([1.0, 2.0])
 
@@ -701,6 +704,7 @@ def batching(seen, rule=None, **members):
     )
 
 
+@pytest.mark.slow
 def test_a_vmap_rule_of_the_author_G46():
     seen = []
     F = batching(seen)

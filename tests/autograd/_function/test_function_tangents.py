@@ -75,6 +75,7 @@ def test_the_tangent_of_a_written_argument_may_be_a_new_tensor():  # PyTorch rai
 # ---- views
 
 
+@pytest.mark.slow
 @as_torch
 def test_views_whose_jvp_returns_views(torch):
     told = []

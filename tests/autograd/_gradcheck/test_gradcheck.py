@@ -129,6 +129,7 @@ def test_raise_exception_of_gradcheck_L01(torch):
     )
 
 
+@pytest.mark.slow
 @as_torch
 def test_the_message_of_a_mismatch_L02(torch):
     x, y, check = vector(torch), vector(torch, 3.0, 4.0), torch.autograd.gradcheck

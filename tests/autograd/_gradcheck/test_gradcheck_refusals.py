@@ -259,6 +259,7 @@ def test_a_mismatch_in_less_than_double_precision(dtype, fast_mode):
     assert jaxgrad.autograd.gradcheck(squared(), x.detach().to(wide).requires_grad_())
 
 
+@pytest.mark.slow
 def test_the_input_in_less_than_double_precision_is_named():
     x, y = vector(jaxgrad), jaxgrad.tensor([1.3, 2.7], requires_grad=True)
     for check in (jaxgrad.autograd.gradcheck, jaxgrad.autograd.gradgradcheck):

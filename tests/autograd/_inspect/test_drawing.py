@@ -96,6 +96,7 @@ def graphs(draw):
     return sizes, sorted(chosen)
 
 
+@pytest.mark.slow
 @hypothesis.given(graphs())
 def test_any_graph_is_laid_out(given):
     sizes, edges = given
@@ -105,6 +106,7 @@ def test_any_graph_is_laid_out(given):
     assert [box[2:] for box in placed.boxes] == sizes
 
 
+@pytest.mark.slow
 @hypothesis.given(
     strategies.lists(
         strategies.tuples(strategies.floats(-50, 50), strategies.floats(0.1, 9)), min_size=1

@@ -427,6 +427,7 @@ def test_a_Function_named_as_an_operator():
     explained(w, loss, "zero", None, "becomes zero in MulBackward.")
 
 
+@pytest.mark.slow
 def test_saved_values_that_are_packed():
     w = leaf(300.0, 1.0)
     with graph.saved_tensors_hooks(lambda x: (x.half(), "packed"), lambda pair: pair[0].float()):
