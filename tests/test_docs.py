@@ -45,7 +45,7 @@ MODULES = [
 def pages_to_run():
     """All pages; those with many blocks are slow."""
     for page in PAGES:
-        is_slow = len(BLOCK.findall((CHECKOUT / page).read_text())) > 8
+        is_slow = len(BLOCK.findall((CHECKOUT / page).read_text())) > 6
         yield pytest.param(page, marks=[pytest.mark.slow] if is_slow else [])
 
 
