@@ -39,7 +39,7 @@ NO_ERROR = {"error": None, "says": ""}
 
 
 def beside(file, ending="json"):
-    """Where the answers to the tests of a file are, of which the path in tests/ is enough."""
+    """The file of the answers to the tests of a file, which is named by its path in tests/."""
     return (TESTS / file).with_suffix(f".answers.{ending}")
 
 
@@ -194,7 +194,7 @@ def tensor_node(dtype, shape, requires_grad, values=None, strides=None):
 
 
 def pieces_of(string):
-    """The literals of a string, of which a long one has several."""
+    """The literals of a string; a long string has several."""
     if len(ascii(string)) <= LONGEST_LITERAL:
         return [ascii(string)]
     pieces = [""]

@@ -54,7 +54,7 @@ def _items(value):
 
 
 def descriptions(value):
-    """The texts of a map by name, without those that are none."""
+    """The texts of a map by name; other values are left out."""
     texts = ((name, text) for name, text in _items(value) if isinstance(text, Scalar))
     return {name.text: text.text for name, text in texts if isinstance(name, Scalar)}
 

@@ -370,7 +370,7 @@ def frozen(function, *args):
 
 
 def exact_layer():
-    """A layer of which every kernel is exact."""
+    """A layer whose kernels are all exact."""
     layer = torch.nn.Linear(2, 1)
     torch.nn.init.constant_(layer.weight, 0.5)
     torch.nn.init.constant_(layer.bias, -3.25)
