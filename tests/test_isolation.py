@@ -45,7 +45,8 @@ def test_tests_after_those_that_break_jax_pass(tmp_path):
     """In the order of the file a sound test follows each broken one."""
     (tmp_path / "test_inner.py").write_text(TESTS)
     ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "conftest", "-p", "no:cacheprovider", "-rAE"],
+        [sys.executable, "-m", "pytest", "-p", "conftest", "-p", "no:cacheprovider", "-rAE"]
+        + ["--color=no"],
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
         cwd=tmp_path,
         capture_output=True,

@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import random
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -16,6 +17,7 @@ import pytest
 
 import jaxgrad as torch
 from jaxgrad.utils.data import DataLoader, TensorDataset, get_worker_info
+from jaxgrad.utils.data._utils import messages
 
 WORKERS = {"num_workers": 2}
 
@@ -195,6 +197,14 @@ def test_batches_arrive_ahead_of_the_step():
         _, number, (batch,) = found._crew.arrived.get(timeout=hangs.LIMIT)
         assert number == expected
         assert isinstance(batch, torch.Tensor) and batch.tolist() == [expected]
+
+
+def test_a_worker_that_ends_before_the_file_of_its_arrays_is_gone():
+    receiver, sender = multiprocessing.Pipe()
+    sender.send_bytes(struct.pack("<3q", 0, 1, 8))  # a message with one array of 8 bytes
+    sender.close()
+    with receiver, pytest.raises(EOFError, match="before it sent the file"):
+        messages.receive(receiver)
 
 
 def test_large_arrays_are_mapped():

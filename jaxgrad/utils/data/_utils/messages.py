@@ -145,7 +145,10 @@ def _new_file() -> int:
 
 def _mapped(connection, sizes) -> list[memoryview]:
     with _socket_of(connection) as channel:
-        _, (file, *_), _, _ = socket.recv_fds(channel, 1, 1)
+        _, files, _, _ = socket.recv_fds(channel, 1, 1)
+    if not files:
+        raise EOFError("the sender has ended before it sent the file of its arrays")
+    file = files[0]
     places, end = [], 0
     for size in sizes:
         start = end + -end % _ALIGNMENT
