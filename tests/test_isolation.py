@@ -41,12 +41,14 @@ def test_of_jax(name, is_broken):
 """
 
 
+OPTIONS = ["-p", "conftest", "-p", "no:cacheprovider", "-rAE", "--color=no"]
+
+
 def test_tests_after_those_that_break_jax_pass(tmp_path):
     """In the order of the file a sound test follows each broken one."""
     (tmp_path / "test_inner.py").write_text(TESTS)
     ran = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "conftest", "-p", "no:cacheprovider", "-rAE"]
-        + ["--color=no"],
+        [sys.executable, "-m", "pytest", *OPTIONS],
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
         cwd=tmp_path,
         capture_output=True,
