@@ -1,0 +1,171 @@
+"""Jaxprs as the host executor runs them: a list of functions of NumPy arrays."""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import numpy
+
+from ...late import LateModule
+from ..jax_internals import CALLS
+from ..jaxprs import opened
+from .equation import Equation, Form, NotOnHostError, function_of
+
+jax_core = LateModule("jax.extend.core")
+
+# A result of equations that read no input is computed once, if it is as small as this in bytes.
+KEPT = 1 << 12
+
+
+class Block:
+    """A jaxpr whose calls of other jaxprs are written out.
+
+    Values have numbers: the inputs come first, then the constants and the literals, then the
+    results of the equations in order. inputs, outputs: the forms of both; results: the numbers of
+    the outputs.
+    """
+
+    def __init__(self, jaxpr):
+        closed = jaxpr if isinstance(jaxpr, jax_core.ClosedJaxpr) else None
+        jaxpr = opened(jaxpr)
+        self.inputs = tuple([form_of(each.aval) for each in (*jaxpr.constvars, *jaxpr.invars)])
+        self.outputs = tuple([form_of(each.aval) for each in jaxpr.outvars])
+        self.equations: list[tuple[Equation, list, range]] = []
+        self.constants: dict[int, numpy.ndarray] = {}
+        self.count = 0
+        if closed is not None and closed.consts:
+            self.inputs = self.inputs[len(closed.consts) :]
+        operands = [self.new() for _ in self.inputs]
+        if closed is not None:
+            operands = [*map(self.constant, closed.consts), *operands]
+        self.results = self.write_out(jaxpr, operands)
+
+    def new(self) -> int:
+        self.count += 1
+        return self.count - 1
+
+    def constant(self, value) -> int:
+        place = self.new()
+        self.constants[place] = numpy.asarray(value)
+        return place
+
+    def write_out(self, jaxpr, operands) -> list[int]:
+        """Add the equations of a jaxpr for operands, given by their numbers; those of its results."""
+        places = dict(zip((*jaxpr.constvars, *jaxpr.invars), operands, strict=True))
+
+        def look_up(atom):
+            if isinstance(atom, jax_core.Literal):
+                return self.constant(numpy.asarray(atom.val, atom.aval.dtype))
+            return places[atom]
+
+        for equation in jaxpr.eqns:
+            operands = [*map(look_up, equation.invars)]
+            called = _called(equation)
+            if called is None:
+                results = range(self.count, self.count + len(equation.outvars))
+                self.count += len(equation.outvars)
+                self.equations.append((_plain(equation), operands, results))
+            else:
+                consts = [*map(self.constant, getattr(called, "consts", ()))]
+                results = self.write_out(opened(called), consts + operands)
+            places.update(zip(equation.outvars, results, strict=True))
+        return [*map(look_up, jaxpr.outvars)]
+
+    @functools.cached_property
+    def function(self):
+        """A function from the arrays of the inputs to a list of those of the outputs. Raises
+        NotOnHostError.
+        """
+        known, steps = dict(self.constants), []
+        for equation, operands, results in self.needed():
+            call = function_of(equation)
+            is_small = sum(map(_bytes, equation.outputs)) <= KEPT
+            if is_small and all(place in known for place in operands):
+                known.update(zip(results, _as_list(call(*[known[i] for i in operands])), strict=True))
+            else:
+                steps.append((call, operands, results))
+        values = [known.get(place) for place in range(self.count)]
+        return _run_by(values, len(self.inputs), _with_last_uses(steps, self.results), self.results)
+
+    def needed(self) -> list:
+        """The equations that a result depends on."""
+        used, needed = set(self.results), []
+        for equation, operands, results in reversed(self.equations):
+            if not used.isdisjoint(results):
+                used.update(operands)
+                needed.append((equation, operands, results))
+        return needed[::-1]
+
+
+def _with_last_uses(steps, results) -> list:
+    """Steps with the numbers of the values that no later step reads."""
+    used, ended = set(results), []
+    for call, operands, made in reversed(steps):
+        last = {*operands, *made} - used
+        used |= last
+        place = made[0] if len(made) == 1 else slice(made.start, made.stop)
+        ended.append((call, operands, place, tuple(last)))
+    return ended[::-1]
+
+
+def _run_by(known, inputs: int, steps, results):
+    """The function that runs steps, each a function, the numbers of its operands, those of its
+    results, and those of the values that are not needed any more.
+    """
+
+    def run(*arrays):
+        values = known.copy()
+        values[:inputs] = arrays
+        for call, operands, place, ended in steps:
+            made = call(*[values[i] for i in operands])
+            values[place] = made[0] if type(place) is int and type(made) is list else made
+            for i in ended:
+                values[i] = None
+        return [values[i] for i in results]
+
+    return run
+
+
+def _as_list(made) -> list:
+    return made if type(made) is list else [made]
+
+
+def form_of(aval) -> Form:
+    return Form(aval.shape, numpy.dtype(aval.dtype))
+
+
+def _bytes(form: Form) -> int:
+    size = form.dtype.itemsize
+    for extent in form.shape:
+        size *= extent
+    return size
+
+
+def _called(equation):
+    """The jaxpr that an equation runs with its own operands; None for other equations."""
+    if equation.primitive.name not in CALLS:
+        return None
+    params = equation.params
+    return next(params[name] for name in ("jaxpr", "call_jaxpr", "fun_jaxpr") if name in params)
+
+
+def _plain(equation) -> Equation:
+    kinds = jax_core.ClosedJaxpr, jax_core.Jaxpr
+
+    def prepared(value):
+        if isinstance(value, kinds):
+            return Block(value)
+        if isinstance(value, tuple | list) and any(isinstance(each, kinds) for each in value):
+            return tuple(map(prepared, value))
+        return value
+
+    try:
+        inputs, outputs = (
+            tuple([form_of(atom.aval) for atom in atoms])
+            for atoms in (equation.invars, equation.outvars)
+        )
+    except (AttributeError, TypeError):  # an array of keys, or no array
+        raise NotOnHostError(equation.primitive.name) from None
+    params = {name: prepared(value) for name, value in equation.params.items()}
+    return Equation(equation.primitive.name, params, inputs, outputs)
