@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 
-import jax
 import numpy
 
 from ...late import LateModule
@@ -51,7 +50,7 @@ class Block:
         return place
 
     def write_out(self, jaxpr, operands) -> list[int]:
-        """Add the equations of a jaxpr for operands, given by their numbers; those of its results."""
+        """Add the equations of a jaxpr for operands given by number; gives those of its results."""
         places = dict(zip((*jaxpr.constvars, *jaxpr.invars), operands, strict=True))
 
         def look_up(atom):
@@ -82,7 +81,8 @@ class Block:
             call = function_of(equation)
             is_small = sum(map(_bytes, equation.outputs)) <= KEPT
             if is_small and all(place in known for place in operands):
-                known.update(zip(results, _as_list(call(*[known[i] for i in operands])), strict=True))
+                made = call(*[known[i] for i in operands])
+                known.update(zip(results, made if type(made) is list else [made], strict=True))
             else:
                 steps.append((call, operands, results))
         values = [known.get(place) for place in range(self.count)]
@@ -125,10 +125,6 @@ def _run_by(known, inputs: int, steps, results):
         return [values[i] for i in results]
 
     return run
-
-
-def _as_list(made) -> list:
-    return made if type(made) is list else [made]
 
 
 def form_of(aval) -> Form:

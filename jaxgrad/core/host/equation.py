@@ -11,6 +11,7 @@ parameters alone is worked out once, when the rule is called, and the function o
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from importlib import import_module
 from typing import NamedTuple
@@ -61,6 +62,12 @@ def rule(*names: str):
     return register
 
 
+@functools.cache
+def _import_rules():
+    for family in FAMILIES:
+        import_module(f".{family}", __package__)
+
+
 def function_of(equation: Equation) -> Callable:
     """The function of NumPy arrays that computes an equation.
 
@@ -68,9 +75,7 @@ def function_of(equation: Equation) -> Callable:
     dimensions, both may be NumPy's scalars. The function writes to none of its operands, and a
     result may share memory with them. Raises NotOnHostError.
     """
-    if not RULES:
-        for family in FAMILIES:
-            import_module(f".{family}", __package__)
+    _import_rules()
     make = RULES.get(equation.name)
     if make is None:
         raise NotOnHostError(equation.name)
