@@ -1,9 +1,10 @@
 """Deferred execution: calls of kernels that are noted now and run later, many in one program.
 
 A call appends an entry to the `Stretch` of its thread and gives a `Pending` in place of each array.
-When somebody needs an array, the stretch runs. One whose structure has come up often runs as one
-compiled program, all others kernel by kernel. Between the operators of the program there are
-barriers, so XLA compiles each as it does alone, and the numbers are the same to the bit.
+When somebody needs an array, the stretch runs: kernel by kernel, mostly on the host, and as one
+compiled program where its structure has come up often. Between the operators of the program there
+are barriers, so XLA compiles each as it does alone, and the numbers are those of its kernels to the
+bit.
 """
 
 from __future__ import annotations
@@ -18,11 +19,14 @@ from itertools import chain, compress, count
 from operator import attrgetter
 
 import jax
+import numpy
 
 from ..late import LateModule
 from . import aval as avals
-from . import bounded_cache, executor
+from . import bounded_cache, executor, host_kernel
 from .aval import struct_of, with_dual, with_strides
+from .host.cost import turns
+from .host_values import HostValues
 from .jax_state import keeps_jax_state, repairs_caches
 from .pending import Failure, Pending, at_hand, known, value_of
 
@@ -36,12 +40,15 @@ LONGEST = 256
 # such as the residuals of a backward pass.
 MOST_BYTES, LARGE = 2**28, 2**20
 
-# So often a structure must have come up before it is compiled. A compilation takes 0.3 to 1 ms an
-# operator, and saves 2 to 3 us of each run.
-REPEATS = 32
+# So often a structure must have come up before it is compiled; None: see `Repeats`.
+REPEATS: int | None = None
 
-# After so many new structures in a row, calls run at once for some time: that many calls, which
-# doubles each time up to the most.
+# A structure: microseconds to compile it, for each operator and for each equation, and what the run
+# of an operator takes beyond its kernel
+COMPILE, COMPILE_OPERATOR, COMPILE_EQUATION, RUN = 30_000, 1_500, 300, 6.0
+
+# After so many new structures in a row, no structure is looked at for some time: that many calls,
+# which doubles each time up to the most.
 NEW_IN_A_ROW, PAUSE, LONGEST_PAUSE = 64, 2**12, 2**16
 
 # how many calls are run to check the arguments of the next one, and then once more with all others
@@ -66,7 +73,8 @@ class Stretch:
     """The calls of a thread that have not run yet.
 
     entries: for each its program, its arrays, and its results; context: the settings of JAX under
-    which they run; bytes: those of the large results; pause: for how many calls nothing is noted.
+    which they run; bytes: those of the large results; pause: for how many calls no structure is
+    looked at.
     """
 
     waits = True  # results wait for calls
@@ -86,15 +94,12 @@ class Stretch:
             if not length:
                 return
             executor.compilers.finish()
-            with self.outside_of_traces():
-                found = None if length == 1 else self.program_of(self.entries[:length])
-                if found is None or not self.run_whole(length, *found):
+            is_alone = length == 1 or self.pause > 0
+            self.pause -= min(self.pause, length)
+            with self.outside_of_traces(), numpy.errstate(all="ignore"):
+                whole = None if is_alone else self.program_of(self.entries[:length])
+                if whole is None or not self.run_whole(length, *whole):
                     self.run_one_by_one(length)
-
-    def without_note(self, kernel, arrays):
-        """A call during a pause."""
-        self.pause -= 1
-        return kernel(*arrays)
 
     def may_note(self, size: int) -> bool:
         """Whether the next call may be noted, after what is pending has run if it must not wait for
@@ -146,7 +151,7 @@ class Stretch:
                 self.run()
                 return
             executor.compilers.finish()
-            with self.outside_of_traces():
+            with self.outside_of_traces(), numpy.errstate(all="ignore"):
                 for entry in reversed(needed):
                     compute(*entry)  # the entry stays: whole structures come up again
 
@@ -173,19 +178,20 @@ class Stretch:
         # the place of each value is where it comes up first
         places = tuple(map({}.setdefault, map(id, values), count()))
         key = programs, places, references
-        found = _compiled.get(key) or _compiled.find(key)
-        if found is None:
-            if not self.is_due(hash(key)):
-                return None
-            found = _compiled.keep(key, Whole(*key))
-        arrays = [known(at_hand(values[i])) for i in found.given]
+        whole = _compiled.get(key) or _compiled.find(key) or self.due(key)
+        if whole is None:
+            return None
+        arrays = [known(at_hand(values[i])) for i in whole.given]
         if Pending in map(type, arrays):
             # that of another thread, which may wait for a result of this stretch, or a failure
             return None
-        return found, arrays, [*compress(results, found.needed)]
+        if not whole.is_ready(arrays):
+            return None
+        return whole, arrays, [*compress(results, whole.needed)]
 
-    def is_due(self, structure: int) -> bool:
-        """Whether a structure, given by its hash, has come up often enough to be compiled."""
+    def due(self, key) -> Whole | None:
+        """The program of a structure that has now come up often enough to be compiled."""
+        structure = hash(key)
         times = _times.get(structure, 0) + 1
         if len(_times) >= REMEMBERED:
             _times.clear()
@@ -196,7 +202,21 @@ class Stretch:
             self.next_pause = min(2 * self.next_pause, LONGEST_PAUSE)
         if times > 1:
             self.next_pause = PAUSE
-        return times > REPEATS
+        start, end = (REPEATS, REPEATS) if REPEATS is not None else repeats_of(key[0])
+        return _compiled.keep(key, Whole(*key, end - start)) if times > start else None
+
+
+def repeats_of(programs) -> tuple[float, float]:
+    """How often a structure runs operator by operator until its compilation begins, and until it
+    runs as one program, by the model of cost.
+    """
+    costs = [program.compact.cost for program in programs]
+    known_costs = [cost for cost in costs if cost is not None]
+    host = sum(cost.host for cost in known_costs) + RUN * len(programs)
+    saved = sum(max(cost.saved, 0) for cost in known_costs) + RUN * len(programs)
+    equations = sum(program.equations for program in programs)
+    compile = COMPILE + COMPILE_OPERATOR * len(programs) + COMPILE_EQUATION * equations
+    return turns(host, saved, compile)
 
 
 @repairs_caches
@@ -207,6 +227,12 @@ def _result(kernel, *arrays):
 def compute(program, arrays, results):
     """Compute the results of one entry."""
     try:
+        host = program.host
+        values = None if host is None else host.results(arrays)
+        if values is not None:
+            for result, value in zip(results, values, strict=True):
+                result.stretch = HostValues(value)
+            return
         made = _result(program.unchecked, *map(value_of, arrays))
     except Exception as error:
         # raised where the result is read; its frames refer to the results and to what runs now
@@ -244,7 +270,8 @@ class Whole:
     result whether somebody holds it; `given`: the positions of the operands that are no results.
     """
 
-    def __init__(self, programs, places, references):
+    def __init__(self, programs, places, references, lead: int):
+        self.lead, self.wait = lead, None
         self.programs, self.operands = programs, places[len(references) :]
         uses = Counter(self.operands)
         self.needed = [found > uses[i] + _UNHELD for i, found in enumerate(references)]
@@ -252,7 +279,25 @@ class Whole:
         self.weight = bounded_cache.weight_of_kernel(sum(each.equations + 2 for each in programs))
         wide = any(program.wide for program in programs)
         options = BARRIERS if jax.default_backend() == "cpu" else None
-        self.kernel = executor.compiled(self.function, wide, self.weight, options)
+        self.jitted = jax.jit(self.function, compiler_options=options)
+        bounded_cache.kernels.count(self.weight)
+        self.by_types = executor.with_wide_types if wide else lambda function: function
+        self.kernel = self.by_types(self.jitted)
+
+    def is_ready(self, arrays) -> bool:
+        """Whether the program is to be used, for these arrays. It is compiled in a thread at first,
+        during `lead` runs of the structure.
+        """
+        if self.lead > 0:
+            if self.wait is None:
+                compile = self.by_types(lambda: self.jitted.trace(*arrays).lower().compile())
+                self.wait = executor.in_background(compile)
+            self.lead -= 1
+            return False
+        if self.wait is not None:
+            self.wait()
+            self.wait = None
+        return True
 
     def function(self, *arrays):
         made, given = [], dict(zip(self.given, arrays, strict=True))
@@ -301,14 +346,22 @@ VARIABLE, MODES = "JAXGRAD_EAGER", ("deferred", "immediate")
 
 
 def set_mode(wanted: str, source: str):
-    """Choose whether calls are noted and run later, or run at once. Raises ValueError for another
-    mode; source: where it was asked for.
+    """Choose whether calls are noted and run later, or run at once, and which executor runs them:
+    a word of MODES, one of EXECUTORS, or both with a comma between them; what is left out is the
+    default. Raises ValueError for other words; source: where it was asked for.
     """
     global mode
-    if wanted not in MODES:
-        raise ValueError(f"{source}: {wanted!r} is not one of 'deferred' and 'immediate'")
+    words = wanted.split(",")
+    modes = [word for word in words if word in MODES]
+    executors = [word for word in words if word in host_kernel.EXECUTORS]
+    if len(modes) > 1 or len(executors) > 1 or len(modes) + len(executors) < len(words):
+        raise ValueError(
+            f"{source}: {wanted!r} is not one of 'deferred' and 'immediate', one of 'host' and "
+            "'compiled', or one of each, as in 'immediate,host'"
+        )
     run_all()
-    mode = wanted
+    mode = modes[0] if modes else "deferred"
+    host_kernel.executor = executors[0] if executors else "auto"
     executor.renew_kernels()
 
 
@@ -324,7 +377,7 @@ def first_call(program, kernel):
 
     @keeps_jax_state
     def call(*arrays):
-        may_note = not (suspended or _local.stretch.pause)
+        may_note = not suspended
         if may_note and (program.is_known or executor.compile_ahead(program)):
             program.is_known = True
             executor.renew(program)
@@ -349,8 +402,8 @@ def recorder(program, kernel):
 
     def call(*arrays):
         stretch = _local.stretch
-        if suspended or stretch.pause:
-            return at_once(*arrays) if suspended else stretch.without_note(at_once, arrays)
+        if suspended:
+            return at_once(*arrays)
         entries = stretch.entries
         # the first call, one too many, a large one, or maybe one under other settings
         is_usual = 0 < len(entries) < LONGEST and not is_special

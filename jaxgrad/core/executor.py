@@ -7,6 +7,7 @@ program's mode and sets `program.kernel`.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import threading
@@ -46,7 +47,7 @@ def _kernel_of(program: Program):
     if program.compact is not program:
         # calls that differ only in the strides they show share one kernel
         compact = prepare(program.compact)
-        program.unchecked = compact.unchecked
+        program.unchecked, program.host = compact.unchecked, compact.host
         return compact.unobserved
     if program.mode == META:
         return abstract(program)
@@ -61,9 +62,17 @@ def immediate(program: Program):
     kernel, trace, put = map(with_wide_types, functions) if program.wide else functions
 
     def retire():
+        program.host = None
         adopt(program, with_checks(program, kernel))
 
-    return with_checks(program, host_kernel.FirstOnHost(kernel, trace, put, is_traced, retire))
+    def compile_later():
+        lower = _lower_of(program)
+        return in_background(lambda: lower().compile())
+
+    host = host_kernel.HostKernel(program, kernel, trace, put, compile_later, retire)
+    if host_kernel.has_one_cpu():
+        program.host = host
+    return with_checks(program, host)
 
 
 def among_processes(program: Program):
@@ -116,8 +125,23 @@ class Compilers:
 compilers = Compilers()
 
 
+def in_background(compile):
+    """Call `compile()` in a thread; a function that waits for its end. An error is left to the call
+    of the kernel.
+    """
+
+    def run():
+        with contextlib.suppress(Exception):
+            compile()
+
+    thread = threading.Thread(target=run, name="jaxgrad-compiler", daemon=True)
+    thread.start()
+    return thread.join
+
+
 def compile_ahead(program: Program) -> bool:
-    """Start to compile the kernel of a program in a thread, so that its first call can be noted.
+    """Prepare the first call of a program, so that it can be noted: trace it, and start to compile
+    its kernel in a thread, unless the host makes the call.
 
     False if the call must run at once: it is part of a trace, or tracing it raises an error, which
     is to show at the line of the call.
@@ -126,19 +150,22 @@ def compile_ahead(program: Program) -> bool:
         return False
     program = program.compact
     try:
-        lowered = with_wide_types(_lower)(program) if program.wide else _lower(program)
-        if lowered is not None:
-            compilers.start(lowered.compile)
+        if program.host is not None and program.host.serves(map(avals.struct_of, program.inputs)):
+            return True
+        compilers.start(_lower_of(program)().compile)
     except Exception:
         return False
     return True
 
 
-def _lower(program: Program):
-    """What XLA compiles for a program; None if the host makes its first call."""
-    structs = [*map(avals.struct_of, program.inputs)]
-    jaxpr, _ = program.trace(*structs)
-    return None if host_kernel.starts_on_host(jaxpr) else program.to_compile.trace(*structs).lower()
+def _lower_of(program: Program):
+    """A function that lowers the kernel of a program."""
+
+    def lower():
+        structs = map(avals.struct_of, program.inputs)
+        return program.to_compile.trace(*structs).lower()
+
+    return with_wide_types(lower) if program.wide else lower
 
 
 def with_checks(program: Program, kernel):

@@ -6,7 +6,7 @@ import jax
 import numpy
 
 from . import executor
-from .pending import Pending
+from .pending import Pending, value_of
 
 # the settings of JAX's guard under which a program may be called with NumPy's values
 UNGUARDED = (None, "allow")
@@ -23,6 +23,7 @@ class HostValues:
 
     def __init__(self, values: numpy.ndarray):
         self.values, self.is_taken = values, False
+        values.flags.writeable = False
 
     def run(self, wanted: Pending):
         """Make the array."""
@@ -57,3 +58,29 @@ def _on_default_device(values):
 def is_new(value) -> bool:
     """Whether these are the values of a new tensor, which is not an array yet."""
     return type(value) is Pending and type(value.stretch) is HostValues and value.array is None
+
+
+def host_array_of(value, dtype):
+    """The numbers of an array, of what is pending in its place, or of a Python number, as NumPy's
+    array. It shares the memory of an array, and no code may write to it.
+    """
+    if type(value) is Pending:
+        if value.array is None and type(value.stretch) is HostValues:
+            values = value.stretch.values
+            if values is not None:  # else another thread has made the array
+                return values
+        return numpy.asarray(value_of(value))
+    return numpy.asarray(value, dtype)
+
+
+def owned(result, dtype) -> numpy.ndarray:
+    """A result of the host executor as an array that shares no memory: that of an operand may be
+    donated. What may be shared is read-only: operands, constants, and views of both.
+    """
+    result = numpy.asarray(result, dtype)
+    flags, base = result.flags, result.base
+    is_whole = base is None or getattr(base, "nbytes", None) == result.nbytes
+    if not (flags.c_contiguous and flags.writeable and is_whole):
+        result = numpy.array(result, order="C")
+    result.flags.writeable = False
+    return result

@@ -21,9 +21,10 @@ class Pending:
 
     def __array__(self, dtype=None, copy=None):
         """The numbers, for what checks the arguments of a call before it is noted."""
-        if self.array is None:
+        if self.array is None and self.stretch.waits:
             self.stretch.peek(self)
-        return numpy.asarray(value_of(self), dtype)
+        values = getattr(self.stretch, "values", None) if self.array is None else None
+        return numpy.asarray(value_of(self) if values is None else values, dtype)
 
 
 class OwnCopy:
@@ -65,9 +66,18 @@ def value_of(value):
         return value
     if value.array is None:
         value.stretch.run(value)
+        if value.array is None:
+            value.stretch.run(value)  # the host has computed it, and an array is made now
     if type(value.array) is Failure:
         raise value.array.error
     return value.array
+
+
+def numbers_of(value: Pending) -> numpy.ndarray:
+    """The numbers of a pending result, which is computed now. No array is made for them."""
+    if value.array is None and value.stretch.waits:
+        value.stretch.run(value)
+    return value.__array__()
 
 
 def at_hand(value):

@@ -154,6 +154,8 @@ class Program:
     mode: int
     kernel = None  # the compiled form, set by `executor.prepare`
     unchecked = None  # the same without a look at numbers that are refused
+    cost = None  # that of a call, once it is known (core/host/cost.py)
+    host = None  # the kernel of the host executor, while that makes its calls
     attach = None  # called with inputs and results if these share memory
     is_identity = False  # whether its result on tensors is its first argument itself
     is_linear = False  # whether the program itself maps the tangent of its one input

@@ -81,8 +81,9 @@ def _narrowed(values):
     return narrow
 
 
-def build(function, numbers, shape, dtype, device=None) -> jax.Array:
-    """The array `function(shape, dtype, module, *numbers)`; `module` is numpy or jax.numpy.
+def build(function, numbers, shape, dtype, device=None):
+    """What a new tensor holds: `function(shape, dtype, module, *numbers)`, where `module` is numpy
+    or jax.numpy.
 
     Raises RuntimeError for a shape of 2**63 bytes or more.
     """
@@ -90,9 +91,9 @@ def build(function, numbers, shape, dtype, device=None) -> jax.Array:
     if is_traced():
         with avals.types_of_trace():
             return function(shape, promotion.available(dtype), jnp, *numbers)
-    large = math.prod(shape) * dtype.itemsize >= LARGE
-    if executor.is_forked or not (large or is_frequent(function, shape, dtype)):
-        return from_host(np.asarray(function(shape, dtype.numpy, np, *numbers)), device)
+    times = 1 + math.prod(shape) * dtype.itemsize // LARGE
+    if executor.is_forked or not is_frequent(function, shape, dtype, times=times):
+        return taken_over(np.asarray(function(shape, dtype.numpy, np, *numbers)), device)
     made = compiled(function, shape, dtype.numpy, jnp)(*numbers)
     return made if other_device(device) is None else on_device(made, device)
 

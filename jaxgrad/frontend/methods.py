@@ -18,7 +18,7 @@ from ..late import LateModule
 from ..ops import inplace
 from ..tape.mode import is_grad_enabled
 from ..tape.pytree import LOST
-from ..tape.tensor import Tensor, check_no_tangent, concrete
+from ..tape.tensor import Tensor, check_no_tangent, concrete, numbers_of
 from . import (
     copying,
     factories,
@@ -214,7 +214,7 @@ class TensorMethods:
             raise RuntimeError(
                 f"a Tensor with {self.numel()} elements cannot be converted to Scalar"
             )
-        return np.asarray(concrete(self, "item()")).item()
+        return numbers_of(self, "item()").item()
 
     @api_boundary
     def tolist(self):
@@ -225,7 +225,7 @@ class TensorMethods:
         >>> jaxgrad.tensor([[1, 2], [3, 4]]).tolist()
         [[1, 2], [3, 4]]
         """
-        return np.asarray(concrete(self, "tolist()")).tolist()
+        return numbers_of(self, "tolist()").tolist()
 
     @api_boundary
     def numpy(self, *, force: bool = False) -> np.ndarray:
@@ -243,7 +243,7 @@ class TensorMethods:
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
                 "instead."
             )
-        array = np.asarray(concrete(self, "numpy(force=True)" if force else "numpy()"))
+        array = numbers_of(self, "numpy(force=True)" if force else "numpy()")
         array.flags.writeable = False
         return array
 
@@ -283,7 +283,7 @@ class TensorMethods:
                 f"{'no values' if not self.numel() else 'more than one value'} is ambiguous: "
                 f"its shape is {list(self.shape)}; use any() or all()"
             )
-        return bool(np.asarray(concrete(self, "bool()")).item())
+        return bool(numbers_of(self, "bool()").item())
 
     @api_boundary
     def __float__(self):

@@ -86,6 +86,8 @@ class Block:
             else:
                 steps.append((call, operands, results))
         values = [known.get(place) for place in range(self.count)]
+        for value in known.values():  # results that share memory with them are read-only too
+            numpy.asarray(value).flags.writeable = False
         return _run_by(values, len(self.inputs), _with_last_uses(steps, self.results), self.results)
 
     def needed(self) -> list:

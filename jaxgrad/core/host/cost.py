@@ -1,0 +1,87 @@
+"""How long a program takes on the host and by XLA, by a model of its equations.
+
+The model decides how many calls of a program the host makes. It knows counts and shapes alone, so
+the answer is the same in each run and on each machine. Its figures are from two cores, where they
+are right within a factor of two; docs/performance.md has them.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ..jaxprs import jaxprs_within, opened
+
+# microseconds: one call of a NumPy function, and one of a compiled kernel with its dispatch
+CALL, KERNEL = 1.0, 6.0
+# bytes that one core reads and writes in a microsecond
+BYTES = 8_000
+# microseconds to trace, lower and compile a program, and for each of its equations
+COMPILE, COMPILE_EQUATION = 25_000, 1_000
+# the share of its time that XLA saves of a contraction, for which both call a library
+SAVED = {"dot_general": 0.0, "conv_general_dilated": 0.3}
+FLOPS = 20_000  # of one core in a microsecond
+
+# primitives that NumPy does not compute one element at a time, or not at all
+FREE = frozenset(("reshape", "squeeze", "transpose", "broadcast_in_dim", "stop_gradient", "copy"))
+
+
+# how often a `while` is taken to run its body
+REPEATED = {"while": 16}
+
+
+class Cost:
+    """The model for one jaxpr: microseconds of a call on the host, of what XLA saves of it, and of
+    the compilation.
+    """
+
+    __slots__ = ("compile", "host", "saved")
+
+    def __init__(self, jaxpr):
+        self.host, self.saved, self.compile = 0.0, 0.0, float(COMPILE)
+        self.add(jaxpr, 1)
+        self.saved -= KERNEL + sum(map(_size, [*jaxpr.invars, *jaxpr.outvars])) / BYTES
+
+    def add(self, jaxpr, times: int):
+        """Count the equations of a jaxpr that runs so many times in each call."""
+        for equation in opened(jaxpr).eqns:
+            name, within = equation.primitive.name, jaxprs_within(equation)
+            for inner in within:
+                self.add(inner, times * equation.params.get("length", REPEATED.get(name, 1)))
+            if not within:
+                self.compile += COMPILE_EQUATION
+                share = SAVED.get(name, 1.0)
+                time = CALL + (_work(equation) if name not in FREE else 0)
+                self.host += time * times
+                self.saved += time * times * share
+
+    def turns(self) -> tuple[float, float]:
+        """After how many calls XLA begins to compile the program, and takes over."""
+        return turns(self.host, self.saved, self.compile)
+
+
+def turns(host: float, saved: float, compile: float) -> tuple[float, float]:
+    """After how many calls a compilation of so many microseconds begins, and is ready: where the
+    calls have taken as much longer as it takes, and as many calls later as fit into it.
+    """
+    if saved <= 0.02 * host:
+        return math.inf, math.inf
+    start = math.ceil(compile / saved)
+    return start, start + math.ceil(compile / host)
+
+
+def _size(atom) -> int:
+    aval = atom.aval
+    return math.prod(getattr(aval, "shape", ())) * getattr(aval.dtype, "itemsize", 8)
+
+
+def _work(equation) -> float:
+    """The microseconds of an equation's arithmetic, or of its memory."""
+    if equation.primitive.name not in SAVED:
+        return sum(map(_size, [*equation.invars, *equation.outvars])) / BYTES
+    left, right, *_ = [atom.aval.shape for atom in equation.invars]
+    result, numbers = equation.outvars[0].aval.shape, equation.params["dimension_numbers"]
+    if equation.primitive.name == "dot_general":
+        terms = math.prod([left[dim] for dim in numbers[0][0]])
+    else:
+        terms = math.prod(right) / max(result[numbers.out_spec[1]], 1)
+    return 2.0 * math.prod(result) * terms / FLOPS
