@@ -361,7 +361,7 @@ def set_mode(wanted: str, source: str):
         )
     run_all()
     mode = modes[0] if modes else "deferred"
-    host_kernel.executor = executors[0] if executors else "auto"
+    host_kernel.chosen = executors[0] if executors else "auto"
     executor.renew_kernels()
 
 

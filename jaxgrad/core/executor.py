@@ -56,10 +56,9 @@ def _kernel_of(program: Program):
 
 def immediate(program: Program):
     bounded_cache.kernels.count(program.own_weight())
-    functions = program.to_compile, program.trace, jax.device_put
-    if world.is_several():
-        functions = among_processes(program), *functions[1:]
-    kernel, trace, put = map(with_wide_types, functions) if program.wide else functions
+    kernel, put = among_processes(program) if world.is_several() else _late(program), jax.device_put
+    if program.wide:
+        kernel, put = with_wide_types(kernel), with_wide_types(put)
 
     def retire():
         program.host = None
@@ -69,10 +68,19 @@ def immediate(program: Program):
         lower = _lower_of(program)
         return in_background(lambda: lower().compile())
 
-    host = host_kernel.HostKernel(program, kernel, trace, put, compile_later, retire)
+    host = host_kernel.HostKernel(program, kernel, put, compile_later, retire)
     if host_kernel.has_one_cpu():
         program.host = host
     return with_checks(program, host)
+
+
+def _late(program: Program):
+    """The kernel of a program, which has no function for JAX to compile before its first call."""
+
+    def kernel(*arrays):
+        return program.to_compile(*arrays)
+
+    return kernel
 
 
 def among_processes(program: Program):
@@ -150,12 +158,18 @@ def compile_ahead(program: Program) -> bool:
         return False
     program = program.compact
     try:
-        if program.host is not None and program.host.serves(map(avals.struct_of, program.inputs)):
+        if program.host is not None and program.host.serves():
             return True
         compilers.start(_lower_of(program)().compile)
     except Exception:
         return False
     return True
+
+
+def jaxpr_of(program: Program):
+    """The jaxpr of a program's kernel."""
+    trace = with_wide_types(program.trace) if program.wide else program.trace
+    return trace(*map(avals.struct_of, program.inputs))[0]
 
 
 def _lower_of(program: Program):

@@ -14,16 +14,19 @@ import jax
 import numpy
 from jax.sharding import NamedSharding
 
+from ..late import LateModule
 from .host.block import Block
-from .host.cost import Cost
+from .host.cost import NO_COST, Cost
 from .host.equation import NotOnHostError
 from .host_values import host_array_of, owned
 from .jax_internals import is_traced
 from .pending import Pending
 
+executor = LateModule("jaxgrad.core.executor")
+
 # Which executor makes eager calls where both can: one alone, or "auto", the host and then XLA.
 EXECUTORS = "host", "compiled"
-executor = "auto"
+chosen = "auto"
 
 NEVER = float("inf")
 
@@ -31,17 +34,16 @@ NEVER = float("inf")
 class HostKernel:
     """A kernel whose first calls the host makes.
 
-    program: whose kernel it is; kernel: what XLA compiles; jaxpr_of: gives the jaxpr of a call and the structure of its results;
-    put: makes an array of JAX; compile_ahead: starts to compile the kernel in a thread, and gives
+    program: whose kernel it is; kernel: what XLA compiles; put: makes an array of JAX; compile_ahead: starts to compile the kernel in a thread, and gives
     what waits for that; retire: called when the kernel is to be used alone.
     `calls`: those that the host has made; `start`, `end`: after how many XLA begins to compile, and
     takes over; `cost`: of a call, None before the first.
     """
 
-    def __init__(self, program, kernel, jaxpr_of, put, compile_ahead, retire):
-        self.program, self.kernel, self.jaxpr_of, self.put = program, kernel, jaxpr_of, put
+    def __init__(self, program, kernel, put, compile_ahead, retire):
+        self.program, self.kernel, self.put = program, kernel, put
         self.compile_ahead, self.retire = compile_ahead, retire
-        self.function = self.structure = self.cost = self.wait = None
+        self.function = self.cost = self.wait = None
         self.calls, self.start, self.end = 0, NEVER, 0
 
     def __call__(self, *arrays):
@@ -53,21 +55,22 @@ class HostKernel:
             results = self.results(arrays)
         if results is None:
             return self.kernel(*arrays)
-        return jax.tree.unflatten(self.structure, [*map(self.put, results)])
+        arrays = tuple(map(self.put, results))
+        return arrays[0] if self.program.single else arrays
 
-    def serves(self, arrays) -> bool:
-        """Whether the host makes the next call, for arrays or what stands for them."""
+    def serves(self) -> bool:
+        """Whether the host makes the next call."""
         if self.cost is None:
-            self.prepare([*arrays])
-        return self.function is not None and executor != "compiled"
+            self.prepare()
+        return self.function is not None and chosen != "compiled"
 
     def results(self, arrays) -> list | None:
         """The results as NumPy's arrays, which belong to nobody else; None if XLA computes them."""
         if self.cost is None:
-            self.prepare(arrays)
-        if self.function is None or executor == "compiled":
+            self.prepare()
+        if self.function is None or chosen == "compiled":
             return None
-        if executor == "auto":
+        if chosen == "auto":
             if self.calls >= self.end:
                 self.hand_over()
                 return None
@@ -84,14 +87,16 @@ class HostKernel:
         pairs = zip(results, self.made, strict=True)
         return [owned(result, form.dtype) for result, form in pairs]
 
-    def prepare(self, arrays):
+    def prepare(self):
         """Make the function of the host, unless XLA computes all calls."""
-        jaxpr, self.structure = self.jaxpr_of(*arrays)
-        self.cost = self.program.cost = Cost(jaxpr.jaxpr)
+        block = self.program.block
         try:
-            block = Block(jaxpr)
+            if block is None:
+                block = Block(executor.jaxpr_of(self.program))
+            self.cost = self.program.cost = Cost(block)
             self.function = block.function
         except NotOnHostError:
+            self.cost = self.cost or NO_COST
             return
         self.forms, self.made = block.inputs, block.outputs
         self.start, self.end = self.cost.turns()

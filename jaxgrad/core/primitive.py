@@ -26,6 +26,8 @@ from .program import Program, bare, is_bare, renamed
 from .promotion import promote_types
 from .tracebacks import hide_frames
 
+templates = LateModule("jaxgrad.core.templates")
+
 derivative_rules = LateModule("jaxgrad.core.derivative_rules")
 overloads = LateModule("jaxgrad.core.overloads")
 tangent_map = LateModule("jaxgrad.core.tangent_map")
@@ -109,6 +111,7 @@ class Primitive:
         # those that are in use, and those that were used last
         self.alive: weakref.WeakValueDictionary[tuple, Call] = weakref.WeakValueDictionary()
         self.calls = BoundedCache(kernels, lambda call: ENTRY)
+        self.patterns = BoundedCache(kernels, lambda pattern: ENTRY)
         self.compiled: dict[table.Formula, Any] = {}
 
     def evaluate(self, arguments):
@@ -234,6 +237,22 @@ class Call(Program):
         """The same call on contiguous arrays, which computes for this one too."""
         inputs = tuple(map(view_ops.compact, self.inputs))
         return self if inputs == self.inputs else self.primitive.call(self.structure, inputs)
+
+    @functools.cached_property
+    def general(self):
+        if self.mode != aval.IMMEDIATE or self.compact is not self:
+            return None
+        return templates.general_of(self)
+
+    def take_traits(self, general):
+        super().take_traits(general)
+        self.several_seen, self.self_seen = general.several_seen, general.self_seen
+        self.missing_seen = general.missing_seen
+
+    @functools.cached_property
+    def key(self) -> tuple:
+        """The structure, where numbers of different types differ."""
+        return tuple(map(_typed, self.structure))
 
     @functools.cached_property
     def outputs(self) -> tuple[aval.Aval, ...]:

@@ -22,7 +22,9 @@ from .jax_internals import JOINS_TRACE, traced_function
 from .jax_state import keeps_jax_state
 from .jaxprs import equations_of, has_wide_types
 
+executor = LateModule("jaxgrad.core.executor")
 jax_core = LateModule("jax.extend.core")
+templates = LateModule("jaxgrad.core.templates")
 
 _local = threading.local()
 
@@ -154,6 +156,7 @@ class Program:
     mode: int
     kernel = None  # the compiled form, set by `executor.prepare`
     unchecked = None  # the same without a look at numbers that are refused
+    template = None  # of a program with symbols: the template; False if there is none
     cost = None  # that of a call, once it is known (core/host/cost.py)
     host = None  # the kernel of the host executor, while that makes its calls
     attach = None  # called with inputs and results if these share memory
@@ -190,8 +193,37 @@ class Program:
     def outputs(self) -> tuple[aval.Aval, ...]:
         return self.abstract_outputs()
 
-    @keeps_jax_state
+    @functools.cached_property
+    def general(self) -> tuple[Program, tuple[int, ...]] | None:
+        """The program with symbols in place of extents, and these, if its pattern has one."""
+        return None
+
+    @functools.cached_property
+    def block(self):
+        """What the host runs, by the template of its pattern; None without a template."""
+        if self.general is None:
+            return None
+        program, extents = self.general
+        if program.template is None:
+            program.template = templates.template_of(program, self, extents, executor.jaxpr_of)
+        return program.template(extents) if program.template else None
+
     def abstract_outputs(self) -> tuple[aval.Aval, ...]:
+        block = self.block
+        if block is None:
+            return self.traced_outputs()
+        self.take_traits(self.general[0])
+        dtype = aval.dtypes.from_numpy
+        return tuple(
+            [aval.make_aval(shape, dtype(kind), self.mode) for shape, kind in block.outputs]
+        )
+
+    def take_traits(self, general: Program):
+        """Take over what the trace of the program with symbols has shown."""
+        self.equations, self.heeds_settings = general.equations, general.heeds_settings
+
+    @keeps_jax_state
+    def traced_outputs(self) -> tuple[aval.Aval, ...]:
         structs = list(map(aval.struct_of, self.inputs))
         # as where the program will run: a trace of the user's own may have 64-bit types off
         with jax.enable_x64(self.mode != aval.INLINE32):
@@ -337,6 +369,13 @@ class Reverse(Program):
         self.name = f"{program.name}Backward"
         self.node_name = f"{self.name}0"
         self.wanted = tuple(i for i, flag in enumerate(mask) if flag)
+
+    @functools.cached_property
+    def general(self):
+        if self.program.general is None or not aval.is_concrete(self.mode):
+            return None
+        general, extents = self.program.general
+        return general.reverse(self.mask).only(self.present), extents
 
     @functools.cached_property
     def constants(self) -> tuple[int, ...]:

@@ -40,6 +40,13 @@ class Block:
             operands = [*map(self.constant, closed.consts), *operands]
         self.results = self.write_out(jaxpr, operands)
 
+    def with_equations(self, inputs, outputs, equations) -> Block:
+        """The same block with other forms, and other equations at the same places."""
+        block = object.__new__(Block)
+        block.inputs, block.outputs, block.equations = inputs, outputs, equations
+        block.constants, block.count, block.results = self.constants, self.count, self.results
+        return block
+
     def new(self) -> int:
         self.count += 1
         return self.count - 1
@@ -79,7 +86,7 @@ class Block:
         known, steps = dict(self.constants), []
         for equation, operands, results in self.needed():
             call = function_of(equation)
-            is_small = sum(map(_bytes, equation.outputs)) <= KEPT
+            is_small = sum(map(bytes_of, equation.outputs)) <= KEPT
             if is_small and all(place in known for place in operands):
                 made = call(*[known[i] for i in operands])
                 known.update(zip(results, made if type(made) is list else [made], strict=True))
@@ -133,7 +140,17 @@ def form_of(aval) -> Form:
     return Form(aval.shape, numpy.dtype(aval.dtype))
 
 
-def _bytes(form: Form) -> int:
+def blocks_within(equation: Equation) -> list[Block]:
+    """The blocks among the parameters of an equation."""
+    blocks = []
+    for value in equation.params.values():
+        values = value if type(value) is tuple else (value,)
+        blocks += [part for part in values if isinstance(part, Block)]
+    return blocks
+
+
+def bytes_of(form: Form) -> int:
+    """The bytes of an array of a form."""
     size = form.dtype.itemsize
     for extent in form.shape:
         size *= extent

@@ -8,8 +8,10 @@ are right within a factor of two; docs/performance.md has them.
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
-from ..jaxprs import jaxprs_within, opened
+from .block import Block, blocks_within, bytes_of
+from .equation import Equation
 
 # microseconds: one call of a NumPy function, and one of a compiled kernel with its dispatch
 CALL, KERNEL = 1.0, 6.0
@@ -30,29 +32,28 @@ REPEATED = {"while": 16}
 
 
 class Cost:
-    """The model for one jaxpr: microseconds of a call on the host, of what XLA saves of it, and of
+    """The model for one block: microseconds of a call on the host, of what XLA saves of it, and of
     the compilation.
     """
 
     __slots__ = ("compile", "host", "saved")
 
-    def __init__(self, jaxpr):
+    def __init__(self, block: Block):
         self.host, self.saved, self.compile = 0.0, 0.0, float(COMPILE)
-        self.add(jaxpr, 1)
-        self.saved -= KERNEL + sum(map(_size, [*jaxpr.invars, *jaxpr.outvars])) / BYTES
+        self.add(block, 1)
+        self.saved -= KERNEL + sum(map(bytes_of, [*block.inputs, *block.outputs])) / BYTES
 
-    def add(self, jaxpr, times: int):
-        """Count the equations of a jaxpr that runs so many times in each call."""
-        for equation in opened(jaxpr).eqns:
-            name, within = equation.primitive.name, jaxprs_within(equation)
+    def add(self, block: Block, times: int):
+        """Count the equations of a block that runs so many times in each call."""
+        for equation, _, _ in block.equations:
+            name, within = equation.name, blocks_within(equation)
             for inner in within:
                 self.add(inner, times * equation.params.get("length", REPEATED.get(name, 1)))
             if not within:
                 self.compile += COMPILE_EQUATION
-                share = SAVED.get(name, 1.0)
-                time = CALL + (_work(equation) if name not in FREE else 0)
+                time = CALL + (0 if name in FREE else _work(equation))
                 self.host += time * times
-                self.saved += time * times * share
+                self.saved += time * times * SAVED.get(name, 1.0)
 
     def turns(self) -> tuple[float, float]:
         """After how many calls XLA begins to compile the program, and takes over."""
@@ -69,19 +70,17 @@ def turns(host: float, saved: float, compile: float) -> tuple[float, float]:
     return start, start + math.ceil(compile / host)
 
 
-def _size(atom) -> int:
-    aval = atom.aval
-    return math.prod(getattr(aval, "shape", ())) * getattr(aval.dtype, "itemsize", 8)
-
-
-def _work(equation) -> float:
+def _work(equation: Equation) -> float:
     """The microseconds of an equation's arithmetic, or of its memory."""
-    if equation.primitive.name not in SAVED:
-        return sum(map(_size, [*equation.invars, *equation.outvars])) / BYTES
-    left, right, *_ = [atom.aval.shape for atom in equation.invars]
-    result, numbers = equation.outvars[0].aval.shape, equation.params["dimension_numbers"]
-    if equation.primitive.name == "dot_general":
+    if equation.name not in SAVED:
+        return sum(map(bytes_of, [*equation.inputs, *equation.outputs])) / BYTES
+    left, right, *_ = [form.shape for form in equation.inputs]
+    result, numbers = equation.outputs[0].shape, equation.params["dimension_numbers"]
+    if equation.name == "dot_general":
         terms = math.prod([left[dim] for dim in numbers[0][0]])
     else:
         terms = math.prod(right) / max(result[numbers.out_spec[1]], 1)
     return 2.0 * math.prod(result) * terms / FLOPS
+
+
+NO_COST = Cost(SimpleNamespace(inputs=(), outputs=(), equations=()))

@@ -37,3 +37,9 @@ def _broadcast_in_dim(equation):
     if tuple(extents) == shape:
         return lambda operand: operand.reshape(shape)
     return lambda operand: numpy.broadcast_to(operand.reshape(extents), shape)
+
+
+@rule("dim_as_value")
+def _dim_as_value(equation):
+    value = numpy.asarray(equation.params["dim"], equation.outputs[0].dtype)
+    return lambda: value
