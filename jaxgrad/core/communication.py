@@ -164,9 +164,7 @@ class AllToAll(Communication):
     concat: int = 0
 
     def local(self, x):
-        return jax.lax.all_to_all(
-            x, self.axis, self.split, self.concat, tiled=True, **self.options
-        )
+        return jax.lax.all_to_all(x, self.axis, self.split, self.concat, tiled=True, **self.options)
 
     def transposed(self):
         return _others(self, AllToAll, split=self.concat, concat=self.split)

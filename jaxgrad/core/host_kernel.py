@@ -34,8 +34,9 @@ NEVER = float("inf")
 class HostKernel:
     """A kernel whose first calls the host makes.
 
-    program: whose kernel it is; kernel: what XLA compiles; put: makes an array of JAX; compile_ahead: starts to compile the kernel in a thread, and gives
-    what waits for that; retire: called when the kernel is to be used alone.
+    program: whose kernel it is; kernel: what XLA compiles; put: makes an array of JAX;
+    compile_ahead: starts to compile the kernel in a thread, and gives what waits for that; retire:
+    called when the kernel is to be used alone.
     `calls`: those that the host has made; `start`, `end`: after how many XLA begins to compile, and
     takes over; `cost`: of a call, None before the first.
     """

@@ -205,6 +205,7 @@ class Program:
             return None
         program, extents = self.general
         if program.template is None:
+            program.template = False  # meanwhile both programs are traced as without a template
             program.template = templates.template_of(program, self, extents, executor.jaxpr_of)
         return program.template(extents) if program.template else None
 

@@ -16,8 +16,8 @@ from .aval import Aval
 template = LateModule("jaxgrad.core.host.template")
 block = LateModule("jaxgrad.core.host.block")
 
-# After so many calls of a pattern there is a template, which takes as long to make as to trace them.
-CALLS = 6
+# After so many calls of a pattern there is a template, which takes as long as to trace these.
+CALLS = 3
 
 
 class Pattern:

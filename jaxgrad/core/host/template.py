@@ -9,10 +9,6 @@ comparison of symbols would decide what is computed, so a template holds for all
 from __future__ import annotations
 
 import functools
-import math
-
-import jax
-import numpy
 
 from ...late import LateModule
 from .block import Block
