@@ -52,7 +52,8 @@ gc.disable()
 # Tests hardly repeat anything, so deferred calls would pause for most of them. With REPEATS=0 in
 # the environment every stretch of calls is compiled.
 deferred.NEW_IN_A_ROW = 10**9
-deferred.REPEATS = int(os.environ.get("REPEATS", deferred.REPEATS))
+if "REPEATS" in os.environ:
+    deferred.REPEATS = int(os.environ["REPEATS"])
 
 findings = pytest.StashKey[list]()
 left_out = pytest.StashKey[int]()  # how many tests a sample leaves out

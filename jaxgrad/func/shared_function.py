@@ -53,6 +53,9 @@ MOST_PASSES = 8
 
 WEIGHT = Weight(1, ENTRY.bytes)
 
+# after so many calls a function is compiled as a whole
+CALLS = 32
+
 _functions = BoundedCache(Clock("programs"), lambda function: WEIGHT)
 
 # the call that is going on in this context
@@ -105,7 +108,8 @@ def called(function, args):
         found = _functions.keep(opened.key, SharedCall(opened))
         _functions.clock.count(WEIGHT)
     found.calls += 1
-    if found.is_refused or found.calls <= deferred.REPEATS:
+    calls = CALLS if deferred.REPEATS is None else deferred.REPEATS
+    if found.is_refused or found.calls <= calls:
         return function(*args)
     return found.run(Call(opened, function, is_whole=True), args, {})
 
