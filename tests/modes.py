@@ -3,13 +3,15 @@
 import contextlib
 
 import jaxgrad
-from jaxgrad.core import deferred
+from jaxgrad.core import deferred, host_kernel
 
 
 @contextlib.contextmanager
 def eager(mode):
-    """Run the block in the mode "deferred" or "immediate"."""
+    """Run the block in a mode of `set_eager`, such as "deferred" or "immediate,compiled"."""
     before = deferred.mode
+    if host_kernel.chosen != "auto":
+        before = f"{before},{host_kernel.chosen}"
     jaxgrad.set_eager(mode)
     try:
         yield

@@ -22,7 +22,7 @@ from ..late import LateModule
 from . import aval as avals
 from . import bounded_cache, world
 from .aval import IMMEDIATE, META, Aval, meta_array
-from .jax_internals import is_traced
+from .jax_internals import is_of_nan_check, is_traced
 from .jax_state import put_back_wide_types
 from .linalg_error import LinAlgError
 from .meta_array import NO_DATA, MetaArray
@@ -78,7 +78,12 @@ def _late(program: Program):
     """The kernel of a program, which has no function for JAX to compile before its first call."""
 
     def kernel(*arrays):
-        return program.to_compile(*arrays)
+        try:
+            return program.to_compile(*arrays)
+        except Exception as error:
+            if is_of_nan_check(error):
+                return program.jitted(*arrays)  # JAX names the operation of the NaN
+            raise
 
     return kernel
 

@@ -18,9 +18,8 @@ from ..late import LateModule
 from .host.block import Block
 from .host.cost import NO_COST, Cost
 from .host.equation import NotOnHostError
-from .host_values import host_array_of, owned
+from .host_values import values_or_array, owned
 from .jax_internals import is_traced
-from .pending import Pending
 
 executor = LateModule("jaxgrad.core.executor")
 
@@ -80,10 +79,10 @@ class HostKernel:
             self.calls += 1
         operands = []
         for array, form in zip(arrays, self.forms, strict=True):
-            kind = type(array)
-            if kind is not Pending and isinstance(array, jax.Array) and _is_elsewhere(array):
+            array = values_or_array(array)
+            if isinstance(array, jax.Array) and _is_elsewhere(array):
                 return None
-            operands.append(host_array_of(array, form.dtype))
+            operands.append(numpy.asarray(array, form.dtype))
         results = self.function(*operands)
         pairs = zip(results, self.made, strict=True)
         return [owned(result, form.dtype) for result, form in pairs]

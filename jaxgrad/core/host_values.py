@@ -60,17 +60,17 @@ def is_new(value) -> bool:
     return type(value) is Pending and type(value.stretch) is HostValues and value.array is None
 
 
-def host_array_of(value, dtype):
-    """The numbers of an array, of what is pending in its place, or of a Python number, as NumPy's
-    array. It shares the memory of an array, and no code may write to it.
+def values_or_array(value):
+    """The values of a new tensor, or of a result of the host, which NumPy holds; else the array of
+    what is pending, or the array itself.
     """
-    if type(value) is Pending:
-        if value.array is None and type(value.stretch) is HostValues:
-            values = value.stretch.values
-            if values is not None:  # else another thread has made the array
-                return values
-        return numpy.asarray(value_of(value))
-    return numpy.asarray(value, dtype)
+    if type(value) is not Pending:
+        return value
+    if value.array is None and type(value.stretch) is HostValues:
+        values = value.stretch.values
+        if values is not None:  # else another thread has made the array
+            return values
+    return value_of(value)
 
 
 def owned(result, dtype) -> numpy.ndarray:

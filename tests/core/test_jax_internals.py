@@ -16,7 +16,7 @@ from jax.extend.core import take_current_trace
 
 from jaxgrad.autograd._function import linearity
 from jaxgrad.capture import compiler_options
-from jaxgrad.core import host_kernel, jax_internals, linear_jaxprs, program
+from jaxgrad.core import jax_internals, linear_jaxprs, program
 from jaxgrad.core.jaxprs import jaxprs_within
 from jaxgrad.utils import summary_cost
 
@@ -270,7 +270,6 @@ def test_the_error_of_a_late_initialization():
 # ---- the names of primitives and of their parameters
 
 INTERPRETERS = {
-    host_kernel: ("MOVES", "COMPARISONS", "ROUNDINGS", "LOGIC"),
     linear_jaxprs: ("OF_FIRST", "SUMS", "PRODUCTS", "KEEP_ZERO"),
     linearity: ("FIRST", "TOGETHER", "PRODUCTS"),
     summary_cost: ("PRODUCTS", "_MOVES"),
