@@ -22,7 +22,7 @@ from ..late import LateModule
 from . import aval as avals
 from . import bounded_cache, world
 from .aval import IMMEDIATE, META, Aval, meta_array
-from .jax_internals import is_of_nan_check, is_traced
+from .jax_internals import is_traced
 from .jax_state import put_back_wide_types
 from .linalg_error import LinAlgError
 from .meta_array import NO_DATA, MetaArray
@@ -68,22 +68,17 @@ def immediate(program: Program):
         lower = _lower_of(program)
         return in_background(lambda: lower().compile())
 
-    host = host_kernel.HostKernel(program, kernel, put, compile_later, retire)
-    if host_kernel.has_one_cpu():
-        program.host = host
-    return with_checks(program, host)
+    if not (program.may_run_on_host and host_kernel.has_one_cpu()):
+        return with_checks(program, kernel)
+    program.host = host_kernel.HostKernel(program, kernel, put, compile_later, retire)
+    return with_checks(program, program.host)
 
 
 def _late(program: Program):
     """The kernel of a program, which has no function for JAX to compile before its first call."""
 
     def kernel(*arrays):
-        try:
-            return program.to_compile(*arrays)
-        except Exception as error:
-            if is_of_nan_check(error):
-                return program.jitted(*arrays)  # JAX names the operation of the NaN
-            raise
+        return program.to_compile(*arrays)
 
     return kernel
 

@@ -18,7 +18,7 @@ from ..late import LateModule
 from .host.block import Block
 from .host.cost import NO_COST, Cost
 from .host.equation import NotOnHostError
-from .host_values import values_or_array, owned
+from .host_values import owned, values_or_array
 from .jax_internals import is_traced
 
 executor = LateModule("jaxgrad.core.executor")

@@ -249,14 +249,6 @@ def is_of_broken_cache(error: RecursionError) -> bool:
     return str(error).startswith("Recursively calling")
 
 
-def is_of_nan_check(error: Exception) -> bool:
-    """Whether `jax.debug_nans` or `jax.debug_infs` has met a number in the results of a jaxpr,
-    which JAX cannot run again operation by operation. Leans on the name of the error; if it
-    changes, users see that error in place of FloatingPointError.
-    """
-    return type(error).__name__ == "InternalFloatingPointError"
-
-
 # what XLA says of a communication that failed
 _LOST = ("Gloo ", "NCCL", "coordination service")
 

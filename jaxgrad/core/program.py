@@ -18,7 +18,7 @@ import jax.numpy as jnp
 
 from ..late import LateModule
 from . import aval, bounded_cache
-from .jax_internals import JOINS_TRACE, traced_function
+from .jax_internals import JOINS_TRACE
 from .jax_state import keeps_jax_state
 from .jaxprs import equations_of, has_wide_types
 
@@ -158,6 +158,7 @@ class Program:
     unchecked = None  # the same without a look at numbers that are refused
     template = None  # of a program with symbols: the template; False if there is none
     cost = None  # that of a call, once it is known (core/host/cost.py)
+    may_run_on_host = True  # whether it computes what its jaxpr says, wherever its arrays lie
     host = None  # the kernel of the host executor, while that makes its calls
     attach = None  # called with inputs and results if these share memory
     is_identity = False  # whether its result on tensors is its first argument itself
@@ -253,14 +254,10 @@ class Program:
         value.__name__ = value.__qualname__ = self.name
         return jax.jit(value, inline=JOINS_TRACE)
 
-    @functools.cached_property
+    @property
     def to_compile(self):
-        """The jitted function that is the kernel: `jitted`, or the equations that it gave."""
-        if self.traced is None:
-            return self.jitted
-        closed, structure = self.traced
-        equations = traced_function(closed)
-        return jax.jit(renamed(lambda *arrays: structure.unflatten(equations(*arrays)), self.name))
+        """The jitted function that is the kernel."""
+        return self.jitted
 
     def trace(self, *arrays):
         """The jaxpr of the kernel for arrays, or for what stands for them, and the structure of its

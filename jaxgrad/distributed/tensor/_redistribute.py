@@ -23,7 +23,7 @@ def _moved(array, target):
 class Redistribute(Program):
     """A tensor in another sharding. back: that of its gradient, None to leave it."""
 
-    name = "Redistribute"
+    name, may_run_on_host = "Redistribute", False
 
     def __init__(self, given: Aval, target, back):
         self.inputs, self.target, self.back = (given,), target, back
@@ -52,6 +52,7 @@ class RedistributeReverse(Reverse):
     """The gradient in the sharding of the input."""
 
     saved_inputs = saved_outputs = ()
+    may_run_on_host = False
 
     def __init__(self, program, mask, present=None):
         super().__init__(program, mask, present)
