@@ -198,6 +198,8 @@ class CompiledCall(Program):
     with a history, followed by residuals.
     """
 
+    may_run_on_host = False  # users ask for XLA's kernel
+
     def __init__(self, compiled, inputs, roots, residuals):
         self.compiled, self.name = compiled, compiled.name
         self.mode = joint_mode(self.name, inputs, mixes=True)

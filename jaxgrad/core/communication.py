@@ -433,6 +433,8 @@ def is_global(value) -> bool:
 class Communicated(Program):
     """The program of a communication."""
 
+    may_run_on_host = False
+
     def __init__(self, communication: Communication, given: Aval):
         self.communication, self.inputs = communication, (given,)
         self.name = type(communication).__name__

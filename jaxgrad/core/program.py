@@ -363,6 +363,7 @@ class Reverse(Program):
 
     def __init__(self, program: Program, mask: tuple[bool, ...], present=None):
         self.program, self.mask, self.mode = program, mask, program.mode
+        self.may_run_on_host = program.may_run_on_host
         self.present = present or (True,) * len(program.differentiable_outputs)
         self.name = f"{program.name}Backward"
         self.node_name = f"{self.name}0"

@@ -59,6 +59,8 @@ class FromJax(Program):
     key, else a tuple of the leaf.
     """
 
+    may_run_on_host = False  # what JAX computes is JAX's
+
     def __init__(self, function, wide, structure, constants, inputs):
         self.is_wide = wide or any(aval.wide and aval.differentiable for aval in inputs)
         self.called, self.structure, self.constants = function, structure, constants

@@ -52,7 +52,6 @@ class RedistributeReverse(Reverse):
     """The gradient in the sharding of the input."""
 
     saved_inputs = saved_outputs = ()
-    may_run_on_host = False
 
     def __init__(self, program, mask, present=None):
         super().__init__(program, mask, present)
