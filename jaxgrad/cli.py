@@ -14,6 +14,7 @@ from . import coverage, ops
 from .compat import scan
 from .compat.run import run
 from .core import shape_check
+from .core.host import equation
 from .distributed.run import add_options as add_launch_options
 from .distributed.run import run as run_launch
 from .ops import cards
@@ -67,6 +68,12 @@ def command_line():
     operators.add_argument(
         "--missing", action="store_true", help="list PyTorch's names that jaxgrad does not have"
     )
+    operators.add_argument(
+        "--compiled",
+        action="store_true",
+        help="list the primitives of JAX that have no rule for NumPy, so that operators with them "
+        "are compiled at their first call",
+    )
     operators.set_defaults(run=run_ops)
     return parser
 
@@ -117,6 +124,9 @@ def run_scan(options):
 def run_ops(options):
     if options.missing:
         print(coverage.report())
+        return FINE
+    if options.compiled:
+        print("\n".join(equation.without_rules()))
         return FINE
     if not options.names:
         for name in cards.names():

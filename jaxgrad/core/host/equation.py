@@ -18,6 +18,10 @@ from typing import NamedTuple
 
 import numpy
 
+from ...late import LateModule
+
+jax_core = LateModule("jax.extend.core")
+
 
 class Form(NamedTuple):
     """The shape and the dtype of an array."""
@@ -66,6 +70,14 @@ def rule(*names: str):
 def _import_rules():
     for family in FAMILIES:
         import_module(f".{family}", __package__)
+
+
+def without_rules() -> list[str]:
+    """The names of JAX's primitives that have no rule, in order."""
+    _import_rules()
+    known = vars(jax_core.primitives).values()
+    names = {value.name for value in known if isinstance(value, jax_core.Primitive)}
+    return sorted(names - RULES.keys())
 
 
 def function_of(equation: Equation) -> Callable:
