@@ -3,15 +3,15 @@
 import contextlib
 
 import jaxgrad
-from jaxgrad.core import deferred, host_kernel
+from jaxgrad.core import deferred, executor
 
 
 @contextlib.contextmanager
 def eager(mode):
     """Run the block in a mode of `set_eager`, such as "deferred" or "immediate,compiled"."""
     before = deferred.mode
-    if host_kernel.chosen != "auto":
-        before = f"{before},{host_kernel.chosen}"
+    if executor.chosen != "auto":
+        before = f"{before},{executor.chosen}"
     jaxgrad.set_eager(mode)
     try:
         yield

@@ -23,13 +23,13 @@ import numpy
 
 from ..late import LateModule
 from . import aval as avals
-from . import bounded_cache, executor, host_kernel
+from . import bounded_cache, executor
 from .aval import struct_of, with_dual, with_strides
-from .host.cost import turns
 from .host_values import HostValues
 from .jax_state import keeps_jax_state, repairs_caches
 from .pending import Failure, Pending, at_hand, known, value_of
 
+cost_model = LateModule("jaxgrad.core.host.cost")
 jax_core = LateModule("jax.extend.core")
 
 # A longer stretch runs at once: the time to compile it grows with its length, and so does the
@@ -178,7 +178,7 @@ class Stretch:
         # the place of each value is where it comes up first
         places = tuple(map({}.setdefault, map(id, values), count()))
         key = programs, places, references
-        if host_kernel.chosen == "host":
+        if executor.chosen == "host":
             return None
         whole = _compiled.get(key) or _compiled.find(key) or self.due(key)
         if whole is None:
@@ -218,7 +218,7 @@ def repeats_of(programs) -> tuple[float, float]:
     saved = sum(max(cost.saved, 0) for cost in known_costs) + RUN * len(programs)
     equations = sum(program.equations for program in programs)
     compile = COMPILE + COMPILE_OPERATOR * len(programs) + COMPILE_EQUATION * equations
-    return turns(host, saved, compile)
+    return cost_model.turns(host, saved, compile)
 
 
 @repairs_caches
@@ -355,15 +355,15 @@ def set_mode(wanted: str, source: str):
     global mode
     words = wanted.split(",")
     modes = [word for word in words if word in MODES]
-    executors = [word for word in words if word in host_kernel.EXECUTORS]
-    if len(modes) > 1 or len(executors) > 1 or len(modes) + len(executors) < len(words):
+    chosen = [word for word in words if word in executor.EXECUTORS]
+    if len(modes) > 1 or len(chosen) > 1 or len(modes) + len(chosen) < len(words):
         raise ValueError(
             f"{source}: {wanted!r} is not one of 'deferred' and 'immediate', one of 'host' and "
             "'compiled', or one of each, as in 'immediate,host'"
         )
     run_all()
     mode = modes[0] if modes else "deferred"
-    host_kernel.chosen = executors[0] if executors else "auto"
+    executor.chosen = chosen[0] if chosen else "auto"
     executor.renew_kernels()
 
 

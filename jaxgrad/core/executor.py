@@ -34,6 +34,11 @@ communication = LateModule("jaxgrad.core.communication")
 host_kernel = LateModule("jaxgrad.core.host_kernel")
 
 
+# Which executor makes eager calls where both can: one alone, or "auto", the host and then XLA.
+EXECUTORS = "host", "compiled"
+chosen = "auto"
+
+
 def prepare(program: Program) -> Program:
     """Set the program's kernel, unless it has one. It maps arrays to one array, or to a tuple of
     arrays if the program has several outputs.

@@ -23,10 +23,6 @@ from .jax_internals import is_traced
 
 executor = LateModule("jaxgrad.core.executor")
 
-# Which executor makes eager calls where both can: one alone, or "auto", the host and then XLA.
-EXECUTORS = "host", "compiled"
-chosen = "auto"
-
 NEVER = float("inf")
 
 
@@ -62,15 +58,15 @@ class HostKernel:
         """Whether the host makes the next call."""
         if self.cost is None:
             self.prepare()
-        return self.function is not None and chosen != "compiled"
+        return self.function is not None and executor.chosen != "compiled"
 
     def results(self, arrays) -> list | None:
         """The results as NumPy's arrays, which belong to nobody else; None if XLA computes them."""
         if self.cost is None:
             self.prepare()
-        if self.function is None or chosen == "compiled":
+        if self.function is None or executor.chosen == "compiled":
             return None
-        if chosen == "auto":
+        if executor.chosen == "auto":
             if self.calls >= self.end:
                 self.hand_over()
                 return None

@@ -20,6 +20,7 @@ from modes import eager
 
 import jaxgrad as torch
 from jaxgrad.core import deferred, executor
+from jaxgrad.core.host import cost
 from jaxgrad.core.pending import Pending
 
 
@@ -152,6 +153,29 @@ def test_a_structure_is_compiled_once_after_it_has_repeated(by_xla, compiled, mo
     assert len(compiled) == 1
     with eager("immediate,compiled"):
         assert found == {grad()}
+
+
+@pytest.mark.slow
+def test_a_structure_is_compiled_in_a_thread_and_used_after_a_fixed_count(
+    compiled, compilations, monkeypatch
+):
+    monkeypatch.setattr(cost, "turns", lambda *_: (3, 6))
+    whole_runs, run_whole = [], deferred.Stretch.run_whole
+    monkeypatch.setattr(
+        deferred.Stretch,
+        "run_whole",
+        lambda *args: whole_runs.append(count) or run_whole(*args),
+    )
+    x, y = torch.rand(8, 8), torch.rand(8, 8)
+    warm(lambda: chain(x, y).sum())
+    expected = chain(x, y).sum().item()
+    deferred._times.clear()
+    compilations.clear()
+    for count in range(1, 12):
+        assert chain(x, y).sum().item() == pytest.approx(expected, rel=1e-5)
+        assert len(compiled) == (count > 3)
+    assert whole_runs == [*range(7, 12)]
+    assert len(compilations) == 1 and compilations[0] != threading.get_ident()
 
 
 @pytest.mark.slow

@@ -102,11 +102,11 @@ def test_one_executor_alone(executor, soon, compilations):
 
 
 def test_an_unknown_executor_is_refused_and_nothing_changes():
-    chosen = host_kernel.chosen
+    chosen = executor.chosen
     for words in ("gpu", "host,compiled", "deferred,immediate", "host,", ""):
         with pytest.raises(ValueError, match="is not one of"):
             torch.set_eager(words)
-        assert host_kernel.chosen == chosen
+        assert executor.chosen == chosen
 
 
 def pointer(tensor):
