@@ -52,7 +52,7 @@ class NotOnHostError(Exception):
 RULES: dict[str, Callable[[Equation], Callable]] = {}
 
 # the modules that have rules, imported when the first program runs
-FAMILIES = ("moves",)
+FAMILIES = ("moves", "contractions", "convolution", "fourier")
 
 
 def rule(*names: str):

@@ -1,0 +1,194 @@
+"""Products of weights and windows, block by block."""
+
+from __future__ import annotations
+
+from math import prod
+from string import ascii_uppercase as LETTERS
+
+import numpy
+
+from .contractions import multiply_of
+
+# With so few features, the products of a window are added one by one rather than copied.
+FEW = 2
+
+
+class _Products:
+    """What products of both kinds have: the blocks of windows.
+
+    windows: a `Windows`; features: how many results a window has.
+    """
+
+    def __init__(self, windows, features):
+        self.windows, self.features = windows, features
+        self.is_copied = features > FEW
+        self.count, self.rows = windows.blocks(self.is_copied)
+        rank = len(windows.axes)
+        self.offset_letters = LETTERS[:rank]
+        self.grid_letters = LETTERS[rank : rank + (1 if windows.is_wide else rank)]
+        # views of weights whose last axes are (offsets, features), by the order of matrices
+        self.offset_axes = range(3, 3 + rank)
+        self.matrix_size = (
+            windows.groups
+            * windows.channels
+            * prod(windows.offsets)
+            * (self.count * self.rows * prod(windows.grid[1:]) if self.is_copied else 0)
+        )
+
+    def blocks(self, source):
+        """Numbers of outer and of rows, and what `Windows.view` takes of their windows."""
+        windows = self.windows
+        height = windows.grid[0] if windows.grid else 1
+        memory, padded = windows.buffer(self.count)
+        for first in range(0, windows.outer, self.count):
+            last = min(first + self.count, windows.outer)
+            windows.fill(padded[: last - first], source[first:last])
+            for start in range(0, height, self.rows):
+                rows = min(self.rows, height - start)
+                yield slice(first, last), slice(start, start + rows), (
+                    memory,
+                    last - first,
+                    start,
+                    rows,
+                )
+
+    def pieces(self, block):
+        memory, *sizes = block
+        for piece in self.windows.pieces:
+            yield piece[0], self.windows.view(memory, piece, *sizes)
+
+    def part(self, array, outer, rows, axis):
+        """The part of an array that belongs to a block; `axis` is that of outer."""
+        part = [slice(None)] * array.ndim
+        part[axis] = outer
+        if self.windows.grid:
+            part[3] = rows
+        return array[tuple(part)]
+
+
+class Direct(_Products):
+    """Writes sums over channels and offsets for each point of the grid.
+
+    Called with a source (outer, groups, channels, *space), a weight (groups, features, channels,
+    *offsets) and the result (outer, groups, features, *grid).
+    """
+
+    def __call__(self, source, weight, result):
+        windows = self.windows
+        product_of = (self.by_matrices if self.is_copied else self.by_terms)(weight)
+        crop = ..., *windows.points[1:]
+        for outer, rows, block in self.blocks(source):
+            _, count, _, height = block
+            grid = (height, *windows.grid[1:]) if windows.grid else ()
+            self.part(result, outer, rows, 0)[...] = product_of(block, count, grid)[crop]
+
+    def by_matrices(self, weight):
+        windows, features, groups = self.windows, self.features, self.windows.groups
+        depth = windows.channels * prod(windows.offsets)
+        multiply = multiply_of(windows.dtype, depth)
+        patches = numpy.empty(self.matrix_size, windows.dtype)
+        if windows.is_last:
+            weight = weight.transpose(0, *self.offset_axes, 2, 1).reshape(groups, depth, features)
+        else:
+            weight = weight.reshape(groups, features, depth)
+
+        def product(block, count, grid):
+            memory, *sizes = block
+            matrices = windows.matrices(memory, patches, *sizes)
+            if windows.is_last:
+                made = multiply(matrices.swapaxes(1, 2), weight)
+                made = made.reshape(groups, count, *grid, features)
+                return made.transpose(1, 0, made.ndim - 1, *range(2, made.ndim - 1))
+            made = multiply(weight, matrices).reshape(groups, features, count, *grid)
+            return made.transpose(2, 0, 1, *range(3, made.ndim))
+
+        return product
+
+    def by_terms(self, weight):
+        offsets, grid_letters = self.offset_letters, self.grid_letters
+        subscripts = f"goc{offsets},ngc{offsets}{grid_letters}->ngo{grid_letters}"
+
+        def product(block, count, grid):
+            total = None
+            for places, view in self.pieces(block):
+                made = numpy.einsum(subscripts, weight[..., *places], view)
+                total = made if total is None else numpy.add(total, made, total)
+            return total.reshape(count, self.windows.groups, self.features, *grid)
+
+        return product
+
+
+class Swapped(_Products):
+    """Writes sums over outer and the grid for each offset and channel.
+
+    Called with a source (outer, groups, channels, *space), a weight (groups, features, outer,
+    *grid) and the result (channels, groups, features, *offsets). exact: does so with windows that
+    are not wide, None if these are not.
+    """
+
+    def __init__(self, windows, features, exact=None):
+        super().__init__(windows, features)
+        self.exact = exact
+
+    def __call__(self, source, weight, result):
+        total = (self.by_matrices if self.is_copied else self.by_terms)(source, weight)
+        # points of the wide grid that are no window's weigh 0, but infinity times 0 is NaN
+        if self.exact is not None and not numpy.isfinite(total).all():
+            self.exact(source, weight, result)
+        else:
+            result[...] = total
+
+    def weights(self, weight):
+        """The function that gives the weight of a block, with zeros for the rest of a wide grid:
+        (groups, features, outer, *grid).
+        """
+        windows = self.windows
+        if not windows.is_wide:
+            return lambda outer, rows: self.part(weight, outer, rows, 2)
+        shape = self.windows.groups, self.features, self.count, self.rows, *windows.grid[1:]
+        wide = numpy.zeros(shape, windows.dtype)
+        crop = ..., *windows.points[1:]
+
+        def of_block(outer, rows):
+            part = self.part(weight, outer, rows, 2)
+            made = wide[:, :, : part.shape[2], : part.shape[3]]
+            made[crop] = part
+            return made
+
+        return of_block
+
+    def by_matrices(self, source, weight):
+        windows, features, groups = self.windows, self.features, self.windows.groups
+        weight_of, offsets = self.weights(weight), windows.offsets
+        patches = numpy.empty(self.matrix_size, windows.dtype)
+        total = 0
+        for outer, rows, block in self.blocks(source):
+            memory, *sizes = block
+            matrices, part = windows.matrices(memory, patches, *sizes), weight_of(outer, rows)
+            columns = matrices.shape[2]
+            multiply = multiply_of(windows.dtype, columns)
+            if windows.is_last:
+                part = part.transpose(0, *range(2, part.ndim), 1)
+                part = part.reshape(groups, columns, features)
+            else:
+                part = part.reshape(groups, features, columns).swapaxes(1, 2)
+            total += multiply(matrices, part)
+        if windows.is_last:
+            total = total.reshape(groups, *offsets, windows.channels, features)
+            return total.transpose(total.ndim - 2, 0, total.ndim - 1, *range(1, total.ndim - 2))
+        total = total.reshape(groups, windows.channels, *offsets, features)
+        return total.transpose(1, 0, total.ndim - 1, *range(2, total.ndim - 1))
+
+    def by_terms(self, source, weight):
+        windows, offsets, grid_letters = self.windows, self.offset_letters, self.grid_letters
+        subscripts = f"gon{grid_letters},ngc{offsets}{grid_letters}->cgo{offsets}"
+        weight_of = self.weights(weight)
+        shape = windows.channels, windows.groups, self.features, *windows.offsets
+        total = numpy.zeros(shape, windows.dtype)
+        for outer, rows, block in self.blocks(source):
+            part = weight_of(outer, rows)
+            if windows.is_wide:
+                part = part.reshape(*part.shape[:3], -1)
+            for places, view in self.pieces(block):
+                total[..., *places] += numpy.einsum(subscripts, part, view)
+        return total
