@@ -57,6 +57,7 @@ class UpdateProgram(Program):
     """
 
     wide = True  # hyperparameters keep Python's double precision
+    defers = True
 
     def __init__(self, rule, count_of, fresh, inputs, counts: int):
         self.rule, self.count_of, self.fresh, self.inputs = rule, count_of, fresh, inputs
@@ -357,7 +358,7 @@ class FusedStep:
         there = [state[name] for state, name in kept if state[name] is not None]
         numbers = [self.number(position, group, name) for name in rule.numbers]
         leaves = [*params, *grads, *there, *counts, *numbers]
-        arrays = [x._array if isinstance(x, Tensor) else x for x in leaves]
+        arrays = [x._value if isinstance(x, Tensor) else x for x in leaves]
         inputs = tuple([x._aval if isinstance(x, Tensor) else float for x in leaves])
         count_of = count_of or (0,) * len(params)
         program = prepared(type(rule), rule, count_of, tuple(fresh), inputs, len(counts))
