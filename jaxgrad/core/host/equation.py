@@ -48,7 +48,7 @@ class NotOnHostError(Exception):
 RULES: dict[str, Callable[[Equation], Callable]] = {}
 
 # the modules that have rules, imported when the first program runs
-FAMILIES = ("moves",)
+FAMILIES = ("moves", "elementwise", "conversions", "reductions", "special")
 
 
 def rule(*names: str):
