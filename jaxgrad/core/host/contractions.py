@@ -9,6 +9,7 @@ from math import prod
 import numpy
 
 from .accumulators import accumulator_of, in_dtype
+from .blas import matmul
 from .equation import rule
 
 
@@ -43,7 +44,7 @@ def multiply_of(dtype, length):
         return numpy.multiply
     if dtype.kind in "biu":  # these have no BLAS, and the loops of einsum are the faster ones
         return functools.partial(numpy.einsum, "...ij,...jk->...ik")
-    return numpy.matmul
+    return matmul
 
 
 def _rest(shape, *groups) -> tuple[int, ...]:

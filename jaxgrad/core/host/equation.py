@@ -52,7 +52,16 @@ class NotOnHostError(Exception):
 RULES: dict[str, Callable[[Equation], Callable]] = {}
 
 # the modules that have rules, imported when the first program runs
-FAMILIES = ("moves", "contractions", "convolution", "fourier")
+FAMILIES = (
+    "moves",
+    "elementwise",
+    "conversions",
+    "reductions",
+    "special",
+    "contractions",
+    "convolution",
+    "fourier",
+)
 
 
 def rule(*names: str):
