@@ -74,14 +74,14 @@ class HostKernel:
                 self.wait = self.compile_ahead()
             self.calls += 1
         operands = []
-        for array, form in zip(arrays, self.forms, strict=True):
+        for array, dtype in zip(arrays, self.dtypes, strict=True):
             array = values_or_array(array)
-            if isinstance(array, jax.Array) and _is_elsewhere(array):
-                return None
-            operands.append(numpy.asarray(array, form.dtype))
-        results = self.function(*operands)
-        pairs = zip(results, self.made, strict=True)
-        return [owned(result, form.dtype) for result, form in pairs]
+            if type(array) is not numpy.ndarray:
+                if isinstance(array, jax.Array) and _is_elsewhere(array):
+                    return None
+                array = numpy.asarray(array, dtype)
+            operands.append(array)
+        return [*map(owned, self.function(*operands), self.dtypes_of_results)]
 
     def prepare(self):
         """Make the function of the host, unless XLA computes all calls."""
@@ -94,7 +94,8 @@ class HostKernel:
         except NotOnHostError:
             self.cost = self.cost or NO_COST
             return
-        self.forms, self.made = block.inputs, block.outputs
+        self.dtypes = [form.dtype for form in block.inputs]
+        self.dtypes_of_results = [form.dtype for form in block.outputs]
         self.start, self.end = self.cost.turns()
 
     def hand_over(self):

@@ -77,10 +77,8 @@ def owned(result, dtype) -> numpy.ndarray:
     """A result of the host executor as an array that shares no memory: that of an operand may be
     donated. What may be shared is read-only: operands, constants, and views of both.
     """
-    result = numpy.asarray(result, dtype)
-    flags, base = result.flags, result.base
+    if type(result) is not numpy.ndarray:
+        return numpy.asarray(result, dtype)
+    base = result.base
     is_whole = base is None or getattr(base, "nbytes", None) == result.nbytes
-    if not (flags.c_contiguous and flags.writeable and is_whole):
-        result = numpy.array(result, order="C")
-    result.flags.writeable = False
-    return result
+    return result if is_whole and result.flags.carray else numpy.array(result, order="C")

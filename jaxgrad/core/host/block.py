@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 
 import numpy
 
@@ -10,6 +11,7 @@ from ...late import LateModule
 from ..jax_internals import CALLS
 from ..jaxprs import opened
 from .equation import Equation, Form, NotOnHostError, function_of
+from .steps import function_of_steps
 
 jax_core = LateModule("jax.extend.core")
 
@@ -92,10 +94,11 @@ class Block:
                 known.update(zip(results, made if type(made) is list else [made], strict=True))
             else:
                 steps.append((call, operands, results))
-        values = [known.get(place) for place in range(self.count)]
+        read = {*self.results, *itertools.chain.from_iterable(operands for _, operands, _ in steps)}
+        known = {place: numpy.asarray(value) for place, value in known.items() if place in read}
         for value in known.values():  # results that share memory with them are read-only too
-            numpy.asarray(value).flags.writeable = False
-        return _run_by(values, len(self.inputs), _with_last_uses(steps, self.results), self.results)
+            value.flags.writeable = False
+        return function_of_steps(len(self.inputs), known, steps, self.results)
 
     def needed(self) -> list:
         """The equations that a result depends on."""
@@ -105,35 +108,6 @@ class Block:
                 used.update(operands)
                 needed.append((equation, operands, results))
         return needed[::-1]
-
-
-def _with_last_uses(steps, results) -> list:
-    """Steps with the numbers of the values that no later step reads."""
-    used, ended = set(results), []
-    for call, operands, made in reversed(steps):
-        last = {*operands, *made} - used
-        used |= last
-        place = made[0] if len(made) == 1 else slice(made.start, made.stop)
-        ended.append((call, operands, place, tuple(last)))
-    return ended[::-1]
-
-
-def _run_by(known, inputs: int, steps, results):
-    """The function that runs steps, each a function, the numbers of its operands, those of its
-    results, and those of the values that are not needed any more.
-    """
-
-    def run(*arrays):
-        values = known.copy()
-        values[:inputs] = arrays
-        for call, operands, place, ended in steps:
-            made = call(*[values[i] for i in operands])
-            values[place] = made[0] if type(place) is int and type(made) is list else made
-            for i in ended:
-                values[i] = None
-        return [values[i] for i in results]
-
-    return run
 
 
 def form_of(aval) -> Form:

@@ -131,7 +131,12 @@ def _axis_parts(extent, offsets, points, padding, step, lhs_dilation, rhs_dilati
 def _covers(parts, points) -> bool:
     """Whether parts compute all points of a result."""
     counts = [
-        prod([len(range(extent)[place]) for extent, place in zip(points, part.points[1:], strict=True)])
+        prod(
+            [
+                len(range(extent)[place])
+                for extent, place in zip(points, part.points[1:], strict=True)
+            ]
+        )
         for part in parts
     ]
     return sum(counts) == prod(points)
@@ -191,9 +196,7 @@ def _pointwise(axes, sizes, features, dtype, is_last, is_swapped):
     """
     batch, groups, channels = sizes
     points = prod([axis.grid for axis in axes])
-    part = ..., *[
-        slice(axis.low, axis.low + axis.span, axis.grid_step) for axis in axes
-    ]
+    part = ..., *[slice(axis.low, axis.low + axis.span, axis.grid_step) for axis in axes]
     is_flat = is_last and groups == 1
     if points < POINTS and not is_flat:
         return None

@@ -127,9 +127,7 @@ class Windows:
         if self.is_wide:
             grid, grid_steps = (prod(grid),), grid_steps[-1:]
         shape = (count, self.groups, self.channels, *offsets, *grid)
-        return self._view(
-            memory, shape, begin, (self.image, *self.steps[:2], *steps, *grid_steps)
-        )
+        return self._view(memory, shape, begin, (self.image, *self.steps[:2], *steps, *grid_steps))
 
     def _view(self, memory, shape, start, steps):
         size = self.dtype.itemsize

@@ -45,11 +45,15 @@ class _Products:
             windows.fill(padded[: last - first], source[first:last])
             for start in range(0, height, self.rows):
                 rows = min(self.rows, height - start)
-                yield slice(first, last), slice(start, start + rows), (
-                    memory,
-                    last - first,
-                    start,
-                    rows,
+                yield (
+                    slice(first, last),
+                    slice(start, start + rows),
+                    (
+                        memory,
+                        last - first,
+                        start,
+                        rows,
+                    ),
                 )
 
     def pieces(self, block):
