@@ -12,6 +12,7 @@ import contextlib
 import functools
 import itertools
 import re
+import sys
 import threading
 
 import jax
@@ -20,6 +21,7 @@ import jax.numpy as jnp
 from ..late import LateModule
 from .jaxprs import equations_of
 
+export = LateModule("jax.export")
 jax_core = LateModule("jax.extend.core")
 
 # ---- the trace that is under way
@@ -147,6 +149,36 @@ def is_pure(equation) -> bool:
     equations = [equation, *itertools.chain.from_iterable(map(equations_of, jaxprs))]
     calls_back = any("callback" in equation.primitive.name for equation in equations)
     return not (equation.effects or calls_back or any(equation.params.get("donated_invars", ())))
+
+
+# ---- symbolic extents
+
+
+@contextlib.contextmanager
+def unequal_extents(pairs: list):
+    """Add to a list the pairs of extents, of which one is symbolic, that are found to be unequal
+    while the block runs, in this thread.
+
+    JAX's `==` of symbolic extents is False where it depends on numbers. Leans on their `__eq__`,
+    which is Python code whose arguments are the two. A profile function sees its calls, so none may
+    be set. Where that changes, templates are made without conditions, and
+    tests/core/test_jax_internals.py fails.
+    """
+    (symbol,) = export.symbolic_shape("n")
+    code = type(symbol).__eq__.__code__
+    names = code.co_varnames[:2]
+
+    def watch(frame, event, result):
+        if event == "return" and frame.f_code is code and result is False:
+            pair = tuple([frame.f_locals[name] for name in names])
+            if all(isinstance(each, int) or export.is_symbolic_dim(each) for each in pair):
+                pairs.append(pair)
+
+    sys.setprofile(watch)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
 
 
 # ---- calls of jitted functions in traces
