@@ -48,7 +48,7 @@ class NotOnHostError(Exception):
 RULES: dict[str, Callable[[Equation], Callable]] = {}
 
 # the modules that have rules, imported when the first program runs
-FAMILIES = ("moves", "contractions", "convolution", "fourier")
+FAMILIES = ("moves", "contractions", "convolution", "windows", "fourier")
 
 
 def rule(*names: str):
