@@ -61,6 +61,7 @@ FAMILIES = (
     "contractions",
     "convolution",
     "fourier",
+    "windows",
 )
 
 
