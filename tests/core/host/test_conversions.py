@@ -122,6 +122,12 @@ def test_iota(shape, dtype):
             assert_near(on_host(count)[0], by_xla(count)[0])
 
 
+@pytest.mark.skipif(not hasattr(lax, "empty"), reason="this version of JAX has no lax.empty")
+def test_an_array_without_values():
+    (found,) = on_host(lambda: lax.empty((2, 3), np.int16))
+    assert_near(found, np.zeros((2, 3), np.int16))
+
+
 def test_conversion_to_other_dtypes_is_refused():
     block = Block(jax.make_jaxpr(lambda x: x.astype("float8_e5m2"))(np.zeros(3, np.float32)))
     with pytest.raises(NotOnHostError, match="float8"):

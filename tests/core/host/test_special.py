@@ -152,9 +152,12 @@ def derivative_by_order(a, x):
         return np.exp(a * u - np.exp(u) - scipy.special.gammaln(a)) * (u - psi)
 
     end = np.log(x)
-    other = end - 45 / min(a, 1) if end < psi else max(end, np.log(a), 0) + 5
+    other = end - 1 - 45 / a if end < psi else max(end, np.log(a), 0) + 5
     bounds = np.linspace(other, end, 30)  # in parts: the integrand may have a narrow peak
-    parts = [scipy.integrate.quad(integrand, *ends) for ends in itertools.pairwise(bounds)]
+    parts = [
+        scipy.integrate.quad(integrand, *ends, epsabs=0, epsrel=1e-11)
+        for ends in itertools.pairwise(bounds)
+    ]
     return sum(part for part, _ in parts)
 
 
