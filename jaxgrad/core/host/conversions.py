@@ -32,7 +32,7 @@ def _saturating(old, new):
     lowest, highest = numpy.iinfo(new).min, numpy.iinfo(new).max
     is_half = old in HALVES
     scalar = numpy.float32 if is_half else old.type
-    # where these round, an element may count as outside that is not, and is found by comparison
+    # where the first is rounded, to `lowest`, this counts as outside and gets the same value
     below, above = scalar(lowest - 1), scalar(highest + 1)
 
     def convert(operand):

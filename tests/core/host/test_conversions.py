@@ -69,10 +69,10 @@ def test_bits_as_another_dtype(old, new):
         operand = bits.view(old).reshape(shape)
         (expected,) = by_xla(_bitcast_to(new), operand)
         for place in (slice(None), slice(None, None, -1), slice(0), (1, 2), np.s_[:, ::2]):
-            (found,) = on_host(_bitcast_to(new), operand[place])
-            assert (found.shape, found.dtype) == (expected[place].shape, expected.dtype)
-            assert found.tobytes() == expected[place].tobytes()
-            checks.count("host rules", max(found.size, 1))
+            (computed,) = on_host(_bitcast_to(new), operand[place])
+            assert (computed.shape, computed.dtype) == (expected[place].shape, expected.dtype)
+            assert computed.tobytes() == expected[place].tobytes()
+            checks.count("host rules", max(computed.size, 1))
 
 
 def _bitcast_to(dtype):
@@ -106,8 +106,8 @@ def test_reduced_precision_without_a_mantissa_is_refused():
 
 def test_reduced_precision_rounds_as_a_conversion_does():
     operand = np.random.default_rng(0).normal(size=500).astype(np.float32)
-    (found,) = on_host(lambda x: lax.reduce_precision(x, 8, 7), operand)
-    assert_near(found, operand.astype(ml_dtypes.bfloat16).astype(np.float32))
+    (computed,) = on_host(lambda x: lax.reduce_precision(x, 8, 7), operand)
+    assert_near(computed, operand.astype(ml_dtypes.bfloat16).astype(np.float32))
 
 
 @pytest.mark.parametrize("dtype", [*INTEGERS, *FLOATS, "complex64"])
@@ -124,8 +124,8 @@ def test_iota(shape, dtype):
 
 @pytest.mark.skipif(not hasattr(lax, "empty"), reason="this version of JAX has no lax.empty")
 def test_an_array_without_values():
-    (found,) = on_host(lambda: lax.empty((2, 3), np.int16))
-    assert_near(found, np.zeros((2, 3), np.int16))
+    (computed,) = on_host(lambda: lax.empty((2, 3), np.int16))
+    assert_near(computed, np.zeros((2, 3), np.int16))
 
 
 def test_conversion_to_other_dtypes_is_refused():

@@ -79,21 +79,21 @@ def test_reductions_of_any_shape(dtype, shape, axes):
             lambda x: [by_name(name, axes)(x) for name in names], operand.astype(wide)
         )
         for view in views(operand):
-            found = on_host(lambda x: [by_name(name, axes)(x) for name in names], view)
-            for name, one, other in zip(names, found, expected, strict=True):
+            computed = on_host(lambda x: [by_name(name, axes)(x) for name in names], view)
+            for name, one, other in zip(names, computed, expected, strict=True):
                 assert_reduced(name, operand, one, other.astype(dtype), axes)
 
 
-def assert_reduced(name, operand, found, expected, axes):
+def assert_reduced(name, operand, computed, expected, axes):
     if name == "reduce_sum" and operand.dtype.kind in "fc":
         sizes = np.abs(operand.astype("F")).sum(axes).real if operand.size else 0
         scale = np.float32(np.finfo(operand.dtype).eps)
         limit = 8 * scale * sizes + scale * np.abs(expected.astype("F"))
-        assert (np.abs(found.astype("F") - expected.astype("F")) <= limit).all()
-        checks.count("host rules", max(found.size, 1))
+        assert (np.abs(computed.astype("F") - expected.astype("F")) <= limit).all()
+        checks.count("host rules", max(computed.size, 1))
     else:
         ulps = 64 + operand.size if name == "reduce_prod" else 0
-        assert_near(found, expected, ulps if operand.dtype != np.float16 else min(ulps, 1))
+        assert_near(computed, expected, ulps if operand.dtype != np.float16 else min(ulps, 1))
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, "complex64"])
@@ -106,10 +106,10 @@ def test_nan_and_infinities(dtype, shape, axes):
     names = NAMES[:1] if dtype == "complex64" else NAMES
     with jax.enable_x64(True):
         runs = on_host, by_wider_xla
-        found, expected = (
+        computed, expected = (
             run(lambda x: [by_name(name, axes)(x) for name in names], operand) for run in runs
         )
-        for name, one, other in zip(names, found, expected, strict=True):
+        for name, one, other in zip(names, computed, expected, strict=True):
             ulps = {"float16": 1, "bfloat16": 1}.get(dtype, 1000)
             assert_near(one, other, 0 if name in NAMES[2:] else ulps)
 
@@ -118,8 +118,8 @@ def test_nan_and_infinities(dtype, shape, axes):
 @pytest.mark.parametrize("shape, axes", [((6, 5), (0,)), ((5, 300), (1,)), ((300, 5), (0,))])
 def test_extremes_of_complex_numbers_are_lexicographic(name, shape, axes):
     numbers = np.round(array(shape, "complex64"))
-    found, expected = (run(by_name(name, axes), numbers) for run in (on_host, by_xla))
-    assert_near(found[0], expected[0])
+    computed, expected = (run(by_name(name, axes), numbers) for run in (on_host, by_xla))
+    assert_near(computed[0], expected[0])
 
 
 @pytest.mark.parametrize("shape, axes", [((6, 5), (0,)), ((5, 300), (1,)), ((3, 0), (1,))])
@@ -127,11 +127,11 @@ def test_reductions_of_booleans(shape, axes):
     numbers = array(shape, "bool")
     numbers[:1] = True
     names = [*LOGICAL, "reduce_max", "reduce_min"]
-    found, expected = (
+    computed, expected = (
         run(lambda x: [by_name(name, axes)(x) for name in names], numbers)
         for run in (on_host, by_xla)
     )
-    for one, other in zip(found, expected, strict=True):
+    for one, other in zip(computed, expected, strict=True):
         assert_near(one, other)
 
 
@@ -140,8 +140,8 @@ def test_reductions_of_booleans(shape, axes):
 def test_extremes_of_nothing(name, dtype):
     with jax.enable_x64(True):
         numbers = np.zeros((2, 0), dtype_of(dtype))
-        (found,), (expected,) = (run(by_name(name, (1,)), numbers) for run in (on_host, by_xla))
-        assert_near(found, expected)
+        (computed,), (expected,) = (run(by_name(name, (1,)), numbers) for run in (on_host, by_xla))
+        assert_near(computed, expected)
 
 
 # ---- Accuracy of sums
@@ -151,27 +151,27 @@ def test_extremes_of_nothing(name, dtype):
 def test_sums_of_many_elements_are_accurate(shape):
     operand = np.random.default_rng(0).random(shape, np.float32)
     axis = int(np.argmax(shape))
-    (found,) = on_host(by_name("reduce_sum", (axis,)), operand)
+    (computed,) = on_host(by_name("reduce_sum", (axis,)), operand)
     exact = operand.sum(axis, dtype=np.float64)
-    assert (np.abs(found - exact) / exact).max() < 4 * 2**-24
-    checks.count("host rules", found.size)
+    assert (np.abs(computed - exact) / exact).max() < 4 * 2**-24
+    checks.count("host rules", computed.size)
 
 
 def test_sums_along_a_view_are_accurate():
     operand = np.random.default_rng(0).random((1 << 17, 4), np.float32).T
     for view, axes in [(operand, (1,)), (operand[:, ::-1], (1,)), (operand, (0, 1))]:
-        (found,) = on_host(by_name("reduce_sum", axes), view)
+        (computed,) = on_host(by_name("reduce_sum", axes), view)
         exact = view.sum(axes, dtype=np.float64)
-        assert (np.abs(found - exact) / exact).max() < 4 * 2**-24
-        checks.count("host rules", found.size)
+        assert (np.abs(computed - exact) / exact).max() < 4 * 2**-24
+        checks.count("host rules", computed.size)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_sums_of_half_precision_are_rounded_once(dtype):
     operand = array((3, 4000), dtype)
-    (found,) = on_host(by_name("reduce_sum", (1,)), operand)
+    (computed,) = on_host(by_name("reduce_sum", (1,)), operand)
     exact = [math.fsum(row) for row in operand.astype(float)]
-    assert_near(found, np.array(exact).astype(dtype_of(dtype)), 1)
+    assert_near(computed, np.array(exact).astype(dtype_of(dtype)), 1)
 
 
 # ---- Places of extremes
@@ -217,10 +217,10 @@ def test_reduction_by_a_function(dtype):
         def reduce(x, y, axes=axes):
             return lax.reduce([x, y], [start, np.int32(-1)], pair_of_extreme, axes)
 
-        for found, expected in zip(
+        for computed, expected in zip(
             on_host(reduce, numbers, places), by_xla(reduce, numbers, places), strict=True
         ):
-            assert_near(found, expected)
+            assert_near(computed, expected)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
@@ -237,8 +237,8 @@ def test_reduction_by_several_operations(shape, axes, dtype):
     operands = first, second, np.exp(first.astype(float) / 100).astype(first.dtype)
     wide = [operand.astype(np.float32) for operand in operands]
     ulps = 1 if dtype != "float32" else 200
-    for found, expected in zip(on_host(reduce, *operands), by_xla(reduce, *wide), strict=True):
-        assert_near(found, expected.astype(first.dtype), ulps)
+    for computed, expected in zip(on_host(reduce, *operands), by_xla(reduce, *wide), strict=True):
+        assert_near(computed, expected.astype(first.dtype), ulps)
 
 
 def test_results_may_be_in_another_order_than_the_operands():
@@ -248,10 +248,10 @@ def test_results_may_be_in_another_order_than_the_operands():
         zero = np.float32(0)
         return lax.reduce([x, y], [zero, zero], lambda a, b: [a[0] + b[0], b[0] + a[1]], (1,))
 
-    for found, expected in zip(
+    for computed, expected in zip(
         on_host(reduce, first, second), by_xla(reduce, first, second), strict=True
     ):
-        assert_near(found, expected, 16)
+        assert_near(computed, expected, 16)
 
 
 def test_a_large_reduction_by_a_function_is_refused():

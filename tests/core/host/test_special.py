@@ -48,11 +48,11 @@ def test_single_precision_is_accurate(name):
     assert_rounded(on_host(getattr(lax, name), numbers)[0], UNARY[name](numbers.astype(float)))
 
 
-def assert_rounded(found, expected):
+def assert_rounded(computed, expected):
     """Compare numbers of single precision with exact ones to one ulp."""
     spacing = np.spacing(np.abs(expected).astype(np.float32)).astype(float)
-    assert (np.abs(found - expected) <= spacing).all()
-    checks.count("host rules", found.size)
+    assert (np.abs(computed - expected) <= spacing).all()
+    checks.count("host rules", computed.size)
 
 
 # ---- Functions of several operands
@@ -86,8 +86,8 @@ def test_several_operands_in_single_precision_are_accurate(name):
     expected = exact(*[operand.astype(float) for operand in numbers])
     is_usual = (expected > 1e-37) & (expected < 1e37)
     assert is_usual.sum() > 300
-    (found,) = on_host(function, *numbers)
-    assert_rounded(found[is_usual], expected[is_usual])
+    (computed,) = on_host(function, *numbers)
+    assert_rounded(computed[is_usual], expected[is_usual])
 
 
 @pytest.mark.slow  # to compile
@@ -115,7 +115,7 @@ def test_edges_of_the_incomplete_gamma_function(name):
 @pytest.mark.slow  # to compile
 def test_edges_of_the_incomplete_beta_function():
     values = [0, 1, 0.5, 2, -1, np.nan]
-    numbers = [each.ravel() for each in np.meshgrid(values, values, [0, 0.25, 1, -1, 2, np.nan])]
+    numbers = [grid.ravel() for grid in np.meshgrid(values, values, [0, 0.25, 1, -1, 2, np.nan])]
     with jax.enable_x64(True):
         check(lax.betainc, *map(np.float64, numbers), ulps=1e6)
 
@@ -123,7 +123,7 @@ def test_edges_of_the_incomplete_beta_function():
 @pytest.mark.slow  # to compile
 def test_edges_of_zeta_and_polygamma():
     values = np.array([0, 1, 2, 3.5, -1, np.nan])
-    first, second = (each.ravel() for each in np.meshgrid(values, [0.5, 1, 3, np.nan]))
+    first, second = (grid.ravel() for grid in np.meshgrid(values, [0.5, 1, 3, np.nan]))
     with jax.enable_x64(True):
         check(lambda s, q: [lax.zeta(s, q), lax.polygamma(s, q)], first, second, ulps=1e6)
 
@@ -131,8 +131,8 @@ def test_edges_of_zeta_and_polygamma():
 def test_zeta_of_a_negative_operand():
     # the terms before and behind the pole
     near = [sum((q + n) ** -3.0 for n in range(100_000)) for q in (-20.25, -0.5)]
-    (found,) = on_host(lax.zeta, np.float32([3, 3]), np.float32([-20.25, -0.5]))
-    assert_near(found, np.float32(near), 4)
+    (computed,) = on_host(lax.zeta, np.float32([3, 3]), np.float32([-20.25, -0.5]))
+    assert_near(computed, np.float32(near), 4)
 
 
 # ---- The derivative of the incomplete gamma function by its order
@@ -165,8 +165,8 @@ def test_derivative_by_the_order():
     pairs = np.array([(a, a * ratio) for a in ORDERS[1:] for ratio in RATIOS])
     expected = np.array([derivative_by_order(a, x) for a, x in pairs])
     with jax.enable_x64(True):
-        (found,) = on_host(lax.igamma_grad_a, *pairs.T)
-    assert_near(found, expected, ulps=1e6)
+        (computed,) = on_host(lax.igamma_grad_a, *pairs.T)
+    assert_near(computed, expected, ulps=1e6)
 
 
 def test_derivative_by_the_order_is_a_difference_quotient():
@@ -175,8 +175,8 @@ def test_derivative_by_the_order_is_a_difference_quotient():
     p = scipy.special.gammainc
     quotient = 8 * (p(a + step, x) - p(a - step, x)) - (p(a + 2 * step, x) - p(a - 2 * step, x))
     with jax.enable_x64(True):
-        (found,) = on_host(lax.igamma_grad_a, a, x)
-    np.testing.assert_allclose(found, quotient / (12 * step), rtol=1e-8)
+        (computed,) = on_host(lax.igamma_grad_a, a, x)
+    np.testing.assert_allclose(computed, quotient / (12 * step), rtol=1e-8)
     checks.count("host rules", a.size)
 
 
@@ -187,7 +187,7 @@ def test_derivative_by_the_order_of_any_shape(dtype):
         [derivative_by_order(*map(float, pair)) for pair in zip(a[:9], x[:9], strict=True)]
     )
     expected = expected.astype(dtype_of(dtype))
-    (found,) = on_host(lax.igamma_grad_a, a[:9].reshape(3, 3).T, x[:9].reshape(3, 3).T)
-    assert_near(found, expected.reshape(3, 3).T, 1)
+    (computed,) = on_host(lax.igamma_grad_a, a[:9].reshape(3, 3).T, x[:9].reshape(3, 3).T)
+    assert_near(computed, expected.reshape(3, 3).T, 1)
     assert_near(on_host(lax.igamma_grad_a, a[4], x[4])[0], expected[4], 1)
     assert on_host(lax.igamma_grad_a, a[:0], x[:0])[0].shape == (0,)
