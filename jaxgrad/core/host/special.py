@@ -24,7 +24,6 @@ FUNCTIONS = {
     "igamma": "gammainc",
     "igammac": "gammaincc",
     "lgamma": "gammaln",
-    "regularized_incomplete_beta": "betainc",
 }
 
 
@@ -33,12 +32,16 @@ def _function(equation):
     return widened(getattr(scipy_special, FUNCTIONS[equation.name]), equation.outputs[0].dtype)
 
 
-@arithmetic("digamma", "erf_inv", "polygamma", "zeta", "igamma_grad_a")
+DOUBLES = "digamma", "erf_inv", "igamma_grad_a", "polygamma", "regularized_incomplete_beta", "zeta"
+
+
+@arithmetic(*DOUBLES)
 def _in_double(equation):
     function = {
         "digamma": _digamma,
         "erf_inv": scipy_special.erfinv,
         "polygamma": _polygamma,
+        "regularized_incomplete_beta": scipy_special.betainc,
         "zeta": scipy_special.zeta,
         "igamma_grad_a": _igamma_grad_a,
     }[equation.name]
@@ -85,7 +88,7 @@ def _igamma_grad_a(order, bound):
     """
     order, bound = numpy.broadcast_arrays(order, bound)
     result = numpy.full(order.shape, numpy.nan)
-    is_zero = (order > 0) & ((bound == 0) | (bound == numpy.inf))
+    is_zero = (order > 0) & (bound == 0)
     numpy.copyto(result, 0.0, where=is_zero)
     places = numpy.flatnonzero((order > 0) & (bound > 0) & numpy.isfinite(order + bound))
     orders, bounds, values = order.ravel(), bound.ravel(), result.ravel()
