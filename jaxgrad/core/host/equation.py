@@ -48,7 +48,14 @@ class NotOnHostError(Exception):
 RULES: dict[str, Callable[[Equation], Callable]] = {}
 
 # the modules that have rules, imported when the first program runs
-FAMILIES = ("moves",)
+FAMILIES = (
+    "control_flow",
+    "indexing",
+    "linear_algebra",
+    "moves",
+    "random_bits",
+    "sorting",
+)
 
 
 def rule(*names: str):
