@@ -62,6 +62,11 @@ FAMILIES = (
     "convolution",
     "fourier",
     "windows",
+    "control_flow",
+    "indexing",
+    "linear_algebra",
+    "random_bits",
+    "sorting",
 )
 
 
