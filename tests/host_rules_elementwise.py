@@ -47,24 +47,24 @@ def by_wider_xla(function, *operands):
         return [result.astype(narrow.get(result.dtype.name, result.dtype)) for result in results]
 
 
-def assert_near(found, expected, ulps=0, tiny=0.0):
+def assert_near(computed, expected, ulps=0, tiny=0.0):
     """Compare numbers: NaN with NaN, infinities, and the others to so many ulp of the size of the
     expected one. tiny: the size below which XLA takes a number for 0.
     """
-    found, expected = np.asarray(found), np.asarray(expected)
-    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
-    wide = np.complex128 if found.dtype.kind == "c" else np.float64
-    epsilon = EPSILONS.get(np.zeros(0, found.dtype).real.dtype.name)
+    computed, expected = np.asarray(computed), np.asarray(expected)
+    assert (computed.shape, computed.dtype) == (expected.shape, expected.dtype)
+    wide = np.complex128 if computed.dtype.kind == "c" else np.float64
+    epsilon = EPSILONS.get(np.zeros(0, computed.dtype).real.dtype.name)
     if epsilon is None:
-        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(computed, expected)
     else:
-        found, expected = found.astype(wide), expected.astype(wide)
+        computed, expected = computed.astype(wide), expected.astype(wide)
         with np.errstate(all="ignore"):
-            is_same = (found == expected) | (np.isnan(found) & np.isnan(expected))
-            is_near = np.abs(found - expected) <= ulps * epsilon * np.abs(expected) + tiny
+            is_same = (computed == expected) | (np.isnan(computed) & np.isnan(expected))
+            is_near = np.abs(computed - expected) <= ulps * epsilon * np.abs(expected) + tiny
         wrong = np.flatnonzero(~(is_same | is_near))
-        assert not wrong.size, (wrong[:5], found.ravel()[wrong[:5]], expected.ravel()[wrong[:5]])
-    checks.count("host rules", max(found.size, 1))
+        assert not wrong.size, (wrong[:5], computed.ravel()[wrong[:5]], expected.ravel()[wrong[:5]])
+    checks.count("host rules", max(computed.size, 1))
 
 
 def check(function, *operands, ulps=0, tiny=0.0, oracle=by_xla):

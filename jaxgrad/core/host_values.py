@@ -6,6 +6,7 @@ import jax
 import numpy
 
 from . import executor
+from .jax_state import keeps_jax_state
 from .pending import Pending, value_of
 
 # the settings of JAX's guard under which a program may be called with NumPy's values
@@ -44,6 +45,7 @@ class HostValues:
         return self.values
 
 
+@keeps_jax_state
 def _on_default_device(values):
     """An array, where JAX makes one outside of traces and of contexts with other devices."""
     with contextlib.ExitStack() as stack:

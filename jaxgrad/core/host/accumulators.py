@@ -25,12 +25,12 @@ def accumulator_of(equation) -> numpy.dtype:
         if any(form.dtype.name not in _WHOLE for form in equation.inputs):
             raise NotOnHostError(f"{equation.name} from fractions to {dtype.name}")
         return dtype
-    for form in forms:
-        single = form.dtype.name in _HALVES
-        dtype = numpy.result_type(
-            SINGLE if dtype.name in _HALVES else dtype, SINGLE if single else form.dtype
-        )
-    return dtype
+    return numpy.result_type(*[wide_dtype(form.dtype) for form in forms])
+
+
+def wide_dtype(dtype) -> numpy.dtype:
+    """Single precision for half precision, another dtype as it is."""
+    return SINGLE if dtype.name in _HALVES else dtype
 
 
 def in_dtype(array, dtype):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 
+import jax
 import numpy
 
 from ...late import LateModule
@@ -14,6 +15,9 @@ from .equation import Equation, Form, NotOnHostError, function_of
 from .steps import function_of_steps
 
 jax_core = LateModule("jax.extend.core")
+
+# The two words of a key of threefry are one integer on the host, so that keys move like numbers.
+KEY = numpy.dtype(numpy.uint64)
 
 # A result of equations that read no input is computed once, if it is as small as this in bytes.
 KEPT = 1 << 12
@@ -56,7 +60,7 @@ class Block:
 
     def constant(self, value) -> int:
         place = self.new()
-        self.constants[place] = numpy.asarray(value)
+        self.constants[place] = array_of(value)
         return place
 
     def write_out(self, jaxpr, operands) -> list[int]:
@@ -112,7 +116,22 @@ class Block:
 
 
 def form_of(aval) -> Form:
-    return Form(aval.shape, numpy.dtype(aval.dtype))
+    """The form of the arrays that stand for a value of JAX. Raises NotOnHostError."""
+    dtype = getattr(aval, "dtype", None)
+    if isinstance(dtype, numpy.dtype):
+        return Form(aval.shape, dtype)
+    if getattr(dtype, "name", None) == "key<fry>":
+        return Form(aval.shape, KEY)
+    raise NotOnHostError(f"a value of type {aval}")  # a token, or a key of another algorithm
+
+
+def array_of(value) -> numpy.ndarray:
+    """The NumPy array that stands for an array of JAX."""
+    dtype = getattr(value, "dtype", None)
+    if dtype is not None and jax.dtypes.issubdtype(dtype, jax.dtypes.extended):
+        form_of(value)
+        return numpy.asarray(jax.random.key_data(value)).view(KEY)[..., 0]
+    return numpy.asarray(value)
 
 
 def blocks_within(equation: Equation) -> list[Block]:
@@ -150,12 +169,11 @@ def _plain(equation) -> Equation:
             return tuple(map(prepared, value))
         return value
 
-    try:
-        inputs, outputs = (
-            tuple([form_of(atom.aval) for atom in atoms])
-            for atoms in (equation.invars, equation.outvars)
-        )
-    except (AttributeError, TypeError):  # an array of keys, or no array
-        raise NotOnHostError(equation.primitive.name) from None
+    if equation.effects:
+        raise NotOnHostError(f"{equation.primitive.name} with effects")
+    inputs, outputs = (
+        tuple([form_of(atom.aval) for atom in atoms])
+        for atoms in (equation.invars, equation.outvars)
+    )
     params = {name: prepared(value) for name, value in equation.params.items()}
     return Equation(equation.primitive.name, params, inputs, outputs)

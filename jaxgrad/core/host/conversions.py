@@ -14,8 +14,6 @@ def _convert_element_type(equation):
     if old == new:
         return lambda operand: operand
     if kind_of(old) == "c" and kind_of(new) != "c":
-        if kind_of(new) == "b":
-            return lambda operand: operand.astype(new)
         convert = _converter(numpy.dtype(f"f{old.itemsize // 2}"), new)
         return lambda operand: convert(operand.real)
     return _converter(old, new)
@@ -34,7 +32,7 @@ def _saturating(old, new):
     lowest, highest = numpy.iinfo(new).min, numpy.iinfo(new).max
     is_half = old in HALVES
     scalar = numpy.float32 if is_half else old.type
-    # where these round, an element may count as outside that is not, and is found by comparison
+    # where the first is rounded, to `lowest`, this counts as outside and gets the same value
     below, above = scalar(lowest - 1), scalar(highest + 1)
 
     def convert(operand):
@@ -72,6 +70,8 @@ def _reduce_precision(equation):
     integer = numpy.dtype(f"i{dtype.itemsize}").type
     mantissa = 7 if dtype == BFLOAT16 else numpy.finfo(dtype).nmant
     exponent = 8 * dtype.itemsize - 1 - mantissa
+    if not equation.params["mantissa_bits"]:
+        raise NotOnHostError("reduce_precision without a mantissa")
     exponent_bits = min(equation.params["exponent_bits"], exponent)
     dropped = max(mantissa - equation.params["mantissa_bits"], 0)
     largest_size, unit = numpy.iinfo(integer).max, 1 << mantissa

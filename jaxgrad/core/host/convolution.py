@@ -20,9 +20,11 @@ import numpy
 from .accumulators import accumulator_of, in_dtype
 from .contractions import multiply_of
 from .equation import NotOnHostError, rule
-from .patches import MOST, Axis, Windows
+from .patches import CACHED, MOST, Axis, Windows
 from .window_products import Direct, Swapped
 
+# channels that make a run, if they are the last axis
+RUN = 4
 # points of a grid that one product of matrices has at least
 POINTS = 64
 
@@ -155,13 +157,15 @@ def _staged(axes, source, weight, result, dtype, equation):
         ]
         batch, channels = channels, batch
     inner = lhs_spec[0 if is_swapped else 1]
-    is_last = channels * groups > 1 and inner > max(lhs_spec[2:], default=-1)
+    is_last = channels >= RUN and inner > max(lhs_spec[2:], default=-1)
     sizes = batch, groups, channels
     if all(axis.offsets == 1 and axis.is_inside for axis in axes):
         convolve = _pointwise(axes, sizes, features, dtype, is_last, is_swapped)
         if convolve is not None:
             return convolve
     is_exact = _is_exact(axes, features)
+    chunk = _chunk(axes, sizes)
+    sizes = batch, chunk, channels
     windows = Windows(axes, sizes, dtype, is_last, is_exact)
     if not is_swapped:
         products = Direct(windows, features)
@@ -172,12 +176,30 @@ def _staged(axes, source, weight, result, dtype, equation):
         products = Swapped(windows, features)
     if products.matrix_size > MOST:
         raise NotOnHostError(f"{equation.name} of windows as large as these")
-    return _exchanged(products) if is_swapped else products
+    return _by_chunks(products, groups, chunk, is_swapped)
 
 
-def _exchanged(products):
-    """Takes a source with batch and channels in their places."""
-    return lambda source, weight, result: products(source.swapaxes(0, 2), weight, result)
+def _chunk(axes, sizes) -> int:
+    """How many groups are computed at once: a divisor of their number, so that the windows of an
+    image stay in the cache.
+    """
+    _, groups, channels = sizes
+    size = channels * prod([axis.offsets * -(-axis.span // axis.grid_step) for axis in axes])
+    fitting = range(1, max(1, min(groups, CACHED // size)) + 1)
+    return max(count for count in fitting if groups % count == 0)
+
+
+def _by_chunks(products, groups, chunk, is_swapped):
+    """The function that computes some groups after the others."""
+
+    def run(source, weight, result):
+        if is_swapped:
+            source = source.swapaxes(0, 2)
+        for first in range(0, groups, chunk):
+            part = slice(first, first + chunk)
+            products(source[:, part], weight[part], result[:, part])
+
+    return run
 
 
 def _is_exact(axes, features) -> bool:

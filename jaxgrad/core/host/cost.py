@@ -16,7 +16,7 @@ from .equation import Equation
 # microseconds: one call of a NumPy function, and one of a compiled kernel with its dispatch
 CALL, KERNEL = 1.0, 6.0
 # bytes that one core reads and writes in a microsecond
-BYTES = 8_000
+BYTES = 12_000
 # microseconds to trace, lower and compile a program, and for each of its equations
 COMPILE, COMPILE_EQUATION = 25_000, 1_000
 # the share of its time that XLA saves of a contraction, for which both call a library

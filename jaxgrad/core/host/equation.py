@@ -61,6 +61,12 @@ FAMILIES = (
     "contractions",
     "convolution",
     "fourier",
+    "windows",
+    "control_flow",
+    "indexing",
+    "linear_algebra",
+    "random_bits",
+    "sorting",
 )
 
 

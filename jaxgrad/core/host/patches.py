@@ -91,12 +91,10 @@ class Windows:
             steps.append(advance * row_step)
         return start, steps
 
-    def blocks(self, is_copied=True):
+    def blocks(self):
         """How many of outer, and of the rows of the grid, are copied at once."""
         height = self.grid[0] if self.grid else 1
         area = prod(self.grid[1:])
-        if not is_copied:
-            return max(1, min(self.outer, CACHED // max(self.image, 1))), height
         depth = self.groups * self.channels * prod(self.offsets)
         columns = max(COLUMNS, CACHED // depth)
         rows = max(1, min(height, columns // area))

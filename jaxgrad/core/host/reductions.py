@@ -21,6 +21,8 @@ UFUNCS = {
 
 # NumPy adds up so many elements one after another without an error that matters.
 FEW = 128
+# NumPy takes long to reduce a short axis of many rows: these are combined slice by slice.
+SHORT, MANY = 8, 128
 # So many rows are combined at a time, which bounds the error by that of a sum of sums.
 ROWS = 32
 
@@ -47,6 +49,8 @@ def reducer(ufunc, shape, dtype, axes):
     if not reduced:
         identity = _identity(ufunc, dtype)
         return lambda operand: numpy.full(kept, identity, dtype)
+    if len(axes) == 1 and 1 < reduced <= SHORT and math.prod(kept) >= MANY:
+        return _by_slices(ufunc, axes[0], reduced)
     if reduced <= FEW:
         return lambda operand: ufunc.reduce(operand, axis=axes, dtype=dtype)
     runs = _runs(shape, axes)
@@ -56,6 +60,18 @@ def reducer(ufunc, shape, dtype, axes):
         for outer, extent, inner in runs:
             operand = _reduced_run(ufunc, operand.reshape(outer, extent, inner), dtype)
         return operand.reshape(kept)
+
+    return reduce
+
+
+def _by_slices(ufunc, axis, extent):
+    before = (slice(None),) * axis
+
+    def reduce(operand):
+        result = ufunc(operand[*before, 0], operand[*before, 1])
+        for place in range(2, extent):
+            ufunc(result, operand[*before, place], out=result)
+        return result
 
     return reduce
 
@@ -170,17 +186,17 @@ def _in_order(block, equations):
 
 
 def _by_monoids(equation, ufuncs, axes):
-    count = len(ufuncs)
-    reducers = []
+    count, steps = len(ufuncs), []
     for ufunc, (shape, dtype) in zip(ufuncs, equation.inputs, strict=False):
-        is_half = dtype in HALVES
-        reducers.append(reducer(ufunc, shape, numpy.dtype("f") if is_half else dtype, axes))
+        wide = numpy.dtype(numpy.float32) if dtype in HALVES else dtype
+        steps.append((ufunc, reducer(ufunc, shape, wide, axes), wide, dtype))
 
     def reduce(*operands):
-        triples = zip(ufuncs, reducers, operands[:count], operands[count:], strict=True)
         return [
-            ufunc(start, reduce(operand)).astype(start.dtype)
-            for ufunc, reduce, operand, start in triples
+            ufunc(start, combine(operand.astype(wide, copy=False))).astype(dtype)
+            for (ufunc, combine, wide, dtype), operand, start in zip(
+                steps, operands[:count], operands[count:], strict=True
+            )
         ]
 
     return reduce

@@ -7,10 +7,12 @@ zeta(s, q) of a negative q), SciPy's values stand.
 from __future__ import annotations
 
 import functools
+import math
 
 import numpy
 
 from ...late import LateModule
+from . import error_function
 from .dtypes import HALVES, arithmetic, widened
 
 scipy_special = LateModule("scipy.special")
@@ -24,21 +26,31 @@ FUNCTIONS = {
     "igamma": "gammainc",
     "igammac": "gammaincc",
     "lgamma": "gammaln",
-    "regularized_incomplete_beta": "betainc",
 }
+
+
+# without an import of SciPy, which has the faster ones for large arrays
+NEAR_AT_HAND, LARGE = {"erf": error_function.erf, "erfc": error_function.erfc}, 1 << 16
 
 
 @arithmetic(*FUNCTIONS)
 def _function(equation):
+    shape, dtype = equation.outputs[0]
+    if equation.name in NEAR_AT_HAND and dtype != numpy.float64 and math.prod(shape) < LARGE:
+        return widened(NEAR_AT_HAND[equation.name], dtype)
     return widened(getattr(scipy_special, FUNCTIONS[equation.name]), equation.outputs[0].dtype)
 
 
-@arithmetic("digamma", "erf_inv", "polygamma", "zeta", "igamma_grad_a")
+DOUBLES = "digamma", "erf_inv", "igamma_grad_a", "polygamma", "regularized_incomplete_beta", "zeta"
+
+
+@arithmetic(*DOUBLES)
 def _in_double(equation):
     function = {
         "digamma": _digamma,
         "erf_inv": scipy_special.erfinv,
         "polygamma": _polygamma,
+        "regularized_incomplete_beta": scipy_special.betainc,
         "zeta": scipy_special.zeta,
         "igamma_grad_a": _igamma_grad_a,
     }[equation.name]
@@ -85,7 +97,7 @@ def _igamma_grad_a(order, bound):
     """
     order, bound = numpy.broadcast_arrays(order, bound)
     result = numpy.full(order.shape, numpy.nan)
-    is_zero = (order > 0) & ((bound == 0) | (bound == numpy.inf))
+    is_zero = (order > 0) & (bound == 0)
     numpy.copyto(result, 0.0, where=is_zero)
     places = numpy.flatnonzero((order > 0) & (bound > 0) & numpy.isfinite(order + bound))
     orders, bounds, values = order.ravel(), bound.ravel(), result.ravel()

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from math import prod
-from string import ascii_uppercase as LETTERS
 
 import numpy
 
 from .contractions import multiply_of
-
-# With so few features, the products of a window are added one by one rather than copied.
-FEW = 2
 
 
 class _Products:
@@ -21,19 +17,10 @@ class _Products:
 
     def __init__(self, windows, features):
         self.windows, self.features = windows, features
-        self.is_copied = features > FEW
-        self.count, self.rows = windows.blocks(self.is_copied)
-        rank = len(windows.axes)
-        self.offset_letters = LETTERS[:rank]
-        self.grid_letters = LETTERS[rank : rank + (1 if windows.is_wide else rank)]
-        # views of weights whose last axes are (offsets, features), by the order of matrices
-        self.offset_axes = range(3, 3 + rank)
-        self.matrix_size = (
-            windows.groups
-            * windows.channels
-            * prod(windows.offsets)
-            * (self.count * self.rows * prod(windows.grid[1:]) if self.is_copied else 0)
-        )
+        self.count, self.rows = windows.blocks()
+        self.offset_axes = range(3, 3 + len(windows.axes))
+        columns = self.count * self.rows * prod(windows.grid[1:])
+        self.matrix_size = windows.groups * windows.channels * prod(windows.offsets) * columns
 
     def blocks(self, source):
         """Numbers of outer and of rows, and what `Windows.view` takes of their windows."""
@@ -56,11 +43,6 @@ class _Products:
                     ),
                 )
 
-    def pieces(self, block):
-        memory, *sizes = block
-        for piece in self.windows.pieces:
-            yield piece[0], self.windows.view(memory, piece, *sizes)
-
     def part(self, array, outer, rows, axis):
         """The part of an array that belongs to a block; `axis` is that of outer."""
         part = [slice(None)] * array.ndim
@@ -79,14 +61,14 @@ class Direct(_Products):
 
     def __call__(self, source, weight, result):
         windows = self.windows
-        product_of = (self.by_matrices if self.is_copied else self.by_terms)(weight)
+        product_of = self.product(weight)
         crop = ..., *windows.points[1:]
         for outer, rows, block in self.blocks(source):
             _, count, _, height = block
             grid = (height, *windows.grid[1:]) if windows.grid else ()
             self.part(result, outer, rows, 0)[...] = product_of(block, count, grid)[crop]
 
-    def by_matrices(self, weight):
+    def product(self, weight):
         windows, features, groups = self.windows, self.features, self.windows.groups
         depth = windows.channels * prod(windows.offsets)
         multiply = multiply_of(windows.dtype, depth)
@@ -95,6 +77,7 @@ class Direct(_Products):
             weight = weight.transpose(0, *self.offset_axes, 2, 1).reshape(groups, depth, features)
         else:
             weight = weight.reshape(groups, features, depth)
+        weight = numpy.ascontiguousarray(weight)  # BLAS takes no steps below 0
 
         def product(block, count, grid):
             memory, *sizes = block
@@ -105,19 +88,6 @@ class Direct(_Products):
                 return made.transpose(1, 0, made.ndim - 1, *range(2, made.ndim - 1))
             made = multiply(weight, matrices).reshape(groups, features, count, *grid)
             return made.transpose(2, 0, 1, *range(3, made.ndim))
-
-        return product
-
-    def by_terms(self, weight):
-        offsets, grid_letters = self.offset_letters, self.grid_letters
-        subscripts = f"goc{offsets},ngc{offsets}{grid_letters}->ngo{grid_letters}"
-
-        def product(block, count, grid):
-            total = None
-            for places, view in self.pieces(block):
-                made = numpy.einsum(subscripts, weight[..., *places], view)
-                total = made if total is None else numpy.add(total, made, total)
-            return total.reshape(count, self.windows.groups, self.features, *grid)
 
         return product
 
@@ -135,7 +105,7 @@ class Swapped(_Products):
         self.exact = exact
 
     def __call__(self, source, weight, result):
-        total = (self.by_matrices if self.is_copied else self.by_terms)(source, weight)
+        total = self.total(source, weight)
         # points of the wide grid that are no window's weigh 0, but infinity times 0 is NaN
         if self.exact is not None and not numpy.isfinite(total).all():
             self.exact(source, weight, result)
@@ -161,7 +131,7 @@ class Swapped(_Products):
 
         return of_block
 
-    def by_matrices(self, source, weight):
+    def total(self, source, weight):
         windows, features, groups = self.windows, self.features, self.windows.groups
         weight_of, offsets = self.weights(weight), windows.offsets
         patches = numpy.empty(self.matrix_size, windows.dtype)
@@ -182,17 +152,3 @@ class Swapped(_Products):
             return total.transpose(total.ndim - 2, 0, total.ndim - 1, *range(1, total.ndim - 2))
         total = total.reshape(groups, windows.channels, *offsets, features)
         return total.transpose(1, 0, total.ndim - 1, *range(2, total.ndim - 1))
-
-    def by_terms(self, source, weight):
-        windows, offsets, grid_letters = self.windows, self.offset_letters, self.grid_letters
-        subscripts = f"gon{grid_letters},ngc{offsets}{grid_letters}->cgo{offsets}"
-        weight_of = self.weights(weight)
-        shape = windows.channels, windows.groups, self.features, *windows.offsets
-        total = numpy.zeros(shape, windows.dtype)
-        for outer, rows, block in self.blocks(source):
-            part = weight_of(outer, rows)
-            if windows.is_wide:
-                part = part.reshape(*part.shape[:3], -1)
-            for places, view in self.pieces(block):
-                total[..., *places] += numpy.einsum(subscripts, part, view)
-        return total
