@@ -169,7 +169,9 @@ def unequal_extents(pairs: list):
     names = code.co_varnames[:2]
 
     def watch(frame, event, result):
-        if event == "return" and frame.f_code is code and result is False:
+        is_unequal = event == "return" and frame.f_code is code and result is False
+        # where a shape is made, its key is compared with those of known shapes
+        if is_unequal and frame.f_back.f_code.co_name != "__new__":
             pair = tuple([frame.f_locals[name] for name in names])
             if all(isinstance(each, int) or export.is_symbolic_dim(each) for each in pair):
                 pairs.append(pair)

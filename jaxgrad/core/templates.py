@@ -10,6 +10,7 @@ which belong to that of the call.
 from __future__ import annotations
 
 import functools
+import math
 import sys
 import threading
 import warnings
@@ -38,13 +39,13 @@ _lock = threading.RLock()
 class Pattern:
     """The programs of one pattern.
 
-    key: its text in files, None if it is not kept there; make_program: makes the program with
-    symbols; unequal: the pairs of extents with these symbols that traces took to be unequal; count:
-    how many programs came up that it had no block for.
+    key: its text in files, None if it is not kept there; program_for: makes the program for
+    extents, None for symbols; unequal: the pairs of extents with these symbols that traces took to
+    be unequal; count: how many programs came up that it had no block for.
     """
 
-    def __init__(self, key: str | None, make_program, unequal: list):
-        self.key, self.make_program, self.unequal = key, make_program, unequal
+    def __init__(self, key: str | None, program_for, unequal: list):
+        self.key, self.program_for, self.unequal = key, program_for, unequal
         self.count = 0
         self.template = None  # False if there is none and none can be made
         self.is_looked_up = key is None
@@ -53,21 +54,22 @@ class Pattern:
     @functools.cached_property
     def program(self):
         """The program with symbols."""
-        return self.make_program()
+        return self.program_for(None)
 
     def reverse(self, mask, present) -> Pattern:
         """The pattern of the programs of gradients."""
         found = self.derived.get((mask, present))
         if found is None:
             key = self.key and f"{self.key} {_flags(mask)}<{_flags(present)}"
-            # JAX keeps parts of traces that have the same symbols
-            reverse = functools.partial(self.reverse_program, mask, present)
-            made = Pattern(key, reverse, self.unequal)
+            # JAX keeps parts of traces that have the same symbols, so `unequal` is that of all
+            made = Pattern(key, functools.partial(self.reverse_for, mask, present), self.unequal)
             found = self.derived.setdefault((mask, present), made)
         return found
 
-    def reverse_program(self, mask, present):
-        return self.program.reverse(mask).only(present)
+    def reverse_for(self, mask, present, extents):
+        """The program of gradients for extents, None for symbols."""
+        program = self.program if extents is None else self.program_for(extents)
+        return program.reverse(mask).only(present)
 
     def ready(self, program, extents):
         """The block and the traits of a program without a trace of it; None if there are none."""
@@ -94,18 +96,25 @@ class Pattern:
 
     def template_like(self, program, extents):
         """The template; None if the program cannot be traced with symbols, or the host cannot run
-        it. It must compute what `program` does, which has these extents: both run once, on the same
-        numbers.
+        it. It must compute what programs of numbers do, on the same operands: `program`, which has
+        these extents, and one of others, since a symbol is true as a truth value like `extent % 2`.
         """
         if sys.getprofile() is not None:  # which would not see the tests of equality
             return None
         try:
             made = self.traced_template()
-            like = block.Block(executor.jaxpr_of(program))
-            is_right = (found := made(extents)) is not None and _agree(found, like)
+            is_right = self.agrees(made, extents, program)
+            others = tuple([extent + 1 for extent in extents])
+            is_right = is_right and (not extents or self.agrees(made, others))
         except Exception:  # a formula may do anything with a symbol
             return None
         return made if is_right else None
+
+    def agrees(self, made, extents, program=None) -> bool:
+        """Whether a template is for extents, and computes what the program of these does."""
+        found = made(extents)
+        program = program or self.program_for(extents)
+        return found is not None and _agree(found, block.Block(executor.jaxpr_of(program)))
 
     def traced_template(self):
         """The template by a trace. Raises whatever a formula does."""
@@ -162,17 +171,16 @@ def pattern_of(call):
     known = patterns.get(key) or patterns.find(key)
     if known is None:
         text = store.key_of(call, kinds, shapes)
-        made = Pattern(text, functools.partial(_symbolic_call, call, shapes), [])
+        made = Pattern(text, functools.partial(_call_for, call, shapes), [])
         known = patterns.keep(key, made)
     return known, extents
 
 
-def _symbolic_call(call, shapes):
-    supply = iter(template.symbolic(shapes))
+def _call_for(call, shapes, extents):
+    """The call like `call` for extents, None for symbols."""
+    supply = iter(template.with_extents(shapes, extents))
     inputs = [
-        avals.make_aval(next(supply), given.dtype)
-        if isinstance(given, Aval)
-        else given
+        avals.make_aval(next(supply), given.dtype) if isinstance(given, Aval) else given
         for given in call.inputs
     ]
     made = type(call)(call.primitive, call.structure, tuple(inputs))
@@ -194,9 +202,23 @@ def _is_known(tree) -> bool:
     """Whether a difference is never 0: different symbols stand for different extents of two or
     more.
     """
-    symbols, numbers = [part for part in tree[1:] if type(part) is str], tree[1:]
-    is_small = any(type(part) is int and part < 2 for part in numbers)
-    return (len(symbols) == 2 and symbols[0] != symbols[1]) or (len(symbols) == 1 and is_small)
+    _, first, second = tree
+    are_symbols = type(first) is type(second) is str and first != second
+    return are_symbols or (type(second) is int and _least(first) > second)
+
+
+def _least(tree) -> float:
+    """A number that an extent is never below."""
+    if type(tree) is int:
+        return tree
+    if type(tree) is str:
+        return 2
+    operation, first, second = tree[0], *map(_least, tree[1:])
+    if operation == "max":
+        return max(first, second)
+    if operation in ("+", "*") and min(first, second) >= 0:
+        return first + second if operation == "+" else first * second
+    return -math.inf
 
 
 def checked_traits(program, traits: dict) -> dict:

@@ -44,14 +44,15 @@ def pattern_of(shapes) -> tuple[tuple, tuple[int, ...]] | None:
     return None if len(places) > SYMBOLS else (pattern, tuple(places))
 
 
-def symbolic(shapes) -> list[tuple]:
-    """The shapes of a pattern, with symbols that no other shapes have: what JAX keeps of another
-    trace, with its tests of equality, is of no use.
+def with_extents(shapes, extents) -> list[tuple]:
+    """The shapes of a pattern, with extents in the places of symbols. None is for symbols of JAX,
+    which no other shapes have: what JAX keeps of another trace is of no use without its tests of
+    equality.
     """
-    count = max([0, *[-extent for shape in shapes for extent in shape]])
-    known = symbols(count)
+    if extents is None:
+        extents = symbols(max([0, *[-extent for shape in shapes for extent in shape]]))
     return [
-        tuple([extent if extent >= 0 else known[-1 - extent] for extent in shape])
+        tuple([extent if extent >= 0 else extents[-1 - extent] for extent in shape])
         for shape in shapes
     ]
 
