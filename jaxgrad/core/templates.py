@@ -75,24 +75,26 @@ class Pattern:
         """The block and the traits of a program without a trace of it; None if there are none."""
         if not self.is_looked_up:
             self.template, self.is_looked_up = store.find(self.key), True
-        found = self.template and filled(self.template, program, extents)
-        if found:
+        found = filled(self.template, program, extents)
+        if found is None and self.key is not None:
+            found = filled(store.find_own(self.key, extents), program, ())
+        if found is not None:
             return found
-        if self.key is not None:
-            exact = store.find_own(self.key, extents)
-            found = exact and filled(exact, program, ())
-            if found:
-                return found
         self.count += 1
-        if self.count <= CALLS or self.template is not None:
-            return None
+        if self.template is None and self.count > CALLS:
+            self.make_template(program, extents)
+            return filled(self.template, program, extents)
+        return None
+
+    def make_template(self, program, extents):
+        """Trace the template, unless there is one by now."""
         with _lock:
-            if self.template is None:
-                self.template = False  # meanwhile both programs are traced as without a template
-                self.template = self.template_like(program, extents) or False
-                if self.template and self.key is not None:
-                    store.keep(self.key, self.template.record)
-        return self.template and filled(self.template, program, extents)
+            if self.template is not None:
+                return
+            self.template = False  # meanwhile both programs are traced as without a template
+            self.template = self.template_like(program, extents) or False
+            if self.template and self.key is not None:
+                store.keep(self.key, self.template.record)
 
     def template_like(self, program, extents):
         """The template; None if the program cannot be traced with symbols, or the host cannot run
@@ -128,7 +130,11 @@ class Pattern:
 
 
 def filled(made, program, extents):
-    """The block and the traits that a template has for a program; None if it has none."""
+    """The block and the traits that a template has for a program; None if it has none, or if there
+    is no template.
+    """
+    if not made:
+        return None
     try:
         result = made(extents)
         traits = checked_traits(program, made.traits)
@@ -193,7 +199,8 @@ def conditions_of(pairs) -> list:
     found = []
     for first, second in pairs:
         tree = extents_module.difference(first, second)
-        if tree not in found and not _is_known(tree):
+        # extents of other symbols have equal trees
+        if tree[1] != tree[2] and tree not in found and not _is_known(tree):
             found.append(tree)
     return found
 

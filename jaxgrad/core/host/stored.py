@@ -51,9 +51,6 @@ DROPPED = frozenset(
     )
 )
 
-# what computes other numbers by a setting of JAX, which a template would not notice
-SET_BY_JAX = ("random_", "rng_", "threefry2x32")
-
 MOST_BYTES = 1 << 14  # of an array
 MOST_DEPTH = 24
 
@@ -93,8 +90,6 @@ def data_of(block: Block) -> list:
 def _check_equation(equation, forms):
     if [*equation.inputs] != forms:
         raise NotStoredError(f"{equation.name} of operands of other forms")
-    if equation.name.startswith(SET_BY_JAX):
-        raise NotStoredError(equation.name)
 
 
 def _plain_form(form) -> list:
@@ -171,10 +166,11 @@ def together(items, make):
 
 def form(data):
     """A form, or what it is for extents."""
-    _require(type(data) is list and data and data[0] in DTYPES and len(data) <= 65, data)
-    dtype, trees = DTYPES[data[0]], data[1:]
-    if all(type(tree) is int for tree in trees):
-        return Form(_shape(trees), dtype)
+    _require(type(data) is list and 0 < len(data) <= 65, data)
+    dtype, trees = _dtype(data[0], 0), data[1:]
+    shape = _shape([tree for tree in trees if type(tree) is int])
+    if len(shape) == len(trees):
+        return Form(shape, dtype)
     trees = [*map(checked, trees)]
     return Varying(lambda extents: Form(_shape([value(tree, extents) for tree in trees]), dtype))
 
@@ -291,7 +287,6 @@ class BlockReader:
         _require(type(data) is list and len(data) == 4, data)
         name, params, operands, outputs = data
         _require(type(name) is str and type(params) is dict and type(outputs) is list, data)
-        _require(not name.startswith(SET_BY_JAX), name)
         names, operands = [*params], self.places(operands)
         params = together(
             [param(each, depth) for each in params.values()],
