@@ -18,7 +18,7 @@ CALL, KERNEL = 1.0, 6.0
 # bytes that one core reads and writes in a microsecond
 BYTES = 12_000
 # microseconds to trace, lower and compile a program, and for each of its equations
-COMPILE, COMPILE_EQUATION = 25_000, 1_000
+COMPILE, COMPILE_EQUATION = 25_000, 400
 # the share of its time that XLA saves of a contraction, for which both call a library
 SAVED = {"dot_general": 0.0, "conv_general_dilated": 0.3}
 FLOPS = 20_000  # of one core in a microsecond
