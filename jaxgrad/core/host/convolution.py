@@ -21,10 +21,13 @@ from .accumulators import accumulator_of, in_dtype
 from .contractions import multiply_of
 from .equation import NotOnHostError, rule
 from .patches import CACHED, MOST, Axis, Windows
+from .scattered_products import Scattered
 from .window_products import Direct, Swapped
 
 # channels that make a run, if they are the last axis
 RUN = 4
+# how many times fewer features than channels there are where products are scattered
+FEWER = 2
 # points of a grid that one product of matrices has at least
 POINTS = 64
 
@@ -163,6 +166,9 @@ def _staged(axes, source, weight, result, dtype, equation):
         convolve = _pointwise(axes, sizes, features, dtype, is_last, is_swapped)
         if convolve is not None:
             return convolve
+    has_unit_steps = all(axis.grid_step == 1 for axis in axes)
+    if axes and not is_swapped and has_unit_steps and features * FEWER <= channels:
+        return Scattered(axes, sizes, features, dtype)
     is_exact = _is_exact(axes, features)
     chunk = _chunk(axes, sizes)
     sizes = batch, chunk, channels
@@ -185,7 +191,7 @@ def _chunk(axes, sizes) -> int:
     """
     _, groups, channels = sizes
     size = channels * prod([axis.offsets * -(-axis.span // axis.grid_step) for axis in axes])
-    fitting = range(1, max(1, min(groups, CACHED // size)) + 1)
+    fitting = range(1, max(1, min(groups, CACHED // 2 // size)) + 1)
     return max(count for count in fitting if groups % count == 0)
 
 

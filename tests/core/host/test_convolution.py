@@ -8,7 +8,7 @@ import pytest
 from host_rules_windows import assert_as_xla, assert_close, drawn, on_host
 from jax import lax
 
-from jaxgrad.core.host import patches
+from jaxgrad.core.host import patches, scattered_products
 from jaxgrad.core.host.block import Block
 from jaxgrad.core.host.equation import NotOnHostError
 
@@ -52,6 +52,12 @@ USUAL = {
         {"lhs_dilation": (2, 2), "padding": ((1, 2), (1, 2))},
     ),
     "few features": ((2, 16, 6, 6), (2, 16, 5, 5), {"padding": ((4, 4), (4, 4))}),
+    "few features of large images": ((2, 8, 17, 17), (2, 8, 3, 3), {"padding": ((1, 0), (0, 2))}),
+    "few features, transposed": (
+        (3, 8, 5, 5),
+        (2, 8, 4, 4),
+        {"lhs_dilation": (2, 2), "padding": ((2, 2), (2, 2))},
+    ),
     "many features": ((9, 4, 4, 4), (300, 4, 3, 3), {"padding": ((1, 1), (1, 1))}),
     "grouped": (
         (2, 6, 7, 7),
@@ -156,8 +162,10 @@ def test_a_number_that_is_not_finite_stays_in_its_windows(number, size):
 def test_blocks_that_do_not_divide_the_operands(monkeypatch):
     monkeypatch.setattr(patches, "CACHED", 1000)
     monkeypatch.setattr(patches, "COLUMNS", 32)
+    monkeypatch.setattr(scattered_products, "CACHED", 1000)
+    monkeypatch.setattr(scattered_products, "SMALL", 2)
     for numbers in (FIRST, LAST):
-        for name in ("3x3", "7x7 with steps", "depthwise"):
+        for name in ("3x3", "7x7 with steps", "few features"):
             source, weight, options = USUAL[name]
             assert_as_xla(
                 convolution(numbers, **options), *operands((7, *source[1:]), weight, numbers)
