@@ -128,6 +128,28 @@ def test_random_dimension_numbers(seed):
     assert_as_xla(lambda lhs, rhs: lax.dot_general(lhs, rhs, (contracted, batch)), *arrays)
 
 
+RAGGED = [
+    ((((1,), (1,)), ((), ())), (0,), (0,), (10, 4), (3, 4, 5)),
+    ((((1,), (2,)), ((), ())), (0,), (0,), (10, 4), (3, 5, 4)),
+    ((((0,), (0,)), ((), ())), (0,), (), (10, 4), (10, 5)),
+    ((((1,), (0,)), ((), ())), (1,), (), (2, 10), (10, 2, 2)),
+]
+
+
+@pytest.mark.parametrize("sizes", [(3, 3, 4), (0, 10, 0), (2, 1, 0)], ids=str)
+@pytest.mark.parametrize("form", RAGGED, ids=str)
+def test_rows_of_groups(form, sizes):
+    *numbers, lhs, rhs = form
+    numbers = lax.RaggedDotDimensionNumbers(*numbers)
+    generator = numpy.random.default_rng(5)
+    arrays = drawn(generator, lhs, "float32"), drawn(generator, rhs, "float32")
+    assert_as_xla(
+        lambda lhs, rhs, sizes: lax.ragged_dot_general(lhs, rhs, sizes, numbers),
+        *arrays,
+        numpy.array(sizes, numpy.int32),
+    )
+
+
 def test_infinity_times_zero_is_nan_in_its_place_only():
     lhs = numpy.array([[numpy.inf, 1.0], [2.0, 3.0]], numpy.float32)
     rhs = numpy.array([[0.0, 1.0], [1.0, 1.0]], numpy.float32)
