@@ -52,12 +52,12 @@ def _conv_general_dilated(equation):
     source_of, weight_of, result_of = views
 
     def run(lhs, rhs):
-        made = allocate(shape, dtype)
+        output = allocate(shape, dtype)
         source, weight = in_dtype(source_of(lhs), accumulator), weight_of(rhs)
-        weight, result = in_dtype(weight, accumulator), result_of(made)
+        weight, result = in_dtype(weight, accumulator), result_of(output)
         for places, points, convolve in parts:
             convolve(source, weight[places], result[points])
-        return made
+        return output
 
     return run
 
@@ -155,8 +155,8 @@ def _staged(axes, source, weight, result, dtype, equation):
     is_swapped = prod([axis.grid for axis in axes]) < prod([axis.offsets for axis in axes])
     if is_swapped:
         axes = [
-            Axis(each.extent, each.low, each.offsets, each.offset_step, each.grid, each.grid_step)
-            for each in axes
+            Axis(axis.extent, axis.low, axis.offsets, axis.offset_step, axis.grid, axis.grid_step)
+            for axis in axes
         ]
         batch, channels = channels, batch
     inner = lhs_spec[0 if is_swapped else 1]
@@ -166,8 +166,8 @@ def _staged(axes, source, weight, result, dtype, equation):
         convolve = _pointwise(axes, sizes, features, dtype, is_last, is_swapped)
         if convolve is not None:
             return convolve
-    has_unit_steps = all(axis.grid_step == 1 for axis in axes)
-    if axes and not is_swapped and has_unit_steps and features * FEWER <= channels:
+    has_few = not is_swapped and features * FEWER <= channels
+    if has_few and Scattered.serves(axes, groups, features):
         return Scattered(axes, sizes, features, dtype)
     is_exact = _is_exact(axes, features)
     chunk = _chunk(axes, sizes)

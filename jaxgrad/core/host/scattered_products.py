@@ -12,6 +12,8 @@ from .patches import CACHED
 
 # The batch becomes the last axis of images of fewer elements, which have short rows.
 SMALL = 256
+# products of an image for which windows are copied instead
+MANY = 1 << 22
 
 
 class Scattered:
@@ -30,11 +32,17 @@ class Scattered:
         elements = prod(self.extents)
         self.is_last = elements < SMALL
         size = self.groups * self.rows * elements
-        self.count = max(1, min(self.outer, (SMALL if self.is_last else 1) * CACHED // size))
+        self.count = max(1, min(self.outer, (8 if self.is_last else 1) * CACHED // size))
         self.multiply = multiply_of(dtype, self.channels)
         self.moves = [
             tuple(zip(*move, strict=True)) for move in itertools.product(*map(_moves, axes))
         ]
+
+    @staticmethod
+    def serves(axes, groups, features) -> bool:
+        """Whether the steps are 1 and the products of an image are not too many."""
+        products = groups * features * prod([axis.extent * axis.offsets for axis in axes])
+        return bool(axes) and all(axis.grid_step == 1 for axis in axes) and products <= MANY
 
     def __call__(self, source, weight, result):
         axes = range(3, weight.ndim)

@@ -121,9 +121,9 @@ class Swapped(_Products):
 
         def of_block(outer, rows):
             part = self.part(weight, outer, rows, 2)
-            made = wide[:, :, : part.shape[2], : part.shape[3]]
-            made[crop] = part
-            return made
+            block = wide[:, :, : part.shape[2], : part.shape[3]]
+            block[crop] = part
+            return block
 
         return of_block
 

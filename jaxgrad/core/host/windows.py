@@ -12,7 +12,7 @@ from math import prod
 import numpy
 
 from .accumulators import accumulator_of, in_dtype, wide_dtype
-from .equation import Equation, Form, NotOnHostError, rule
+from .equation import Form, NotOnHostError, rule
 
 # the length of a window from which an axis is reduced by one call rather than by a loop
 LONG = 8
@@ -202,17 +202,19 @@ def _reduction_by_program(equation):
     def run(*arrays):
         initial = arrays[count:]
         padded = [*map(frame.pad, arrays[:count], initial)]
-        made = [
+        totals = [
             numpy.full(form.shape, value, form.dtype)
             for form, value in zip(equation.outputs, initial, strict=True)
         ]
         for part, places in parts:
             elements = [operand[part] for operand in padded]
             for place in places:
-                values = call(*[total[place] for total in made], *[one[place] for one in elements])
-                for total, value in zip(made, values, strict=True):
+                values = call(
+                    *[total[place] for total in totals], *[one[place] for one in elements]
+                )
+                for total, value in zip(totals, values, strict=True):
                     total[place] = value
-        return made
+        return totals
 
     return run
 
@@ -265,25 +267,13 @@ def _select_and_scatter_add(equation):
     if 0 in source.shape or 0 in operand.shape:
         return lambda source, operand: numpy.zeros(output.shape, output.dtype)
     combine = numpy.maximum if keeps is numpy.greater_equal else numpy.minimum
-    reduce = _reduction(
-        Equation(
-            "reduce_window",
-            equation.params,
-            (Form(operand.shape, dtype),),
-            (Form(source.shape, dtype),),
-        ),
-        combine,
-        dtype,
+    wide = equation._replace(
+        inputs=(Form(operand.shape, dtype),), outputs=(Form(source.shape, dtype),)
     )
+    reduce = _reduction(wide, combine, dtype)
     parts, initial = [*frame.parts()], initial_of(dtype)
     sums_dtype = wide_dtype(output.dtype)
     are_apart = all(map(int.__le__, frame.extents, frame.steps))
-    inside = tuple(
-        [
-            slice(low, low + extent)
-            for (low, _), extent in zip(frame.padding, frame.shape, strict=True)
-        ]
-    )
 
     def run(source, operand):
         operand = in_dtype(operand, dtype)
@@ -299,7 +289,7 @@ def _select_and_scatter_add(equation):
                 sums[part] = _where(hit, source)
             else:
                 sums[part] += _where(hit, source)
-        return in_dtype(sums[inside], output.dtype)
+        return in_dtype(sums[frame.places], output.dtype)
 
     return run
 
@@ -328,6 +318,6 @@ def _hits_with_nan(padded, parts, keeps):
 def _where(mask, array):
     """The elements of an array where a mask is set, else 0; also of those that are not finite."""
     bits = numpy.dtype(f"i{array.dtype.itemsize}")
-    if array.dtype.kind == "c" or not array.dtype.isnative:
+    if array.dtype.kind == "c":
         return numpy.where(mask, array, array.dtype.type(0))
     return numpy.multiply(array.view(bits), mask).view(array.dtype)

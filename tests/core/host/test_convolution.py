@@ -19,11 +19,11 @@ DTYPES = "int8", "int32", "float16", "bfloat16", "float32", "complex64", "float6
 def operands(source, weight, numbers=FIRST, dtype="float32"):
     """Random operands whose shapes are those of NCHW and OIHW."""
     generator = numpy.random.default_rng(1)
-    made = []
+    arrays = []
     for shape, layout, own in zip((source, weight), numbers, FIRST, strict=False):
         order = [own.index(letter) for letter in layout]
-        made.append(drawn(generator, tuple([shape[axis] for axis in order]), dtype))
-    return made
+        arrays.append(drawn(generator, tuple([shape[axis] for axis in order]), dtype))
+    return arrays
 
 
 def convolution(numbers=FIRST, steps=(1, 1), padding=((0, 0), (0, 0)), **others):

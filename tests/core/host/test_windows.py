@@ -103,7 +103,9 @@ def test_extremes_of_infinities_and_nan(name, form):
     assert_as_xla(reduction(name, "float32", *form), hostile(5, SHAPE))
 
 
-@pytest.mark.parametrize("combine", [lax.mul, lax.add, lax.max], ids=lambda each: each.__name__)
+@pytest.mark.parametrize(
+    "combine", [lax.mul, lax.add, lax.max], ids=lambda combine: combine.__name__
+)
 def test_an_initial_value_is_combined_with_each_window(combine):
     array = drawn(numpy.random.default_rng(6), (5, 6), "float32")
 
