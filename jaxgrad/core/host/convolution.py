@@ -232,8 +232,12 @@ def _pointwise(axes, sizes, features, dtype, is_last, is_swapped):
 
     def direct(source, weight, result):
         source = source[part].reshape(batch, groups, channels, points)
-        weight = weight.reshape(groups, features, channels)
-        result[...] = multiply(weight, source).reshape(result.shape)
+        weight = numpy.ascontiguousarray(weight.reshape(groups, features, channels))
+        flat = result.reshape(batch, groups, features, points)
+        if flat.dtype == dtype and numpy.may_share_memory(flat, result):
+            multiply(weight, source, out=flat)
+        else:
+            result[...] = multiply(weight, source).reshape(result.shape)
 
     def direct_flat(source, weight, result):
         source = source[part].reshape(batch, channels, points).swapaxes(1, 2)
