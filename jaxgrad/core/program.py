@@ -371,7 +371,7 @@ class Reverse(Program):
 
     @functools.cached_property
     def general(self):
-        if self.program.general is None or not aval.is_concrete(self.mode):
+        if self.program.general is None or not self.program.general[0].template:
             return None
         general, extents = self.program.general
         return general.reverse(self.mask).only(self.present), extents
