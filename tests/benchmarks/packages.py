@@ -55,12 +55,16 @@ def classifier(name, **options):
 
 
 def define_operators(torch):
-    """Names that torchvision describes even where it cannot load its operators in C++ (its wheels
-    are of PyTorch for CUDA). No row calls them.
+    """Names that torchvision describes even where it cannot load its operators in C++, since PyPI's
+    wheels are for PyTorch with CUDA. No row calls them.
     """
-    for name in ("nms", "qnms"):
-        signature = "(Tensor boxes, Tensor scores, float threshold) -> Tensor"
-        torch.library.define(f"torchvision::{name}", signature)
+    (folder,) = importlib.util.find_spec("torchvision").submodule_search_locations
+    try:
+        torch.ops.load_library(f"{folder}/_C.so")
+    except OSError:
+        for name in ("nms", "qnms"):
+            signature = "(Tensor boxes, Tensor scores, float threshold) -> Tensor"
+            torch.library.define(f"torchvision::{name}", signature)
 
 
 def kornia_geometry(torch):
