@@ -252,8 +252,9 @@ def gan(torch, draw, jit):
 
 
 SCRIPTS = {script.__name__: script for script in (cnn, transformer, lstm, vae, pinn, gan)}
-# how far the last losses may be from PyTorch's, in parts of it: bfloat16 has 8 bits
-ROUNDING = dict.fromkeys(SCRIPTS, 0.01) | {"transformer": 0.05, "pinn": 0.05}
+# how far the last losses may be from PyTorch's, in parts of it: bfloat16 has 8 bits, and 72
+# iterations of LBFGS, which divide a loss by thousands, multiply what rounding leaves
+ROUNDING = dict.fromkeys(SCRIPTS, 0.01) | {"transformer": 0.05, "pinn": 0.25}
 
 
 def run(name, subject):
