@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ml_dtypes
 import numpy
 
 from .equation import NotOnHostError, rule
+from .number_types import BFLOAT16, check_type
 
-BFLOAT16 = numpy.dtype(ml_dtypes.bfloat16)
 # Below so many elements along the axis NumPy's stable sort is faster than to pack keys.
 PACKED = 512
 
@@ -19,6 +18,8 @@ PACKED = 512
 def _sort(equation):
     params, form = equation.params, equation.inputs[0]
     axis, keys = params["dimension"], params["num_keys"]
+    for _, dtype in equation.inputs[:keys]:
+        check_type("sort", dtype, "biufc")
     is_exact = form.dtype.kind in "biu"
     if len(equation.inputs) == 1 and is_exact:
         return lambda operand: [numpy.sort(operand, axis)]
@@ -87,9 +88,9 @@ def _ordered_bits(key, kind):
     bits, top = key.view(unsigned), unsigned.type(1 << (8 * unsigned.itemsize - 1))
     if kind == "i":
         return bits ^ top
-    # a negative number has all bits flipped, another one the sign alone
-    is_negative = (bits >> unsigned.type(8 * unsigned.itemsize - 1)).astype(bool)
-    return numpy.where(is_negative, ~bits, bits | top)
+    # of a negative number all bits are flipped, of another one the sign alone
+    signs = key.view(f"i{key.dtype.itemsize}") >> (8 * key.dtype.itemsize - 1)
+    return bits ^ (signs.view(unsigned) | top)
 
 
 def _packed(bits, axis):
@@ -126,8 +127,7 @@ def _approx_top_k(equation):
 def _largest(equation, k, axis):
     dtype = equation.inputs[0].dtype
     index_type = equation.outputs[1].dtype
-    if dtype.kind not in "biuf" and dtype != BFLOAT16:
-        raise NotOnHostError(f"top_k of {dtype}")
+    check_type("top_k", dtype, "biuf")
     kind = "f" if dtype == BFLOAT16 else dtype.kind
     first = (slice(None),) * axis + (slice(k),)
 
@@ -141,10 +141,14 @@ def _largest(equation, k, axis):
 
 def _first_of(bits, k, axis, first):
     """The places of the smallest elements along an axis, in order; of equal ones the first."""
-    if bits.dtype.itemsize > 4 or bits.shape[axis] >= 1 << 32:
+    extent = bits.shape[axis]
+    if bits.ndim == 1 and k < extent:
+        candidates = numpy.flatnonzero(bits <= numpy.partition(bits, k)[k])
+        return candidates[numpy.argsort(bits[candidates], kind="stable")[:k]]
+    if bits.dtype.itemsize > 4 or extent >= 1 << 32:
         return numpy.argsort(bits, axis, kind="stable")[first]
     packed = _packed(bits, axis)
-    if k < bits.shape[axis]:
+    if k < extent:
         packed.partition(k, axis)
     chosen = packed[first]
     chosen.sort(axis)
@@ -166,8 +170,7 @@ def _accumulation(name, function, kinds):
     @rule(name)
     def accumulation(equation):
         axis, (_, dtype) = equation.params["axis"], equation.outputs[0]
-        if dtype.kind not in kinds and dtype != BFLOAT16:
-            raise NotOnHostError(f"{name} of {dtype}")
+        check_type(name, dtype, kinds)
         wider = _WIDER.get(dtype, dtype)
         flip = (slice(None),) * axis + (slice(None, None, -1),)
 

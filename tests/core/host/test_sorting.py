@@ -57,6 +57,13 @@ def test_sort_of_complex_keys():
     check_bits(lambda a, b: lax.sort((a, b), num_keys=1), numbers("complex64", (60,)), places)
 
 
+@pytest.mark.parametrize("dtype", ["float8_e5m2", "float8_e4m3fn"])
+def test_other_types_are_refused(dtype):
+    array = jnp.arange(3).astype(dtype)
+    for function in (lax.sort, lambda a: lax.top_k(a, 2), lambda a: lax.cumsum(a, 0)):
+        check_refused(function, array)
+
+
 def test_sort_of_nothing():
     check_bits(lambda a: lax.sort((a, a), 1, num_keys=1), numpy.zeros((3, 0), numpy.float32))
 
