@@ -15,6 +15,7 @@ COPIED = 1 << 14
 @rule(
     "copy",
     "copy_p",
+    "jaxgrad_unrecorded",
     "layout_constraint",
     "name",
     "pvary",
@@ -22,7 +23,7 @@ COPIED = 1 << 14
     "stop_gradient",
 )
 def _identity(_equation):
-    return lambda operand: operand
+    return lambda operand, *_: operand
 
 
 @rule("optimization_barrier")
@@ -44,6 +45,11 @@ def _platform_index(equation):
         if names is None or "cpu" in names:
             return lambda: numpy.int32(index)
     raise NotOnHostError("platform_index without the CPU")
+
+
+@rule("empty", "empty2")
+def _empty(equation):
+    return lambda *_: numpy.zeros(*equation.outputs[0])
 
 
 @rule("transpose")

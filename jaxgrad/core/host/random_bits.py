@@ -1,91 +1,22 @@
-"""Rules of primitives that make random bits by threefry, a counter-based generator.
+"""Rules of primitives that make random bits by threefry (core/threefry.py).
 
 On the host a key is one integer of 64 bits whose first four bytes are its first word (`KEY` in
-block.py). Numbers of pairs of words follow the layout of JAX, which depends on its option
+block.py). Which words are the bits of which element depends on JAX's option
 `jax_threefry_partitionable`.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 
 import jax
 import numpy
 
+from ..threefry import MASK, WORD, encrypt
 from .block import KEY
 from .equation import NotOnHostError, rule
 
-WORD = numpy.dtype(numpy.uint32)
-MASK = 0xFFFFFFFF
-# So many pairs of words are computed at once, to stay in the cache.
-PAIRS = 1 << 14
-# So few pairs are computed faster in one long integer of Python.
-FEW = 128
-
-_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-_AS_WORDS = [[(WORD.type(r), WORD.type(32 - r)) for r in four] for four in _ROTATIONS]
-
-
-# ---- threefry
-
-
-def _schedule(first: int, second: int) -> list[tuple[int, int]]:
-    """What is added to both words before the rounds and after every fourth one."""
-    words = first, second, first ^ second ^ 0x1BD11BDA
-    return [(words[i % 3], (words[(i + 1) % 3] + i) & MASK) for i in range(6)]
-
-
-@functools.lru_cache(maxsize=FEW)
-def _lanes(count: int) -> int:
-    """A one in every 64 bits of an integer."""
-    return sum(1 << 64 * lane for lane in range(count))
-
-
-def _encrypt_few(schedule, left, right):
-    """Encrypt words in place. One integer has all of them, each in the low half of 64 bits, and
-    what is carried or shifted into the high half is cut off or moved to the low one.
-    """
-    lanes = _lanes(left.size)
-    mask = lanes * MASK
-    x, y = (int.from_bytes(words.astype("<u8").tobytes(), "little") for words in (left, right))
-    x, y = (x + lanes * schedule[0][0]) & mask, (y + lanes * schedule[0][1]) & mask
-    for group in range(5):
-        for rotation in _ROTATIONS[group % 2]:
-            x = (x + y) & mask
-            y <<= rotation
-            y = ((y & mask) | ((y >> 32) & mask)) ^ x
-        x = (x + lanes * schedule[group + 1][0]) & mask
-        y = (y + lanes * schedule[group + 1][1]) & mask
-    for words, value in ((left, x), (right, y)):
-        words[:] = numpy.frombuffer(value.to_bytes(8 * words.size, "little"), "<u8")
-
-
-def _encrypt_block(schedule, left, right, rotated):
-    """Encrypt words in place; rotated: memory of as many words."""
-    left += WORD.type(schedule[0][0])
-    right += WORD.type(schedule[0][1])
-    for group in range(5):
-        for up, down in _AS_WORDS[group % 2]:
-            left += right
-            numpy.left_shift(right, up, rotated)
-            right >>= down
-            right |= rotated
-            right ^= left
-        left += WORD.type(schedule[group + 1][0])
-        right += WORD.type(schedule[group + 1][1])
-
-
-def encrypt(first: int, second: int, left, right):
-    """Encrypt arrays of words of one dimension in place, by the key of two words."""
-    schedule = _schedule(first, second)
-    if left.size <= FEW:
-        _encrypt_few(schedule, left, right)
-        return
-    rotated = numpy.empty(min(PAIRS, left.size), WORD)
-    for begin in range(0, left.size, PAIRS):
-        part = left[begin : begin + PAIRS]
-        _encrypt_block(schedule, part, right[begin : begin + PAIRS], rotated[: part.size])
+# ---- the cipher
 
 
 @rule("threefry2x32")
