@@ -7,8 +7,8 @@ import numpy
 from .equation import NotOnHostError, rule
 from .number_types import BFLOAT16, check_type
 
-# Below so many elements along the axis NumPy's stable sort is faster than to pack keys.
-PACKED = 512
+# Fewer elements are sorted faster by NumPy's stable sort than after what a faster one needs.
+FEW = 512
 
 
 # ---- sort
@@ -25,19 +25,27 @@ def _sort(equation):
         return lambda operand: [numpy.sort(operand, axis)]
     if len(equation.inputs) == 1 and form.dtype.kind == "f":
         return lambda operand: [numpy.sort(operand, axis, kind=_kind_for(operand))]
+    take = _taken(form, axis)
     order_of = _order_of_one(equation.inputs[0], axis) if keys == 1 else _order_of_many(axis)
 
     def sort(*operands):
         order = order_of(*operands[:keys])
-        return [numpy.take_along_axis(operand, order, axis) for operand in operands]
+        return [take(operand, order) for operand in operands]
 
     return sort
 
 
 def _kind_for(operand):
     """The kind of sort that keeps the order of 0.0 and -0.0, which are equal."""
-    has_negative_zero = numpy.any((operand == 0) & numpy.signbit(operand))
-    return "stable" if has_negative_zero else None
+    is_few = operand.size < FEW
+    return "stable" if is_few or numpy.any((operand == 0) & numpy.signbit(operand)) else None
+
+
+def _taken(form, axis):
+    """A function that takes elements at places along an axis."""
+    if len(form.shape) == 1:
+        return numpy.ndarray.take
+    return lambda operand, order: numpy.take_along_axis(operand, order, axis)
 
 
 def _parts(key) -> list:
@@ -62,7 +70,7 @@ def _order_of_one(form, axis):
     if dtype.kind == "c":
         return _order_of_many(axis)
     is_packed = dtype.itemsize == 4 or dtype == BFLOAT16
-    if not is_packed or not PACKED <= shape[axis] < 1 << 32:
+    if not is_packed or not FEW <= shape[axis] < 1 << 32:
         return lambda key: numpy.argsort(*_parts(key), axis=axis, kind="stable")
     kind = "f" if dtype == BFLOAT16 else dtype.kind
 
@@ -130,11 +138,12 @@ def _largest(equation, k, axis):
     check_type("top_k", dtype, "biuf")
     kind = "f" if dtype == BFLOAT16 else dtype.kind
     first = (slice(None),) * axis + (slice(k),)
+    take = _taken(equation.inputs[0], axis)
 
     def largest(operand):
         bits = operand.view(numpy.uint8) if kind == "b" else _ordered_bits(operand, kind)
         order = _first_of(~bits, k, axis, first)
-        return [numpy.take_along_axis(operand, order, axis), order.astype(index_type)]
+        return [take(operand, order), order.astype(index_type)]
 
     return largest
 
