@@ -47,11 +47,6 @@ def _platform_index(equation):
     raise NotOnHostError("platform_index without the CPU")
 
 
-@rule("empty", "empty2")
-def _empty(equation):
-    return lambda *_: numpy.zeros(*equation.outputs[0])
-
-
 @rule("transpose")
 def _transpose(equation):
     order = equation.params["permutation"]

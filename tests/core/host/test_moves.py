@@ -43,7 +43,6 @@ MOVES = {
     "tiled to nothing": (lambda a: lax.tile(a, (0, 1, 3)), CUBE),
     "barrier": (lambda a: lax.optimization_barrier((a, a[0])), CUBE),
     "copied": (lambda a: jnp.copy(a), CUBE),
-    "made of nothing": (lambda a: (lax.empty((2, 3), "float32"), a), ROW),
     "of no elements": (lambda a: lax.rev(lax.transpose(a, (1, 0)), (0, 1)), EMPTY),
 }
 
