@@ -8,6 +8,8 @@ import importlib.metadata
 import os
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+# workers on all cores have no cores left for the threads of BLAS, which would wait for each other
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 
 # Another third of the time goes to the code that XLA writes for fused loops. A process with flags

@@ -178,11 +178,12 @@ class Stretch:
         # the place of each value is where it comes up first
         places = tuple(map({}.setdefault, map(id, values), count()))
         key = programs, places, references
-        if executor.chosen == "host":
+        if executor.chosen == "host" or not self.is_due(key):
             return None
-        whole = _compiled.get(key) or _compiled.find(key) or self.due(key)
+        whole = _compiled.get(key) or _compiled.find(key)
         if whole is None:
-            return None
+            lead = repeats_of(key[0])[1] if REPEATS is None else 0
+            whole = _compiled.keep(key, Whole(*key, lead))
         arrays = [known(at_hand(values[i])) for i in whole.given]
         if Pending in map(type, arrays):
             # that of another thread, which may wait for a result of this stretch, or a failure
@@ -191,34 +192,35 @@ class Stretch:
             return None
         return whole, arrays, [*compress(results, whole.needed)]
 
-    def due(self, key) -> Whole | None:
-        """The program of a structure that has now come up often enough to be compiled."""
+    def is_due(self, key) -> bool:
+        """Whether a structure has come up often enough to be compiled."""
         structure = hash(key)
-        times = _times.get(structure, 0) + 1
-        if len(_times) >= REMEMBERED:
-            _times.clear()
-        _times[structure] = times
-        self.new_in_a_row = self.new_in_a_row + 1 if times == 1 else 0
-        if self.new_in_a_row >= NEW_IN_A_ROW:
-            self.pause, self.new_in_a_row = self.next_pause, 0
-            self.next_pause = min(2 * self.next_pause, LONGEST_PAUSE)
-        if times > 1:
-            self.next_pause = PAUSE
-        start, end = (REPEATS, REPEATS) if REPEATS is not None else repeats_of(key[0])
-        return _compiled.keep(key, Whole(*key, end - start)) if times > start else None
+        seen = _times.get(structure)
+        if seen is None:
+            if len(_times) >= REMEMBERED:
+                _times.clear()
+            seen = _times[structure] = [0, repeats_of(key[0])[0]]
+            self.new_in_a_row += 1
+            if self.new_in_a_row >= NEW_IN_A_ROW:
+                self.pause, self.new_in_a_row = self.next_pause, 0
+                self.next_pause = min(2 * self.next_pause, LONGEST_PAUSE)
+        else:
+            self.new_in_a_row, self.next_pause = 0, PAUSE
+        seen[0] += 1
+        return seen[0] > (seen[1] if REPEATS is None else REPEATS)
 
 
 def repeats_of(programs) -> tuple[float, float]:
-    """How often a structure runs operator by operator until its compilation begins, and until it
-    runs as one program, by the model of cost.
+    """How often a structure runs operator by operator until its compilation begins, and how often
+    until it has ended, by the model of cost.
     """
-    costs = [program.compact.cost for program in programs]
-    known_costs = [cost for cost in costs if cost is not None]
-    host = sum(cost.host for cost in known_costs) + RUN * len(programs)
-    saved = sum(max(cost.saved, 0) for cost in known_costs) + RUN * len(programs)
+    costs = [cost for program in programs if (cost := program.compact.cost) is not None]
+    host = sum(cost.host for cost in costs) + RUN * len(programs)
+    saved = sum(cost.saved for cost in costs) + RUN * len(programs)
     equations = sum(program.equations for program in programs)
     compile = COMPILE + COMPILE_OPERATOR * len(programs) + COMPILE_EQUATION * equations
-    return cost_model.turns(host, saved, compile)
+    start, end = cost_model.turns(host, saved, compile)
+    return start, end - start if end < cost_model.NEVER else 0
 
 
 @repairs_caches
@@ -260,8 +262,8 @@ class _Local(threading.local):
 
 _local = _Local()
 
-# how often the structures of the stretches that ran have come up, by hash
-_times: dict[int, int] = {}
+# by the hashes of the structures that ran, how often they have come up, and how often they must
+_times: dict[int, list] = {}
 
 
 class Whole:

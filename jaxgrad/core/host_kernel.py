@@ -16,15 +16,13 @@ from jax.sharding import NamedSharding
 
 from ..late import LateModule
 from .host.block import Block
-from .host.cost import NO_COST, Cost
+from .host.cost import NEVER, NO_COST, Cost
 from .host.equation import NotOnHostError
 from .host_values import owned, values_or_array
 from .jax_internals import is_traced
 
 executor = LateModule("jaxgrad.core.executor")
 template_store = LateModule("jaxgrad.core.template_store")
-
-NEVER = float("inf")
 
 
 class HostKernel:

@@ -41,11 +41,12 @@ class Pattern:
 
     key: its text in files, None if it is not kept there; program_for: makes the program for
     extents, None for symbols; unequal: the pairs of extents with these symbols that traces took to
-    be unequal; count: how many programs came up that it had no block for.
+    be unequal; source: for gradients, the pattern of the program that they belong to; count: how
+    many programs came up that it had no block for.
     """
 
-    def __init__(self, key: str | None, program_for, unequal: list):
-        self.key, self.program_for, self.unequal = key, program_for, unequal
+    def __init__(self, key: str | None, program_for, unequal: list, source=None):
+        self.key, self.program_for, self.unequal, self.source = key, program_for, unequal, source
         self.count = 0
         self.template = None  # False if there is none and none can be made
         self.is_looked_up = key is None
@@ -62,7 +63,8 @@ class Pattern:
         if found is None:
             key = self.key and f"{self.key} {_flags(mask)}<{_flags(present)}"
             # JAX keeps parts of traces that have the same symbols, so `unequal` is that of all
-            made = Pattern(key, functools.partial(self.reverse_for, mask, present), self.unequal)
+            program_for = functools.partial(self.reverse_for, mask, present)
+            made = Pattern(key, program_for, self.unequal, self)
             found = self.derived.setdefault((mask, present), made)
         return found
 
@@ -101,6 +103,8 @@ class Pattern:
         it. It must compute what programs of numbers do, on the same operands: `program`, which has
         these extents, and one of others, since a symbol is true as a truth value like `extent % 2`.
         """
+        if self.source is not None and self.source.template is False:
+            return None
         if sys.getprofile() is not None:  # which would not see the tests of equality
             return None
         try:

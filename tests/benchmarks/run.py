@@ -1,9 +1,9 @@
 """Measures jaxgrad, JAX by hand and torch side by side in one process: `make bench`.
 
 `make bench ARGUMENTS="eager step"` chooses among eager, step, import, writes, watching, functions,
-forward, training, networks, loading, calls, table, gpt2 and start. Times are the least of many
-repetitions, in microseconds unless a column says otherwise. On a shared machine only the ratios are
-reliable.
+forward, training, networks, loading, calls, table, gpt2, start, scripts, new_shapes and packages.
+Times are the least of many repetitions, in microseconds unless a column says otherwise. On a shared
+machine only the ratios are reliable.
 """
 
 import os
@@ -23,7 +23,10 @@ import jax
 import jax.numpy as jnp
 import loading
 import networks
+import new_shapes
 import numpy as np
+import packages
+import scripts
 import start
 import table
 import training
@@ -528,6 +531,9 @@ PARTS = {
     "table": table.table,
     "gpt2": gpt2.gpt2,
     "start": start.start,
+    "scripts": scripts.scripts,
+    "new_shapes": new_shapes.new_shapes,
+    "packages": packages.packages,
 }
 
 if __name__ == "__main__":

@@ -20,7 +20,6 @@ from modes import eager
 
 import jaxgrad as torch
 from jaxgrad.core import deferred, executor
-from jaxgrad.core.host import cost
 from jaxgrad.core.pending import Pending
 
 
@@ -159,7 +158,7 @@ def test_a_structure_is_compiled_once_after_it_has_repeated(by_xla, compiled, mo
 def test_a_structure_is_compiled_in_a_thread_and_used_after_a_fixed_count(
     compiled, compilations, monkeypatch
 ):
-    monkeypatch.setattr(cost, "turns", lambda *_: (3, 6))
+    monkeypatch.setattr(deferred, "repeats_of", lambda _: (3, 3))
     whole_runs, run_whole = [], deferred.Stretch.run_whole
     monkeypatch.setattr(
         deferred.Stretch,
@@ -537,12 +536,12 @@ def test_two_threads_that_need_results_of_each_other():
 
 
 @pytest.mark.slow
-def test_many_threads_at_once(monkeypatch):
+def test_many_threads_at_once(by_xla, monkeypatch):
     monkeypatch.setattr(deferred, "REPEATS", 2)
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     shared, errors = torch.rand(4, 4, requires_grad=True), []
-    with eager("immediate"):
+    with eager("immediate,compiled"):
         expected = bits(torch.autograd.grad(chain(shared, shared).sum(), shared)[0])
 
     def work():

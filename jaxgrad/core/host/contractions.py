@@ -10,7 +10,7 @@ import numpy
 
 from .accumulators import accumulator_of, in_dtype
 from .blas import matmul
-from .equation import rule
+from .equation import NotOnHostError, rule
 
 
 @rule("dot_general")
@@ -78,3 +78,40 @@ def _matrices(shape, batch, rows, columns):
     if is_ordered:
         return lambda operand: operand.reshape(extents)
     return lambda operand: operand.transpose(order).reshape(extents)
+
+
+@rule("ragged_dot_general")
+def _ragged_dot_general(equation):
+    """Rows of a matrix times matrices of their groups, or sums over the rows of groups."""
+    params, (lhs, rhs, *_) = equation.params, equation.inputs
+    numbers = params["ragged_dot_dimension_numbers"]
+    (lhs_contract, rhs_contract), (lhs_batch, _) = numbers.dot_dimension_numbers
+    group_axes, ragged = tuple(numbers.rhs_group_dimensions), tuple(numbers.lhs_ragged_dimensions)
+    lhs_free = _rest(lhs.shape, lhs_contract)
+    rhs_free = _rest(rhs.shape, rhs_contract, group_axes)
+    by_rows = ragged == lhs_free and len(group_axes) == 1
+    by_columns = ragged == tuple(lhs_contract) and not group_axes
+    if lhs_batch or params.get("group_offset") is not None or not (by_rows or by_columns):
+        raise NotOnHostError("ragged_dot_general of these axes")
+    to_lhs = _matrices(lhs.shape, (), lhs_free, lhs_contract)
+    to_rhs = _matrices(rhs.shape, group_axes, rhs_contract, rhs_free)
+    accumulator = accumulator_of(equation._replace(inputs=(lhs, rhs)))
+    multiply, (shape, dtype) = multiply_of(accumulator, None), equation.outputs[0]
+    columns = prod([rhs.shape[axis] for axis in rhs_free])
+    rows = prod([lhs.shape[axis] for axis in lhs_free])
+    flat = (rows, columns) if by_rows else (shape[0], rows, columns)
+
+    def run(lhs, rhs, sizes):
+        lhs, rhs = to_lhs(in_dtype(lhs, accumulator)), to_rhs(in_dtype(rhs, accumulator))
+        total, start = numpy.zeros(shape, accumulator), 0
+        parts = total.reshape(flat)
+        for group, size in enumerate(sizes.tolist()):
+            part = slice(start, start + size)
+            if by_rows:
+                parts[part] = multiply(lhs[part], rhs[group])
+            else:
+                parts[group] = multiply(lhs[:, part], rhs[part])
+            start += size
+        return in_dtype(total, dtype)
+
+    return run

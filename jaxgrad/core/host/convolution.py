@@ -21,10 +21,13 @@ from .accumulators import accumulator_of, in_dtype
 from .contractions import multiply_of
 from .equation import NotOnHostError, rule
 from .patches import CACHED, MOST, Axis, Windows
+from .scattered_products import Scattered
 from .window_products import Direct, Swapped
 
 # channels that make a run, if they are the last axis
 RUN = 4
+# how many times fewer features than channels there are where products are scattered
+FEWER = 2
 # points of a grid that one product of matrices has at least
 POINTS = 64
 
@@ -49,12 +52,12 @@ def _conv_general_dilated(equation):
     source_of, weight_of, result_of = views
 
     def run(lhs, rhs):
-        made = allocate(shape, dtype)
+        output = allocate(shape, dtype)
         source, weight = in_dtype(source_of(lhs), accumulator), weight_of(rhs)
-        weight, result = in_dtype(weight, accumulator), result_of(made)
+        weight, result = in_dtype(weight, accumulator), result_of(output)
         for places, points, convolve in parts:
             convolve(source, weight[places], result[points])
-        return made
+        return output
 
     return run
 
@@ -152,8 +155,8 @@ def _staged(axes, source, weight, result, dtype, equation):
     is_swapped = prod([axis.grid for axis in axes]) < prod([axis.offsets for axis in axes])
     if is_swapped:
         axes = [
-            Axis(each.extent, each.low, each.offsets, each.offset_step, each.grid, each.grid_step)
-            for each in axes
+            Axis(axis.extent, axis.low, axis.offsets, axis.offset_step, axis.grid, axis.grid_step)
+            for axis in axes
         ]
         batch, channels = channels, batch
     inner = lhs_spec[0 if is_swapped else 1]
@@ -163,6 +166,9 @@ def _staged(axes, source, weight, result, dtype, equation):
         convolve = _pointwise(axes, sizes, features, dtype, is_last, is_swapped)
         if convolve is not None:
             return convolve
+    has_few = not is_swapped and features * FEWER <= channels
+    if has_few and Scattered.serves(axes, groups, features):
+        return Scattered(axes, sizes, features, dtype)
     is_exact = _is_exact(axes, features)
     chunk = _chunk(axes, sizes)
     sizes = batch, chunk, channels
@@ -185,7 +191,7 @@ def _chunk(axes, sizes) -> int:
     """
     _, groups, channels = sizes
     size = channels * prod([axis.offsets * -(-axis.span // axis.grid_step) for axis in axes])
-    fitting = range(1, max(1, min(groups, CACHED // size)) + 1)
+    fitting = range(1, max(1, min(groups, CACHED // 2 // size)) + 1)
     return max(count for count in fitting if groups % count == 0)
 
 
@@ -226,8 +232,12 @@ def _pointwise(axes, sizes, features, dtype, is_last, is_swapped):
 
     def direct(source, weight, result):
         source = source[part].reshape(batch, groups, channels, points)
-        weight = weight.reshape(groups, features, channels)
-        result[...] = multiply(weight, source).reshape(result.shape)
+        weight = numpy.ascontiguousarray(weight.reshape(groups, features, channels))
+        flat = result.reshape(batch, groups, features, points)
+        if flat.dtype == dtype and numpy.may_share_memory(flat, result):
+            multiply(weight, source, out=flat)
+        else:
+            result[...] = multiply(weight, source).reshape(result.shape)
 
     def direct_flat(source, weight, result):
         source = source[part].reshape(batch, channels, points).swapaxes(1, 2)

@@ -13,14 +13,17 @@ from types import SimpleNamespace
 from .block import Block, blocks_within, bytes_of
 from .equation import Equation
 
+NEVER = math.inf
+
 # microseconds: one call of a NumPy function, and one of a compiled kernel with its dispatch
 CALL, KERNEL = 1.0, 6.0
 # bytes that one core reads and writes in a microsecond
 BYTES = 12_000
 # microseconds to trace, lower and compile a program, and for each of its equations
-COMPILE, COMPILE_EQUATION = 25_000, 1_000
-# the share of its time that XLA saves of a contraction, for which both call a library
-SAVED = {"dot_general": 0.0, "conv_general_dilated": 0.3}
+COMPILE, COMPILE_EQUATION = 25_000, 400
+# The share of its time that XLA saves of a contraction, for which both call a library. XLA takes
+# several times as long for a convolution in groups.
+SAVED, GROUPED = {"dot_general": 0.0, "conv_general_dilated": 0.0}, -3.0
 FLOPS = 20_000  # of one core in a microsecond
 
 # primitives that NumPy does not compute one element at a time, or not at all
@@ -32,16 +35,16 @@ REPEATED = {"while": 16}
 
 
 class Cost:
-    """The model for one block: microseconds of a call on the host, of what XLA saves of it, and of
-    the compilation.
+    """The model for one block: microseconds of a call on the host, of what XLA saves of it by its
+    fused code, of what the call of a kernel takes besides, and of the compilation.
     """
 
-    __slots__ = ("compile", "host", "saved")
+    __slots__ = ("compile", "host", "kernel", "saved")
 
     def __init__(self, block: Block):
         self.host, self.saved, self.compile = 0.0, 0.0, float(COMPILE)
         self.add(block, 1)
-        self.saved -= KERNEL + sum(map(bytes_of, [*block.inputs, *block.outputs])) / BYTES
+        self.kernel = KERNEL + sum(map(bytes_of, [*block.inputs, *block.outputs])) / BYTES
 
     def add(self, block: Block, times: int):
         """Count the equations of a block that runs so many times in each call."""
@@ -53,11 +56,13 @@ class Cost:
                 self.compile += COMPILE_EQUATION
                 time = CALL + (0 if name in FREE else _work(equation))
                 self.host += time * times
-                self.saved += time * times * SAVED.get(name, 1.0)
+                self.saved += (
+                    time * times * (GROUPED if _is_grouped(equation) else SAVED.get(name, 1.0))
+                )
 
     def turns(self) -> tuple[float, float]:
         """After how many calls XLA begins to compile the program, and takes over."""
-        return turns(self.host, self.saved, self.compile)
+        return turns(self.host, self.saved - self.kernel, self.compile)
 
 
 def turns(host: float, saved: float, compile: float) -> tuple[float, float]:
@@ -65,9 +70,14 @@ def turns(host: float, saved: float, compile: float) -> tuple[float, float]:
     calls have taken as much longer as it takes, and as many calls later as fit into it.
     """
     if saved <= 0.02 * host:
-        return math.inf, math.inf
+        return NEVER, NEVER
     start = math.ceil(compile / saved)
     return start, start + math.ceil(compile / host)
+
+
+def _is_grouped(equation: Equation) -> bool:
+    params = equation.params
+    return params.get("feature_group_count", 1) > 1 or params.get("batch_group_count", 1) > 1
 
 
 def _work(equation: Equation) -> float:

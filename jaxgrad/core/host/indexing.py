@@ -6,12 +6,11 @@ import math
 from typing import NamedTuple
 
 import jax
-import ml_dtypes
 import numpy
 
 from .equation import NotOnHostError, rule
+from .number_types import BFLOAT16, check_type
 
-BFLOAT16 = numpy.dtype(ml_dtypes.bfloat16)
 # Windows of more elements are combined one by one, those of fewer all at once.
 LARGE_WINDOW = 512
 # The most updates that a function of one element makes.
@@ -93,7 +92,9 @@ class Windows:
         extents, sizes = geometry.extents, geometry.sizes
         indexed = set(geometry.collapsed)
         indexed |= {dim for dim, extent in enumerate(extents) if sizes[dim] != extent}
-        self.begin, self.end = (min(indexed), max(indexed) + 1) if indexed else (0, 0)
+        self.begin, self.end = (
+            (min(indexed), max(indexed) + 1) if indexed else (0, min(1, len(extents)))
+        )
         self.before, self.after = extents[: self.begin], extents[self.end :]
         self.hull = extents[self.begin : self.end]
         self.shape = tuple(map(math.prod, (self.before, self.hull, self.after)))
@@ -143,7 +144,8 @@ class Windows:
         starts = indices.astype(numpy.int64, order="C")
         # a negative number is a large unsigned one
         is_inside = starts.view(numpy.uint64) <= self.unsigned_limits
-        return starts, None if is_inside.all() else is_inside
+        count = numpy.count_nonzero(is_inside)
+        return starts, None if count == is_inside.size else is_inside
 
     def clamped(self, starts):
         return numpy.minimum(numpy.maximum(starts, 0), self.limits)
@@ -269,6 +271,8 @@ def _scatter(equation):
     windows = Windows(_scatter_geometry(operand, updates, params["dimension_numbers"]), indices)
     if 0 in updates.shape:
         return lambda operand, indices, updates: operand
+    if indices.shape[-1] == 0 and math.prod(windows.batch) > 1:
+        raise NotOnHostError(f"{name} of several windows at no index")
     write = _writer(equation, windows)
     dtype = operand.dtype
     # numbers of half precision are combined in single precision, and rounded once
@@ -317,8 +321,7 @@ def _combination(equation):
     dtype, params = equation.inputs[0].dtype, equation.params
     if equation.name in _COMBINED:
         function, kinds = _COMBINED[equation.name]
-        if dtype.kind not in kinds and dtype != BFLOAT16:
-            raise NotOnHostError(f"{equation.name} of {dtype}")
+        check_type(equation.name, dtype, kinds)
         return function
     block = params["update_jaxpr"]
     if block is None:

@@ -15,6 +15,7 @@ COPIED = 1 << 14
 @rule(
     "copy",
     "copy_p",
+    "jaxgrad_unrecorded",
     "layout_constraint",
     "name",
     "pvary",
@@ -22,7 +23,7 @@ COPIED = 1 << 14
     "stop_gradient",
 )
 def _identity(_equation):
-    return lambda operand: operand
+    return lambda operand, *_: operand
 
 
 @rule("optimization_barrier")

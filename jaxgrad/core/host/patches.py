@@ -105,55 +105,66 @@ class Windows:
     def buffer(self, count):
         """Memory for so many padded sources, and its view of shape (count, *self.shape)."""
         memory = numpy.zeros(count * self.image + self.slack, self.dtype)
-        return memory, self._view(memory, (count, *self.shape), 0, (self.image, *self.steps))
+        strides = [step * self.dtype.itemsize for step in (self.image, *self.steps)]
+        return memory, numpy.ndarray((count, *self.shape), self.dtype, memory, 0, strides)
 
     def fill(self, padded, source):
         for place, part in self.fills:
             padded[place] = source[part]
 
-    def view(self, memory, piece, count, start, rows):
-        """The windows of a piece: (count, groups, channels, *offsets, *grid)."""
-        places, begin, steps = piece
-        offsets = [
-            len(range(*place.indices(extent)))
-            for place, extent in zip(places, self.offsets, strict=True)
-        ]
-        grid, grid_steps = self.grid, self.grid_steps
+    def gatherer(self, count, rows):
+        """The function that copies windows of so many sources, from so many rows of the grid.
+
+        It takes the memory of a buffer, memory for the copy and the first row, and gives matrices
+        (groups, depth, columns), where depth has the axes (channels, *offsets), or the offsets
+        first if channels come last, and columns those of (count, *grid).
+        """
+        grid, steps = self.grid, self.grid_steps
         if grid:
-            begin += start * grid_steps[0]
             grid = (rows, *grid[1:])
         if self.is_wide:
-            grid, grid_steps = (prod(grid),), grid_steps[-1:]
-        shape = (count, self.groups, self.channels, *offsets, *grid)
-        return self._view(memory, shape, begin, (self.image, *self.steps[:2], *steps, *grid_steps))
+            grid, steps = (prod(grid),), steps[-1:]
+        shape, order = self._memory_order(count, grid)
+        views = [
+            (*self._strided(places, offset_steps, count, grid, steps), begin)
+            for places, begin, offset_steps in self.pieces
+        ]
+        sizes = self.channels * prod(self.offsets), count * prod(grid)
+        sizes = (self.groups, *(sizes[::-1] if self.is_last else sizes))
+        total, dtype, size, is_last = prod(shape), self.dtype, self.dtype.itemsize, self.is_last
+        row = self.grid_steps[0] if self.grid else 0
 
-    def _view(self, memory, shape, start, steps):
-        size = self.dtype.itemsize
-        strides = [step * size for step in steps]
-        return numpy.ndarray(shape, self.dtype, memory, start * size, strides)
+        def gather(memory, patches, start):
+            patches = patches[:total].reshape(shape)
+            copied = patches.transpose(order)
+            for place, extents, strides, begin in views:
+                begin = (begin + start * row) * size
+                copied[place] = numpy.ndarray(extents, dtype, memory, begin, strides)
+            matrices = patches.reshape(sizes)
+            return matrices.swapaxes(1, 2) if is_last else matrices
 
-    def matrices(self, memory, patches, count, start, rows):
-        """The windows copied to the memory `patches`: (groups, depth, columns), where the first
-        of depth and the last of columns are those of the channels and of the grid.
+        return gather
+
+    def _memory_order(self, count, grid):
+        """The shape of copied windows in memory, and the order of axes that makes it (count,
+        groups, channels, *offsets, *grid).
         """
         rank = len(self.offsets)
-        grid = (rows, *self.grid[1:]) if self.grid else ()
-        if self.is_wide:
-            grid = (prod(grid),)
         if self.is_last:
             shape = (self.groups, count, *grid, *self.offsets, self.channels)
-            order = [1, 0, len(shape) - 1, *range(-1 - rank, -1), *range(2, 2 + len(grid))]
-        else:
-            shape = (self.groups, self.channels, *self.offsets, count, *grid)
-            order = [2 + rank, *range(2 + rank), *range(3 + rank, len(shape))]
-        patches = patches[: prod(shape)].reshape(shape)
-        copied = patches.transpose(order)
-        for piece in self.pieces:
-            copied[:, :, :, *piece[0]] = self.view(memory, piece, count, start, rows)
-        depth, columns = self.channels * prod(self.offsets), count * prod(grid)
-        if self.is_last:
-            return patches.reshape(self.groups, columns, depth).swapaxes(1, 2)
-        return patches.reshape(self.groups, depth, columns)
+            return shape, [1, 0, len(shape) - 1, *range(-1 - rank, -1), *range(2, 2 + len(grid))]
+        shape = (self.groups, self.channels, *self.offsets, count, *grid)
+        return shape, [2 + rank, *range(2 + rank), *range(3 + rank, len(shape))]
+
+    def _strided(self, places, offset_steps, count, grid, steps):
+        """The place of a piece in copied windows, and the shape and the strides of its view."""
+        offsets = [
+            len(range(extent)[place]) for place, extent in zip(places, self.offsets, strict=True)
+        ]
+        shape = (count, self.groups, self.channels, *offsets, *grid)
+        strides = self.image, *self.steps[:2], *offset_steps, *steps
+        place = slice(None), slice(None), slice(None), *places
+        return place, shape, [step * self.dtype.itemsize for step in strides]
 
 
 def _fills(axis, split, rows):

@@ -1,7 +1,7 @@
-"""Rules of primitives that make random bits by threefry, a counter-based generator.
+"""Rules of primitives that make random bits by threefry (core/threefry.py).
 
 On the host a key is one integer of 64 bits whose first four bytes are its first word (`KEY` in
-block.py). Numbers of pairs of words follow the layout of JAX, which depends on its option
+block.py). Which words are the bits of which element depends on JAX's option
 `jax_threefry_partitionable`.
 """
 
@@ -12,68 +12,11 @@ import math
 import jax
 import numpy
 
+from ..threefry import MASK, WORD, encrypt
 from .block import KEY
 from .equation import NotOnHostError, rule
 
-WORD = numpy.dtype(numpy.uint32)
-MASK = 0xFFFFFFFF
-# So many pairs of words are computed at once, to stay in the cache.
-PAIRS = 1 << 12
-# So few pairs are computed faster by the integers of Python.
-FEW = 6
-
-_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-_AS_WORDS = [[(WORD.type(r), WORD.type(32 - r)) for r in four] for four in _ROTATIONS]
-
-
-# ---- threefry
-
-
-def _schedule(first: int, second: int) -> list[tuple[int, int]]:
-    """What is added to both words before the rounds and after every fourth one."""
-    words = first, second, first ^ second ^ 0x1BD11BDA
-    return [(words[i % 3], (words[(i + 1) % 3] + i) & MASK) for i in range(6)]
-
-
-def _encrypted_pair(schedule, left: int, right: int) -> tuple[int, int]:
-    added_left, added_right = schedule[0]
-    left, right = (left + added_left) & MASK, (right + added_right) & MASK
-    for group in range(5):
-        for rotation in _ROTATIONS[group % 2]:
-            left = (left + right) & MASK
-            right = ((right << rotation) & MASK | right >> (32 - rotation)) ^ left
-        added_left, added_right = schedule[group + 1]
-        left, right = (left + added_left) & MASK, (right + added_right) & MASK
-    return left, right
-
-
-def _encrypt_block(schedule, left, right, rotated):
-    """Encrypt words in place; rotated: memory of as many words."""
-    left += WORD.type(schedule[0][0])
-    right += WORD.type(schedule[0][1])
-    for group in range(5):
-        for up, down in _AS_WORDS[group % 2]:
-            left += right
-            numpy.left_shift(right, up, rotated)
-            right >>= down
-            right |= rotated
-            right ^= left
-        left += WORD.type(schedule[group + 1][0])
-        right += WORD.type(schedule[group + 1][1])
-
-
-def encrypt(first: int, second: int, left, right):
-    """Encrypt arrays of words of one dimension in place, by the key of two words."""
-    schedule = _schedule(first, second)
-    if left.size <= FEW:
-        pairs = zip(left.tolist(), right.tolist(), strict=True)
-        for place, pair in enumerate(pairs):
-            left[place], right[place] = _encrypted_pair(schedule, *pair)
-        return
-    rotated = numpy.empty(min(PAIRS, left.size), WORD)
-    for begin in range(0, left.size, PAIRS):
-        part = left[begin : begin + PAIRS]
-        _encrypt_block(schedule, part, right[begin : begin + PAIRS], rotated[: part.size])
+# ---- the cipher
 
 
 @rule("threefry2x32")
@@ -193,13 +136,11 @@ def _random_fold_in(equation):
     shape = equation.outputs[0].shape
 
     def fold_in(key, data):
-        keys = numpy.broadcast_to(_words_of(key), (*shape, 2)).reshape(-1, 2).tolist()
-        seeds = numpy.broadcast_to(_seed_words(data), (*shape, 2)).reshape(-1, 2).tolist()
-        pairs = [
-            _encrypted_pair(_schedule(*words), *seed)
-            for words, seed in zip(keys, seeds, strict=True)
-        ]
-        return _key_of(numpy.array(pairs, WORD).reshape(*shape, 2))
+        keys = numpy.broadcast_to(_words_of(key), (*shape, 2)).reshape(-1, 2)
+        words = numpy.array(numpy.broadcast_to(_seed_words(data), (*shape, 2)), order="C")
+        for key_words, pair in zip(keys.tolist(), words.reshape(-1, 2), strict=True):
+            encrypt(*key_words, pair[:1], pair[1:])
+        return _key_of(words)
 
     return fold_in
 

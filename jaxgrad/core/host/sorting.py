@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ml_dtypes
 import numpy
 
 from .equation import NotOnHostError, rule
+from .number_types import BFLOAT16, check_type
 
-BFLOAT16 = numpy.dtype(ml_dtypes.bfloat16)
-# Below so many elements along the axis NumPy's stable sort is faster than to pack keys.
-PACKED = 512
+# Fewer elements are sorted faster by NumPy's stable sort than after what a faster one needs.
+FEW = 512
 
 
 # ---- sort
@@ -19,24 +18,34 @@ PACKED = 512
 def _sort(equation):
     params, form = equation.params, equation.inputs[0]
     axis, keys = params["dimension"], params["num_keys"]
+    for _, dtype in equation.inputs[:keys]:
+        check_type("sort", dtype, "biufc")
     is_exact = form.dtype.kind in "biu"
     if len(equation.inputs) == 1 and is_exact:
         return lambda operand: [numpy.sort(operand, axis)]
     if len(equation.inputs) == 1 and form.dtype.kind == "f":
         return lambda operand: [numpy.sort(operand, axis, kind=_kind_for(operand))]
+    take = _taken(form, axis)
     order_of = _order_of_one(equation.inputs[0], axis) if keys == 1 else _order_of_many(axis)
 
     def sort(*operands):
         order = order_of(*operands[:keys])
-        return [numpy.take_along_axis(operand, order, axis) for operand in operands]
+        return [take(operand, order) for operand in operands]
 
     return sort
 
 
 def _kind_for(operand):
     """The kind of sort that keeps the order of 0.0 and -0.0, which are equal."""
-    has_negative_zero = numpy.any((operand == 0) & numpy.signbit(operand))
-    return "stable" if has_negative_zero else None
+    is_few = operand.size < FEW
+    return "stable" if is_few or numpy.any((operand == 0) & numpy.signbit(operand)) else None
+
+
+def _taken(form, axis):
+    """A function that takes elements at places along an axis."""
+    if len(form.shape) == 1:
+        return numpy.ndarray.take
+    return lambda operand, order: numpy.take_along_axis(operand, order, axis)
 
 
 def _parts(key) -> list:
@@ -61,7 +70,7 @@ def _order_of_one(form, axis):
     if dtype.kind == "c":
         return _order_of_many(axis)
     is_packed = dtype.itemsize == 4 or dtype == BFLOAT16
-    if not is_packed or not PACKED <= shape[axis] < 1 << 32:
+    if not is_packed or not FEW <= shape[axis] < 1 << 32:
         return lambda key: numpy.argsort(*_parts(key), axis=axis, kind="stable")
     kind = "f" if dtype == BFLOAT16 else dtype.kind
 
@@ -87,9 +96,9 @@ def _ordered_bits(key, kind):
     bits, top = key.view(unsigned), unsigned.type(1 << (8 * unsigned.itemsize - 1))
     if kind == "i":
         return bits ^ top
-    # a negative number has all bits flipped, another one the sign alone
-    is_negative = (bits >> unsigned.type(8 * unsigned.itemsize - 1)).astype(bool)
-    return numpy.where(is_negative, ~bits, bits | top)
+    # of a negative number all bits are flipped, of another one the sign alone
+    signs = key.view(f"i{key.dtype.itemsize}") >> (8 * key.dtype.itemsize - 1)
+    return bits ^ (signs.view(unsigned) | top)
 
 
 def _packed(bits, axis):
@@ -126,25 +135,29 @@ def _approx_top_k(equation):
 def _largest(equation, k, axis):
     dtype = equation.inputs[0].dtype
     index_type = equation.outputs[1].dtype
-    if dtype.kind not in "biuf" and dtype != BFLOAT16:
-        raise NotOnHostError(f"top_k of {dtype}")
+    check_type("top_k", dtype, "biuf")
     kind = "f" if dtype == BFLOAT16 else dtype.kind
     first = (slice(None),) * axis + (slice(k),)
+    take = _taken(equation.inputs[0], axis)
 
     def largest(operand):
         bits = operand.view(numpy.uint8) if kind == "b" else _ordered_bits(operand, kind)
         order = _first_of(~bits, k, axis, first)
-        return [numpy.take_along_axis(operand, order, axis), order.astype(index_type)]
+        return [take(operand, order), order.astype(index_type)]
 
     return largest
 
 
 def _first_of(bits, k, axis, first):
     """The places of the smallest elements along an axis, in order; of equal ones the first."""
-    if bits.dtype.itemsize > 4 or bits.shape[axis] >= 1 << 32:
+    extent = bits.shape[axis]
+    if bits.ndim == 1 and k < extent:
+        candidates = numpy.flatnonzero(bits <= numpy.partition(bits, k)[k])
+        return candidates[numpy.argsort(bits[candidates], kind="stable")[:k]]
+    if bits.dtype.itemsize > 4 or extent >= 1 << 32:
         return numpy.argsort(bits, axis, kind="stable")[first]
     packed = _packed(bits, axis)
-    if k < bits.shape[axis]:
+    if k < extent:
         packed.partition(k, axis)
     chosen = packed[first]
     chosen.sort(axis)
@@ -166,8 +179,7 @@ def _accumulation(name, function, kinds):
     @rule(name)
     def accumulation(equation):
         axis, (_, dtype) = equation.params["axis"], equation.outputs[0]
-        if dtype.kind not in kinds and dtype != BFLOAT16:
-            raise NotOnHostError(f"{name} of {dtype}")
+        check_type(name, dtype, kinds)
         wider = _WIDER.get(dtype, dtype)
         flip = (slice(None),) * axis + (slice(None, None, -1),)
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import base64
 import enum
 import math
+from typing import NamedTuple
 
 import jax
 import ml_dtypes
@@ -50,6 +51,16 @@ DROPPED = frozenset(
         *("donated_invars", "ctx_mesh", "keep_unused", "inline", "compiler_options_kvs"),
     )
 )
+
+# the algorithms of random bits; a rule reads their names alone
+GENERATORS = ("threefry2x32",)
+
+
+class Generator(NamedTuple):
+    """Stands for an algorithm of random bits."""
+
+    name: str
+
 
 MOST_BYTES = 1 << 14  # of an array
 MOST_DEPTH = 24
@@ -123,6 +134,8 @@ def plain(item):
         name = numpy.dtype(item).name
         if DTYPES.get(name) == item:
             return {"dtype": name}
+    elif kind.__name__ == "PRNGImpl" and item.name in GENERATORS:
+        return {"generator": item.name}
     elif export.is_symbolic_dim(item):
         return {"extent": tree_of(item)}
     raise NotStoredError(f"a parameter of the type {kind.__name__}")
@@ -229,6 +242,11 @@ def array(content, _depth=0):
     return numpy.frombuffer(found, dtype).reshape(shape)
 
 
+def _generator(content, _depth):
+    _require(content in GENERATORS, content)
+    return Generator(content)
+
+
 def _number(kind):
     def read(content, _depth):
         _require(type(content) is str and len(content) < 100, content)
@@ -250,7 +268,7 @@ def _extent(content, _depth):
 _READERS = {
     "list": lambda content, depth: together(_items(content, depth), list),
     "named": _named, "choice": _choice, "dtype": _dtype, "array": array, "block": _block,
-    "extent": _extent, "float": _number(float), "complex": _number(complex),
+    "extent": _extent, "generator": _generator, "float": _number(float), "complex": _number(complex),
 }  # fmt: skip
 
 

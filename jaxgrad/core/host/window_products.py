@@ -18,30 +18,27 @@ class _Products:
     def __init__(self, windows, features):
         self.windows, self.features = windows, features
         self.count, self.rows = windows.blocks()
+        self.gather = windows.gatherer(self.count, self.rows)
         self.offset_axes = range(3, 3 + len(windows.axes))
         columns = self.count * self.rows * prod(windows.grid[1:])
         self.matrix_size = windows.groups * windows.channels * prod(windows.offsets) * columns
 
     def blocks(self, source):
-        """Numbers of outer and of rows, and what `Windows.view` takes of their windows."""
-        windows = self.windows
+        """The matrices of windows of all blocks, and which of outer and of the rows these have."""
+        windows, whole = self.windows, (self.count, self.rows)
         height = windows.grid[0] if windows.grid else 1
         memory, padded = windows.buffer(self.count)
+        patches = numpy.empty(self.matrix_size, windows.dtype)
         for first in range(0, windows.outer, self.count):
-            last = min(first + self.count, windows.outer)
-            windows.fill(padded[: last - first], source[first:last])
+            count = min(self.count, windows.outer - first)
+            windows.fill(padded[:count], source[first : first + count])
             for start in range(0, height, self.rows):
                 rows = min(self.rows, height - start)
-                yield (
-                    slice(first, last),
-                    slice(start, start + rows),
-                    (
-                        memory,
-                        last - first,
-                        start,
-                        rows,
-                    ),
-                )
+                gather = self.gather
+                if (count, rows) != whole:
+                    gather = windows.gatherer(count, rows)
+                matrices = gather(memory, patches, start)
+                yield slice(first, first + count), slice(start, start + rows), matrices
 
     def part(self, array, outer, rows, axis):
         """The part of an array that belongs to a block; `axis` is that of outer."""
@@ -61,35 +58,34 @@ class Direct(_Products):
 
     def __call__(self, source, weight, result):
         windows = self.windows
-        product_of = self.product(weight)
+        multiply = self.product(weight)
         crop = ..., *windows.points[1:]
-        for outer, rows, block in self.blocks(source):
-            _, count, _, height = block
-            grid = (height, *windows.grid[1:]) if windows.grid else ()
-            self.part(result, outer, rows, 0)[...] = product_of(block, count, grid)[crop]
+        for outer, rows, matrices in self.blocks(source):
+            grid = (rows.stop - rows.start, *windows.grid[1:]) if windows.grid else ()
+            product = multiply(matrices, outer.stop - outer.start, grid)
+            self.part(result, outer, rows, 0)[...] = product[crop]
 
     def product(self, weight):
+        """The function that multiplies windows by a weight: (count, groups, features, *grid)."""
         windows, features, groups = self.windows, self.features, self.windows.groups
         depth = windows.channels * prod(windows.offsets)
         multiply = multiply_of(windows.dtype, depth)
-        patches = numpy.empty(self.matrix_size, windows.dtype)
         if windows.is_last:
             weight = weight.transpose(0, *self.offset_axes, 2, 1).reshape(groups, depth, features)
         else:
             weight = weight.reshape(groups, features, depth)
         weight = numpy.ascontiguousarray(weight)  # BLAS takes no steps below 0
 
-        def product(block, count, grid):
-            memory, *sizes = block
-            matrices = windows.matrices(memory, patches, *sizes)
-            if windows.is_last:
-                made = multiply(matrices.swapaxes(1, 2), weight)
-                made = made.reshape(groups, count, *grid, features)
-                return made.transpose(1, 0, made.ndim - 1, *range(2, made.ndim - 1))
-            made = multiply(weight, matrices).reshape(groups, features, count, *grid)
-            return made.transpose(2, 0, 1, *range(3, made.ndim))
+        def by_first(matrices, count, grid):
+            product = multiply(weight, matrices).reshape(groups, features, count, *grid)
+            return product.transpose(2, 0, 1, *range(3, product.ndim))
 
-        return product
+        def by_last(matrices, count, grid):
+            product = multiply(matrices.swapaxes(1, 2), weight)
+            product = product.reshape(groups, count, *grid, features)
+            return product.transpose(1, 0, product.ndim - 1, *range(2, product.ndim - 1))
+
+        return by_last if windows.is_last else by_first
 
 
 class Swapped(_Products):
@@ -125,20 +121,18 @@ class Swapped(_Products):
 
         def of_block(outer, rows):
             part = self.part(weight, outer, rows, 2)
-            made = wide[:, :, : part.shape[2], : part.shape[3]]
-            made[crop] = part
-            return made
+            block = wide[:, :, : part.shape[2], : part.shape[3]]
+            block[crop] = part
+            return block
 
         return of_block
 
     def total(self, source, weight):
         windows, features, groups = self.windows, self.features, self.windows.groups
         weight_of, offsets = self.weights(weight), windows.offsets
-        patches = numpy.empty(self.matrix_size, windows.dtype)
         total = 0
-        for outer, rows, block in self.blocks(source):
-            memory, *sizes = block
-            matrices, part = windows.matrices(memory, patches, *sizes), weight_of(outer, rows)
+        for outer, rows, matrices in self.blocks(source):
+            part = weight_of(outer, rows)
             columns = matrices.shape[2]
             multiply = multiply_of(windows.dtype, columns)
             if windows.is_last:

@@ -12,7 +12,7 @@ from math import prod
 import numpy
 
 from .accumulators import accumulator_of, in_dtype, wide_dtype
-from .equation import Equation, Form, NotOnHostError, rule
+from .equation import Form, NotOnHostError, rule
 
 # the length of a window from which an axis is reduced by one call rather than by a loop
 LONG = 8
@@ -144,7 +144,7 @@ def _along(combine, axis, extent, points, step, dilation):
         second, *others = others
         total = combine(operand[first], operand[second])
         for place in others:
-            combine(total, operand[place], total)
+            combine(total, operand[place], out=total)
         return total
 
     def at_once(operand):
@@ -158,13 +158,13 @@ def _along(combine, axis, extent, points, step, dilation):
 
 # by the primitive that is the whole program of a reduction
 _COMBINING = {
-    "add": numpy.add,
-    "and": numpy.bitwise_and,
-    "max": numpy.maximum,
-    "min": numpy.minimum,
-    "mul": numpy.multiply,
-    "or": numpy.bitwise_or,
-    "xor": numpy.bitwise_xor,
+    "add": _COMBINATIONS["reduce_window_sum"],
+    "and": (numpy.bitwise_and, lambda dtype: ~dtype.type(0)),
+    "max": _COMBINATIONS["reduce_window_max"],
+    "min": _COMBINATIONS["reduce_window_min"],
+    "mul": (numpy.multiply, lambda dtype: dtype.type(1)),
+    "or": (numpy.bitwise_or, lambda dtype: dtype.type(0)),
+    "xor": (numpy.bitwise_xor, lambda dtype: dtype.type(0)),
 }
 
 
@@ -175,12 +175,13 @@ def _reduce_window_by(equation):
     is_real = equation.outputs[0].dtype.kind != "c"
     if block.count != 3 or block.results != [2] or not is_real or names[0] not in _COMBINING:
         return _reduction_by_program(equation)
-    combine, accumulator = _COMBINING[names[0]], accumulator_of(equation)
+    (combine, neutral_of), accumulator = _COMBINING[names[0]], accumulator_of(equation)
     reduce, output = _reduction(equation, combine, accumulator), equation.outputs[0]
+    neutral = neutral_of(accumulator)  # XLA combines no padding, as a neutral element
 
     def run(operand, initial):
         initial = in_dtype(initial, accumulator)
-        return [in_dtype(combine(reduce(operand, initial), initial), output.dtype)]
+        return [in_dtype(combine(reduce(operand, neutral), initial), output.dtype)]
 
     return run
 
@@ -195,22 +196,25 @@ def _reduction_by_program(equation):
     frame, call = _Frame(equation, operands[0]), block.function
     if prod(frame.points) * prod(frame.extents) > CALLS:
         raise NotOnHostError("reduce_window by a program, of many windows")
-    parts = [*frame.parts()]
+    is_inside = frame.pad(numpy.ones(frame.shape, bool), False)
+    parts = [(part, [*zip(*is_inside[part].nonzero(), strict=True)]) for part in frame.parts()]
 
     def run(*arrays):
         initial = arrays[count:]
         padded = [*map(frame.pad, arrays[:count], initial)]
-        made = [
+        totals = [
             numpy.full(form.shape, value, form.dtype)
             for form, value in zip(equation.outputs, initial, strict=True)
         ]
-        for part in parts:
+        for part, places in parts:
             elements = [operand[part] for operand in padded]
-            for place in numpy.ndindex(*frame.points):
-                values = call(*[total[place] for total in made], *[one[place] for one in elements])
-                for total, value in zip(made, values, strict=True):
+            for place in places:
+                values = call(
+                    *[total[place] for total in totals], *[one[place] for one in elements]
+                )
+                for total, value in zip(totals, values, strict=True):
                     total[place] = value
-        return made
+        return totals
 
     return run
 
@@ -263,25 +267,13 @@ def _select_and_scatter_add(equation):
     if 0 in source.shape or 0 in operand.shape:
         return lambda source, operand: numpy.zeros(output.shape, output.dtype)
     combine = numpy.maximum if keeps is numpy.greater_equal else numpy.minimum
-    reduce = _reduction(
-        Equation(
-            "reduce_window",
-            equation.params,
-            (Form(operand.shape, dtype),),
-            (Form(source.shape, dtype),),
-        ),
-        combine,
-        dtype,
+    wide = equation._replace(
+        inputs=(Form(operand.shape, dtype),), outputs=(Form(source.shape, dtype),)
     )
-    parts, initial = _parts_inside(frame), initial_of(dtype)
+    reduce = _reduction(wide, combine, dtype)
+    parts, initial = [*frame.parts()], initial_of(dtype)
     sums_dtype = wide_dtype(output.dtype)
     are_apart = all(map(int.__le__, frame.extents, frame.steps))
-    inside = tuple(
-        [
-            slice(low, low + extent)
-            for (low, _), extent in zip(frame.padding, frame.shape, strict=True)
-        ]
-    )
 
     def run(source, operand):
         operand = in_dtype(operand, dtype)
@@ -292,12 +284,12 @@ def _select_and_scatter_add(equation):
             hits = _hits(padded, parts, extremes)
         sums = numpy.zeros(frame.padded, sums_dtype)
         source = in_dtype(source, sums_dtype)
-        for (part, *_), hit in zip(parts, hits, strict=True):
+        for part, hit in zip(parts, hits, strict=True):
             if are_apart:
                 sums[part] = _where(hit, source)
             else:
                 sums[part] += _where(hit, source)
-        return in_dtype(sums[inside], output.dtype)
+        return in_dtype(sums[frame.places], output.dtype)
 
     return run
 
@@ -305,52 +297,27 @@ def _select_and_scatter_add(equation):
 def _hits(padded, parts, extremes):
     """For each part, in which windows it has the first of the extreme elements."""
     is_free, is_equal = numpy.ones(extremes.shape, bool), numpy.empty(extremes.shape, bool)
-    for part, is_inside, _ in parts:
+    for part in parts:
         hit = numpy.equal(padded[part], extremes, is_equal)
         hit &= is_free
-        if is_inside is not None:
-            hit &= is_inside
         is_free ^= hit
         yield hit
 
 
 def _hits_with_nan(padded, parts, keeps):
-    """The same by comparisons in order: one with NaN replaces what was selected before."""
-    best = numpy.array(padded[parts[0][0]])
+    """The same by comparisons in order: an element replaces NaN, and NaN what was selected."""
+    best = numpy.array(padded[parts[0]])
     places = numpy.zeros(best.shape, numpy.intp)
-    for place, (part, is_inside, is_first) in enumerate(parts):
-        candidate = padded[part]
-        is_better = ~keeps(best, candidate)
-        if is_inside is not None:
-            is_better &= is_inside
-            is_better |= is_first
-        if place or is_inside is not None:
-            numpy.copyto(best, candidate, where=is_better)
-            numpy.copyto(places, place, where=is_better)
-    return [
-        (places == place) if is_inside is None else (places == place) & is_inside
-        for place, (_, is_inside, _) in enumerate(parts)
-    ]
+    for place, part in enumerate(parts[1:], 1):
+        is_better = ~keeps(best, padded[part])
+        numpy.copyto(best, padded[part], where=is_better)
+        numpy.copyto(places, place, where=is_better)
+    return (places == place for place in range(len(parts)))
 
 
 def _where(mask, array):
     """The elements of an array where a mask is set, else 0; also of those that are not finite."""
     bits = numpy.dtype(f"i{array.dtype.itemsize}")
-    if array.dtype.kind == "c" or not array.dtype.isnative:
+    if array.dtype.kind == "c":
         return numpy.where(mask, array, array.dtype.type(0))
     return numpy.multiply(array.view(bits), mask).view(array.dtype)
-
-
-def _parts_inside(frame) -> list:
-    """The parts of a padded operand, in which windows they are inside of the operand, and in which
-    no earlier one is; None and None without padding.
-    """
-    parts = [*frame.parts()]
-    if frame.is_plain:
-        return [(part, None, None) for part in parts]
-    is_inside = frame.pad(numpy.ones(frame.shape, bool), False)
-    has_earlier, masked = numpy.zeros(frame.points, bool), []
-    for part in parts:
-        masked.append((part, is_inside[part], is_inside[part] & ~has_earlier))
-        has_earlier |= is_inside[part]
-    return masked

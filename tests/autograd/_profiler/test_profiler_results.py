@@ -10,6 +10,7 @@ from pathlib import Path
 import jax
 import pytest
 from as_torch import as_torch, error, warned
+from modes import eager
 from profiles import named, names, profiled, square
 
 import jaxgrad
@@ -216,9 +217,9 @@ def test_an_operator_lasts_until_its_result_is_there_O02():
 
 def test_compiling_is_an_event_of_its_own_O02():
     x = jaxgrad.ones(7, 1, 3)
-    with profiler.profile() as first:
+    with eager("compiled"), profiler.profile() as first:
         x.atan()
-    with profiler.profile() as second:
+    with eager("compiled"), profiler.profile() as second:
         x.atan()
     (operator,) = named(first, "aten::atan")
     inside = {child.name for child in operator.cpu_children}

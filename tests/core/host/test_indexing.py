@@ -235,6 +235,11 @@ def test_large_windows():
     check_close(lambda a, i, u: a.at[:, i].add(u.T), array.T, index, updates, within=1e-5)
 
 
+def _has_no_index(indices) -> bool:
+    """Several windows at the same place, of which XLA writes not all."""
+    return indices.shape[-1] == 0 and indices.shape[:-1] != (1,) * (indices.ndim - 1)
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_random_scatters(seed):
     random = numpy.random.default_rng(seed)
@@ -243,13 +248,16 @@ def test_random_scatters(seed):
     numbers = lax.ScatterDimensionNumbers(*parts)
     shape = jax.eval_shape(lambda a, i: lax.gather(a, i, gather, sizes), operand, indices).shape
     updates = random.standard_normal(shape).astype(numpy.float32)
-    combine = (lax.scatter_add, lax.scatter_mul, lax.scatter_max)[seed % 2]
+    combine = (lax.scatter_add, lax.scatter_mul, lax.scatter_max)[seed // 3 % 3]
     mode = ("drop", "clip", "promise_in_bounds")[seed % 3]
 
     def scatter(operand, indices, updates):
         return combine(operand, indices, updates, numbers, mode=mode)
 
-    check_close(scatter, operand, indices, updates, within=1e-5)
+    if _has_no_index(indices):
+        check_refused(scatter, operand, indices, updates)
+    else:
+        check_close(scatter, operand, indices, updates, within=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -260,7 +268,8 @@ def test_random_writes(seed):
     numbers = lax.ScatterDimensionNumbers(*parts)
     shape = jax.eval_shape(lambda a, i: lax.gather(a, i, gather, sizes), operand, indices).shape
     updates = numpy.full(shape, 7, numpy.float32)
-    check_bits(lambda a, i, u: lax.scatter(a, i, u, numbers), operand, indices, updates)
+    check = check_refused if _has_no_index(indices) else check_bits
+    check(lambda a, i, u: lax.scatter(a, i, u, numbers), operand, indices, updates)
 
 
 def test_elements_replaced_by_a_function():

@@ -36,6 +36,16 @@ def test_sort(dtype, axis):
         check_bits(lambda a: lax.sort(a, axis), numbers(dtype, (9, 7)))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("has_negative_zero", [False, True])
+def test_sort_of_many(dtype, has_negative_zero):
+    array = numbers(dtype, (600,))
+    array = array if has_negative_zero else array + 0
+    assert numpy.any((array == 0) & numpy.signbit(array)) == has_negative_zero
+    with jax.enable_x64(True):
+        check_bits(lax.sort, array)
+
+
 @pytest.mark.parametrize("dtype", [*FLOATS, "int32", "uint32", "int64", "bool"])
 @pytest.mark.parametrize("shape", [(40,), (700, 2)])
 def test_sort_of_several(dtype, shape):
@@ -57,6 +67,13 @@ def test_sort_of_complex_keys():
     check_bits(lambda a, b: lax.sort((a, b), num_keys=1), numbers("complex64", (60,)), places)
 
 
+@pytest.mark.parametrize("dtype", ["float8_e5m2", "float8_e4m3fn"])
+def test_other_types_are_refused(dtype):
+    array = jnp.arange(3).astype(dtype)
+    for function in (lax.sort, lambda a: lax.top_k(a, 2), lambda a: lax.cumsum(a, 0)):
+        check_refused(function, array)
+
+
 def test_sort_of_nothing():
     check_bits(lambda a: lax.sort((a, a), 1, num_keys=1), numpy.zeros((3, 0), numpy.float32))
 
@@ -66,6 +83,14 @@ def test_sort_of_nothing():
 def test_top_k(dtype, k):
     with jax.enable_x64(True):
         check_bits(lambda a: lax.top_k(a, k), numbers(dtype, (3, 30)))
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, "int32", "uint64"])
+@pytest.mark.parametrize("k", [0, 1, 7, 600])
+def test_top_k_of_a_vector(dtype, k):
+    """Many elements are equal to the last one that is taken."""
+    with jax.enable_x64(True):
+        check_bits(lambda a: lax.top_k(a, k), numbers(dtype, (600,)))
 
 
 def test_top_k_along_an_axis():

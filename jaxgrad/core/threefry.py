@@ -1,0 +1,81 @@
+"""Threefry, the cipher that JAX's generator of random numbers makes of a key and a counter.
+
+Source: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", 2011: Threefry with two words
+of 32 bits and 20 rounds. NumPy computes it, so that no program is compiled for a number of words.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy
+
+WORD = numpy.dtype(numpy.uint32)
+MASK = 0xFFFFFFFF
+# So many pairs of words are computed at once, to stay in the cache.
+PAIRS = 1 << 14
+# So few pairs are computed faster in one long integer of Python.
+FEW = 128
+
+_ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
+_AS_WORDS = [[(WORD.type(r), WORD.type(32 - r)) for r in four] for four in _ROTATIONS]
+
+
+def _schedule(first: int, second: int) -> list[tuple[int, int]]:
+    """What is added to both words before the rounds and after every fourth one."""
+    words = first, second, first ^ second ^ 0x1BD11BDA
+    return [(words[i % 3], (words[(i + 1) % 3] + i) & MASK) for i in range(6)]
+
+
+@functools.lru_cache(maxsize=FEW)
+def _lanes(count: int) -> int:
+    """A one in every 64 bits of an integer."""
+    return sum(1 << 64 * lane for lane in range(count))
+
+
+def encrypted_integers(first: int, second: int, left: int, right: int, count: int = 1):
+    """The two words of a pair encrypted by the key of two words; of several pairs, each word is in
+    the low half of 64 bits of an integer.
+    """
+    schedule, lanes = _schedule(first, second), _lanes(count)
+    mask = lanes * MASK
+    left, right = (left + lanes * schedule[0][0]) & mask, (right + lanes * schedule[0][1]) & mask
+    for group in range(5):
+        for rotation in _ROTATIONS[group % 2]:
+            left = (left + right) & mask
+            right <<= rotation
+            # what is shifted into the high half belongs at the end of the low one
+            right = ((right & mask) | ((right >> 32) & mask)) ^ left
+        left = (left + lanes * schedule[group + 1][0]) & mask
+        right = (right + lanes * schedule[group + 1][1]) & mask
+    return left, right
+
+
+def _encrypt_block(schedule, left, right, rotated):
+    """Encrypt words in place; rotated: memory of as many words."""
+    left += WORD.type(schedule[0][0])
+    right += WORD.type(schedule[0][1])
+    for group in range(5):
+        for up, down in _AS_WORDS[group % 2]:
+            left += right
+            numpy.left_shift(right, up, rotated)
+            right >>= down
+            right |= rotated
+            right ^= left
+        left += WORD.type(schedule[group + 1][0])
+        right += WORD.type(schedule[group + 1][1])
+
+
+def encrypt(first: int, second: int, left, right):
+    """Encrypt arrays of words of one dimension in place, by the key of two words."""
+    if left.size <= FEW:
+        pair = [int.from_bytes(a.astype("<u8").tobytes(), "little") for a in (left, right)]
+        pair = encrypted_integers(first, second, *pair, left.size)
+        for words, value in zip((left, right), pair, strict=True):
+            words[:] = numpy.frombuffer(value.to_bytes(8 * words.size, "little"), "<u8")
+        return
+    schedule = _schedule(first, second)
+    rotated = numpy.empty(min(PAIRS, left.size), WORD)
+    for begin in range(0, left.size, PAIRS):
+        part = left[begin : begin + PAIRS]
+        _encrypt_block(schedule, part, right[begin : begin + PAIRS], rotated[: part.size])
