@@ -153,7 +153,9 @@ def binary(name, x):
     else:
         others = [lambda y: getattr(x, name)(y), lambda y: getattr(y, name)(x)]
     shapes = [x.shape, x.shape[-1:], (*x.shape[:-1], 1), ()]
-    shapes += [(1, x.shape[1], *[1] * (x.ndim - 2)), (x.shape[1], *[1] * (x.ndim - 2))][: x.ndim // 3 * 2]
+    if x.ndim > 2:  # one number for each channel
+        ones = [1] * (x.ndim - 2)
+        shapes += [(1, x.shape[1], *ones), (x.shape[1], *ones)]
     for shape in dict.fromkeys(shapes):
         (y,) = tensors(shape, dtype=x.dtype if x.is_floating_point() else torch.float32)
         y = y if x.is_floating_point() else (y.detach() * 5).to(x.dtype)
@@ -284,14 +286,23 @@ def trained():
             batch = [each.to(dtype) if each.is_floating_point() else each for each in batch]
             with contextlib.suppress(Exception):
                 file.loss(model, *batch).backward()
-    for make in (torch.optim.SGD, torch.optim.Adam, torch.optim.AdamW, torch.optim.RMSprop):
-        model = nn.Sequential(nn.Linear(11, 7), nn.ReLU(), nn.Linear(7, 5))
-        optimizer = make(model.parameters(), lr=0.1)
-        for _ in range(2):
-            model(torch.rand(3, 11)).square().mean().backward()
-            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-            optimizer.zero_grad()
+    for widths in ((11, 5), (11, 7, 5), (11, 7, 7, 5), (11, 7, 23, 5)):
+        for make, options in OPTIMIZERS:
+            pairs = zip(widths, widths[1:], strict=False)
+            model = nn.Sequential(*[part for n, m in pairs for part in (nn.Linear(n, m), nn.ReLU())])
+            optimizer = make(model.parameters(), lr=0.1, **options)
+            for _ in range(3):
+                model(torch.rand((3, 11))).square().mean().backward()
+                nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+                optimizer.zero_grad()
+
+
+OPTIMIZERS = [
+    (torch.optim.SGD, {}), (torch.optim.SGD, {"momentum": 0.9}), (torch.optim.Adam, {}),
+    (torch.optim.SGD, {"momentum": 0.9, "weight_decay": 0.01}), (torch.optim.AdamW, {}),
+    (torch.optim.Adam, {"weight_decay": 0.01}), (torch.optim.RMSprop, {}),
+]  # fmt: skip
 
 
 def sampled():
@@ -311,7 +322,7 @@ def main():
     template_store.FILE = template_store.PACKAGE / "no file"
     templates.CALLS, collector = 0, Collector()
     template_store.keep = collector.keep
-    for part in (creations, joins, modules, trained, operators, sampled):
+    for part in (creations, joins, modules, operators, sampled, trained):
         part()
         print(f"{part.__name__}: {len(collector)} templates", flush=True)
     template_store.write(template_store.PACKAGE / "templates.tsv", collector)

@@ -32,6 +32,8 @@ from .world import on_mesh
 
 communication = LateModule("jaxgrad.core.communication")
 host_kernel = LateModule("jaxgrad.core.host_kernel")
+template_store = LateModule("jaxgrad.core.template_store")
+templates = LateModule("jaxgrad.core.templates")
 
 
 # Which executor makes eager calls where both can: one alone, or "auto", the host and then XLA.
@@ -491,9 +493,29 @@ class Filled(Program):
         self.outputs, self.mode, self.filling = (aval,), IMMEDIATE, value
         self.name = {0: "zeros_like", 1: "ones_like"}.get(value, "full")
 
+    @functools.cached_property
+    def pattern(self):
+        if self.mode != IMMEDIATE:
+            return None
+        key = bounded_cache.exact(self.filling)
+        remade = functools.partial(_filled_like, self.filling)
+        text = functools.partial(_text_of_filled, self.filling)
+        return templates.pattern_of(_patterns, key, self.outputs, text, remade)
+
     def function(self):
         (aval,) = self.outputs
         return (jnp.full(aval.shape, self.filling, aval.dtype.numpy),)
+
+
+_patterns = bounded_cache.BoundedCache(bounded_cache.kernels, lambda pattern: bounded_cache.ENTRY)
+
+
+def _filled_like(value, outputs) -> Program:
+    return Filled(*outputs, value)
+
+
+def _text_of_filled(value) -> str:
+    return f"filled({template_store.text_of(value)})"
 
 
 @bounded_cache.bounded()

@@ -26,6 +26,7 @@ from .program import Program, bare, is_bare, renamed
 from .promotion import promote_types
 from .tracebacks import hide_frames
 
+template_store = LateModule("jaxgrad.core.template_store")
 templates = LateModule("jaxgrad.core.templates")
 
 derivative_rules = LateModule("jaxgrad.core.derivative_rules")
@@ -243,7 +244,10 @@ class Call(Program):
     def pattern(self):
         if self.mode != aval.IMMEDIATE or self.compact is not self:
             return None
-        return templates.pattern_of(self)
+        primitive, structure = self.primitive, self.structure
+        text = functools.partial(template_store.text_of_call, primitive, structure)
+        remade = functools.partial(Call, primitive, structure)
+        return templates.pattern_of(primitive.patterns, self.key, self.inputs, text, remade)
 
     @functools.cached_property
     def key(self) -> tuple:

@@ -35,10 +35,11 @@ FIRST = "! sources "  # begins the first line; no key sorts before it
 
 # the modules, besides the table and its functions, that decide what is traced and how it is kept
 MODULES = (
-    *("core/aval.py", "core/derivative_rules.py", "core/dtypes.py", "core/primitive.py"),
-    *("core/program.py", "core/promotion.py", "core/tangent_map.py", "core/templates.py"),
-    *("core/template_store.py", "core/host/block.py", "core/host/extents.py"),
-    *("core/host/stored.py", "core/host/template.py"),
+    *("core/aval.py", "core/derivative_rules.py", "core/dtypes.py", "core/executor.py"),
+    *("core/host/block.py", "core/host/extents.py", "core/host/stored.py"),
+    *("core/host/template.py", "core/primitive.py", "core/program.py", "core/promotion.py"),
+    *("core/tangent_map.py", "core/template_store.py", "core/templates.py"),
+    *("optim/fused_step.py", "optim/rules.py"),
 )
 
 # the settings of JAX that decide what is traced, as they are without a user's choice
@@ -71,8 +72,14 @@ def sources() -> list[Path]:
     return [folder.parent / "derivatives.yaml", *modules]
 
 
+# whether templates of files are used
+is_on = True
+
+
 def is_usual() -> bool:
-    """Whether settings are those under which templates are made."""
+    """Whether settings are those under which templates of files hold."""
+    if not is_on:
+        return False
     config = jax.config
     are_set = any(getattr(config, name, usual) != usual for name, usual in SETTINGS.items())
     return not are_set and dtypes.get_default_dtype() is dtypes.float32
@@ -81,30 +88,37 @@ def is_usual() -> bool:
 # ---- keys
 
 
-def key_of(call, kinds, shapes) -> str | None:
-    """The key of the pattern of a call; None if it is not kept: the operator is not a shipped one,
-    or an argument is an object.
+def key_of(make_text, kinds, shapes) -> str | None:
+    """The key of a pattern; None if it is not kept. make_text: makes the text of what is called, None
+    or ValueError where that is not kept.
     """
-    primitive = call.primitive
-    if primitive.scope is not getattr(ops, "library", None) or not is_usual():
+    if not is_usual():
         return None
     try:
-        arguments = ",".join(map(_text, call.structure))
-        supply = iter(shapes)
-        inputs = [
-            f"{_NUMBERS[kind]}" if kind in _NUMBERS else f"{kind.name}{_shape_text(next(supply))}"
-            for kind in kinds
-        ]
+        text = make_text()
     except ValueError:
         return None
-    return f"{primitive.rule.schema.full_name}({arguments}) {','.join(inputs)}"
+    supply = iter(shapes)
+    inputs = [
+        _NUMBERS.get(kind) or f"{kind.name}{_shape_text(next(supply))}" for kind in kinds
+    ]
+    return text and f"{text} {','.join(inputs)}"
+
+
+def text_of_call(primitive, structure) -> str | None:
+    """The text of a shipped operator and what it is called with, besides arrays."""
+    if primitive.scope is not getattr(ops, "library", None):
+        return None
+    return f"{primitive.rule.schema.full_name}({','.join(map(text_of, structure))})"
 
 
 _NUMBERS = {bool: "b", int: "i", LargeInteger: "l", float: "f", complex: "c"}
 
 
-def _text(part) -> str:
-    """A part of a structure. Raises ValueError for what has no text of its own."""
+def text_of(part) -> str:
+    """A part of a structure as text, where different ones differ. Raises ValueError for what has no
+    text of its own.
+    """
     kind = type(part)
     if part is primitives.ARRAY:
         return "@"
@@ -113,7 +127,7 @@ def _text(part) -> str:
     if kind is str:
         return json.dumps(part)
     if kind is tuple:
-        return f"[{','.join(map(_text, part))}]"
+        return f"[{','.join(map(text_of, part))}]"
     if kind is dtypes.dtype:
         return part.name
     raise ValueError(f"an argument of the type {kind.__name__}")

@@ -168,32 +168,37 @@ def _flags(flags) -> str:
     return "".join("1" if flag else "0" for flag in flags)
 
 
-def pattern_of(call):
-    """The pattern of a call, and the extents that its symbols have; None if it has none."""
-    shapes = [given.shape for given in call.inputs if isinstance(given, Aval)]
+def pattern_of(patterns, key, avals_of, make_text, remade):
+    """The pattern of a program, and the extents that its symbols have; None if it has none.
+
+    patterns: where patterns are kept; key: tells programs apart in there; avals_of: what has the
+    extents: abstract values, and the types of numbers; make_text: makes the text of the key in files,
+    which is None for a program that is not kept in files; remade: makes the program of other
+    abstract values.
+    """
+    shapes = [given.shape for given in avals_of if isinstance(given, Aval)]
     pattern = template.pattern_of(shapes)
     if pattern is None:
         return None
     shapes, extents = pattern
-    kinds = tuple([given.dtype if isinstance(given, Aval) else given for given in call.inputs])
-    patterns = call.primitive.patterns
-    key = call.key, kinds, shapes
+    kinds = tuple([given.dtype if isinstance(given, Aval) else given for given in avals_of])
+    key = key, kinds, shapes
     known = patterns.get(key) or patterns.find(key)
     if known is None:
-        text = store.key_of(call, kinds, shapes)
-        made = Pattern(text, functools.partial(_call_for, call, shapes), [])
+        program_for = functools.partial(_program_for, avals_of, shapes, remade)
+        made = Pattern(store.key_of(make_text, kinds, shapes), program_for, [])
         known = patterns.keep(key, made)
     return known, extents
 
 
-def _call_for(call, shapes, extents):
-    """The call like `call` for extents, None for symbols."""
+def _program_for(avals_of, shapes, remade, extents):
+    """The program of a pattern for extents, None for symbols."""
     supply = iter(template.with_extents(shapes, extents))
-    inputs = [
+    found = [
         avals.make_aval(next(supply), given.dtype) if isinstance(given, Aval) else given
-        for given in call.inputs
+        for given in avals_of
     ]
-    made = type(call)(call.primitive, call.structure, tuple(inputs))
+    made = remade(tuple(found))
     made.pattern = None
     return made
 
