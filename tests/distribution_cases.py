@@ -46,9 +46,7 @@ CASES = {
     "bernoulli": Case("Bernoulli", {"probs": [0.2, 0.5, 0.9]}, [0.0, 1.0, 1.0]),
     "bernoulli_logits": Case("Bernoulli", {"logits": [-3.0, 0.0, 40.0]}, [0.0, 1.0, 0.0]),
     "beta": Case("Beta", CONCENTRATIONS, [0.1, 0.55, 0.07]),
-    "binomial": Case(
-        "Binomial", {"probs": [0.2, 0.5, 0.9]}, [0.0, 3.0, 5.0], {"total_count": 5}
-    ),
+    "binomial": Case("Binomial", {"probs": [0.2, 0.5, 0.9]}, [0.0, 3.0, 5.0], {"total_count": 5}),
     "binomial_logits": Case(
         "Binomial", {"logits": [-3.0, 0.0, 4.0]}, [0.0, 3.0, 5.0], {"total_count": 5}
     ),
@@ -57,9 +55,7 @@ CASES = {
     "cauchy": Case("Cauchy", LOC_SCALE, REAL),
     "chi2": Case("Chi2", {"df": [0.5, 2.0, 30.0]}, POSITIVE),
     "continuous_bernoulli": Case("ContinuousBernoulli", {"probs": [0.2, 0.7, 0.99]}, UNIT),
-    "continuous_bernoulli_logits": Case(
-        "ContinuousBernoulli", {"logits": [-3.0, 0.2, 5.0]}, UNIT
-    ),
+    "continuous_bernoulli_logits": Case("ContinuousBernoulli", {"logits": [-3.0, 0.2, 5.0]}, UNIT),
     "dirichlet": Case("Dirichlet", {"concentration": [[0.5, 2.0, 3.0], [1.5, 1.0, 9.0]]}, SIMPLEX),
     "exponential": Case("Exponential", {"rate": [0.5, 2.0, 30.0]}, POSITIVE),
     "fisher": Case("FisherSnedecor", {"df1": [3.0, 0.5, 30.0], "df2": [4.5, 5.0, 7.0]}, POSITIVE),

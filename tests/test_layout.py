@@ -53,8 +53,16 @@ UNWELCOME = re.compile(
     r"|\byaml\.load\(|(?<!def )__reduce|\bnp\.load\(|\ballow_pickle\b"
 )
 
-# the type of an error that programs catch, and nothing that loads what the module loads
-WELCOME = {("jaxgrad.serialization._refused", "from pickle import UnpicklingError")}
+WELCOME = {
+    # the type of an error that programs catch, and nothing that loads what the module loads
+    ("jaxgrad.serialization._refused", "from pickle import UnpicklingError"),
+    # code that is made of numbers alone
+    ("jaxgrad.core.host.steps", '    exec(compile("\\n".join(lines), "<block>", "exec"), scope)'),
+    (
+        "jaxgrad.core.host.template",
+        '        self.numbers = eval(source, {**_FUNCTIONS, "constants": writer.constants})',
+    ),
+}
 
 # by these a file could choose what is called
 LOOKS_UP = re.compile(r"\bimportlib\b|__import__|\bsys\.modules\b|\bglobals\(|(?<!\.)\bcompile\(")

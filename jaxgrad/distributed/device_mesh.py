@@ -249,9 +249,7 @@ def _along(numbers, mesh, axes):
     )
     place = places[0] if len(places) else np.zeros(numbers.ndim, int)
     names = mesh.axis_names
-    index = tuple(
-        [slice(None) if name in axes else place[i] for i, name in enumerate(names)]
-    )
+    index = tuple([slice(None) if name in axes else place[i] for i, name in enumerate(names)])
     kept = [name for name in names if name in axes]
     return np.transpose(numbers[index], [kept.index(axis) for axis in axes])
 

@@ -70,9 +70,9 @@ _register((Exponential, Gamma, Gumbel, Laplace, Normal, Pareto), ContinuousBerno
 _register((Exponential, Gamma, Gumbel, Laplace, Normal, Pareto), Uniform)(_infinite)
 _register((Gumbel, Laplace, Normal), Exponential)(_infinite)
 _register((Gumbel, Laplace, Normal), Gamma)(_infinite)
-_register(
-    (Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Normal), Pareto
-)(_infinite)
+_register((Beta, ContinuousBernoulli, Exponential, Gamma, Gumbel, Laplace, Normal), Pareto)(
+    _infinite
+)
 _register((Poisson,), Bernoulli)(_infinite)
 _register((Poisson,), Binomial)(_infinite)
 
@@ -158,11 +158,7 @@ def _(p, q):
 @fused
 def _dirichlet_dirichlet(p, q):
     center = ops.digamma(p) - ops.digamma(ops.sum(p, -1, keepdim=True))
-    return (
-        dirichlet_log_normalizer(q)
-        - dirichlet_log_normalizer(p)
-        + ops.sum((p - q) * center, -1)
-    )
+    return dirichlet_log_normalizer(q) - dirichlet_log_normalizer(p) + ops.sum((p - q) * center, -1)
 
 
 @register_kl(Dirichlet, Dirichlet)

@@ -81,9 +81,7 @@ _register(_BOTH, constraints.real)(lambda constraint: transforms.identity_transf
 _register([biject_to], constraints.simplex)(lambda _: transforms.StickBreakingTransform())
 _register([transform_to], constraints.simplex)(lambda _: transforms.SoftmaxTransform())
 _register(_BOTH, constraints.corr_cholesky)(lambda _: transforms.CorrCholeskyTransform())
-_register([transform_to], constraints.lower_cholesky)(
-    lambda _: transforms.LowerCholeskyTransform()
-)
+_register([transform_to], constraints.lower_cholesky)(lambda _: transforms.LowerCholeskyTransform())
 _register([transform_to], constraints.positive_definite, constraints.positive_semidefinite)(
     lambda _: transforms.PositiveDefiniteTransform()
 )

@@ -64,9 +64,7 @@ class FisherSnedecor(Distribution):
     support = constraints.positive
     has_rsample = True
 
-    def __init__(
-        self, df1: Tensor | float, df2: Tensor | float, validate_args: bool | None = None
-    ):
+    def __init__(self, df1: Tensor | float, df2: Tensor | float, validate_args: bool | None = None):
         self.df1, self.df2 = broadcast_all(df1, df2)
         super().__init__(self.df1.shape, validate_args=validate_args)
 

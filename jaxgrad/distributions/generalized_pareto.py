@@ -64,9 +64,7 @@ def _variance(scale, concentration):
 
 @fused
 def _upper_end(loc, scale, concentration):
-    return where_defined(
-        concentration < 0, lambda c: loc - scale / c, concentration, -1, math.inf
-    )
+    return where_defined(concentration < 0, lambda c: loc - scale / c, concentration, -1, math.inf)
 
 
 class GeneralizedPareto(Distribution):

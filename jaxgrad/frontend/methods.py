@@ -10,15 +10,17 @@ import numpy as np
 
 from .. import ops
 from ..autograd import variable
-from ..core import dtypes, promotion
+from ..core import dtypes, pending, promotion, world
+from ..core.pending import Pending
 from ..core.program import broadcasts
 from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import api_boundary, shows_users_frames, users_stacklevel
 from ..late import LateModule
 from ..ops import inplace
+from ..tape import mode
 from ..tape.mode import is_grad_enabled
 from ..tape.pytree import LOST
-from ..tape.tensor import Tensor, check_no_tangent, concrete, numbers_of
+from ..tape.tensor import Tensor, check_no_tangent, concrete
 from . import (
     copying,
     factories,
@@ -121,6 +123,14 @@ OVERRIDDEN_AS = {
     "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__rand__": "bitwise_and",
     "__ror__": "bitwise_or", "__rxor__": "bitwise_xor",
 }  # fmt: skip
+
+
+def numbers_of(tensor: Tensor, what: str) -> np.ndarray:
+    """The tensor's numbers as NumPy's array, which no code writes to. Raises as `concrete` does."""
+    value = tensor._value
+    if type(value) is Pending and mode.scope.get() is None and world.current is None:
+        return pending.numbers_of(value)
+    return np.asarray(concrete(tensor, what))
 
 
 class TensorMethods:

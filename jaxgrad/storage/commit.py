@@ -14,6 +14,8 @@ from itertools import chain, repeat
 
 import jax
 
+from ..core import executor
+from ..core.pending import Pending
 from ..tape import interception
 from ..tape.mode import current_mode
 from ..tape.tensor import Tensor
@@ -36,9 +38,10 @@ def give_all(targets: list[Tensor], arrays, calls=()) -> bool:
     """Give tensors arrays of their abstract values in place, without history, after some calls.
     Whether it did so: not where a tensor shares its memory, or is traced.
     """
-    if interception.is_noted or any(
-        issubclass(kind, jax.core.Tracer) for kind in {*map(type, arrays)}
-    ):
+    kinds = {*map(type, arrays)}
+    # what is pending may have been noted in a trace
+    is_open = Pending in kinds and executor.is_traced()
+    if interception.is_noted or is_open or any(issubclass(k, jax.core.Tracer) for k in kinds):
         return False
     counters, versions = [], []
     for tensor in targets:

@@ -49,7 +49,6 @@ def transform(level):
         transform_levels.reset(token)
 
 
-
 def is_grad_enabled() -> bool:
     """Whether operators are recorded in the current context.
 

@@ -10,9 +10,8 @@ import warnings
 import weakref
 
 import jax
-import numpy
 
-from ..core import dtypes, pending, world
+from ..core import dtypes, world
 from ..core.aval import META, aval_of, has_numbers, seen_aval
 from ..core.device import device_of
 from ..core.meta_array import NO_DATA, ON_META
@@ -566,14 +565,6 @@ def shown_array(tensor: Tensor):
     """The array for a tensor that is printed: under a trace that of a constant, else the tracer."""
     array, scope = tensor._array, mode.scope.get()
     return array if scope is None else scope.numbers_of(array, may_pin=False)
-
-
-def numbers_of(tensor: Tensor, what: str) -> numpy.ndarray:
-    """The tensor's numbers as NumPy's array, which no code writes to. Raises as `concrete` does."""
-    value = tensor._value
-    if type(value) is Pending and mode.scope.get() is None and world.current is None:
-        return pending.numbers_of(value)
-    return numpy.asarray(concrete(tensor, what))
 
 
 def concrete(tensor: Tensor, what: str):

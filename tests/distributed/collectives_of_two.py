@@ -97,8 +97,9 @@ def exchanged(rank, size):
         yield "recv", dist.recv(got, src=0) == 0 and same(got, numpy(7))
     values = [None] * size
     dist.all_gather_object(values, {"rank": rank, "x": mine(rank)})
-    yield "objects", [each["rank"] for each in values] == [*range(size)] and same(
-        values[1]["x"], numpy(1)
+    yield (
+        "objects",
+        [each["rank"] for each in values] == [*range(size)] and same(values[1]["x"], numpy(1)),
     )
     shared = [rank, "text" * (rank + 1)]
     dist.broadcast_object_list(shared, src=1)
@@ -201,8 +202,9 @@ def gradients(rank, size):
                 loss(x).backward()
 
             (torch.jit(step) if compiled else step)(x)
-            yield f"gradient of {name}{', compiled' * compiled}", np.allclose(
-                x.grad.numpy(), wanted(cotangents)[rank], rtol=1e-6
+            yield (
+                f"gradient of {name}{', compiled' * compiled}",
+                np.allclose(x.grad.numpy(), wanted(cotangents)[rank], rtol=1e-6),
             )
     x = mine(rank).requires_grad_()
     total = F.all_reduce(x * x)
@@ -234,8 +236,9 @@ def errors(rank, size):
     yield "no tensor", raises(TypeError, "expected a torch.Tensor", dist.all_reduce, [1.0])
     yield "op", raises(RuntimeError, "ReduceOp.BAND", dist.all_reduce, mine(0), dist.ReduceOp.BAND)
     yield "count", raises(ValueError, "each of the", dist.all_gather, [mine(0)] * 9, mine(0))
-    yield "shape", raises(
-        ValueError, "must have shape", dist.all_gather_into_tensor, torch.zeros(1), mine(0)
+    yield (
+        "shape",
+        raises(ValueError, "must have shape", dist.all_gather_into_tensor, torch.zeros(1), mine(0)),
     )
     yield "rank", raises(ValueError, "99 is not part", dist.broadcast, mine(0), src=99)
     x = mine(0).requires_grad_()

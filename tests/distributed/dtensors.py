@@ -168,16 +168,23 @@ def raises(kind, text, function, *arguments, **named):
 def refused(mesh):
     size = mesh.size()
     ones = torch.ones(8, 8)
-    yield "uneven", raises(
-        ValueError, "equal parts", distribute_tensor, torch.ones(size + 1), mesh, [Shard(0)]
+    yield (
+        "uneven",
+        raises(
+            ValueError, "equal parts", distribute_tensor, torch.ones(size + 1), mesh, [Shard(0)]
+        ),
     )
     yield "dimension", raises(ValueError, "2 dimensions", distribute_tensor, ones, mesh, [Shard(2)])
     yield "count", raises(ValueError, "Placement for each", distribute_tensor, ones, mesh, [])
-    yield "partial", raises(
-        NotImplementedError, "never Partial", distribute_tensor, ones, mesh, [Partial()]
+    yield (
+        "partial",
+        raises(NotImplementedError, "never Partial", distribute_tensor, ones, mesh, [Partial()]),
     )
-    yield "computed", raises(
-        RuntimeError, "non-leaf", distribute_tensor, ones.requires_grad_() * 2, mesh, [Shard(0)]
+    yield (
+        "computed",
+        raises(
+            RuntimeError, "non-leaf", distribute_tensor, ones.requires_grad_() * 2, mesh, [Shard(0)]
+        ),
     )
     yield "mesh", raises(ValueError, "numbered from 0", dist.init_device_mesh, "cpu", (64,))
     layer = torch.nn.Linear(8, size + 1)
@@ -186,8 +193,9 @@ def refused(mesh):
     yield "columns", raises(ValueError, "equal parts", parallelize_module, layer, mesh, style)
     same = torch.equal(layer.weight.detach(), before)
     yield "nothing changed", same and not isinstance(layer.weight, DTensor)
-    yield "no module", raises(
-        ValueError, "no submodule is 'x'", parallelize_module, layer, mesh, {"x": style}
+    yield (
+        "no module",
+        raises(ValueError, "no submodule is 'x'", parallelize_module, layer, mesh, {"x": style}),
     )
     model = fully_shard(torch.nn.Linear(8, 8), mesh=mesh)
     yield "twice", raises(ValueError, "sharded already", fully_shard, model, mesh=mesh)
@@ -239,7 +247,7 @@ def accumulated(mesh):
     for parts in (1, 2):
         torch.manual_seed(1)
         model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(8, 2))
-        mine = torch.tensor(NUMBERS[rank :: size])
+        mine = torch.tensor(NUMBERS[rank::size])
         chunks = mine.chunk(parts)
         for n, chunk in enumerate(chunks):
             run = model.no_sync() if n + 1 < parts else torch.enable_grad()
@@ -258,8 +266,12 @@ def accumulated(mesh):
     lenient = torch.nn.parallel.DistributedDataParallel(OneOfTwo(), find_unused_parameters=True)
     lenient(x, "a" if rank == 0 else "b").sum().backward()
     found = lenient.module.pair["b"].weight.grad
-    yield "found unused", found is not None and np.allclose(
-        found.numpy(), np.broadcast_to(NUMBERS.sum(0) * (size - 1) / size, (2, 8)), rtol=1e-4
+    yield (
+        "found unused",
+        found is not None
+        and np.allclose(
+            found.numpy(), np.broadcast_to(NUMBERS.sum(0) * (size - 1) / size, (2, 8)), rtol=1e-4
+        ),
     )
 
 

@@ -38,9 +38,9 @@ def batched(case, values):
 
 def log_prob(case, names):
     """The sum of the log_prob of one value, as a function of its distribution's parameters."""
-    return lambda value, *parameters: make(
-        jaxgrad, case, dict(zip(names, parameters, strict=True))
-    ).log_prob(value).sum()
+    return lambda value, *parameters: (
+        make(jaxgrad, case, dict(zip(names, parameters, strict=True))).log_prob(value).sum()
+    )
 
 
 # whose samples have parameters of gamma variables, which jump with the number of rejections, or are

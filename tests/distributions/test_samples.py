@@ -292,7 +292,6 @@ def test_gradients_of_rsample_keep_the_distribution_function(name):
     kind, theirs, values = IMPLICIT[name]
     parameters = [jaxgrad.tensor(v, dtype=jaxgrad.float64, requires_grad=True) for v in values]
 
-
     @jaxgrad.jit
     def sample(*parameters):
         drawn = kind(*parameters).rsample((5,))

@@ -51,9 +51,7 @@ class Visit:
     """One window of the browser; `wrong` gathers what it found."""
 
     def __init__(self, browser, root: str, width: int, scheme: str):
-        context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=scheme
-        )
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
         self.page, self.root, self.wrong = context.new_page(), root, []
         self.name = f"{width}_{scheme}"
         self.page.on("console", self.message)

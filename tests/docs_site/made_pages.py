@@ -95,7 +95,7 @@ def test_a_script_becomes_a_page(folder):
         "two\ttorch compiled\tdoes not run: KeyError\ta machine\ttorch 2\t2026-01-01\n"
     )
     page = tutorials.pages()["tutorials/two.md"]
-    assert page.startswith("# Two cells\n\n```python\nprint(\"<b>\")\n1 + 1\n```")
+    assert page.startswith('# Two cells\n\n```python\nprint("<b>")\n1 + 1\n```')
     assert "```output\n<b>\n```\n\n```output\n2\n```" in page
     assert '<div class="display">\n<table></table>\n</div>' in page
     assert "| jaxgrad | 1.3 |\n    | torch compiled | does not run: KeyError |\n" in page

@@ -67,9 +67,7 @@ def test_forward_mode_shows_the_tangent():
     see = Seen()
     jaxgrad.func.jvp(lambda a: see(a * 2), (jaxgrad.ones(2),), (jaxgrad.tensor([3.0, 4.0]),))
     assert see == [
-        "GradTrackingTensor(lvl=1, value=\n"
-        "    tensor([2., 2.], tangent=tensor([6., 8.]))\n"
-        ")"
+        "GradTrackingTensor(lvl=1, value=\n    tensor([2., 2.], tangent=tensor([6., 8.]))\n)"
     ]
     assert repr(jaxgrad.ones(2)) == "tensor([1., 1.])"
 

@@ -138,9 +138,7 @@ def test_without_input_there_are_parameters_alone():
     assert summary(nn.ReLU()).total_params == 0
 
 
-@pytest.mark.parametrize(
-    ("depth", "rows", "first"), [(0, 1, "96"), (1, 4, "--"), (2, 6, "--")]
-)
+@pytest.mark.parametrize(("depth", "rows", "first"), [(0, 1, "96"), (1, 4, "--"), (2, 6, "--")])
 def test_depth(depth, rows, first):
     model = Repeated().a.append(nn.Sequential(nn.Linear(5, 6), nn.ReLU()))
     found = summary(model, (2, 5), depth=depth)

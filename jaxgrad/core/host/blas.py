@@ -13,14 +13,14 @@ import numpy
 SHARED = 1 << 27
 
 
-def matmul(lhs, rhs):
+def matmul(lhs, rhs, **options):
     """`numpy.matmul`, by one thread if it is small."""
     set_threads = _set_threads()
     if set_threads is None or lhs.size * rhs.shape[-1] >= SHARED:
-        return numpy.matmul(lhs, rhs)
+        return numpy.matmul(lhs, rhs, **options)
     before = set_threads(1)
     try:
-        return numpy.matmul(lhs, rhs)
+        return numpy.matmul(lhs, rhs, **options)
     finally:
         set_threads(before)
 

@@ -120,9 +120,7 @@ class Sharded:
                 self.mesh.jax_mesh, axes=self.mesh.axes, sums=self.mesh.axes, **options
             )
         else:
-            kind = kinds.Unshard(
-                self.mesh.jax_mesh, axes=self.mesh.axes, dim=self.dim, **options
-            )
+            kind = kinds.Unshard(self.mesh.jax_mesh, axes=self.mesh.axes, dim=self.dim, **options)
         return communicated(parameter, kind)
 
 

@@ -163,4 +163,3 @@ empty = _factory(factories.empty, "empty", False)
 full = _factory(factories.full, "full", False, "(2, 3), 7.0")
 rand = _factory(rand_of_one, "rand", True)
 randn = _factory(randn_of_one, "randn", True)
-

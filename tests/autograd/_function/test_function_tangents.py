@@ -235,14 +235,17 @@ def test_tangents_of_outputs_without_derivative(torch):
         ctx.mark_non_differentiable(constant)
         return x * 2, constant, x.long(), 5
 
-    told, results = [], {
-        "none": lambda ctx, t: (t * 2, None, None, None),
-        "of a constant": lambda ctx, t: (t * 2, t, None, None),
-        "zeros of a constant": lambda ctx, t: (t * 2, t * 0, None, None),
-        "of integers": lambda ctx, t: (t * 2, None, t, None),
-        "of a number": lambda ctx, t: (t * 2, None, None, t),
-        "too few": lambda ctx, t: (t * 2, None, None),
-    }
+    told, results = (
+        [],
+        {
+            "none": lambda ctx, t: (t * 2, None, None, None),
+            "of a constant": lambda ctx, t: (t * 2, t, None, None),
+            "zeros of a constant": lambda ctx, t: (t * 2, t * 0, None, None),
+            "of integers": lambda ctx, t: (t * 2, None, t, None),
+            "of a number": lambda ctx, t: (t * 2, None, None, t),
+            "too few": lambda ctx, t: (t * 2, None, None),
+        },
+    )
     words = "Function's jvp returned a gradient at position"
     for name, jvp in results.items():
         rule = made(torch, forward, jvp)

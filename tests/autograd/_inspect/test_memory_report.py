@@ -6,11 +6,19 @@ from html.parser import HTMLParser
 import jax
 import numpy
 import pytest
+from modes import eager
 
 import jaxgrad as torch
 
 graph = torch.autograd.graph
 F = torch.nn.functional
+
+
+@pytest.fixture(autouse=True)
+def by_xla():
+    """JAX knows which of its arrays are alive."""
+    with eager("compiled"):
+        yield
 
 
 def leaf(*shape, **options):

@@ -163,9 +163,7 @@ class ColwiseParallel(_OneInput):
 
     wanted = Replicate()
 
-    def __init__(
-        self, *, input_layouts=None, output_layouts=None, use_local_output: bool = True
-    ):
+    def __init__(self, *, input_layouts=None, output_layouts=None, use_local_output: bool = True):
         given, made = input_layouts or Replicate(), output_layouts or Shard(-1)
         super().__init__(given, made, use_local_output)
 
@@ -188,9 +186,7 @@ class RowwiseParallel(_OneInput):
     Shard(dim=-1)
     """
 
-    def __init__(
-        self, *, input_layouts=None, output_layouts=None, use_local_output: bool = True
-    ):
+    def __init__(self, *, input_layouts=None, output_layouts=None, use_local_output: bool = True):
         given, made = input_layouts or Shard(-1), output_layouts or Replicate()
         super().__init__(given, made, use_local_output)
 
@@ -266,9 +262,7 @@ class PrepareModuleInput(ParallelStyle):
             named = dict(named)
             for name, layout in self.named.items():
                 if name in named:
-                    named[name] = self.prepared(
-                        named[name], layout, self.wanted_named[name], mesh
-                    )
+                    named[name] = self.prepared(named[name], layout, self.wanted_named[name], mesh)
             return tuple(made) or inputs, named
 
         module.register_forward_pre_hook(before, with_kwargs=True)
