@@ -2,9 +2,8 @@
 
     python tests/templates.py      writes jaxgrad/templates.tsv (`make templates`)
 
-It calls operators over common patterns of shapes, the samples of all operators, modules, losses and
-models, each with its first and second derivatives, and keeps the template of each pattern that has
-one. core/template_store.py describes the file; tests/core/test_template_store.py says when it must
+It calls operators over common patterns of shapes, modules, losses, optimizers and models, with
+derivatives, and keeps the template of each pattern that has one. core/template_store.py describes the file; tests/core/test_template_store.py says when it must
 be written anew.
 """
 
@@ -19,7 +18,6 @@ if __name__ == "__main__" and os.environ.get("PYTHONHASHSEED") != "0":
 
 import models
 import numpy
-import samples
 
 import jaxgrad as torch
 import jaxgrad.nn.functional as F
@@ -91,7 +89,9 @@ add sub mul div pow maximum minimum atan2 fmod remainder floor_divide eq ne lt l
 logaddexp hypot copysign
 """
 
-NUMBERS = 0.3, 2, 1, -1, 0.5
+ARITHMETIC = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
+
+NUMBERS = 0.3, 2, 1
 
 FUNCTIONS = """
 relu relu6 elu selu celu gelu silu mish softplus hardswish hardsigmoid hardtanh leaky_relu
@@ -122,28 +122,27 @@ def _method(text):
     return lambda x: getattr(x, name)(*values)
 
 
-def _dtypes(shape):
-    """Tensors of a shape of the dtypes that are common for shapes of its rank."""
-    yield tensors(shape)[0]
-    if len(shape) < 4:
-        yield (tensors(shape)[0].detach() * 5).long()
-        yield tensors(shape)[0].detach() > 0.5
-        yield tensors(shape, dtype=torch.float64)[0]
-
-
 def operators():
     """Operators of one and two tensors, over shapes of all ranks."""
     for shape in [shape for rank in range(5) for shape in shapes_of(rank)]:
-        for x in _dtypes(shape):
-            for text in UNARY.split():
-                differentiated(_method(text), x)
-            for name in BINARY.split():
-                binary(name, x)
-        for name in FUNCTIONS.split():
+        (x,) = tensors(shape)
+        is_whole = shape == EXTENTS[: len(shape)]
+        for text in UNARY.split():
+            differentiated(_method(text), x, second=is_whole)
+        for name in BINARY.split() if is_whole or len(shape) < 3 else ():
+            binary(name, x)
+        for name in FUNCTIONS.split() if is_whole else ():
             differentiated(getattr(F, name), *tensors(shape))
-        for name in LOSSES.split():
+        for name in LOSSES.split() if is_whole else ():
             x, y = tensors(shape, shape)
             differentiated(getattr(F, name), x, y.detach())
+    for shape in [EXTENTS[:rank] for rank in range(3)]:
+        (wide,), (x,) = tensors(shape, dtype=torch.float64), tensors(shape)
+        for other in (wide, (x.detach() * 5).long(), x.detach() > 0.5):
+            for text in UNARY.split():
+                differentiated(_method(text), other, second=False)
+            for name in BINARY.split():
+                binary(name, other)
 
 
 def binary(name, x):
@@ -160,12 +159,12 @@ def binary(name, x):
         (y,) = tensors(shape, dtype=x.dtype if x.is_floating_point() else torch.float32)
         y = y if x.is_floating_point() else (y.detach() * 5).to(x.dtype)
         for call in others:
-            differentiated(call, *(each for each in (x, y)))
+            differentiated(call, x, y, second=name in ARITHMETIC)
     for number in NUMBERS:
         for call in others:
             differentiated(lambda _, call=call, number=number: call(number), x)
-        if name in ("add", "sub", "mul", "div", "pow"):
-            symbol = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}[name]
+        if name in ARITHMETIC:
+            symbol = ARITHMETIC[name]
             differentiated(lambda x: eval(f"{number} {symbol} x", {"x": x}), x)
             differentiated(lambda x: eval(f"x {symbol} {number}", {"x": x}), x)
             with contextlib.suppress(Exception), torch.no_grad():
@@ -180,7 +179,7 @@ def joins():
                  ((3, l, n, m), (3, l, m, k)), ((3, l, n, n), (3, l, n, m)), ((1, m), (m, k)),
                  ((n, m), (m, 1)), ((n, 1), (1, k)), ((n, m), (m, n)), ((3, l, n, m), (3, l, m, n)),
                  ((l, n, m), (l, m, n)), ((n, m), (m, m)), ((l, n, m), (m, m))]:  # fmt: skip
-        for dtype in (torch.float32, torch.float64):
+        for dtype in (torch.float32, torch.float64) if len(a) < 3 else (torch.float32,):
             differentiated(torch.matmul, *tensors(a, b, dtype=dtype))
             if len(b) > 1:
                 bias = (b[-1],)
@@ -276,16 +275,18 @@ def creations():
 # ---- models, and samples
 
 
-def trained():
-    """Models of tests/models, and a step of each common optimizer, in both dtypes."""
+def networks():
+    """Models of tests/models."""
     for name in models.NAMES:
         file = models.load(name)
-        for dtype in (torch.float32, torch.float64):
-            model = file.model().to(dtype)
-            batch = file.batch(models.Numbers(torch))
-            batch = [each.to(dtype) if each.is_floating_point() else each for each in batch]
-            with contextlib.suppress(Exception):
-                file.loss(model, *batch).backward()
+        model, batch = file.model().float(), file.batch(models.Numbers(torch))
+        batch = [each.float() if each.is_floating_point() else each for each in batch]
+        with contextlib.suppress(Exception):
+            file.loss(model, *batch).backward()
+
+
+def optimizers():
+    """Steps of common optimizers on networks of a few layers."""
     for widths in ((11, 5), (11, 7, 5), (11, 7, 7, 5), (11, 7, 23, 5)):
         for make, options in OPTIMIZERS:
             pairs = zip(widths, widths[1:], strict=False)
@@ -305,27 +306,16 @@ OPTIMIZERS = [
 ]  # fmt: skip
 
 
-def sampled():
-    """The samples of all operators, in single precision."""
-    narrow = {"float64": "float32", "complex128": "complex64"}
-    for sample in [each for family in samples.families().values() for each in family]:
-        for field in sample.fields:
-            arrays = [each.astype(narrow.get(each.dtype.name, each.dtype)) for each in sample.draw(field)]
-            pairs = zip(arrays, sample.differentiated, strict=True)
-            given = [torch.tensor(each, requires_grad=flag) for each, flag in pairs]
-            differentiated(lambda *given, sample=sample: sample.call(torch, given), *given)
-
-
 def main():
     warnings.simplefilter("ignore")
     bounded_cache.LIMITS.update(kernels=2**40, bytes=2**60)
     template_store.FILE = template_store.PACKAGE / "no file"
     templates.CALLS, collector = 0, Collector()
     template_store.keep = collector.keep
-    for part in (creations, joins, modules, operators, sampled, trained):
+    for part in (creations, joins, optimizers, operators, modules, networks):
         part()
         print(f"{part.__name__}: {len(collector)} templates", flush=True)
-    template_store.write(template_store.PACKAGE / "templates.tsv", collector)
+        template_store.write(template_store.PACKAGE / "templates.tsv", collector)
 
 
 if __name__ == "__main__":

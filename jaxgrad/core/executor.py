@@ -457,6 +457,21 @@ def mapped(function, arrays, out_axis: int = 0):
     return jax.tree.map(batch, function(*one))
 
 
+_patterns = bounded_cache.BoundedCache(bounded_cache.kernels, lambda pattern: bounded_cache.ENTRY)
+
+
+def _pattern_of(program, remade, *numbers):
+    """The pattern of a program that its kind, its output and some numbers decide."""
+    if program.mode != IMMEDIATE:
+        return None
+
+    def text():
+        values = ",".join([template_store.text_of(number) for _, number in numbers])
+        return f"{type(program).__name__}({values})"
+
+    return templates.pattern_of(_patterns, (type(program), *numbers), program.outputs, text, remade)
+
+
 class Added(Program):
     """The sum of two arrays of one abstract value."""
 
@@ -464,6 +479,10 @@ class Added(Program):
 
     def __init__(self, aval: Aval):
         self.inputs, self.outputs, self.mode = (aval, aval), (aval,), IMMEDIATE
+
+    @functools.cached_property
+    def pattern(self):
+        return _pattern_of(self, lambda outputs: Added(*outputs))
 
     def function(self, first, second):
         return (first + second,)
@@ -495,27 +514,16 @@ class Filled(Program):
 
     @functools.cached_property
     def pattern(self):
-        if self.mode != IMMEDIATE:
-            return None
-        key = bounded_cache.exact(self.filling)
         remade = functools.partial(_filled_like, self.filling)
-        text = functools.partial(_text_of_filled, self.filling)
-        return templates.pattern_of(_patterns, key, self.outputs, text, remade)
+        return _pattern_of(self, remade, bounded_cache.exact(self.filling))
 
     def function(self):
         (aval,) = self.outputs
         return (jnp.full(aval.shape, self.filling, aval.dtype.numpy),)
 
 
-_patterns = bounded_cache.BoundedCache(bounded_cache.kernels, lambda pattern: bounded_cache.ENTRY)
-
-
 def _filled_like(value, outputs) -> Program:
     return Filled(*outputs, value)
-
-
-def _text_of_filled(value) -> str:
-    return f"filled({template_store.text_of(value)})"
 
 
 @bounded_cache.bounded()

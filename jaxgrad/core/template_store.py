@@ -37,7 +37,8 @@ FIRST = "! sources "  # begins the first line; no key sorts before it
 MODULES = (
     *("core/aval.py", "core/derivative_rules.py", "core/dtypes.py", "core/executor.py"),
     *("core/host/block.py", "core/host/extents.py", "core/host/stored.py"),
-    *("core/host/template.py", "core/primitive.py", "core/program.py", "core/promotion.py"),
+    *("core/host/template.py", "core/jax_internals.py", "core/overloads.py", "core/primitive.py"),
+    *("core/program.py", "core/promotion.py"),
     *("core/tangent_map.py", "core/template_store.py", "core/templates.py"),
     *("optim/fused_step.py", "optim/rules.py"),
 )

@@ -77,9 +77,9 @@ class Pattern:
         """The block and the traits of a program without a trace of it; None if there are none."""
         if not self.is_looked_up:
             self.template, self.is_looked_up = store.find(self.key), True
-        found = filled(self.template, program, extents)
-        if found is None and self.key is not None:
-            found = filled(store.find_own(self.key, extents), program, ())
+        # what was traced for these extents comes first: a second run has the bits of the first one
+        exact = None if self.key is None else store.find_own(self.key, extents)
+        found = filled(exact, program, ()) or filled(self.template, program, extents)
         if found is not None:
             return found
         self.count += 1
