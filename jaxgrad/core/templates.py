@@ -230,6 +230,8 @@ def _least(tree) -> float:
     if type(tree) is str:
         return 2
     operation, first, second = tree[0], *map(_least, tree[1:])
+    if operation == "**" and first >= 0:
+        return first**second
     if operation == "max":
         return max(first, second)
     if operation in ("+", "*") and min(first, second) >= 0:

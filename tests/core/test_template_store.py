@@ -132,18 +132,29 @@ def test_wrong_arguments_raise_as_without_templates(own, monkeypatch):
     assert messages() == expected and len(set(expected)) == 5
 
 
-@pytest.mark.slow
-def test_a_test_of_parity_keeps_its_meaning(own, monkeypatch):
-    """`irfft` takes the last column of an even extent alone."""
+TESTS = {
+    "equality": lambda n: n % 7 == 5,
+    "inequality": lambda n: not n != 5,
+    "membership": lambda n: n in (5, 6),
+    "truth": lambda n: not n % 2,
+    "size": lambda n: n > 7,
+}
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_what_is_computed_may_depend_on_extents(own, monkeypatch, tmp_path, name):
     monkeypatch.setattr(templates, "CALLS", 0)
+    is_special, table = TESTS[name], tmp_path / "special.yaml"
+    table.write_text("- name: by_extent(Tensor self) -> Tensor\n  self: auto\n")
 
-    def gradients(extent):
-        x = torch.arange(float(extent), requires_grad=True)
-        torch.fft.rfft(x).abs().square().sum().backward()
-        return [x.grad.tolist()]
+    def by_extent(self):
+        return self * 2 if is_special(self.shape[0]) else self * 3
 
-    for extent in (8, 7, 9, 10):
-        assert_close(gradients(extent), by_kernels(gradients, extent))
+    mine = torch.ops.load(table, f"extents_{name}", {"by_extent": by_extent})
+    for extent in (9, 8, 7, 6, 5, 10):
+        (found,) = set(mine.by_extent(torch.tensor([1.0] * extent)).tolist())
+        assert found == (2.0 if is_special(extent) else 3.0)
+        checks.count("templates of files")
 
 
 def test_a_users_operator_is_not_kept(own, monkeypatch, tmp_path):

@@ -281,12 +281,16 @@ class BlockReader:
         _require(type(data) is list and len(data) == 4, data)
         _require(all(type(part) is list for part in data), data)
         inputs, constants, equations, results = data
-        self.inputs, self.forms = len(inputs), [*map(form, inputs)]
+        # most values have a form that another one has too: `forms` has different ones, and `places`
+        # the number of that of each value
+        self.forms, self.numbers, self.places = [], {}, []
+        self.inputs = len(inputs)
+        self.add(inputs)
         arrays = [self.constant(each) for each in constants]
         self.constants = dict(enumerate(arrays, self.inputs))
-        self.forms += [Form(each.shape, each.dtype) for each in arrays]
+        self.add([[each.dtype.name, *each.shape] for each in arrays])
         self.equations = [self.equation(each, depth - 1) for each in equations]
-        self.results = self.places(results)
+        self.results = self.checked_places(results)
         parts = [params for _, params, _, _ in self.equations]
         self.varies = any(type(each) is Varying for each in (*self.forms, *parts))
 
@@ -295,8 +299,18 @@ class BlockReader:
         _require(type(data) is dict and [*data] == ["array"], data)
         return array(data["array"])
 
-    def places(self, numbers) -> list[int]:
-        count = len(self.forms)
+    def add(self, forms):
+        """Add the forms of further values."""
+        for data in forms:
+            text = repr(data)
+            number = self.numbers.get(text)
+            if number is None:
+                number = self.numbers[text] = len(self.forms)
+                self.forms.append(form(data))
+            self.places.append(number)
+
+    def checked_places(self, numbers) -> list[int]:
+        count = len(self.places)
         _require(type(numbers) is list, numbers)
         _require(all(type(i) is int and 0 <= i < count for i in numbers), numbers)
         return numbers
@@ -305,18 +319,19 @@ class BlockReader:
         _require(type(data) is list and len(data) == 4, data)
         name, params, operands, outputs = data
         _require(type(name) is str and type(params) is dict and type(outputs) is list, data)
-        names, operands = [*params], self.places(operands)
+        names, operands = [*params], self.checked_places(operands)
         params = together(
             [param(each, depth) for each in params.values()],
             lambda items: dict(zip(names, items, strict=True)),
         )
-        begin = len(self.forms)
-        self.forms += [*map(form, outputs)]
-        return name, params, operands, range(begin, len(self.forms))
+        begin = len(self.places)
+        self.add(outputs)
+        return name, params, operands, range(begin, len(self.places))
 
     def __call__(self, extents) -> Block:
         padded = (*extents, *(2,) * (SYMBOLS - len(extents)))
-        forms = [filled(form, padded) for form in self.forms]
+        different = [filled(form, padded) for form in self.forms]
+        forms = [different[number] for number in self.places]
         equations = []
         for name, params, operands, results in self.equations:
             inputs, outputs = tuple([forms[i] for i in operands]), tuple([forms[i] for i in results])
