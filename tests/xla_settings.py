@@ -9,6 +9,7 @@ import os
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+os.environ.setdefault("JAXGRAD_CACHE", "off")  # what a test compiles is compiled now
 
 # Another third of the time goes to the code that XLA writes for fused loops. A process with flags
 # that its jaxlib does not know ends at once, so only versions that know these are given them.

@@ -30,6 +30,7 @@ from .program import Program, Reverse, is_bare
 from .world import on_mesh
 
 communication = LateModule("jaxgrad.core.communication")
+disk_cache = LateModule("jaxgrad.core.disk_cache")
 host_kernel = LateModule("jaxgrad.core.host_kernel")
 
 
@@ -55,7 +56,7 @@ def _kernel_of(program: Program):
 
 def immediate(program: Program):
     bounded_cache.kernels.count(program.own_weight())
-    functions = program.to_compile, program.trace, jax.device_put
+    functions = disk_cache.from_disk(program.to_compile), program.trace, jax.device_put
     if world.is_several():
         functions = among_processes(program), *functions[1:]
     kernel, trace, put = map(with_wide_types, functions) if program.wide else functions
@@ -128,7 +129,7 @@ def compile_ahead(program: Program) -> bool:
     try:
         lowered = with_wide_types(_lower)(program) if program.wide else _lower(program)
         if lowered is not None:
-            compilers.start(lowered.compile)
+            compilers.start(functools.partial(disk_cache.compile, lowered))
     except Exception:
         return False
     return True
@@ -159,7 +160,7 @@ def compiled(function, wide: bool, weight=bounded_cache.KERNEL, options=None):
     options: those of XLA's compiler.
     """
     bounded_cache.kernels.count(weight)
-    kernel = jax.jit(function, compiler_options=options)
+    kernel = disk_cache.from_disk(jax.jit(function, compiler_options=options))
     return with_wide_types(kernel) if wide else kernel
 
 
