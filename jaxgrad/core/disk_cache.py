@@ -95,8 +95,11 @@ def sources() -> list[str]:
 
 
 def processor() -> list[str]:
-    """The kind of the processor and its instructions: XLA compiles for all that it finds."""
-    described = [platform.machine(), platform.processor()]
+    """The kind of the processor, its instructions and the number of its cores that this process may
+    use: XLA compiles for all that it finds.
+    """
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    described = [platform.machine(), platform.processor(), str(count)]
     with contextlib.suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text().split("\n\n")[0].splitlines()
         names = ("model name", "flags", "Features", "CPU implementer", "CPU part")

@@ -183,8 +183,12 @@ def compiled(scale):
 
 
 def test_an_executable_is_loaded_and_computes_the_same(directory, loads):
-    results = [np.asarray(compiled(2.5)(X)) for _ in range(2)]
+    results, files = [], []
+    for _ in range(2):
+        results.append(np.asarray(compiled(2.5)(X)))
+        files.append([path.stat().st_ino for path in directory.iterdir()])
     assert loads == ["misses", "hits"]
+    assert files[0] == files[1], "a loaded one is not written again"
     for result in results:
         np.testing.assert_allclose(result, 2.5 * np.cos(X.astype(np.float64)), rtol=1e-6)
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
@@ -281,6 +285,16 @@ def test_settings_of_jax_stay_as_they_are(directory):
     with pytest.raises(ZeroDivisionError), disk_cache.window.opened():
         1 / 0  # noqa: B018
     assert dict(jax.config.values) == before
+
+
+def test_what_is_compiled_elsewhere_meanwhile_is_not_kept(directory):
+    with disk_cache.window.opened() as folder:
+        program = cosine_of(4.5).lower(X).compile()
+        compiled(2.5)
+    np.testing.assert_allclose(program(X), 4.5 * np.cos(X.astype(np.float64)), rtol=1e-6)
+    ((_, _, path),) = FileCache(directory).files()
+    kept = disk_cache.unpacked(FileCache(directory).get(Path(path).stem))
+    assert len(kept) == 1 and not folder.exists()
 
 
 def test_a_setting_that_the_user_changes_meanwhile_stays(directory, tmp_path):
