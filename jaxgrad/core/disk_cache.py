@@ -176,7 +176,7 @@ def compile(lowered: jax.stages.Lowered) -> jax.stages.Compiled:
     if cache is None or jax.process_count() > 1:
         return lowered.compile()
     text = lowered.as_text()
-    name = re.search(r"module @([\w.]+)", text)[1]
+    name = name_of(text)
     key = hashlib.sha256(environment() + text.encode()).hexdigest()
     with _locks[name], contextlib.ExitStack() as stack:
         try:
@@ -196,6 +196,15 @@ def compile(lowered: jax.stages.Lowered) -> jax.stages.Compiled:
             kept.update({file: (folder / file).read_bytes() for file in made})
             cache.put(key, packed(kept))
     return compiled
+
+
+def name_of(text: str) -> str:
+    """The name of a lowered program. MLIR puts one that is no identifier into quotes, and writes
+    its other bytes in hexadecimal.
+    """
+    found = re.search(r'module @(?:"([^"]+)"|([^\s"]+))', text)
+    name = (found[1] or found[2]).encode() if found else b""
+    return re.sub(rb"\\([0-9A-F]{2})", lambda byte: bytes.fromhex(byte[1].decode()), name).decode()
 
 
 def files_of(name: str, folder: Path) -> set[str]:

@@ -194,6 +194,15 @@ def test_an_executable_is_loaded_and_computes_the_same(directory, loads):
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
 
 
+@pytest.mark.parametrize("name", ["step", "my step-2 (new)", "<lambda>", "größe", "a/b", ""])
+def test_a_program_may_have_any_name(directory, loads, name):
+    for _ in range(2):
+        function = cosine_of(2.5).__wrapped__
+        function.__name__ = name
+        disk_cache.compile(jax.jit(function).lower(X))
+    assert loads == ["misses", "hits"]
+
+
 def test_another_program_and_another_environment_are_others(directory, loads, monkeypatch):
     compiled(2.5)
     compiled(3.5)
