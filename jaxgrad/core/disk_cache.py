@@ -179,23 +179,28 @@ def compile(lowered: jax.stages.Lowered) -> jax.stages.Compiled:
     name = name_of(text)
     key = hashlib.sha256(environment() + text.encode()).hexdigest()
     with _locks[name], contextlib.ExitStack() as stack:
-        try:
+        before, kept = None, unpacked(cache.get(key))
+        with contextlib.suppress(OSError):  # there may be no room for temporary files
             folder = stack.enter_context(window.opened())
-        except OSError:  # there is no place for temporary files
-            folder = None
-        if folder is None:
-            return lowered.compile()
-        kept = unpacked(cache.get(key))
-        for file, content in kept.items():
-            (folder / file).write_bytes(content)
-        before = files_of(name, folder)
+            before = None if folder is None else put_files(kept, name, folder)
         compiled = lowered.compile()
-        made = files_of(name, folder) - before
-        if made:
-            # one for each device and each choice of options
-            kept.update({file: (folder / file).read_bytes() for file in made})
-            cache.put(key, packed(kept))
+        if before is not None:
+            with contextlib.suppress(OSError):
+                made = files_of(name, folder) - before
+                # one for each device and each choice of options
+                kept.update({file: (folder / file).read_bytes() for file in made})
+                if made:
+                    cache.put(key, packed(kept))
     return compiled
+
+
+def put_files(kept: dict[str, bytes], name: str, folder: Path) -> set[str]:
+    """Write what is kept of a program for JAX; returns the files that there are of its name."""
+    for file, content in kept.items():
+        unfinished = folder / f"{file}.unfinished"
+        unfinished.write_bytes(content)
+        unfinished.rename(folder / file)
+    return files_of(name, folder)
 
 
 def name_of(text: str) -> str:
