@@ -184,13 +184,12 @@ def compile(lowered: jax.stages.Lowered) -> jax.stages.Compiled:
             folder = stack.enter_context(window.opened())
             before = None if folder is None else put_files(kept, name, folder)
         compiled = lowered.compile()
-        if before is not None:
+        made = set() if before is None else files_of(name, folder) - before
+        if made:
             with contextlib.suppress(OSError):
-                made = files_of(name, folder) - before
                 # one for each device and each choice of options
                 kept.update({file: (folder / file).read_bytes() for file in made})
-                if made:
-                    cache.put(key, packed(kept))
+                cache.put(key, packed(kept))
     return compiled
 
 
@@ -218,7 +217,7 @@ def files_of(name: str, folder: Path) -> set[str]:
     Leans on how JAX names them. If that changes, nothing is kept.
     """
     wanted = re.compile(re.escape(name) + "-[0-9a-f]+-cache")
-    return {file for file in os.listdir(folder) if wanted.fullmatch(file)}
+    return {path.name for path in folder.glob("*-cache") if wanted.fullmatch(path.name)}
 
 
 def packed(files: dict[str, bytes]) -> bytes:
