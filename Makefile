@@ -6,6 +6,8 @@ VENV ?= .venv
 PORT ?= 8000
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# what is measured and tested is compiled, and nothing is left in the user's cache
+export JAXGRAD_CACHE = off
 export NO_MKDOCS_2_WARNING = 1  # Material says at each build which program its authors write now
 python := $(VENV)/bin/python
 pytest := -m pytest -n auto --dist worksteal

@@ -1,6 +1,6 @@
 """The command `jaxgrad`: `run` runs a program that imports torch, `launch` runs one in several
 processes, `scan` lists the names that programs use and jaxgrad lacks, `check` finds mistakes in
-tables of derivatives, `ops` tells about the operators.
+tables of derivatives, `ops` tells about the operators, `cache` about the executables on disk.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from pathlib import Path
 from . import coverage, ops
 from .compat import scan
 from .compat.run import run
-from .core import shape_check
+from .core import file_cache, shape_check
 from .core.host import equation
 from .distributed.run import add_options as add_launch_options
 from .distributed.run import run as run_launch
@@ -28,7 +28,7 @@ def main(arguments=None):
     """Run the command `jaxgrad`, and return its exit status.
 
     run: that of the program. launch: that of the worker that failed first. scan, check: 0 for
-    nothing found, 1 for something, 2 for no file. ops: 0, 1 for an unknown operator.
+    nothing found, 1 for something, 2 for no file. ops: 0, 1 for an unknown operator. cache: 0.
     """
     options = command_line().parse_args(arguments)
     return options.run(options)
@@ -75,6 +75,9 @@ def command_line():
         "are compiled at their first call",
     )
     operators.set_defaults(run=run_ops)
+    cache = commands.add_parser("cache", help="tell about the executables on disk")
+    cache.add_argument("--clear", action="store_true", help="remove them")
+    cache.set_defaults(run=run_cache)
     return parser
 
 
@@ -133,6 +136,22 @@ def run_ops(options):
             print(f"{cards.public_path(name):32} {ops.library.table.doc(name) or ''}")
         return FINE
     return max(map(print_card, options.names))
+
+
+def run_cache(options):
+    directory = file_cache.wanted_directory()
+    if directory is None:
+        print(f"off: the environment variable {file_cache.VARIABLE} says so")
+        return FINE
+    cache = file_cache.FileCache(directory)
+    files = cache.files()
+    size = f"{len(files)} files of {sum(size for _, size, _ in files) / 1e6:.1f} MB"
+    if options.clear:
+        cache.shrink(0)
+        print(f"{directory}: removed {size}")
+    else:
+        print(f"{directory}: {size}, at most {cache.limit / 1e6:.0f} MB")
+    return FINE
 
 
 def print_card(name):

@@ -35,7 +35,8 @@ LATE = """
     yaml _yaml jax.extend optax
     jaxgrad.table.checks jaxgrad.table.descriptions jaxgrad.table.formula jaxgrad.table.grammar
     jaxgrad.table.reader jaxgrad.table.rule jaxgrad.table.schema
-    jaxgrad.core.communication jaxgrad.core.derivative_rules jaxgrad.core.host_kernel
+    jaxgrad.core.communication jaxgrad.core.derivative_rules jaxgrad.core.disk_cache
+    jaxgrad.core.file_cache jaxgrad.core.host_kernel
     jaxgrad.core.overloads jaxgrad.core.shape_check jaxgrad.core.tangent_map
     jaxgrad.ops.autocast jaxgrad.ops.documentation
     jaxgrad.autograd._function jaxgrad.autograd._gradcheck jaxgrad.autograd._inspect

@@ -11,6 +11,7 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # workers on all cores have no cores left for the threads of BLAS, which would wait for each other
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+os.environ.setdefault("JAXGRAD_CACHE", "off")  # what a test compiles is compiled now
 
 # Another third of the time goes to the code that XLA writes for fused loops. A process with flags
 # that its jaxlib does not know ends at once, so only versions that know these are given them.

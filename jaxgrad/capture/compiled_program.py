@@ -21,6 +21,7 @@ from ..core.bounded_cache import Weight, weight_of_kernel
 from ..core.jax_state import keeps_jax_state
 from ..core.jaxprs import equations_of
 from ..core.program import bare
+from ..late import LateModule
 from ..tape import handle_lock, pytree
 from ..tape.mode import casting, current_mode
 from ..tape.node import FREED
@@ -55,6 +56,8 @@ from .replay import replay, run_operators
 from .scope import CaptureScope, input_p
 from .side_effects import AttributeEffect, OutputSpec, ProgramRun, StateEffect
 from .varying_numbers import argument_at
+
+disk_cache = LateModule("jaxgrad.core.disk_cache")
 
 
 class CompiledProgram:
@@ -118,6 +121,9 @@ class CompiledProgram:
 
         @keeps_jax_state
         def call(*arrays):
+            if self.has_run:  # else `first_kernel` has compiled it
+                with jax.enable_x64(True):
+                    disk_cache.compile_for(self.program, arrays)
             results = kernel(*arrays)
             executor.adopt(self, kernel)
             return results
@@ -478,7 +484,7 @@ class CompiledProgram:
         with jax.enable_x64(True):
             lowered = self.program.lower(*self.inputs_of(leaves, tensors))
             try:
-                compiled = lowered.compile()
+                compiled = disk_cache.compile(lowered)
             except BaseException:
                 # after an interrupt XLA's thread goes on, and reads it
                 first_run.interrupted.append(lowered)

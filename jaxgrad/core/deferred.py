@@ -29,6 +29,7 @@ from .host_values import HostValues
 from .jax_state import keeps_jax_state, repairs_caches
 from .pending import Failure, Pending, at_hand, known, value_of
 
+disk_cache = LateModule("jaxgrad.core.disk_cache")
 cost_model = LateModule("jaxgrad.core.host.cost")
 jax_core = LateModule("jax.extend.core")
 
@@ -294,8 +295,8 @@ class Whole:
         """
         if self.lead > 0:
             if self.wait is None:
-                compile = self.by_types(lambda: self.jitted.trace(*arrays).lower().compile())
-                self.wait = executor.in_background(compile)
+                lower = self.by_types(lambda: self.jitted.trace(*arrays).lower())
+                self.wait = executor.in_background(lambda: disk_cache.compile(lower()))
             self.lead -= 1
             return False
         if self.wait is not None:

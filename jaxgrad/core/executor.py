@@ -31,6 +31,7 @@ from .program import Program, Reverse, is_bare
 from .world import on_mesh
 
 communication = LateModule("jaxgrad.core.communication")
+disk_cache = LateModule("jaxgrad.core.disk_cache")
 host_kernel = LateModule("jaxgrad.core.host_kernel")
 template_store = LateModule("jaxgrad.core.template_store")
 templates = LateModule("jaxgrad.core.templates")
@@ -69,11 +70,12 @@ def immediate(program: Program):
 
     def retire():
         program.host = None
-        adopt(program, with_checks(program, kernel))
+        compiled = with_wide_types(program.to_compile) if program.wide else program.to_compile
+        adopt(program, with_checks(program, compiled))
 
     def compile_later():
         lower = _lower_of(program)
-        return in_background(lambda: lower().compile())
+        return in_background(lambda: disk_cache.compile(lower()))
 
     if not (program.may_run_on_host and host_kernel.has_one_cpu()):
         return with_checks(program, kernel)
@@ -83,11 +85,8 @@ def immediate(program: Program):
 
 def _late(program: Program):
     """The kernel of a program, which has no function for JAX to compile before its first call."""
-
-    def kernel(*arrays):
-        return program.to_compile(*arrays)
-
-    return kernel
+    jitted = functools.cache(lambda: disk_cache.from_disk(program.to_compile))
+    return lambda *arrays: jitted()(*arrays)
 
 
 def among_processes(program: Program):
@@ -167,7 +166,7 @@ def compile_ahead(program: Program) -> bool:
     try:
         if program.host is not None and program.host.serves():
             return True
-        compilers.start(_lower_of(program)().compile)
+        compilers.start(functools.partial(disk_cache.compile, _lower_of(program)()))
     except Exception:
         return False
     return True
@@ -207,7 +206,7 @@ def compiled(function, wide: bool, weight=bounded_cache.KERNEL, options=None):
     options: those of XLA's compiler.
     """
     bounded_cache.kernels.count(weight)
-    kernel = jax.jit(function, compiler_options=options)
+    kernel = disk_cache.from_disk(jax.jit(function, compiler_options=options))
     return with_wide_types(kernel) if wide else kernel
 
 

@@ -50,7 +50,8 @@ def synchronize():
 
 def compilation_cache(dir: str | os.PathLike | None):
     """Keep what is compiled in a directory, so that later processes load it: JAX's persistent cache
-    for programs of every size. PyTorch has no such function.
+    for programs of every size, those of your own `jax.jit` among them. Without it jaxgrad keeps its
+    own programs in the user's cache: see JAXGRAD_CACHE. PyTorch has no such function.
 
     dir: a path, which is created where it is missing; None ends it. Tracing is not kept, and a
     program for another version of JAX or another kind of device is another one. Only point it at a

@@ -76,13 +76,14 @@ def _custom_linear_solve(equation):
 @rule("jaxgrad_tangent_map")
 def _tangent_map(equation):
     tangent_map, saved = equation.params["map"], equation.params["saved"]
-    structs = [jax.ShapeDtypeStruct(*form) for form in equation.inputs]
 
     def forward(*arrays):
         return tuple(tangent_map.forward(arrays[:saved], arrays[saved:]))
 
     try:
-        block = Block(jax.make_jaxpr(forward)(*structs))
+        with jax.enable_x64(True):  # as the forms say, whatever the user has
+            structs = [jax.ShapeDtypeStruct(*form) for form in equation.inputs]
+            block = Block(jax.make_jaxpr(forward)(*structs))
     except TypeError as error:  # an array of keys among the residuals
         raise NotOnHostError(equation.name) from error
     if block.inputs != equation.inputs or block.outputs != equation.outputs:

@@ -34,6 +34,8 @@ def test_functions_of_one_operand(name, dtype):
     tiny = 1e-37
     if name in ("digamma", "lgamma"):  # XLA's lose digits beside their zeros
         tiny = 1e-13 if dtype == "float64" else 1e-5
+    if name == "digamma":  # versions of XLA differ at its pole
+        numbers = numbers[numbers != 0]
     with jax.enable_x64(True):
         check(getattr(lax, name), numbers, ulps=ulps, oracle=by_wider_xla, tiny=tiny)
 
