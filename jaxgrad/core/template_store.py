@@ -11,6 +11,7 @@ traced, of which it has a hash, and for the usual settings of JAX. What does not
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import hashlib
 import json
@@ -24,8 +25,10 @@ from ..late import LateModule
 from . import dtypes
 from .aval import LargeInteger
 
+disk_cache = LateModule("jaxgrad.core.disk_cache")
 ops = LateModule("jaxgrad.ops")
 primitives = LateModule("jaxgrad.core.primitive")
+stored = LateModule("jaxgrad.core.host.stored")
 template = LateModule("jaxgrad.core.host.template")
 templates = LateModule("jaxgrad.core.templates")
 
@@ -195,10 +198,12 @@ def _line(record) -> bytes:
 
 # ---- the user's own directory
 
-# what has `get(key)` and `put(key, value)` of bytes; None keeps nothing
-own = None
-
 _noted: list[tuple] = []
+
+
+def own():
+    """The cache in the user's directory; None where it is off."""
+    return disk_cache.current()
 
 
 def _own_name(key: str, extents) -> str:
@@ -209,38 +214,39 @@ def _own_name(key: str, extents) -> str:
 
 def keep(key: str, record):
     """Keep the record of a template that this process has made."""
-    if own is not None and is_usual():
-        own.put(_own_name(key, ()), _line(record))
+    cache = own()
+    if cache is not None and is_usual():
+        cache.put(_own_name(key, ()), _line(record))
 
 
 def find_own(key: str, extents):
     """The template of a program of exact extents."""
-    if own is None or not is_usual():
+    cache = own()
+    if cache is None or not is_usual():
         return None
-    return _read(own.get(_own_name(key, ("exact", *extents))))
+    return _read(cache.get(_own_name(key, ("exact", *extents))))
 
 
 def note(program, block):
     """Keep the block of a program that was traced, when the process ends: it has no template, since
     few of its pattern have come up.
     """
-    if own is None or program.pattern is None or len(_noted) >= MOST_NOTED or not is_usual():
+    is_kept = program.pattern is not None and len(_noted) < MOST_NOTED
+    if not is_kept or own() is None or not is_usual():
         return
     pattern, extents = program.pattern
-    if pattern.key is not None:
-        _noted.append((pattern.key, extents, program, block))
+    if pattern.key is not None and program.outputs:  # which is to be traced first
+        _noted.append((pattern.key, extents, templates.traits_of(program), block))
 
 
 @atexit.register
 def write_noted():
     """Write what `note` has taken."""
-    if own is None:
-        return
     noted, _noted[:] = [*_noted], []
-    for key, extents, program, block in noted:
-        record = templates.record_of(program, block)
-        if record is not None:
-            own.put(_own_name(key, ("exact", *extents)), _line(record))
+    for key, extents, traits, block in noted:
+        with contextlib.suppress(ValueError):  # of a program that is not kept
+            record = [traits, [], stored.data_of(block)]
+            own().put(_own_name(key, ("exact", *extents)), _line(record))
 
 
 # ---- both
@@ -251,8 +257,8 @@ def find(key: str):
     if not is_usual():
         return None
     found = _read(shipped().find(key))
-    if found is None and own is not None:
-        found = _read(own.get(_own_name(key, ())))
+    if found is None and own() is not None:
+        found = _read(own().get(_own_name(key, ())))
     return found
 
 

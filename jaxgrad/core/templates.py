@@ -255,14 +255,6 @@ def traits_of(program) -> dict:
     return {name: [*part] if type(part) is tuple else part for name, part in found.items()}
 
 
-def record_of(program, of_program):
-    """The record of a program of exact shapes, with its block; None if it is not kept."""
-    try:
-        return [traits_of(program), [], stored.data_of(of_program)]
-    except ValueError:
-        return None
-
-
 def _agree(first, second) -> bool:
     if (first.inputs, first.outputs) != (second.inputs, second.outputs):
         return False

@@ -26,7 +26,7 @@ class Directory(dict):
 def own(monkeypatch):
     """The user's directory, which is empty, with templates from the first call of a pattern on."""
     directory = Directory()
-    monkeypatch.setattr(template_store, "own", directory)
+    monkeypatch.setattr(template_store, "own", lambda: directory)
     monkeypatch.setattr(template_store, "shipped", lambda: template_store.File(Path("/missing")))
     forget()
     yield directory
