@@ -11,6 +11,7 @@ import contextvars
 import functools
 import itertools
 import threading
+import types
 from contextlib import contextmanager
 
 import jax
@@ -154,7 +155,9 @@ class Program:
     name: str
     inputs: tuple
     mode: int
-    TRAITS: dict = {"equations": int, "heeds_settings": bool}  # what a trace shows, with its type
+    TRAITS = types.MappingProxyType(
+        {"equations": int, "heeds_settings": bool}
+    )  # a trace shows them
     kernel = None  # the compiled form, set by `executor.prepare`
     unchecked = None  # the same without a look at numbers that are refused
     cost = None  # that of a call, once it is known (core/host/cost.py)

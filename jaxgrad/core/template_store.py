@@ -93,8 +93,8 @@ def is_usual() -> bool:
 
 
 def key_of(make_text, kinds, shapes) -> str | None:
-    """The key of a pattern; None if it is not kept. make_text: makes the text of what is called, None
-    or ValueError where that is not kept.
+    """The key of a pattern; None if it is not kept. make_text: makes the text of what is called; it
+    gives None or raises ValueError where that is not kept.
     """
     if not is_usual():
         return None
@@ -103,9 +103,7 @@ def key_of(make_text, kinds, shapes) -> str | None:
     except ValueError:
         return None
     supply = iter(shapes)
-    inputs = [
-        _NUMBERS.get(kind) or f"{kind.name}{_shape_text(next(supply))}" for kind in kinds
-    ]
+    inputs = [_NUMBERS.get(kind) or f"{kind.name}{_shape_text(next(supply))}" for kind in kinds]
     return text and f"{text} {','.join(inputs)}"
 
 

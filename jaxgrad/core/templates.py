@@ -172,9 +172,8 @@ def pattern_of(patterns, key, avals_of, make_text, remade):
     """The pattern of a program, and the extents that its symbols have; None if it has none.
 
     patterns: where patterns are kept; key: tells programs apart in there; avals_of: what has the
-    extents: abstract values, and the types of numbers; make_text: makes the text of the key in files,
-    which is None for a program that is not kept in files; remade: makes the program of other
-    abstract values.
+    extents: abstract values, and the types of numbers; make_text: makes the text of the program for
+    keys in files, or None; remade: makes the program of other abstract values.
     """
     shapes = [given.shape for given in avals_of if isinstance(given, Aval)]
     pattern = template.pattern_of(shapes)

@@ -1,6 +1,7 @@
 """Templates that are kept in files (core/templates.py, core/template_store.py)."""
 
 import json
+import operator
 import subprocess
 import sys
 from pathlib import Path
@@ -134,7 +135,7 @@ def test_wrong_arguments_raise_as_without_templates(own, monkeypatch):
 
 TESTS = {
     "equality": lambda n: n % 7 == 5,
-    "inequality": lambda n: not n != 5,
+    "inequality": lambda n: not operator.ne(n, 5),
     "membership": lambda n: n in (5, 6),
     "truth": lambda n: not n % 2,
     "size": lambda n: n > 7,
@@ -171,7 +172,16 @@ def test_a_users_operator_is_not_kept(own, monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "value", [b"", b"{}", b"[1, 2, 3]", b"\xff\xfe", b"[[[[[[", b'[{"equations": "x"}, [], []]', b"[" * 10**5]
+    "value",
+    [
+        b"",
+        b"{}",
+        b"[1, 2, 3]",
+        b"\xff\xfe",
+        b"[[[[[[",
+        b'[{"equations": "x"}, [], []]',
+        b"[" * 10**5,
+    ],
 )
 def test_what_is_no_record_is_ignored(own, value):
     x = torch.tensor([0.5, 1.0])
@@ -232,7 +242,9 @@ def test_a_file_has_each_of_its_records(tmp_path):
     assert lines == sorted(lines)
 
 
-@pytest.mark.parametrize("content", [b"", b"! sources 0000\t\n", b"\n\n\n", b"no file of templates"])
+@pytest.mark.parametrize(
+    "content", [b"", b"! sources 0000\t\n", b"\n\n\n", b"no file of templates"]
+)
 def test_a_file_of_other_sources_has_nothing(tmp_path, content):
     path = tmp_path / "templates.tsv"
     path.write_bytes(content)
@@ -271,7 +283,8 @@ x = torch.tensor([[0.1 * i - 0.3 * j for i in range(6)] for j in range(9)])
 y = torch.tensor([i % 4 for i in range(9)])
 model = nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 4))
 for i, parameter in enumerate(model.parameters()):
-    parameter.data.copy_(torch.linspace(-1, 1, parameter.numel()).reshape(parameter.shape) * (i + 1))
+    numbers = torch.linspace(-1, 1, parameter.numel()).reshape(parameter.shape)
+    parameter.data.copy_(numbers * (i + 1))
 optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
 events.clear()
 loss = nn.functional.cross_entropy(model(x), y)

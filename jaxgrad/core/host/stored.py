@@ -30,7 +30,12 @@ from .extents import SYMBOLS, checked, tree_of, value
 export = LateModule("jax.export")
 
 # the types of jax.lax that parameters have
-NAMED = ("ConvDimensionNumbers", "DotAlgorithm", "GatherDimensionNumbers", "ScatterDimensionNumbers")
+NAMED = (
+    "ConvDimensionNumbers",
+    "DotAlgorithm",
+    "GatherDimensionNumbers",
+    "ScatterDimensionNumbers",
+)
 CHOICES = (
     "AccuracyMode", "DotAlgorithmPreset", "FftType", "GatherScatterMode", "Precision",
     "RandomAlgorithm", "RoundingMethod",
@@ -268,7 +273,8 @@ def _extent(content, _depth):
 _READERS = {
     "list": lambda content, depth: together(_items(content, depth), list),
     "named": _named, "choice": _choice, "dtype": _dtype, "array": array, "block": _block,
-    "extent": _extent, "generator": _generator, "float": _number(float), "complex": _number(complex),
+    "extent": _extent, "generator": _generator,
+    "float": _number(float), "complex": _number(complex),
 }  # fmt: skip
 
 
@@ -334,7 +340,10 @@ class BlockReader:
         forms = [different[number] for number in self.places]
         equations = []
         for name, params, operands, results in self.equations:
-            inputs, outputs = tuple([forms[i] for i in operands]), tuple([forms[i] for i in results])
+            inputs, outputs = (
+                tuple([forms[i] for i in operands]),
+                tuple([forms[i] for i in results]),
+            )
             equation = Equation(name, filled(params, padded), inputs, outputs)
             equations.append((equation, operands, results))
         inputs, outputs = forms[: self.inputs], [forms[i] for i in self.results]

@@ -1,4 +1,4 @@
-"""Blocks as plain data, and templates of such data (core/host/stored.py, extents.py, template.py)."""
+"""Blocks as plain data, and templates of such data (core/host/stored.py and template.py)."""
 
 import copy
 import json
@@ -84,7 +84,9 @@ def test_a_parameter_comes_back_as_it_was(parameter):
     assert found == parameter and type(found) is type(parameter)
 
 
-@pytest.mark.parametrize("number", [0.1, -0.0, np.inf, -np.inf, np.nan, 1e-45, 2j, complex(0, -0.0)])
+@pytest.mark.parametrize(
+    "number", [0.1, -0.0, np.inf, -np.inf, np.nan, 1e-45, 2j, complex(0, -0.0)]
+)
 def test_a_number_comes_back_to_the_bit(number):
     found = stored.param(json.loads(json.dumps(stored.plain(number))))
     assert type(found) is type(number)
@@ -101,7 +103,16 @@ def test_an_array_comes_back_to_the_bit(dtype):
 
 @pytest.mark.parametrize(
     "parameter",
-    [len, object(), {1}, np.array([None]), b"code", np.zeros(1 << 14), lax.add_p, jnp.dtype("int4")],
+    [
+        len,
+        object(),
+        {1},
+        np.array([None]),
+        b"code",
+        np.zeros(1 << 14),
+        lax.add_p,
+        jnp.dtype("int4"),
+    ],
     ids=lambda parameter: type(parameter).__name__,
 )
 def test_what_is_not_plain_is_not_stored(parameter):
@@ -114,7 +125,8 @@ def test_what_is_not_plain_is_not_stored(parameter):
 FORMULAS = [
     (lambda a, b: a * b - 2 * a, 7 * 3 - 14), (lambda a, b: (a - 1) // 2 + 1, 4),
     (lambda a, b: a % 4 - b, 0), (lambda a, b: a**2 * b, 147), (lambda a, b: -a, -7),
-    (lambda a, b: (a + b) // (b + 1), 2), (lambda a, b: jax.numpy.broadcast_shapes((a,), (1,))[0], 7),
+    (lambda a, b: (a + b) // (b + 1), 2),
+    (lambda a, b: jax.numpy.broadcast_shapes((a,), (1,))[0], 7),
 ]  # fmt: skip
 
 
@@ -160,7 +172,9 @@ def test_a_huge_extent_is_refused_before_it_takes_memory():
         extents.value(["**", tree, 8], (2**40,))
 
 
-@pytest.mark.parametrize("text", ["f(d0)", "d0.real", "d0 if d1 else 2", "d0[0]", "lambda: 1", "(d0)(1)"])
+@pytest.mark.parametrize(
+    "text", ["f(d0)", "d0.real", "d0 if d1 else 2", "d0[0]", "lambda: 1", "(d0)(1)"]
+)
 def test_text_that_is_no_extent_is_not_taken_over(text):
     class Extent:
         def __str__(self):
