@@ -9,6 +9,7 @@ the file; tests/core/test_template_store.py says when it must be written anew.
 
 import contextlib
 import itertools
+import json
 import os
 import sys
 import warnings
@@ -29,7 +30,8 @@ from jaxgrad.core import bounded_cache, template_store, templates
 # What an operator tests of them is a condition of its template.
 EXTENTS = (7, 11, 23, 5, 3)
 
-# A longer record is that of a pattern of many equations, which are few, and rarely come up.
+# A longer record is that of a pattern of many equations, which are few, and rarely come up. Steps of
+# optimizers have some equations for each parameter.
 LONGEST = 8_000
 
 
@@ -37,7 +39,7 @@ class Collector(dict):
     """The records of the templates that are made, by their keys."""
 
     def keep(self, key, record):
-        if len(template_store._line(record)) <= LONGEST:
+        if ".step(" in key or len(json.dumps(record)) <= LONGEST:
             self[key] = list(record)
 
 

@@ -16,17 +16,16 @@ import functools
 import hashlib
 import json
 import mmap
+from importlib.util import find_spec
 from pathlib import Path
 
 import jax
 
-from .. import rules
 from ..late import LateModule
 from . import dtypes
 from .aval import LargeInteger
 
 disk_cache = LateModule("jaxgrad.core.disk_cache")
-ops = LateModule("jaxgrad.ops")
 primitives = LateModule("jaxgrad.core.primitive")
 stored = LateModule("jaxgrad.core.host.stored")
 template = LateModule("jaxgrad.core.host.template")
@@ -71,9 +70,14 @@ def digest() -> str:
 
 def sources() -> list[Path]:
     """The table, the modules of its functions, and those of jaxgrad that decide what is traced."""
-    folder = Path(rules.__file__).parent
-    modules = [*sorted(folder.glob("*.py")), *[PACKAGE / name for name in MODULES]]
-    return [folder.parent / "derivatives.yaml", *modules]
+    modules = [*sorted(rules().glob("*.py")), *[PACKAGE / name for name in MODULES]]
+    return [rules().parent / "derivatives.yaml", *modules]
+
+
+@functools.cache
+def rules() -> Path:
+    """The folder of the functions that the shipped table calls."""
+    return Path(find_spec("jaxgrad.rules").origin).parent
 
 
 # whether templates of files are used
@@ -109,7 +113,8 @@ def key_of(make_text, kinds, shapes) -> str | None:
 
 def text_of_call(primitive, structure) -> str | None:
     """The text of a shipped operator and what it is called with, besides arrays."""
-    if primitive.scope is not getattr(ops, "library", None):
+    is_shipped = primitive.rule.path == str(rules().parent / "derivatives.yaml")
+    if not is_shipped or primitive.scope.parent is not None:
         return None
     return f"{primitive.rule.schema.full_name}({','.join(map(text_of, structure))})"
 

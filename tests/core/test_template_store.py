@@ -14,6 +14,7 @@ from modes import eager
 
 import jaxgrad as torch
 from jaxgrad.core import bounded_cache, jax_internals, template_store, templates
+from jaxgrad.core.host import template
 
 
 class Directory(dict):
@@ -258,8 +259,6 @@ def test_the_shipped_file_is_of_these_sources():
 
 
 def test_every_shipped_template_can_be_read():
-    from jaxgrad.core.host import template
-
     lines = template_store.FILE.read_bytes().splitlines()[1:]
     keys = [line.partition(b"\t")[0] for line in lines]
     assert len(set(keys)) == len(keys) > 1000

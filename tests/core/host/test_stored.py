@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jaxgrad.core import jax_internals
+from jaxgrad.core import jax_internals, templates
 from jaxgrad.core.host import extents, stored, template
 from jaxgrad.core.host.block import Block
 from jaxgrad.core.host.stored import NotStoredError
@@ -279,8 +279,6 @@ def test_a_condition_excludes_extents(record):
 
 
 def test_a_test_of_equality_of_an_extent_becomes_a_condition():
-    from jaxgrad.core import templates
-
     pairs = []
     (shape,) = template.with_extents(((-1, -2),), None)
     with jax_internals.unequal_extents(pairs):
