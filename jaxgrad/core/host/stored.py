@@ -23,6 +23,7 @@ import ml_dtypes
 import numpy
 
 from ...late import LateModule
+from ..jax_internals import extent_of_carry
 from .block import Block
 from .equation import Equation, Form
 from .extents import SYMBOLS, checked, tree_of, value
@@ -91,9 +92,7 @@ def data_of(block: Block) -> list:
     for equation, operands, results in needed:
         _check_equation(equation, [forms[i] for i in operands])
         forms.update(zip(results, equation.outputs, strict=True))
-        params = {
-            name: plain(param) for name, param in equation.params.items() if name not in DROPPED
-        }
+        params = {name: plain(param) for name, param in _read_params(equation).items()}
         places, outputs = [numbers[i] for i in operands], [*map(_plain_form, equation.outputs)]
         equations.append([equation.name, params, places, outputs])
     if [forms[i] for i in block.results] != [*block.outputs]:
@@ -101,6 +100,15 @@ def data_of(block: Block) -> list:
     inputs = [*map(_plain_form, block.inputs)]
     constants = [plain(block.constants[i]) for i in kept]
     return [inputs, constants, equations, [numbers[i] for i in block.results]]
+
+
+def _read_params(equation) -> dict:
+    """The parameters that a rule may read, by the names of JAX 0.10."""
+    params = {name: param for name, param in equation.params.items() if name not in DROPPED}
+    if "ft_in" in params and (extent := extent_of_carry(params)) is not None:
+        del params["ft_in"], params["ft_out"]
+        params |= {"num_consts": extent[0], "num_carry": extent[1] - extent[0]}
+    return params
 
 
 def _check_equation(equation, forms):
