@@ -287,7 +287,7 @@ class Whole:
         self.jitted = jax.jit(self.function, compiler_options=options)
         bounded_cache.kernels.count(self.weight)
         self.by_types = executor.with_wide_types if wide else lambda function: function
-        self.kernel = self.by_types(self.jitted)
+        self.kernel = self.by_types(disk_cache.from_disk(self.jitted))
 
     def is_ready(self, arrays) -> bool:
         """Whether the program is to be used, for these arrays. It is compiled in a thread at first,
@@ -297,6 +297,7 @@ class Whole:
             if self.wait is None:
                 lower = self.by_types(lambda: self.jitted.trace(*arrays).lower())
                 self.wait = executor.in_background(lambda: disk_cache.compile(lower()))
+                self.kernel = self.by_types(self.jitted)
             self.lead -= 1
             return False
         if self.wait is not None:
