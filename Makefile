@@ -16,7 +16,7 @@ pytest := -m pytest -n auto --dist worksteal
 $(foreach venv,$(VENV) .venv-torch,$(shell test -x $(venv)/bin/python && \
     grep -qsF '$(CURDIR)/$(venv)' $(venv)/pyvenv.cfg || rm -f $(venv)/made))
 
-.PHONY: demo test quick test-all lint docs docs-serve docs-check stubs record oracle mutate bench figures rooms wheel clean
+.PHONY: demo test quick test-all lint docs docs-serve docs-check stubs templates record oracle mutate bench figures rooms wheel clean
 .NOTPARALLEL:  # two runs of pip in one environment disturb each other
 
 demo: $(VENV)/demo  # train a network on handwritten digits, four ways
@@ -50,6 +50,9 @@ docs-check: docs  # the tests of the site, and a visit of each page where Chromi
 stubs: $(VENV)/test  # write the type stubs, jaxgrad/**/*.pyi, and the pages of the operators, docs/api
 	$(python) tests/stubs.py
 	$(python) tests/cards.py
+
+templates: $(VENV)/test  # write jaxgrad/templates.tsv, the programs that new processes need not trace
+	$(python) tests/templates.py
 
 record: .venv-torch/oracle  # record all of PyTorch's answers, or PARTS="autograd models" or OPERATORS="i0 copysign", and write what `make stubs` writes
 	.venv-torch/bin/python tests/oracle/record.py $(PARTS) $(if $(OPERATORS),--operators $(OPERATORS))

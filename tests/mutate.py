@@ -35,7 +35,7 @@ import recorded
 from recorded import SAMPLES
 
 from jaxgrad import ops
-from jaxgrad.core import bounded_cache
+from jaxgrad.core import bounded_cache, template_store
 from jaxgrad.core.primitive import Primitive
 from jaxgrad.table import Formula
 
@@ -284,6 +284,7 @@ def formulas_of(rule):
 
 def forget_traces():
     """Make every operator trace again at its next call."""
+    template_store.is_on = False  # the files are those of the formulas on disk
     for each in bounded_cache.living(bounded_cache.memory.caches):
         each.clear()
     for name in ops.library.names:

@@ -33,6 +33,8 @@ from .world import on_mesh
 communication = LateModule("jaxgrad.core.communication")
 disk_cache = LateModule("jaxgrad.core.disk_cache")
 host_kernel = LateModule("jaxgrad.core.host_kernel")
+template_store = LateModule("jaxgrad.core.template_store")
+templates = LateModule("jaxgrad.core.templates")
 
 
 # Which executor makes eager calls where both can: one alone, or "auto", the host and then XLA.
@@ -455,6 +457,21 @@ def mapped(function, arrays, out_axis: int = 0):
     return jax.tree.map(batch, function(*one))
 
 
+_patterns = bounded_cache.BoundedCache(bounded_cache.kernels, lambda pattern: bounded_cache.ENTRY)
+
+
+def _pattern_of(program, remade, *numbers):
+    """The pattern of a program that its kind, its output and some numbers decide."""
+    if program.mode != IMMEDIATE:
+        return None
+
+    def text():
+        values = ",".join([template_store.text_of(number) for _, number in numbers])
+        return f"{type(program).__name__}({values})"
+
+    return templates.pattern_of(_patterns, (type(program), *numbers), program.outputs, text, remade)
+
+
 class Added(Program):
     """The sum of two arrays of one abstract value."""
 
@@ -462,6 +479,10 @@ class Added(Program):
 
     def __init__(self, aval: Aval):
         self.inputs, self.outputs, self.mode = (aval, aval), (aval,), IMMEDIATE
+
+    @functools.cached_property
+    def pattern(self):
+        return _pattern_of(self, lambda outputs: Added(*outputs))
 
     def function(self, first, second):
         return (first + second,)
@@ -491,9 +512,18 @@ class Filled(Program):
         self.outputs, self.mode, self.filling = (aval,), IMMEDIATE, value
         self.name = {0: "zeros_like", 1: "ones_like"}.get(value, "full")
 
+    @functools.cached_property
+    def pattern(self):
+        remade = functools.partial(_filled_like, self.filling)
+        return _pattern_of(self, remade, bounded_cache.exact(self.filling))
+
     def function(self):
         (aval,) = self.outputs
         return (jnp.full(aval.shape, self.filling, aval.dtype.numpy),)
+
+
+def _filled_like(value, outputs) -> Program:
+    return Filled(*outputs, value)
 
 
 @bounded_cache.bounded()

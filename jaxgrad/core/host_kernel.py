@@ -22,6 +22,7 @@ from .host_values import owned, values_or_array
 from .jax_internals import is_traced
 
 executor = LateModule("jaxgrad.core.executor")
+template_store = LateModule("jaxgrad.core.template_store")
 
 
 class HostKernel:
@@ -87,6 +88,7 @@ class HostKernel:
         try:
             if block is None:
                 block = Block(executor.jaxpr_of(self.program))
+                template_store.note(self.program, block)
             self.cost = self.program.cost = Cost(block)
             self.function = block.function
         except NotOnHostError:

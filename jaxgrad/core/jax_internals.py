@@ -9,9 +9,12 @@ their parameters; the same tests compare these with JAX's.
 from __future__ import annotations
 
 import contextlib
+import dis
 import functools
 import itertools
+import os
 import re
+import sys
 import threading
 
 import jax
@@ -20,6 +23,7 @@ import jax.numpy as jnp
 from ..late import LateModule
 from .jaxprs import equations_of
 
+export = LateModule("jax.export")
 jax_core = LateModule("jax.extend.core")
 
 # ---- the trace that is under way
@@ -147,6 +151,44 @@ def is_pure(equation) -> bool:
     equations = [equation, *itertools.chain.from_iterable(map(equations_of, jaxprs))]
     calls_back = any("callback" in equation.primitive.name for equation in equations)
     return not (equation.effects or calls_back or any(equation.params.get("donated_invars", ())))
+
+
+# ---- symbolic extents
+
+
+def _is_comparing(frame) -> bool:
+    """Whether code compares, other than by JAX's lookups in its caches, which meet other shapes."""
+    code = frame.f_code
+    is_own = not code.co_filename.startswith(os.path.dirname(jax.__file__))
+    return is_own or dis.opname[code.co_code[frame.f_lasti]] in ("COMPARE_OP", "CONTAINS_OP")
+
+
+@contextlib.contextmanager
+def unequal_extents(pairs: list):
+    """Add to a list the pairs of extents, of which one is symbolic, that are found to be unequal
+    while the block runs, in this thread.
+
+    JAX's `==` of symbolic extents is False where it depends on numbers. Leans on their `__eq__`,
+    which is Python code whose arguments are the two. A profile function sees its calls, so none may
+    be set. Where that changes, templates are made without conditions, and
+    tests/core/test_jax_internals.py fails.
+    """
+    (symbol,) = export.symbolic_shape("n")
+    code, unequal = type(symbol).__eq__.__code__, getattr(type(symbol).__ne__, "__code__", None)
+    names = code.co_varnames[:2]
+
+    def watch(frame, event, result):
+        is_unequal = event == "return" and frame.f_code is code and result is False
+        if is_unequal and (frame.f_back.f_code is unequal or _is_comparing(frame.f_back)):
+            pair = tuple([frame.f_locals[name] for name in names])
+            if all(isinstance(each, int) or export.is_symbolic_dim(each) for each in pair):
+                pairs.append(pair)
+
+    sys.setprofile(watch)
+    try:
+        yield
+    finally:
+        sys.setprofile(None)
 
 
 # ---- calls of jitted functions in traces

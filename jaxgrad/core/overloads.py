@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from ..late import LateModule
 from ..table import REQUIRED, Argument, Schema
 from . import dtypes
 from .pytorch_tensors import type_name
+
+export = LateModule("jax.export")
 
 # PyTorch's functions say `input` where schemas say `self`, and accept numpy's names
 ALIASES = {
@@ -39,10 +42,17 @@ def _integer(value, is_tensor):
     # a bool has an index too, but PyTorch refuses it for an int
     if isinstance(value, bool | float | complex):
         raise Mismatch
+    if is_symbolic(value):
+        return value
     try:
         return operator.index(value)
     except (TypeError, ValueError):
         raise Mismatch from None
+
+
+def is_symbolic(value) -> bool:
+    """Whether a value is an extent in a template (core/templates.py), which stands for ints."""
+    return not isinstance(value, int) and export.is_symbolic_dim(value)
 
 
 def _boolean(value, is_tensor):
@@ -148,7 +158,8 @@ class Signature:
         `view((2, 3))`.
         """
         start = self.positional - 1
-        many = self.takes_many and len(args) > start and isinstance(args[start], int)
+        is_many = self.takes_many and len(args) > start
+        many = is_many and (isinstance(args[start], int) or is_symbolic(args[start]))
         # a single int fills a list of fixed size by itself (`convert`)
         if many and (len(args) > start + 1 or self.arguments[start].type.size is None):
             return {**{i: i for i in range(start)}, start: slice(start, len(args))}

@@ -26,6 +26,7 @@ from .program import Program, bare, is_bare, renamed
 from .promotion import promote_types
 from .tracebacks import hide_frames
 
+template_store = LateModule("jaxgrad.core.template_store")
 templates = LateModule("jaxgrad.core.templates")
 
 derivative_rules = LateModule("jaxgrad.core.derivative_rules")
@@ -209,6 +210,7 @@ class Call(Program):
     """A primitive, the structure of its arguments, and the abstract values of its arrays."""
 
     defers = True
+    TRAITS = Program.TRAITS | {"several_seen": bool, "self_seen": bool, "missing_seen": tuple}
 
     def __init__(self, primitive: Primitive, structure, inputs):
         self.primitive, self.structure, self.inputs = primitive, structure, inputs
@@ -239,15 +241,13 @@ class Call(Program):
         return self if inputs == self.inputs else self.primitive.call(self.structure, inputs)
 
     @functools.cached_property
-    def general(self):
+    def pattern(self):
         if self.mode != aval.IMMEDIATE or self.compact is not self:
             return None
-        return templates.general_of(self)
-
-    def take_traits(self, general):
-        super().take_traits(general)
-        self.several_seen, self.self_seen = general.several_seen, general.self_seen
-        self.missing_seen = general.missing_seen
+        primitive, structure = self.primitive, self.structure
+        text = functools.partial(template_store.text_of_call, primitive, structure)
+        remade = functools.partial(Call, primitive, structure)
+        return templates.pattern_of(primitive.patterns, self.key, self.inputs, text, remade)
 
     @functools.cached_property
     def key(self) -> tuple:

@@ -11,6 +11,7 @@ import contextvars
 import functools
 import itertools
 import threading
+import types
 from contextlib import contextmanager
 
 import jax
@@ -154,9 +155,11 @@ class Program:
     name: str
     inputs: tuple
     mode: int
+    TRAITS = types.MappingProxyType(
+        {"equations": int, "heeds_settings": bool}
+    )  # a trace shows them
     kernel = None  # the compiled form, set by `executor.prepare`
     unchecked = None  # the same without a look at numbers that are refused
-    template = None  # of a program with symbols: the template; False if there is none
     cost = None  # that of a call, once it is known (core/host/cost.py)
     may_run_on_host = True  # whether it computes what its jaxpr says, wherever its arrays lie
     host = None  # the kernel of the host executor, while that makes its calls
@@ -195,34 +198,35 @@ class Program:
         return self.abstract_outputs()
 
     @functools.cached_property
-    def general(self) -> tuple[Program, tuple[int, ...]] | None:
-        """The program with symbols in place of extents, and these, if its pattern has one."""
+    def pattern(self) -> tuple[templates.Pattern, tuple[int, ...]] | None:
+        """The pattern that the program belongs to, and the extents of its symbols; None if it has
+        none (core/templates.py).
+        """
         return None
 
     @functools.cached_property
-    def block(self):
-        """What the host runs, by the template of its pattern; None without a template."""
-        if self.general is None:
+    def ready(self):
+        """What the host runs and what a trace would show, without a trace; None without it."""
+        if self.pattern is None:
             return None
-        program, extents = self.general
-        if program.template is None:
-            program.template = False  # meanwhile both programs are traced as without a template
-            program.template = templates.template_of(program, self, extents, executor.jaxpr_of)
-        return program.template(extents) if program.template else None
+        pattern, extents = self.pattern
+        return pattern.ready(self, extents)
+
+    @property
+    def block(self):
+        """What the host runs, if that is known without a trace."""
+        return self.ready and self.ready[0]
 
     def abstract_outputs(self) -> tuple[aval.Aval, ...]:
-        block = self.block
-        if block is None:
+        if self.ready is None:
             return self.traced_outputs()
-        self.take_traits(self.general[0])
+        block, traits = self.ready
+        for name, trait in traits.items():
+            setattr(self, name, trait)
         dtype = aval.dtypes.from_numpy
         return tuple(
             [aval.make_aval(shape, dtype(kind), self.mode) for shape, kind in block.outputs]
         )
-
-    def take_traits(self, general: Program):
-        """Take over what the trace of the program with symbols has shown."""
-        self.equations, self.heeds_settings = general.equations, general.heeds_settings
 
     @keeps_jax_state
     def traced_outputs(self) -> tuple[aval.Aval, ...]:
@@ -370,11 +374,11 @@ class Reverse(Program):
         self.wanted = tuple(i for i, flag in enumerate(mask) if flag)
 
     @functools.cached_property
-    def general(self):
-        if self.program.general is None or not self.program.general[0].template:
+    def pattern(self):
+        if self.is_partial or self.program.pattern is None or not aval.is_concrete(self.mode):
             return None
-        general, extents = self.program.general
-        return general.reverse(self.mask).only(self.present), extents
+        pattern, extents = self.program.pattern
+        return pattern.reverse(self.mask, self.present), extents
 
     @functools.cached_property
     def constants(self) -> tuple[int, ...]:

@@ -1,74 +1,257 @@
-"""Programs with symbols in place of extents: what is traced for all shapes of a pattern.
+"""Programs that need no trace: their blocks come from templates.
 
-A call belongs to a pattern: its structure, its dtypes, and which extents are 0, 1, or equal. When
-several calls of one pattern have come up, the program is traced with symbols, and the host runs
-later ones from the template (core/host/template.py), without a trace of their own.
+A call belongs to a pattern: its structure, its dtypes, and which extents are 0, 1, or equal. What
+earlier processes have traced is looked up at the first call of a pattern (template_store.py). When
+several calls of a pattern have come up, the program is traced with symbols in place of the extents,
+and the host runs later ones from that template. The programs of derivatives have patterns too,
+which belong to that of the call.
 """
 
 from __future__ import annotations
+
+import functools
+import math
+import sys
+import threading
+import warnings
 
 import numpy
 
 from ..late import LateModule
 from . import aval as avals
 from .aval import Aval
+from .jax_internals import unequal_extents
 
-template = LateModule("jaxgrad.core.host.template")
 block = LateModule("jaxgrad.core.host.block")
+executor = LateModule("jaxgrad.core.executor")
+extents_module = LateModule("jaxgrad.core.host.extents")
+store = LateModule("jaxgrad.core.template_store")
+stored = LateModule("jaxgrad.core.host.stored")
+template = LateModule("jaxgrad.core.host.template")
 
 # After so many calls of a pattern there is a template, which takes as long as to trace these.
 CALLS = 3
 
+# one for all: programs of two threads may have one pattern
+_lock = threading.RLock()
+
 
 class Pattern:
-    """The calls of one pattern: how many came up, and the program with symbols once it is made."""
+    """The programs of one pattern.
 
-    __slots__ = ("call", "count")
-
-    def __init__(self):
-        self.count, self.call = 0, None
-
-
-def general_of(call):
-    """The call with symbols that stands for a call on concrete arrays, and the extents of the
-    symbols; None until enough calls of its pattern have come up.
+    key: its text in files, None if it is not kept there; program_for: makes the program for
+    extents, None for symbols; unequal: the pairs of extents with these symbols that traces took to
+    be unequal; source: for gradients, the pattern of the program that they belong to; count: how
+    many programs came up that it had no block for.
     """
-    shapes = [given.shape for given in call.inputs if isinstance(given, Aval)]
+
+    def __init__(self, key: str | None, program_for, unequal: list, source=None):
+        self.key, self.program_for, self.unequal, self.source = key, program_for, unequal, source
+        self.count = 0
+        self.template = None  # False if there is none and none can be made
+        self.is_looked_up = key is None
+        self.derived: dict[tuple, Pattern] = {}
+
+    @functools.cached_property
+    def program(self):
+        """The program with symbols."""
+        return self.program_for(None)
+
+    def reverse(self, mask, present) -> Pattern:
+        """The pattern of the programs of gradients."""
+        found = self.derived.get((mask, present))
+        if found is None:
+            key = self.key and f"{self.key} {_flags(mask)}<{_flags(present)}"
+            # JAX keeps parts of traces that have the same symbols, so `unequal` is that of all
+            program_for = functools.partial(self.reverse_for, mask, present)
+            made = Pattern(key, program_for, self.unequal, self)
+            found = self.derived.setdefault((mask, present), made)
+        return found
+
+    def reverse_for(self, mask, present, extents):
+        """The program of gradients for extents, None for symbols."""
+        program = self.program if extents is None else self.program_for(extents)
+        return program.reverse(mask).only(present)
+
+    def ready(self, program, extents):
+        """The block and the traits of a program without a trace of it; None if there are none."""
+        if not self.is_looked_up:
+            self.template, self.is_looked_up = store.find(self.key), True
+        # what was traced for these extents comes first: a second run has the bits of the first one
+        exact = None if self.key is None else store.find_own(self.key, extents)
+        found = filled(exact, program, ()) or filled(self.template, program, extents)
+        if found is not None:
+            return found
+        self.count += 1
+        if self.template is None and self.count > CALLS:
+            self.make_template(program, extents)
+            return filled(self.template, program, extents)
+        return None
+
+    def make_template(self, program, extents):
+        """Trace the template, unless there is one by now."""
+        with _lock:
+            if self.template is not None:
+                return
+            self.template = False  # meanwhile both programs are traced as without a template
+            self.template = self.template_like(program, extents) or False
+            if self.template and self.key is not None:
+                store.keep(self.key, self.template.record)
+
+    def template_like(self, program, extents):
+        """The template; None if the program cannot be traced with symbols, or the host cannot run
+        it. It must compute what programs of numbers do, on the same operands: `program`, which has
+        these extents, and one of others, since a symbol is true as a truth value like `extent % 2`.
+        """
+        if self.source is not None and self.source.template is False:
+            return None
+        if sys.getprofile() is not None:  # which would not see the tests of equality
+            return None
+        try:
+            made = self.traced_template()
+            is_right = self.agrees(made, extents, program)
+            others = tuple([extent + 1 for extent in extents])
+            is_right = is_right and (not extents or self.agrees(made, others))
+        except Exception:  # a formula may do anything with a symbol
+            return None
+        return made if is_right else None
+
+    def agrees(self, made, extents, program=None) -> bool:
+        """Whether a template is for extents, and computes what the program of these does."""
+        found = made(extents)
+        program = program or self.program_for(extents)
+        return found is not None and _agree(found, block.Block(executor.jaxpr_of(program)))
+
+    def traced_template(self):
+        """The template by a trace. Raises whatever a formula does."""
+        with warnings.catch_warnings(), unequal_extents(self.unequal):
+            warnings.simplefilter("error")  # a template would not warn
+            outputs = self.program.outputs
+            jaxpr = executor.jaxpr_of(self.program)
+        data, conditions = stored.data_of(block.Block(jaxpr)), conditions_of(self.unequal)
+        assert len(outputs) == len(data[-1])
+        return template.Template([traits_of(self.program), conditions, data])
+
+
+def filled(made, program, extents):
+    """The block and the traits that a template has for a program; None if it has none, or if there
+    is no template.
+    """
+    if not made:
+        return None
+    try:
+        result = made(extents)
+        traits = checked_traits(program, made.traits)
+    except ValueError:  # of a file that somebody has written
+        return None
+    if result is None or len(result.inputs) != len(program.inputs):
+        return None
+    if not all(map(_fits, result.inputs, program.inputs)):
+        return None
+    return result, traits
+
+
+def _fits(form, given) -> bool:
+    """Whether an input of a block is that of a program. A number has the bits of JAX's setting."""
+    if isinstance(given, Aval):
+        return form == (given.shape, given.dtype.numpy)
+    shape, dtype = form
+    is_narrow = given is avals.LargeInteger and dtype.itemsize < 8
+    return shape == () and dtype.kind == _KINDS.get(given) and not is_narrow
+
+
+# of the dtypes of numbers among the inputs
+_KINDS = {bool: "b", int: "i", avals.LargeInteger: "i", float: "f", complex: "c"}
+
+
+def _flags(flags) -> str:
+    return "".join("1" if flag else "0" for flag in flags)
+
+
+def pattern_of(patterns, key, avals_of, make_text, remade):
+    """The pattern of a program, and the extents that its symbols have; None if it has none.
+
+    patterns: where patterns are kept; key: tells programs apart in there; avals_of: what has the
+    extents: abstract values, and the types of numbers; make_text: makes the text of the program for
+    keys in files, or None; remade: makes the program of other abstract values.
+    """
+    shapes = [given.shape for given in avals_of if isinstance(given, Aval)]
     pattern = template.pattern_of(shapes)
-    if pattern is None or not pattern[1]:
+    if pattern is None:
         return None
     shapes, extents = pattern
-    kinds = tuple([given.dtype if isinstance(given, Aval) else given for given in call.inputs])
-    patterns = call.primitive.patterns
-    key = call.key, kinds, shapes
-    known = patterns.get(key) or patterns.find(key) or patterns.keep(key, Pattern())
-    known.count += 1
-    if known.count <= CALLS:
-        return None
-    if known.call is None:
-        supply = iter(shapes)
-        inputs = [
-            avals.make_aval(template.symbolic(next(supply)), given.dtype)
-            if isinstance(given, Aval)
-            else given
-            for given in call.inputs
-        ]
-        known.call = type(call)(call.primitive, call.structure, tuple(inputs))
-        known.call.general = None
-    return known.call, extents
+    kinds = tuple([given.dtype if isinstance(given, Aval) else given for given in avals_of])
+    key = key, kinds, shapes
+    known = patterns.get(key) or patterns.find(key)
+    if known is None:
+        program_for = functools.partial(_program_for, avals_of, shapes, remade)
+        made = Pattern(store.key_of(make_text, kinds, shapes), program_for, [])
+        known = patterns.keep(key, made)
+    return known, extents
 
 
-def template_of(general, program, extents, jaxpr_of):
-    """The template of a program with symbols; False if it cannot be traced with them, or the host
-    cannot run it. It must compute what `program` does, which has these extents: both run once, on
-    the same numbers.
+def _program_for(avals_of, shapes, remade, extents):
+    """The program of a pattern for extents, None for symbols."""
+    supply = iter(template.with_extents(shapes, extents))
+    found = [
+        avals.make_aval(next(supply), given.dtype) if isinstance(given, Aval) else given
+        for given in avals_of
+    ]
+    made = remade(tuple(found))
+    made.pattern = None
+    return made
+
+
+def conditions_of(pairs) -> list:
+    """The differences that must not be 0, of pairs of extents that were taken to be unequal."""
+    found = []
+    for first, second in pairs:
+        tree = extents_module.difference(first, second)
+        # extents of other symbols have equal trees
+        if tree[1] != tree[2] and tree not in found and not _is_known(tree):
+            found.append(tree)
+    return found
+
+
+def _is_known(tree) -> bool:
+    """Whether a difference is never 0: different symbols stand for different extents of two or
+    more.
     """
-    try:
-        made = template.Template(block.Block(jaxpr_of(general)))
-        is_right = _agree(made(extents), block.Block(jaxpr_of(program)))
-    except Exception:  # a formula may do anything with a symbol
-        return False
-    return made if is_right else False
+    _, first, second = tree
+    are_symbols = type(first) is type(second) is str and first != second
+    return are_symbols or (type(second) is int and _least(first) > second)
+
+
+def _least(tree) -> float:
+    """A number that an extent is never below."""
+    if type(tree) is int:
+        return tree
+    if type(tree) is str:
+        return 2
+    operation, first, second = tree[0], *map(_least, tree[1:])
+    if operation == "**" and first >= 0:
+        return first**second
+    if operation == "max":
+        return max(first, second)
+    if operation in ("+", "*") and min(first, second) >= 0:
+        return first + second if operation == "+" else first * second
+    return -math.inf
+
+
+def checked_traits(program, traits: dict) -> dict:
+    """Traits of a program as a template keeps them. Raises ValueError."""
+    found = {name: tuple(part) if type(part) is list else part for name, part in traits.items()}
+    are_right = {name: type(part) for name, part in found.items()} == program.TRAITS
+    positions = found.get("missing_seen", ())
+    if not are_right or not all(type(position) is int for position in positions):
+        raise ValueError(f"no traits: {str(traits)[:80]}")
+    return found
+
+
+def traits_of(program) -> dict:
+    """What the trace of a program has shown."""
+    found = {name: getattr(program, name) for name in program.TRAITS}
+    return {name: [*part] if type(part) is tuple else part for name, part in found.items()}
 
 
 def _agree(first, second) -> bool:

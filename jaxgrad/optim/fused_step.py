@@ -28,8 +28,9 @@ from ..core.aval import (
     joint_mode,
     make_aval,
 )
-from ..core.bounded_cache import bounded
+from ..core.bounded_cache import ENTRY, BoundedCache, bounded, exact, kernels
 from ..core.program import Program
+from ..late import LateModule
 from ..nn.parameter import is_lazy
 from ..storage import commit
 from ..storage.alias import assign
@@ -43,6 +44,10 @@ from ..tape.tensor import Tensor, wrap
 from .groups import as_set, options_of, raw, settings
 from .initial_state import filled, new_counter
 from .optimizer import Optimizer
+
+template_store = LateModule("jaxgrad.core.template_store")
+templates = LateModule("jaxgrad.core.templates")
+rules = LateModule("jaxgrad.optim.rules")
 
 MOST_BYTES_COPIED = 2**26  # larger parameters are updated in place, smaller ones are copied
 
@@ -61,6 +66,7 @@ class UpdateProgram(Program):
 
     def __init__(self, rule, count_of, fresh, inputs, counts: int):
         self.rule, self.count_of, self.fresh, self.inputs = rule, count_of, fresh, inputs
+        self.number_of_counts = counts
         self.name = type(rule).__name__
         self.mode = joint_mode(self.name, inputs)
         self.equations = 6 * len(inputs)  # of Adam; the outputs are known without a trace
@@ -81,6 +87,20 @@ class UpdateProgram(Program):
         # step counters stay in this process
         apart = self.mode == SPREAD
         return (*made, *(each if apart else _concrete_aval(each, self.mode) for each in counts))
+
+    @functools.cached_property
+    def pattern(self):
+        """Steps of one optimizer on parameters of other shapes are alike (core/templates.py)."""
+        if self.mode != IMMEDIATE:
+            return None
+        rule, places = self.rule, (self.count_of, self.fresh)
+        key = type(rule), tuple(map(exact, rule)), places, self.number_of_counts
+        text = functools.partial(_text_of, rule, (*places, self.number_of_counts))
+
+        def remade(inputs):
+            return UpdateProgram(rule, *places, inputs, self.number_of_counts)
+
+        return templates.pattern_of(_patterns, key, self.inputs, text, remade)
 
     def function(self, *arrays):
         size = len(self.count_of)
@@ -113,6 +133,17 @@ class UpdateProgram(Program):
         if count is not None:
             count = count.astype(jnp.result_type(float))
         return self.rule.update(params, grads, state, count, numbers)
+
+
+_patterns = BoundedCache(kernels, lambda pattern: ENTRY)
+
+
+def _text_of(rule, places) -> str | None:
+    """An update rule of jaxgrad as text; None for one of somebody else."""
+    if type(rule).__module__ != rules.__name__:
+        return None
+    parts = ",".join(map(template_store.text_of, (*rule, *places)))
+    return f"{type(rule).__name__}.step({parts})"
 
 
 @bounded(Program.weight)

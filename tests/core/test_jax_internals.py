@@ -3,6 +3,7 @@
 tests/distributed/test_lost_processes.py compares what XLA says of a lost process.
 """
 
+import sys
 import threading
 
 import interrupts
@@ -188,6 +189,20 @@ def test_a_jaxpr_as_a_function_is_one_equation():
         np.testing.assert_array_equal(constant, x)
         assert total == 7
     np.testing.assert_array_equal(jax.grad(lambda array: function(array, x)[0].sum())(x), x)
+
+
+def test_extents_that_were_found_unequal():
+    first, second = jax.export.symbolic_shape("a, b")
+    pairs = []
+    with jax_internals.unequal_extents(pairs):
+        assert not (first % 2 == 0 or first == second or first in (2, 3) or (first, 4) == (5, 4))
+        assert first != 6 and first is not None and first == first
+        # a lookup of JAX's in a cache meets other shapes
+        jax.eval_shape(lambda x: x + 1, jax.ShapeDtypeStruct((first,), "float32"))
+    found = [(str(one), str(other)) for one, other in pairs]
+    expected = [("mod(a, 2)", "0"), ("a", "b"), ("a", "2"), ("a", "3"), ("a", "5"), ("a", "6")]
+    assert found[: len(expected)] == expected
+    assert sys.getprofile() is None
 
 
 @pytest.mark.slow

@@ -46,11 +46,12 @@ class Block:
             operands = [*map(self.constant, closed.consts), *operands]
         self.results = self.write_out(jaxpr, operands)
 
-    def with_equations(self, inputs, outputs, equations) -> Block:
-        """The same block with other forms, and other equations at the same places."""
-        block = object.__new__(Block)
-        block.inputs, block.outputs, block.equations = inputs, outputs, equations
-        block.constants, block.count, block.results = self.constants, self.count, self.results
+    @classmethod
+    def of_parts(cls, inputs, outputs, equations, constants, results) -> Block:
+        """A block of equations, each with the numbers of its operands and those of its results."""
+        block = object.__new__(cls)
+        block.inputs, block.outputs, block.equations = tuple(inputs), tuple(outputs), equations
+        block.constants, block.results = constants, results
         return block
 
     def new(self) -> int:

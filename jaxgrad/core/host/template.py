@@ -2,28 +2,30 @@
 
 To trace an operator takes JAX 1 to 2 ms, and a program that meets new shapes all the time waits for
 that at each of its operators. A template is the block of a program whose extents are symbols of
-`jax.export`; to put numbers in their places takes microseconds. JAX refuses to trace where a
-comparison of symbols would decide what is computed, so a template holds for all its extents.
+`jax.export`, as plain data (stored.py); to put numbers in their places takes microseconds, and
+files keep it.
+
+Where a comparison by size of symbols would decide what is computed, JAX refuses to trace. A test of
+equality is false instead, unless it holds for all extents. So a template has conditions: the
+differences that must not be 0.
 """
 
 from __future__ import annotations
 
-import functools
+from typing import NamedTuple
 
 from ...late import LateModule
-from .block import Block
-from .equation import Equation, Form
+from .extents import MOST_NODES, SYMBOLS, checked, value
+from .stored import BlockReader, NotStoredError
 
 export = LateModule("jax.export")
 
-# A pattern has at most so many different extents of two or more.
-SYMBOLS = 16
 
-
-@functools.cache
-def symbols() -> tuple:
-    """The symbols that stand for extents. None is 0 or 1, which have rules of their own."""
-    names = [f"d{i}" for i in range(SYMBOLS)]
+def symbols(count: int) -> tuple:
+    """New symbols that stand for extents. None is 0 or 1, which have rules of their own."""
+    if not count:
+        return ()
+    names = [f"d{i}" for i in range(count)]
     scope = export.SymbolicScope([f"{name} >= 2" for name in names])
     return export.symbolic_shape(",".join(names), scope=scope)
 
@@ -42,94 +44,52 @@ def pattern_of(shapes) -> tuple[tuple, tuple[int, ...]] | None:
     return None if len(places) > SYMBOLS else (pattern, tuple(places))
 
 
-def symbolic(shape) -> tuple:
-    """A shape of a pattern, with symbols."""
-    known = symbols()
-    return tuple([extent if extent >= 0 else known[-1 - extent] for extent in shape])
+def with_extents(shapes, extents) -> list[tuple]:
+    """The shapes of a pattern, with extents in the places of symbols. None is for symbols of JAX,
+    which no other shapes have: what JAX keeps of another trace is of no use without its tests of
+    equality.
+    """
+    if extents is None:
+        extents = symbols(max([0, *[-extent for shape in shapes for extent in shape]]))
+    return [
+        tuple([extent if extent >= 0 else extents[-1 - extent] for extent in shape])
+        for shape in shapes
+    ]
+
+
+class Record(NamedTuple):
+    """What is kept of a template: plain data.
+
+    traits: what a trace shows of a program; conditions: the trees of the differences that must not
+    be 0; block: the data of the block.
+    """
+
+    traits: dict
+    conditions: list
+    block: list
 
 
 class Template:
-    """A block with symbols, and the function that makes one of extents: `template(extents)`."""
+    """The program of a record, all of which is looked at here: `template(extents)` is a block.
 
-    def __init__(self, block: Block):
-        self.block = block
-        writer = _Writer()
-        parts = [
-            f"({writer.params(equation.params)}, {writer.forms(equation.inputs)}, "
-            f"{writer.forms(equation.outputs)})"
-            for equation, _, _ in block.equations
-        ]
-        forms = f"{writer.forms(block.inputs)}, {writer.forms(block.outputs)}"
-        names = ", ".join(f"d{i}" for i in range(SYMBOLS))
-        source = f"lambda {names}: ({forms}, [{', '.join(parts)}])"
-        self.numbers = eval(source, {**_FUNCTIONS, "constants": writer.constants})
+    Raises NotStoredError, a ValueError.
+    """
 
-    def __call__(self, extents) -> Block:
-        block = self.block
+    def __init__(self, record):
+        if type(record) is not list or len(record) != len(Record._fields):
+            raise NotStoredError("no record")
+        self.record = Record(*record)
+        self.traits, conditions, block = self.record
+        if type(self.traits) is not dict or type(conditions) is not list:
+            raise NotStoredError("no record")
+        if len(conditions) > MOST_NODES:
+            raise NotStoredError("too many conditions")
+        self.conditions = [*map(checked, conditions)]
+        self.block_for = BlockReader(block)
+
+    def __call__(self, extents):
+        """The block for extents; None if a condition excludes them. Raises ValueError."""
         padded = (*extents, *(2,) * (SYMBOLS - len(extents)))
-        inputs, outputs, parts = self.numbers(*padded)
-        equations = [
-            (Equation(equation.name, *part), operands, results)
-            for (equation, operands, results), part in zip(block.equations, parts, strict=True)
-        ]
-        return block.with_equations(inputs, outputs, equations)
-
-
-class _Writer:
-    """Writes values as Python expressions of the symbols; what has none is one of `constants`."""
-
-    def __init__(self):
-        self.constants: list = []
-
-    def constant(self, value) -> str:
-        self.constants.append(value)
-        return f"constants[{len(self.constants) - 1}]"
-
-    def params(self, params: dict) -> str:
-        if not any(map(_has_symbols, params.values())):
-            return self.constant(params)
-        return "{" + ", ".join(f"{name!r}: {self.value(v)}" for name, v in params.items()) + "}"
-
-    def forms(self, forms) -> str:
-        if not any(_has_symbols(form.shape) for form in forms):
-            return self.constant(forms)
-        items = (f"Form({self.value(shape)}, {self.constant(dtype)})" for shape, dtype in forms)
-        return f"({', '.join(items)},)"
-
-    def value(self, value) -> str:
-        if not _has_symbols(value):
-            return self.constant(value)
-        if isinstance(value, Block):
-            names = ", ".join(f"d{i}" for i in range(SYMBOLS))
-            return f"{self.constant(Template(value))}(({names}))"
-        if isinstance(value, tuple):
-            items = f"({''.join(self.value(item) + ', ' for item in value)})"
-            is_named = hasattr(value, "_fields")
-            return f"{self.constant(type(value))}(*{items})" if is_named else items
-        if isinstance(value, list):
-            return f"[{', '.join(map(self.value, value))}]"
-        # JAX writes symbols as Python does, but for powers
-        return f"({str(value).replace('^', '**')})"
-
-
-def _has_symbols(value) -> bool:
-    if isinstance(value, tuple | list):
-        return any(map(_has_symbols, value))
-    if isinstance(value, Block):
-        forms = [form.shape for form in (*value.inputs, *value.outputs)]
-        return any(map(_has_symbols, forms)) or any(
-            _has_symbols(tuple(equation.params.values()))
-            or any(_has_symbols(form.shape) for form in (*equation.inputs, *equation.outputs))
-            for equation, _, _ in value.equations
-        )
-    return not isinstance(value, int | float | str | None) and export.is_symbolic_dim(value)
-
-
-_FUNCTIONS = {
-    "Form": Form,
-    "floordiv": lambda first, second: first // second,
-    "mod": lambda first, second: first % second,
-    "max": max,
-    "min": min,
-    "__builtins__": {},
-}
+        if any(value(condition, padded) == 0 for condition in self.conditions):
+            return None
+        return self.block_for(extents)

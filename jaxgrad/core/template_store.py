@@ -1,0 +1,275 @@
+"""Templates in files, so that a process does not trace what another one has traced.
+
+One file is shipped with jaxgrad (`make templates`), and the user's cache directory has the others.
+Each line of the shipped file is a key, a tab and a record of a template as JSON, in the order of
+the keys, so that a key is looked up in the file as it lies on disk, and only its line is read.
+
+The key of a template is the text of its pattern. A file holds for the sources that decide what is
+traced, of which it has a hash, and for the usual settings of JAX. What does not fit is ignored.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import hashlib
+import json
+import mmap
+from importlib.util import find_spec
+from pathlib import Path
+
+import jax
+
+from ..late import LateModule
+from . import dtypes
+from .aval import LargeInteger
+
+disk_cache = LateModule("jaxgrad.core.disk_cache")
+primitives = LateModule("jaxgrad.core.primitive")
+stored = LateModule("jaxgrad.core.host.stored")
+template = LateModule("jaxgrad.core.host.template")
+templates = LateModule("jaxgrad.core.templates")
+
+PACKAGE = Path(__file__).parents[1]
+FILE = PACKAGE / "templates.tsv"
+FIRST = "! sources "  # begins the first line; no key sorts before it
+
+# the modules, besides the table and its functions, that decide what is traced and how it is kept
+MODULES = (
+    *("core/aval.py", "core/derivative_rules.py", "core/dtypes.py", "core/executor.py"),
+    *("core/host/block.py", "core/host/extents.py", "core/host/stored.py"),
+    *("core/host/template.py", "core/jax_internals.py", "core/overloads.py", "core/primitive.py"),
+    *("core/program.py", "core/promotion.py"),
+    *("core/tangent_map.py", "core/template_store.py", "core/templates.py"),
+    *("optim/fused_step.py", "optim/rules.py"),
+)
+
+# the settings of JAX that decide what is traced, as they are without a user's choice
+SETTINGS = {
+    "jax_default_prng_impl": "threefry2x32",
+    "jax_dynamic_shapes": False,
+    "jax_numpy_dtype_promotion": "standard",
+    "jax_numpy_rank_promotion": "allow",
+    "jax_random_seed_offset": 0,
+    "jax_threefry_partitionable": True,
+}
+
+LONGEST = 1 << 20  # of a record, in bytes
+MOST_NOTED = 1024  # programs whose blocks a process writes to the user's directory
+
+
+@functools.cache
+def digest() -> str:
+    """The hash of the sources of templates."""
+    made = hashlib.sha256()
+    for path in sources():
+        made.update(hashlib.sha256(path.read_bytes()).digest())
+    return made.hexdigest()[:32]
+
+
+def sources() -> list[Path]:
+    """The table, the modules of its functions, and those of jaxgrad that decide what is traced."""
+    modules = [*sorted(rules().glob("*.py")), *[PACKAGE / name for name in MODULES]]
+    return [rules().parent / "derivatives.yaml", *modules]
+
+
+@functools.cache
+def rules() -> Path:
+    """The folder of the functions that the shipped table calls."""
+    return Path(find_spec("jaxgrad.rules").origin).parent
+
+
+# whether templates of files are used
+is_on = True
+
+
+def is_usual() -> bool:
+    """Whether settings are those under which templates of files hold."""
+    if not is_on:
+        return False
+    config = jax.config
+    are_set = any(getattr(config, name, usual) != usual for name, usual in SETTINGS.items())
+    return not are_set and dtypes.get_default_dtype() is dtypes.float32
+
+
+# ---- keys
+
+
+def key_of(make_text, kinds, shapes) -> str | None:
+    """The key of a pattern; None if it is not kept. make_text: makes the text of what is called; it
+    gives None or raises ValueError where that is not kept.
+    """
+    if not is_usual():
+        return None
+    try:
+        text = make_text()
+    except ValueError:
+        return None
+    supply = iter(shapes)
+    inputs = [_NUMBERS.get(kind) or f"{kind.name}{_shape_text(next(supply))}" for kind in kinds]
+    return text and f"{text} {','.join(inputs)}"
+
+
+def text_of_call(primitive, structure) -> str | None:
+    """The text of a shipped operator and what it is called with, besides arrays."""
+    is_shipped = primitive.rule.path == str(rules().parent / "derivatives.yaml")
+    if not is_shipped or primitive.scope.parent is not None:
+        return None
+    return f"{primitive.rule.schema.full_name}({','.join(map(text_of, structure))})"
+
+
+_NUMBERS = {bool: "b", int: "i", LargeInteger: "l", float: "f", complex: "c"}
+
+
+def text_of(part) -> str:
+    """A part of a structure as text, where different ones differ. Raises ValueError for what has no
+    text of its own.
+    """
+    kind = type(part)
+    if part is primitives.ARRAY:
+        return "@"
+    if part is None or kind in (bool, int, float, complex):
+        return repr(part)
+    if kind is str:
+        return json.dumps(part)
+    if kind is tuple:
+        return f"[{','.join(map(text_of, part))}]"
+    if kind is dtypes.dtype:
+        return part.name
+    raise ValueError(f"an argument of the type {kind.__name__}")
+
+
+def _shape_text(shape) -> str:
+    extents = [str(extent) if extent >= 0 else f"d{-1 - extent}" for extent in shape]
+    return f"[{','.join(extents)}]"
+
+
+# ---- the file that is shipped
+
+
+class File:
+    """A file of templates as it lies on disk. `None` is what it has of keys that it lacks."""
+
+    def __init__(self, path: Path):
+        self.content = None
+        try:
+            with open(path, "rb") as file:
+                self.content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except (OSError, ValueError):  # it is missing or empty
+            return
+        first = self.content[: len(FIRST) + 32]
+        self.is_current = first == (FIRST + digest()).encode()
+        if not self.is_current:
+            self.content = None
+
+    def find(self, key: str) -> bytes | None:
+        """The record of a key, by bisection."""
+        content = self.content
+        if content is None:
+            return None
+        wanted = key.encode() + b"\t"
+        low, high = 0, len(content)
+        while low < high:  # the line begins in this range
+            middle = (low + high) // 2
+            begin = content.rfind(b"\n", 0, middle) + 1
+            end = content.find(b"\n", begin)
+            end = len(content) if end < 0 else end
+            if content[begin : begin + len(wanted)] == wanted:
+                return content[begin + len(wanted) : end]
+            if content[begin : content.find(b"\t", begin) + 1] < wanted:
+                low = end + 1
+            else:
+                high = begin
+        return None
+
+
+@functools.cache
+def shipped() -> File:
+    return File(FILE)
+
+
+def write(path: Path, records: dict[str, list]):
+    """Write a file of templates, in the order of the keys."""
+    lines = sorted(key.encode() + b"\t" + _line(record) for key, record in records.items())
+    path.write_bytes(b"\n".join([(FIRST + digest() + "\t").encode(), *lines, b""]))
+
+
+def _line(record) -> bytes:
+    return json.dumps(record, separators=(",", ":")).encode()
+
+
+# ---- the user's own directory
+
+_noted: list[tuple] = []
+
+
+def own():
+    """The cache in the user's directory; None where it is off."""
+    return disk_cache.current()
+
+
+def _own_name(key: str, extents) -> str:
+    """The name of a record in the user's directory. Other versions of JAX trace otherwise."""
+    text = "\n".join([digest(), jax.__version__, key, ",".join(map(str, extents))])
+    return "template-" + hashlib.sha256(text.encode()).hexdigest()
+
+
+def keep(key: str, record):
+    """Keep the record of a template that this process has made."""
+    cache = own()
+    if cache is not None and is_usual():
+        cache.put(_own_name(key, ()), _line(record))
+
+
+def find_own(key: str, extents):
+    """The template of a program of exact extents."""
+    cache = own()
+    if cache is None or not is_usual():
+        return None
+    return _read(cache.get(_own_name(key, ("exact", *extents))))
+
+
+def note(program, block):
+    """Keep the block of a program that was traced, when the process ends: it has no template, since
+    few of its pattern have come up.
+    """
+    is_kept = program.pattern is not None and len(_noted) < MOST_NOTED
+    if not is_kept or own() is None or not is_usual():
+        return
+    pattern, extents = program.pattern
+    if pattern.key is not None and program.outputs:  # which is to be traced first
+        _noted.append((pattern.key, extents, templates.traits_of(program), block))
+
+
+@atexit.register
+def write_noted():
+    """Write what `note` has taken."""
+    noted, _noted[:] = [*_noted], []
+    for key, extents, traits, block in noted:
+        with contextlib.suppress(ValueError):  # of a program that is not kept
+            record = [traits, [], stored.data_of(block)]
+            own().put(_own_name(key, ("exact", *extents)), _line(record))
+
+
+# ---- both
+
+
+def find(key: str):
+    """The template of a pattern from a file; None if no file has one."""
+    if not is_usual():
+        return None
+    found = _read(shipped().find(key))
+    if found is None and own() is not None:
+        found = _read(own().get(_own_name(key, ())))
+    return found
+
+
+def _read(line: bytes | None):
+    """The template that a line has; None where it has none."""
+    if line is None or len(line) > LONGEST:
+        return None
+    try:
+        return template.Template(json.loads(line))
+    except (ValueError, RecursionError):
+        return None

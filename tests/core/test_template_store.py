@@ -1,0 +1,311 @@
+"""Templates that are kept in files (core/templates.py, core/template_store.py)."""
+
+import json
+import operator
+import subprocess
+import sys
+from pathlib import Path
+
+import checks
+import jax
+import numpy as np
+import pytest
+from modes import eager
+
+import jaxgrad as torch
+from jaxgrad.core import bounded_cache, jax_internals, template_store, templates
+from jaxgrad.core.host import template
+
+
+class Directory(dict):
+    """Stands for the cache in the user's directory."""
+
+    def put(self, key, value):
+        self[key] = value
+
+
+@pytest.fixture
+def own(monkeypatch):
+    """The user's directory, which is empty, with templates from the first call of a pattern on."""
+    directory = Directory()
+    monkeypatch.setattr(template_store, "own", lambda: directory)
+    monkeypatch.setattr(template_store, "shipped", lambda: template_store.File(Path("/missing")))
+    forget()
+    yield directory
+    template_store._noted.clear()
+    forget()
+
+
+def forget():
+    """Forget all programs, as a new process has none."""
+    bounded_cache.forget_all()
+    for name in torch.ops.library.names:
+        for primitive in vars(torch.ops.library.find(name)).get("primitives", ()):
+            primitive.alive.clear()
+
+
+@pytest.fixture
+def traces():
+    """How many functions JAX traces."""
+    events = []
+
+    def note(event, _seconds, **_):
+        if event == jax_internals.TRACE_EVENT:
+            events.append(event)
+
+    jax.monitoring.register_event_duration_secs_listener(note)
+    yield events
+    jax.monitoring.unregister_event_duration_listener(note)
+
+
+def trained(rows, columns):
+    """A loss, gradients of two orders, and a step of an optimizer."""
+    random = np.random.default_rng(0)
+    x = torch.tensor(random.standard_normal((rows, columns)).astype(np.float32))
+    w = torch.tensor(random.standard_normal((columns, 3)).astype(np.float32), requires_grad=True)
+    loss = torch.softmax(torch.relu(x @ w) * 0.3 + 1, -1).square().sum()
+    (gradient,) = torch.autograd.grad(loss, w, create_graph=True)
+    gradient.square().sum().backward()
+    found = [loss.detach(), gradient.detach(), w.grad.clone()]
+    torch.optim.AdamW([w], lr=0.1).step()
+    return [each.tolist() for each in (*found, w.detach())]
+
+
+def by_kernels(function, *arguments):
+    """What the function gives where XLA computes everything, and nothing is looked up."""
+    is_on, template_store.is_on = template_store.is_on, False
+    forget()
+    try:
+        with eager("deferred,compiled"):
+            return function(*arguments)
+    finally:
+        template_store.is_on = is_on
+        forget()
+
+
+def assert_close(found, expected):
+    for result, wanted in zip(found, expected, strict=True):
+        np.testing.assert_allclose(result, wanted, rtol=2e-5, atol=1e-6)
+        checks.count("templates of files")
+
+
+@pytest.mark.slow
+def test_what_a_process_has_traced_is_not_traced_again(own, traces, monkeypatch):
+    expected = trained(4, 5)
+    assert traces
+    template_store.write_noted()
+    forget()
+    traces.clear()
+    assert_close(trained(4, 5), expected)
+    assert traces == []
+
+
+@pytest.mark.slow
+def test_a_template_serves_other_extents_without_a_trace(own, traces, monkeypatch):
+    monkeypatch.setattr(templates, "CALLS", 0)
+    trained(4, 5)
+    expected = by_kernels(trained, 6, 7)
+    traces.clear()
+    assert_close(trained(6, 7), expected)
+    assert traces == []
+
+
+@pytest.mark.slow
+def test_wrong_arguments_raise_as_without_templates(own, monkeypatch):
+    def messages():
+        found = []
+        for call in (
+            lambda: torch.ones(2, 3) @ torch.ones(4, 5),
+            lambda: torch.ones(2, 3) + torch.ones(4),
+            lambda: torch.ones(4, 3).reshape(5, 2),
+            lambda: torch.cat([torch.ones(2, 3), torch.ones(2, 4)]),
+            lambda: torch.nn.functional.glu(torch.ones(2, 5)),
+        ):
+            with pytest.raises((RuntimeError, TypeError, ValueError)) as caught:
+                call().tolist()
+            found.append(str(caught.value))
+        return found
+
+    expected = by_kernels(messages)
+    monkeypatch.setattr(templates, "CALLS", 0)
+    torch.ones(2, 3) @ torch.ones(3, 5) + torch.ones(5)
+    torch.cat([torch.ones(2, 3), torch.ones(4, 3)]).reshape(3, 6)
+    torch.nn.functional.glu(torch.ones(2, 6))
+    assert messages() == expected and len(set(expected)) == 5
+
+
+TESTS = {
+    "equality": lambda n: n % 7 == 5,
+    "inequality": lambda n: not operator.ne(n, 5),
+    "membership": lambda n: n in (5, 6),
+    "truth": lambda n: not n % 2,
+    "size": lambda n: n > 7,
+}
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_what_is_computed_may_depend_on_extents(own, monkeypatch, tmp_path, name):
+    monkeypatch.setattr(templates, "CALLS", 0)
+    is_special, table = TESTS[name], tmp_path / "special.yaml"
+    table.write_text("- name: by_extent(Tensor self) -> Tensor\n  self: auto\n")
+
+    def by_extent(self):
+        return self * 2 if is_special(self.shape[0]) else self * 3
+
+    mine = torch.ops.load(table, f"extents_{name}", {"by_extent": by_extent})
+    for extent in (9, 8, 7, 6, 5, 10):
+        (found,) = set(mine.by_extent(torch.tensor([1.0] * extent)).tolist())
+        assert found == (2.0 if is_special(extent) else 3.0)
+        checks.count("templates of files")
+
+
+def test_a_users_operator_is_not_kept(own, monkeypatch, tmp_path):
+    monkeypatch.setattr(templates, "CALLS", 0)
+    table = tmp_path / "doubled.yaml"
+    table.write_text(
+        "- name: kept_double(Tensor self) -> Tensor\n  forward: self * 2\n  self: grad * 2\n"
+    )
+    mine = torch.ops.load(table, "kept_here")
+    assert mine.kept_double(torch.tensor([1.0] * 3)).tolist() == [2.0] * 3
+    template_store.write_noted()
+    records = b"".join(own.values())
+    assert b'"mul"' not in records
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"",
+        b"{}",
+        b"[1, 2, 3]",
+        b"\xff\xfe",
+        b"[[[[[[",
+        b'[{"equations": "x"}, [], []]',
+        b"[" * 10**5,
+    ],
+)
+def test_what_is_no_record_is_ignored(own, value):
+    x = torch.tensor([0.5, 1.0])
+    x.sin().tolist()
+    template_store.write_noted()
+    assert own
+    for key in own:
+        own[key] = value
+    forget()
+    assert_close([x.sin().tolist()], [np.sin([0.5, 1.0])])
+
+
+def test_a_record_of_another_program_is_ignored(own):
+    """Its inputs have other dtypes or another number."""
+    torch.ones(3, dtype=torch.float64).sin().tolist()
+    template_store.write_noted()
+    value = next(value for value in own.values() if b'"sin"' in value)
+    forget()
+    x = torch.tensor([0.5, 1.0, 2.0])
+    (x + x).sin().tolist()
+    template_store.write_noted()
+    for key in own:
+        own[key] = value
+    forget()
+    np.testing.assert_allclose((x + x).sin().tolist(), np.sin([1.0, 2, 4]), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda: torch.set_default_dtype(torch.float64),
+        lambda: jax.config.update("jax_threefry_partitionable", False),
+    ],
+)
+def test_under_other_settings_nothing_is_looked_up(own, change):
+    before = jax.config.jax_threefry_partitionable
+    try:
+        change()
+        assert not template_store.is_usual()
+    finally:
+        torch.set_default_dtype(torch.float32)
+        jax.config.update("jax_threefry_partitionable", before)
+    assert template_store.is_usual()
+
+
+# ---- the file that is shipped
+
+
+def test_a_file_has_each_of_its_records(tmp_path):
+    path, records = tmp_path / "templates.tsv", {f"key {i} é": [i, "x" * i] for i in range(100)}
+    template_store.write(path, records)
+    file = template_store.File(path)
+    for key, record in records.items():
+        assert json.loads(file.find(key)) == record
+    for key in ("", "key", "key 1", "key 99 é ", "zzz", "!", "! sources"):
+        assert file.find(key) is None
+    lines = path.read_bytes().splitlines()
+    assert lines == sorted(lines)
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"! sources 0000\t\n", b"\n\n\n", b"no file of templates"]
+)
+def test_a_file_of_other_sources_has_nothing(tmp_path, content):
+    path = tmp_path / "templates.tsv"
+    path.write_bytes(content)
+    assert template_store.File(path).find("abs(@) float32[d0]") is None
+
+
+@pytest.mark.checkout
+def test_the_shipped_file_is_of_these_sources():
+    first = template_store.FILE.read_bytes().partition(b"\t")[0].decode()
+    assert first == template_store.FIRST + template_store.digest(), "run `make templates`"
+
+
+def test_every_shipped_template_can_be_read():
+    lines = template_store.FILE.read_bytes().splitlines()[1:]
+    keys = [line.partition(b"\t")[0] for line in lines]
+    assert len(set(keys)) == len(keys) > 1000
+    for line in lines[:: len(lines) // 200]:
+        made = template.Template(json.loads(line.partition(b"\t")[2]))
+        # extents that no condition excludes
+        assert any(made((*range(n, n + 16),)) for n in (17, 29, 48)), line[:200]
+
+
+PROGRAM = """
+import sys, jax
+events = []
+jax.monitoring.register_event_duration_secs_listener(
+    lambda event, seconds, **_: events.append(event))
+sys.path.insert(0, {tests!r})
+import jaxgrad as torch
+from jaxgrad import nn
+from jaxgrad.core import template_store
+template_store.is_on = {is_on}
+x = torch.tensor([[0.1 * i - 0.3 * j for i in range(6)] for j in range(9)])
+y = torch.tensor([i % 4 for i in range(9)])
+model = nn.Sequential(nn.Linear(6, 5), nn.ReLU(), nn.Linear(5, 4))
+for i, parameter in enumerate(model.parameters()):
+    numbers = torch.linspace(-1, 1, parameter.numel()).reshape(parameter.shape)
+    parameter.data.copy_(numbers * (i + 1))
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+events.clear()
+loss = nn.functional.cross_entropy(model(x), y)
+loss.backward()
+optimizer.step()
+print([loss.tolist(), *[p.tolist() for p in model.parameters()]])
+print(sum("jaxpr_trace" in event for event in events))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.checkout
+def test_a_process_with_the_shipped_file_does_not_trace_and_has_the_numbers_of_one_that_does():
+    found = []
+    for is_on in (True, False):
+        program = PROGRAM.format(is_on=is_on, tests=str(Path(__file__).parents[1]))
+        run = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        )
+        numbers, count = run.stdout.splitlines()
+        found.append((json.loads(numbers), int(count)))
+    (numbers, traced), (expected, all_traced) = found
+    assert traced == 0 and all_traced > 10
+    assert_close([np.concatenate([np.ravel(n) for n in numbers])],
+                 [np.concatenate([np.ravel(n) for n in expected])])  # fmt: skip
