@@ -44,9 +44,9 @@ MOST_BYTES, LARGE = 2**28, 2**20
 # So often a structure must have come up before it is compiled; None: see `Repeats`.
 REPEATS: int | None = None
 
-# A structure: microseconds to compile it, for each operator and for each equation, and what the run
-# of an operator takes beyond its kernel
-COMPILE, COMPILE_OPERATOR, COMPILE_EQUATION, RUN = 30_000, 1_500, 300, 6.0
+# A structure: microseconds to compile it beyond its equations, and for each operator, and what the
+# run of an operator takes beyond its kernel
+COMPILE, COMPILE_OPERATOR, RUN = 30_000, 1_000, 6.0
 
 # After so many new structures in a row, no structure is looked at for some time: that many calls,
 # which doubles each time up to the most.
@@ -185,6 +185,9 @@ class Stretch:
         if whole is None:
             lead = repeats_of(key[0])[1] if REPEATS is None else 0
             whole = _compiled.keep(key, Whole(*key, lead))
+        if whole.lead > 0 and whole.wait is not None:
+            whole.lead -= 1
+            return None
         arrays = [known(at_hand(values[i])) for i in whole.given]
         if Pending in map(type, arrays):
             # that of another thread, which may wait for a result of this stretch, or a failure
@@ -218,8 +221,7 @@ def repeats_of(programs) -> tuple[float, float]:
     costs = [cost for program in programs if (cost := program.compact.cost) is not None]
     host = sum(cost.host for cost in costs) + RUN * len(programs)
     saved = sum(cost.saved for cost in costs) + RUN * len(programs)
-    equations = sum(program.equations for program in programs)
-    compile = COMPILE + COMPILE_OPERATOR * len(programs) + COMPILE_EQUATION * equations
+    compile = COMPILE + COMPILE_OPERATOR * len(programs) + sum(cost.compile for cost in costs)
     start, end = cost_model.turns(host, saved, compile)
     return start, end - start if end < cost_model.NEVER else 0
 
@@ -287,16 +289,16 @@ class Whole:
         self.jitted = jax.jit(self.function, compiler_options=options)
         bounded_cache.kernels.count(self.weight)
         self.by_types = executor.with_wide_types if wide else lambda function: function
-        self.kernel = self.by_types(self.jitted)
+        self.kernel = self.by_types(disk_cache.from_disk(self.jitted))
 
     def is_ready(self, arrays) -> bool:
         """Whether the program is to be used, for these arrays. It is compiled in a thread at first,
         during `lead` runs of the structure.
         """
         if self.lead > 0:
-            if self.wait is None:
-                lower = self.by_types(lambda: self.jitted.trace(*arrays).lower())
-                self.wait = executor.in_background(lambda: disk_cache.compile(lower()))
+            lower = self.by_types(lambda: self.jitted.trace(*arrays).lower())
+            self.wait = executor.in_background(lambda: disk_cache.compile(lower()))
+            self.kernel = self.by_types(self.jitted)
             self.lead -= 1
             return False
         if self.wait is not None:

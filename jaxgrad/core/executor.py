@@ -148,7 +148,8 @@ def in_background(compile):
         with contextlib.suppress(Exception):
             compile()
 
-    thread = threading.Thread(target=run, name="jaxgrad-compiler", daemon=True)
+    # the interpreter waits for it at its end: XLA cannot be interrupted
+    thread = threading.Thread(target=run, name="jaxgrad-compiler")
     thread.start()
     return thread.join
 

@@ -81,8 +81,13 @@ def numbers_of(value: Pending) -> numpy.ndarray:
 
 
 def at_hand(value):
-    """The array of a pending result that waits for no call; any other value itself."""
-    return value_of(value) if type(value) is Pending and not value.stretch.waits else value
+    """The array of a pending result that waits for no call, or the numbers that NumPy holds in its
+    place; any other value itself.
+    """
+    if type(value) is not Pending or value.array is not None or value.stretch.waits:
+        return value
+    numbers = getattr(value.stretch, "values", None)
+    return value_of(value) if numbers is None else numbers
 
 
 def known(value):

@@ -19,8 +19,15 @@ NEVER = math.inf
 CALL, KERNEL = 1.0, 6.0
 # bytes that one core reads and writes in a microsecond
 BYTES = 12_000
-# microseconds to trace, lower and compile a program, and for each of its equations
-COMPILE, COMPILE_EQUATION = 25_000, 400
+# microseconds to trace, lower and compile a program, and for each of its equations, more for those
+# that are loops over windows, or made of many instructions
+COMPILE, COMPILE_EQUATION = 25_000, 600
+SLOW_TO_COMPILE = {
+    "conv_general_dilated": 200_000,
+    **dict.fromkeys(
+        ("reduce_window_max", "select_and_scatter_add", "sort", "scan", "while"), 20_000
+    ),
+}
 # The share of its time that XLA saves of a contraction, for which both call a library. XLA takes
 # several times as long for a convolution in groups.
 SAVED, GROUPED = {"dot_general": 0.0, "conv_general_dilated": 0.0}, -3.0
@@ -36,13 +43,13 @@ REPEATED = {"while": 16}
 
 class Cost:
     """The model for one block: microseconds of a call on the host, of what XLA saves of it by its
-    fused code, of what the call of a kernel takes besides, and of the compilation.
+    fused code, of what the call of a kernel takes besides, and to compile the equations.
     """
 
     __slots__ = ("compile", "host", "kernel", "saved")
 
     def __init__(self, block: Block):
-        self.host, self.saved, self.compile = 0.0, 0.0, float(COMPILE)
+        self.host = self.saved = self.compile = 0.0
         self.add(block, 1)
         self.kernel = KERNEL + sum(map(bytes_of, [*block.inputs, *block.outputs])) / BYTES
 
@@ -52,8 +59,8 @@ class Cost:
             name, within = equation.name, blocks_within(equation)
             for inner in within:
                 self.add(inner, times * equation.params.get("length", REPEATED.get(name, 1)))
+            self.compile += SLOW_TO_COMPILE.get(name, 0 if within else COMPILE_EQUATION)
             if not within:
-                self.compile += COMPILE_EQUATION
                 time = CALL + (0 if name in FREE else _work(equation))
                 self.host += time * times
                 self.saved += (
@@ -62,7 +69,7 @@ class Cost:
 
     def turns(self) -> tuple[float, float]:
         """After how many calls XLA begins to compile the program, and takes over."""
-        return turns(self.host, self.saved - self.kernel, self.compile)
+        return turns(self.host, self.saved - self.kernel, COMPILE + self.compile)
 
 
 def turns(host: float, saved: float, compile: float) -> tuple[float, float]:
