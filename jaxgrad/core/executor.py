@@ -22,6 +22,7 @@ from ..late import LateModule
 from . import aval as avals
 from . import bounded_cache, world
 from .aval import IMMEDIATE, META, Aval, meta_array
+from .elementary import Added, Filled
 from .jax_internals import is_traced
 from .jax_state import put_back_wide_types
 from .linalg_error import LinAlgError
@@ -33,8 +34,6 @@ from .world import on_mesh
 communication = LateModule("jaxgrad.core.communication")
 disk_cache = LateModule("jaxgrad.core.disk_cache")
 host_kernel = LateModule("jaxgrad.core.host_kernel")
-template_store = LateModule("jaxgrad.core.template_store")
-templates = LateModule("jaxgrad.core.templates")
 
 
 # Which executor makes eager calls where both can: one alone, or "auto", the host and then XLA.
@@ -457,37 +456,6 @@ def mapped(function, arrays, out_axis: int = 0):
     return jax.tree.map(batch, function(*one))
 
 
-_patterns = bounded_cache.BoundedCache(bounded_cache.kernels, lambda pattern: bounded_cache.ENTRY)
-
-
-def _pattern_of(program, remade, *numbers):
-    """The pattern of a program that its kind, its output and some numbers decide."""
-    if program.mode != IMMEDIATE:
-        return None
-
-    def text():
-        values = ",".join([template_store.text_of(number) for _, number in numbers])
-        return f"{type(program).__name__}({values})"
-
-    return templates.pattern_of(_patterns, (type(program), *numbers), program.outputs, text, remade)
-
-
-class Added(Program):
-    """The sum of two arrays of one abstract value."""
-
-    name, defers = "add", True
-
-    def __init__(self, aval: Aval):
-        self.inputs, self.outputs, self.mode = (aval, aval), (aval,), IMMEDIATE
-
-    @functools.cached_property
-    def pattern(self):
-        return _pattern_of(self, lambda outputs: Added(*outputs))
-
-    def function(self, first, second):
-        return (first + second,)
-
-
 @bounded_cache.bounded()
 def _adder(aval: Aval) -> Program:
     return prepare(Added(aval))
@@ -501,29 +469,6 @@ def add(first, second, aval: Aval):
         with avals.types_of_trace():
             return value_of(first) + value_of(second)
     return _adder(aval).kernel(first, second)
-
-
-class Filled(Program):
-    """An array filled with one value."""
-
-    inputs, wide, defers = (), True, True
-
-    def __init__(self, aval: Aval, value):
-        self.outputs, self.mode, self.filling = (aval,), IMMEDIATE, value
-        self.name = {0: "zeros_like", 1: "ones_like"}.get(value, "full")
-
-    @functools.cached_property
-    def pattern(self):
-        remade = functools.partial(_filled_like, self.filling)
-        return _pattern_of(self, remade, bounded_cache.exact(self.filling))
-
-    def function(self):
-        (aval,) = self.outputs
-        return (jnp.full(aval.shape, self.filling, aval.dtype.numpy),)
-
-
-def _filled_like(value, outputs) -> Program:
-    return Filled(*outputs, value)
 
 
 @bounded_cache.bounded()

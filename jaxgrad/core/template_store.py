@@ -37,7 +37,7 @@ FIRST = "! sources "  # begins the first line; no key sorts before it
 
 # the modules, besides the table and its functions, that decide what is traced and how it is kept
 MODULES = (
-    *("core/aval.py", "core/derivative_rules.py", "core/dtypes.py", "core/executor.py"),
+    *("core/aval.py", "core/derivative_rules.py", "core/dtypes.py", "core/elementary.py"),
     *("core/host/block.py", "core/host/extents.py", "core/host/stored.py"),
     *("core/host/template.py", "core/jax_internals.py", "core/overloads.py", "core/primitive.py"),
     *("core/program.py", "core/promotion.py"),

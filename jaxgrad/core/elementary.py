@@ -1,0 +1,68 @@
+"""Programs that are no operators: sums of gradients, and arrays of one value."""
+
+from __future__ import annotations
+
+import functools
+
+import jax.numpy as jnp
+
+from ..late import LateModule
+from . import bounded_cache
+from .aval import IMMEDIATE, Aval
+from .program import Program
+
+template_store = LateModule("jaxgrad.core.template_store")
+templates = LateModule("jaxgrad.core.templates")
+
+_patterns = bounded_cache.BoundedCache(bounded_cache.kernels, lambda pattern: bounded_cache.ENTRY)
+
+
+def _pattern_of(program, remade, *numbers):
+    """The pattern of a program that its kind, its output and some numbers decide."""
+    if program.mode != IMMEDIATE:
+        return None
+
+    def text():
+        values = ",".join([template_store.text_of(number) for _, number in numbers])
+        return f"{type(program).__name__}({values})"
+
+    return templates.pattern_of(_patterns, (type(program), *numbers), program.outputs, text, remade)
+
+
+class Added(Program):
+    """The sum of two arrays of one abstract value."""
+
+    name, defers = "add", True
+
+    def __init__(self, aval: Aval):
+        self.inputs, self.outputs, self.mode = (aval, aval), (aval,), IMMEDIATE
+
+    @functools.cached_property
+    def pattern(self):
+        return _pattern_of(self, lambda outputs: Added(*outputs))
+
+    def function(self, first, second):
+        return (first + second,)
+
+
+class Filled(Program):
+    """An array filled with one value."""
+
+    inputs, wide, defers = (), True, True
+
+    def __init__(self, aval: Aval, value):
+        self.outputs, self.mode, self.filling = (aval,), IMMEDIATE, value
+        self.name = {0: "zeros_like", 1: "ones_like"}.get(value, "full")
+
+    @functools.cached_property
+    def pattern(self):
+        remade = functools.partial(_filled_like, self.filling)
+        return _pattern_of(self, remade, bounded_cache.exact(self.filling))
+
+    def function(self):
+        (aval,) = self.outputs
+        return (jnp.full(aval.shape, self.filling, aval.dtype.numpy),)
+
+
+def _filled_like(value, outputs) -> Program:
+    return Filled(*outputs, value)
