@@ -246,10 +246,11 @@ def note(program, block):
 def write_noted():
     """Write what `note` has taken."""
     noted, _noted[:] = [*_noted], []
-    for key, extents, traits, block in noted:
+    cache = own()
+    for key, extents, traits, block in noted if cache is not None else ():
         with contextlib.suppress(ValueError):  # of a program that is not kept
             record = [traits, [], stored.data_of(block)]
-            own().put(_own_name(key, ("exact", *extents)), _line(record))
+            cache.put(_own_name(key, ("exact", *extents)), _line(record))
 
 
 # ---- both
