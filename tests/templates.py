@@ -30,8 +30,8 @@ from jaxgrad.core import bounded_cache, template_store, templates
 # What an operator tests of them is a condition of its template.
 EXTENTS = (7, 11, 23, 5, 3)
 
-# A longer record is that of a pattern of many equations, which are few, and rarely come up. Steps of
-# optimizers have some equations for each parameter.
+# A longer record is that of a pattern of many equations, which are few, and rarely come up. The
+# steps of optimizers have some equations for each parameter.
 LONGEST = 8_000
 
 
