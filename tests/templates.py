@@ -345,6 +345,8 @@ def main():
     warnings.simplefilter("ignore")
     bounded_cache.LIMITS.update(kernels=2**40, bytes=2**60)
     template_store.FILE = template_store.PACKAGE / "no file"
+    template_store.shipped.cache_clear()
+    torch.compiler.reset()  # what the imports above have taken from the file
     templates.CALLS, collector = 0, Collector()
     template_store.keep = collector.keep
     for part in (creations, joins, optimizers, operators, modules, networks):

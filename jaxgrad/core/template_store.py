@@ -192,7 +192,11 @@ def shipped() -> File:
 def write(path: Path, records: dict[str, list]):
     """Write a file of templates, in the order of the keys."""
     lines = sorted(key.encode() + b"\t" + _line(record) for key, record in records.items())
-    path.write_bytes(b"\n".join([(FIRST + digest() + "\t").encode(), *lines, b""]))
+    content = b"\n".join([(FIRST + digest() + "\t").encode(), *lines, b""])
+    # another process may have the old file open, whose end must not move
+    new = path.with_suffix(".new")
+    new.write_bytes(content)
+    new.replace(path)
 
 
 def _line(record) -> bytes:
