@@ -18,6 +18,7 @@ from .. import ops
 from ..core import dtypes, executor, promotion, strides, world
 from ..core.aval import meta_array, with_strides
 from ..core.device import default_device, preserve_format
+from ..core.pending import value_of
 from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import api_boundary
 from ..late import LateModule
@@ -70,6 +71,7 @@ def as_sharded(array, like: Tensor):
             return array
         whole = communication.FromLocal(world.mesh_of_value(model), target=PartitionSpec())
         return communication.communicate(array, whole)
+    array = value_of(array)
     if world.is_several() and world.spans(model) and array.shape != model.shape:
         return world.shared(array, world.mesh_of_value(model))
     return world.placed_as(array, model)
