@@ -20,7 +20,7 @@ import numpy as np
 from . import deferred
 from .host_values import is_new
 from .meta_array import MetaArray
-from .pending import value_of
+from .pending import Pending, value_of
 
 # PyTorch's device types, each with JAX's names of the platform; tensors on meta have no data
 PLATFORMS = {"cpu": ("cpu",), "cuda": ("gpu", "cuda", "rocm"), "tpu": ("tpu",), "meta": ()}
@@ -256,10 +256,13 @@ def device_of(array) -> device:
 
 
 def places_of(value) -> set[jax.Device]:
-    """The devices that an array is on, or what is pending in its place. The numbers of a new tensor
-    need no array for that.
+    """The devices that an array is on, or what is pending in its place. No array is made for that
+    where there is one device, nor for the numbers of a new tensor.
     """
-    return {jax.local_devices()[0]} if is_new(value) else value_of(value).devices()
+    is_pending = type(value) is Pending and value.array is None
+    if is_pending and (jax.device_count() == 1 or is_new(value)):
+        return {jax.local_devices()[0]}
+    return value_of(value).devices()
 
 
 class layout:

@@ -51,7 +51,7 @@ class Cache:
         # a tracer of a conversion in another trace must not be used here
         if mode.scope.get() is not self.scope:
             return tensor.to(dtype)
-        key = tensor._array, mode.current_mode.get(), dtype
+        key = tensor._value, mode.current_mode.get(), dtype
         known = self.entries.get(id(tensor))
         if known is None or any(a is not b for a, b in zip(known[1], key, strict=True)):
             known = self.entries[id(tensor)] = tensor, key, tensor.to(dtype)
@@ -115,7 +115,7 @@ def _cast(casting, target, value):
 
 
 def type_of(tensor: Tensor) -> str:
-    return device_of(tensor._array).type
+    return device_of(tensor._value).type
 
 
 def is_eligible(tensor: Tensor, types) -> bool:
