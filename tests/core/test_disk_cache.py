@@ -461,8 +461,10 @@ CODE = """
 import json, jax, jaxgrad
 events = []
 jax.monitoring.register_event_listener(lambda event, **_: events.append(event))
+jaxgrad.set_eager("compiled")
+jaxgrad.core.deferred.REPEATS = 1
 w = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
-for _ in range(jaxgrad.core.deferred.REPEATS + 2):
+for _ in range(3):
     w.grad = None
     (w.sin() * w).sum().backward()
     w.grad.tolist()

@@ -13,6 +13,7 @@ CODE = """
 import sys, jax, jaxgrad
 found = []
 jax.monitoring.register_event_listener(lambda event, **_: found.append(event))
+jaxgrad.set_eager("compiled")
 x = jaxgrad.ones(3)  # compiles before the directory is known
 jaxgrad.compilation_cache(sys.argv[1])
 w = jaxgrad.tensor([1.0, 2.0], requires_grad=True)

@@ -7,6 +7,7 @@ import jax
 import numpy as np
 import pytest
 from as_torch import leaf
+from modes import eager
 
 import jaxgrad
 from jaxgrad.utils import checkpoint as CP
@@ -25,6 +26,13 @@ def close(found, wanted, tolerance=1e-14):
 
 
 # memory
+
+
+@pytest.fixture(autouse=True)
+def by_xla():
+    """JAX knows which of its arrays are alive, and compiled functions round as eager kernels do."""
+    with eager("compiled"):
+        yield
 
 
 def live() -> int:

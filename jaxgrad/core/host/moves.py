@@ -130,6 +130,13 @@ def _stack(equation):
     return stack
 
 
+@rule("unstack")
+def _unstack(equation):
+    axis, count = equation.params["axis"], len(equation.outputs)
+    indices = [(*[slice(None)] * axis, place) for place in range(count)]
+    return lambda operand: [operand[index] for index in indices]
+
+
 @rule("tile")
 def _tile(equation):
     (operand,), (shape, dtype), reps = equation.inputs, equation.outputs[0], equation.params["reps"]
