@@ -29,9 +29,9 @@ class Transform:
     monotone function of numbers. Subclasses define `_call`, `_inverse` and `log_abs_det_jacobian`.
 
     >>> transform = jaxgrad.distributions.ExpTransform()
-    >>> y = transform(jaxgrad.tensor([0.0, 1.0]))
+    >>> y = transform(jaxgrad.tensor([0.0, 1.5]))
     >>> y, transform.inv(y)
-    (tensor([1.0000, 2.7183]), tensor([0., 1.]))
+    (tensor([1.0000, 4.4817]), tensor([0.0000, 1.5000]))
     """
 
     bijective = False
