@@ -58,10 +58,6 @@ WELCOME = {
     ("jaxgrad.serialization._refused", "from pickle import UnpicklingError"),
     # code that is made of numbers alone
     ("jaxgrad.core.host.steps", '    exec(compile("\\n".join(lines), "<block>", "exec"), scope)'),
-    (
-        "jaxgrad.core.host.template",
-        '        self.numbers = eval(source, {**_FUNCTIONS, "constants": writer.constants})',
-    ),
 }
 
 # by these a file could choose what is called
