@@ -112,7 +112,8 @@ class Pattern:
             is_right = self.agrees(made, extents, program)
             others = tuple([extent + 1 for extent in extents])
             is_right = is_right and (not extents or self.agrees(made, others))
-        except Exception:  # a formula may do anything with a symbol
+        except Exception as error:  # a formula may do anything with a symbol
+            _forget_frames(error)
             return None
         return made if is_right else None
 
@@ -131,6 +132,14 @@ class Pattern:
         data, conditions = stored.data_of(block.Block(jaxpr)), conditions_of(self.unequal)
         assert len(outputs) == len(data[-1])
         return template.Template([traits_of(self.program), conditions, data])
+
+
+def _forget_frames(error):
+    """Let go of the frames of an error, and so of those around, which hold tensors: errors of JAX
+    are parts of cycles, which only a search for garbage would free.
+    """
+    while error is not None:
+        error.__traceback__, error = None, error.__cause__ or error.__context__
 
 
 def filled(made, program, extents):
