@@ -24,7 +24,7 @@ def test_softmax_without_dim_warns_and_chooses_one():
         assert caught[0].filename == __file__
         # by one of two executors, which round in different places
         expected = getattr(F, name)(x, dim=1).numpy()
-        np.testing.assert_allclose(found.numpy(), expected, rtol=1e-12)
+        numpy.testing.assert_allclose(found.numpy(), expected, rtol=1e-12)
     with pytest.warns(UserWarning, match="Implicit"):
         assert F.softmax(jaxgrad.zeros(2, 1, 1))[0].item() == 0.5
 
