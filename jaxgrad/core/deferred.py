@@ -41,7 +41,7 @@ LONGEST = 256
 # such as the residuals of a backward pass.
 MOST_BYTES, LARGE = 2**28, 2**20
 
-# So often a structure must have come up before it is compiled; None: see `Repeats`.
+# So often a structure must have come up before it is compiled; None: `repeats_of` says how often.
 REPEATS: int | None = None
 
 # A structure: microseconds to compile it beyond its equations, and for each operator, and what the
