@@ -8,8 +8,9 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
 from pathlib import Path
+
+from jaxgrad.cached import cached_property
 
 FAMILIES = tuple(module.name for module in pkgutil.iter_modules(__path__))
 

@@ -21,7 +21,7 @@ from jax.extend.backend import get_backend
 from jax.extend.core import set_current_trace
 
 import jaxgrad
-from jaxgrad.core import deferred, templates
+from jaxgrad.core import deferred
 from jaxgrad.core.jax_internals import COMPILE_EVENT, current_trace
 from jaxgrad.frontend import printing
 from jaxgrad.multiprocessing import _contexts
@@ -52,9 +52,6 @@ gc.disable()
 # Tests hardly repeat anything, so deferred calls would pause for most of them. With REPEATS=0 in
 # the environment every stretch of calls is compiled.
 deferred.NEW_IN_A_ROW = 10**9
-# A trace with symbols that JAX refuses leaves frames of its callers to the collector, and tests
-# look at what dies without it. tests/core/test_template_store.py makes templates of its own.
-templates.CALLS = 10**9
 if "REPEATS" in os.environ:
     deferred.REPEATS = int(os.environ["REPEATS"])
 

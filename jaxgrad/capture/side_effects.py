@@ -10,6 +10,7 @@ import operator
 
 import jax
 
+from ..cached import cached_property
 from ..storage.alias import assign
 from ..storage.commit import Before, set_all
 from ..storage.creation_meta import Severed
@@ -390,7 +391,7 @@ class OutputSpec:
         """The numbers of the captured tensors with which created ones share memory."""
         return {each.source[1] for each in self.shared if each.source[0] == "captured"}
 
-    @functools.cached_property
+    @cached_property
     def replaced(self) -> frozenset[int]:
         """The numbers of the captured tensors that leave their memory to those that share it."""
         effects = [each for each in self.effects if isinstance(each, TensorEffect)]
@@ -565,7 +566,7 @@ class OutputSpec:
             vars(made).update({name: run.value(each) for name, each in output.attributes.items()})
         return run
 
-    @functools.cached_property
+    @cached_property
     def plain(self):
         """For created tensors that all are plain, what `wrap` makes them of: a function that gives
         their arrays, then their abstract values, whether they are tracked, and their marks.
@@ -576,11 +577,11 @@ class OutputSpec:
         outputs, *rest = zip(*of, strict=True) if of else [()] * 4
         return getter(outputs), *rest
 
-    @functools.cached_property
+    @cached_property
     def tensor_effects(self) -> TensorEffects:
         return TensorEffects([each for each in self.effects if isinstance(each, TensorEffect)])
 
-    @functools.cached_property
+    @cached_property
     def object_effects(self) -> list[SideEffect]:
         return [each for each in self.effects if isinstance(each, SideEffect)]
 

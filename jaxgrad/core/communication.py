@@ -22,6 +22,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from ..cached import cached_property
 from . import world
 from .aval import IMMEDIATE, INLINE, SPREAD, Aval, make_aval
 from .jaxprs import equations_of, jaxprs_within
@@ -460,7 +461,7 @@ class CommunicatedReverse(Reverse):
         given = program.inputs[0]
         self.outputs = (make_aval(tuple(given.shape), given.dtype, given.mode),)
 
-    @functools.cached_property
+    @cached_property
     def communication(self) -> Communication:
         # not before a backward pass: a result without a derivative may well require grad
         return self.program.communication.transposed()

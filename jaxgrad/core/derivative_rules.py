@@ -11,6 +11,7 @@ import functools
 import jax
 import jax.numpy as jnp
 
+from ..cached import cached_property
 from ..table import Formula, Word
 from .program import Reverse, conform, conform_gradient, conjugate, pullback, takes_part
 from .tangent_map import alike
@@ -108,7 +109,7 @@ class CallReverse(Reverse):
         self.saved = Saved(call, set().union(*reads), _outputs_among(call, set().union(*reads)))
         self.saved_inputs, self.saved_outputs = self.saved.inputs, self.saved.outputs
 
-    @functools.cached_property
+    @cached_property
     def shown(self):
         return self.program.slots
 
@@ -264,7 +265,7 @@ class TangentMap:
                 inputs |= set(call.owners)
         return inputs, outputs
 
-    @functools.cached_property
+    @cached_property
     def formulas(self) -> list[Formula | Word | None]:
         """The forward formula of each differentiable output; None: derived from the reverse."""
         names, tangents = output_names(self.call), self.call.primitive.rule.tangents

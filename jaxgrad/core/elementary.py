@@ -6,6 +6,7 @@ import functools
 
 import jax.numpy as jnp
 
+from ..cached import cached_property
 from ..late import LateModule
 from . import bounded_cache
 from .aval import IMMEDIATE, Aval
@@ -37,7 +38,7 @@ class Added(Program):
     def __init__(self, aval: Aval):
         self.inputs, self.outputs, self.mode = (aval, aval), (aval,), IMMEDIATE
 
-    @functools.cached_property
+    @cached_property
     def pattern(self):
         return _pattern_of(self, lambda outputs: Added(*outputs))
 
@@ -54,7 +55,7 @@ class Filled(Program):
         self.outputs, self.mode, self.filling = (aval,), IMMEDIATE, value
         self.name = {0: "zeros_like", 1: "ones_like"}.get(value, "full")
 
-    @functools.cached_property
+    @cached_property
     def pattern(self):
         remade = functools.partial(_filled_like, self.filling)
         return _pattern_of(self, remade, bounded_cache.exact(self.filling))

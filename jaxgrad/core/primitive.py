@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import table
+from ..cached import cached_property
 from ..late import LateModule
 from . import aval, view_ops
 from .bounded_cache import ENTRY, BoundedCache, exact, kernels
@@ -234,13 +235,13 @@ class Call(Program):
             "storage; convert to another dtype first, as by .to(torch.bfloat16)"
         )
 
-    @functools.cached_property
+    @cached_property
     def compact(self) -> Call:
         """The same call on contiguous arrays, which computes for this one too."""
         inputs = tuple(map(view_ops.compact, self.inputs))
         return self if inputs == self.inputs else self.primitive.call(self.structure, inputs)
 
-    @functools.cached_property
+    @cached_property
     def pattern(self):
         if self.mode != aval.IMMEDIATE or self.compact is not self:
             return None
@@ -249,39 +250,39 @@ class Call(Program):
         remade = functools.partial(Call, primitive, structure)
         return templates.pattern_of(primitive.patterns, self.key, self.inputs, text, remade)
 
-    @functools.cached_property
+    @cached_property
     def key(self) -> tuple:
         """The structure, where numbers of different types differ."""
         return tuple(map(_typed, self.structure))
 
-    @functools.cached_property
+    @cached_property
     def outputs(self) -> tuple[aval.Aval, ...]:
         outputs = self.abstract_outputs() if self.compact is self else self.compact.outputs
         return view_ops.arranged(self, outputs)
 
-    @functools.cached_property
+    @cached_property
     def single(self) -> bool:
         return len(self.outputs) == 1 and not self.several
 
     def gives_one(self, results):
         return len(results) == 1 and not self.several_seen
 
-    @functools.cached_property
+    @cached_property
     def several(self) -> bool:
         """Whether the value function returns a list or a tuple."""
         return self.compact.several_seen if self.outputs else True
 
-    @functools.cached_property
+    @cached_property
     def missing(self) -> tuple[int, ...]:
         """The positions of the outputs that the value function leaves out, None in their places."""
         return self.compact.missing_seen if self.outputs else ()
 
-    @functools.cached_property
+    @cached_property
     def is_identity(self) -> bool:
         """Whether the result is the argument itself, which the value function returns."""
         return self.primitive.returns_self and bool(self.outputs) and self.compact.self_seen
 
-    @functools.cached_property
+    @cached_property
     def owners(self) -> tuple[str, ...]:
         """The argument that each array belongs to, by name."""
         counts = (
@@ -291,7 +292,7 @@ class Call(Program):
         names = self.primitive.argument_names
         return tuple(name for name, count in zip(names, counts, strict=True) for _ in range(count))
 
-    @functools.cached_property
+    @cached_property
     def tracked(self) -> tuple[bool, ...]:
         """For each input whether it can have a gradient."""
         constant = self.primitive.rule.non_differentiable
@@ -300,7 +301,7 @@ class Call(Program):
             for array, owner in zip(self.inputs, self.owners, strict=True)
         )
 
-    @functools.cached_property
+    @cached_property
     def differentiable_outputs(self) -> tuple[int, ...]:
         flags = self.primitive.rule.output_differentiability
         outputs = enumerate(self.outputs)
@@ -309,7 +310,7 @@ class Call(Program):
             i for i, output in outputs if output.differentiable and flags[min(i, len(flags) - 1)]
         )
 
-    @functools.cached_property
+    @cached_property
     def slots(self) -> tuple[int | None, ...]:
         """The position of the array for each differentiable argument, None without an array.
 
@@ -355,7 +356,7 @@ class Call(Program):
         with bare():
             return self.plain(*arrays)
 
-    @functools.cached_property
+    @cached_property
     def function(self):
         """`plain` with derivative rules, for JAX to differentiate."""
         function = jax.custom_jvp(renamed(self.plain, self.primitive.name))
@@ -390,12 +391,12 @@ class Call(Program):
             found = self.tangent_maps.setdefault(mask, derivative_rules.TangentMap(self, mask))
         return found
 
-    @functools.cached_property
+    @cached_property
     def writable(self) -> bool:
         """For a view: whether values can be written through it."""
         return view_ops.is_writable(self)
 
-    @functools.cached_property
+    @cached_property
     def reverses(self):
         # strides do not change a gradient
         return {} if self.compact is self else self.compact.reverses
@@ -446,11 +447,11 @@ class Overloads:
     def __init__(self, name: str, make):
         self.name, self._make = name, make
 
-    @functools.cached_property
+    @cached_property
     def primitives(self) -> list[Primitive]:
         return self._make()
 
-    @functools.cached_property
+    @cached_property
     def signatures(self) -> list[overloads.Signature]:
         return [overloads.Signature(primitive.rule.schema) for primitive in self.primitives]
 

@@ -8,7 +8,6 @@ of JAX's cotangents; `pullback` converts between the two.
 from __future__ import annotations
 
 import contextvars
-import functools
 import itertools
 import threading
 import types
@@ -17,6 +16,7 @@ from contextlib import contextmanager
 import jax
 import jax.numpy as jnp
 
+from ..cached import cached_property
 from ..late import LateModule
 from . import aval, bounded_cache
 from .jax_internals import JOINS_TRACE
@@ -193,18 +193,18 @@ class Program:
         """The program that is compiled: the same one on contiguous arrays."""
         return self
 
-    @functools.cached_property
+    @cached_property
     def outputs(self) -> tuple[aval.Aval, ...]:
         return self.abstract_outputs()
 
-    @functools.cached_property
+    @cached_property
     def pattern(self) -> tuple[templates.Pattern, tuple[int, ...]] | None:
         """The pattern that the program belongs to, and the extents of its symbols; None if it has
         none (core/templates.py).
         """
         return None
 
-    @functools.cached_property
+    @cached_property
     def ready(self):
         """What the host runs and what a trace would show, without a trace; None without it."""
         if self.pattern is None:
@@ -244,7 +244,7 @@ class Program:
             for r in jax.tree.leaves(traced.out_info)
         )
 
-    @functools.cached_property
+    @cached_property
     def jitted(self):
         """`value` as a jitted function: JAX keeps its equations. Like the kernel it gives an array
         or a tuple.
@@ -283,22 +283,22 @@ class Program:
         """The error that its derivatives raise where they do not exist and are NaN."""
         return self.undefined
 
-    @functools.cached_property
+    @cached_property
     def single(self) -> bool:
         """Whether the kernel returns one array instead of a tuple."""
         return len(self.outputs) == 1
 
-    @functools.cached_property
+    @cached_property
     def only_arrays(self) -> bool:
         """Whether no input is a number."""
         return all(isinstance(i, aval.Aval) for i in self.inputs)
 
-    @functools.cached_property
+    @cached_property
     def tracked(self) -> tuple[bool, ...]:
         """For each input whether it can have a gradient."""
         return tuple(isinstance(i, aval.Aval) and i.differentiable for i in self.inputs)
 
-    @functools.cached_property
+    @cached_property
     def differentiable_outputs(self) -> tuple[int, ...]:
         """The positions of the outputs that can have gradients."""
         return tuple(i for i, output in enumerate(self.outputs) if output.differentiable)
@@ -307,16 +307,16 @@ class Program:
         """Several outputs as the caller gets them."""
         return tuple(outputs)
 
-    @functools.cached_property
+    @cached_property
     def wide(self) -> bool:
         """Whether an input or output has a 64-bit dtype, or an input is a large integer."""
         return any(map(aval.is_wide, (*self.inputs, *self.outputs)))
 
-    @functools.cached_property
+    @cached_property
     def reverses(self) -> dict[tuple[bool, ...], Reverse]:
         return {}
 
-    @functools.cached_property
+    @cached_property
     def tangents(self) -> dict[tuple[bool, ...], Program]:
         """The programs of its tangents, by the mask of the inputs that have tangents."""
         return {}
@@ -373,24 +373,24 @@ class Reverse(Program):
         self.node_name = f"{self.name}0"
         self.wanted = tuple(i for i, flag in enumerate(mask) if flag)
 
-    @functools.cached_property
+    @cached_property
     def pattern(self):
         if self.is_partial or self.program.pattern is None or not aval.is_concrete(self.mode):
             return None
         pattern, extents = self.program.pattern
         return pattern.reverse(self.mask, self.present), extents
 
-    @functools.cached_property
+    @cached_property
     def constants(self) -> tuple[int, ...]:
         """The saved inputs that get no gradient."""
         return tuple(i for i in self.saved_inputs if i not in self.wanted)
 
-    @functools.cached_property
+    @cached_property
     def shown(self) -> tuple[int | None, ...]:
         """The input position of each edge that users see, None for a number."""
         return tuple(i for i, a in enumerate(self.program.inputs) if not isinstance(a, type))
 
-    @functools.cached_property
+    @cached_property
     def inputs(self):
         given = itertools.compress(self.program.differentiable_outputs, self.present)
         saved = [self.program.inputs[i] for i in self.saved_inputs]
@@ -416,7 +416,7 @@ class Reverse(Program):
             found = self.given.setdefault(present, made)
         return found
 
-    @functools.cached_property
+    @cached_property
     def given(self) -> dict[tuple[bool, ...], Reverse]:
         """The programs for fewer gradients."""
         return {self.present: self}
@@ -434,7 +434,7 @@ class DerivedReverse(Reverse):
         # JAX's pullback may read any of the inputs
         self.saved_inputs = tuple(range(len(program.inputs)))
 
-    @functools.cached_property
+    @cached_property
     def wide(self):
         return self.program.wide or any(map(aval.is_wide, self.outputs))
 

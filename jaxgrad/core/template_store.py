@@ -86,29 +86,33 @@ is_on = True
 
 def is_usual() -> bool:
     """Whether settings are those under which templates of files hold."""
-    if not is_on:
-        return False
+    return is_on and has_usual_jax() and dtypes.get_default_dtype() is dtypes.float32
+
+
+def has_usual_jax() -> bool:
+    """Whether the settings of JAX, which a thread may have of its own, are those of templates."""
     config = jax.config
-    are_set = any(getattr(config, name, usual) != usual for name, usual in SETTINGS.items())
-    return not are_set and dtypes.get_default_dtype() is dtypes.float32
+    return all(getattr(config, name, usual) == usual for name, usual in SETTINGS.items())
 
 
 # ---- keys
 
 
-def key_of(make_text, kinds, shapes) -> str | None:
-    """The key of a pattern; None if it is not kept. make_text: makes the text of what is called; it
-    gives None or raises ValueError where that is not kept.
-    """
-    if not is_usual():
-        return None
+def text_or_none(make_text) -> str | None:
+    """The text of what is called; None where it has none, or where it raises ValueError."""
     try:
-        text = make_text()
+        return make_text()
     except ValueError:
+        return None
+
+
+def key_of(text: str | None, kinds, shapes) -> str | None:
+    """The key of a pattern; None if it is not kept. text: that of what is called, if it has one."""
+    if text is None or not is_usual():
         return None
     supply = iter(shapes)
     inputs = [_NUMBERS.get(kind) or f"{kind.name}{_shape_text(next(supply))}" for kind in kinds]
-    return text and f"{text} {','.join(inputs)}"
+    return f"{text} {','.join(inputs)}"
 
 
 def text_of_call(primitive, structure) -> str | None:

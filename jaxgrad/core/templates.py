@@ -17,6 +17,7 @@ import warnings
 
 import numpy
 
+from ..cached import cached_property
 from ..late import LateModule
 from . import aval as avals
 from .aval import Aval
@@ -34,6 +35,8 @@ CALLS = 3
 
 # one for all: programs of two threads may have one pattern
 _lock = threading.RLock()
+# has the attribute `is_here` in a thread that makes a template
+_own = threading.local()
 
 
 class Pattern:
@@ -52,7 +55,7 @@ class Pattern:
         self.is_looked_up = key is None
         self.derived: dict[tuple, Pattern] = {}
 
-    @functools.cached_property
+    @cached_property
     def program(self):
         """The program with symbols."""
         return self.program_for(None)
@@ -79,17 +82,21 @@ class Pattern:
             self.template, self.is_looked_up = store.find(self.key), True
         # what was traced for these extents comes first: a second run has the bits of the first one
         exact = None if self.key is None else store.find_own(self.key, extents)
-        found = filled(exact, program, ()) or filled(self.template, program, extents)
-        if found is not None:
-            return found
+        ready = filled(exact, program, ()) or filled(self.template, program, extents)
+        if ready is not None:
+            return ready
         self.count += 1
         if self.template is None and self.count > CALLS:
-            self.make_template(program, extents)
+            _in_own_thread(self.make_template, program, extents)
             return filled(self.template, program, extents)
         return None
 
     def make_template(self, program, extents):
-        """Trace the template, unless there is one by now."""
+        """Trace the template, unless there is one by now.
+
+        A thread of its own does it: where JAX refuses a symbol, its error stays in a cycle with all
+        frames of the thread, and so with the tensors that these hold.
+        """
         with _lock:
             if self.template is not None:
                 return
@@ -112,8 +119,7 @@ class Pattern:
             is_right = self.agrees(made, extents, program)
             others = tuple([extent + 1 for extent in extents])
             is_right = is_right and (not extents or self.agrees(made, others))
-        except Exception as error:  # a formula may do anything with a symbol
-            _forget_frames(error)
+        except Exception:  # a formula may do anything with a symbol
             return None
         return made if is_right else None
 
@@ -134,12 +140,21 @@ class Pattern:
         return template.Template([traits_of(self.program), conditions, data])
 
 
-def _forget_frames(error):
-    """Let go of the frames of an error, and so of those around, which hold tensors: errors of JAX
-    are parts of cycles, which only a search for garbage would free.
-    """
-    while error is not None:
-        error.__traceback__, error = None, error.__cause__ or error.__context__
+def _in_own_thread(make, *arguments):
+    """Call a function and wait for it, in a thread that has no frames of the caller's."""
+    if getattr(_own, "is_here", False):
+        return make(*arguments)
+
+    def work():
+        _own.is_here = True
+        make(*arguments)
+
+    thread = threading.Thread(target=work, name="jaxgrad template")
+    try:
+        thread.start()
+    except RuntimeError:  # there can be no more threads: the program is traced as it is
+        return None
+    return thread.join()
 
 
 def filled(made, program, extents):
@@ -193,9 +208,13 @@ def pattern_of(patterns, key, avals_of, make_text, remade):
     key = key, kinds, shapes
     known = patterns.get(key) or patterns.find(key)
     if known is None:
+        text = store.text_or_none(make_text)
         program_for = functools.partial(_program_for, avals_of, shapes, remade)
-        made = Pattern(store.key_of(make_text, kinds, shapes), program_for, [])
-        known = patterns.keep(key, made)
+        known = Pattern(store.key_of(text, kinds, shapes), program_for, [])
+        # a function of the user's may wait for the thread that calls, whose settings count too
+        if text is None or not store.has_usual_jax():
+            known.template = False
+        known = patterns.keep(key, known)
     return known, extents
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
+from ..cached import cached_property
 from ..core import executor
 from ..core.aval import is_key, joint_mode, strong
 from ..core.bounded_cache import bounded
@@ -80,7 +81,7 @@ class FromJax(Program):
     def gives_one(self, results):
         return len(results) == 1 and jax.tree.structure(0) == self.tree and self.keys == [None]
 
-    @functools.cached_property
+    @cached_property
     def single(self):
         return self.gives_one(self.outputs)
 

@@ -7,13 +7,13 @@ values of their tensors and the values of their other arguments.
 
 from __future__ import annotations
 
-import functools
 import numbers
 from collections.abc import Callable
 
 import jax
 import numpy as np
 
+from ..cached import cached_property
 from ..core import bounded_cache, executor, tracebacks
 from ..core.aval import LargeInteger
 from ..core.primitive import ARRAY, Overloads, flatten
@@ -110,11 +110,11 @@ class Operator:
         # those whose result is the first argument itself
         self.identities = bounded_cache.BoundedCache(bounded_cache.kernels, Plan.weight)
 
-    @functools.cached_property
+    @cached_property
     def overloads(self) -> Overloads:
         return self._find(self.name)
 
-    @functools.cached_property
+    @cached_property
     def varying(self) -> frozenset:
         """The positions and names of arguments whose numbers are inputs of the kernel."""
         found, fixed = set(), set()

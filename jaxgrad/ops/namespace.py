@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 import jax
 
+from ..cached import cached_property
 from ..core.primitive import Overloads, Primitive
 from ..late import LateModule
 from ..table import Table
@@ -41,7 +42,7 @@ class Library:
         self.names = table.operators
         self._overloads: dict[str, Overloads] = {}
 
-    @functools.cached_property
+    @cached_property
     def pointwise(self) -> frozenset[str]:
         """The operators that compute each element by itself, so that results get the strides of
         their operands.

@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 
 from ..autograd.grad_mode import enable_grad, no_grad
+from ..cached import cached_property
 from ..capture import scope
 from ..capture.jit import jit
 from ..core import executor
@@ -88,7 +89,7 @@ class UpdateProgram(Program):
         apart = self.mode == SPREAD
         return (*made, *(each if apart else _concrete_aval(each, self.mode) for each in counts))
 
-    @functools.cached_property
+    @cached_property
     def pattern(self):
         """Steps of one optimizer on parameters of other shapes are alike (core/templates.py)."""
         if self.mode != IMMEDIATE:

@@ -7,7 +7,6 @@ device as they are in memory, so that no program is compiled for them.
 
 from __future__ import annotations
 
-import functools
 import math
 import weakref
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import ops
+from ..cached import cached_property
 from ..core import dtypes
 from ..core import strides as layouts
 from ..core.aval import meta_array, with_strides
@@ -198,7 +198,7 @@ class FileStorage(TypedStorage):
         self.users[-1] = weakref.ref(made), place
         return made
 
-    @functools.cached_property
+    @cached_property
     def flat(self) -> np.ndarray:
         """The elements, in the dtype of the tensors that show them."""
         dtype, data = self.shown_dtype, self.read()

@@ -2,9 +2,9 @@
 
 import linecache
 import os
-from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 
+from ..cached import cached_property
 from ..late import LateModule
 from . import operators as by_operator
 from .mistakes import Mistake, TableError, bare

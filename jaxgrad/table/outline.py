@@ -5,8 +5,8 @@ outline has these, and the rest of an entry is read as YAML at its first use.
 """
 
 import re
-from functools import cached_property
 
+from ..cached import cached_property
 from ..late import LateModule
 from .mistakes import TableError
 from .source import Scalar, Source

@@ -2,8 +2,8 @@
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
 
+from ..cached import cached_property
 from .formula import (
     INPUT_WORDS,
     OUTPUT_WORDS,

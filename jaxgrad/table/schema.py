@@ -6,8 +6,9 @@ same objects as today's.
 
 import re
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
+from ..cached import cached_property
 from .mistakes import mean, shown
 
 MAX_CHARACTERS = 2000

@@ -2,9 +2,9 @@
 
 import re
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple
 
+from ..cached import cached_property
 from .mistakes import Mistake, bare
 
 MAX_BYTES = 2_000_000

@@ -10,7 +10,6 @@ too.
 
 from __future__ import annotations
 
-import functools
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ...cached import cached_property
 from ...core import executor, tangent_map
 from ...core.aval import (
     aval_of,
@@ -166,7 +166,7 @@ class CallOnArrays:
         self.numbers = tuple(i for i, value in enumerate(outputs) if isinstance(value, Tensor))
         return tuple(value._array for value in tensors)
 
-    @functools.cached_property
+    @cached_property
     def function(self):
         """The value with the author's rules, which JAX can differentiate and batch."""
         value = renamed(self.value, self.cls.__name__)

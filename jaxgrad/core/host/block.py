@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 
 import jax
 import numpy
 
+from ...cached import cached_property
 from ...late import LateModule
 from ..jax_internals import CALLS
 from ..jaxprs import opened
@@ -85,7 +85,7 @@ class Block:
             places.update(zip(equation.outvars, results, strict=True))
         return [*map(look_up, jaxpr.outvars)]
 
-    @functools.cached_property
+    @cached_property
     def function(self):
         """A function from the arrays of the inputs to a list of those of the outputs. Raises
         NotOnHostError.
