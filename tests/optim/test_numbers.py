@@ -55,7 +55,7 @@ CASES = {
     "SGD_dampening": lambda optim, *p: optim.SGD(p, 0.1, 0.9, 0.3, maximize=True),
     "SGD_groups": lambda optim, w, b: optim.SGD([{"params": [w], "lr": 0.3}, {"params": b}], 0.1),
     "Adam": lambda optim, *p: optim.Adam(p, 0.05),
-    "Adam_decay": lambda optim, *p: optim.Adam(p, 0.05, (0.8, 0.95), 1e-3, 0.1, maximize=True),
+    "Adam_decay": lambda optim, *p: optim.Adam(p, 0.03, (0.8, 0.95), 1e-2, 0.1, maximize=True),
     "Adam_amsgrad": lambda optim, *p: optim.Adam(p, 0.2, (0.5, 0.9), 1e-2, amsgrad=True),
     "Adam_groups": lambda optim, w, b: optim.Adam(
         [{"params": [w], "betas": (0.7, 0.9)}, {"params": [b], "weight_decay": 0.3}], 0.1
