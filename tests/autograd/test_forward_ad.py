@@ -23,8 +23,8 @@ def tangent(torch, tensor):
     return None if found is None else found.clone()
 
 
-def matrix(torch):
-    value = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+def matrix(torch, dtype=None):
+    value = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=dtype)
     return torch.autograd.forward_ad.make_dual(value, value.sin())
 
 
@@ -587,7 +587,7 @@ def test_tangents_of_several_views_I07(torch):
             lambda x: x.split(2, 1),
             lambda x: x.split([1, 2], 1),
         ):
-            base = matrix(torch).double()  # the sums cancel digits
+            base = matrix(torch, torch.float64) * 1  # the sums cancel digits
             first, second, *_ = cut(base)
             both = first.sum() * second.sum()
             base.mul_(base.detach().clone())
