@@ -83,7 +83,7 @@ class Group:
         if key not in self.parts:
             block = program.block
             if block is None:
-                block = Block(executor.jaxpr_of(program))
+                block = Block(executor.host_jaxpr_of(program))
                 template_store.note(program, block)
             numbers = program.places_of_numbers(0)
             self.parts[key] = Parts(block, numbers)
