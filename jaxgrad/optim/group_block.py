@@ -7,16 +7,22 @@ and hyperparameters alone, such as the correction of a bias, is computed once fo
 
 from __future__ import annotations
 
+import functools
+
 import numpy
 
 from ..core import executor
 from ..core.aval import IMMEDIATE, Aval
 from ..core.host.block import Block
-from ..core.host.calls import Parts, call_of
+from ..core.host.calls import Parts, call_of, pieces_of
 from ..core.host.equation import Form
 from ..late import LateModule
 
 template_store = LateModule("jaxgrad.core.template_store")
+
+# The most elements of a parameter that are updated at once: all that is computed of them stays in
+# the cache.
+PIECE = 1 << 15
 
 
 def of(program) -> Block | None:
@@ -26,9 +32,15 @@ def of(program) -> Block | None:
     if not getattr(program.rule, "elementwise", False) or program.mode != IMMEDIATE:
         return None
     is_usual = all(_has_usual_shapes(program, i) for i in range(len(program.count_of)))
-    if not is_usual or program.only(0).inputs == program.inputs:
+    if not is_usual or _is_single(program):
         return None
     return Group(program).block()
+
+
+def _is_single(program) -> bool:
+    """Whether it is the program of one parameter in one dimension."""
+    extents = program.inputs[0].shape
+    return len(program.count_of) == len(extents) == 1 and extents[0] <= PIECE
 
 
 def _has_usual_shapes(program, i) -> bool:
@@ -61,19 +73,28 @@ class Group:
         its step counter.
         """
         program, numbers = self.program, self.program.places_of_numbers(i)
-        parts = self.parts_of(program.only(i))
+        extent = program.inputs[i].shape.numel()
+        # a last piece of one element would have equations of its own
+        size = PIECE - (extent % PIECE == 1)
+        count = max(1, -(-extent // size))
+        parts = self.parts_of(program.only(i, min(size, extent)))
+        last = self.parts_of(program.only(i, extent - (count - 1) * size))
+        call = functools.partial(call_of, parts.rest)
+        if count > 1:
+            call = functools.partial(pieces_of, parts.rest, last.rest, count)
         key = (*numbers, _text_of(parts.shared))
         if key not in self.shared:
-            self.shared[key] = self.call(parts.shared, numbers, parts.shared.outputs)
+            of_numbers = functools.partial(call_of, parts.shared)
+            self.shared[key] = self.add(of_numbers, numbers, parts.shared.outputs)
         outputs = [*map(_form, program.outputs[i : program.states_end : len(program.count_of)])]
         outputs += [self.forms[place] for place in numbers[: program.rule.counts]]
-        return self.call(parts.rest, [*program.places_of(i), *self.shared[key]], outputs)
+        return self.add(call, [*program.places_of(i), *self.shared[key]], outputs)
 
-    def call(self, block, operands, outputs) -> range:
-        """Add the call of a block; gives the places of its results."""
+    def add(self, equation_of, operands, outputs) -> range:
+        """Add an equation; gives the places of its results."""
         inputs = [self.forms[place] for place in operands]
         results = range(len(self.forms), len(self.forms) + len(outputs))
-        self.equations.append((call_of(block, inputs, outputs), operands, results))
+        self.equations.append((equation_of(inputs, outputs), operands, results))
         self.forms += outputs
         return results
 

@@ -94,11 +94,14 @@ class UpdateProgram(Program):
         count = [self.counts.start + self.count_of[i]] if self.rule.counts else ()
         return [*count, *range(self.counts.stop, len(self.inputs))]
 
-    def only(self, i: int) -> UpdateProgram:
-        """The program of one parameter as an array of one dimension."""
+    def only(self, i: int, extent: int) -> UpdateProgram:
+        """The program of so many elements of a parameter as an array of one dimension."""
         param = self.inputs[i]
         inputs = [self.inputs[place] for place in self.places_of(i)]
-        inputs = [_in_one_dimension(aval) if aval.shape == param.shape else aval for aval in inputs]
+        inputs = [
+            make_aval((extent,), aval.dtype) if aval.shape == param.shape else aval
+            for aval in inputs
+        ]
         inputs += [self.inputs[place] for place in self.places_of_numbers(i)]
         fresh = (0,) if i in self.fresh else ()
         return UpdateProgram(self.rule, (0,), fresh, tuple(inputs), int(self.rule.counts))
@@ -153,10 +156,6 @@ def prepared(kind, rule, count_of, fresh, inputs, counts) -> UpdateProgram:
     tuples.
     """
     return executor.prepare(UpdateProgram(rule, count_of, fresh, inputs, counts))
-
-
-def _in_one_dimension(aval):
-    return make_aval((aval.shape.numel(),), aval.dtype)
 
 
 def _concrete_aval(found, mode):

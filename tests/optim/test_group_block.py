@@ -54,7 +54,9 @@ def programs(monkeypatch):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_the_block_of_a_group_computes_what_xla_does(name, dtype, programs):
+@pytest.mark.parametrize("piece", [group_block.PIECE, 4])
+def test_the_block_of_a_group_computes_what_xla_does(name, dtype, piece, programs, monkeypatch):
+    monkeypatch.setattr(group_block, "PIECE", piece)
     optimizer = OPTIMIZERS[name](parameters(SHAPES, dtype))
     for _ in range(2):
         optimizer.step()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy
+
 from .block import Block
 from .equation import Equation, Form, rule
 
-CALL = "block_call"
+CALL, PIECES = "block_call", "block_of_pieces"
 
 
 def call_of(block: Block, inputs, outputs) -> Equation:
@@ -29,6 +31,47 @@ def _block_call(equation):
     return call
 
 
+def pieces_of(piece: Block, last: Block, count: int, inputs, outputs) -> Equation:
+    """The equation that runs a block on one piece of its operands after the other, so that what it
+    computes stays in the cache. Operands and results of one dimension are cut, after those of other
+    shapes have been made flat.
+
+    piece, last: the blocks of so many pieces, and of the last one.
+    """
+    # as `length` and one block the model of cost counts the pieces
+    params = {"block": piece, "length": count, "last": [last]}
+    return Equation(PIECES, params, tuple(inputs), tuple(outputs))
+
+
+@rule(PIECES)
+def _block_of_pieces(equation):
+    params, outputs = equation.params, equation.outputs
+    block, (last,), count = params["block"], params["last"], params["length"]
+    functions = [block.function] * (count - 1) + [last.function]
+    are_cut = [bool(form.shape) for form in block.inputs]
+    size = next(form.shape[0] for form in block.inputs if form.shape)
+    bounds = [slice(size * i, size * (i + 1)) for i in range(count)]
+    kept = [i for i, form in enumerate(block.outputs) if not form.shape]
+
+    def call(*operands):
+        whole = [
+            array.reshape(-1) if is_cut else array
+            for array, is_cut in zip(operands, are_cut, strict=True)
+        ]
+        made = [numpy.empty(*form) for form in outputs]
+        flat = [array.reshape(-1) for array in made]
+        for function, part in zip(functions, bounds, strict=True):
+            pairs = zip(whole, are_cut, strict=True)
+            results = function(*[array[part] if is_cut else array for array, is_cut in pairs])
+            for array, result in zip(flat, results, strict=True):
+                array[part] = result
+        for i in kept:
+            made[i] = results[i]
+        return made
+
+    return call
+
+
 def _shapes(forms, wanted) -> list:
     """The shapes that arrays of forms are to get; None where they have it."""
     pairs = zip(forms, wanted, strict=True)
@@ -40,7 +83,7 @@ def _reshaped(array, shape):
 
 
 class Parts:
-    """A block in two parts: what depends on some inputs alone, and the rest.
+    """A block in two parts: numbers that depend on some inputs alone, and the rest.
 
     inputs: the numbers of those inputs; shared: a block from them to `passed`, the numbers of the
     values that the rest or the results read; rest: a block from all other inputs, then `passed`.
@@ -50,8 +93,9 @@ class Parts:
         self.inputs = [*inputs]
         known, shared, rest = {*inputs, *block.constants}, [], []
         for step in block.needed():
-            _, operands, results = step
-            is_shared = known.issuperset(operands)
+            equation, operands, results = step
+            are_numbers = not any(form.shape for form in equation.outputs)
+            is_shared = are_numbers and known.issuperset(operands)
             (shared if is_shared else rest).append(step)
             known.update(results if is_shared else ())
         forms = _forms(block)
