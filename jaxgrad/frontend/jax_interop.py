@@ -105,7 +105,7 @@ class FromJax(Program):
 class OwnFunction(FromJax):
     """The program of a function of jaxgrad itself."""
 
-    may_run_on_host, defers = True, True
+    may_run_on_host = True
 
 
 def _constant(leaf):

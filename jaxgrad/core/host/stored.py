@@ -55,6 +55,7 @@ DROPPED = frozenset(
     (
         *("sharding", "out_sharding", "sharding_spec", "name", "debug_info", "effects"),
         *("donated_invars", "ctx_mesh", "keep_unused", "inline", "compiler_options_kvs"),
+        "computation",  # of a reduction, whose jaxpr is another parameter
     )
 )
 
