@@ -20,15 +20,8 @@ from ..tape.node import Node
 from ..tape.sparse_tensor import is_sparse
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import (
-    INFERENCE_TENSOR,
-    Tensor,
-    current,
-    has_tangent,
-    held,
-    hold,
-    leaf_state,
-    wrap,
-)
+    INFERENCE_TENSOR, Tensor, current, has_tangent, held, hold, leaf_state, wrap,
+)  # fmt: skip
 from ..tape.version_counter import counter_of
 from .captured import CapturedTensor, outside_aval
 from .guards import grad_of

@@ -21,7 +21,7 @@ import weakref
 import jax
 
 from ..core import executor, view_ops, world
-from ..core.aval import META, is_concrete, traced_aval
+from ..core.aval import is_concrete, traced_aval
 from ..core.copy_slices import CopySlices, ViewStep, chain, in_order, same
 from ..core.pending import Pending
 from ..core.program import stop_gradient
@@ -50,6 +50,7 @@ from ..tape.tensor import (
     wrap,
 )
 from ..tape.version_counter import counter_of
+from .address import address_of
 from .creation_meta import (
     INFERENCE_MODE,
     NO_GRAD,
@@ -66,14 +67,15 @@ class Storage:
     """The memory that aliases share.
 
     array, aval: the value of the owner, the first tensor; pending: a write that the array does not
-    include yet, as (place, new array, its abstract value); epoch: the number of the last write.
+    include yet, as (place, new array, its abstract value); epoch: the number of the last write;
+    home: the memory whose address somebody has asked for (address.py).
     """
 
-    __slots__ = ("_address", "array", "aval", "epoch", "pending")
+    __slots__ = ("__weakref__", "array", "aval", "epoch", "home", "pending")
 
     def __init__(self, array, aval):
         self.array, self.aval = array, aval
-        self.epoch, self.pending, self._address = 0, None, None
+        self.epoch, self.pending, self.home = 0, None, None
 
     def __deepcopy__(self, memo):
         with handle_lock.lock:
@@ -82,24 +84,12 @@ class Storage:
 
     @property
     def address(self) -> int:
-        """The address that `data_ptr` shows: unique to this storage, 0 without data."""
-        if self.aval.mode == META:
-            return 0
+        """Where the first element is, or would be where the owner has strides; 0 without bytes.
+        Raises RuntimeError where no one memory has the bytes.
+        """
         with handle_lock.lock:
-            if self._address is None:
-                self._address = _reserve(self.aval.shape.numel() * self.aval.dtype.itemsize)
-        return self._address
-
-
-# above 0, PyTorch's address of no memory
-_free = 1 << 20
-
-
-def _reserve(size: int) -> int:
-    global _free
-    # blocks of 64 bytes, as PyTorch's allocator aligns them
-    start, _free = _free, _free + -(-max(size, 1) // 64) * 64
-    return start
+            settle(self)
+            return address_of(self)
 
 
 class Alias:

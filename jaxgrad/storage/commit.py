@@ -107,7 +107,7 @@ class Before:
 
 
 _SLOTS = {
-    kind: [slot for slot in kind.__slots__ if slot not in ("__weakref__", "_address")]
+    kind: [slot for slot in kind.__slots__ if slot not in ("__weakref__", "home")]
     for kind in (Tensor, Counter, Alias, Storage)
 }
 
