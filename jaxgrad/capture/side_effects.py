@@ -5,8 +5,8 @@ are replayed after each call.
 from __future__ import annotations
 
 import copy
-import functools
 import operator
+from functools import partial
 
 import jax
 
@@ -20,8 +20,15 @@ from ..tape.node import Node
 from ..tape.sparse_tensor import is_sparse
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import (
-    INFERENCE_TENSOR, Tensor, current, has_tangent, held, hold, leaf_state, wrap,
-)  # fmt: skip
+    INFERENCE_TENSOR,
+    Tensor,
+    current,
+    has_tangent,
+    held,
+    hold,
+    leaf_state,
+    wrap,
+)
 from ..tape.version_counter import counter_of
 from .captured import CapturedTensor, outside_aval
 from .guards import grad_of
@@ -327,8 +334,7 @@ class StateEffect(SideEffect):
         bound = {name: run.value(result) for name, result in self.bound.items()}
         if target is not None and self.holder.is_sequence and not self.removed:
             # not twice
-            extend = functools.partial(target.extend, bound.values())
-            set_all([run], ["applied"], [number], [extend])
+            set_all([run], ["applied"], [number], [partial(target.extend, bound.values())])
             return
         if target is not None:
             self.holder.put(target, bound, self.removed)
