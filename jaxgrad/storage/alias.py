@@ -182,7 +182,10 @@ def watch(call):
     """Make the results of a view operator's call share memory with its input."""
     if view_ops.is_view(call) and call.attach is None:
         several = _attach_several if view_ops.is_several(call) else _attach_one
-        call.attach = _detach if view_ops.is_detached(call) else several(view_ops.alone(call))
+        if not view_ops.is_detached(call):
+            call.attach = several(view_ops.alone(call))
+        else:
+            call.attach = _detach if call.primitive.name == "detach" else _attach_detached(call)
     return call
 
 
@@ -292,6 +295,18 @@ def _detach(leaves, results):
     with handle_lock.lock:
         tensor._raw = stop_gradient(current(source)._raw)
         place_detached(tensor, source, ())
+
+
+def _attach_detached(call):
+    """For a view that leaves the graph and has another array than its source."""
+
+    def attach(leaves, results):
+        (source,), (tensor,) = leaves, results
+        with handle_lock.lock:
+            place_detached(tensor, source, [(call, ())])
+            tensor._alias.seen -= 1  # another thread may have written since the array was computed
+
+    return attach
 
 
 def place_detached(tensor: Tensor, source: Tensor, steps):
