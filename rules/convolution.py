@@ -15,6 +15,7 @@ from jaxgrad.rules import volume_convolution as volumes
 
 from jaxgrad.core import dtypes, promotion
 from jaxgrad.core.primitive import op
+from jaxgrad.core.program import is_for_host
 
 # the three products; nothing else calls lax's convolution
 
@@ -28,6 +29,8 @@ def correlate(x, w, stride, padding, dilation, groups):
     if 0 in (*x.shape, *w.shape):
         return jnp.zeros((x.shape[0], w.shape[0], *lengths), x.dtype)
     numbers = stride, padding, dilation, groups
+    if is_for_host():
+        return _correlate(x, w, *numbers)
     return _for_platform(
         lowerings.correlation_on_cpu(x, w, lengths, *numbers),
         lambda x, w: volumes.volume_correlation(correlate, x, w, *numbers),
@@ -69,6 +72,8 @@ def input_gradient(grad, w, input_shape, stride, padding, dilation, groups):
         return jnp.zeros(input_shape, grad.dtype)
     edges = _transposed_padding(grad.shape, w.shape, input_shape, stride, padding, dilation)
     numbers = stride, edges, dilation, groups
+    if is_for_host():
+        return _input_gradient(grad, w, *numbers)
     return _for_platform(
         lowerings.input_gradient_on_cpu(grad, w, input_shape, *numbers),
         lambda grad, w: volumes.volume_input_gradient(
@@ -117,6 +122,8 @@ def weight_gradient(x, grad, weight_shape, stride, padding, dilation, groups):
     if 0 in (*x.shape, *grad.shape, *weight_shape):
         return jnp.zeros(weight_shape, grad.dtype)
     numbers = stride, padding, dilation, groups
+    if is_for_host():
+        return _weight_gradient(x, grad, weight_shape, numbers)
     return _for_platform(
         lowerings.weight_gradient_on_cpu(x, grad, weight_shape, *numbers),
         lambda x, grad: volumes.volume_weight_gradient(

@@ -172,10 +172,13 @@ def compile_ahead(program: Program) -> bool:
     return True
 
 
-def jaxpr_of(program: Program):
-    """The jaxpr of a program's kernel."""
-    trace = with_wide_types(program.trace) if program.wide else program.trace
-    return trace(*map(avals.struct_of, program.inputs))[0]
+def host_jaxpr_of(program: Program):
+    """The jaxpr of a program as the host runs it."""
+    if program.host_jaxpr is not None:
+        jaxpr, program.host_jaxpr = program.host_jaxpr, None
+        return jaxpr
+    trace = with_wide_types(program.trace_for_host) if program.wide else program.trace_for_host
+    return trace(*map(avals.struct_of, program.inputs))
 
 
 def _lower_of(program: Program):

@@ -87,7 +87,7 @@ class HostKernel:
         block = self.program.block
         try:
             if block is None:
-                block = Block(executor.jaxpr_of(self.program))
+                block = Block(executor.host_jaxpr_of(self.program))
                 template_store.note(self.program, block)
             self.cost = self.program.cost = Cost(block)
             self.function = block.function

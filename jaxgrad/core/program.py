@@ -24,6 +24,7 @@ from .jax_state import keeps_jax_state
 from .jaxprs import equations_of, has_wide_types
 
 executor = LateModule("jaxgrad.core.executor")
+host_kernel = LateModule("jaxgrad.core.host_kernel")
 jax_core = LateModule("jax.extend.core")
 templates = LateModule("jaxgrad.core.templates")
 
@@ -44,6 +45,20 @@ def bare():
         yield
     finally:
         _local.state = previous
+
+
+# While a program is traced for the host: a list, to which each question about it adds.
+_host_trace = contextvars.ContextVar("jaxgrad.host_trace", default=None)
+
+
+def is_for_host() -> bool:
+    """Whether only the host executor will run what is being traced: an operator may leave out what
+    it does for XLA's sake. XLA gets another trace then.
+    """
+    questions = _host_trace.get()
+    if questions is not None:
+        questions.append(True)
+    return questions is not None
 
 
 def is_bare() -> bool:
@@ -170,6 +185,7 @@ class Program:
     extension = None  # the program that computes tangents too (tape/dual.py)
     equations = 0  # how many its jaxpr has, once `abstract_outputs` has seen it
     traced = None  # its jaxpr and the structure of its results, if no setting of JAX changes them
+    host_jaxpr = None  # what `abstract_outputs` has traced for the host, until it has a block
     heeds_settings = True  # whether JAX's default precision or device changes what it computes
     defers = False  # whether an eager call may be noted and run later (core/pending.py)
     is_known = False  # whether a call has traced its kernel, which is compiled or being compiled
@@ -233,16 +249,46 @@ class Program:
         structs = list(map(aval.struct_of, self.inputs))
         # as where the program will run: a trace of the user's own may have 64-bit types off
         with jax.enable_x64(self.mode != aval.INLINE32):
-            traced = self.jitted.trace(*structs)
-        equations = [*equations_of(traced.jaxpr)]
+            traced, is_of_host = self.traced_for(self.runs_on_host, structs)
+        equations, is_wide = [*equations_of(traced.jaxpr)], has_wide_types(traced.jaxpr)
         self.equations = len(equations)
         self.heeds_settings = any(each.primitive.name in HEEDING for each in equations)
-        if not (self.heeds_settings or traced.jaxpr.consts or has_wide_types(traced.jaxpr)):
+        if not (is_of_host or self.heeds_settings or traced.jaxpr.consts or is_wide):
             self.traced = traced.jaxpr, jax.tree.structure(traced.out_info)
+        if self.runs_on_host and not is_wide:
+            self.host_jaxpr = traced.jaxpr
         return tuple(
             aval.make_aval(r.shape, aval.dtypes.from_numpy(r.dtype), self.mode)
             for r in jax.tree.leaves(traced.out_info)
         )
+
+    @property
+    def runs_on_host(self) -> bool:
+        """Whether the host executor may make its calls."""
+        return (
+            self.mode == aval.IMMEDIATE
+            and self.may_run_on_host
+            and executor.chosen != "compiled"
+            and host_kernel.has_one_cpu()
+        )
+
+    def traced_for(self, host: bool, arrays):
+        """What `jitted` traces, and whether that is for the host alone."""
+        questions = [] if host else None
+        before = _host_trace.set(questions)
+        try:
+            traced = self.jitted.trace(*arrays)
+        finally:
+            _host_trace.reset(before)
+            if questions:
+                del self.jitted  # XLA is to get another trace
+        return traced, bool(questions)
+
+    def trace_for_host(self, *arrays):
+        """The jaxpr for the host."""
+        if self.traced is not None:
+            return self.traced[0]
+        return self.traced_for(True, arrays)[0].jaxpr
 
     @cached_property
     def jitted(self):

@@ -42,7 +42,7 @@ MODULES = (
     *("core/host/template.py", "core/jax_internals.py", "core/overloads.py", "core/primitive.py"),
     *("core/program.py", "core/promotion.py"),
     *("core/tangent_map.py", "core/template_store.py", "core/templates.py"),
-    *("optim/fused_step.py", "optim/rules.py"),
+    *("optim/rules.py", "optim/update_program.py"),
 )
 
 # the settings of JAX that decide what is traced, as they are without a user's choice

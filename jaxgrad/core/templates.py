@@ -127,14 +127,14 @@ class Pattern:
         """Whether a template is for extents, and computes what the program of these does."""
         found = made(extents)
         program = program or self.program_for(extents)
-        return found is not None and _agree(found, block.Block(executor.jaxpr_of(program)))
+        return found is not None and _agree(found, block.Block(executor.host_jaxpr_of(program)))
 
     def traced_template(self):
         """The template by a trace. Raises whatever a formula does."""
         with warnings.catch_warnings(), unequal_extents(self.unequal):
             warnings.simplefilter("error")  # a template would not warn
             outputs = self.program.outputs
-            jaxpr = executor.jaxpr_of(self.program)
+            jaxpr = executor.host_jaxpr_of(self.program)
         data, conditions = stored.data_of(block.Block(jaxpr)), conditions_of(self.unequal)
         assert len(outputs) == len(data[-1])
         return template.Template([traits_of(self.program), conditions, data])

@@ -11,7 +11,7 @@ import math
 import jax.numpy as jnp
 
 from .. import ops
-from ..frontend.jax_interop import from_jax
+from ..frontend.jax_interop import own_operator
 from ..rules.gamma import polynomial, stirling_series
 from ._formulas import HALF_LOG_TAU
 
@@ -26,7 +26,7 @@ def _stirling_rest(x):
     return jnp.where(is_large, stirling_series(large), plain)
 
 
-@from_jax
+@own_operator
 def log_beta(a, b):
     """`lgamma(a) + lgamma(b) - lgamma(a + b)` for positive numbers, precise for large ones.
 
@@ -43,7 +43,7 @@ _HALF_STEP = (-1 / 8, 1 / 192, -1 / 640, 17 / 14336, -31 / 18432, 691 / 180224, 
 _LARGE_STEP = 16.0
 
 
-@from_jax
+@own_operator
 def half_step(x):
     """`lgamma(x + 1/2) - lgamma(x)` for positive numbers, precise for large ones."""
     large = jnp.where(x >= _LARGE_STEP, x, _LARGE_STEP)
@@ -51,7 +51,7 @@ def half_step(x):
     return jnp.where(x >= _LARGE_STEP, series, ops.lgamma(x + 0.5) - ops.lgamma(x))
 
 
-@from_jax
+@own_operator
 def half_step_slope(x):
     """`digamma(x + 1/2) - digamma(x)`, the derivative of `half_step`."""
     large = jnp.where(x >= _LARGE_STEP, x, _LARGE_STEP)
@@ -77,7 +77,7 @@ def _deviance(x, mean, log_mean):
     )
 
 
-@from_jax
+@own_operator
 def large_binomial(value, count, log_p, log_q):
     """The logarithm of the probability of `value` successes and as many failures as are left, where
     both are large; any finite number elsewhere.
@@ -94,7 +94,7 @@ def large_binomial(value, count, log_p, log_q):
     return root - HALF_LOG_TAU + rest - successes - failures
 
 
-@from_jax
+@own_operator
 def large_poisson(value, rate):
     """The logarithm of a Poisson probability of a large value; any finite number elsewhere."""
     is_large = (value >= LARGE) & (rate > 0)
@@ -113,7 +113,7 @@ def _series_near_0(x, bound, series, closed):
     return jnp.where(is_near, series(near), closed(far))
 
 
-@from_jax
+@own_operator
 def log1p_quotient(x):
     """`log(1 + x) / x`, by the series of `atanh(x / (2 + x))` near 0."""
 
@@ -129,7 +129,7 @@ _SINH_LESS_1 = [1 / math.factorial(2 * n + 3) for n in range(8)]
 _COSH_LESS_SINH = [2 * (n + 1) / math.factorial(2 * n + 3) for n in range(8)]
 
 
-@from_jax
+@own_operator
 def log_sinh_quotient(x):
     """`log(sinh(x) / x)`."""
 
@@ -143,7 +143,7 @@ def log_sinh_quotient(x):
     return _series_near_0(x, 1.0, series, closed)
 
 
-@from_jax
+@own_operator
 def langevin(x):
     """`1 / tanh(x) - 1 / x`, the derivative of `log_sinh_quotient`."""
 
@@ -153,7 +153,7 @@ def langevin(x):
     return _series_near_0(x, 1.0, series, lambda x: 1 / jnp.tanh(x) - 1 / x)
 
 
-@from_jax
+@own_operator
 def langevin_slope(x):
     """`1 / x ** 2 - 1 / sinh(x) ** 2`, the derivative of `langevin`."""
 
@@ -168,7 +168,7 @@ def langevin_slope(x):
     return _series_near_0(x, 1.0, series, closed)
 
 
-@from_jax
+@own_operator
 def expm1_quotient(x):
     """`(exp(x) - 1) / x`."""
     return jnp.exp(x / 2 + log_sinh_quotient(x / 2))

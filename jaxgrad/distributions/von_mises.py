@@ -11,7 +11,7 @@ from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
 from ..core.missing_names import missing_in
-from ..frontend.jax_interop import from_jax
+from ..frontend.jax_interop import own_operator
 from ..frontend.random import new_key
 from ..rules.gamma import polynomial
 from ..tape.tensor import Tensor
@@ -44,7 +44,7 @@ def von_mises_variance(concentration):
     return ops.where(is_large, polynomial(_VARIANCE, 1 / large) / large, plain)
 
 
-@from_jax
+@own_operator
 def _angles(concentration, key, shape):
     """Angles of von Mises distributions around 0, by rejection.
 

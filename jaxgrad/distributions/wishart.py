@@ -12,7 +12,7 @@ from .. import ops
 from ..core.missing_names import missing_in
 from ..core.tracebacks import users_stacklevel
 from ..frontend.factories import arange, full
-from ..frontend.jax_interop import from_jax
+from ..frontend.jax_interop import own_operator
 from ..frontend.random import new_key
 from ..tape.tensor import Tensor, is_concrete
 from . import constraints
@@ -101,7 +101,7 @@ def _regular(concentration, factor, key, tries):
     return _bartlett(concentration, factor, key)
 
 
-@from_jax
+@own_operator
 def _matrices(df, factor, key, shape, tries):
     """Matrices of a Wishart distribution; shape: that of samples and batch."""
     n = factor.shape[-1]

@@ -1,9 +1,8 @@
 """Draws: the numbers of a distribution for a generator's next draw.
 
 They are those of `jax.random` for the generator's key. XLA takes 160 milliseconds to compile
-`jax.random` for one size. So the host draws the bits (frontend/threefry.py) and makes uniform
-numbers of them, where nothing is rounded. Programs of a few sizes, which serve all shapes, make
-other distributions of these. What is drawn often gets a program of its own.
+`jax.random` for one size. So the host draws the bits (frontend/threefry.py) and NumPy makes numbers
+of them. What is drawn very often gets a program of its own.
 """
 
 from __future__ import annotations
@@ -22,14 +21,18 @@ from ..core import executor
 from ..core.aval import check_bytes, types_of_trace
 from ..core.bounded_cache import bounded
 from ..core.deferred import BARRIERS
+from ..late import LateModule
 from ..tape.mode import draws
 from . import threefry
-from .array_creation import from_host, is_frequent, on_device
+from .array_creation import is_frequent, on_device, taken_over
+
+error_function = LateModule("jaxgrad.core.host.error_function")
+scipy_special = LateModule("scipy.special")
 
 _ALGORITHM = "threefry2x32"
 
-# the counts of uniform numbers of the programs that serve all shapes
-_SIZES = (1024, 65536)
+# how many uniform numbers are made at once, to stay in the cache
+_AT_ONCE = 1 << 14
 
 # A draw on the host takes 100 us longer than by a program of its own, and as much again for so many
 # elements. For the count of requests, the larger one counts as several.
@@ -55,7 +58,8 @@ class Distribution(NamedTuple):
     """A distribution whose numbers are made one by one.
 
     value(unit, dtype, *numbers): numbers of a NumPy dtype from uniform ones in [0, 1) of the same
-    shape, for a complex dtype of the shape (..., 2); unit(dtype): the dtype of these, a real one.
+    shape, for a complex dtype of the shape (..., 2), by JAX or by NumPy, whichever has these;
+    unit(dtype): the dtype of these, a real one.
     """
 
     value: Callable
@@ -70,20 +74,19 @@ class Distribution(NamedTuple):
     def on_host(self, key, count: int, dtype, *numbers) -> np.ndarray:
         """The draw of so many numbers outside of traces, with a key of two ints."""
         made, unit = np.empty(count, dtype), self.unit(dtype)
-        each = 2 if dtype.kind == "c" else 1
-        for begin in range(0, count, _SIZES[-1] // each):
-            part = made[begin : begin + _SIZES[-1] // each]
-            size = next(size for size in _SIZES if part.size * each <= size)
-            uniform = np.zeros(size, unit)
-            uniform[: part.size * each] = _uniform(key, begin * each, part.size * each, unit)
-            with jax.default_device(_host()):
-                values = _compiled(True, _values, self, dtype, each)(uniform, *numbers)
-            part[:] = np.asarray(values)[: part.size]
+        parts = 2 if dtype.kind == "c" else 1
+        with np.errstate(all="ignore"):
+            for begin in range(0, count, _AT_ONCE):
+                some = made[begin : begin + _AT_ONCE]
+                uniform = _uniform(key, begin * parts, some.size * parts, unit)
+                uniform = uniform.reshape(-1, 2) if parts == 2 else uniform
+                some[:] = self.value(uniform, dtype, *numbers)
         return made
 
 
-def _values(distribution, dtype, each, uniform, *numbers):
-    return distribution.value(uniform.reshape(-1, 2) if each == 2 else uniform, dtype, *numbers)
+def namespace(array):
+    """NumPy for its own arrays, `jax.numpy` for those of JAX and for tracers."""
+    return np if isinstance(array, np.ndarray) else jnp
 
 
 def _uniform(key, begin, count, dtype) -> np.ndarray:
@@ -91,8 +94,11 @@ def _uniform(key, begin, count, dtype) -> np.ndarray:
     info = jnp.finfo(dtype)
     width = info.bits if info.nmant >= 8 else 8
     one = np.ones((), dtype).view(f"uint{info.bits}")
-    fractions = threefry.bits(key, begin, count, width) >> np.uint8(width - info.nmant)
-    return (fractions | one).view(dtype) - np.ones((), dtype)
+    fractions = threefry.bits(key, begin, count, width)
+    fractions >>= np.uint8(width - info.nmant)
+    found = (fractions | one).view(dtype)
+    found -= np.ones((), dtype)
+    return found
 
 
 class _Uniform(Distribution):
@@ -136,7 +142,22 @@ def real(dtype):
 
 def complex_of(parts):
     """Complex numbers of an array of their two parts, (..., 2)."""
+    if isinstance(parts, np.ndarray):
+        kind = np.result_type(parts.dtype, np.complex64)
+        return np.ascontiguousarray(parts).view(kind)[..., 0]
     return jax.lax.complex(parts[..., 0], parts[..., 1])
+
+
+def _erf_inv(x):
+    if isinstance(x, np.ndarray):
+        return error_function.erf_inv(x) if x.dtype == np.float32 else scipy_special.erfinv(x)
+    return jax.lax.erf_inv(x)
+
+
+def _separately(array):
+    """An operand that XLA does not fuse with what reads it."""
+    is_of_host = isinstance(array, np.ndarray | np.generic)
+    return array if is_of_host else jax.lax.optimization_barrier(array)
 
 
 def at_least_single(dtype):
@@ -152,11 +173,9 @@ def _uniform_values(unit, dtype):
 
 def _normal_values(unit, dtype):
     # as `jax.random.normal` does, of numbers in (-1, 1)
-    one = np.ones((), unit.dtype)
+    one, maximum = np.ones((), unit.dtype), namespace(unit).maximum
     low = np.nextafter(-one, one - one)
-    made = np.sqrt(2).astype(unit.dtype) * jax.lax.erf_inv(
-        jnp.maximum(low, unit * (one - low) + low)
-    )
+    made = np.sqrt(2).astype(unit.dtype) * _erf_inv(maximum(low, unit * (one - low) + low))
     if dtype.kind == "c":
         # each part has half of the variance of 1
         return complex_of(made.astype(real(dtype)) * math.sqrt(0.5))
@@ -165,11 +184,11 @@ def _normal_values(unit, dtype):
 
 def _scaled_normal_values(unit, dtype, std, mean):
     # rounded as by one operator after the other
-    separately = jax.lax.optimization_barrier
+    asarray = namespace(unit).asarray
     std, mean = (
-        separately(jnp.asarray(each, unit.dtype)).astype(real(dtype)) for each in (std, mean)
+        _separately(asarray(number, unit.dtype)).astype(real(dtype)) for number in (std, mean)
     )
-    return separately(separately(_normal_values(unit, dtype)) * std) + mean
+    return _separately(_separately(_normal_values(unit, dtype)) * std) + mean
 
 
 uniform = _Uniform(_uniform_values, real)
@@ -179,8 +198,10 @@ scaled_normal = Distribution(_scaled_normal_values, at_least_single)
 integers, bits = _Integers(), _Bits()
 
 
-def draw(distribution, shape, dtype, generator, device, *numbers) -> jax.Array:
-    """Draw an array; `dtype` is numpy's. Raises RuntimeError for 2**63 bytes or more."""
+def draw(distribution, shape, dtype, generator, device, *numbers):
+    """What a new tensor holds of a draw; `dtype` is numpy's. Raises RuntimeError for 2**63 bytes or
+    more.
+    """
     # a number of a narrow dtype comes from one of up to 64 bits
     check_bytes(shape, max(dtype, np.dtype(np.int64), key=attrgetter("itemsize")))
     words, shape = generator.next_key(), tuple(shape)
@@ -203,7 +224,7 @@ def _drawn(distribution, shape, dtype, words, device, *numbers):
         made = _compiled(jax.default_backend() == "cpu", _shaped, *request)(key, *numbers)
         return on_device(made, device)
     values = distribution.on_host(key.tolist(), count, dtype, *numbers)
-    return from_host(values.reshape(shape), device)
+    return taken_over(values.reshape(shape), device)
 
 
 def _shaped(distribution, shape, dtype, key, *numbers):
@@ -217,8 +238,3 @@ def _compiled(is_on_cpu, function, *fixed):
     """`function`, compiled with its first arguments fixed."""
     options = BARRIERS if is_on_cpu else None
     return executor.compiled(functools.partial(function, *fixed), wide=True, options=options)
-
-
-@functools.cache
-def _host():
-    return jax.local_devices(backend="cpu")[0]

@@ -21,7 +21,17 @@ from .tensor_data import from_numpy
 
 def from_jax(function):
     """A function of JAX arrays as an operator, see `jaxgrad.from_jax`."""
+    return _operator(function, FromJax)
 
+
+def own_operator(function):
+    """A function of jaxgrad itself that is written in JAX, as an operator like those of the table:
+    any executor runs it.
+    """
+    return _operator(function, OwnFunction)
+
+
+def _operator(function, kind):
     wide = jax.config.jax_enable_x64
 
     @functools.wraps(function, updated=())
@@ -31,6 +41,7 @@ def from_jax(function):
             return function(*args, **kwargs)
         given = [_as_tensor(leaf) for leaf in leaves if _is_data(leaf)]
         program = _program(
+            kind,
             function,
             wide,
             structure,
@@ -91,6 +102,12 @@ class FromJax(Program):
         return jax.tree.unflatten(self.tree, leaves)
 
 
+class OwnFunction(FromJax):
+    """The program of a function of jaxgrad itself."""
+
+    may_run_on_host, defers = True, True
+
+
 def _constant(leaf):
     if is_key(leaf):
         return _Key(jax.random.key_impl(leaf))
@@ -108,8 +125,8 @@ def _data_of(value) -> jax.Array:
 
 
 @bounded(Program.weight)
-def _program(function, wide, structure, constants, inputs) -> FromJax:
-    return FromJax(function, wide, structure, constants, inputs)
+def _program(kind, function, wide, structure, constants, inputs) -> FromJax:
+    return kind(function, wide, structure, constants, inputs)
 
 
 def to_jax(function):

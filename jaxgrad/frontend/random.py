@@ -17,6 +17,7 @@ from ..core import dtypes, world
 from ..core.aval import META, SPREAD, meta_array, types_of_trace
 from ..core.communication import Broadcast, FromLocal, is_global
 from ..core.executor import run
+from ..core.host_values import values_or_array
 from ..core.tracebacks import api_boundary
 from ..tape.communicate import communicated
 from ..tape.tensor import Tensor, held, wrap
@@ -297,5 +298,5 @@ def randperm(n: int, **options: Unpack[RandomOptions]) -> Tensor:
     if isinstance(keys, jax.core.Tracer):
         with types_of_trace():
             return from_array("randperm", jnp.argsort(keys).astype(dtype.numpy), options)
-    order = np.argsort(np.asarray(keys), kind="stable").astype(dtype.numpy)
+    order = np.argsort(np.asarray(values_or_array(keys)), kind="stable").astype(dtype.numpy)
     return from_array("randperm", from_host(order, options.get("device")), options)

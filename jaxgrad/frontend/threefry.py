@@ -32,5 +32,8 @@ def bits(key, begin: int, count: int, width: int) -> np.ndarray:
             np.arange(first, first + part.size, dtype=np.uint32),
         )
         encrypt(*key, high, low)
-        part[:] = high.astype(np.uint64) << np.uint64(32) | low if width == 64 else high ^ low
+        if width == 64:
+            part[:] = high.astype(np.uint64) << np.uint64(32) | low
+        else:
+            np.bitwise_xor(high, low, out=part, casting="unsafe")
     return drawn

@@ -353,18 +353,19 @@ def _unit(dtype):
 def _uniforms(unit, dtype, low, high):
     if dtype.kind == "c":
         return draw.complex_of(_uniforms(unit, draw.real(dtype), low, high))
-    made = (unit * (high - low) + low).astype(dtype)
+    made, xp = (unit * (high - low) + low).astype(dtype), draw.namespace(unit)
     # rounding may reach the end, which is left out
-    return jnp.where((made >= high) & (low < high), jnp.asarray(low, dtype), made)
+    return xp.where((made >= high) & (low < high), xp.asarray(low, dtype), made)
 
 
 def _cauchy(unit, dtype, median, sigma):
-    return (median + sigma * jnp.tan(jnp.pi * (unit - 0.5))).astype(dtype)
+    return (median + sigma * draw.namespace(unit).tan(math.pi * (unit - 0.5))).astype(dtype)
 
 
 def _positive_exponential(unit):
     # no number is 0
-    return -jnp.log1p(-jnp.maximum(unit, jnp.finfo(unit.dtype).eps / 4))
+    xp = draw.namespace(unit)
+    return -xp.log1p(-xp.maximum(unit, jnp.finfo(unit.dtype).eps / 4))
 
 
 def _exponential(unit, dtype, rate):
@@ -372,11 +373,13 @@ def _exponential(unit, dtype, rate):
 
 
 def _geometric(unit, dtype, log_of_failure):
-    return jnp.maximum(jnp.ceil(_positive_exponential(unit) / -log_of_failure), 1).astype(dtype)
+    xp = draw.namespace(unit)
+    return xp.maximum(xp.ceil(_positive_exponential(unit) / -log_of_failure), 1).astype(dtype)
 
 
 def _log_normal(unit, dtype, mean, std):
-    return jnp.exp(mean + std * draw.normal.value(unit, unit.dtype)).astype(dtype)
+    exponent = mean + std * draw.normal.value(unit, unit.dtype)
+    return draw.namespace(unit).exp(exponent).astype(dtype)
 
 
 _UNIFORMS, _CAUCHY = Distribution(_uniforms, _unit), Distribution(_cauchy, _unit)

@@ -10,7 +10,6 @@ import functools
 import math
 import warnings
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -277,14 +276,13 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator=None) -> Tensor:
         return tensor
     rows = tensor.shape[0]
     drawn = tensor.new_empty(rows, tensor.numel() // rows).normal_(0, 1, generator=generator)
-    numbers = concrete(drawn, "orthogonal_()")
-    with jax.enable_x64(True):
-        wide = numbers.astype(jnp.promote_types(numbers.dtype, jnp.float32))
-        q, r = jnp.linalg.qr(wide.T if rows < wide.shape[1] else wide)
-        q = q * jnp.sign(jnp.diag(r))
-        found = wrap((q.T if rows < wide.shape[1] else q).reshape(tensor.shape))
+    numbers = np.asarray(concrete(drawn, "orthogonal_()"))
+    wide = numbers.astype(jnp.promote_types(numbers.dtype, jnp.float32))
+    q, r = np.linalg.qr(wide.T if rows < wide.shape[1] else wide)
+    q = q * np.sign(np.diagonal(r))
+    matrix = np.array(q.T if rows < wide.shape[1] else q, order="C")
     with no_grad():
-        return tensor.copy_(found).mul_(gain)
+        return tensor.copy_(wrap(from_host(matrix.reshape(tensor.shape)))).mul_(gain)
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator=None) -> Tensor:

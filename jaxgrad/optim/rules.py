@@ -3,7 +3,8 @@
 A rule is a tuple of the options that decide which program computes it. The hyperparameters are
 inputs of the program. A rule builds on optax where optax computes PyTorch's numbers; docstrings
 name the exceptions. `numbers`: the hyperparameters that it reads; `states`: the state that it keeps
-for each parameter; `counts`: whether it reads the number of steps, the current one included.
+for each parameter; `counts`: whether it reads the number of steps, the current one included;
+`elementwise`: whether it updates each element of a parameter by itself.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class SGDUpdate(NamedTuple):
     nesterov: bool
     maximize: bool
     decays: bool
+    elementwise = True
     counts = False
 
     @property
@@ -91,6 +93,7 @@ class AdamUpdate(NamedTuple):
     decoupled: bool
     maximize: bool
     decays: bool
+    elementwise = True
     counts = True
 
     @property
@@ -135,6 +138,7 @@ class RMSpropUpdate(NamedTuple):
     momentum: bool
     maximize: bool
     decays: bool
+    elementwise = True
     counts = True
 
     @property
@@ -175,6 +179,7 @@ class AdagradUpdate(NamedTuple):
 
     maximize: bool
     decays: bool
+    elementwise = True
     counts = True
 
     @property
@@ -199,6 +204,7 @@ class AdadeltaUpdate(NamedTuple):
 
     maximize: bool
     decays: bool
+    elementwise = True
     counts = True
     states = ("square_avg", "acc_delta")
 
@@ -218,6 +224,7 @@ class AdamaxUpdate(NamedTuple):
 
     maximize: bool
     decays: bool
+    elementwise = True
     counts = True
     states = ("exp_avg", "exp_inf")
 
@@ -251,6 +258,7 @@ class NAdamUpdate(NamedTuple):
     decoupled: bool
     maximize: bool
     decays: bool
+    elementwise = True
     counts = True
     states = ("mu_product", "exp_avg", "exp_avg_sq")
 
@@ -289,6 +297,7 @@ class RAdamUpdate(NamedTuple):
     decoupled: bool
     maximize: bool
     decays: bool
+    elementwise = True
     counts = True
     states = ("exp_avg", "exp_avg_sq")
 
@@ -325,6 +334,7 @@ class RpropUpdate(NamedTuple):
     """
 
     maximize: bool
+    elementwise = True
     counts = True
     decays = False
     numbers = ("eta_minus", "eta_plus", "smallest_step", "largest_step")
@@ -351,6 +361,7 @@ class ASGDUpdate(NamedTuple):
 
     maximize: bool
     decays: bool
+    elementwise = True
     counts = True
     states = ("eta", "mu", "ax")
 
@@ -385,6 +396,7 @@ class AdafactorUpdate(NamedTuple):
     given_eps: bool
     maximize: bool
     decays: bool
+    elementwise = False
     counts = True
 
     @property
@@ -443,6 +455,7 @@ class MuonUpdate(NamedTuple):
     eps: float
     steps: int
     adjustment: str | None
+    elementwise = False
     counts = False
     numbers = ("lr", "momentum", "weight_decay")
     states = ("momentum_buffer",)

@@ -29,8 +29,8 @@ SLOW_TO_COMPILE = {
     ),
 }
 # The share of its time that XLA saves of a contraction, for which both call a library. XLA takes
-# several times as long for a convolution in groups.
-SAVED, GROUPED = {"dot_general": 0.0, "conv_general_dilated": 0.0}, -3.0
+# longer for a convolution in groups, and half as long where a group has one channel.
+SAVED, GROUPED, DEPTHWISE = {"dot_general": 0.0, "conv_general_dilated": 0.0}, -3.0, 0.5
 FLOPS = 20_000  # of one core in a microsecond
 
 # primitives that NumPy does not compute one element at a time, or not at all
@@ -63,9 +63,7 @@ class Cost:
             if not within:
                 time = CALL + (0 if name in FREE else _work(equation))
                 self.host += time * times
-                self.saved += (
-                    time * times * (GROUPED if _is_grouped(equation) else SAVED.get(name, 1.0))
-                )
+                self.saved += time * times * _share_saved(equation)
 
     def turns(self) -> tuple[float, float]:
         """After how many calls XLA begins to compile the program, and takes over."""
@@ -82,9 +80,15 @@ def turns(host: float, saved: float, compile: float) -> tuple[float, float]:
     return start, start + math.ceil(compile / host)
 
 
-def _is_grouped(equation: Equation) -> bool:
+def _share_saved(equation: Equation) -> float:
+    """The share of its time that XLA saves of an equation."""
     params = equation.params
-    return params.get("feature_group_count", 1) > 1 or params.get("batch_group_count", 1) > 1
+    groups = params.get("feature_group_count", 1), params.get("batch_group_count", 1)
+    if max(groups) == 1:
+        return SAVED.get(equation.name, 1.0)
+    batch, channels, *_ = params["dimension_numbers"].lhs_spec
+    shape = equation.inputs[0].shape
+    return DEPTHWISE if groups in ((shape[channels], 1), (1, shape[batch])) else GROUPED
 
 
 def _work(equation: Equation) -> float:

@@ -56,6 +56,7 @@ FAMILIES = (
     "moves",
     "elementwise",
     "conversions",
+    "calls",
     "reductions",
     "special",
     "contractions",

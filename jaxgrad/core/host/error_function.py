@@ -53,3 +53,31 @@ def erf(operand):
     near = -2 / numpy.sqrt(numpy.pi) * x * _horner(SERIES, x * x)
     far = numpy.copysign(1 - _complement(x), x)
     return numpy.where(numpy.abs(x) < NEAR, near, far).astype(operand.dtype)
+
+
+# Giles, "Approximating the erfinv function", 2011, as XLA has it: erf_inv(x) = x p(w) of
+# w = -log(1 - x^2), with coefficients from the highest power, for w below 5 and of w - 2.5, and of
+# sqrt(w) - 3.
+CENTRAL = (
+    2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087,
+    -0.00125372503, -0.00417768164, 0.246640727, 1.50140941,
+)  # fmt: skip
+OUTER = (
+    -0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773,
+    -0.0076224613, 0.00943887047, 1.00167406, 2.83297682,
+)  # fmt: skip
+
+
+def erf_inv(x):
+    """The inverse of the error function, of numbers in (-1, 1) in single precision.
+
+    The square is rounded as XLA does: within 1e-4 of the ends both have an error of 46 units.
+    """
+    x, shape = x.reshape(-1), x.shape
+    w = numpy.log(1 - x * x)
+    numpy.negative(w, w)
+    result = _horner(CENTRAL, w - 2.5)
+    places = numpy.flatnonzero(w >= 5)
+    result[places] = _horner(OUTER, numpy.sqrt(w[places]) - 3)
+    result *= x
+    return result.reshape(shape)

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from ...autograd.grad_mode import no_grad
 from ...frontend.factories import zeros
-from ...frontend.jax_interop import from_jax
+from ...frontend.jax_interop import own_operator
 from ...tape.tensor import Tensor, is_traced
 
 
@@ -30,7 +30,7 @@ def _norm(array, p):
     return jnp.sum(size**p) ** (1 / p)
 
 
-@from_jax
+@own_operator
 def _total_norm(arrays, p):
     norms = jnp.stack([_norm(array, p) for array in arrays])
     kind = functools.reduce(jnp.promote_types, [jnp.finfo(array.dtype).dtype for array in arrays])
