@@ -286,8 +286,8 @@ class _Number:
 
 
 class Plan:
-    """The call for arguments of one kind, and the places of its arrays among them: `leaves_of` gives
-    those of a tuple of arguments.
+    """The call for arguments of one kind. leaves_of: gives the arrays among a tuple of arguments,
+    from their places.
     """
 
     __slots__ = ("call", "leaves_of")
