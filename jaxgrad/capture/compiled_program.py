@@ -26,7 +26,7 @@ from ..tape import handle_lock, pytree
 from ..tape.mode import casting, current_mode
 from ..tape.node import FREED
 from ..tape.symbolic_number import Varying
-from ..tape.tensor import Tensor, edge_of, held
+from ..tape.tensor import Tensor, edge_of, held, wrap
 from . import donation, first_run, graph_input, one_shot, placement
 from .compiler_options import options_for
 from .graph_input import ArgumentInput, GeneratorInput, GraphInput, NumberInput, argument_of
@@ -432,13 +432,16 @@ class CompiledProgram:
         """The arrays that a call passes; those to be donated copied where they are shared."""
         # up to date already: the guards read each tensor, or in the call that traces, capture did
         # observers may run the operators on the arrays of this process
-        arrays = [*map(held if executor.observers else self.held, tensors)]
+        arrays = placement.arrays_of(tensors, held if executor.observers else self.held)
         donation.make_own(arrays, tensors, self.donation, self.output.replaced)
         arrays += [source.array(leaves) for source in self.other_inputs]
         return arrays
 
     def __call__(self, leaves, tensors, inputs):
         """A call of a program that changes nothing."""
+        only = self.output.only
+        if only is not None and self.pullback is None:
+            return wrap(self.kernel(*inputs)[only.output], only.aval, only.tracked, only.mark)
         return self.output.result_of(self.run_of(tensors, inputs, self.kernel(*inputs)))
 
     def change(self, leaves, tensors):

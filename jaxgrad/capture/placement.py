@@ -7,6 +7,7 @@ differ (core/world.py).
 
 from __future__ import annotations
 
+import operator
 import sys
 
 import jax
@@ -110,10 +111,19 @@ def _mesh_of_array(array):
 
 
 def reader(compiling):
-    """What reads the arrays of captured tensors for a call of a CompiledProgram."""
+    """What reads the array of a captured tensor for a call of a CompiledProgram."""
     if compiling.saves_inputs:
         return held
     return held_whole if isinstance(compiling.program, SpanningProgram) else held_on_host
+
+
+def arrays_of(tensors, read) -> list:
+    """The arrays of tensors, by a function that reads what is pending."""
+    values = [*map(_raw, tensors)]
+    return [*map(read, tensors)] if Pending in map(type, values) else values
+
+
+_raw = operator.attrgetter("_raw")
 
 
 def held_on_host(tensor: Tensor):
