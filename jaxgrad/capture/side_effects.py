@@ -26,12 +26,12 @@ from ..tape.tensor import (
     hold,
     leaf_state,
     wrap,
-    wrap_all,
 )
 from ..tape.version_counter import counter_of
 from .captured import CapturedTensor, outside_aval
 from .guards import grad_of
 from .holders import getter
+from .placement import wrap_all
 from .scope import CaptureScope, RunsUncompiled
 from .shared_memory import SharedMemory
 

@@ -429,21 +429,6 @@ def wrap(array, aval=None, requires_grad=False, node=None, output_nr=0) -> Tenso
     return made
 
 
-def wrap_all(arrays, avals, tracked, nodes) -> list[Tensor]:
-    """Tensors of arrays, in less time than `wrap` takes for each."""
-    kinds = {*map(type, arrays)}
-    is_seen = interception.created is not None or Pending in kinds
-    if is_seen or any(issubclass(kind, jax.core.Tracer) for kind in kinds):
-        return [*map(wrap, arrays, avals, tracked, nodes)]
-    wrapped = []
-    for array, aval, is_tracked, node in zip(arrays, avals, tracked, nodes, strict=True):
-        tensor = _new(Tensor)
-        tensor._raw, tensor._aval, tensor._tracked, tensor._node = array, aval, is_tracked, node
-        tensor._nr, tensor._leaf, tensor._alias, tensor._counter = 0, None, None, None
-        wrapped.append(tensor)
-    return wrapped
-
-
 def placeholder(value) -> Tensor:
     """A handle that holds no array: JAX's trees carry other leaves too, such as shardings."""
     made = wrap(value, _NO_AVAL)
