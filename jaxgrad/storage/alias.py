@@ -15,7 +15,6 @@ with the root of its chain. A detached tensor is a root with its own history and
 from __future__ import annotations
 
 import copy
-import sys
 import weakref
 
 import jax
@@ -135,21 +134,6 @@ class Alias:
             _put(tensor, array)
             self.seen = self.storage.epoch
             dual.mark(tensor)
-
-
-def is_shared(tensor: Tensor) -> bool:
-    """Whether a tensor shares its memory with another one that exists."""
-    return tensor._alias is not None and _references(tensor)[0] > _UNSHARED[0]
-
-
-def has_views(tensor: Tensor) -> bool:
-    """Whether views exist that were cut from a root."""
-    return tensor._alias is not None and _references(tensor)[1] > _UNSHARED[1]
-
-
-def _references(tensor):
-    alias = tensor._alias
-    return sys.getrefcount(alias.storage), sys.getrefcount(alias)
 
 
 def root_of(alias: Alias) -> Tensor:
@@ -560,13 +544,3 @@ def cut(alias: Alias, steps: ViewStep | None) -> Tensor:
         made = apply(executor.prepare(step.call), [made, *step.numbers])
         dual.share(made, alias, step)
     return made
-
-
-def _unshared():
-    tensor = object.__new__(Tensor)
-    tensor._alias = Alias(Storage(None, None))
-    return _references(tensor)
-
-
-# counted in the same form, since interpreters differ in the references that a call adds
-_UNSHARED = _unshared()
