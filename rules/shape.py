@@ -6,7 +6,8 @@ import operator
 import jax.numpy as jnp
 from jax import lax
 
-from jaxgrad.core import promotion
+from jaxgrad.core import dtypes, promotion
+from jaxgrad.core import strides as layouts
 from jaxgrad.core.primitive import op
 
 
@@ -32,6 +33,31 @@ def wrap_dims(dims, ndim):
 
 def view(self, size):
     return jnp.reshape(self, infer_size(size, self.size))
+
+
+def view_dtype(self, dtype):
+    """The bytes of an array as another dtype."""
+    shape = layouts.shape_as_dtype(self.shape, dtypes.from_numpy(self.dtype), dtype)
+    array = self.astype(jnp.uint8) if self.dtype == bool else self
+    if jnp.iscomplexobj(array):
+        array = jnp.stack([lax.real(array), lax.imag(array)], -1)
+    part = dtypes.uint8 if dtype is dtypes.bool else dtype.to_real()
+    array = _with_bits_of(array.reshape(-1), part.numpy)
+    if dtype.is_complex:
+        array = lax.complex(array[::2], array[1::2])
+    return (array != 0 if dtype is dtypes.bool else array).reshape(shape)
+
+
+def _with_bits_of(flat, kind):
+    """The bits of an array of one dimension as another dtype of numbers."""
+    size = jnp.dtype(kind).itemsize
+    if size > flat.dtype.itemsize:
+        flat = flat.reshape(-1, size // flat.dtype.itemsize)
+    return lax.bitcast_convert_type(flat, kind).reshape(-1)
+
+
+def as_dtype_of(value, self):
+    return view_dtype(value, dtypes.from_numpy(self.dtype))
 
 
 def infer_size(size, count):

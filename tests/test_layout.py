@@ -16,7 +16,7 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 
 # From the ground up: a module imports from its own layer and from the layers before it.
 LAYERS = (
-    ("late",),
+    ("cached", "late"),
     ("table",),
     ("core",),
     ("rules",),

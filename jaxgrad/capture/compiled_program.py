@@ -26,8 +26,8 @@ from ..tape import handle_lock, pytree
 from ..tape.mode import casting, current_mode
 from ..tape.node import FREED
 from ..tape.symbolic_number import Varying
-from ..tape.tensor import Tensor, edge_of, held
-from . import donation, first_run, graph_input, one_shot, placement
+from ..tape.tensor import Tensor, edge_of, held, wrap
+from . import donation, first_run, graph_input, host_calls, one_shot, placement
 from .compiler_options import options_for
 from .graph_input import ArgumentInput, GeneratorInput, GraphInput, NumberInput, argument_of
 from .guards import (
@@ -73,6 +73,7 @@ class CompiledProgram:
     defers, may_get_pending = False, False
     is_inner = False  # whether it is a part of another program
     is_inline = False  # whether that program is being traced, which observes all state
+    runs_jaxpr = True  # whether it computes what was traced, and not a transform of it
     output_class = OutputSpec
 
     def __init__(self, jitted, leaves, structure, varying=frozenset()):
@@ -382,14 +383,10 @@ class CompiledProgram:
         donated = self.donated(leaves)
         # captured tensors are the first inputs, so their numbers are positions of arguments
         self.donation = [each.number for each in self.captured if each.number in donated]
-        return placement.compiled(
-            program,
-            self,
-            jaxpr,
-            jaxpr.outvars if self.pullback is None else self.partition.outputs,
-            donate_argnums=self.donation,
-            compiler_options=options_for(jaxpr),
-        )
+        outputs = jaxpr.outvars if self.pullback is None else self.partition.outputs
+        self.host = host_calls.planned(self, jaxpr, outputs) if self.runs_jaxpr else None
+        options = {"donate_argnums": self.donation, "compiler_options": options_for(jaxpr)}
+        return placement.compiled(program, self, jaxpr, outputs, **options)
 
     def forward(self, run, order: list[GraphInput]):
         """The program of a part of the jaxpr, which takes inputs and constants."""
@@ -431,14 +428,24 @@ class CompiledProgram:
     def inputs_of(self, leaves, tensors):
         """The arrays that a call passes; those to be donated copied where they are shared."""
         # up to date already: the guards read each tensor, or in the call that traces, capture did
-        # observers may run the operators on the arrays of this process
-        arrays = [*map(held if executor.observers else self.held, tensors)]
-        donation.make_own(arrays, tensors, self.donation, self.output.replaced)
+        if self.host is not None:
+            arrays = placement.values_of(tensors)
+        else:
+            # observers may run the operators on the arrays of this process
+            arrays = placement.arrays_of(tensors, held if executor.observers else self.held)
+            donation.make_own(arrays, tensors, self.donation, self.output.replaced)
         arrays += [source.array(leaves) for source in self.other_inputs]
         return arrays
 
+    def keep_results_of_host(self, *inputs):
+        """Run the program on the host; the results are in `made`."""
+        self.made.append(self.host.run(*inputs))
+
     def __call__(self, leaves, tensors, inputs):
         """A call of a program that changes nothing."""
+        only = self.output.only
+        if only is not None and self.pullback is None:
+            return wrap(self.kernel(*inputs)[only.output], only.aval, only.tracked, only.mark)
         return self.output.result_of(self.run_of(tensors, inputs, self.kernel(*inputs)))
 
     def change(self, leaves, tensors):
@@ -451,7 +458,8 @@ class CompiledProgram:
         before, around = handle_lock.owner, self.made
         draws = self.draws() if self.generators else ()
         try:
-            kernel = self.kernel if self.has_run else self.first_kernel(leaves, tensors)
+            is_ready = self.has_run or self.host is not None
+            kernel = self.kernel if is_ready else self.first_kernel(leaves, tensors)
             handle_lock.owner, self.made = get_ident(), made
             inputs = self.inputs_of(leaves, tensors)
             kernel(*inputs)
@@ -507,7 +515,7 @@ class CompiledProgram:
 
     def has_deleted(self, inputs) -> bool:
         """Whether the program has taken the memory of an input."""
-        return any(inputs[number].is_deleted() for number in self.donation)
+        return self.host is None and any(inputs[number].is_deleted() for number in self.donation)
 
     def draws(self) -> list[int]:
         """How many draws the generators have given."""

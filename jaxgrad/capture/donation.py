@@ -15,12 +15,14 @@ def make_own(arrays: list, tensors, numbers: list[int], replaced):
     arrays: those that the captured `tensors` hold; numbers: of those that the program deletes;
     replaced: the numbers of those whose storages get another array.
     """
+    count = sys.getrefcount
     for number in numbers:
         if type(arrays[number]) is numpy.ndarray:  # of a new tensor: only arrays are donated
             arrays[number] = held(tensors[number])
-        is_stored = _is_stored(tensors[number]) and number not in replaced
-        others = sys.getrefcount(arrays[number]) - _ALONE - is_stored
-        if others:
+        alone = _ALONE
+        if tensors[number]._alias is not None and number not in replaced:
+            alone += _is_stored(tensors[number])
+        if count(arrays[number]) != alone:
             arrays[number] = _copied(arrays[number])
 
 
@@ -31,7 +33,7 @@ def _copied(array):
 
 def _is_stored(tensor) -> bool:
     """Whether the storage that a tensor shares with its views holds its array too."""
-    return tensor._alias is not None and tensor._alias.storage.array is held(tensor)
+    return tensor._alias.storage.array is held(tensor)
 
 
 def _alone() -> int:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import operator
 import weakref
 from collections import Counter
 
@@ -21,7 +22,7 @@ from ..core import dtypes
 from ..core.aval import Aval, aval_of, is_key
 from ..core.bounded_cache import ENTRY, BoundedCache, Clock, Weight, exact, total
 from ..core.device import is_meta
-from ..storage.alias import is_shared
+from ..storage.sole_owner import is_shared, leave_storage
 from ..tape import mode, node_annotations, traced_hooks, version_counter
 from ..tape.dual import mark
 from ..tape.node import Node
@@ -347,7 +348,7 @@ class TensorGuard(Guard):
 
     def __init__(self, tensor: Tensor, source: TensorSource):
         self.source, self.line = source, place_of_caller()
-        # kept here as well: `check` runs for each tensor of each call, and most are found by handle
+        # kept here as well: most are found by handle
         self.reference = getattr(source, "reference", None)
         self.pinned = self.history = None
         self.reads_grad = False
@@ -367,26 +368,14 @@ class TensorGuard(Guard):
         return is_gone or any(not ids.issubset(hooks() or ()) for hooks, ids in self.hook_lists)
 
     def check(self, leaves, tensors):
-        reference = self.reference
-        tensor = self.source.find(leaves, tensors) if reference is None else reference()
+        tensor = self.source.find(leaves, tensors)
         if tensor is None:
             return False
         tensors.append(tensor)
-        # an alias or a dual may be out of date, which `difference` sets right
-        if tensor._alias is not None or tensor._aval.dual or self.pinned is not None:
-            return self.difference(tensor) is None
-        if tensor._aval is not self.aval or tensor._tracked is not self.tracked:
-            return False
-        if tensor._node is not None or self.kind is not None:
-            return self.difference(tensor) is None
-        leaf = tensor._leaf
-        if leaf is None:
-            return not (self.hooks or (self.reads_grad and self.has_grad))
-        if self.reads_grad and (leaf.grad is not None) is not self.has_grad:
-            return False
-        if self.hooks or leaf.hooks or leaf.post_hooks or leaf.node() is not None:
-            return traced_hooks.hook_ids_of_leaf(leaf) == self.hooks
-        return True
+        is_same = self.difference(tensor) is None
+        if is_same and tensor._alias is not None:
+            leave_storage(tensor)  # the views of before may be gone
+        return is_same
 
     def reason(self, leaves, tensors):
         tensor = self.source.find(leaves, tensors)
@@ -394,8 +383,8 @@ class TensorGuard(Guard):
         return f"of the tensor of shape {list(self.aval.shape)} read at {self.line}: {why}"
 
     def difference(self, tensor: Tensor) -> str | None:
-        """How a tensor differs from what is required; None where it does not. `check` decides the
-        common cases without it.
+        """How a tensor differs from what is required; None where it does not. The common cases are
+        decided without it (`merged_guards.CapturedTensors`).
         """
         if current(tensor)._aval.dual:
             mark(tensor)
@@ -455,6 +444,8 @@ class DistinctTensors(Guard):
 
     def check(self, leaves, tensors):
         # traced as two, a write to one does not reach the other
+        if not self.others and self.first is None:
+            return True
         if self.first is not None:
             return self.places(tensors) == self.first
         found = {id(tensors[number]) for number in self.others}
@@ -475,10 +466,10 @@ class SeparateMemory(Guard):
         self.written, self.alone = written, alone
 
     def check(self, leaves, tensors):
-        aliases = [each._alias for each in tensors if each._alias is not None]
-        return not aliases or self.is_separate(aliases, tensors)
+        return not any(map(_alias, tensors)) or self.is_separate(tensors)
 
-    def is_separate(self, aliases, tensors) -> bool:
+    def is_separate(self, tensors) -> bool:
+        aliases = [each._alias for each in tensors if each._alias is not None]
         counts = Counter(id(each.storage) for each in aliases)
         written = [tensors[number]._alias for number in self.written]
         if any(each is not None and counts[id(each.storage)] > 1 for each in written):
@@ -487,6 +478,9 @@ class SeparateMemory(Guard):
 
     def reason(self, leaves, tensors):
         return "a tensor that it changes shares its memory now"
+
+
+_alias = operator.attrgetter("_alias")
 
 
 class RepeatedArgument(Guard):

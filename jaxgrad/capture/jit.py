@@ -189,6 +189,8 @@ class CompiledFunction:
                     self.traces_in_a_row = 0
                 else:
                     program, tensors = self.traced(leaves, structure, had_program=bool(tensors))
+                if program is not None and program.host is not None:
+                    program.host.choose(program, leaves)
                 if program is not None and program.changes_state:
                     return program.change(leaves, tensors)
                 inputs = program and program.inputs_of(leaves, tensors)

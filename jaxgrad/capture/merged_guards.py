@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import operator
 
-from .guards import AttributeValue, Guard, ObjectRead, is_same_plain_value
+from .guards import AttributeValue, Guard, ObjectRead, TensorGuard, is_same_plain_value
 from .holders import (
     CellHolder,
     ClassHolder,
@@ -28,6 +28,8 @@ def merged_checks(guards: list[Guard]) -> list:
 
 def _group(guard):
     """What guards that are merged have in common; for others the guard itself."""
+    if isinstance(guard, TensorGuard):
+        return TensorGuard
     if isinstance(guard, ObjectRead):
         return guard.read
     if isinstance(guard, AttributeValue):
@@ -53,13 +55,15 @@ def _reader(guard: StateGuard):
 
 def _merged(guards):
     first = guards[0]
+    if isinstance(first, TensorGuard):
+        return CapturedTensors(guards)
     if _group(first) is StateGuard:
         return Bindings(guards)
     if len(guards) == 1:
         return first
     if isinstance(first, ObjectRead):
-        return Reads(guards, first.read, operator.eq)
-    return Reads(guards, operator.attrgetter(first.name), _same)
+        return Reads(guards, first.read, operator.ne)
+    return Reads(guards, operator.attrgetter(first.name), operator.is_not)
 
 
 class MergedGuard:
@@ -81,16 +85,76 @@ class MergedGuard:
         return all(guard.check(leaves, tensors) for guard in self.guards)
 
 
-class Reads(MergedGuard):
-    """What a function reads of many objects. `same(values, found)` compares it."""
+class CapturedTensors(MergedGuard):
+    """What the captured tensors must be. Most are leaves without hooks that share no memory: one
+    loop compares these, and others are left to their guards.
+    """
 
-    def __init__(self, guards, read, same):
+    def __init__(self, guards):
         super().__init__(guards)
-        self.read, self.same, self.owners = read, same, [guard.owner for guard in guards]
-        self.values = [guard.value for guard in guards]
+        self.rows = [*map(_row, guards)]
+
+    def check(self, leaves, tensors):
+        for guard, reference, position, aval, tracked, has_grad in self.rows:
+            tensor = leaves[position] if reference is None else reference()
+            if (
+                tensor is None
+                or tensor._aval is not aval
+                or tensor._alias is not None
+                or tensor._node is not None
+                or tensor._tracked is not tracked
+            ):
+                if not guard.check(leaves, tensors):
+                    return False
+                continue
+            leaf = tensor._leaf
+            if leaf is None:
+                is_same = not has_grad
+            elif leaf.hooks or leaf.post_hooks or leaf.node() is not None:
+                if not guard.check(leaves, tensors):
+                    return False
+                continue
+            else:
+                is_same = has_grad is None or (leaf.grad is not None) is has_grad
+            if not is_same:
+                return False
+            tensors.append(tensor)
+        return True
+
+
+def _row(guard: TensorGuard) -> tuple:
+    """A guard, a reference to its tensor or the position of that among the arguments, its abstract
+    value, whether it is tracked, and whether it must have a `.grad`, None where that does not
+    matter. Without an abstract value the guard itself must look.
+    """
+    reference, position = guard.reference, getattr(guard.source, "position", None)
+    is_leaf = guard.kind is guard.pinned is guard.history is None and not guard.hooks
+    if not is_leaf or guard.aval.dual or (reference is None and position is None):
+        return guard, _nothing, None, None, None, None
+    has_grad = guard.has_grad if guard.reads_grad else None
+    return guard, reference, position, guard.aval, guard.tracked, has_grad
+
+
+def _nothing():
+    return None
+
+
+class Reads(MergedGuard):
+    """What a function reads of many objects. `is_other(value, known)` compares it."""
+
+    def __init__(self, guards, read, is_other):
+        super().__init__(guards)
+        self.read, self.is_other = read, is_other
+        self.rows = [(guard.owner, guard.value) for guard in guards]
 
     def is_unchanged(self):
-        return self.same(self.values, list(map(self.read, map(_call, self.owners))))
+        read, is_other = self.read, self.is_other
+        for owner, value in self.rows:  # a loop takes less time than `all` of a generator
+            if is_other(read(owner()), value):
+                break
+        else:
+            return True
+        return False
 
 
 class Bindings(MergedGuard):
@@ -111,8 +175,7 @@ class Bindings(MergedGuard):
         known = [_rows(others, kind, besides=listed) for kind in ("strong", "weak")]
         self.places, self.names, self.values = _columns([*known[0], *known[1]])
         self.references, self.values = self.values[len(known[0]) :], self.values[: len(known[0])]
-        absent = [(k, n) for k, each in enumerate(others) for n in each.absent]
-        self.absent = [row[0] for row in absent], [row[1] for row in absent]
+        self.absent = [(k, name) for k, each in enumerate(others) for name in each.absent]
         # the numbers of those that are compared as a whole, and of these with names
         self.whole = [k for k, each in enumerate(others) if each.keys is not None]
         self.sizes = [len(others[k].keys) for k in self.whole]
@@ -120,19 +183,24 @@ class Bindings(MergedGuard):
         self.keys = [key for k in self.named for key in others[k].keys]
         inner = _rows(cells, "strong"), _rows(cells, "weak")
         targets = [each.holder() for each in cells]
-        self.cells = [targets[row[0]] for row in (*inner[0], *inner[1])]
+        self.cells = [targets[row[0]] for row in inner[0]]
         self.contents = [row[2] for row in inner[0]]
-        self.content_references = [row[2] for row in inner[1]]
+        self.weak_cells = [(targets[row[0]], row[2]) for row in inner[1]]
+        self.has_others = bool(others)
 
     def is_unchanged(self):
         return self.compare(_same) or self.compare(_equal)
 
     def compare(self, same) -> bool:
-        # all in C: `same` takes from what was found as many as there are values, `_alive` the rest
-        if self.cells:
-            found = map(_contents_of_cell, self.cells)
-            if not (same(self.contents, found) and _alive(self.content_references, found)):
+        for cell, reference in self.weak_cells:
+            if cell.cell_contents is not reference():
                 return False
+        if self.cells and not same(self.contents, map(_contents_of_cell, self.cells)):
+            return False
+        return not self.has_others or self.compare_others(same)
+
+    def compare_others(self, same) -> bool:
+        # all in C: `same` takes from what was found as many as there are values, `_alive` the rest
         instances, functions, containers = self.holders
         contents = [*map(_call, containers)]
         if functions:
@@ -147,11 +215,11 @@ class Bindings(MergedGuard):
                 return False
             if not all(map(_is, _each(map(of, self.listed)), map(_call, self.elements))):
                 return False
-        found = map(_item, map(of, self.places), self.names)
-        if not (same(self.values, found) and _alive(self.references, found)):
-            return False
-        places, names = self.absent
-        return not (names and any(map(_contains, map(of, places), names)))
+        if self.places:
+            found = map(_item, map(of, self.places), self.names)
+            if not (same(self.values, found) and _alive(self.references, found)):
+                return False
+        return not any(name in contents[place] for place, name in self.absent)
 
 
 def _is_weak_list(guard) -> bool:
@@ -189,7 +257,7 @@ def _alive(references, found) -> bool:
 
 
 _each = itertools.chain.from_iterable
-_is, _call, _item, _contains = operator.is_, operator.call, operator.getitem, operator.contains
+_is, _call, _item = operator.is_, operator.call, operator.getitem
 _attributes = operator.attrgetter("__dict__")
 _defaults = operator.attrgetter("__defaults__", "__kwdefaults__")
 _NUMBERS = {"__defaults__": 0, "__kwdefaults__": 1}

@@ -7,6 +7,7 @@ differ (core/world.py).
 
 from __future__ import annotations
 
+import operator
 import sys
 
 import jax
@@ -17,10 +18,11 @@ from ..core import world
 from ..core.aval import MIXED, SPREAD, with_dual, with_mode, with_strides
 from ..core.communication import communicate_p, is_global, mesh_of, mesh_of_equation
 from ..core.deferred import pending
-from ..core.host_values import is_new
+from ..core.host_values import is_new, values_or_array
 from ..core.jaxprs import jaxprs_within, opened
 from ..core.pending import OwnCopy, Pending
-from ..tape.tensor import Tensor, held
+from ..tape import interception
+from ..tape.tensor import Tensor, held, wrap
 
 
 def compiled(program, compiling, jaxpr, outputs, **options):
@@ -104,16 +106,60 @@ def _sharded(tensors) -> int | None:
     return next((n for n, mesh in enumerate(meshes) if mesh and mesh.size > 1), None)
 
 
+def is_on_mesh(tensor) -> bool:
+    """Whether the array of a tensor has a place on a mesh of devices, be it of one."""
+    return _mesh_of_array(tensor._raw) is not None
+
+
 def _mesh_of_array(array):
     sharding = getattr(array, "sharding", None)
     return sharding.mesh if isinstance(sharding, NamedSharding) else None
 
 
 def reader(compiling):
-    """What reads the arrays of captured tensors for a call of a CompiledProgram."""
+    """What reads the array of a captured tensor for a call of a CompiledProgram."""
     if compiling.saves_inputs:
         return held
     return held_whole if isinstance(compiling.program, SpanningProgram) else held_on_host
+
+
+def arrays_of(tensors, read) -> list:
+    """The arrays of tensors, by a function that reads what is pending."""
+    values = [*map(_raw, tensors)]
+    return [*map(read, tensors)] if Pending in map(type, values) else values
+
+
+def form_of(tensor: Tensor):
+    """What tells a trace the shape and dtype of a tensor: its array, or no array where NumPy holds
+    its values.
+    """
+    value = tensor._raw
+    if not is_new(value):
+        return held(tensor)
+    return jax.ShapeDtypeStruct(tuple(value.shape), value.dtype)
+
+
+def values_of(tensors) -> list:
+    """What the host computes with in the place of tensors: NumPy's arrays, or arrays of JAX."""
+    return [*map(values_or_array, map(_raw, tensors))]
+
+
+_raw = operator.attrgetter("_raw")
+
+
+def wrap_all(arrays, avals, tracked, nodes) -> list[Tensor]:
+    """Tensors of arrays, in less time than `wrap` takes for each."""
+    kinds = {*map(type, arrays)}
+    is_seen = interception.created is not None or Pending in kinds
+    if is_seen or any(issubclass(kind, jax.core.Tracer) for kind in kinds):
+        return [*map(wrap, arrays, avals, tracked, nodes)]
+    wrapped = []
+    for array, aval, is_tracked, node in zip(arrays, avals, tracked, nodes, strict=True):
+        tensor = object.__new__(Tensor)
+        tensor._raw, tensor._aval, tensor._tracked, tensor._node = array, aval, is_tracked, node
+        tensor._nr, tensor._leaf, tensor._alias, tensor._counter = 0, None, None, None
+        wrapped.append(tensor)
+    return wrapped
 
 
 def held_on_host(tensor: Tensor):

@@ -36,7 +36,7 @@ from ..tape.interception import intercept, release
 from ..tape.node import AccumulateGrad
 from ..tape.source_location import place_of_caller
 from ..tape.symbolic_number import Varying
-from ..tape.tensor import LeafState, Tensor, current, held, hold, is_traced
+from ..tape.tensor import LeafState, Tensor, current, hold, is_traced
 from .captured import CapturedTensor
 from .graph_input import (
     GeneratorInput,
@@ -50,6 +50,7 @@ from .graph_input import (
 from .guards import GradSource, HandleSource, TensorSource
 from .known_numbers import answer, input_p, scopes_around
 from .object_state import ObjectState
+from .placement import form_of
 
 
 class CaptureScope:
@@ -233,7 +234,7 @@ class CaptureScope:
             self.observation.meet_tensor(tensor)
         self.record_version(tensor)
         captured.snapshot.hooks.enter_scope(tensor)
-        captured.tracer = self.add_input(held(tensor), TensorInput(captured))
+        captured.tracer = self.add_input(form_of(tensor), TensorInput(captured))
         hold(tensor, captured.tracer, traced_aval(tensor._aval, captured.tracer))
         if captured.has_tangent:
             self.hide_tangents(tensor)

@@ -5,8 +5,7 @@ are replayed after each call.
 from __future__ import annotations
 
 import copy
-import functools
-import operator
+from functools import partial
 
 import jax
 
@@ -33,6 +32,7 @@ from ..tape.version_counter import counter_of
 from .captured import CapturedTensor, outside_aval
 from .guards import grad_of
 from .holders import getter
+from .placement import wrap_all
 from .scope import CaptureScope, RunsUncompiled
 from .shared_memory import SharedMemory
 
@@ -233,38 +233,31 @@ class TensorEffects:
     def __init__(self, effects: list[TensorEffect]):
         self.effects, self.is_plain = effects, all(each.is_plain for each in effects)
         written = [each for each in effects if each.value is not None]
-        graded = [each for each in effects if each.grad is not UNCHANGED]
-        self.written = getter([each.number for each in written])
-        self.outputs = getter([each.value.output for each in written])
-        self.writes = [each.writes for each in written]
-        self.graded = getter([each.number for each in graded])
-        self.grads = [each.grad for each in graded]
-        # most gradients are new tensors
-        is_created = all(kind == "created" for kind, _ in self.grads)
-        self.created = getter([number for _, number in self.grads]) if is_created else None
-        counts = {"_raw": len(written), "value": len(written), "grad": len(graded), "applied": 1}
-        self.names = [name for name, count in counts.items() for _ in range(count)]
+        self.written = [(each.number, each.value.output, each.writes) for each in written]
+        self.graded = [(each.number, each.grad) for each in effects if each.grad is not UNCHANGED]
+        names = [name for _ in written for name in ("_raw", "value")]
+        self.names = [*names, *["grad" for _ in self.graded], "applied"]
 
     def apply(self, run: ProgramRun):
         """Set the tensors, and `applied` of the run."""
-        # in C, as far as it goes: this is done for every tensor of every call
-        written = self.written(run.tensors)
-        counters = [*map(_counter, written)]
-        if not self.is_plain or any(map(_alias, written)) or not all(counters):
+        if not self.is_plain:
             self.apply_each(run)
             return
-        places = [*map(_places, counters)]
-        if places.count(None) < len(places):
-            self.apply_each(run)
-            return
-        versions = map(operator.add, map(_value, counters), self.writes)
-        graded = self.graded(run.tensors)
-        leaves = [*map(_leaf, graded)]
-        if not all(leaves):
-            leaves = map(leaf_state, graded)
-        grads = map(run.value, self.grads) if self.created is None else self.created(run.created)
-        values = [*self.outputs(run.arrays), *versions, *grads, 1]
-        set_all([*written, *counters, *leaves, run], self.names, values)
+        tensors, arrays, created = run.tensors, run.arrays, run.created
+        targets, values = [], []
+        for number, output, writes in self.written:
+            tensor = tensors[number]
+            counter = tensor._counter
+            if tensor._alias is not None or counter is None or counter.places is not None:
+                self.apply_each(run)
+                return
+            targets += tensor, counter
+            values += arrays[output], counter.value + writes
+        for number, (kind, value) in self.graded:
+            tensor = tensors[number]
+            targets.append(tensor._leaf or leaf_state(tensor))
+            values.append(created[value] if kind == "created" else run.value((kind, value)))
+        set_all([*targets, run], self.names, [*values, 1])
 
     def apply_each(self, run):
         """`apply` for all tensors: those that share memory are written to first."""
@@ -282,11 +275,6 @@ class TensorEffects:
             if not run.applied:
                 before.restore()
             raise
-
-
-_counter, _alias, _leaf, _places, _value = map(
-    operator.attrgetter, ("_counter", "_alias", "_leaf", "places", "value")
-)
 
 
 class SideEffect:
@@ -334,8 +322,7 @@ class StateEffect(SideEffect):
         bound = {name: run.value(result) for name, result in self.bound.items()}
         if target is not None and self.holder.is_sequence and not self.removed:
             # not twice
-            extend = functools.partial(target.extend, bound.values())
-            set_all([run], ["applied"], [number], [extend])
+            set_all([run], ["applied"], [number], [partial(target.extend, bound.values())])
             return
         if target is not None:
             self.holder.put(target, bound, self.removed)
@@ -552,7 +539,7 @@ class OutputSpec:
             created = [value.new_tensor(arrays, nodes) for value in self.created]
         else:
             outputs, *rest = self.plain
-            created = [*map(wrap, outputs(arrays), *rest)]
+            created = wrap_all(outputs(arrays), *rest)
         if escaped:
             for number, tensor in escaped.items():
                 self.created[number].give_to(tensor, arrays, nodes)
@@ -593,6 +580,14 @@ class OutputSpec:
             shared.follow_source(run.created)
         for number in range(run.applied - 1, len(self.object_effects)):
             self.object_effects[number].apply(run, number + 2)
+
+    @cached_property
+    def only(self) -> OutputTensor | None:
+        """The plain tensor that is all that a call gives, if it gives no more."""
+        is_one = self.structure == LEAF and self.results == [("created", 0)]
+        has_more = self.effects or self.shared or self.grads or self.has_attributes
+        is_plain = len(self.created) == 1 and self.created[0].is_plain
+        return self.created[0] if is_one and is_plain and not has_more else None
 
     def result_of(self, run: ProgramRun):
         """The function's result."""

@@ -31,6 +31,7 @@ from .pending import Failure, Pending, at_hand, known, value_of
 
 disk_cache = LateModule("jaxgrad.core.disk_cache")
 cost_model = LateModule("jaxgrad.core.host.cost")
+host_routine = LateModule("jaxgrad.core.host_routine")
 jax_core = LateModule("jax.extend.core")
 
 # A longer stretch runs at once: the time to compile it grows with its length, and so does the
@@ -43,6 +44,9 @@ MOST_BYTES, LARGE = 2**28, 2**20
 
 # So often a structure must have come up before it is compiled; None: `repeats_of` says how often.
 REPEATS: int | None = None
+
+# After so many runs of a structure operator by operator, the host runs it as one function.
+ROUTINE = 3
 
 # A structure: microseconds to compile it beyond its equations, and for each operator, and what the
 # run of an operator takes beyond its kernel
@@ -98,8 +102,7 @@ class Stretch:
             is_alone = length == 1 or self.pause > 0
             self.pause -= min(self.pause, length)
             with self.outside_of_traces(), numpy.errstate(all="ignore"):
-                whole = None if is_alone else self.program_of(self.entries[:length])
-                if whole is None or not self.run_whole(length, *whole):
+                if is_alone or not self.run_together(self.entries[:length]):
                     self.run_one_by_one(length)
 
     def may_note(self, size: int) -> bool:
@@ -156,20 +159,9 @@ class Stretch:
                 for entry in reversed(needed):
                     compute(*entry)  # the entry stays: whole structures come up again
 
-    def run_whole(self, length, whole, arrays, results) -> bool:
-        """Run entries as one program. Whether that was possible: there may be too little memory."""
-        first = self.entries[0]
-        try:
-            _give(results, _result(whole.kernel, *arrays))
-        except (jax.errors.JaxRuntimeError, MemoryError):
-            return False
-        if self.entries and self.entries[0] is first:
-            del self.entries[:length]
-        return True
-
-    def program_of(self, entries):
-        """The compiled program of entries, its arrays, and the results that it computes; None if
-        the structure has not come up often enough, or one of its arrays is not there yet.
+    def run_together(self, entries) -> bool:
+        """Run entries as one program of XLA, or as a routine of the host. Whether that was
+        possible: their structure must have come up often enough.
         """
         programs, operands, results = zip(*entries, strict=True)
         results = [*chain.from_iterable(results)]
@@ -179,25 +171,68 @@ class Stretch:
         # the place of each value is where it comes up first
         places = tuple(map({}.setdefault, map(id, values), count()))
         key = programs, places, references
-        if executor.chosen == "host" or not self.is_due(key):
-            return None
+        times, repeats = self.times_of(key)
+        is_due = executor.chosen != "host" and times > repeats
+        if is_due and self.run_whole(key, values, results):
+            self.remove(entries)
+            return True
+        if times <= ROUTINE or executor.chosen == "compiled":
+            return False
+        self.run_routine(key, entries, values, results)
+        return True
+
+    def remove(self, entries):
+        """Remove entries that have run, unless a signal handler that read a result has."""
+        if self.entries and self.entries[0] is entries[0]:
+            del self.entries[: len(entries)]
+
+    def run_whole(self, key, values, results) -> bool:
+        """Run a structure as one program of XLA. Whether that was possible: an array may not be
+        there yet, and there may be too little memory.
+        """
         whole = _compiled.get(key) or _compiled.find(key)
         if whole is None:
             lead = repeats_of(key[0])[1] if REPEATS is None else 0
             whole = _compiled.keep(key, Whole(*key, lead))
         if whole.lead > 0 and whole.wait is not None:
             whole.lead -= 1
-            return None
+            return False
         arrays = [known(at_hand(values[i])) for i in whole.given]
         if Pending in map(type, arrays):
             # that of another thread, which may wait for a result of this stretch, or a failure
-            return None
+            return False
         if not whole.is_ready(arrays):
-            return None
-        return whole, arrays, [*compress(results, whole.needed)]
+            return False
+        try:
+            _give(compress(results, whole.needed), _result(whole.kernel, *arrays))
+        except (jax.errors.JaxRuntimeError, MemoryError):
+            return False
+        return True
 
-    def is_due(self, key) -> bool:
-        """Whether a structure has come up often enough to be compiled."""
+    def run_routine(self, key, entries, values, results):
+        """Run a structure by functions of the host, and what XLA computes between them."""
+        routine = _routines.get(key) or _routines.find(key)
+        if routine is None:
+            routine = _routines.keep(key, host_routine.Routine(*key, _UNHELD))
+        first = 0
+        for part in routine.parts:
+            try:
+                numbers = part.computed(values)
+            except Exception:
+                numbers = None  # the call that raises keeps the error for its results
+            if numbers is None:
+                self.run_one_by_one(part.calls)
+            else:
+                # by one call of C code
+                owners = map(results.__getitem__, part.results)
+                any(map(_set_stretch, owners, map(HostValues, numbers)))
+                self.remove(entries[first : first + part.calls])
+            first += part.calls
+        if routine.is_outdated():
+            _routines.pop(key, None)
+
+    def times_of(self, key) -> tuple[float, float]:
+        """How often a structure has come up, and how often it must before XLA compiles it."""
         structure = hash(key)
         seen = _times.get(structure)
         if seen is None:
@@ -211,7 +246,7 @@ class Stretch:
         else:
             self.new_in_a_row, self.next_pause = 0, PAUSE
         seen[0] += 1
-        return seen[0] > (seen[1] if REPEATS is None else REPEATS)
+        return seen[0], seen[1] if REPEATS is None else REPEATS
 
 
 def repeats_of(programs) -> tuple[float, float]:
@@ -253,7 +288,7 @@ def _give(results, arrays):
     any(map(_set_array, results, arrays))
 
 
-_set_array = Pending.array.__set__
+_set_array, _set_stretch = Pending.array.__set__, Pending.stretch.__set__
 
 _stretches: weakref.WeakSet[Stretch] = weakref.WeakSet()
 
@@ -263,7 +298,7 @@ class _Local(threading.local):
         self.stretch = Stretch()
 
 
-_local = _Local()
+local = _Local()
 
 # by the hashes of the structures that ran, how often they have come up, and how often they must
 _times: dict[int, list] = {}
@@ -324,6 +359,7 @@ class Whole:
 
 
 _compiled = bounded_cache.BoundedCache(bounded_cache.kernels, attrgetter("weight"))
+_routines = bounded_cache.BoundedCache(bounded_cache.kernels, attrgetter("weight"))
 
 
 def _jaxpr_of(program):
@@ -406,9 +442,11 @@ def recorder(program, kernel):
     size = size if size >= LARGE else 0
     is_special = program.heeds_settings or not program.inputs or size
     aval = shapes[0] if shapes else None
+    if single and check is None and not is_special:
+        program.noted = aval
 
     def call(*arrays):
-        stretch = _local.stretch
+        stretch = local.stretch
         if suspended:
             return at_once(*arrays)
         entries = stretch.entries
@@ -456,6 +494,7 @@ def forcing(kernel):
 
 def eager_kernel(program, kernel):
     """The kernel that a program shows to its callers."""
+    program.noted = None
     if executor.observers:
         observed = executor.observed(program, kernel)
         return lambda *arrays: observed(*map(value_of, arrays))
@@ -472,7 +511,7 @@ def _checks_results(program) -> bool:
 
 def run():
     """Run what is pending in this thread."""
-    stretch = _local.stretch
+    stretch = local.stretch
     if stretch.entries:
         stretch.run()
 

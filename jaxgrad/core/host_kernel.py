@@ -20,6 +20,7 @@ from .host.cost import NEVER, NO_COST, Cost
 from .host.equation import NotOnHostError
 from .host_values import owned, values_or_array
 from .jax_internals import is_traced
+from .pending import Pending
 
 executor = LateModule("jaxgrad.core.executor")
 template_store = LateModule("jaxgrad.core.template_store")
@@ -32,13 +33,13 @@ class HostKernel:
     compile_ahead: starts to compile the kernel in a thread, and gives what waits for that; retire:
     called when the kernel is to be used alone.
     `calls`: those that the host has made; `start`, `end`: after how many XLA begins to compile, and
-    takes over; `cost`: of a call, None before the first.
+    takes over; `cost`: of a call, None before the first; `block`: what the host runs.
     """
 
     def __init__(self, program, kernel, put, compile_ahead, retire):
         self.program, self.kernel, self.put = program, kernel, put
         self.compile_ahead, self.retire = compile_ahead, retire
-        self.function = self.cost = self.wait = None
+        self.block = self.function = self.cost = self.wait = None
         self.calls, self.start, self.end = 0, NEVER, 0
 
     def __call__(self, *arrays):
@@ -65,45 +66,66 @@ class HostKernel:
             self.prepare()
         if self.function is None or executor.chosen == "compiled":
             return None
-        if executor.chosen == "auto":
-            if self.calls >= self.end:
-                self.hand_over()
-                return None
-            if self.calls == self.start:
-                self.wait = self.compile_ahead()
-            self.calls += 1
-        operands = []
-        for array, dtype in zip(arrays, self.dtypes, strict=True):
-            array = values_or_array(array)
-            if type(array) is not numpy.ndarray:
-                if isinstance(array, jax.Array) and _is_elsewhere(array):
-                    return None
-                array = numpy.asarray(array, dtype)
-            operands.append(array)
+        if not self.counts(1):
+            self.hand_over()
+            return None
+        operands = operands_of(arrays, self.dtypes)
+        if operands is None:
+            return None
         return [*map(owned, self.function(*operands), self.dtypes_of_results)]
+
+    def counts(self, calls: int) -> bool:
+        """Count calls that the host is to make; False if XLA makes them."""
+        if executor.chosen == "auto":
+            if self.calls >= self.end or self.function is None:
+                return False
+            if self.calls <= self.start < self.calls + calls:
+                self.wait = self.compile_ahead()
+            self.calls += calls
+        return True
 
     def prepare(self):
         """Make the function of the host, unless XLA computes all calls."""
-        block = self.program.block
+        block, cost = self.program.block, NO_COST
         try:
             if block is None:
                 block = Block(executor.host_jaxpr_of(self.program))
                 template_store.note(self.program, block)
-            self.cost = self.program.cost = Cost(block)
-            self.function = block.function
+            cost = self.program.cost = Cost(block)
+            function = block.function
         except NotOnHostError:
-            self.cost = self.cost or NO_COST
+            self.cost = cost
             return
         self.dtypes = [form.dtype for form in block.inputs]
         self.dtypes_of_results = [form.dtype for form in block.outputs]
-        self.start, self.end = self.cost.turns()
+        self.block, self.function = block, function
+        self.start, self.end = cost.turns()
+        self.cost = cost  # at last: it says to other threads that all of this is there
 
     def hand_over(self):
         """Use the kernel of XLA alone from now on."""
         if self.wait is not None:
             self.wait()
-        self.function = self.wait = None
+        self.block = self.function = self.wait = None
         self.retire()
+
+
+def operands_of(values, dtypes, waits=True) -> list | None:
+    """The arrays of NumPy for values; None if XLA must compute with one of them, or if one is
+    pending and its calls are not to run now.
+    """
+    operands = []
+    for value, dtype in zip(values, dtypes, strict=True):
+        if type(value) is Pending:
+            if not waits and value.array is None and value.stretch.waits:
+                return None
+            value = values_or_array(value)
+        if type(value) is not numpy.ndarray:
+            if isinstance(value, jax.Array) and _is_elsewhere(value):
+                return None
+            value = numpy.asarray(value, dtype)
+        operands.append(value)
+    return operands
 
 
 def _is_elsewhere(array) -> bool:

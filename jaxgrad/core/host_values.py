@@ -84,3 +84,17 @@ def owned(result, dtype) -> numpy.ndarray:
     base = result.base
     is_whole = base is None or getattr(base, "nbytes", None) == result.nbytes
     return result if is_whole and result.flags.carray else numpy.array(result, order="C")
+
+
+def owned_apart(results, dtypes) -> list[numpy.ndarray]:
+    """Results as `owned` gives them, no two of which share memory."""
+    owners, arrays = set(), []
+    for result, dtype in zip(results, dtypes, strict=True):
+        array = owned(result, dtype)
+        owner = id(array if array.base is None else array.base)
+        if owner in owners:
+            array = array.copy()
+            owner = id(array)
+        owners.add(owner)
+        arrays.append(array)
+    return arrays

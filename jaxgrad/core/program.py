@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextvars
 import itertools
+import operator
 import threading
 import types
 from contextlib import contextmanager
@@ -190,6 +191,8 @@ class Program:
     defers = False  # whether an eager call may be noted and run later (core/pending.py)
     is_known = False  # whether a call has traced its kernel, which is compiled or being compiled
     may_get_pending = True  # whether its kernel may be called with what is still pending
+    # the abstract value of its one result, where a call is noted without a further look at it
+    noted = None
     precondition = None  # called before the kernel with its arrays, such as a check of indices
     postcondition = None  # called after it with its results and arrays, as for a singular matrix
     is_partial = False  # whether its tangents have a part of its gradients, see `takes_part`
@@ -432,6 +435,17 @@ class Reverse(Program):
         return tuple(i for i in self.saved_inputs if i not in self.wanted)
 
     @cached_property
+    def recipe(self) -> tuple:
+        """What a recorded call asks for, in one: the saved tensors that get no gradient, a function
+        from the inputs to a tuple of those that are saved, the saved outputs, the inputs that get a
+        gradient, and whether there is one output.
+        """
+        saved, inputs = self.saved_inputs, self.program.inputs
+        constants = [i for i in self.constants if not isinstance(inputs[i], type)]
+        take = operator.itemgetter(*saved) if len(saved) > 1 else _taking(*saved)
+        return constants, take, self.saved_outputs, self.wanted, self.program.single
+
+    @cached_property
     def shown(self) -> tuple[int | None, ...]:
         """The input position of each edge that users see, None for a number."""
         return tuple(i for i, a in enumerate(self.program.inputs) if not isinstance(a, type))
@@ -466,6 +480,14 @@ class Reverse(Program):
     def given(self) -> dict[tuple[bool, ...], Reverse]:
         """The programs for fewer gradients."""
         return {self.present: self}
+
+
+def _taking(*position):
+    """A function from a tuple to a tuple of its item at a position; of none without one."""
+    if not position:
+        return lambda items: ()
+    (position,) = position
+    return lambda items: (items[position],)
 
 
 class DerivedReverse(Reverse):

@@ -222,6 +222,42 @@ def _inferred(size, count):
     return tuple(count // known if extent == -1 else extent for extent in size)
 
 
+def shape_as_dtype(shape, old, new):
+    """The shape of a view of dtype `new` on elements of dtype `old`. Raises RuntimeError where the
+    last dimension cannot be divided so.
+    """
+    if old.itemsize == new.itemsize:
+        return shape
+    how = f"to view {old.scalar_type} as {new.scalar_type} (different element sizes)"
+    if not shape:
+        raise RuntimeError(f"self.dim() cannot be 0 {how}: give it a dimension by unsqueeze(0)")
+    if shape[-1] * old.itemsize % new.itemsize:
+        raise RuntimeError(
+            f"self.size(-1) must be divisible by {new.itemsize // old.itemsize} {how}, but got "
+            f"{shape[-1]}"
+        )
+    return (*shape[:-1], shape[-1] * old.itemsize // new.itemsize)
+
+
+def _view_as_dtype(shape, strides, dtypes):
+    """dtypes: that of the elements and that of the view."""
+    old, new = dtypes
+    shape_as_dtype(shape, old, new)
+    if old.itemsize == new.itemsize:
+        return strides, 0
+    how = f"to view {old.scalar_type} as {new.scalar_type} (different element sizes)"
+    if strides[-1] != 1:
+        raise RuntimeError(f"self.stride(-1) must be 1 {how}, but got {strides[-1]}")
+    outer = [stride * old.itemsize for stride in strides[:-1]]
+    for dim, stride in enumerate(outer):
+        if stride % new.itemsize:
+            raise RuntimeError(
+                f"self.stride({dim}) must be divisible by {new.itemsize // old.itemsize} {how}, "
+                f"but got {strides[dim]}"
+            )
+    return (*[stride // new.itemsize for stride in outer], 1), 0
+
+
 def _flatten(shape, strides, start_dim=0, end_dim=-1):
     start, last = (dim % max(len(shape), 1) for dim in (start_dim, end_dim))
     if shape and start == last:
@@ -334,6 +370,7 @@ VIEWS = {
     "unflatten": _unflatten,
     "unfold": _unfold,
     "unsqueeze": _unsqueeze,
+    "view.dtype": _view_as_dtype,
     "view_as_complex": lambda _, strides: (tuple(stride // 2 for stride in strides[:-1]), 0),
     "view_as_real": lambda _, strides: ((*_doubled(strides), 1), 0),
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 
 from .. import table
+from . import dtypes
 from . import strides as layouts
 from .aval import Aval, strides_of, with_dual, with_strides
 from .program import sum_to_shape
@@ -88,13 +89,18 @@ def layout(call, numbers=None):
     """
     source = call.inputs[0]
     same = call.primitive.name == "real" and not source.dtype.is_complex
-    function = layouts.VIEWS.get("alias" if same else call.primitive.name)
+    name = "alias" if same else call.primitive.name
+    function = layouts.VIEWS.get(call.primitive.rule.schema.full_name) or layouts.VIEWS.get(name)
     if function is None:  # a view from a user's table
         return layouts.contiguous(call.compact.abstract_outputs()[0].shape), 0
     leaves = [source, *([0] * (len(call.inputs) - 1) if numbers is None else numbers)]
     given = [tuple(i.shape) if isinstance(i, Aval) else i for i in call.inputs[1:]]
     leaves[1:] = [g if isinstance(g, tuple) else n for g, n in zip(given, leaves[1:], strict=True)]
-    return function(source.shape, strides_of(source), *call.arguments(leaves)[1:])
+    arguments = [
+        (source.dtype, argument) if isinstance(argument, dtypes.dtype) else argument
+        for argument in call.arguments(leaves)[1:]
+    ]
+    return function(source.shape, strides_of(source), *arguments)
 
 
 # views to the shape of another tensor, and their forms that take a size

@@ -313,12 +313,20 @@ class MemoryMethods:
         return storages.TypedStorage(_storage_of(self), self.dtype)
 
     def data_ptr(self) -> int:
-        """Return the address of the first element, a number that aliases compare. On the device
-        meta memory begins at 0.
+        """Return the address of the first element in the memory of the process, or of the device;
+        the others are where `stride()` says. Aliases share it.
 
-        >>> x = jaxgrad.zeros(4)
-        >>> x[1:].data_ptr() - x.data_ptr()
-        4
+        The bytes there are the values at this moment, for reading alone. They are valid until the
+        next write to the tensor, or its end. After a write ask again: the values are copied to the
+        same address if nothing else reads there. 0 without elements, and on the device meta.
+
+        Raises RuntimeError inside of a function that is being traced, and for an array on several
+        devices: no one memory has the bytes.
+
+        >>> import ctypes
+        >>> x = jaxgrad.arange(4.0)
+        >>> (ctypes.c_float * 2).from_address(x[2:].data_ptr())[:]
+        [2.0, 3.0]
         """
         return _storage_of(self).address + self.storage_offset() * self.dtype.itemsize
 
@@ -330,7 +338,8 @@ class MemoryMethods:
         (True, False)
         """
         same = _storage_of(self) is _storage_of(tensor) and self.shape == tensor.shape
-        return same and self.data_ptr() == tensor.data_ptr() and self.stride() == tensor.stride()
+        same = same and self.storage_offset() == tensor.storage_offset()
+        return same and self.dtype is tensor.dtype and self.stride() == tensor.stride()
 
     @api_boundary
     def detach(self) -> Tensor:

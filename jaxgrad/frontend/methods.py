@@ -11,6 +11,7 @@ import numpy as np
 from .. import ops
 from ..autograd import variable
 from ..core import dtypes, pending, promotion, world
+from ..core.aval import has_numbers
 from ..core.pending import Pending
 from ..core.program import broadcasts
 from ..core.pytorch_tensors import type_name
@@ -128,8 +129,11 @@ OVERRIDDEN_AS = {
 def numbers_of(tensor: Tensor, what: str) -> np.ndarray:
     """The tensor's numbers as NumPy's array, which no code writes to. Raises as `concrete` does."""
     value = tensor._value
-    if type(value) is Pending and mode.scope.get() is None and world.current is None:
-        return pending.numbers_of(value)
+    if mode.scope.get() is None and world.current is None:
+        if type(value) is Pending:
+            return pending.numbers_of(value)
+        if has_numbers(value):
+            return np.asarray(value)
     return np.asarray(concrete(tensor, what))
 
 

@@ -5,14 +5,17 @@ A storage is read-only: tensors write to it.
 
 from __future__ import annotations
 
+import os
+
 import jax
 import numpy as np
 
 from ..core import dtypes
 from ..core import strides as layouts
-from ..core.aval import strides_of
+from ..core.aval import make_aval, strides_of
 from ..core.device import device_of
 from ..core.missing_names import missing_in
+from ..storage.address import in_memory_order
 from ..storage.alias import Storage, settle
 from ..tape import handle_lock
 
@@ -29,19 +32,6 @@ def elements(storage: Storage) -> np.ndarray:
             "a storage has no numbers inside of a function that is being traced: read it outside"
         )
     return in_memory_order(np.asarray(array, order="C"), strides_of(storage.aval))
-
-
-def in_memory_order(values: np.ndarray, strides: tuple[int, ...]) -> np.ndarray:
-    """The elements of an array as memory holds them that has these strides; gaps are 0."""
-    if layouts.is_dense(values.shape, strides):
-        outermost_first = sorted(range(values.ndim), key=lambda dim: -strides[dim])
-        return values.transpose(outermost_first).reshape(-1)
-    memory = np.zeros(layouts.reach(values.shape, strides), values.dtype)
-    shown = np.lib.stride_tricks.as_strided(
-        memory, values.shape, [step * values.itemsize for step in strides]
-    )
-    shown[...] = values
-    return memory
 
 
 class ReadOnlyStorage:
@@ -68,7 +58,7 @@ class ReadOnlyStorage:
         return device_of(self._storage.array)
 
     def data_ptr(self) -> int:
-        """Return the address, a number that is unique to this storage.
+        """Return the address of the bytes, as `Tensor.data_ptr` does.
 
         >>> x = jaxgrad.zeros(4)
         >>> x.untyped_storage().data_ptr() == x.data_ptr()
@@ -137,6 +127,61 @@ class UntypedStorage(ReadOnlyStorage):
     """
 
     dtype, kind = dtypes.uint8, "torch.storage.UntypedStorage"
+
+    @classmethod
+    def from_file(cls, filename, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """Return the first bytes of a file as a storage. They are read from the file where they are
+        used, and are not to change meanwhile.
+
+        filename: a path. shared: False, since a storage is read-only. nbytes: how many, all if 0.
+
+        Raises RuntimeError with `shared=True`, and if the file has fewer bytes; OSError for a file
+        that cannot be read.
+
+        >>> import tempfile
+        >>> with tempfile.NamedTemporaryFile() as file:
+        ...     count = file.write(b"abc")
+        ...     file.flush()
+        ...     jaxgrad.UntypedStorage.from_file(file.name, nbytes=2).tolist()
+        [97, 98]
+        """
+        if shared:
+            raise RuntimeError(
+                "UntypedStorage.from_file(shared=True): a storage is read-only, and writes to "
+                "tensors do not reach the file; use shared=False, and write the file anew"
+            )
+        size = os.stat(filename).st_size
+        if nbytes > size:
+            raise RuntimeError(
+                f"UntypedStorage.from_file: {filename} has {size} bytes, fewer than nbytes={nbytes}"
+            )
+        count = nbytes or size
+        read = (
+            np.memmap(filename, np.uint8, "r", shape=(count,)) if count else np.zeros(0, np.uint8)
+        )
+        return cls._of_bytes(read)
+
+    @classmethod
+    def _of_bytes(cls, values: np.ndarray) -> UntypedStorage:
+        return cls(Storage(values, make_aval(values.shape, dtypes.uint8)))
+
+    def untyped(self) -> UntypedStorage:
+        """Return the storage itself.
+
+        >>> storage = jaxgrad.zeros(2).untyped_storage()
+        >>> storage.untyped() is storage
+        True
+        """
+        return self
+
+    def __getitem__(self, index):
+        if not isinstance(index, slice):
+            return super().__getitem__(index)
+        if index.step not in (None, 1):
+            raise RuntimeError(
+                f"UntypedStorage: a slice has the step 1, not {index.step}: make a tensor of it"
+            )
+        return self._of_bytes(elements(self._storage).view(np.uint8)[index])
 
 
 class TypedStorage(ReadOnlyStorage):

@@ -20,6 +20,7 @@ from ..core.meta_array import MetaArray
 from ..core.pytorch_tensors import dtype_of, is_of_pytorch, numbers_of
 from ..core.tracebacks import api_boundary, users_stacklevel
 from ..tape.tensor import Tensor, wrap
+from . import storages
 from .array_creation import finish, is_traced, on_device, taken_over
 
 _PYTHON = {bool: dtypes.bool, int: dtypes.int64}
@@ -77,8 +78,9 @@ def as_tensor(data, dtype=None, device=None) -> Tensor:
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> Tensor:
     """Return `obj` as a tensor, as `as_tensor` does, with control of the copy.
 
-    obj, dtype, device: as for `as_tensor`. copy: True copies always, False never, None if needed.
-    requires_grad: that of the result; if None, that of a tensor and False for other data.
+    obj, dtype, device: as for `as_tensor`; a storage stands for its elements. copy: True copies
+    always, False never, None if needed. requires_grad: that of the result; if None, that of a
+    tensor and False for other data.
 
     Raises ValueError if `copy` is False and a copy is needed: for anything but a tensor or a JAX
     array, and for another dtype or device. Other errors as for `tensor`.
@@ -88,6 +90,8 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> T
     """
     if copy is False and not isinstance(obj, Tensor | jax.Array):
         raise ValueError(f"can't alias {type(obj).__name__} into a tensor: leave out copy=False")
+    if isinstance(obj, storages.ReadOnlyStorage):
+        obj = storages.elements(obj._storage).view(obj.dtype.numpy)
     if not isinstance(obj, Tensor):
         return tensor(obj, dtype=dtype, device=device, requires_grad=bool(requires_grad))
     found = obj.to(device=device, dtype=dtype, copy=bool(copy))

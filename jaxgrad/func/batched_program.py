@@ -36,7 +36,8 @@ from ..core.aval import (
 )
 from ..core.program import Program, bare, is_bare
 from ..frontend.wrapped_tensors import Batch, Wrapper
-from ..storage.alias import is_shared, snapshot
+from ..storage.alias import snapshot
+from ..storage.sole_owner import is_shared
 from ..tape import mode, pytree
 from ..tape.record import apply
 from ..tape.tensor import Tensor, current, has_tangent, held, hold, is_traced, wrap
@@ -190,6 +191,7 @@ class BatchedProgram(CompiledProgram):
     """
 
     is_inner, output_class = True, ExampleOutput
+    runs_jaxpr = False
 
     def __init__(self, mapped, leaves, structure, is_inline=False):
         self.dims, self.size, self.printed = mapped.dims, size_of(leaves, mapped.dims), []

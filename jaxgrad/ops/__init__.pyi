@@ -1964,8 +1964,11 @@ def var_mean(input: Tensor, dim: _int | Sequence[_int] | None, unbiased: _bool =
 def var_mean(input: Tensor, dim: _int | Sequence[_int] | None = None, *, correction: _Number | None = None, keepdim: _bool = False, out: tuple[Tensor, ...] | None = None) -> tuple[Tensor, Tensor]: ...
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sum of the products of the elements of two vectors, the first conjugated."""
+@overload
 def view(input: Tensor, size: Sequence[_int]) -> Tensor:
-    """View of the same elements with another shape; a size of -1 is inferred."""
+    """View of the same elements with another shape, in which a size of -1 is inferred; or of their bytes as another dtype, without history."""
+@overload
+def view(input: Tensor, dtype: _dtype) -> Tensor: ...
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """View of the same elements with the shape of `other`."""
 def view_as_complex(input: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable
+from operator import itemgetter
 
 import jax
 import numpy as np
@@ -178,16 +179,30 @@ class Operator:
 
     def bind(self, args, kwargs):
         """The `Call` for arguments, and its leaves; (None, None) if no argument is a tensor."""
-        key = [self.key_of(position, value) for position, value in enumerate(args)]
+        key, varying, key_of = [], self.varying, self.key_of
+        for position, value in enumerate(args):
+            # the usual kinds of `key_of` inlined
+            kind = type(value)
+            if kind is Tensor and interception.read is None:
+                alias = value._alias
+                if alias is not None and alias.seen != alias.storage.epoch:
+                    alias.refresh(value)
+                key.append(value._aval)
+            elif kind is float and position in varying and value not in CONSTANTS:
+                key.append(float)
+            elif (kind is int and value and position not in varying) or kind is bool:
+                key.append((kind, value))
+            else:
+                key.append(key_of(position, value))
         for name, value in kwargs.items():
-            key.append((name, self.key_of(name, value)))
+            key.append((name, key_of(name, value)))
         key, values = tuple(key), (*args, *kwargs.values())
         plan = self.plans.get(key) or self.identities.get(key)
         if plan is None:
             plan = self.plans.find(key) or self.identities.find(key)
         if plan is None:
             return self.first_call(key, args, kwargs)
-        return plan.call, [_pick(values, place) for place in plan.places]
+        return plan.call, plan.leaves_of(values)
 
     def key_of(self, place, value):
         """The part of a plan's key for one argument."""
@@ -271,15 +286,27 @@ class _Number:
 
 
 class Plan:
-    """The call for arguments of one kind, and the places of its arrays among them."""
+    """The call for arguments of one kind. leaves_of: gives the arrays among a tuple of arguments,
+    from their places.
+    """
 
-    __slots__ = ("call", "places")
+    __slots__ = ("call", "leaves_of")
 
     def __init__(self, call, places):
-        self.call, self.places = call, places
+        self.call = call
+        if len(places) == 1 and not isinstance(places[0], tuple):
+            self.leaves_of = _only(*places)
+        elif any(isinstance(place, tuple) for place in places):
+            self.leaves_of = lambda values: [_pick(values, place) for place in places]
+        else:
+            self.leaves_of = itemgetter(*places) if places else lambda values: ()
 
     def weight(self) -> float:
         return self.call.weight()
+
+
+def _only(place):
+    return lambda values: (values[place],)
 
 
 def _pick(values, place):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import operator
 import weakref
-from itertools import chain
+from itertools import chain, compress
 from operator import is_
 from typing import ClassVar
 
@@ -160,17 +160,19 @@ class FusedStep:
         for each in sparse:
             self.update_sparse(*each)
         self.given += self.counts.values()
-        if self.given and not commit.give_all(*zip(*self.given, strict=True), self.created):
-            self.put_each()
+        self.give([target for target, _ in self.given], [array for _, array in self.given])
 
-    def put_each(self):
-        """Assign the results where tensors are traced or share their memory."""
-        before = commit.Before()
+    def give(self, targets, arrays):
+        """Give tensors their new arrays, first those that are traced or share their memory."""
+        plain, before = commit.are_plain(targets, arrays), commit.Before()
+        done = functools.partial(setattr, self, "is_complete", True)
         try:
-            for target, array in self.given:
-                before.save(target)
-                put(target, array)
-            commit.set_all([self], ["is_complete"], [True], self.created)
+            for target, array, is_plain in zip(targets, arrays, plain, strict=True):
+                if not is_plain:
+                    before.save(target)
+                    put(target, array)
+            kept = ([*compress(values, plain)] for values in (targets, arrays))
+            commit.give_all(*kept, [*self.created, done])
         except BaseException:
             if not self.is_complete:
                 before.restore()

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import jax.numpy as jnp
+
 from .. import ops
 from ..autograd.grad_mode import enable_grad, no_grad
+from ..core import executor
+from ..core.aval import joint_mode
+from ..core.bounded_cache import bounded
+from ..core.program import Program
 from ..tape import mode
-from ..tape.tensor import Tensor
+from ..tape.record import apply
+from ..tape.tensor import Tensor, current
 from .line_search import LineSearch, Point
 from .optimizer import Optimizer
 from .options import check_rate
@@ -14,6 +21,38 @@ UNDER_JIT = (
     "LBFGS.step cannot be traced by jaxgrad.jit: the number of evaluations depends on values. "
     "Compile the closure, and call step outside"
 )
+
+
+class Correction(Program):
+    """One step of the two-loop recursion on a direction: adds a change of the history, times a
+    factor less its product with the direction along another change. One program in place of four
+    operators, since the history has up to 100 of these steps.
+
+    Inputs: direction, the change it is multiplied with, the one that is added, the inverse
+    curvature, and the factor. Outputs: the product, and the corrected direction.
+    """
+
+    name = "LBFGSCorrection"
+    defers = True
+
+    def __init__(self, inputs):
+        self.inputs, self.mode = inputs, joint_mode(self.name, inputs)
+
+    def function(self, direction, along, change, inverse, factor):
+        product = jnp.vdot(along, direction) * inverse
+        return product, direction + change * (factor - product)
+
+
+@bounded(Program.weight)
+def _correction(*inputs) -> Correction:
+    return executor.prepare(Correction(inputs))
+
+
+def corrected(*leaves) -> tuple[Tensor, Tensor]:
+    """The results of a `Correction` for its inputs, a number as the factor."""
+    leaves = [current(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+    kinds = [leaf._aval if isinstance(leaf, Tensor) else type(leaf) for leaf in leaves]
+    return apply(_correction(*kinds), leaves)
 
 
 class LBFGS(Optimizer):
@@ -148,12 +187,10 @@ class _Run:
         alphas = state.setdefault("al", [None] * self.group["history_size"])
         result = self.gradient.neg()
         for i in reversed(range(len(changes))):
-            alphas[i] = steps[i].dot(result) * inverses[i]
-            result.sub_(changes[i] * alphas[i])
-        result.mul_(state["H_diag"])
+            alphas[i], result = corrected(result, steps[i], changes[i], inverses[i], 0.0)
+        result = result * state["H_diag"]
         for i, change in enumerate(changes):
-            beta = change.dot(result) * inverses[i]
-            result.add_(steps[i] * (alphas[i] - beta))
+            _, result = corrected(result, change, steps[i], inverses[i], alphas[i])
         return result
 
     def update_history(self):

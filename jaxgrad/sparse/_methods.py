@@ -153,7 +153,7 @@ def values(self: Tensor) -> Tensor:
     _needs_coalesced("values", self)
     # on the sparse handle itself: the view shares its memory
     program, _ = ops._coo_values.operator.bind((values_of(self),), {})
-    return finish(program, [self], [held(current(self))], (self._tracked,))
+    return finish(program, [self], (held(current(self)),), (self._tracked,))
 
 
 def _needs_coalesced(name, tensor):

@@ -15,13 +15,12 @@ with the root of its chain. A detached tensor is a root with its own history and
 from __future__ import annotations
 
 import copy
-import sys
 import weakref
 
 import jax
 
 from ..core import executor, view_ops, world
-from ..core.aval import META, is_concrete, traced_aval
+from ..core.aval import is_concrete, traced_aval
 from ..core.copy_slices import CopySlices, ViewStep, chain, in_order, same
 from ..core.pending import Pending
 from ..core.program import stop_gradient
@@ -50,6 +49,7 @@ from ..tape.tensor import (
     wrap,
 )
 from ..tape.version_counter import counter_of
+from .address import address_of
 from .creation_meta import (
     INFERENCE_MODE,
     NO_GRAD,
@@ -66,14 +66,15 @@ class Storage:
     """The memory that aliases share.
 
     array, aval: the value of the owner, the first tensor; pending: a write that the array does not
-    include yet, as (place, new array, its abstract value); epoch: the number of the last write.
+    include yet, as (place, new array, its abstract value); epoch: the number of the last write;
+    home: the memory whose address somebody has asked for (address.py).
     """
 
-    __slots__ = ("_address", "array", "aval", "epoch", "pending")
+    __slots__ = ("__weakref__", "array", "aval", "epoch", "home", "pending")
 
     def __init__(self, array, aval):
         self.array, self.aval = array, aval
-        self.epoch, self.pending, self._address = 0, None, None
+        self.epoch, self.pending, self.home = 0, None, None
 
     def __deepcopy__(self, memo):
         with handle_lock.lock:
@@ -82,24 +83,12 @@ class Storage:
 
     @property
     def address(self) -> int:
-        """The address that `data_ptr` shows: unique to this storage, 0 without data."""
-        if self.aval.mode == META:
-            return 0
+        """Where the first element is, or would be where the owner has strides; 0 without bytes.
+        Raises RuntimeError where no one memory has the bytes.
+        """
         with handle_lock.lock:
-            if self._address is None:
-                self._address = _reserve(self.aval.shape.numel() * self.aval.dtype.itemsize)
-        return self._address
-
-
-# above 0, PyTorch's address of no memory
-_free = 1 << 20
-
-
-def _reserve(size: int) -> int:
-    global _free
-    # blocks of 64 bytes, as PyTorch's allocator aligns them
-    start, _free = _free, _free + -(-max(size, 1) // 64) * 64
-    return start
+            settle(self)
+            return address_of(self)
 
 
 class Alias:
@@ -147,21 +136,6 @@ class Alias:
             dual.mark(tensor)
 
 
-def is_shared(tensor: Tensor) -> bool:
-    """Whether a tensor shares its memory with another one that exists."""
-    return tensor._alias is not None and _references(tensor)[0] > _UNSHARED[0]
-
-
-def has_views(tensor: Tensor) -> bool:
-    """Whether views exist that were cut from a root."""
-    return tensor._alias is not None and _references(tensor)[1] > _UNSHARED[1]
-
-
-def _references(tensor):
-    alias = tensor._alias
-    return sys.getrefcount(alias.storage), sys.getrefcount(alias)
-
-
 def root_of(alias: Alias) -> Tensor:
     """The root tensor of a view."""
     tensor = alias.before if alias.base is None else alias.base
@@ -192,7 +166,10 @@ def watch(call):
     """Make the results of a view operator's call share memory with its input."""
     if view_ops.is_view(call) and call.attach is None:
         several = _attach_several if view_ops.is_several(call) else _attach_one
-        call.attach = _detach if view_ops.is_detached(call) else several(view_ops.alone(call))
+        if not view_ops.is_detached(call):
+            call.attach = several(view_ops.alone(call))
+        else:
+            call.attach = _detach if call.primitive.name == "detach" else _attach_detached(call)
     return call
 
 
@@ -302,6 +279,18 @@ def _detach(leaves, results):
     with handle_lock.lock:
         tensor._raw = stop_gradient(current(source)._raw)
         place_detached(tensor, source, ())
+
+
+def _attach_detached(call):
+    """For a view that leaves the graph and has another array than its source."""
+
+    def attach(leaves, results):
+        (source,), (tensor,) = leaves, results
+        with handle_lock.lock:
+            place_detached(tensor, source, [(call, ())])
+            tensor._alias.seen -= 1  # another thread may have written since the array was computed
+
+    return attach
 
 
 def place_detached(tensor: Tensor, source: Tensor, steps):
@@ -555,13 +544,3 @@ def cut(alias: Alias, steps: ViewStep | None) -> Tensor:
         made = apply(executor.prepare(step.call), [made, *step.numbers])
         dual.share(made, alias, step)
     return made
-
-
-def _unshared():
-    tensor = object.__new__(Tensor)
-    tensor._alias = Alias(Storage(None, None))
-    return _references(tensor)
-
-
-# counted in the same form, since interpreters differ in the references that a call adds
-_UNSHARED = _unshared()

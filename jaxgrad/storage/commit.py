@@ -34,25 +34,29 @@ def set_all(targets, names, values, calls=()):
     any(chain(map(operator.call, calls), steps) if calls else steps)
 
 
-def give_all(targets: list[Tensor], arrays, calls=()) -> bool:
-    """Give tensors arrays of their abstract values in place, without history, after some calls.
-    Whether it did so: not where a tensor shares its memory, or is traced.
+def are_plain(targets: list[Tensor], arrays) -> list[bool]:
+    """For each tensor whether `give_all` may give it its array: not where it shares its memory, or
+    where something is traced.
     """
     kinds = {*map(type, arrays)}
     # what is pending may have been noted in a trace
     is_open = Pending in kinds and executor.is_traced()
     if interception.is_noted or is_open or any(issubclass(k, jax.core.Tracer) for k in kinds):
-        return False
-    counters, versions = [], []
-    for tensor in targets:
-        counter = tensor._counter or counter_of(tensor)
-        if tensor._alias is not None or tensor._aval.mode or counter.places is not None:
-            return False
-        counters.append(counter)
-        versions.append(counter.value + 1)
+        return [False] * len(targets)
+    return [
+        tensor._alias is None and not tensor._aval.mode and counter_of(tensor).places is None
+        for tensor in targets
+    ]
+
+
+def give_all(targets: list[Tensor], arrays, calls=()):
+    """Give plain tensors arrays of their abstract values in place, without history, after some
+    calls.
+    """
+    counters = [tensor._counter for tensor in targets]
+    versions = [counter.value + 1 for counter in counters]
     names = chain(repeat("_raw", len(targets)), repeat("value", len(targets)))
     set_all([*targets, *counters], names, [*arrays, *versions], calls)
-    return True
 
 
 def clear_gradients(tensors):
@@ -107,7 +111,7 @@ class Before:
 
 
 _SLOTS = {
-    kind: [slot for slot in kind.__slots__ if slot not in ("__weakref__", "_address")]
+    kind: [slot for slot in kind.__slots__ if slot not in ("__weakref__", "home")]
     for kind in (Tensor, Counter, Alias, Storage)
 }
 

@@ -23,7 +23,6 @@ from .alias import (
     assign,
     begin,
     cut,
-    has_views,
     refuse_leak,
     root_of,
     snapshot,
@@ -38,6 +37,7 @@ from .creation_meta import (
     origin_of,
     unclear,
 )
+from .sole_owner import has_views
 
 OVERLAPPING = (
     "unsupported operation: more than one element of the written-to tensor refers to a single "

@@ -158,7 +158,7 @@ def pack_at(node: ProgramNode, position: int, pair: Pair):
     extras = node.more()
     extras.packed = {**(extras.packed or {}), position: packed}
     # the hook may have moved the tensor to the host or a file, so the node lets go of it
-    saved[position] = None
+    node.saved = tuple([None if i == position else value for i, value in enumerate(saved)])
 
 
 def _abstract(reverse, position: int):

@@ -11,6 +11,7 @@ import jax
 
 from ..core import executor
 from ..core.aval import SPREAD, is_concrete, traced_aval
+from ..core.deferred import LONGEST, local
 from ..core.pending import Pending
 from ..core.program import Program
 from ..core.tracebacks import users_stacklevel
@@ -57,20 +58,28 @@ def apply(program: Program, leaves: list):
     """Run a program on tensors and numbers; record it if grad mode is on and one requires grad."""
     if interception.tangents is not None:
         program = interception.tangents(program, leaves)
-    if program.only_arrays:
-        arrays = [leaf._value for leaf in leaves]
-        mask = tuple([leaf._tracked for leaf in leaves])
-    else:
-        arrays = list(map(_value_of, leaves))
-        mask = tuple([isinstance(leaf, Tensor) and leaf._tracked for leaf in leaves])
+    arrays, mask = [], []
+    for leaf in leaves:
+        # the usual case of `_value_of` inlined
+        is_usual = type(leaf) is Tensor and leaf._alias is None and interception.read is None
+        arrays.append(leaf._raw if is_usual else _value_of(leaf))
+        mask.append(leaf._tracked if is_usual else isinstance(leaf, Tensor) and leaf._tracked)
+    arrays, mask = tuple(arrays), tuple(mask)
     return finish(program, leaves, arrays, mask)
 
 
-def finish(program: Program, leaves, arrays, mask):
+def finish(program: Program, leaves, arrays: tuple, mask):
     """`apply` with the arrays of the leaves and, in `mask`, whether each leaf requires grad."""
     if handle_lock.owner is not None and handle_lock.is_owned_by_another():
         arrays = _settled(leaves)
-    results = program.kernel(*arrays)
+    aval, stretch = program.noted, local.stretch
+    if aval is not None and 0 < len(stretch.entries) < LONGEST and interception.read is None:
+        # the kernel inlined
+        results = _new(Pending)
+        results.array, results.aval, results.stretch = None, aval, stretch
+        stretch.entries.append((program, arrays, (results,)))
+    else:
+        results = program.kernel(*arrays)
     current, node, requires_grad = current_mode.get(), None, False
     if current is RECORD:
         if True in mask:
@@ -96,6 +105,11 @@ def finish(program: Program, leaves, arrays, mask):
         if interception.is_noted:
             _note(program, leaves, mask, node, (made,))
         return made
+    return _several(program, leaves, mask, results, requires_grad, node)
+
+
+def _several(program, leaves, mask, results, requires_grad, node):
+    """The tensors of a program with several results."""
     if results and type(results[0]) is not Pending and type(results[0]) is not _plain:
         _seen(results[0], program.outputs[0], leaves, mask)
     several = list(_wrap_all(program, results, requires_grad, node))
@@ -131,9 +145,9 @@ def leaves_out() -> bool:
     return is_differentiated() and current_mode.get() not in FOLLOWED
 
 
-def _settled(leaves) -> list:
+def _settled(leaves) -> tuple:
     with handle_lock.settled():
-        return list(map(_value_of, leaves))
+        return tuple(map(_value_of, leaves))
 
 
 def _value_of(leaf):
@@ -142,21 +156,20 @@ def _value_of(leaf):
 
 
 def _record(reverse, leaves, arrays, results) -> ProgramNode:
+    constants, take, outputs, wanted, single = reverse.recipe
     # a residual that gets a gradient requires grad, which no inference tensor does
-    for i in reverse.constants:
-        leaf = leaves[i]
-        if isinstance(leaf, Tensor) and leaf._node is INFERENCE_TENSOR:
-            refuse_inference(reverse.program.name, leaf)
-    # loops, since a comprehension is a call before Python 3.12
-    saved, edges, single = [], [], reverse.program.single
-    for i in reverse.saved_inputs:
-        saved.append(arrays[i])
-    for i in reverse.saved_outputs:
-        saved.append(results if single else results[i])
-    for i in reverse.wanted:
-        leaf = leaves[i]
+    for i in constants:
+        if leaves[i]._node is INFERENCE_TENSOR:
+            refuse_inference(reverse.program.name, leaves[i])
+    saved = take(arrays)
+    if outputs:
+        saved += (results,) if single else tuple([results[i] for i in outputs])
+    if len(wanted) == 1:
+        leaf = leaves[wanted[0]]
         node = leaf._node
-        edges.append(edge_of(leaf) if node is None else (node, leaf._nr))
+        edges = (edge_of(leaf) if node is None else (node, leaf._nr),)
+    else:
+        edges = tuple([edge_of(leaves[i]) for i in wanted])
     count = 1 if single else len(results)
     if interception.is_noted:
         return node_annotations.new_node(reverse, saved, edges, count, leaves)

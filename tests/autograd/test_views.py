@@ -606,3 +606,30 @@ def test_tensors_that_are_no_views_of_another_layout_have_gradients_too():
             change(y)
         (y * jaxgrad.arange(1.0, y.numel() + 1).reshape(y.shape)).sum().backward()
         assert a.grad.tolist() == wanted
+
+
+@as_torch
+def test_views_of_another_dtype(torch):
+    answer = []
+    for old, new in (
+        ("float32", "int32"), ("float32", "uint8"), ("uint8", "float32"), ("float64", "complex64"),
+        ("complex64", "int16"), ("int64", "float16"), ("bfloat16", "int16"), ("bool", "uint8"),
+        ("uint8", "bool"), ("int16", "int16"), ("complex128", "float64"),
+    ):  # fmt: skip
+        x = torch.arange(16).remainder(3).reshape(2, 8).to(getattr(torch, old))
+        y = x.view(getattr(torch, new))
+        answer.append([y, y.stride(), shares(x, y), y._is_view()])
+    return answer
+
+
+@as_torch
+def test_writes_through_views_of_another_dtype(torch):
+    x = torch.tensor([[1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]], requires_grad=True)
+    y = x * 1
+    y.view(torch.complex64)[0].mul_(2)
+    bits, part = y.view(torch.int32), y[:, 2:].view(torch.int16)
+    bits[1, 0] = 0
+    y.detach()[0, 0] = 9
+    part[1] += 1
+    y.sum().backward()
+    return [y, bits, part, part.storage_offset(), y._version, x.grad, bits.requires_grad]

@@ -39,7 +39,7 @@ def run(part):
 PARTS = {
     **{part: run(part) for part in ("training", "table", "eager", "networks", "step", "calls")},
     "families": [(f"{HERE}/families.py",)],
-    **{part: run(part) for part in ("start", "gpt2")},
+    **{part: run(part) for part in ("start", "scripts", "new_shapes", "packages", "gpt2")},
     "distributed": [
         (f"{HERE}/distributed.py", *DEVICES),
         (*LAUNCH, f"{HERE}/distributed.py", *(each for each in DEVICES if "keep" not in each)),

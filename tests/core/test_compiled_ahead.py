@@ -154,7 +154,7 @@ def test_an_error_of_lowering_shows_at_the_line_of_the_call():
     for _ in range(2):
         with pytest.raises(NotImplementedError, match="unlowered"):
             program.kernel(jax.numpy.ones(3))
-        assert not deferred._local.stretch.entries
+        assert not deferred.local.stretch.entries
 
 
 @pytest.mark.slow

@@ -112,7 +112,7 @@ def test_a_long_stretch_runs_by_itself():
     y = x
     for _ in range(3 * deferred.LONGEST):
         y = y + 1
-        assert len(deferred._local.stretch.entries) <= deferred.LONGEST
+        assert len(deferred.local.stretch.entries) <= deferred.LONGEST
     assert y.item() == 1 + 3 * deferred.LONGEST
 
 
@@ -451,13 +451,13 @@ def test_random_structures_leave_no_memory_behind(by_xla, compiled, monkeypatch)
     assert len(deferred._times) <= 512
     assert len(get_backend().live_executables()) <= programs + len(compiled)
     assert len(compiled) < 5
-    deferred._local.stretch.pause = 0
+    deferred.local.stretch.pause = 0
 
 
 def test_new_structures_pause_the_noting_and_old_ones_end_the_pause(monkeypatch):
     monkeypatch.setattr(deferred, "NEW_IN_A_ROW", 4)
     monkeypatch.setattr(deferred, "PAUSE", 10)
-    stretch, x = deferred._local.stretch, torch.tensor([1.0])
+    stretch, x = deferred.local.stretch, torch.tensor([1.0])
     monkeypatch.setattr(stretch, "next_pause", 10)
     warm(lambda: x.sin().cos())
     for length in range(2, 7):
@@ -471,7 +471,7 @@ def test_new_structures_pause_the_noting_and_old_ones_end_the_pause(monkeypatch)
         if stretch.pause:
             break
     assert stretch.pause
-    monkeypatch.setattr(stretch, "program_of", None)  # nobody asks for it
+    monkeypatch.setattr(stretch, "run_together", None)  # nobody asks for it
     while stretch.pause:
         assert x.sin().cos().item() == pytest.approx(numpy.cos(numpy.sin(1)), rel=1e-6)
 
@@ -605,7 +605,7 @@ def test_settings_at_the_time_of_the_call_hold():
     warm(lambda: x @ x)
     with jax.default_matmul_precision("highest"):
         y = x @ x
-        assert deferred._local.stretch.context[0] == "highest"
+        assert deferred.local.stretch.context[0] == "highest"
     z = x @ x  # runs what was noted under the other setting
     assert not is_pending(y) and is_pending(z)
     assert torch.allclose(y, z)

@@ -36,6 +36,26 @@ REFUSED = [
         "cannot reshape tensor of 0 elements into shape [-1, 0] because the unspecified",
     ),
     (
+        "zeros(3).to(torch.uint8).view(torch.float32)",
+        RuntimeError,
+        "self.size(-1) must be divisible by 4 to view Byte as Float (different element sizes)",
+    ),
+    (
+        "zeros(8).to(torch.uint8)[::2].view(dtype=torch.float32)",
+        RuntimeError,
+        "self.stride(-1) must be 1 to view Byte as Float (different element sizes), but got 2",
+    ),
+    (
+        "zeros(3, 5).to(torch.uint8)[:, :4].view(torch.int16)",
+        RuntimeError,
+        "self.stride(0) must be divisible by 2 to view Byte as Short (different element sizes)",
+    ),
+    (
+        "zeros(()).view(torch.uint8)",
+        RuntimeError,
+        "self.dim() cannot be 0 to view Float as Byte (different element sizes)",
+    ),
+    (
         "torch.flatten(zeros(2, 3), 1, 0)",
         RuntimeError,
         "flatten() has invalid args: start_dim cannot come after end_dim",

@@ -1,6 +1,6 @@
 """Operators that rearrange elements."""
 
-from samples import Int, Mask, S, T, each
+from samples import Dtype, Int, Mask, S, T, each
 
 RESHAPES = [
     S("Tensor.view", T(2, 6), 3, 4, complex=True),
@@ -9,6 +9,8 @@ RESHAPES = [
     S("Tensor.view", T(), -1),
     S("Tensor.view", T(1), ()),
     S("Tensor.view", Int(4), 2, 2),
+    S("Tensor.view", Int(2, 4), Dtype("int32")),
+    S("Tensor.view", Int(2, 4), dtype=Dtype("int16")),
     S("ops._unsafe_view", T(2, 3), (3, 2)),
     S("Tensor.view_as", T(2, 3), T(3, 2)),
     S("reshape", T(2, 6), (3, -1), complex=True),

@@ -15,13 +15,15 @@ from operator import attrgetter
 
 import jax
 
+from ...cached import cached_property
 from ...core import deferred, executor
 from ...core.aval import META, is_concrete
 from ...core.meta_array import MetaArray
+from ...core.pending import Pending
 from ...core.strides import is_dense
 from ...core.unrecorded import unrecorded
 from ...storage import commit
-from ...storage.alias import assign, is_from_trace
+from ...storage.alias import assign
 from ...tape import dual, dual_level, handle_lock, interception, node_annotations, traced_hooks
 from ...tape.mode import INFERENCE, current_mode, off, with_grad
 from ...tape.node import FREED, SECOND_TIME, AccumulateGrad, ProgramNode
@@ -285,7 +287,7 @@ class Pass:
             return
         if interception.grad is not None:
             interception.grad(leaf)
-        _refuse_leak(leaf, gradient)
+        self.refuse_leak(leaf, gradient)
         if interception.read is not None:
             gradient = self.left_out(gradient)
         with handle_lock.lock:
@@ -303,6 +305,29 @@ class Pass:
                     observers.summed(self, leaf._leaf.node(), before, gradient, total)
                 self.before.save_value(before)
                 assign(before, total if self.tensors else wrap(total, before._aval), False)
+
+    def refuse_leak(self, leaf, gradient):
+        """Raise RuntimeError for a gradient that is traced or on another device than the leaf."""
+        array = current_value(gradient)._value if isinstance(gradient, Tensor) else gradient
+        kind, mode = type(array), leaf._aval.mode
+        is_from_trace = self.is_traced if kind is Pending else isinstance(array, jax.core.Tracer)
+        if is_from_trace and is_concrete(mode):
+            raise RuntimeError(
+                f"the gradient of a tensor of shape {list(leaf.shape)} was traced, but the tensor "
+                "was not: pass the tensor to the compiled function as an argument instead of "
+                "reaching it from outside, and return its gradient"
+            )
+        if (kind is MetaArray) != (mode == META):
+            raise RuntimeError(
+                f"the gradient of a tensor of shape {list(leaf.shape)} on {leaf.device} is on "
+                "another device, and one of both is meta: a hook or a Function returned it, or the "
+                "tensor was moved after it was used"
+            )
+
+    @cached_property
+    def is_traced(self) -> bool:
+        """Whether JAX traces the pass."""
+        return executor.is_traced()
 
     def total(self, before, gradient, tensor) -> Tensor:
         """A new tensor: `before`, a `.grad` or None, plus a gradient."""
@@ -410,22 +435,6 @@ def queue_callback(callback):
     if current.get() is None:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
     current.get().callbacks.append(callback)
-
-
-def _refuse_leak(leaf, gradient):
-    array = current_value(gradient)._value if isinstance(gradient, Tensor) else gradient
-    if is_concrete(leaf._aval.mode) and is_from_trace(array):
-        raise RuntimeError(
-            f"the gradient of a tensor of shape {list(leaf.shape)} was traced, but the tensor was "
-            "not: pass the tensor to the compiled function as an argument instead of reaching it "
-            "from outside, and return its gradient"
-        )
-    if (type(array) is MetaArray) != (leaf._aval.mode == META):
-        raise RuntimeError(
-            f"the gradient of a tensor of shape {list(leaf.shape)} on {leaf.device} is on another "
-            "device, and one of both is meta: a hook or a Function returned it, or the tensor was "
-            "moved after it was used"
-        )
 
 
 def saved_tensors(node, saved) -> list:

@@ -90,6 +90,14 @@ class Block:
         """A function from the arrays of the inputs to a list of those of the outputs. Raises
         NotOnHostError.
         """
+        return function_of_steps(len(self.inputs), *self.steps, self.results)
+
+    @cached_property
+    def steps(self) -> tuple[dict, list]:
+        """The values that are known before a call, by number, and what a call computes: functions,
+        with the numbers of their operands and the range of those of their results. Raises
+        NotOnHostError.
+        """
         known, steps = dict(self.constants), []
         for equation, operands, results in self.needed():
             call = function_of(equation)
@@ -103,7 +111,7 @@ class Block:
         known = {place: numpy.asarray(value) for place, value in known.items() if place in read}
         for value in known.values():  # results that share memory with them are read-only too
             value.flags.writeable = False
-        return function_of_steps(len(self.inputs), known, steps, self.results)
+        return known, steps
 
     def needed(self) -> list:
         """The equations that a result depends on."""

@@ -1,0 +1,163 @@
+"""The first calls of a compiled function's program, which NumPy makes as long as that pays.
+
+XLA takes milliseconds to compile each equation of a program, and so seconds for a training step. On
+small tensors NumPy runs such a step about as fast as XLA's program. So the host executor
+(core/host) makes the first calls of a program whose compilation takes longer than many calls. XLA
+then compiles it in a thread and takes over at a fixed call: a model of equations and shapes
+decides, and no clock. `set_eager("compiled")` leaves all calls to XLA.
+"""
+
+from __future__ import annotations
+
+import jax
+import numpy
+
+from ..core import dtypes, executor, world
+from ..core.aval import make_aval, struct_of
+from ..core.deferred import pending
+from ..core.host_kernel import has_one_cpu
+from ..core.host_values import HostValues, owned
+from ..late import LateModule
+from .graph_input import GeneratorInput
+from .placement import is_on_mesh
+
+block = LateModule("jaxgrad.core.host.block")
+cost = LateModule("jaxgrad.core.host.cost")
+disk_cache = LateModule("jaxgrad.core.disk_cache")
+equation = LateModule("jaxgrad.core.host.equation")
+
+# microseconds that XLA takes for each equation of a whole program, more than for those of the small
+# ones that the model of cost is about
+COMPILE_EQUATION = 2_500
+
+# The host makes the first calls where a compilation takes as long as this many: who compiles a
+# function expects XLA's program, and not to notice the calls before it.
+FEWEST = 100
+
+
+def planned(compiling, jaxpr, outputs) -> HostCalls | None:
+    """The first calls of a program, if the host may make them: it gives tensors alone, takes
+    tensors, numbers and random states, and nobody expects its arguments to be deleted.
+
+    compiling: the CompiledProgram; outputs: the variables of the program's outputs.
+    """
+    output, others = compiling.output, compiling.other_inputs
+    effects = [each.value for each in output.tensor_effects.effects]
+    given = {each.output for each in (*output.created, *effects) if each is not None}
+    may_run = (
+        has_one_cpu()
+        and not world.is_several()
+        and not jaxpr.effects
+        and not compiling.jitted.donate
+        and compiling.pullback is None
+        and given.issuperset(range(output.count))
+        and all(each.is_number or isinstance(each, GeneratorInput) for each in others)
+        and not any(map(is_on_mesh, compiling.traced_tensors))
+    )
+    return HostCalls(jaxpr, outputs, compiling.constants) if may_run else None
+
+
+class HostCalls:
+    """The calls of a program that the host makes.
+
+    `calls`: how many it has made; `start`, `end`: after how many XLA begins to compile the program,
+    and takes over; `wait`: waits for the compilation; `of_xla`: the kernel of the later calls.
+    """
+
+    def __init__(self, jaxpr, outputs, constants):
+        self.jaxpr = jaxpr.replace(outvars=outputs)  # until the first call
+        self.constants = constants
+        self.function = self.wait = self.of_xla = None
+        self.calls = self.start = self.end = 0
+
+    def choose(self, compiling, leaves):
+        """Let the host make the next call of a CompiledProgram, or XLA that and all later ones.
+
+        leaves: the arguments of the call.
+        """
+        is_first = self.function is None
+        if not self.serves(compiling, leaves):
+            compiling.host = None
+            if self.wait is not None:
+                self.wait()
+            if not is_first:
+                executor.adopt(compiling, self.of_xla)
+        elif is_first:
+            self.of_xla = compiling.unobserved
+            kernel = compiling.keep_results_of_host if compiling.changes_state else self.run
+            executor.adopt(compiling, kernel)
+
+    def serves(self, compiling, leaves) -> bool:
+        """Whether the host makes the next call, which is counted."""
+        config = jax.config
+        is_watched = executor.observers or config.jax_debug_nans or config.jax_debug_infs
+        if is_watched or config.jax_disable_jit or executor.chosen == "compiled":
+            return False
+        if self.function is None and not self.prepare():
+            return False
+        if executor.chosen == "auto":
+            if self.calls >= self.end:
+                return False
+            if self.calls == self.start:
+                self.wait = executor.in_background(compilation(compiling, leaves))
+        self.calls += 1
+        return True
+
+    def prepare(self) -> bool:
+        """Make the function of the host; whether it is to be used."""
+        jaxpr, self.jaxpr = self.jaxpr, None
+        try:
+            program = block.Block(jaxpr)
+            function, model = program.function, cost.Cost(program)
+        except equation.NotOnHostError:
+            return False
+        compiling = model.compile + COMPILE_EQUATION * len(program.equations)
+        if executor.chosen == "auto" and model.host * FEWEST > compiling:
+            return False
+        self.start, self.end = cost.turns(model.host, model.saved - model.kernel, compiling)
+        self.function, self.constants = function, [*map(_read_only, self.constants)]
+        count = len(program.inputs) - len(self.constants)
+        self.dtypes = [form.dtype for form in program.inputs[:count]]
+        self.outputs = [(aval_of_form(form), form.dtype) for form in program.outputs]
+        return True
+
+    def run(self, *inputs) -> list:
+        """The results of a call, which are pending and wait for nothing.
+
+        inputs: arrays of NumPy or JAX, and numbers.
+        """
+        pairs = zip(inputs, self.dtypes, strict=True)
+        operands = [
+            x if type(x) is numpy.ndarray else numpy.asarray(x, dtype) for x, dtype in pairs
+        ]
+        with numpy.errstate(all="ignore"):
+            results = self.function(*operands, *self.constants)
+        return [
+            pending(aval, HostValues(owned(result, dtype)))
+            for result, (aval, dtype) in zip(results, self.outputs, strict=True)
+        ]
+
+
+def compilation(compiling, leaves):
+    """A function that compiles a CompiledProgram, for arguments such as those of a call."""
+    inputs = [struct_of(each.aval) for each in compiling.captured]
+    inputs += [each.example(leaves) for each in compiling.other_inputs]
+    program = compiling.program
+
+    def compile():
+        with jax.enable_x64(True):
+            disk_cache.compile(program.lower(*inputs))
+
+    return compile
+
+
+def aval_of_form(form):
+    """The abstract value of a tensor for a result of the host."""
+    return make_aval(tuple(form.shape), dtypes.from_numpy(form.dtype))
+
+
+def _read_only(constant) -> numpy.ndarray:
+    """A constant that no result shares: what is read-only is copied (`host_values.owned`)."""
+    array = block.array_of(constant).view()
+    array.flags.writeable = False
+    return array
