@@ -15,7 +15,7 @@ from . import bounded_cache
 from .host.cost import NEVER
 from .host.steps import function_of_steps
 from .host_kernel import operands_of
-from .host_values import owned_apart
+from .host_values import HostValues, owned_apart
 
 
 class Call(NamedTuple):
@@ -80,8 +80,10 @@ class Part:
         times = Counter([call.program.host for call in calls])
         self.counted = [(host, count) for host, count in times.items() if host.start < NEVER]
 
-    def computed(self, values) -> list | None:
-        """Its results, from the values of the stretch; None if the calls must run one by one."""
+    def computed(self, values) -> list[HostValues] | None:
+        """The values of its results, from those of the stretch; None if the calls must run one by
+        one.
+        """
         if self.function is None:
             return None
         for host, times in self.counted:

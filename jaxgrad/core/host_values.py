@@ -86,15 +86,16 @@ def owned(result, dtype) -> numpy.ndarray:
     return result if is_whole and result.flags.carray else numpy.array(result, order="C")
 
 
-def owned_apart(results, dtypes) -> list[numpy.ndarray]:
+def owned_apart(results, dtypes) -> list[HostValues]:
     """Results as `owned` gives them, no two of which share memory."""
-    owners, arrays = set(), []
+    owners, made = set(), []
     for result, dtype in zip(results, dtypes, strict=True):
-        array = owned(result, dtype)
-        owner = id(array if array.base is None else array.base)
-        if owner in owners:
-            array = array.copy()
-            owner = id(array)
+        if type(result) is not numpy.ndarray or result.base is not None:
+            result = owned(result, dtype)
+        owner = id(result if result.base is None else result.base)
+        if owner in owners or not result.flags.carray:
+            result = numpy.array(result, order="C")
+            owner = id(result)
         owners.add(owner)
-        arrays.append(array)
-    return arrays
+        made.append(HostValues(result))
+    return made

@@ -44,12 +44,14 @@ REPEATED = {"while": 16}
 class Cost:
     """The model for one block: microseconds of a call on the host, of what XLA saves of it by its
     fused code, of what the call of a kernel takes besides, and to compile the equations.
+    `saved_in_whole`: what XLA saves as a part of a larger program, which runs each operator by a
+    call of its own too.
     """
 
-    __slots__ = ("compile", "host", "kernel", "saved")
+    __slots__ = ("compile", "host", "kernel", "saved", "saved_in_whole")
 
     def __init__(self, block: Block):
-        self.host = self.saved = self.compile = 0.0
+        self.host = self.saved = self.saved_in_whole = self.compile = 0.0
         self.add(block, 1)
         self.kernel = KERNEL + sum(map(bytes_of, [*block.inputs, *block.outputs])) / BYTES
 
@@ -61,9 +63,11 @@ class Cost:
                 self.add(inner, times * equation.params.get("length", REPEATED.get(name, 1)))
             self.compile += SLOW_TO_COMPILE.get(name, 0 if within else COMPILE_EQUATION)
             if not within:
-                time = CALL + (0 if name in FREE else _work(equation))
-                self.host += time * times
-                self.saved += time * times * _share_saved(equation)
+                work = 0 if name in FREE else _work(equation)
+                share = times * _share_saved(equation)
+                self.host += (CALL + work) * times
+                self.saved += (CALL + work) * share
+                self.saved_in_whole += work * share
 
     def turns(self) -> tuple[float, float]:
         """After how many calls XLA begins to compile the program, and takes over."""
