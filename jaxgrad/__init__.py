@@ -233,11 +233,10 @@ def __getattr__(name):
         found = importlib.import_module("jaxgrad.functions.foreach").find(name)
     elif ops.is_public(name):
         found = getattr(ops, name)
-    elif name in not_provided.INSTEAD:
+    elif name in not_provided.MODULES:
         return importlib.import_module(f"jaxgrad.{name}")
     elif name[:1].isupper() and name in not_provided.listed()["torch"]:
-        # not kept: `dir` would show it
-        return not_provided.not_provided(f"torch.{name}", "it is a type of PyTorch's own library")
+        return not_provided.resolve(f"torch.{name}")  # not kept: `dir` would show it
     else:
         raise MissingName("jaxgrad", name)
     globals()[name] = found
@@ -246,7 +245,7 @@ def __getattr__(name):
 
 def __dir__():
     """The names that users call, without internal modules and operators that only formulas call."""
-    mine = [name for name, value in globals().items() if type(value) is not type(importlib)]
+    mine = [name for name, value in globals().items() if not isinstance(value, type(importlib))]
     offered = {*mine, *filter(ops.is_public, dir(ops)), *_MODULES, *_LATER}
     helpers = ("_backward", "_forward")
     return sorted(n for n in offered if not n.startswith("_") and not n.endswith(helpers))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import ops
 from ..autograd.grad_mode import enable_grad, no_grad
+from ..core.missing_names import missing_in
 from ..tape import mode
 from ..tape.tensor import Tensor
 from .line_search import LineSearch, Point
@@ -219,3 +220,6 @@ def _flat(grad):
     if grad.dtype.is_complex:
         grad = ops.view_as_real(grad)
     return grad.detach().reshape(-1)
+
+
+__getattr__ = missing_in(__name__)
