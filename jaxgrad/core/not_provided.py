@@ -233,16 +233,12 @@ def offer(fullname: str):
         raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 
 
-class NotProvidedFinder(importlib.abc.MetaPathFinder):
-    """Finds the modules and names of PyTorch that are missing in jaxgrad."""
-
-    def find_spec(self, fullname, path=None, target=None):
-        if not fullname.startswith("jaxgrad."):
-            return None
-        if has_module(path_of(fullname)):
-            loader, origin = NotProvidedLoader(), "not provided by jaxgrad"
-            return importlib.machinery.ModuleSpec(fullname, loader, origin=origin, is_package=True)
+def find_spec(fullname: str) -> importlib.machinery.ModuleSpec | None:
+    """How an import of jaxgrad gives a module or name of PyTorch that has no file here."""
+    if not has_module(path_of(fullname)):
         return offer(fullname)
+    loader, origin = NotProvidedLoader(), "not provided by jaxgrad"
+    return importlib.machinery.ModuleSpec(fullname, loader, origin=origin, is_package=True)
 
 
 class NotProvidedLoader(importlib.abc.Loader):
@@ -264,8 +260,3 @@ class NotProvidedLoader(importlib.abc.Loader):
     def exec_module(self, module):
         if not isinstance(module, NotProvidedModule | AliasModule):
             module.__spec__ = self.spec  # import sets that of the alias
-
-
-def install():
-    """Let the modules and names that are missing in jaxgrad be imported."""
-    sys.meta_path.append(NotProvidedFinder())
