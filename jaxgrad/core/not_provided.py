@@ -18,7 +18,7 @@ from collections.abc import Callable
 
 from .missing_names import MissingName
 from .placeholders import NotProvided, NotProvidedValue, note_asker, placeholder
-from .pytorch_names import FOLDER, Entry, entry_of, modules, names_in, paths_of
+from .pytorch_names import FOLDER, Entry, entry_of, modules, names_in, paths_of, shown_path
 
 # the modules without a file here that are attributes of jaxgrad
 MODULES = frozenset(
@@ -94,8 +94,9 @@ def own_module(package, name: str):
 
 def resolve(path: str):
     """What an import of a name of PyTorch gives."""
-    note_asker(path)
-    return meaning(entry_of(path))
+    entry = entry_of(path)
+    note_asker(shown_path(entry))
+    return meaning(entry)
 
 
 def meaning(entry: Entry):

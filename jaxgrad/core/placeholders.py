@@ -47,7 +47,7 @@ def note_asker(path: str):
     while frame is not None:
         module = frame.f_globals.get("__name__") or ""
         if module.partition(".")[0] not in ("importlib", "jaxgrad"):
-            place = frame.f_code.co_filename if module == "__main__" else module
+            place = module if module not in ("", "__main__") else frame.f_code.co_filename
             _askers[path] = f"{place}, line {frame.f_lineno},"
             return
         frame = frame.f_back
@@ -89,8 +89,8 @@ class NotProvided(metaclass=NotProvidedType):
 
     def __init_subclass__(cls, **kwargs):
         following = super().__init_subclass__
-        takes_none = getattr(following, "__qualname__", "").startswith("object.")
-        following(**({} if takes_none else kwargs))
+        # that of object takes no options
+        following(**({} if isinstance(following, types.BuiltinMethodType) else kwargs))
 
     def __class_getitem__(cls, parameters):
         return cls
@@ -226,7 +226,10 @@ def _undone(target, path: str):
         return functools.wraps(target)(refuse)
     names = ("__module__", "__qualname__", "__doc__")
     known = {name: getattr(target, name) for name in names} | {"__new__": refuse}
-    return types.new_class(target.__name__, (target,), {}, lambda space: space.update(known))
+    try:
+        return types.new_class(target.__name__, (target,), {}, lambda space: space.update(known))
+    except TypeError as error:  # a class that has no subclasses, as an enumeration
+        raise refusal(path) from error
 
 
 def _nothing_is_available(*args, **kwargs) -> bool:
