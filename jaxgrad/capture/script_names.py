@@ -7,7 +7,8 @@ import contextlib
 import types
 import typing
 
-from ..core.not_provided import not_provided
+from ..core.placeholders import placeholder
+from ..core.pytorch_names import entry_of
 
 
 def script(obj, *args, **kwargs):
@@ -163,7 +164,6 @@ def export_opnames(m) -> list[str]:
     return []
 
 
-INSTEAD = "jaxgrad.jit(function) compiles it, jax.export saves programs"
 _NOT_PROVIDED = (
     *("CompilationUnit", "ScriptFunction", "RecursiveScriptModule", "RecursiveScriptClass"),
     *("TracedModule", "TopLevelTracedModule", "ONNXTracedModule", "save", "load"),
@@ -192,7 +192,7 @@ NAMES = {
     "set_fusion_strategy": _nothing,
     **dict.fromkeys(["strict_fusion", "optimized_execution", "fuser"], contextlib.nullcontext),
     "export_opnames": export_opnames,
-    **{name: not_provided(f"torch.jit.{name}", INSTEAD) for name in _NOT_PROVIDED},
+    **{name: placeholder(entry_of(f"torch.jit.{name}")) for name in _NOT_PROVIDED},
     "annotations": types.SimpleNamespace(
         **{name: getattr(typing, name) for name in ("Any", "Dict", "List", "Optional", "Tuple")},
         **dict.fromkeys(("BroadcastingList1", "BroadcastingList2", "BroadcastingList3"), list),

@@ -45,6 +45,9 @@ MOST_BYTES, LARGE = 2**28, 2**20
 # So often a structure must have come up before it is compiled; None: `repeats_of` says how often.
 REPEATS: int | None = None
 
+# How often where the host runs none of its programs, as on accelerators.
+REPEATS_OF_KERNELS = 32
+
 # After so many runs of a structure operator by operator, the host runs it as one function.
 ROUTINE = 3
 
@@ -253,6 +256,8 @@ def repeats_of(programs) -> tuple[float, float]:
     has ended, by the model of cost.
     """
     costs = [cost for program in programs if (cost := program.compact.cost) is not None]
+    if not costs:
+        return REPEATS_OF_KERNELS, 0
     host = sum(cost.host for cost in costs)
     saved = sum(cost.saved_in_whole for cost in costs) - cost_model.KERNEL
     # a program of XLA's kernels has no cost here

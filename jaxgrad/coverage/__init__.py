@@ -9,7 +9,7 @@ from typing import NamedTuple
 import jaxgrad
 
 from .. import ops
-from ..core.not_provided import NotProvided
+from ..core.not_provided import is_placeholder
 from ..table import parse_schema
 
 HERE = Path(__file__).parent
@@ -39,8 +39,7 @@ class Name(NamedTuple):
     def is_there(self) -> bool:
         """Whether jaxgrad has it."""
         found = find(self.path)
-        is_class = isinstance(found, type)
-        return found is not None and not (is_class and issubclass(found, NotProvided))
+        return found is not None and not is_placeholder(found)
 
 
 def torch_names() -> list[Name]:
