@@ -95,7 +95,7 @@ class Part:
         operands = operands_of(read, self.dtypes_of_inputs, waits=False)
         if operands is None:
             return None
-        return owned_apart(self.function(*operands), self.dtypes)
+        return [*map(HostValues, owned_apart(self.function(*operands), self.dtypes))]
 
 
 def _next(places, expected) -> list[int]:
@@ -119,7 +119,7 @@ def _joined(calls: list[Call], own, wanted):
             for place, form in zip(call.operands, block.inputs, strict=True)
         ]
         place_of = dict(enumerate(read))
-        constants, steps = block.steps
+        constants, steps, made = block.steps
         for number, value in constants.items():
             place_of[number] = count
             known[count] = value
@@ -129,7 +129,7 @@ def _joined(calls: list[Call], own, wanted):
             new = range(count, count + len(results))
             joined.append((function, [place_of[number] for number in operands], new))
             count += len(results)
-        numbers.update(zip(call.results, [place_of[i] for i in block.results], strict=True))
+        numbers.update(zip(call.results, [place_of[number] for number in made], strict=True))
     return [*inputs], known, joined, [numbers[place] for place in wanted]
 
 
