@@ -7,6 +7,7 @@ bfloat16 in float32 and round once, so that most primitives are a ufunc, whateve
 from __future__ import annotations
 
 import functools
+from math import prod
 
 import numpy
 from jax import lax
@@ -326,6 +327,32 @@ def _atan2(equation):
 # ---- Choice and order
 
 
+# So many elements and more are chosen by arithmetic with their bits: `numpy.where` branches at each
+# of them, and takes three times as long where the condition is irregular.
+MANY = 1 << 14
+
+
+def _choice(form):
+    """The function that chooses between two arrays by an array of bools."""
+    dtype = form.dtype
+    bits = numpy.dtype(f"u{dtype.itemsize}") if dtype.itemsize <= 8 else None
+    if bits is None or (prod(form.shape) < MANY and dtype != BFLOAT16):
+        return lambda condition, otherwise, case: numpy.where(condition, case, otherwise)
+    if prod(form.shape) < MANY:  # NumPy is slow at choosing values of a dtype that it does not know
+        return lambda condition, otherwise, case: numpy.where(
+            condition, case.view(bits), otherwise.view(bits)
+        ).view(dtype)
+
+    def choose(condition, otherwise, case):
+        otherwise = otherwise.view(bits)
+        all_or_none = numpy.negative(condition.view(numpy.uint8), dtype=bits)
+        result = numpy.bitwise_xor(case.view(bits), otherwise)
+        numpy.bitwise_and(result, all_or_none, out=result)
+        return numpy.bitwise_xor(result, otherwise, out=result).view(dtype)
+
+    return choose
+
+
 @arithmetic("select_n")
 def _select_n(equation):
     which = equation.inputs[0]
@@ -334,13 +361,8 @@ def _select_n(equation):
         return lambda index, *cases: cases[min(max(int(index), 0), last)]
     if len(equation.inputs) == 2:
         return lambda _, case: case
-    if which.dtype == bool and equation.outputs[0].dtype == BFLOAT16:
-        bits = numpy.uint16  # of which NumPy chooses ten times as fast
-        return lambda index, otherwise, case: numpy.where(
-            index, case.view(bits), otherwise.view(bits)
-        ).view(BFLOAT16)
     if which.dtype == bool:
-        return lambda index, otherwise, case: numpy.where(index, case, otherwise)
+        return _choice(equation.outputs[0])
 
     def choose(index, *cases):
         result = cases[-1]
