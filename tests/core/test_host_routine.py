@@ -12,7 +12,7 @@ from modes import eager
 
 import jaxgrad as torch
 from jaxgrad.core import deferred, host_routine
-from jaxgrad.core.host import block
+from jaxgrad.core.host import block, steps
 from jaxgrad.core.host.block import Block
 from jaxgrad.core.host.cost import Cost
 from jaxgrad.core.host.equation import Equation, Form
@@ -195,7 +195,7 @@ def test_equal_equations_are_computed_once_and_equal_results_share_no_memory():
         return jnp.sin(x) * jnp.sin(x), jnp.sin(x), jnp.sin(x), jnp.cumsum(x), jnp.cumsum(x[::-1])
 
     made = Block(jax.make_jaxpr(function)(NUMBERS[0]))
-    _, _, outputs = made.steps
+    outputs = made.steps[-1]
     assert outputs[1] == outputs[2] and outputs[3] != outputs[4]
     results = owned_apart(made.function(NUMBERS[0]), [form.dtype for form in made.outputs])
     for result, expected in zip(results, jax.jit(function)(NUMBERS[0]), strict=True):
@@ -217,3 +217,26 @@ def test_a_structure_is_compiled_for_its_memory_and_not_for_its_calls(extent, is
     programs = [SimpleNamespace(compact=SimpleNamespace(cost=cost)) for cost in costs]
     start, _ = deferred.repeats_of(programs)
     assert (start < 100) == is_compiled
+
+
+def test_arrays_that_nothing_reads_any_more_are_written_to_and_no_others():
+    def function(x, y):
+        first = jnp.sin(x) * y
+        seen = first.reshape(-1)  # a view
+        second = jnp.exp(x - y) + first
+        third = (second * 2 - y) * jnp.cos(second)
+        return third, seen, second > 1, first - 1, jnp.square(third)
+
+    made = Block(jax.make_jaxpr(function)(NUMBERS, NUMBERS))
+    known, written, outputs = made.steps
+    places = steps._overwritten(written, outputs)
+    assert sum(place is not None for place in places) >= 4
+    operands = [NUMBERS.copy(), np.asfortranarray(NUMBERS + 1)]
+    for operand in operands:
+        operand.flags.writeable = False
+    for result, expected in zip(
+        made.function(*operands), jax.jit(function)(*operands), strict=True
+    ):
+        np.testing.assert_allclose(result, expected, rtol=2e-5)
+    for value in known.values():
+        assert not value.flags.writeable

@@ -13,7 +13,7 @@ from ..bounded_cache import exact
 from ..jax_internals import CALLS
 from ..jaxprs import opened
 from .equation import Equation, Form, NotOnHostError, function_of
-from .steps import function_of_steps
+from .steps import Step, function_of_steps
 
 jax_core = LateModule("jax.extend.core")
 
@@ -94,10 +94,9 @@ class Block:
         return function_of_steps(len(self.inputs), *self.steps)
 
     @functools.cached_property
-    def steps(self) -> tuple[dict, list, list[int]]:
-        """The values that are known before a call, by number; what a call computes: functions, with
-        the numbers of their operands and the range of those of their results; and the numbers of
-        the outputs. Equal equations are computed once. Raises NotOnHostError.
+    def steps(self) -> tuple[dict, list[Step], list[int]]:
+        """The values that are known before a call, by number; what a call computes; and the numbers
+        of the outputs. Equal equations are computed once. Raises NotOnHostError.
         """
         known, steps, same, seen = dict(self.constants), [], {}, {}
         for equation, operands, results in self.needed():
@@ -112,9 +111,9 @@ class Block:
                 made = call(*[known[i] for i in operands])
                 known.update(zip(results, made if type(made) is list else [made], strict=True))
             else:
-                steps.append((call, operands, results))
+                steps.append(Step(call, operands, results, equation.outputs))
         outputs = [same.get(place, place) for place in self.results]
-        read = {*outputs, *itertools.chain.from_iterable(operands for _, operands, _ in steps)}
+        read = {*outputs, *itertools.chain.from_iterable(step.operands for step in steps)}
         known = {place: numpy.asarray(value) for place, value in known.items() if place in read}
         for value in known.values():  # results that share memory with them are read-only too
             value.flags.writeable = False
