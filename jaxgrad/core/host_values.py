@@ -86,9 +86,9 @@ def owned(result, dtype) -> numpy.ndarray:
     return result if is_whole and result.flags.carray else numpy.array(result, order="C")
 
 
-def owned_apart(results, dtypes) -> list[HostValues]:
+def owned_apart(results, dtypes) -> list[numpy.ndarray]:
     """Results as `owned` gives them, no two of which share memory."""
-    owners, made = set(), []
+    owners, arrays = set(), []
     for result, dtype in zip(results, dtypes, strict=True):
         if type(result) is not numpy.ndarray or result.base is not None:
             result = owned(result, dtype)
@@ -97,5 +97,5 @@ def owned_apart(results, dtypes) -> list[HostValues]:
             result = numpy.array(result, order="C")
             owner = id(result)
         owners.add(owner)
-        made.append(HostValues(result))
-    return made
+        arrays.append(result)
+    return arrays
