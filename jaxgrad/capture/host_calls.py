@@ -16,7 +16,7 @@ from ..core import dtypes, executor, world
 from ..core.aval import make_aval, struct_of
 from ..core.deferred import pending
 from ..core.host_kernel import has_one_cpu
-from ..core.host_values import HostValues, owned
+from ..core.host_values import HostValues, owned, values_or_array
 from ..late import LateModule
 from .graph_input import GeneratorInput
 from .placement import is_on_mesh
@@ -42,14 +42,15 @@ def planned(compiling, jaxpr, outputs) -> HostCalls | None:
     compiling: the CompiledProgram; outputs: the variables of the program's outputs.
     """
     output, others = compiling.output, compiling.other_inputs
+    if compiling.pullback is not None:
+        jaxpr = jaxpr.replace(eqns=compiling.partition.equations)
     effects = [each.value for each in output.tensor_effects.effects]
     given = {each.output for each in (*output.created, *effects) if each is not None}
     may_run = (
         has_one_cpu()
         and not world.is_several()
-        and not jaxpr.effects
+        and not any(each.effects for each in jaxpr.eqns)
         and not compiling.jitted.donate
-        and compiling.pullback is None
         and given.issuperset(range(output.count))
         and all(each.is_number or isinstance(each, GeneratorInput) for each in others)
         and not any(map(is_on_mesh, compiling.traced_tensors))
@@ -124,11 +125,11 @@ class HostCalls:
     def run(self, *inputs) -> list:
         """The results of a call, which are pending and wait for nothing.
 
-        inputs: arrays of NumPy or JAX, and numbers.
+        inputs: what tensors hold, and numbers.
         """
-        pairs = zip(inputs, self.dtypes, strict=True)
         operands = [
-            x if type(x) is numpy.ndarray else numpy.asarray(x, dtype) for x, dtype in pairs
+            value if type(value) is numpy.ndarray else numpy.asarray(value, dtype)
+            for value, dtype in zip(map(values_or_array, inputs), self.dtypes, strict=True)
         ]
         with numpy.errstate(all="ignore"):
             results = self.function(*operands, *self.constants)
