@@ -5,25 +5,48 @@ from __future__ import annotations
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
+# XLA gives parts of a program to the library YNN on CPUs; this says which.
+BY_YNN = "xla_cpu_experimental_ynn_fusion_type"
+
 # On CPUs XLA fuses a write to a part of an array with what computes the written value. Where a
 # reshape stands between both, it writes in place and does not see that the value is cut out of
 # another part of the array, which it has overwritten (openxla/xla issue 49176). Without this pass
 # it sees that. The step of a transformer takes 1.5 % longer without it, that of a convolutional
-# network 1 %, so only programs that write to parts leave it out. On some processors XLA gives parts
-# of a program to the library YNN, whose emitter ends the process where this pass was left out, so
-# these programs do without it; a transformer's step takes 5 % longer there, and 15 % on 16 cores.
-SAFE_WRITES = {
-    "xla_disable_hlo_passes": "reshape-decomposer",
-    "xla_cpu_experimental_ynn_fusion_type": "",
-}
-
+# network 1 %, so only programs that write to parts leave it out. The emitter of YNN ends the
+# process where this pass was left out, so these programs do without it; a transformer's step takes
+# 5 % longer there, and 15 % on 16 cores.
+HIDES_WRITES = "reshape-decomposer"
 WRITES = ("dynamic_update_slice", "scatter")
+
+# YNN adds up an array two to three times as fast as XLA, which adds one element after the other.
+# Its convolutions, and the products that these become, are slower than Eigen's: the steps of
+# convolutional networks take 5 to 20 % longer with them.
+SUMS = "LIBRARY_FUSION_TYPE_REDUCE"
+# removes barriers before XLA fuses operators; rules/convolution.py has one
+REMOVES_BARRIERS = "cse_barrier_expander"
+CONVOLUTION = "conv_general_dilated"
 
 
 def options_for(jaxpr: Jaxpr) -> dict | None:
     """The compiler options of a program."""
-    is_needed = jax.default_backend() == "cpu" and writes_to_parts(jaxpr)
-    return SAFE_WRITES if is_needed else None
+    if jax.default_backend() != "cpu":
+        return None
+    options, left_out = {}, []
+    if convolves(jaxpr):
+        options[BY_YNN] = SUMS
+        left_out.append(REMOVES_BARRIERS)
+    if writes_to_parts(jaxpr):
+        options[BY_YNN] = ""
+        left_out.append(HIDES_WRITES)
+    return options | {"xla_disable_hlo_passes": ",".join(left_out)} if options else None
+
+
+def convolves(jaxpr: Jaxpr) -> bool:
+    """Whether a program has convolutions, also such as are products on CPUs."""
+    return any(
+        equation.primitive.name == CONVOLUTION or any(map(convolves, inner_of(equation)))
+        for equation in jaxpr.eqns
+    )
 
 
 def writes_to_parts(jaxpr: Jaxpr) -> bool:

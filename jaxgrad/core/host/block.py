@@ -11,7 +11,7 @@ from ...cached import cached_property
 from ...late import LateModule
 from ..bounded_cache import exact
 from ..jax_internals import CALLS
-from ..jaxprs import opened
+from ..jaxprs import equations_of, opened
 from .equation import Equation, Form, NotOnHostError, function_of
 from .steps import Step, function_of_steps
 
@@ -82,6 +82,8 @@ class Block:
                 self.equations.append((_plain(equation), operands, results))
             else:
                 consts = [*map(self.constant, getattr(called, "consts", ()))]
+                # the first operand of branches is the number of one
+                operands = operands[len(operands) - len(opened(called).invars) :]
                 results = self.write_out(opened(called), consts + operands)
             places.update(zip(equation.outvars, results, strict=True))
         return [*map(look_up, jaxpr.outvars)]
@@ -177,11 +179,35 @@ def bytes_of(form: Form) -> int:
 
 
 def _called(equation):
-    """The jaxpr that an equation runs with its own operands; None for other equations."""
+    """The jaxpr that an equation runs with its own operands, or with all but the first; None for
+    other equations.
+    """
+    params = equation.params
+    if params.get("branches_platforms"):
+        return _branch_of_host(params)
     if equation.primitive.name not in CALLS:
         return None
-    params = equation.params
     return next(params[name] for name in ("jaxpr", "call_jaxpr", "fun_jaxpr") if name in params)
+
+
+def _branch_of_host(params):
+    """The branch for CPUs, or where that is for the sake of a convolution in groups the one for all
+    platforms: such sums of shifted products are fast in one loop of XLA, and not one by one.
+    """
+    by_platforms = [*zip(params["branches_platforms"], params["branches"], strict=True)]
+    of_all = next((branch for names, branch in by_platforms if names is None), None)
+    if of_all is not None and any(map(is_grouped, equations_of(of_all))):
+        return of_all
+    for names, branch in by_platforms:
+        if names is None or "cpu" in names:
+            return branch
+    raise NotOnHostError("branches for other platforms")
+
+
+def is_grouped(equation) -> bool:
+    """Whether an equation of JAX or of the host is a convolution in groups."""
+    counts = [equation.params.get(f"{axis}_group_count", 1) for axis in ("feature", "batch")]
+    return max(counts) > 1
 
 
 def _plain(equation) -> Equation:
