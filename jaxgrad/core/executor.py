@@ -62,29 +62,43 @@ def _kernel_of(program: Program):
 
 
 def immediate(program: Program):
-    bounded_cache.kernels.count(program.own_weight())
     kernel, put = among_processes(program) if world.is_several() else _late(program), jax.device_put
     if program.wide:
         kernel, put = with_wide_types(kernel), with_wide_types(put)
 
     def retire():
+        count_kernel(program)
         program.host = None
         compiled = with_wide_types(program.to_compile) if program.wide else program.to_compile
         adopt(program, with_checks(program, compiled))
 
     def compile_later():
+        count_kernel(program)
         lower = _lower_of(program)
         return in_background(lambda: disk_cache.compile(lower()))
 
     if not (program.may_run_on_host and host_kernel.has_one_cpu()):
         return with_checks(program, kernel)
     program.host = host_kernel.HostKernel(program, kernel, put, compile_later, retire)
+    bounded_cache.kernels.count(program.own_weight())
     return with_checks(program, program.host)
+
+
+def count_kernel(program: Program):
+    """Count the kernel that XLA compiles for a program towards the limits, once."""
+    if not program.has_kernel:
+        program.has_kernel = True
+        bounded_cache.kernels.count(program.own_weight())
 
 
 def _late(program: Program):
     """The kernel of a program, which has no function for JAX to compile before its first call."""
-    jitted = functools.cache(lambda: disk_cache.from_disk(program.to_compile))
+
+    @functools.cache
+    def jitted():
+        count_kernel(program)
+        return disk_cache.from_disk(program.to_compile)
+
     return lambda *arrays: jitted()(*arrays)
 
 
