@@ -50,7 +50,7 @@ KERNEL = weight_of_kernel()
 ENTRY = Weight(1 / 16, 5e3)
 
 # a program that only the host has run: its calls take as long to note as those of a kernel
-HOSTED = Weight(1 / 4, 1.2e4)
+HOSTED = Weight(1 / 2, 1.2e4)
 
 
 def total(weights) -> Weight:
