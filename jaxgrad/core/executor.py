@@ -93,13 +93,15 @@ def count_kernel(program: Program):
 
 def _late(program: Program):
     """The kernel of a program, which has no function for JAX to compile before its first call."""
+    made = []
 
-    @functools.cache
-    def jitted():
-        count_kernel(program)
-        return disk_cache.from_disk(program.to_compile)
+    def call(*arrays):
+        if not made:
+            count_kernel(program)
+            made.append(disk_cache.from_disk(program.to_compile))
+        return made[0](*arrays)
 
-    return lambda *arrays: jitted()(*arrays)
+    return call
 
 
 def among_processes(program: Program):
@@ -188,8 +190,8 @@ def compile_ahead(program: Program) -> bool:
 
 def host_jaxpr_of(program: Program):
     """The jaxpr of a program as the host runs it."""
-    if program.host_jaxpr is not None:
-        jaxpr, program.host_jaxpr = program.host_jaxpr, None
+    jaxpr = vars(program).pop("host_jaxpr", None)  # another thread may take it
+    if jaxpr is not None:
         return jaxpr
     trace = with_wide_types(program.trace_for_host) if program.wide else program.trace_for_host
     return trace(*map(avals.struct_of, program.inputs))

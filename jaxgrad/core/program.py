@@ -285,7 +285,7 @@ class Program:
         finally:
             _host_trace.reset(before)
             if questions:
-                del self.jitted  # XLA is to get another trace
+                vars(self).pop("jitted", None)  # XLA is to get another trace
         return traced, bool(questions)
 
     def trace_for_host(self, *arrays):
