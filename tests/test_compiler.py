@@ -16,7 +16,7 @@ from jax.extend.core import ClosedJaxpr
 
 import jaxgrad as torch
 from jaxgrad.capture import guards
-from jaxgrad.core import bounded_cache
+from jaxgrad.core import bounded_cache, executor
 
 pytestmark = pytest.mark.usefixtures("nothing_compiled")
 
@@ -46,11 +46,13 @@ def sine(size):
 
 @pytest.mark.slow
 def test_kernels_of_new_shapes_replace_those_of_old_ones():
-    torch.compiler.set_cache_limits(kernels=16)
+    # a program that only the host has run counts half
+    limit = 16 if executor.chosen == "compiled" else 8
+    torch.compiler.set_cache_limits(kernels=limit)
     sine(2)
     before = executables()
     programs = [weakref.ref(sine(size)) for size in range(3, 11)]
-    assert executables() <= before + 16
+    assert executables() <= before + limit
     alive = [program() is not None for program in programs]
     assert alive[-1] and sum(alive) <= 3 and alive == sorted(alive)
 

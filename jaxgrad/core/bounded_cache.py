@@ -49,6 +49,9 @@ KERNEL = weight_of_kernel()
 # an entry without a kernel of its own: a few kilobytes
 ENTRY = Weight(1 / 16, 5e3)
 
+# a program that only the host has run: its calls take as long to note as those of a kernel
+HOSTED = Weight(1 / 2, 1.2e4)
+
 
 def total(weights) -> Weight:
     """The sum of weights."""
@@ -88,16 +91,18 @@ class Clock:
     def turn(self):
         """Begin a new generation, and drop the oldest ones, as many as the limit demands."""
         with _lock:
-            caches, time, dropped = living(self.caches), next(_times), False
+            caches, time = living(self.caches), next(_times)
             for cache in caches:
                 cache.age(time)
             # room for what is made until the next turn
             most = LIMITS[self.limit] * (1 - 1 / TURNS)
-            while sum(cache.size()[self.measure] for cache in caches) > most:
-                oldest, dropped = min(time for cache in caches for time in cache.older), True
+            sizes = before = [cache.size() for cache in caches]
+            while sum(size[self.measure] for size in sizes) > most:
+                oldest = min(time for cache in caches for time in cache.older)
                 for cache in caches:
                     cache.older.pop(oldest, None)
-        if dropped:
+                sizes = [cache.size() for cache in caches]
+        if total(before).bytes - total(sizes).bytes >= KERNEL.bytes:
             # programs and their kernels refer to each other; without the lock, since finalizers run
             gc.collect()
 

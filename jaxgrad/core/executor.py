@@ -62,30 +62,46 @@ def _kernel_of(program: Program):
 
 
 def immediate(program: Program):
-    bounded_cache.kernels.count(program.own_weight())
     kernel, put = among_processes(program) if world.is_several() else _late(program), jax.device_put
     if program.wide:
         kernel, put = with_wide_types(kernel), with_wide_types(put)
 
     def retire():
+        count_kernel(program)
         program.host = None
         compiled = with_wide_types(program.to_compile) if program.wide else program.to_compile
         adopt(program, with_checks(program, compiled))
 
     def compile_later():
+        count_kernel(program)
         lower = _lower_of(program)
         return in_background(lambda: disk_cache.compile(lower()))
 
     if not (program.may_run_on_host and host_kernel.has_one_cpu()):
         return with_checks(program, kernel)
     program.host = host_kernel.HostKernel(program, kernel, put, compile_later, retire)
+    bounded_cache.kernels.count(program.own_weight())
     return with_checks(program, program.host)
+
+
+def count_kernel(program: Program):
+    """Count the kernel that XLA compiles for a program towards the limits, once."""
+    if not program.has_kernel:
+        program.has_kernel = True
+        bounded_cache.kernels.count(program.own_weight())
 
 
 def _late(program: Program):
     """The kernel of a program, which has no function for JAX to compile before its first call."""
-    jitted = functools.cache(lambda: disk_cache.from_disk(program.to_compile))
-    return lambda *arrays: jitted()(*arrays)
+    made = []
+
+    def call(*arrays):
+        if not made:
+            count_kernel(program)
+            made.append(disk_cache.from_disk(program.to_compile))
+        return made[0](*arrays)
+
+    return call
 
 
 def among_processes(program: Program):
@@ -174,8 +190,8 @@ def compile_ahead(program: Program) -> bool:
 
 def host_jaxpr_of(program: Program):
     """The jaxpr of a program as the host runs it."""
-    if program.host_jaxpr is not None:
-        jaxpr, program.host_jaxpr = program.host_jaxpr, None
+    jaxpr = vars(program).pop("host_jaxpr", None)  # another thread may take it
+    if jaxpr is not None:
         return jaxpr
     trace = with_wide_types(program.trace_for_host) if program.wide else program.trace_for_host
     return trace(*map(avals.struct_of, program.inputs))

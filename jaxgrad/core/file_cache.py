@@ -96,6 +96,11 @@ class FileCache:
                 found.append((info.st_mtime_ns, info.st_size, path))
         return found
 
+    def names(self) -> set[str]:
+        """The keys of the values that there are now."""
+        names = map(os.path.basename, self.paths())
+        return {name.removesuffix(SUFFIX) for name in names if name.endswith(SUFFIX)}
+
     def paths(self) -> list[str]:
         try:
             return [os.path.join(self.directory, name) for name in os.listdir(self.directory)]

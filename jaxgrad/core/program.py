@@ -179,6 +179,7 @@ class Program:
     cost = None  # that of a call, once it is known (core/host/cost.py)
     may_run_on_host = True  # whether it computes what its jaxpr says, wherever its arrays lie
     host = None  # the kernel of the host executor, while that makes its calls
+    has_kernel = False  # whether XLA has compiled it, or does
     attach = None  # called with inputs and results if these share memory
     is_identity = False  # whether its result on tensors is its first argument itself
     is_linear = False  # whether the program itself maps the tangent of its one input
@@ -284,7 +285,7 @@ class Program:
         finally:
             _host_trace.reset(before)
             if questions:
-                del self.jitted  # XLA is to get another trace
+                vars(self).pop("jitted", None)  # XLA is to get another trace
         return traced, bool(questions)
 
     def trace_for_host(self, *arrays):
@@ -385,14 +386,18 @@ class Program:
 
     def weight(self) -> bounded_cache.Weight:
         """The weight of the kernels that it keeps, those of its derivatives included."""
-        made = vars(self)
-        kinds = [made.get(name, {}).values() for name in ("reverses", "tangents", "given")]
+        made, own = vars(self), self.own_weight()
+        kinds = [made[name].values() for name in ("reverses", "tangents", "given") if name in made]
+        if not any(kinds):
+            return own
         derived = {each for kind in kinds for each in kind} - {self}
-        return bounded_cache.total([self.own_weight(), *[each.weight() for each in derived]])
+        return bounded_cache.total([own, *[each.weight() for each in derived]])
 
     def own_weight(self) -> bounded_cache.Weight:
         if not aval.is_concrete(self.mode):
             return bounded_cache.ENTRY
+        if self.host is not None and not self.has_kernel:
+            return bounded_cache.HOSTED
         return bounded_cache.weight_of_kernel(self.equations)
 
 

@@ -223,6 +223,25 @@ def _own_name(key: str, extents) -> str:
     return "template-" + hashlib.sha256(text.encode()).hexdigest()
 
 
+class _Listing:
+    """The names in the directory when it was first looked at: most programs have no record, and to
+    open a file that is not there takes as long as a tenth of a program's first call.
+    """
+
+    def __init__(self):
+        self.cache, self.names = None, ()
+
+    def get(self, cache, key: str, extents):
+        """The template in a record of the directory; None without one."""
+        if self.cache is not cache:
+            self.cache, self.names = cache, cache.names()
+        name = _own_name(key, extents)
+        return _read(cache.get(name)) if name in self.names else None
+
+
+_listing = _Listing()
+
+
 def keep(key: str, record):
     """Keep the record of a template that this process has made."""
     cache = own()
@@ -235,7 +254,7 @@ def find_own(key: str, extents):
     cache = own()
     if cache is None or not is_usual():
         return None
-    return _read(cache.get(_own_name(key, ("exact", *extents))))
+    return _listing.get(cache, key, ("exact", *extents))
 
 
 def note(program, block):
@@ -270,7 +289,7 @@ def find(key: str):
         return None
     found = _read(shipped().find(key))
     if found is None and own() is not None:
-        found = _read(own().get(_own_name(key, ())))
+        found = _listing.get(own(), key, ())
     return found
 
 

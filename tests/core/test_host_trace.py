@@ -1,5 +1,8 @@
 """Programs whose trace for the host is another one than that for XLA."""
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import jax
 import numpy
 import pytest
@@ -70,3 +73,16 @@ def test_xla_has_a_trace_of_its_own(programs):
         by_xla = jax.tree.leaves(program.to_compile(*operands))
         for result, expected in zip(by_host, by_xla, strict=True):
             numpy.testing.assert_allclose(result, expected, rtol=1e-5)
+
+
+def test_threads_may_trace_one_program_at_once():
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for _ in range(10):
+            jaxgrad.compiler.reset()
+            with ThreadPoolExecutor(4) as pool:
+                for found, exact in pool.map(lambda _: convolved(), range(4)):
+                    numpy.testing.assert_allclose(found.tolist(), exact, rtol=1e-5, atol=1e-5)
+    finally:
+        sys.setswitchinterval(interval)

@@ -24,6 +24,8 @@ class Directory(dict):
     def put(self, key, value):
         self[key] = value
 
+    names = dict.keys
+
 
 @pytest.fixture
 def own(monkeypatch):
