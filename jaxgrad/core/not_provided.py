@@ -115,7 +115,7 @@ def listed() -> dict[str, frozenset[str]]:
     """
     lines = (FOLDER / "not_provided.tsv").read_text().splitlines()[1:]
     rows = (line.partition("\t") for line in lines)
-    return {path: frozenset(names.split()) for path, _, names in rows}
+    return {path: frozenset(names.replace("!", "").split()) for path, _, names in rows}
 
 
 def names_of(own: str) -> tuple[Callable, Callable]:

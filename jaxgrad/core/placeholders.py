@@ -6,6 +6,7 @@ and what it decorates raises when it is called; a constant equals itself alone.
 """
 
 from __future__ import annotations
+import __future__
 
 import abc
 import builtins
@@ -240,10 +241,16 @@ def _nothing_is_available(*args, **kwargs) -> bool:
 # ---- all kinds
 
 
+# what modules of PyTorch import of Python's own, which is no placeholder
+_OF_PYTHON = {"TYPE_CHECKING": False, "annotations": __future__.annotations}
+
+
 @functools.cache
 def placeholder(entry: Entry):
     """What stands for a name of PyTorch."""
     path, kind = shown_path(entry), entry.kind
+    if entry.name in _OF_PYTHON:
+        return _OF_PYTHON[entry.name]
     if kind in ("class", "alias"):
         return not_provided_class(path, kind == "alias")
     if kind == "function":

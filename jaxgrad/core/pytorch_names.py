@@ -49,6 +49,11 @@ def names_in(module: str) -> dict[str, Entry]:
     return entries
 
 
+def all_names() -> dict[str, dict[str, Entry]]:
+    """All names of PyTorch, by module."""
+    return {module: names_in(module) for module in modules()}
+
+
 def entry_of(path: str) -> Entry | None:
     """What a name of PyTorch is, None if it has no such name: `torch.fx.Node`."""
     module, _, name = path.rpartition(".")
@@ -56,16 +61,17 @@ def entry_of(path: str) -> Entry | None:
 
 
 def paths_of(entry: Entry) -> list[str]:
-    """The names of an object in the packages of its module, the shortest first, and there."""
+    """The names of an object in the packages of its module, the shortest first, in its module and
+    in PyTorch's library.
+    """
     parts = entry.home.split(".")
-    packages = [".".join(parts[: length + 1]) for length in range(len(parts) - 1)]
-    above = [f"{each}.{entry.name}" for each in packages if names_in(each).get(entry.name) == entry]
-    return [*above, entry.path]
+    places = [".".join(parts[: length + 1]) for length in range(len(parts))] + ["torch._C"]
+    return [f"{place}.{entry.name}" for place in places if names_in(place).get(entry.name) == entry]
 
 
 def shown_path(entry: Entry) -> str:
     """The name by which users know an object: that of a package before that of its module."""
-    return paths_of(entry)[0]
+    return next(iter(paths_of(entry)), entry.path)
 
 
 def instead_of(path: str) -> str:
