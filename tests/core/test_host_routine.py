@@ -224,7 +224,7 @@ def test_arrays_that_nothing_reads_any_more_are_written_to_and_no_others():
         first = jnp.sin(x) * y
         seen = first.reshape(-1)  # a view
         second = jnp.exp(x - y) + first
-        third = (second * 2 - y) * jnp.cos(second)
+        third = jnp.maximum(second * 2 - y, jnp.minimum(jnp.cos(second) * y, x))
         return third, seen, second > 1, first - 1, jnp.square(third)
 
     made = Block(jax.make_jaxpr(function)(NUMBERS, NUMBERS))

@@ -23,7 +23,7 @@ class Step(NamedTuple):
 
     @property
     def is_ufunc(self) -> bool:
-        """Whether it makes one new array, or writes it into a last argument."""
+        """Whether it makes one new array, or writes into the array `out`."""
         return isinstance(self.function, numpy.ufunc) and self.function.nout == 1
 
 
@@ -74,8 +74,9 @@ def _maker(inputs, known, steps, results):
     lines += [f"    def run({', '.join(f'v{i}' for i in range(inputs))}):"]
     last_uses = _last_uses(steps, results, known)
     for i, (operands, place, is_ufunc, first, count) in enumerate(steps):
-        read = operands if place is None else (*operands, place)
-        call = f"f{i}({', '.join(f'v{place}' for place in read)})"
+        read = [f"v{operand}" for operand in operands]
+        read += [] if place is None else [f"out=v{place}"]
+        call = f"f{i}({', '.join(read)})"
         targets = [f"v{place}" for place in range(first, first + count)]
         if count == 1:
             lines += [f"        {targets[0]} = {call}"]
