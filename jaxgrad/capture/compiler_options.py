@@ -5,6 +5,8 @@ from __future__ import annotations
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
+from ..core.jaxprs import equations_of
+
 # XLA gives parts of a program to the library YNN on CPUs; this says which.
 BY_YNN = "xla_cpu_experimental_ynn_fusion_type"
 
@@ -20,8 +22,9 @@ WRITES = ("dynamic_update_slice", "scatter")
 
 # YNN adds up an array two to three times as fast as XLA, which adds one element after the other.
 # Its convolutions, and the products that these become, are slower than Eigen's: the steps of
-# convolutional networks take 5 to 20 % longer with them.
-SUMS = "LIBRARY_FUSION_TYPE_REDUCE"
+# convolutional networks take 5 to 20 % longer with them. Only the many small products of groups are
+# faster by YNN, by half.
+SUMS, PRODUCTS = "LIBRARY_FUSION_TYPE_REDUCE", "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
 # removes barriers before XLA fuses operators; rules/convolution.py has one
 REMOVES_BARRIERS = "cse_barrier_expander"
 CONVOLUTION = "conv_general_dilated"
@@ -32,8 +35,10 @@ def options_for(jaxpr: Jaxpr) -> dict | None:
     if jax.default_backend() != "cpu":
         return None
     options, left_out = {}, []
-    if convolves(jaxpr):
-        options[BY_YNN] = SUMS
+    convolutions = [each for each in equations_of(jaxpr) if each.primitive.name == CONVOLUTION]
+    if convolutions:
+        has_groups = any(map(has_wide_groups, convolutions))
+        options[BY_YNN] = f"{SUMS},{PRODUCTS}" if has_groups else SUMS
         left_out.append(REMOVES_BARRIERS)
     if writes_to_parts(jaxpr):
         options[BY_YNN] = ""
@@ -41,12 +46,11 @@ def options_for(jaxpr: Jaxpr) -> dict | None:
     return options | {"xla_disable_hlo_passes": ",".join(left_out)} if options else None
 
 
-def convolves(jaxpr: Jaxpr) -> bool:
-    """Whether a program has convolutions, also such as are products on CPUs."""
-    return any(
-        equation.primitive.name == CONVOLUTION or any(map(convolves, inner_of(equation)))
-        for equation in jaxpr.eqns
-    )
+def has_wide_groups(convolution) -> bool:
+    """Whether a convolution has groups of several channels."""
+    _, of_weight, _ = convolution.params["dimension_numbers"]
+    channels = convolution.invars[1].aval.shape[of_weight[1]]
+    return convolution.params["feature_group_count"] > 1 and channels > 1
 
 
 def writes_to_parts(jaxpr: Jaxpr) -> bool:

@@ -8,7 +8,7 @@ import pytest
 from checks import count
 
 import jaxgrad as torch
-from jaxgrad.capture.compiler_options import convolves, options_for
+from jaxgrad.capture.compiler_options import options_for
 from jaxgrad.nn.functional import conv2d, conv_transpose2d
 
 
@@ -44,21 +44,33 @@ def test_both_gradients_of_a_convolution_share_the_gradient_of_its_result(convol
     count("programs")
 
 
-def test_programs_that_convolve():
-    x, w = jnp.ones((1, 2, 5)), jnp.ones((3, 2, 2))
+@pytest.mark.parametrize(
+    ("channels", "groups", "are_by_ynn"), [(6, 1, False), (6, 6, False), (6, 2, True)]
+)
+def test_products_of_a_layer_in_groups_of_several_channels(channels, groups, are_by_ynn):
+    """They are by YNN, but convolutions are by Eigen; within a branch, as for CPUs, too."""
+    x, w = jnp.ones((2, channels, 5)), jnp.ones((12, channels // groups, 2))
 
     def convolution(x, w):
-        return jax.lax.conv_general_dilated(x, w, (1,), "VALID")
+        return jax.lax.conv_general_dilated(x, w, (1,), "VALID", feature_group_count=groups)
 
-    def branches(x, w):
-        return jax.lax.cond(x[0, 0, 0] > 0, convolution, lambda x, w: x[:, :1, :4], x, w[:1])
+    def program(x, w):
+        return jax.lax.platform_dependent(x, w, default=convolution)
 
-    for program, is_one in [
-        (convolution, True),
-        (branches, True),
-        (lambda x, w: jnp.einsum("ncs,ocs->nos", x[..., :2], w), False),
-    ]:
-        assert convolves(jax.make_jaxpr(program)(x, w).jaxpr) == is_one
+    options = options_for(jax.make_jaxpr(program)(x, w).jaxpr)
+    by_ynn = options["xla_cpu_experimental_ynn_fusion_type"]
+    assert ("DOT" in by_ynn, "CONVOLUTION" in by_ynn, "REDUCE" in by_ynn) == (
+        are_by_ynn,
+        False,
+        True,
+    )
+    result = jax.jit(program, compiler_options=options)(x, w)
+    assert (result == 2 * channels // groups).all()
+
+
+def test_a_program_without_convolutions_has_no_options():
+    program = jax.make_jaxpr(lambda x: jnp.einsum("ij,kj->ik", x, x))(jnp.ones((2, 3)))
+    assert options_for(program.jaxpr) is None
 
 
 def test_a_program_that_convolves_and_writes():
