@@ -9,6 +9,7 @@ the file; tests/core/test_template_store.py says when it must be written anew.
 
 import contextlib
 import json
+import operator
 import os
 import sys
 import warnings
@@ -234,6 +235,98 @@ def joins():
         differentiated(lambda x, i=indices: F.one_hot(i, 9), *logits)
 
 
+OF_IMAGES = "relu sigmoid tanh silu mean((2,3),True) mean((2,3)) flatten(1) clone"
+
+
+def images():
+    """What networks for images do besides convolving: square images, and one number a channel."""
+    n, m, _, r, _ = EXTENTS
+    for shape in ((n, m, r, r), (n, m, 1, 1)):
+        for name in FUNCTIONS.split():
+            differentiated(getattr(F, name), *tensors(shape), second=False)
+        for text in OF_IMAGES.split():
+            call = getattr(F, text) if text == "silu" else _method(text)
+            differentiated(call, *tensors(shape), second=False)
+        differentiated(lambda x, y: x * y, *tensors(shape, (n, m, 1, 1)), second=False)
+        differentiated(lambda x, y: y * x, *tensors(shape, (n, m, 1, 1)), second=False)
+        differentiated(lambda x, y: x + y, *tensors(shape, shape), second=False)
+        for channels in (m, 23):
+            for bias in (True, False):
+                layer = nn.Conv2d(m, channels, 1, bias=bias)
+                differentiated(lambda x, *_, f=layer: f(x), *tensors(shape), *layer.parameters())
+        for options in ({}, {"eps": 1e-3, "momentum": 0.01}, {"eps": 1e-3}):
+            norm = nn.BatchNorm2d(m, **options)
+            for training in (True, False):
+                norm.train(training)
+                call = lambda x, *_, norm=norm: norm(x)  # noqa: E731
+                differentiated(call, *tensors(shape), *norm.parameters(), second=False)
+
+
+# shapes of two operands, of which one is repeated along the other, or that have one element
+PAIRS = [
+    ((7, 1), (7, 1)), ((7, 11), (1, 11)), ((1, 11), (7, 11)), ((1, 11), (1, 11)), ((7,), ()),
+    ((7, 11), ()), ((), ()), ((1,), (1,)), ((7, 11, 23), (7, 11, 1)), ((7, 1, 1), (7, 11, 23)),
+    ((7, 11, 23), ()), ((7, 11, 23, 5), (1, 1, 23, 5)), ((7, 11), (7, 1)), ((7, 7), ()),
+]  # fmt: skip
+
+
+OF_FLAGS = "all any eq(0) ne(0) ge(0) lt(0) gt(0) clone flatten long float bool"
+
+
+def broadcasts():
+    """Arithmetic and comparisons of operands that are repeated, and of numbers."""
+    for first, second in PAIRS:
+        for call in (
+            *[pair[0] for name, pair in ARITHMETIC.items() if name != "pow"],
+            *(torch.minimum, torch.maximum, torch.min, torch.max, torch.gt, torch.lt, torch.ge),
+            *(torch.le, torch.eq, torch.ne),
+        ):
+            differentiated(call, *tensors(first, second), second=False)
+        (x,) = tensors(first)
+        for number in (0.5, 1.0, 0.0, 2.0):
+            for call in (lambda x, y: x * y, lambda x, y: x / y, lambda x, y: x + y):
+                differentiated(lambda x, call=call, y=number: call(x, y), x, second=False)
+        flags, whole = x.detach() > 0.5, (x.detach() * 5).long()
+        for given in (x.detach(), flags, whole):
+            for text in OF_FLAGS.split():
+                with contextlib.suppress(Exception):
+                    _method(text)(given)
+        for call in (operator.and_, operator.or_):
+            call(flags, flags)
+        for call in (
+            lambda x: torch.where(x > 0.5, x, 0.0),
+            lambda x: torch.where(x > 0.5, 0.0, x),
+            lambda x: x.clamp(-0.5, 0.5),
+            lambda x: x.clamp(min=0.0),
+            lambda x: F.leaky_relu(x),
+            lambda x: F.leaky_relu(x, 0.0),
+            lambda x: F.mse_loss(x, x.detach()),
+        ):
+            differentiated(call, x, second=False)
+
+
+def orders():
+    """Other orders of dimensions, and products of batches of matrices as attention has them."""
+    n, m, k, r, _ = EXTENTS
+    for text in ("permute(0,2,1)", "transpose(1,2)", "movedim(1,-1)", "permute(2,0,1)"):
+        differentiated(_method(text), *tensors((n, m, k)), second=False)
+    for text in ("permute(0,2,1,3)", "transpose(1,2)", "permute(0,2,3,1)", "permute(0,3,1,2)"):
+        differentiated(_method(text), *tensors((n, m, k, r)), second=False)
+    for a, b in [((n, m, k), (n, k, m)), ((n, m, m), (n, m, k)), ((n, m, k), (n, k, r))]:
+        differentiated(torch.bmm, *tensors(a, b), second=False)
+    (scores,) = tensors((n, m, r, r))
+    differentiated(lambda x: x.softmax(-1), scores, second=False)
+    differentiated(lambda x: F.softmax(x, -1, dtype=torch.float32), scores, second=False)
+    for shape in ((r, r), (n, 1, r, r), (n, 1, 1, r)):
+        mask = torch.ones(shape).triu(1).bool()
+        for number in (-1e9, float("-inf")):
+            call = lambda x, mask=mask, y=number: x.masked_fill(mask, y)  # noqa: E731
+            differentiated(call, scores, second=False)
+        differentiated(lambda x, mask=mask: x + mask.float(), scores, second=False)
+    indices = torch.zeros((n, m, 1), dtype=torch.int64)
+    differentiated(lambda x: x.gather(-1, indices), *tensors((n, m, k)), second=False)
+
+
 # ---- modules
 
 ROWS, SEQUENCES, SIGNALS, IMAGES = (7, 11), (3, 7, 11), (7, 3, 12), (7, 3, 5, 5)
@@ -276,7 +369,16 @@ def modules():
 
 def creations():
     """New tensors, and draws of random numbers."""
-    for shape in ((), *[EXTENTS[:rank] for rank in range(1, 5)], (11, 11)):
+    of_weights = [
+        (11, 7, 3, 3),
+        (11, 1, 3, 3),
+        (11, 7, 1, 1),
+        (11, 11, 1, 1),
+        (1,),
+        (11, 1),
+        (1, 11),
+    ]
+    for shape in ((), *[EXTENTS[:rank] for rank in range(1, 5)], (11, 11), *of_weights):
         for make in (torch.rand, torch.randn, torch.zeros, torch.ones, torch.empty):
             x = make(shape)
             for fill in (
@@ -349,7 +451,8 @@ def main():
     torch.compiler.reset()  # what the imports above have taken from the file
     templates.CALLS, collector = 0, Collector()
     template_store.keep = collector.keep
-    for part in (creations, joins, optimizers, operators, modules, networks):
+    parts = creations, joins, optimizers, operators, images, broadcasts, orders, modules, networks
+    for part in parts:
         part()
         print(f"{part.__name__}: {len(collector)} templates", flush=True)
         template_store.write(template_store.PACKAGE / "templates.tsv", collector)

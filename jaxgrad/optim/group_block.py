@@ -82,7 +82,7 @@ class Group:
         call = functools.partial(call_of, parts.rest)
         if count > 1:
             call = functools.partial(pieces_of, parts.rest, last.rest, count)
-        key = (*numbers, _text_of(parts.shared))
+        key = (*numbers, parts.text)
         if key not in self.shared:
             of_numbers = functools.partial(call_of, parts.shared)
             self.shared[key] = self.add(of_numbers, numbers, parts.shared.outputs)
@@ -107,14 +107,19 @@ class Group:
                 block = Block(executor.host_jaxpr_of(program))
                 template_store.note(program, block)
             numbers = program.places_of_numbers(0)
-            self.parts[key] = Parts(block, numbers)
+            self.parts[key] = parts = Parts(block, numbers)
+            parts.text = _text_of(parts.shared)
         return self.parts[key]
 
 
 def _text_of(block) -> str:
-    """A block as text, where others differ."""
-    constants = [(i, value.dtype.str, value.tolist()) for i, value in block.constants.items()]
-    return repr((block.equations, constants, block.results))
+    """A block of numbers without dimensions as text, where others differ."""
+    steps = [
+        (name, params, operands, results, [form.dtype.num for form in outputs])
+        for (name, params, _, outputs), operands, results in block.equations
+    ]
+    constants = [(i, value.dtype.num, value.tolist()) for i, value in block.constants.items()]
+    return repr((steps, constants, block.results))
 
 
 def _form(given) -> Form:

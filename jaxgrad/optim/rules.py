@@ -14,7 +14,10 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax
+
+from ..late import LateModule
+
+optax = LateModule("optax")  # only traces need it, and its import takes as long as many steps
 
 
 def gradient_step(params, updates, rate):
