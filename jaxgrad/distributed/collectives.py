@@ -32,6 +32,7 @@ class ReduceOp(enum.Enum):
 
 ReduceOp.RedOpType = ReduceOp  # the class of its members
 
+
 class Work:
     """A communication that was begun with `async_op=True`.
 

@@ -311,7 +311,10 @@ class _MethodOfDTensors:
 
 def install():
     """Give tensors the methods of DTensors, which all others refuse."""
-    Tensor.to_local, Tensor.full_tensor = _MethodOfDTensors(to_local), _MethodOfDTensors(full_tensor)
+    Tensor.to_local, Tensor.full_tensor = (
+        _MethodOfDTensors(to_local),
+        _MethodOfDTensors(full_tensor),
+    )
     Tensor.redistribute = redistribute
     Tensor.placements, Tensor.device_mesh = property(_placements), property(_device_mesh)
 
