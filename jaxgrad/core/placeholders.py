@@ -97,6 +97,7 @@ class NotProvided(metaclass=NotProvidedType):
         return cls
 
 
+@functools.cache
 def not_provided_class(path: str, kind: str) -> type[NotProvided]:
     """The class of PyTorch at a path, as "torch.export.Dim"."""
     space, _, name = path.rpartition(".")
@@ -189,6 +190,8 @@ class NotProvidedDecorator(NotProvidedFunction):
         raise refusal(self.path)
 
 
+not_provided_function = functools.cache(NotProvidedFunction)
+
 _IN_FUNCTION = 1  # inspect.CO_OPTIMIZED: the code of a function, not of a module or class
 _METHODS = (staticmethod, classmethod)
 
@@ -255,7 +258,7 @@ def placeholder(entry: Entry):
         return not_provided_class(path, kind)
     if kind == "function":
         asks = entry.name in ("is_available", "is_built")
-        return _nothing_is_available if asks else NotProvidedFunction(path)
+        return _nothing_is_available if asks else not_provided_function(path)
     if kind == "value":
         return NotProvidedValue(path)
     if hasattr(builtins, kind):

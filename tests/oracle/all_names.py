@@ -27,8 +27,9 @@ FILE = Path(__file__).parents[2] / "jaxgrad" / "coverage" / "all_names.tsv.gz"
 HEADER = """\
 # All modules of PyTorch 2.13 and their names: the module, then groups of names, with tabs. \
 A group begins with its kind: class, layer (a class of modules), function, value, alias (of \
-types), the name of a class of typing, or the built-in exception that it derives from; after "@" the module that defines the \
-names, if another one does; "name=other" where it has another name there.
+types), the name of a class of typing, or the built-in exception that it derives from; after "@" \
+the module that defines the names, if another one does; "name=other" where it has another name \
+there.
 """
 
 
