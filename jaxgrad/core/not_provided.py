@@ -179,7 +179,7 @@ class NotProvidedModule(types.ModuleType):
 class AliasModule(types.ModuleType):
     """A module of PyTorch whose names another module of jaxgrad has."""
 
-    def __init__(self, own: str, module: types.ModuleType):
+    def __init__(self, own: str, module: types.ModuleType | types.SimpleNamespace):
         super().__init__(own, module.__doc__)
         self._module, self.__path__ = module, []
 
@@ -251,10 +251,11 @@ class NotProvidedLoader(importlib.abc.Loader):
         own = spec.name
         # an attribute of a name that is listed asks for this very module
         known = None if path_of(own) in listed() else _value_at(path_of(own))
+        is_space = isinstance(known, types.ModuleType | types.SimpleNamespace)
+        if is_space and getattr(known, "__name__", "") != own:
+            return AliasModule(own, known)
         if not hasattr(known, "__path__"):
             return NotProvidedModule(own)
-        if isinstance(known, types.ModuleType) and known.__name__ != own:
-            return AliasModule(own, known)
         self.spec, known.__name__ = getattr(known, "__spec__", None), own
         return known
 

@@ -19,7 +19,7 @@ from ..late import LateModule
 from .missing_names import reasons
 from .pytorch_names import Entry, instead_of, shown_path
 
-dis = LateModule("dis")
+dis, layers = LateModule("dis"), LateModule("jaxgrad.nn.module")
 
 # the module and line that asked first for a placeholder, by its path
 _askers: dict[str, str] = {}
@@ -98,11 +98,12 @@ class NotProvided(metaclass=NotProvidedType):
 
 
 @functools.cache
-def not_provided_class(path: str, is_alias: bool = False) -> type[NotProvided]:
+def not_provided_class(path: str, kind: str) -> type[NotProvided]:
     """The class of PyTorch at a path, as "torch.export.Dim"."""
     space, _, name = path.rpartition(".")
-    known = {"path": path, "why": why(path), "is_alias": is_alias}
-    return NotProvidedType(name, (NotProvided,), {"__module__": space, **known})
+    known = {"path": path, "why": why(path), "is_alias": kind == "alias"}
+    bases = (NotProvided, layers.Module) if kind == "layer" else (NotProvided,)
+    return NotProvidedType(name, bases, {"__module__": space, **known})
 
 
 @functools.cache
@@ -189,6 +190,8 @@ class NotProvidedDecorator(NotProvidedFunction):
         raise refusal(self.path)
 
 
+not_provided_function = functools.cache(NotProvidedFunction)
+
 _IN_FUNCTION = 1  # inspect.CO_OPTIMIZED: the code of a function, not of a module or class
 _METHODS = (staticmethod, classmethod)
 
@@ -251,11 +254,11 @@ def placeholder(entry: Entry):
     path, kind = shown_path(entry), entry.kind
     if entry.name in _OF_PYTHON:
         return _OF_PYTHON[entry.name]
-    if kind in ("class", "alias"):
-        return not_provided_class(path, kind == "alias")
+    if kind in ("class", "layer", "alias"):
+        return not_provided_class(path, kind)
     if kind == "function":
         asks = entry.name in ("is_available", "is_built")
-        return _nothing_is_available if asks else NotProvidedFunction(path)
+        return _nothing_is_available if asks else not_provided_function(path)
     if kind == "value":
         return NotProvidedValue(path)
     if hasattr(builtins, kind):

@@ -13,9 +13,9 @@ FOLDER = Path(__file__).parents[1] / "coverage"
 class Entry(NamedTuple):
     """A name in a module of PyTorch.
 
-    kind: "class", "function", "value", "alias" (of types), the name of a class of `typing`, or the
-    built-in exception that an exception derives from; home: the module that defines it; name: its
-    name there.
+    kind: "class", "layer" (a class of modules), "function", "value", "alias" (of types), the name
+    of a class of `typing`, or the built-in exception that an exception derives from; home: the
+    module that defines it; name: its name there.
     """
 
     kind: str

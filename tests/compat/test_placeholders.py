@@ -183,6 +183,9 @@ def test_a_class_can_be_a_base_and_an_argument():
     assert Registered.register(tracer) is tracer and issubclass(Plain, Registered)
     assert not hasattr(Plain, "nothing") and tracer.trace.path == "torch.fx.Tracer.trace"
     refused(tracer.trace), refused(lambda: list(tracer))
+    graph = one("from torch.fx import GraphModule")
+    assert issubclass(graph, torch.nn.Module) and not isinstance(torch.nn.Identity(), graph)
+    refused(lambda: graph(None, None))
 
 
 def test_a_class_can_be_an_annotation_and_be_dispatched_on():

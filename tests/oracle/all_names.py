@@ -19,13 +19,17 @@ import typing
 import warnings
 from pathlib import Path
 
+import torch
+from torch._jit_internal import BroadcastingListCls
+
 FILE = Path(__file__).parents[2] / "jaxgrad" / "coverage" / "all_names.tsv.gz"
 
 HEADER = """\
 # All modules of PyTorch 2.13 and their names: the module, then groups of names, with tabs. \
-A group begins with its kind: class, function, value, alias (of types), the name of a class of \
-typing, or the built-in exception that it derives from; after "@" the module that defines the \
-names, if another one does; "name=other" where it has another name there.
+A group begins with its kind: class, layer (a class of modules), function, value, alias (of \
+types), the name of a class of typing, or the built-in exception that it derives from; after "@" \
+the module that defines the names, if another one does; "name=other" where it has another name \
+there.
 """
 
 
@@ -36,9 +40,11 @@ def kind_of(listed: str, value) -> str:
         return next(base.__name__ for base in bases if getattr(builtins, base.__name__, 0) is base)
     if isinstance(value, typing.TypeVar | typing.ParamSpec | typing.TypeVarTuple):
         return type(value).__name__
+    if listed == "class" and isinstance(value, type) and issubclass(value, torch.nn.Module):
+        return "layer"
     if listed == "constant":
         is_alias = typing.get_origin(value) is not None or isinstance(
-            value, types.UnionType | typing.NewType
+            value, types.UnionType | typing.NewType | BroadcastingListCls
         )
         return "alias" if is_alias else "value"
     return listed
