@@ -57,7 +57,7 @@ def taken_over(values: np.ndarray, device=None):
     values, which become an array when an operator reads them.
     """
     is_late = (
-        device is None
+        other_device(device) is None
         and deferred.mode == "deferred"
         and not (executor.is_forked or _has_accelerator() or is_traced())
         and jax.config.jax_default_device is None

@@ -13,7 +13,7 @@ from ..core.device import device_of_jax
 from ..core.meta_array import MetaArray
 from ..frontend import factories
 from ..tape import mode as modes
-from ..tape.tensor import Tensor, held, wrap
+from ..tape.tensor import Tensor, wrap
 
 
 def outside_of_trace():
@@ -36,7 +36,8 @@ def filled(param: Tensor, value, shape=None) -> Tensor:
     # a tracer stands for a tensor on meta too
     seen = param._aval if captured is None else captured.aval
     place = "meta" if seen.mode == META else device_of_jax()
-    array = held(param) if captured is None else captured.snapshot.array
+    # what is pending has no sharding
+    array = param._value if captured is None else captured.snapshot.array
     sharding = getattr(array, "sharding", None)
     with outside_of_trace():
         if isinstance(sharding, NamedSharding):

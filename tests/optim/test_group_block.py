@@ -7,8 +7,9 @@ from modes import eager
 
 import jaxgrad
 from jaxgrad.core import executor
+from jaxgrad.core.host_values import HostValues
 from jaxgrad.core.jax_internals import TRACE_EVENT
-from jaxgrad.optim import group_block, update_program
+from jaxgrad.optim import group_block, initial_state, update_program
 
 SHAPES = (3, 4), (1,), (), (5,), (5, 1, 1), (3, 4), (0, 2)
 OPTIMIZERS = {
@@ -88,7 +89,8 @@ def test_the_block_of_a_group_computes_what_xla_does(name, dtype, piece, program
 
 def traces_of_a_step(count) -> int:
     noted = []
-    params = parameters([(n, n + 1) for n in range(2, 2 + count)], "float32")
+    # no templates are shipped for this dtype
+    params = parameters([(n, n + 1) for n in range(2, 2 + count)], "float64")
     optimizer = jaxgrad.optim.NAdam(params)
     jaxgrad.compiler.reset()
 
@@ -109,3 +111,11 @@ def test_traces_do_not_grow_with_the_parameters():
         traces_of_a_step(8)  # JAX keeps parts of a trace
         few, many = traces_of_a_step(8), traces_of_a_step(40)
     assert 0 < many <= few
+
+
+def test_the_first_state_leaves_a_parameter_and_itself_with_numpy():
+    param = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
+    state = initial_state.filled(param, 0.5)
+    for tensor in (param, state):
+        assert type(tensor._value.stretch) is HostValues and tensor._value.array is None
+    assert state.tolist() == [0.5, 0.5] and state.device == param.device
