@@ -13,9 +13,8 @@ from jax import lax
 from jaxgrad.rules import convolution_lowering as lowerings
 from jaxgrad.rules import volume_convolution as volumes
 
-from jaxgrad.core import dtypes, promotion
+from jaxgrad.core import dtypes, program, promotion
 from jaxgrad.core.primitive import op
-from jaxgrad.core.program import is_for_host
 
 # the three products; nothing else calls lax's convolution
 
@@ -29,7 +28,7 @@ def correlate(x, w, stride, padding, dilation, groups):
     if 0 in (*x.shape, *w.shape):
         return jnp.zeros((x.shape[0], w.shape[0], *lengths), x.dtype)
     numbers = stride, padding, dilation, groups
-    if is_for_host():
+    if program.is_for_host():
         return _correlate(x, w, *numbers)
     return _for_platform(
         lowerings.correlation_on_cpu(x, w, lengths, *numbers),
@@ -72,7 +71,7 @@ def input_gradient(grad, w, input_shape, stride, padding, dilation, groups):
         return jnp.zeros(input_shape, grad.dtype)
     edges = _transposed_padding(grad.shape, w.shape, input_shape, stride, padding, dilation)
     numbers = stride, edges, dilation, groups
-    if is_for_host():
+    if program.is_for_host():
         return _input_gradient(grad, w, *numbers)
     return _for_platform(
         lowerings.input_gradient_on_cpu(grad, w, input_shape, *numbers),
@@ -112,8 +111,7 @@ def _transposed_padding(grad_shape, weight_shape, input_shape, stride, padding, 
     lengths = zip(grad_shape[2:], weight_shape[2:], input_shape[2:], strict=True)
     edges = []
     for (n, k, wanted), s, p, d in zip(lengths, stride, padding, dilation, strict=True):
-        reach = d * (k - 1)
-        edges.append((reach - p, wanted - 1 - (n - 1) * s + p))
+        edges.append((d * (k - 1) - p, wanted - 1 - (n - 1) * s + p))
     return edges
 
 
@@ -122,7 +120,7 @@ def weight_gradient(x, grad, weight_shape, stride, padding, dilation, groups):
     if 0 in (*x.shape, *grad.shape, *weight_shape):
         return jnp.zeros(weight_shape, grad.dtype)
     numbers = stride, padding, dilation, groups
-    if is_for_host():
+    if program.is_for_host():
         return _weight_gradient(x, grad, weight_shape, numbers)
     return _for_platform(
         lowerings.weight_gradient_on_cpu(x, grad, weight_shape, *numbers),

@@ -7,6 +7,8 @@ have, for code that reads them and for views, which exist only where strides all
 import itertools
 import math
 
+from . import dtypes
+
 
 def contiguous(shape):
     """The strides of a new tensor: row by row; an extent of 0 counts as 1.
@@ -212,6 +214,9 @@ def _compared(shape, layouts, first, second):
 
 
 def _view(shape, strides, size):
+    """size: the shape of the view, or the dtypes of the elements and of a view of their bytes."""
+    if size and isinstance(size[0], dtypes.dtype):
+        return _view_as_dtype(shape, strides, *size)
     found = reshaped(shape, strides, _inferred(size, math.prod(shape)))
     return None if found is None else (found, 0)
 
@@ -239,9 +244,7 @@ def shape_as_dtype(shape, old, new):
     return (*shape[:-1], shape[-1] * old.itemsize // new.itemsize)
 
 
-def _view_as_dtype(shape, strides, dtypes):
-    """dtypes: that of the elements and that of the view."""
-    old, new = dtypes
+def _view_as_dtype(shape, strides, old, new):
     shape_as_dtype(shape, old, new)
     if old.itemsize == new.itemsize:
         return strides, 0
@@ -370,7 +373,6 @@ VIEWS = {
     "unflatten": _unflatten,
     "unfold": _unfold,
     "unsqueeze": _unsqueeze,
-    "view.dtype": _view_as_dtype,
     "view_as_complex": lambda _, strides: (tuple(stride // 2 for stride in strides[:-1]), 0),
     "view_as_real": lambda _, strides: ((*_doubled(strides), 1), 0),
 }

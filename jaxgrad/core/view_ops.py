@@ -89,8 +89,7 @@ def layout(call, numbers=None):
     """
     source = call.inputs[0]
     same = call.primitive.name == "real" and not source.dtype.is_complex
-    name = "alias" if same else call.primitive.name
-    function = layouts.VIEWS.get(call.primitive.rule.schema.full_name) or layouts.VIEWS.get(name)
+    function = layouts.VIEWS.get("alias" if same else call.primitive.name)
     if function is None:  # a view from a user's table
         return layouts.contiguous(call.compact.abstract_outputs()[0].shape), 0
     leaves = [source, *([0] * (len(call.inputs) - 1) if numbers is None else numbers)]

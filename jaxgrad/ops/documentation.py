@@ -105,9 +105,10 @@ def as_method(function, name: str, is_protocol: bool = False):
     method.__doc__, method.__module__ = function.__doc__, function.__module__
     _, *others = function.__signature__.parameters.values()
     parameters = [Parameter("self", POSITIONAL), *(p for p in others if p.name != "out")]
-    if [p.annotation for p in parameters[1:] if p.kind is POSITIONAL] == ["Sequence[int]"]:
-        extents = Parameter.VAR_POSITIONAL
-        parameters[1] = Parameter(parameters[1].name, extents, annotation=EXTENTS)
+    first, *rest = [p for p in parameters[1:] if p.kind is POSITIONAL] or [None]
+    if first is not None and not rest and "Sequence[int]" in first.annotation.split(" | "):
+        kinds = union([EXTENTS, first.annotation])
+        parameters[1] = Parameter(first.name, Parameter.VAR_POSITIONAL, annotation=kinds)
     method.__signature__ = function.__signature__.replace(parameters=parameters)
     return method
 

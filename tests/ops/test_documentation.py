@@ -226,7 +226,8 @@ def test_signature(name, expected):
     [
         ("sin", "(self) -> Tensor"),
         ("sin_", "(self) -> Tensor"),
-        ("view", "(self, *size: int | Sequence[int]) -> Tensor"),
+        ("expand", "(self, *size: int | Sequence[int], implicit: bool = False) -> Tensor"),
+        ("view", "(self, *size: int | Sequence[int] | dtype, dtype: dtype = ...) -> Tensor"),
         ("cumsum", "(self, dim: int, *, dtype: dtype | None = None) -> Tensor"),
     ],
 )
