@@ -18,7 +18,7 @@ __all__ = [
     "_disabled_torch_function_impl",
 ]
 
-__getattr__, __dir__ = names_of(__name__, "it is a part of PyTorch's library")
+__getattr__, __dir__ = names_of(__name__)
 
 
 class DispatchKey:

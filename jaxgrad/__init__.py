@@ -8,6 +8,7 @@ tensor([2., 4.])
 
 import importlib
 import importlib.util
+import sys as _sys
 from math import e as e
 from math import inf as inf
 from math import nan as nan
@@ -29,7 +30,6 @@ from .autograd.grad_mode import enable_grad as enable_grad
 from .autograd.grad_mode import inference_mode as inference_mode
 from .autograd.grad_mode import no_grad as no_grad
 from .autograd.grad_mode import set_grad_enabled as set_grad_enabled
-from .core import not_provided
 from .core.aval import Size as Size
 from .core.device import channels_last as channels_last
 from .core.device import channels_last_3d as channels_last_3d
@@ -74,6 +74,7 @@ from .core.dtypes import uint8 as uint8
 from .core.dtypes import uint16 as uint16
 from .core.dtypes import uint32 as uint32
 from .core.dtypes import uint64 as uint64
+from .core.missing_names import MissingFinder as _MissingFinder
 from .core.missing_names import MissingName
 from .core.promotion import can_cast as can_cast
 from .core.promotion import promote_types as promote_types
@@ -116,7 +117,10 @@ from .tape.tensor import Tensor as Tensor
 
 methods.install()
 functions.install()
-not_provided.install()
+
+# what an import misses
+_sys.meta_path.append(_MissingFinder())
+_not_provided = late.LateModule("jaxgrad.core.not_provided")
 
 # what autograd.functional calls often is compiled as a whole
 _shared = late.LateModule("jaxgrad.func.shared_function")
@@ -233,11 +237,10 @@ def __getattr__(name):
         found = importlib.import_module("jaxgrad.functions.foreach").find(name)
     elif ops.is_public(name):
         found = getattr(ops, name)
-    elif name in not_provided.INSTEAD:
+    elif name in _not_provided.MODULES:
         return importlib.import_module(f"jaxgrad.{name}")
-    elif name[:1].isupper() and name in not_provided.listed()["torch"]:
-        # not kept: `dir` would show it
-        return not_provided.not_provided(f"torch.{name}", "it is a type of PyTorch's own library")
+    elif name[:1].isupper() and name in _not_provided.listed()["torch"]:
+        return _not_provided.resolve(f"torch.{name}")  # not kept: `dir` would show it
     else:
         raise MissingName("jaxgrad", name)
     globals()[name] = found
@@ -246,7 +249,7 @@ def __getattr__(name):
 
 def __dir__():
     """The names that users call, without internal modules and operators that only formulas call."""
-    mine = [name for name, value in globals().items() if type(value) is not type(importlib)]
+    mine = [name for name, value in globals().items() if not isinstance(value, type(importlib))]
     offered = {*mine, *filter(ops.is_public, dir(ops)), *_MODULES, *_LATER}
     helpers = ("_backward", "_forward")
     return sorted(n for n in offered if not n.startswith("_") and not n.endswith(helpers))

@@ -27,7 +27,7 @@ counters = collections.defaultdict(collections.Counter)  # of what its compiler 
 
 forbid_in_graph = disallow_in_graph = disable
 
-__getattr__, __dir__ = names_of(__name__, "jaxgrad.jit(function) compiles it, by XLA")
+__getattr__, __dir__ = names_of(__name__)
 
 
 def optimize(backend="openxla", *, nopython: bool = False, disable: bool = False, **options):

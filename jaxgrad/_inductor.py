@@ -10,7 +10,7 @@ from .core.not_provided import names_of
 
 config = IgnoredOptions("jaxgrad._inductor.config")
 
-__getattr__, __dir__ = names_of(__name__, "jaxgrad.jit(function) compiles it, by XLA")
+__getattr__, __dir__ = names_of(__name__)
 
 
 def cudagraph_mark_step_begin():

@@ -50,6 +50,9 @@ def _add_suffixes(tensor_str: str, suffixes: list[str], indent: int, force_newli
     return printing.with_suffixes(tensor_str, suffixes, force_newline, indent)
 
 
+__path__ = []  # as of a package: names that are absent can be imported
+
+
 def __getattr__(name):
     if name == "PRINT_OPTS":
         return types.SimpleNamespace(**printing.get_printoptions())

@@ -227,4 +227,4 @@ def load_cache_artifacts(serialized_artifacts: bytes) -> None:
 # its options have no effect
 config = IgnoredOptions("jaxgrad.compiler.config")
 
-__getattr__, __dir__ = names_of(__name__, "XLA compiles; jax.export saves programs")
+__getattr__, __dir__ = names_of(__name__)

@@ -13,6 +13,9 @@ __all__ = [
 ]  # fmt: skip
 
 
+__path__ = []  # as of a package: names that are absent can be imported
+
+
 def __getattr__(name):
     if name not in __all__:
         raise MissingName(__name__, name)

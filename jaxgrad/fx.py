@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from .core.not_provided import names_of
 
-__getattr__, __dir__ = names_of(
-    __name__, "jax.make_jaxpr(function) gives the operators of a function, jaxgrad.jit compiles it"
-)
+__getattr__, __dir__ = names_of(__name__)
 
 
 def wrap(function):

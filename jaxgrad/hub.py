@@ -226,6 +226,9 @@ class _NoBar:
     close = set_description = update
 
 
+__path__ = []  # as of a package: names that are absent can be imported
+
+
 def __getattr__(name):
     if name != "tqdm":  # which programs take from here
         raise MissingName(__name__, name)

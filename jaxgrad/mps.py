@@ -14,4 +14,4 @@ from .core.absent_device import is_available as is_available
 from .core.absent_device import manual_seed as manual_seed
 from .core.not_provided import names_of
 
-__getattr__, __dir__ = names_of(__name__, "JAX has found no Apple GPU")
+__getattr__, __dir__ = names_of(__name__)

@@ -16,4 +16,4 @@ from .core.absent_device import max_memory_allocated as max_memory_allocated
 from .core.absent_device import memory_allocated as memory_allocated
 from .core.not_provided import names_of
 
-__getattr__, __dir__ = names_of(__name__, "JAX has found no accelerator of Meta")
+__getattr__, __dir__ = names_of(__name__)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from . import ops
 from .core.missing_names import MissingName
 
+__path__ = []  # as of a package: names that are absent can be imported
+
 
 def __getattr__(name):
     if name.startswith("_") or not ops.library.has(name):

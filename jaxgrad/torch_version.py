@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from .core.missing_names import missing_in
+
 
 class TorchVersion(str):
     """A version of PyTorch: text that is compared with texts and tuples by its numbers.
@@ -49,3 +51,6 @@ def _numbers(version) -> tuple[int, ...]:
     if release is None:
         raise ValueError(f"Invalid version: {version!r}; a version is like '2.13.0'")
     return tuple(map(int, release[0].removeprefix("v").split(".")))
+
+
+__getattr__ = missing_in(__name__)

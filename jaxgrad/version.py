@@ -6,6 +6,7 @@ True
 
 from __future__ import annotations
 
+from .core.missing_names import missing_in
 from .torch_version import TorchVersion
 
 __version__ = TorchVersion("2.13.0")
@@ -13,3 +14,6 @@ __version__ = TorchVersion("2.13.0")
 # of the builds that PyTorch tells about here jaxgrad is none
 cuda = hip = xpu = git_version = None
 debug = False
+
+
+__getattr__ = missing_in(__name__)

@@ -19,4 +19,4 @@ from .core.absent_device import memory_allocated as memory_allocated
 from .core.absent_device import memory_reserved as memory_reserved
 from .core.not_provided import names_of
 
-__getattr__, __dir__ = names_of(__name__, "JAX has found no Intel GPU")
+__getattr__, __dir__ = names_of(__name__)

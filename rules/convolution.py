@@ -206,6 +206,7 @@ convolution_backward.tells_missing = True
 def _gradients(grad, input, weight, geometry, mask):
     """The gradients of a convolution's input and weight, None where `mask` has False."""
     of_input = of_weight = None
+    grad = _computed_once(grad)
     if mask[0]:
         of_input = input_gradient(grad, weight.conj(), input.shape, *geometry)
     if mask[1]:
@@ -213,9 +214,17 @@ def _gradients(grad, input, weight, geometry, mask):
     return of_input, of_weight
 
 
+def _computed_once(grad):
+    """grad, which XLA's CPU backend would else compute anew, from all that it is a sum of, in each
+    of the transposes that bring it into the layouts of the two convolutions.
+    """
+    return lax.platform_dependent(grad, cpu=lax.optimization_barrier, default=lambda grad: grad)
+
+
 def _transposed_gradients(grad, input, weight, geometry, mask):
     """`_gradients` of a transposed convolution."""
     of_input = of_weight = None
+    grad = _computed_once(grad)
     if mask[0]:
         found = correlate(grad, weight.conj(), *geometry)
         of_input = _resized(found, input.shape[2:])

@@ -120,7 +120,8 @@ def _product(x, w, groups):
     is_joined = _is_joined(size, channels, out // groups)
     x, w = _by_groups(x, groups, is_joined), w.reshape(groups, out // groups, channels)
     # a weight for each sample: the product has the layout of the result, without transposes
-    found = _matmul(jnp.broadcast_to(w, (len(x), *w.shape)), x)
+    w = jnp.broadcast_to(w, (len(x) // groups, *w.shape)).reshape(-1, *w.shape[1:])
+    found = _matmul(w, x)
     if is_joined:
         found = jnp.moveaxis(found.reshape(groups, out // groups, n, -1), 2, 0)
     return found.reshape(n, out, *size)
@@ -152,7 +153,7 @@ def _pointwise_weight(x, grad, weight_shape, stride, padding, dilation, groups):
     window = _first_window(x, weight_shape[2:], stride, dilation)
     is_joined = _is_joined(grad.shape[2:], weight_shape[1], weight_shape[0] // groups)
     x, grad = (_by_groups(each, groups, is_joined) for each in (window, grad))
-    found = _matmul(grad, x.swapaxes(2, 3))
+    found = _matmul(grad, x.swapaxes(1, 2)).reshape(-1, groups, grad.shape[1], x.shape[1])
     return found.sum(0, dtype=grad.dtype).reshape(weight_shape)
 
 
@@ -241,11 +242,14 @@ def _matmul(a, b):
 
 
 def _by_groups(x, groups, is_joined):
-    """x (n, c, *size) as (n, groups, c / groups, elements), or with the samples side by side as
-    (1, groups, c / groups, n * elements).
+    """x (n, c, *size) as (n * groups, c / groups, elements), or with the samples side by side as
+    (groups, c / groups, n * elements). With one axis for both, XLA multiplies by the transpose of
+    such an array as it is; with two it copies that first.
     """
+    if not is_joined:
+        return x.reshape(x.shape[0] * groups, x.shape[1] // groups, -1)
     x = x.reshape(x.shape[0], groups, x.shape[1] // groups, -1)
-    return jnp.moveaxis(x, 0, 2).reshape(1, *x.shape[1:3], -1) if is_joined else x
+    return jnp.moveaxis(x, 0, 2).reshape(*x.shape[1:3], -1)
 
 
 def _is_joined(size, channels, out):

@@ -1,4 +1,5 @@
-"""The pages of the operators: docs/api/operators/<section>.md and docs/api/coverage.md.
+"""The pages of the operators, docs/api/operators/<section>.md, and of the names of PyTorch,
+docs/api/coverage.md and docs/api/placeholders.md.
 
 python tests/cards.py     writes them from the table, the samples and the names of PyTorch
 """
@@ -9,6 +10,7 @@ from pathlib import Path
 import recorded
 
 from jaxgrad import coverage
+from jaxgrad.core.pytorch_names import instead_of
 from jaxgrad.ops import cards
 from jaxgrad.table import parse_schema
 
@@ -35,9 +37,31 @@ writes this page.
 """
 
 
+PLACEHOLDERS = """\
+# Names that are placeholders
+
+Every module and name of PyTorch 2.13 can be imported. What jaxgrad does not provide is a
+placeholder, which raises NotImplementedError when it is used. These are the ones without an
+underscore, by the module that defines them, with what to use in their place; the table of
+[names that are left out](coverage.md) has a reason for each that PyTorch documents.
+`tests/cards.py` writes this page.
+
+| module | what to use | placeholders |
+| --- | --- | --- |
+"""
+
+
+def placeholders_page() -> str:
+    rows = []
+    for module, names in sorted(coverage.placeholders().items()):
+        shown = ", ".join(f"`{name}`" for name in sorted(names))
+        rows.append(f"| `{module}` | {instead_of(module)} | {shown} |")
+    return PLACEHOLDERS + "\n".join(rows) + "\n"
+
+
 def pages() -> dict[Path, str]:
     """The text of every page by its path."""
-    found = {API / "coverage.md": coverage_page()}
+    found = {API / "coverage.md": coverage_page(), API / "placeholders.md": placeholders_page()}
     by_section: dict[str, list[str]] = {}
     for name in cards.names():
         by_section.setdefault(cards.sections()[name], []).append(name)

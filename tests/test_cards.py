@@ -1,5 +1,7 @@
 """The pages of the operators and the command `jaxgrad ops`."""
 
+import re
+
 import cards
 import pytest
 
@@ -19,10 +21,22 @@ COMPLETE = (
 @pytest.mark.checkout
 def test_pages_are_written():
     pages = cards.pages()
-    there = {*(cards.API / "operators").glob("*.md"), cards.API / "coverage.md"}
+    names = [cards.API / name for name in ("coverage.md", "placeholders.md")]
+    there = {*(cards.API / "operators").glob("*.md"), *names}
     assert there == pages.keys(), "run python tests/cards.py"
     stale = [path.name for path, text in pages.items() if path.read_text() != text]
     assert not stale, "run python tests/cards.py"
+
+
+@pytest.mark.slow
+@pytest.mark.checkout
+def test_every_public_placeholder_has_a_row():
+    """Its module's row says what to use, and not only that PyTorch has it."""
+    page = (cards.API / "placeholders.md").read_text()
+    rows = dict(re.findall(r"^\| `(.*?)` \| (.*) \|$", page, re.MULTILINE))
+    for module, names in coverage.placeholders().items():
+        for name in names:
+            assert f"`{name}`" in rows[module], f"{module}.{name}: run python tests/cards.py"
 
 
 @pytest.mark.parametrize("space", COMPLETE)

@@ -12,6 +12,7 @@ import warnings
 
 from ..core.device import has
 from ..core.dtypes import bfloat16, dtype, float16
+from ..core.missing_names import missing_in
 from ..ops.autocast import Cache, is_eligible, switch
 from ..tape import mode
 from ..tape.pytree import map_leaves
@@ -298,3 +299,6 @@ def custom_bwd(bwd=None, *, device_type: str):
             return bwd(ctx, *args, **kwargs)
 
     return decorated
+
+
+__getattr__ = missing_in(__name__)

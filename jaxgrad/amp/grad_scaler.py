@@ -13,6 +13,7 @@ from ..autograd.grad_mode import no_grad
 from ..capture import scope as tracing
 from ..core import dtypes
 from ..core.device import device_of_jax, has
+from ..core.missing_names import missing_in
 from ..frontend import factories
 from ..ops import autocast
 from ..optim.sgd import SGD
@@ -384,3 +385,6 @@ def _initial_value(optimizer, tensor: Tensor):
     if has_zeros and not any(group["dampening"] for group in optimizer.param_groups):
         return jax.numpy.zeros_like(tensor._array)  # equals a first step without a buffer
     return None
+
+
+__getattr__ = missing_in(__name__)

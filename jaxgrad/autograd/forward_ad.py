@@ -340,6 +340,9 @@ class _set_fwd_grad_enabled(_Setting):
         enabled.set(before)
 
 
+__path__ = []  # as of a package: names that are absent can be imported
+
+
 def __getattr__(name):
     if name == "_current_level":  # the number of the innermost level, -1 outside of any
         return len(entered.get()) - 1

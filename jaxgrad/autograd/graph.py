@@ -247,6 +247,9 @@ _LATER = {
 }
 
 
+__path__ = []  # as of a package: names that are absent can be imported
+
+
 def __getattr__(name):
     if name not in _LATER:
         raise MissingName(__name__, name)

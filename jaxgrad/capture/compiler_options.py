@@ -5,25 +5,52 @@ from __future__ import annotations
 import jax
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
+from ..core.jaxprs import equations_of
+
+# XLA gives parts of a program to the library YNN on CPUs; this says which.
+BY_YNN = "xla_cpu_experimental_ynn_fusion_type"
+
 # On CPUs XLA fuses a write to a part of an array with what computes the written value. Where a
 # reshape stands between both, it writes in place and does not see that the value is cut out of
 # another part of the array, which it has overwritten (openxla/xla issue 49176). Without this pass
 # it sees that. The step of a transformer takes 1.5 % longer without it, that of a convolutional
-# network 1 %, so only programs that write to parts leave it out. On some processors XLA gives parts
-# of a program to the library YNN, whose emitter ends the process where this pass was left out, so
-# these programs do without it; a transformer's step takes 5 % longer there, and 15 % on 16 cores.
-SAFE_WRITES = {
-    "xla_disable_hlo_passes": "reshape-decomposer",
-    "xla_cpu_experimental_ynn_fusion_type": "",
-}
-
+# network 1 %, so only programs that write to parts leave it out. The emitter of YNN ends the
+# process where this pass was left out, so these programs do without it; a transformer's step takes
+# 5 % longer there, and 15 % on 16 cores.
+HIDES_WRITES = "reshape-decomposer"
 WRITES = ("dynamic_update_slice", "scatter")
+
+# YNN adds up an array two to three times as fast as XLA, which adds one element after the other.
+# Its convolutions, and the products that these become, are slower than Eigen's: the steps of
+# convolutional networks take 5 to 20 % longer with them. Only the many small products of groups are
+# faster by YNN, by half.
+SUMS, PRODUCTS = "LIBRARY_FUSION_TYPE_REDUCE", "LIBRARY_FUSION_TYPE_INDIVIDUAL_DOT"
+# removes barriers before XLA fuses operators; rules/convolution.py has one
+REMOVES_BARRIERS = "cse_barrier_expander"
+CONVOLUTION = "conv_general_dilated"
 
 
 def options_for(jaxpr: Jaxpr) -> dict | None:
     """The compiler options of a program."""
-    is_needed = jax.default_backend() == "cpu" and writes_to_parts(jaxpr)
-    return SAFE_WRITES if is_needed else None
+    if jax.default_backend() != "cpu":
+        return None
+    options, left_out = {}, []
+    convolutions = [each for each in equations_of(jaxpr) if each.primitive.name == CONVOLUTION]
+    if convolutions:
+        has_groups = any(map(has_wide_groups, convolutions))
+        options[BY_YNN] = f"{SUMS},{PRODUCTS}" if has_groups else SUMS
+        left_out.append(REMOVES_BARRIERS)
+    if writes_to_parts(jaxpr):
+        options[BY_YNN] = ""
+        left_out.append(HIDES_WRITES)
+    return options | {"xla_disable_hlo_passes": ",".join(left_out)} if options else None
+
+
+def has_wide_groups(convolution) -> bool:
+    """Whether a convolution has groups of several channels."""
+    _, of_weight, _ = convolution.params["dimension_numbers"]
+    channels = convolution.invars[1].aval.shape[of_weight[1]]
+    return convolution.params["feature_group_count"] > 1 and channels > 1
 
 
 def writes_to_parts(jaxpr: Jaxpr) -> bool:

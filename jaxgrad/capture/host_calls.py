@@ -16,7 +16,7 @@ from ..core import dtypes, executor, world
 from ..core.aval import make_aval, struct_of
 from ..core.deferred import pending
 from ..core.host_kernel import has_one_cpu
-from ..core.host_values import HostValues, owned
+from ..core.host_values import HostValues, owned, values_or_array
 from ..late import LateModule
 from .graph_input import GeneratorInput
 from .placement import is_on_mesh
@@ -42,14 +42,15 @@ def planned(compiling, jaxpr, outputs) -> HostCalls | None:
     compiling: the CompiledProgram; outputs: the variables of the program's outputs.
     """
     output, others = compiling.output, compiling.other_inputs
+    if compiling.pullback is not None:
+        jaxpr = jaxpr.replace(eqns=compiling.partition.equations)
     effects = [each.value for each in output.tensor_effects.effects]
     given = {each.output for each in (*output.created, *effects) if each is not None}
     may_run = (
         has_one_cpu()
         and not world.is_several()
-        and not jaxpr.effects
+        and not any(each.effects for each in jaxpr.eqns)
         and not compiling.jitted.donate
-        and compiling.pullback is None
         and given.issuperset(range(output.count))
         and all(each.is_number or isinstance(each, GeneratorInput) for each in others)
         and not any(map(is_on_mesh, compiling.traced_tensors))
@@ -61,13 +62,15 @@ class HostCalls:
     """The calls of a program that the host makes.
 
     `calls`: how many it has made; `start`, `end`: after how many XLA begins to compile the program,
-    and takes over; `wait`: waits for the compilation; `of_xla`: the kernel of the later calls.
+    and takes over; `wait`: waits for the compilation; `of_xla`: the kernel of the later calls;
+    `is_over`: whether it has taken over.
     """
 
     def __init__(self, jaxpr, outputs, constants):
         self.jaxpr = jaxpr.replace(outvars=outputs)  # until the first call
         self.constants = constants
         self.function = self.wait = self.of_xla = None
+        self.is_over = False
         self.calls = self.start = self.end = 0
 
     def choose(self, compiling, leaves):
@@ -75,16 +78,17 @@ class HostCalls:
 
         leaves: the arguments of the call.
         """
-        is_first = self.function is None
-        if not self.serves(compiling, leaves):
-            compiling.host = None
+        if self.is_over or not self.serves(compiling, leaves):
+            self.is_over = True  # an interrupt may come anywhere in between
             if self.wait is not None:
                 self.wait()
-            if not is_first:
+            if self.of_xla is not None:
                 executor.adopt(compiling, self.of_xla)
-        elif is_first:
+            compiling.host = None
+            return
+        kernel = compiling.keep_results_of_host if compiling.changes_state else self.run
+        if compiling.unobserved != kernel:
             self.of_xla = compiling.unobserved
-            kernel = compiling.keep_results_of_host if compiling.changes_state else self.run
             executor.adopt(compiling, kernel)
 
     def serves(self, compiling, leaves) -> bool:
@@ -105,9 +109,8 @@ class HostCalls:
 
     def prepare(self) -> bool:
         """Make the function of the host; whether it is to be used."""
-        jaxpr, self.jaxpr = self.jaxpr, None
         try:
-            program = block.Block(jaxpr)
+            program = block.Block(self.jaxpr)
             function, model = program.function, cost.Cost(program)
         except equation.NotOnHostError:
             return False
@@ -115,20 +118,22 @@ class HostCalls:
         if executor.chosen == "auto" and model.host * FEWEST > compiling:
             return False
         self.start, self.end = cost.turns(model.host, model.saved - model.kernel, compiling)
-        self.function, self.constants = function, [*map(_read_only, self.constants)]
+        self.constants = [*map(_read_only, self.constants)]
         count = len(program.inputs) - len(self.constants)
         self.dtypes = [form.dtype for form in program.inputs[:count]]
         self.outputs = [(aval_of_form(form), form.dtype) for form in program.outputs]
+        # last, since an interrupt may come anywhere
+        self.function, self.jaxpr = function, None
         return True
 
     def run(self, *inputs) -> list:
         """The results of a call, which are pending and wait for nothing.
 
-        inputs: arrays of NumPy or JAX, and numbers.
+        inputs: what tensors hold, and numbers.
         """
-        pairs = zip(inputs, self.dtypes, strict=True)
         operands = [
-            x if type(x) is numpy.ndarray else numpy.asarray(x, dtype) for x, dtype in pairs
+            value if type(value) is numpy.ndarray else numpy.asarray(value, dtype)
+            for value, dtype in zip(map(values_or_array, inputs), self.dtypes, strict=True)
         ]
         with numpy.errstate(all="ignore"):
             results = self.function(*operands, *self.constants)

@@ -86,6 +86,9 @@ def jit(
     the time, files, the environment, iterators and queues: a program repeats what they gave. Dicts
     keep the order of their keys, so there is a program for each order.
 
+    On one CPU device NumPy makes the first calls where XLA takes as long to compile the program as
+    a hundred of them or longer (`set_eager`).
+
     A Python int or float argument is a constant too, until a call passes another value: then it
     becomes an input, whose value cannot be inspected. If the function does inspect it, it stays a
     constant. A call with tangents of forward mode runs uncompiled, and so does one with tensors of

@@ -198,10 +198,10 @@ class CompiledCall(Program):
     with a history, followed by residuals.
     """
 
-    may_run_on_host = False  # users ask for XLA's kernel
-
     def __init__(self, compiled, inputs, roots, residuals):
         self.compiled, self.name = compiled, compiled.name
+        # as the program itself: users ask for XLA's kernel
+        self.may_run_on_host = compiled.host is not None
         self.mode = joint_mode(self.name, inputs, mixes=True)
         self.inputs, self.root_count = tuple(inputs), len(roots)
         self.outputs = (*roots, *residuals)

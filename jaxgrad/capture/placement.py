@@ -18,7 +18,7 @@ from ..core import world
 from ..core.aval import MIXED, SPREAD, with_dual, with_mode, with_strides
 from ..core.communication import communicate_p, is_global, mesh_of, mesh_of_equation
 from ..core.deferred import pending
-from ..core.host_values import is_new, values_or_array
+from ..core.host_values import is_new
 from ..core.jaxprs import jaxprs_within, opened
 from ..core.pending import OwnCopy, Pending
 from ..tape import interception
@@ -140,8 +140,8 @@ def form_of(tensor: Tensor):
 
 
 def values_of(tensors) -> list:
-    """What the host computes with in the place of tensors: NumPy's arrays, or arrays of JAX."""
-    return [*map(values_or_array, map(_raw, tensors))]
+    """What tensors hold, pending or not."""
+    return [*map(_raw, tensors)]
 
 
 _raw = operator.attrgetter("_raw")

@@ -7,8 +7,6 @@ import contextlib
 import types
 import typing
 
-from ..core.not_provided import not_provided
-
 
 def script(obj, *args, **kwargs):
     """Return a function, class or module as it is. PyTorch's other arguments have no effect."""
@@ -163,14 +161,6 @@ def export_opnames(m) -> list[str]:
     return []
 
 
-INSTEAD = "jaxgrad.jit(function) compiles it, jax.export saves programs"
-_NOT_PROVIDED = (
-    *("CompilationUnit", "ScriptFunction", "RecursiveScriptModule", "RecursiveScriptClass"),
-    *("TracedModule", "TopLevelTracedModule", "ONNXTracedModule", "save", "load"),
-    *("save_jit_module_to_flatbuffer", "jit_module_from_flatbuffer"),
-    "last_executed_optimized_graph",
-)
-
 NAMES = {
     **dict.fromkeys(["script", "script_if_tracing", "interface", "export", "unused"], script),
     **dict.fromkeys(
@@ -192,7 +182,6 @@ NAMES = {
     "set_fusion_strategy": _nothing,
     **dict.fromkeys(["strict_fusion", "optimized_execution", "fuser"], contextlib.nullcontext),
     "export_opnames": export_opnames,
-    **{name: not_provided(f"torch.jit.{name}", INSTEAD) for name in _NOT_PROVIDED},
     "annotations": types.SimpleNamespace(
         **{name: getattr(typing, name) for name in ("Any", "Dict", "List", "Optional", "Tuple")},
         **dict.fromkeys(("BroadcastingList1", "BroadcastingList2", "BroadcastingList3"), list),

@@ -8,24 +8,16 @@ import importlib.abc
 import importlib.machinery
 import importlib.metadata
 import importlib.util
-import re
 import sys
 import types
 from pathlib import Path
 
 import jaxgrad
 
-from .. import coverage, ops
+from .. import ops
 from ..core.missing_names import reasons, why_missing
-from ..core.not_provided import listed
+from ..core.not_provided import has_module, how_asked, offer
 from ..version import __version__
-
-# what PyTorch has as modules, and jaxgrad as attributes
-ATTRIBUTES = re.compile(
-    r"torch\.jit(\.\w+)?|torch\.nn\.modules\.\w+|torch\.cuda\.(memory|random|streams)"
-    r"|torch\.(_dynamo|_inductor|compiler)\.config|torch\._dynamo\.(eval_frame|utils)"
-)
-
 
 # what jaxgrad has and PyTorch has not, besides operators
 OWN = {"MissingName", "fori_loop", "from_jax", "jit", "scan", "set_traceback_filtering", "to_jax"}
@@ -93,11 +85,12 @@ class TorchFinder(importlib.abc.MetaPathFinder):
             return None
         if not rest:
             found = TorchModule
-        elif ATTRIBUTES.fullmatch(fullname) or fullname in listed():
-            found = coverage.find(fullname)
         else:
             found = found_module(f"jaxgrad.{rest}")
+            if found is None and has_module(fullname):
+                found = f"jaxgrad.{rest}"
         if found is None:
+            offer(fullname)
             refuse(fullname)
         return None if found is None else spec_of(fullname, found)
 
@@ -119,16 +112,10 @@ def refuse(fullname: str):
     """Raise ModuleNotFoundError in an import, which shows its text. `importlib.util.find_spec` asks
     a question, and None is the answer.
     """
-    names = set()
-    frame = sys._getframe(2)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("importlib"):
-        names.add((frame.f_globals["__name__"], frame.f_code.co_name))
-        frame = frame.f_back
-    if any(module == "importlib.util" for module, _ in names):
-        return
-    # `from torch import name` keeps to itself an error that names what it looks for
-    is_from = any(function == "_handle_fromlist" for _, function in names)
-    raise ModuleNotFoundError(refusal(fullname), name=None if is_from else fullname)
+    asked = how_asked()
+    if asked != "question":
+        # `from torch import name` keeps to itself an error that names what it looks for
+        raise ModuleNotFoundError(refusal(fullname), name=None if asked == "name" else fullname)
 
 
 def refusal(fullname: str) -> str:
@@ -153,28 +140,23 @@ def spec_of(fullname, own):
     """The spec of a module of torch, which is a package as far as its imports go."""
     origin = getattr(jaxgrad if own is TorchModule else own, "__file__", None)
     if isinstance(own, str):
-        origin = importlib.util.find_spec(own).origin
+        origin = getattr(importlib.util.find_spec(own), "origin", None)
     loader = AliasLoader(own)
     return importlib.machinery.ModuleSpec(fullname, loader, origin=origin, is_package=True)
 
 
 class AliasLoader(importlib.abc.Loader):
-    """Loads as a module of torch what jaxgrad has: a module by its name, the class of a module, or
-    an object.
-    """
+    """Loads as a module of torch a module of jaxgrad, by its name, or makes one of a class."""
 
     def __init__(self, own):
         self.own = own
 
     def create_module(self, spec):
-        own = self.own
-        if own is TorchModule:
+        if self.own is TorchModule:
             return TorchModule()
-        made = importlib.import_module(own) if isinstance(own, str) else own
-        if made is jaxgrad.jit:
-            made.__name__ = spec.name  # by which `from torch.jit import name` looks for modules
-        self.spec = getattr(made, "__spec__", None)
-        return made
+        module = importlib.import_module(self.own)
+        self.spec = getattr(module, "__spec__", None)
+        return module
 
     def exec_module(self, module):
         if not isinstance(module, TorchModule):

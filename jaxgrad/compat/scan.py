@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import bisect
-import importlib
 import inspect
 import json
 import re
@@ -20,15 +19,20 @@ from typing import NamedTuple
 
 import jaxgrad
 
-from ..core.missing_names import why_missing
-from ..core.not_provided import NotProvided
+from ..core.missing_names import suggestion
+from ..core.not_provided import NotProvidedModule, is_placeholder, meaning, own_module, own_name
 from ..core.overloads import ALIASES
+from ..core.pytorch_names import entry_of, modules
+from ..version import __version__ as PYTORCH
 from .names_used import Use, names_used
 
 
 class Finding(NamedTuple):
-    """A name of torch in a file that jaxgrad lacks, or has with another meaning. file: of a
-    notebook, with the number of the cell; kind: "missing" or "differs"; why: with the way out.
+    """A name of torch in a file that jaxgrad lacks, or has with another meaning.
+
+    file: of a notebook, with the number of the cell; kind: "placeholder" for a name of PyTorch that
+    can be imported and raises when it is used, "unknown" for one that PyTorch does not have,
+    "missing" for an argument or a member of a class, "differs"; why: with the way out.
     """
 
     file: str
@@ -116,9 +120,9 @@ def problems(use: Use) -> Iterator[tuple[str, str, str]]:
         names = tuple(name for name in names if not first_missing(name.rpartition(".")[0]))
     missing = [first_missing(name) for name in names]
     if all(missing):
-        for name, reason in missing[:1]:
+        for name, kind, reason in missing[:1]:
             if not f"{use.optional}.".startswith(f"{name}."):
-                yield name, "missing", reason
+                yield name, kind, reason
         return
     name = names[missing.index(None)]
     for keyword in (None, *use.keywords):
@@ -130,10 +134,11 @@ def problems(use: Use) -> Iterator[tuple[str, str, str]]:
 
 def found_at(name: str):
     """What a name of torch is here."""
-    found = jaxgrad
+    value, place = jaxgrad, "torch"
     for part in name.split(".")[1:]:
-        (found,) = child(found, part) or (None,)
-    return found
+        place = f"{place}.{part}"
+        (value,) = child(value, part, place) or (None,)
+    return value
 
 
 def unknown_keywords(function, keywords) -> list[str]:
@@ -152,37 +157,55 @@ def unknown_keywords(function, keywords) -> list[str]:
     return [each for each in keywords if not {each, ALIASES.get(each)} & {*known}]
 
 
-def first_missing(name: str) -> tuple[str, str] | None:
-    """The first part of a name of torch that jaxgrad lacks, and why; None if it has all of it."""
-    found, place = jaxgrad, "torch"
+def first_missing(name: str) -> tuple[str, str, str] | None:
+    """The first part of a name of torch that jaxgrad lacks, the kind and why; None if it has all of
+    it.
+    """
+    value, place = jaxgrad, "torch"
     for part in name.split(".")[1:]:
-        inner = child(found, part)
+        path = f"{place}.{part}"
+        inner = child(value, part, path)
         if inner is None:
-            return f"{place}.{part}", why(found, part)
-        found, place = inner[0], f"{place}.{part}"
-        if inspect.isclass(found) and issubclass(found, NotProvided):
-            return place, found.why
-        if not isinstance(found, types.ModuleType | type) and found is not jaxgrad.jit:
+            return path, *kind_and_why(value, part)
+        value, place = inner[0], path
+        if isinstance(value, NotProvidedModule):
+            continue
+        if is_placeholder(value):
+            return place, "placeholder", value.why
+        if not (is_module(value) or isinstance(value, type)):
             return None  # the attributes of functions and values are Python's
     return None
 
 
-def child(found, part) -> tuple | None:
-    """A member of a module or a class, in a tuple; None where there is none."""
-    try:
-        return (getattr(found, part),)
-    except AttributeError:
-        pass
-    if part.startswith("__") or not isinstance(found, types.ModuleType):
+def child(value, part: str, path: str) -> tuple | None:
+    """A member of a module or a class, in a tuple; None where there is none. path: its name in
+    PyTorch.
+    """
+    if not isinstance(value, NotProvidedModule):
+        try:
+            return (getattr(value, part),)
+        except AttributeError:
+            pass
+    if part.startswith("__") or not is_module(value):
         return (None,) if part.startswith("__") else None
     try:
-        return (importlib.import_module(f"{found.__name__}.{part}"),)
-    except ImportError as error:
-        # jaxgrad has a module that needs a package which is not here
-        return (None,) if "is not installed: pip install" in str(error) else None
+        module = own_module(value, part)
+    except ImportError:  # jaxgrad has a module that needs a package which is not here
+        return (None,)
+    if module is None and (entry := entry_of(path)) is not None:
+        return (meaning(entry),)
+    if module is None and path in modules():
+        return (NotProvidedModule(own_name(path)),)
+    return None if module is None else (module,)
 
 
-def why(found, part) -> str:
-    if isinstance(found, types.ModuleType):
-        return why_missing(found.__name__, part)
-    return f"not provided by jaxgrad: {found.__name__} has no attribute {part!r}"
+def is_module(value) -> bool:
+    return isinstance(value, types.ModuleType) or value is jaxgrad.jit
+
+
+def kind_and_why(value, part: str) -> tuple[str, str]:
+    """What the kind is of a member that a module or class does not have, and why."""
+    if not is_module(value):
+        name = value.__name__
+        return "missing", f"not provided by jaxgrad: {name} has no attribute {part!r}"
+    return "unknown", f"PyTorch {PYTORCH} has no such name{suggestion(value.__name__, part)}"

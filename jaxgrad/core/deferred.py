@@ -45,11 +45,14 @@ MOST_BYTES, LARGE = 2**28, 2**20
 # So often a structure must have come up before it is compiled; None: `repeats_of` says how often.
 REPEATS: int | None = None
 
+# How often where the host runs none of its programs, as on accelerators.
+REPEATS_OF_KERNELS = 32
+
 # After so many runs of a structure operator by operator, the host runs it as one function.
 ROUTINE = 3
 
 # A structure: microseconds to compile it beyond its equations, and for each operator, and what the
-# run of an operator takes beyond its kernel
+# call of a kernel of XLA takes
 COMPILE, COMPILE_OPERATOR, RUN = 30_000, 1_000, 6.0
 
 # After so many new structures in a row, no structure is looked at for some time: that many calls,
@@ -217,15 +220,14 @@ class Stretch:
         first = 0
         for part in routine.parts:
             try:
-                numbers = part.computed(values)
+                made = part.computed(values)
             except Exception:
-                numbers = None  # the call that raises keeps the error for its results
-            if numbers is None:
+                made = None  # the call that raises keeps the error for its results
+            if made is None:
                 self.run_one_by_one(part.calls)
             else:
                 # by one call of C code
-                owners = map(results.__getitem__, part.results)
-                any(map(_set_stretch, owners, map(HostValues, numbers)))
+                any(map(_set_stretch, map(results.__getitem__, part.results), made))
                 self.remove(entries[first : first + part.calls])
             first += part.calls
         if routine.is_outdated():
@@ -250,12 +252,16 @@ class Stretch:
 
 
 def repeats_of(programs) -> tuple[float, float]:
-    """How often a structure runs operator by operator until its compilation begins, and how often
-    until it has ended, by the model of cost.
+    """How often a structure runs on the host until its compilation begins, and how often until it
+    has ended, by the model of cost.
     """
     costs = [cost for program in programs if (cost := program.compact.cost) is not None]
-    host = sum(cost.host for cost in costs) + RUN * len(programs)
-    saved = sum(cost.saved for cost in costs) + RUN * len(programs)
+    if not costs:
+        return REPEATS_OF_KERNELS, 0
+    host = sum(cost.host for cost in costs)
+    saved = sum(cost.saved_in_whole for cost in costs) - cost_model.KERNEL
+    # a program of XLA's kernels has no cost here
+    host, saved = (time + RUN * (len(programs) - len(costs)) for time in (host, saved))
     compile = COMPILE + COMPILE_OPERATOR * len(programs) + sum(cost.compile for cost in costs)
     start, end = cost_model.turns(host, saved, compile)
     return start, end - start if end < cost_model.NEVER else 0
@@ -461,7 +467,11 @@ def recorder(program, kernel):
             made.array, made.aval, made.stretch = None, aval, stretch
             entries.append((program, arrays, (made,)))
             return made
-        made = [pending(aval, stretch) for aval in shapes]
+        made = []
+        for shown in shapes:
+            result = _new(Pending)
+            result.array, result.aval, result.stretch = None, shown, stretch
+            made.append(result)
         # a tuple for each holder, so that references to a result tell who holds it
         entries.append((program, arrays, tuple(made)))
         return tuple(made)

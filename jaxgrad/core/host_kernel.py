@@ -18,7 +18,7 @@ from ..late import LateModule
 from .host.block import Block
 from .host.cost import NEVER, NO_COST, Cost
 from .host.equation import NotOnHostError
-from .host_values import owned, values_or_array
+from .host_values import owned_apart, values_or_array
 from .jax_internals import is_traced
 from .pending import Pending
 
@@ -72,7 +72,7 @@ class HostKernel:
         operands = operands_of(arrays, self.dtypes)
         if operands is None:
             return None
-        return [*map(owned, self.function(*operands), self.dtypes_of_results)]
+        return owned_apart(self.function(*operands), self.dtypes_of_results)
 
     def counts(self, calls: int) -> bool:
         """Count calls that the host is to make; False if XLA makes them."""

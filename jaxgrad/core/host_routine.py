@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from . import bounded_cache
 from .host.cost import NEVER
-from .host.steps import function_of_steps
+from .host.steps import Step, function_of_steps
 from .host_kernel import operands_of
-from .host_values import owned_apart
+from .host_values import HostValues, owned_apart
 
 
 class Call(NamedTuple):
@@ -80,8 +80,10 @@ class Part:
         times = Counter([call.program.host for call in calls])
         self.counted = [(host, count) for host, count in times.items() if host.start < NEVER]
 
-    def computed(self, values) -> list | None:
-        """Its results, from the values of the stretch; None if the calls must run one by one."""
+    def computed(self, values) -> list[HostValues] | None:
+        """The values of its results, from those of the stretch; None if the calls must run one by
+        one.
+        """
         if self.function is None:
             return None
         for host, times in self.counted:
@@ -93,7 +95,7 @@ class Part:
         operands = operands_of(read, self.dtypes_of_inputs, waits=False)
         if operands is None:
             return None
-        return owned_apart(self.function(*operands), self.dtypes)
+        return [*map(HostValues, owned_apart(self.function(*operands), self.dtypes))]
 
 
 def _next(places, expected) -> list[int]:
@@ -117,17 +119,17 @@ def _joined(calls: list[Call], own, wanted):
             for place, form in zip(call.operands, block.inputs, strict=True)
         ]
         place_of = dict(enumerate(read))
-        constants, steps = block.steps
+        constants, steps, made = block.steps
         for number, value in constants.items():
             place_of[number] = count
             known[count] = value
             count += 1
-        for function, operands, results in steps:
-            place_of.update(zip(results, range(count, count + len(results)), strict=True))
+        for function, operands, results, forms in steps:
             new = range(count, count + len(results))
-            joined.append((function, [place_of[number] for number in operands], new))
+            place_of.update(zip(results, new, strict=True))
+            joined.append(Step(function, [place_of[number] for number in operands], new, forms))
             count += len(results)
-        numbers.update(zip(call.results, [place_of[i] for i in block.results], strict=True))
+        numbers.update(zip(call.results, [place_of[number] for number in made], strict=True))
     return [*inputs], known, joined, [numbers[place] for place in wanted]
 
 
@@ -135,8 +137,8 @@ def _function(inputs: int, known, steps, wanted):
     """The function of those steps that a wanted value depends on."""
     used, needed = set(wanted), []
     for step in reversed(steps):
-        if not used.isdisjoint(step[2]):
-            used.update(step[1])
+        if not used.isdisjoint(step.results):
+            used.update(step.operands)
             needed.append(step)
     known = {place: value for place, value in known.items() if place in used}
     return function_of_steps(inputs, known, needed[::-1], wanted)

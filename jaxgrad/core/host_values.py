@@ -90,11 +90,12 @@ def owned_apart(results, dtypes) -> list[numpy.ndarray]:
     """Results as `owned` gives them, no two of which share memory."""
     owners, arrays = set(), []
     for result, dtype in zip(results, dtypes, strict=True):
-        array = owned(result, dtype)
-        owner = id(array if array.base is None else array.base)
-        if owner in owners:
-            array = array.copy()
-            owner = id(array)
+        if type(result) is not numpy.ndarray or result.base is not None:
+            result = owned(result, dtype)
+        owner = id(result if result.base is None else result.base)
+        if owner in owners or not result.flags.carray:
+            result = numpy.array(result, order="C")
+            owner = id(result)
         owners.add(owner)
-        arrays.append(array)
+        arrays.append(result)
     return arrays

@@ -7,6 +7,10 @@ import functools
 import sys
 from pathlib import Path
 
+from ..late import LateModule
+
+_not_provided = LateModule("jaxgrad.core.not_provided")
+
 NAMES = Path(__file__).parents[1] / "coverage" / "torch_names.tsv"
 
 
@@ -25,10 +29,24 @@ class MissingName(AttributeError):
         return f"{text}: {why_missing(self.module, self.missing)}"
 
 
+class MissingFinder:
+    """Finds the modules and names of PyTorch that an import of jaxgrad misses, after all others."""
+
+    def find_spec(self, fullname, path=None, target=None):
+        is_own = fullname.startswith("jaxgrad.")
+        return _not_provided.find_spec(fullname) if is_own else None
+
+
 def missing_in(module: str):
-    """The `__getattr__` of a module of this name, which has no names that are found late."""
+    """The `__getattr__` of a module of this name, which has no names that are found late.
+
+    The module has the path of an empty package: so Python asks finders for a name that is absent in
+    `from module import name`.
+    """
 
     def __getattr__(name):
+        if name == "__path__":
+            return []
         raise MissingName(module, name)
 
     return __getattr__
@@ -52,12 +70,17 @@ def why_missing(module: str, name: str) -> str:
     """
     reason = reasons().get(f"torch{module.removeprefix('jaxgrad')}.{name}")
     if reason is None:
-        known = sorted(dir(sys.modules.get(module)))  # jaxgrad.jit is no module
-        near = difflib.get_close_matches(name, known, 1, 0.75)
-        return "not provided by jaxgrad" + (f"; did you mean {near[0]!r}?" if near else "")
+        return f"not provided by jaxgrad{suggestion(module, name)}"
     if not reason or reason.startswith("to come"):
         return "planned, but not there yet"
     return f"not provided by jaxgrad ({reason})"
+
+
+def suggestion(module: str, name: str) -> str:
+    """The nearest name that a module of jaxgrad has, as the end of a sentence."""
+    known = sorted(dir(sys.modules.get(module)))  # jaxgrad.jit is no module
+    near = difflib.get_close_matches(name, known, 1, 0.75)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 @functools.cache

@@ -1,138 +1,264 @@
-"""Modules of PyTorch that programs import and rarely use: their names say at a call that jaxgrad
-does not provide them.
+"""Imports of PyTorch's modules and names that jaxgrad does not provide.
+
+An import of a module gives one of placeholders. `from module import name` gives a placeholder too,
+while `hasattr(module, name)` stays False: Python takes from `sys.modules` a name that the module
+does not have, so that is where the finder puts it.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib
+import importlib.abc
 import importlib.machinery
-import importlib.util
 import sys
+import threading
 import types
 from collections.abc import Callable
-from pathlib import Path
 
 from .missing_names import MissingName
+from .placeholders import NotProvided, NotProvidedValue, note_asker, placeholder
+from .pytorch_names import FOLDER, Entry, entry_of, modules, names_in, paths_of, shown_path
 
-NAMES = Path(__file__).parents[1] / "coverage" / "not_provided.tsv"
-
-# The modules without a file here, each with what to use in its place.
-INSTEAD = {
-    "ao": "jax and its packages quantize arrays, for example qwix",
-    "quantization": "jax and its packages quantize arrays, for example qwix",
-    "export": "jax.export exports the functions that jaxgrad.to_jax makes",
-    "futures": "concurrent.futures and asyncio have futures",
-    "monitor": "jax.monitoring tells of events and durations",
-    "nested": "pad the tensors by nn.utils.rnn.pad_sequence, and mask the padding",
-    "package": "zip the code, and save the tensors by jaxgrad.save",
-    "_custom_ops": "torch.library.custom_op defines operators",
-    "_export": "jax.export exports the functions that jaxgrad.to_jax makes",
-    "_higher_order_ops": "jaxgrad.cond, while_loop and scan are control flow",
-    "_jit_internal": "jaxgrad.jit(function) compiles it",
-    "_subclasses": "jax.eval_shape tells shapes without computing",
-}
-
-
-class _Named(type):
-    """The class of the names that are not provided: a member of one is one too (`ReduceOp.SUM`)."""
-
-    def __getattr__(cls, name):
-        if name.startswith("_"):
-            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
-        return not_provided(f"{cls.path}.{name}", cls.instead)
-
-
-class NotProvided(metaclass=_Named):
-    """A class or function of PyTorch that jaxgrad does not provide: nothing is an instance of it,
-    and a call raises NotImplementedError. path: its name; instead: what to use in its place; why:
-    the end of a sentence about it.
-    """
-
-    path = instead = why = ""
-
-    def __new__(cls, *args, **kwargs):
-        raise NotImplementedError(f"{cls.path} is {cls.why}")
-
-    def __class_getitem__(cls, parameters):
-        return cls
-
-
-@functools.cache
-def not_provided(path: str, instead: str) -> type[NotProvided]:
-    """The name of PyTorch at a path, as "torch.export.export"."""
-    space, _, name = path.rpartition(".")
-    known = {"path": path, "instead": instead, "why": f"not provided by jaxgrad: {instead}"}
-    return type(name, (NotProvided,), {"__module__": space, **known})
-
-
-@functools.cache
-def _exception(path: str) -> type[Exception]:
-    """A class of exceptions of PyTorch, which is never raised, for `except` and filters."""
-    space, _, name = path.rpartition(".")
-    base = Warning if name.endswith("Warning") else Exception
-    text = (
-        "PyTorch raises it; jaxgrad never does. It is for `except` and filters.\n\n"
-        f">>> issubclass(jaxgrad{path.removeprefix('torch')}, {base.__name__})\nTrue\n"
+# the modules without a file here that are attributes of jaxgrad
+MODULES = frozenset(
+    (
+        *("_custom_ops", "_export", "_higher_order_ops", "_jit_internal", "_subclasses", "ao"),
+        *("export", "futures", "monitor", "nested", "package", "quantization"),
     )
-    return type(name, (base,), {"__module__": space, "__doc__": text})
+)
 
 
-class NotProvidedModule(types.ModuleType):
-    """A module of PyTorch whose names are not provided."""
-
-    def __init__(self, own: str, instead: str):
-        super().__init__(own, "A module of PyTorch that jaxgrad does not provide.")
-        self.__path__, self.__spec__ = [], importlib.machinery.ModuleSpec(own, None)
-        self.__getattr__, self.__dir__ = names_of(own, instead)
+def path_of(own: str) -> str:
+    """The name in PyTorch of a module or name of jaxgrad."""
+    return f"torch{own.removeprefix('jaxgrad')}" if own.startswith("jaxgrad") else own
 
 
-def names_of(own: str, instead: str) -> tuple[Callable, Callable]:
-    """The `__getattr__` and the `__dir__` of a module of jaxgrad: what it does not define itself,
-    and PyTorch has there, is not provided.
+def own_name(path: str) -> str:
+    """The name in jaxgrad of a module or name of PyTorch."""
+    return f"jaxgrad{path.removeprefix('torch')}"
 
-    own: the name of the module; instead: what to use.
+
+def is_placeholder(value) -> bool:
+    """Whether a value stands for a name or module that is not provided."""
+    return isinstance(value, NotProvidedValue | NotProvidedModule) or (
+        isinstance(value, type) and issubclass(value, NotProvided)
+    )
+
+
+# ---- what a name is here
+
+
+class _Searched(threading.local):
+    """The names that this thread is looking for: modules ask one another."""
+
+    def __init__(self):
+        self.entries = set()
+
+
+_searched = _Searched()
+
+
+def provided(entry: Entry):
+    """What jaxgrad has for a name of PyTorch, in its module or in a package of that; None if it has
+    nothing.
     """
-    path = f"torch{own.removeprefix('jaxgrad')}"
+    if entry in _searched.entries:
+        return None
+    _searched.entries.add(entry)
+    try:
+        values = map(_value_at, paths_of(entry))
+        return next((value for value in values if value is not None), None)
+    finally:
+        _searched.entries.discard(entry)
+
+
+def _value_at(path: str):
+    value = sys.modules["jaxgrad"]
+    for part in path.split(".")[1:]:
+        try:
+            value = getattr(value, part)
+        except AttributeError:
+            value = own_module(value, part)
+        if value is None or is_placeholder(value):
+            return None
+    return value
+
+
+def own_module(package, name: str):
+    """A module of jaxgrad that has a file, None where there is none."""
+    own, folders = f"{getattr(package, '__name__', '')}.{name}", getattr(package, "__path__", ())
+    spec = importlib.machinery.PathFinder.find_spec(own, folders) if folders else None
+    return None if spec is None else importlib.import_module(own)
+
+
+def resolve(path: str):
+    """What an import of a name of PyTorch gives."""
+    entry = entry_of(path)
+    note_asker(shown_path(entry))
+    return meaning(entry)
+
+
+def meaning(entry: Entry):
+    """What jaxgrad has elsewhere for a name of PyTorch, or a placeholder."""
+    value = provided(entry)
+    return placeholder(entry) if value is None else value
+
+
+# ---- attributes of modules
+
+
+@functools.cache
+def listed() -> dict[str, frozenset[str]]:
+    """The names that modules of jaxgrad have as placeholders, also for `hasattr`, by PyTorch's
+    module.
+    """
+    lines = (FOLDER / "not_provided.tsv").read_text().splitlines()[1:]
+    rows = (line.partition("\t") for line in lines)
+    return {path: frozenset(names.replace("!", "").split()) for path, _, names in rows}
+
+
+def names_of(own: str) -> tuple[Callable, Callable]:
+    """The `__getattr__` and the `__dir__` of a module of jaxgrad, some of whose names are
+    placeholders.
+    """
+    path = path_of(own)
 
     def find(name):
+        if name == "__path__":
+            return []  # as of a package, so that names which are absent can be imported
         if f"{path}.{name}" in listed():
-            return _module(f"{own}.{name}", instead)
+            return importlib.import_module(f"{own}.{name}")
         if name in listed().get(path, ()):
-            return not_provided(f"{path}.{name}", instead)
-        if f"{name}!" in listed().get(path, ()):
-            return _exception(f"{path}.{name}")
+            return resolve(f"{path}.{name}")
         raise MissingName(own, name)
 
     def offered():
         inner = (name.removeprefix(f"{path}.") for name in listed() if name.startswith(f"{path}."))
-        there = sys.modules.get(own)  # where the module has a file
-        defined = (name for name in getattr(there, "__dict__", ()) if name[0] != "_")
-        names = (name.removesuffix("!") for name in listed().get(path, ()))
+        defined = (name for name in vars(sys.modules[own]) if name[0] != "_")
+        names = listed().get(path, ())
         return sorted({*names, *(name for name in inner if "." not in name), *defined})
 
     return find, offered
 
 
-@functools.cache
-def _module(own: str, instead: str) -> types.ModuleType:
-    # one that has a file provides some of the names
-    package = own.rpartition(".")[0]
-    has_files = hasattr(sys.modules.get(package), "__path__")
-    if has_files and importlib.util.find_spec(own) is not None:
-        return importlib.import_module(own)
-    return NotProvidedModule(own, instead)
+class NotProvidedModule(types.ModuleType):
+    """A module of PyTorch whose names are placeholders."""
+
+    def __init__(self, own: str):
+        super().__init__(own, "A module of PyTorch that jaxgrad does not provide.")
+        self.__path__ = []
+
+    def __getattr__(self, name):
+        own = self.__name__
+        path = path_of(own)
+        if name == "__all__":
+            return [each for each in names_in(path) if not each.startswith("_")]
+        if name.startswith("__"):
+            raise MissingName(own, name)
+        if name in names_in(path):
+            return resolve(f"{path}.{name}")
+        if f"{path}.{name}" in modules():
+            return importlib.import_module(f"{own}.{name}")
+        raise MissingName(own, name)
+
+    def __setattr__(self, name, value):
+        # PyTorch has a function under the name of a module
+        is_hidden = isinstance(value, NotProvidedModule) and name in names_in(
+            path_of(self.__name__)
+        )
+        if not is_hidden:
+            super().__setattr__(name, value)
+
+    def __dir__(self):
+        path = path_of(self.__name__)
+        inner = (each.removeprefix(f"{path}.") for each in modules() if each.startswith(f"{path}."))
+        return sorted({*names_in(path), *(name for name in inner if "." not in name)})
 
 
-@functools.cache
-def listed() -> dict[str, list[str]]:
-    """The names in PyTorch's modules that are not provided, by module; exceptions end in "!"."""
-    lines = NAMES.read_text().splitlines()[1:]
-    return {path: names.split() for path, _, names in (line.partition("\t") for line in lines)}
+class AliasModule(types.ModuleType):
+    """A module of PyTorch whose names another module of jaxgrad has."""
+
+    def __init__(self, own: str, module: types.ModuleType | types.SimpleNamespace):
+        super().__init__(own, module.__doc__)
+        self._module, self.__path__ = module, []
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise MissingName(self.__name__, name)
+        return getattr(self._module, name)
+
+    def __dir__(self):
+        return dir(self._module)
 
 
-def install():
-    """Let the modules without a file be imported."""
-    for name, instead in INSTEAD.items():
-        own = f"jaxgrad.{name}"
-        sys.modules.setdefault(own, NotProvidedModule(own, instead))
+# ---- imports
+
+
+def how_asked() -> str:
+    """What an import of a module is for: "module"; "name", of `from module import name`; or
+    "question", of `importlib.util.find_spec`.
+    """
+    frame = sys._getframe(1)
+    while not _is_import(frame):
+        frame = frame.f_back
+    kind = "module"
+    while frame is not None and _is_import(frame):
+        if frame.f_globals["__name__"] == "importlib.util":
+            return "question"
+        if frame.f_code.co_name == "_handle_fromlist":
+            kind = "name"
+        frame = frame.f_back
+    return kind
+
+
+def _is_import(frame) -> bool:
+    return frame.f_globals.get("__name__", "").partition(".")[0] == "importlib"
+
+
+def has_module(path: str) -> bool:
+    """Whether an import of a module of PyTorch that has no file here is to give one."""
+    if path not in modules():
+        return False
+    return path in listed() or how_asked() != "question" or _value_at(path) is not None
+
+
+def offer(fullname: str):
+    """Let `from module import name` give what stands for a name of PyTorch, if that is asked for.
+
+    Python passes over ModuleNotFoundError of that name, and then looks into `sys.modules`.
+    """
+    path = path_of(fullname)
+    if entry_of(path) is not None and how_asked() == "name":
+        sys.modules[fullname] = resolve(path)
+        raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+
+
+def find_spec(fullname: str) -> importlib.machinery.ModuleSpec | None:
+    """How an import of jaxgrad gives a module or name of PyTorch that has no file here."""
+    if not has_module(path_of(fullname)):
+        return offer(fullname)
+    loader, origin = NotProvidedLoader(), "not provided by jaxgrad"
+    return importlib.machinery.ModuleSpec(fullname, loader, origin=origin, is_package=True)
+
+
+class NotProvidedLoader(importlib.abc.Loader):
+    """Loads a module of placeholders, or what a module of jaxgrad has as an attribute where PyTorch
+    has a module.
+    """
+
+    def create_module(self, spec):
+        own = spec.name
+        # an attribute of a name that is listed asks for this very module
+        known = None if path_of(own) in listed() else _value_at(path_of(own))
+        is_space = isinstance(known, types.ModuleType | types.SimpleNamespace)
+        if is_space and getattr(known, "__name__", "") != own:
+            return AliasModule(own, known)
+        if not hasattr(known, "__path__"):
+            return NotProvidedModule(own)
+        self.spec, known.__name__ = getattr(known, "__spec__", None), own
+        return known
+
+    def exec_module(self, module):
+        if not isinstance(module, NotProvidedModule | AliasModule):
+            module.__spec__ = self.spec  # import sets that of the alias

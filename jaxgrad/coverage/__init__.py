@@ -9,7 +9,8 @@ from typing import NamedTuple
 import jaxgrad
 
 from .. import ops
-from ..core.not_provided import NotProvided
+from ..core import pytorch_names
+from ..core.not_provided import is_placeholder, meaning
 from ..table import parse_schema
 
 HERE = Path(__file__).parent
@@ -39,8 +40,7 @@ class Name(NamedTuple):
     def is_there(self) -> bool:
         """Whether jaxgrad has it."""
         found = find(self.path)
-        is_class = isinstance(found, type)
-        return found is not None and not (is_class and issubclass(found, NotProvided))
+        return found is not None and not is_placeholder(found)
 
 
 def torch_names() -> list[Name]:
@@ -67,6 +67,22 @@ def find(path: str):
             except ImportError:
                 return None
     return found
+
+
+def placeholders() -> dict[str, list[str]]:
+    """The names without an underscore that are placeholders, by the module that defines them. Those
+    of PyTorch's own tests are left out.
+    """
+    spaces = {}
+    for module, names in pytorch_names.all_names().items():
+        if not any(part[0] == "_" for part in module.split(".")):
+            entries = (entry for name, entry in names.items() if entry.path == f"{module}.{name}")
+            spaces[module] = [
+                entry.name
+                for entry in entries
+                if entry.name[0] != "_" and is_placeholder(meaning(entry))
+            ]
+    return {module: names for module, names in spaces.items() if names}
 
 
 def schemas_of_2018() -> list[str]:

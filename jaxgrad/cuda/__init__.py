@@ -436,7 +436,7 @@ def _found(device) -> jax.Device:
 # PyTorch's modules of these names have some of the functions of this one
 memory = streams = sys.modules[__name__]
 
-_find, __dir__ = names_of(__name__, "XLA schedules the work of a GPU")
+_find, __dir__ = names_of(__name__)
 
 
 def __getattr__(name):

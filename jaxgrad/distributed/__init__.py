@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import importlib
 
+from ..core.not_provided import names_of
 from ..core.world import DistBackendError as DistBackendError
 from ..core.world import DistError as DistError
 from ..core.world import DistNetworkError as DistNetworkError
 from ..core.world import DistStoreError as DistStoreError
-from ._names import names_in
 from .collectives import *  # noqa: F403
 from .collectives import ReduceOp as ReduceOp
 from .object_collectives import all_gather_object as all_gather_object
@@ -51,7 +51,7 @@ from .process_group import split_group as split_group
 
 reduce_op = ReduceOp
 
-_find, __dir__ = names_in(__name__)
+_find, __dir__ = names_of(__name__)
 
 
 def __getattr__(name):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ._names import names_in
+from ..core.not_provided import names_of
 from .device_mesh import DeviceMesh as DeviceMesh
 from .device_mesh import init_device_mesh as init_device_mesh
 from .tensor import DTensor as DTensor
@@ -19,4 +19,4 @@ from .tensor import rand as rand
 from .tensor import randn as randn
 from .tensor import zeros as zeros
 
-__getattr__, __dir__ = names_in(__name__)
+__getattr__, __dir__ = names_of(__name__)

@@ -15,9 +15,9 @@ from jax.sharding import AxisType, Mesh
 
 from ..core import device as devices
 from ..core import world
+from ..core.not_provided import names_of
 from ..frontend.tensor_data import tensor as tensor_of
 from ..tape.tensor import Tensor
-from ._names import names_in
 from .process_group import ProcessGroup, init_process_group, is_initialized
 
 
@@ -283,4 +283,4 @@ def init_device_mesh(
 __all__ = ["DeviceMesh", "init_device_mesh"]
 
 
-__getattr__, __dir__ = names_in(__name__)
+__getattr__, __dir__ = names_of(__name__)

@@ -13,4 +13,4 @@ from .process_group import default_group
 
 _get_default_group = default_group
 
-__getattr__, __dir__ = names_of(__name__, "jaxgrad.distributed has what there is")
+__getattr__, __dir__ = names_of(__name__)

@@ -18,6 +18,7 @@ import time
 import uuid
 from pathlib import Path
 
+from ..core.missing_names import missing_in
 from ._launcher import FORWARDED, say, signal_name
 
 WRONG_OPTIONS = 2
@@ -345,3 +346,6 @@ def _signal_group(group, number):
 
 if __name__ == "__main__":
     main()
+
+
+__getattr__ = missing_in(__name__)

@@ -20,6 +20,15 @@ from ..tape.tensor import Tensor, is_concrete
 
 _UNKNOWN = NotImplemented
 
+__all__ = [
+    *("Constraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property"),
+    *("greater_than", "greater_than_eq", "independent", "integer_interval", "interval"),
+    *("half_open_interval", "is_dependent", "less_than", "lower_cholesky", "lower_triangular"),
+    *("MixtureSameFamilyConstraint", "multinomial", "nonnegative", "nonnegative_integer"),
+    *("one_hot", "positive", "positive_semidefinite", "positive_definite", "positive_integer"),
+    *("real", "real_vector", "simplex", "square", "stack", "symmetric", "unit_interval"),
+]  # fmt: skip
+
 
 class Constraint:
     """A region in which a value may lie.

@@ -17,11 +17,21 @@ from ._transform import IndependentTransform as IndependentTransform
 from ._transform import ReshapeTransform as ReshapeTransform
 from ._transform import StackTransform as StackTransform
 from ._transform import Transform as Transform
+from ._transform import _InverseTransform as _InverseTransform
 from ._transform import identity_transform as identity_transform
 from ._vector_transforms import CorrCholeskyTransform as CorrCholeskyTransform
 from ._vector_transforms import LowerCholeskyTransform as LowerCholeskyTransform
 from ._vector_transforms import PositiveDefiniteTransform as PositiveDefiniteTransform
 from ._vector_transforms import SoftmaxTransform as SoftmaxTransform
 from ._vector_transforms import StickBreakingTransform as StickBreakingTransform
+
+__all__ = [
+    *("AbsTransform", "AffineTransform", "CatTransform", "ComposeTransform"),
+    *("CorrCholeskyTransform", "CumulativeDistributionTransform", "ExpTransform"),
+    *("IndependentTransform", "LowerCholeskyTransform", "PositiveDefiniteTransform"),
+    *("PowerTransform", "ReshapeTransform", "SigmoidTransform", "SoftplusTransform"),
+    *("TanhTransform", "SoftmaxTransform", "StackTransform", "StickBreakingTransform"),
+    *("Transform", "identity_transform"),
+]  # fmt: skip
 
 __getattr__ = missing_in(__name__)

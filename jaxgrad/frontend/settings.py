@@ -22,10 +22,11 @@ def set_eager(mode: str):
     mode: "deferred", the default, notes operators and runs them when a value is needed; what has
     repeated often enough runs as one compiled program. "immediate" runs each operator at once,
     which shows an error of the machine, such as a lack of memory, at its line. On one CPU device
-    NumPy runs the first calls of each operator, and XLA those that come often; "host" takes NumPy
-    alone, and "compiled" XLA, whose numbers differ by rounding. Two words may be combined, as in
-    "immediate,compiled". The environment variable JAXGRAD_EAGER sets the mode of a process. Raises
-    ValueError for other words.
+    NumPy runs the first calls of each operator, and of compiled functions that take little time,
+    and XLA those that come often; "host" takes NumPy alone where it can, and "compiled" XLA, whose
+    numbers differ by rounding. Two words may be combined, as in "immediate,compiled". The
+    environment variable JAXGRAD_EAGER sets the mode of a process. Raises ValueError for other
+    words.
 
     >>> jaxgrad.set_eager("immediate")
     >>> jaxgrad.set_eager("deferred")

@@ -19,9 +19,11 @@ from ..core.device import check_pinning, is_meta
 from ..core.meta_array import MetaArray
 from ..core.pytorch_tensors import dtype_of, is_of_pytorch, numbers_of
 from ..core.tracebacks import api_boundary, users_stacklevel
+from ..late import LateModule
 from ..tape.tensor import Tensor, wrap
-from . import storages
 from .array_creation import finish, is_traced, on_device, taken_over
+
+storages = LateModule("jaxgrad.frontend.storages")
 
 _PYTHON = {bool: dtypes.bool, int: dtypes.int64}
 _OF_NUMPY = np.ndarray, np.generic

@@ -72,4 +72,4 @@ def sdpa_kernel(backends, set_priority: bool = False):
         _enabled.reset(token)
 
 
-__getattr__, __dir__ = names_of(__name__, "scaled_dot_product_attention takes any mask and bias")
+__getattr__, __dir__ = names_of(__name__)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from ..core.missing_names import missing_in
 from ..tape.tensor import Tensor
 
 _T = TypeVar("_T")
@@ -36,3 +37,6 @@ _ratio_any_t = _scalar_or_tuple_any_t[float]
 
 _tensor_list_t = _scalar_or_tuple_any_t[Tensor]
 _maybe_indices_t = _scalar_or_tuple_2_t[Tensor]  # the result of a max-pooling layer
+
+
+__getattr__ = missing_in(__name__)

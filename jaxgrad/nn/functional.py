@@ -62,6 +62,9 @@ _SHARED = ("bilinear", "cosine_similarity", "pairwise_distance", "pdist")
 _SHARED += ("prelu", "rrelu_", "selu_")
 
 
+__path__ = []  # as of a package: names that are absent can be imported
+
+
 def __getattr__(name):
     if name == "__all__":
         return offered(__name__)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..capture.jit import jit
+from ..core.placeholders import not_provided_class, not_provided_function
 from .module import Module
 
 
@@ -18,4 +19,18 @@ class ScriptModule(Module):
     """
 
 
+_FUNCTIONS = (
+    *("save", "load", "save_jit_module_to_flatbuffer", "jit_module_from_flatbuffer"),
+    "last_executed_optimized_graph",
+)
+_CLASSES = {
+    **dict.fromkeys(("CompilationUnit", "ScriptFunction", "RecursiveScriptClass"), "class"),
+    **dict.fromkeys(("RecursiveScriptModule", "TracedModule", "TopLevelTracedModule"), "layer"),
+    "ONNXTracedModule": "layer",
+}
+
 vars(jit)["ScriptModule"] = ScriptModule
+vars(jit).update((name, not_provided_function(f"torch.jit.{name}")) for name in _FUNCTIONS)
+vars(jit).update(
+    (name, not_provided_class(f"torch.jit.{name}", kind)) for name, kind in _CLASSES.items()
+)

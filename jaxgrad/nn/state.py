@@ -258,6 +258,13 @@ class ModuleState(Members):
         """
         return register(self._load_state_dict_pre_hooks, _WithModule(self, hook))
 
+    def _register_load_state_dict_pre_hook(self, hook, with_module: bool = False):
+        """Register a hook as `register_load_state_dict_pre_hook` does, whose first argument is the
+        module only where `with_module`.
+        """
+        called = _WithModule(self, hook) if with_module else hook
+        return register(self._load_state_dict_pre_hooks, called)
+
     def register_load_state_dict_post_hook(self, hook) -> RemovableHandle:
         """Call `hook(module, incompatible_keys)` after the module has been loaded.
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 from ..core.not_provided import names_of
 from . import symbolic_helper as symbolic_helper
 
-INSTEAD = symbolic_helper.INSTEAD
-__getattr__, __dir__ = names_of(__name__, INSTEAD)
+__getattr__, __dir__ = names_of(__name__)
 
 
 def is_in_onnx_export() -> bool:

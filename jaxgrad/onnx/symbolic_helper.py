@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ..core.not_provided import names_of
 
-INSTEAD = "export the compiled program by jax.export, or by the package jax2onnx"
-__getattr__, __dir__ = names_of(__name__, INSTEAD)
+__getattr__, __dir__ = names_of(__name__)
 
 
 def parse_args(*arg_descriptors: str):

@@ -123,6 +123,8 @@ def module_functions(
     def find(name):
         if name == "__all__":
             return offered(module["__name__"])
+        if name == "__path__":
+            return []  # as of a package: names that are absent can be imported
         operator = aliases.get(name, prefix + name)
         if name.startswith("_") or not library.has(operator):
             raise MissingName(module["__name__"], name)

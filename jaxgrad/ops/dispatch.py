@@ -146,8 +146,10 @@ class Operator:
             result = tracebacks.override(self.public(method), args, kwargs)
             if result is not NOT_OVERRIDDEN:
                 return result
-        if kwargs and kwargs.get("out") is not None:
-            return self.write_into(args, kwargs)
+        if kwargs and "out" in kwargs:
+            if kwargs["out"] is not None:
+                return self.write_into(args, kwargs)
+            kwargs = {name: value for name, value in kwargs.items() if name != "out"}
         # not for out=: autocast leaves writes alone, as PyTorch does
         if interception.arguments is not None:
             args, kwargs = interception.arguments(self, args, kwargs)

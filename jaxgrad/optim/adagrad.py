@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from ..core.missing_names import missing_in
 from . import rules, sparse_step
 from .fused_step import FusedOptimizer, filled, new_counter
 from .options import check, check_fused, check_rate, is_used
@@ -80,3 +81,6 @@ class Adagrad(FusedOptimizer):
 
     def update_sparse(self, step, position, group, param, gradient):
         return sparse_step.adagrad(step, position, group, param, gradient)
+
+
+__getattr__ = missing_in(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from ..core.missing_names import missing_in
 from ..tape.tensor import Tensor
 from . import rules
 from .fused_step import FusedOptimizer
@@ -119,3 +120,6 @@ class AdamW(Adam):
         super().__setstate__(state)
         for group in self.param_groups:
             group["decoupled_weight_decay"] = True
+
+
+__getattr__ = missing_in(__name__)

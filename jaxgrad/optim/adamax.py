@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from ..core.missing_names import missing_in
 from . import rules
 from .fused_step import FusedOptimizer
 from .options import check, check_betas, check_rate, is_used
@@ -58,3 +59,6 @@ class Adamax(FusedOptimizer):
 
     def rule(self, group):
         return rules.AdamaxUpdate(group["maximize"], is_used(group["weight_decay"]))
+
+
+__getattr__ = missing_in(__name__)

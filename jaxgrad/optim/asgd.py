@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from ..core.missing_names import missing_in
 from ..tape.tensor import Tensor
 from . import rules
 from .fused_step import FusedOptimizer, new_counter
@@ -67,3 +68,6 @@ class ASGD(FusedOptimizer):
         if isinstance(rate, Tensor):
             return rate.detach().to(new_counter().dtype).reshape(()).clone()
         return new_counter(rate)
+
+
+__getattr__ = missing_in(__name__)

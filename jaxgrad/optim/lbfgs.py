@@ -9,6 +9,7 @@ from ..autograd.grad_mode import enable_grad, no_grad
 from ..core import executor
 from ..core.aval import joint_mode
 from ..core.bounded_cache import bounded
+from ..core.missing_names import missing_in
 from ..core.program import Program
 from ..tape import mode
 from ..tape.record import apply
@@ -256,3 +257,6 @@ def _flat(grad):
     if grad.dtype.is_complex:
         grad = ops.view_as_real(grad)
     return grad.detach().reshape(-1)
+
+
+__getattr__ = missing_in(__name__)

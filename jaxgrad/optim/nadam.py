@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from ..core.missing_names import missing_in
 from . import rules
 from .fused_step import FusedOptimizer, new_counter
 from .options import check, check_betas, check_rate, is_used
@@ -71,3 +72,6 @@ class NAdam(FusedOptimizer):
 
     def initial(self, group, name, param):
         return new_counter(1.0) if name == "mu_product" else super().initial(group, name, param)
+
+
+__getattr__ = missing_in(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from ..core.missing_names import missing_in
 from . import rules
 from .fused_step import FusedOptimizer
 from .options import check, check_betas, check_rate, is_used
@@ -65,3 +66,6 @@ class RAdam(FusedOptimizer):
         decays = is_used(group["weight_decay"])
         decoupled = decays and group["decoupled_weight_decay"]
         return rules.RAdamUpdate(decoupled, group["maximize"], decays)
+
+
+__getattr__ = missing_in(__name__)

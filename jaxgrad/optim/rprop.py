@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from ..core.missing_names import missing_in
 from ..tape.tensor import Tensor
 from . import rules
 from .fused_step import FusedOptimizer, filled
@@ -68,3 +69,6 @@ class Rprop(FusedOptimizer):
         if isinstance(rate, Tensor):
             return rate.detach().to(param.dtype).reshape(()).expand(param.shape).clone()
         return filled(param, complex(rate, rate) if param.dtype.is_complex else rate)
+
+
+__getattr__ = missing_in(__name__)

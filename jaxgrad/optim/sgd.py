@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from ..core.missing_names import missing_in
 from . import rules, sparse_step
 from .fused_step import FusedOptimizer
 from .options import check, check_fused, check_rate, is_used
@@ -85,3 +86,6 @@ class SGD(FusedOptimizer):
 
     def update_sparse(self, step, position, group, param, gradient):
         return sparse_step.sgd(step, position, group, param, gradient)
+
+
+__getattr__ = missing_in(__name__)

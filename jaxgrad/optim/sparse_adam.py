@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..core.missing_names import missing_in
 from ..tape.sparse_tensor import is_sparse
 from . import rules, sparse_step
 from .fused_step import FusedOptimizer
@@ -48,3 +49,6 @@ class SparseAdam(FusedOptimizer):
 
     def update_sparse(self, step, position, group, param, gradient):
         return sparse_step.adam(step, position, group, param, gradient)
+
+
+__getattr__ = missing_in(__name__)

@@ -29,7 +29,7 @@ def leave_storage(tensor: Tensor):
     storage = alias.storage
     is_whole = alias.place is alias.root is alias.base is alias.before is alias.tangents is None
     is_settled = storage.pending is None and alias.seen == storage.epoch
-    if is_whole and is_settled and storage._address is None:
+    if is_whole and is_settled and storage.home is None:
         del alias, storage
         _leave_if_sole([tensor])
 

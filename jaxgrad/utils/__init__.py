@@ -14,7 +14,7 @@ _MODULES = (
     *("model_zoo", "tensorboard"),
 )
 
-_find, _names = names_of(__name__, "it is a part of PyTorch's own machinery")
+_find, _names = names_of(__name__)
 
 
 def __getattr__(name):

@@ -6,6 +6,6 @@ from __future__ import annotations
 
 from ..core.not_provided import names_of
 
-__getattr__, __dir__ = names_of(__name__, "jax.ffi calls functions of C++ and CUDA")
+__getattr__, __dir__ = names_of(__name__)
 
 CUDA_HOME = ROCM_HOME = SYCL_HOME = None

@@ -545,4 +545,7 @@ if __name__ == "__main__":
     given = parser.parse_args()
     PARTS["table"] = lambda: table.table(given.rows)
     for part in given.parts or PARTS:
+        # NumPy would make the first calls of compiled functions
+        is_warm = part in ("step", "training", "networks", "calls")
+        jaxgrad.set_eager("deferred,compiled" if is_warm else "deferred")
         PARTS[part]()

@@ -436,6 +436,8 @@ def table(chosen=()):
     for name, row in (ROWS | COLD_ROWS).items():
         if chosen and not any(word in name for word in chosen):
             continue
+        # NumPy would make the first calls of compiled functions
+        jaxgrad.set_eager("deferred,compiled" if name.endswith(", compiled") else "deferred")
         found = (measured_cold if name in COLD_ROWS else measured)(row())
         cells = [
             f"{column} {median:9.1f} ({least:.1f})" for column, (median, least) in found.items()

@@ -149,3 +149,31 @@ def test_the_model_of_cost_decides(monkeypatch):
         result = always(torch.ones(1000))
         host_of(always).end = 0
     np.testing.assert_allclose(result.numpy(), np.tanh(np.exp(np.cos(np.sin(1.0)))), rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_a_result_is_differentiated_from_outside(compilations, kind):
+    values = np.array([0.5, 1.0, 2.0], kind)
+    function = torch.jit(lambda x: (x.sin() * x).sum())
+    for _ in range(2):
+        x = torch.from_numpy(values.copy()).requires_grad_()
+        (gradient,) = torch.autograd.grad(function(x), x, create_graph=True)
+        (second,) = torch.autograd.grad(gradient.sum(), x)
+        sin, cos = np.sin(values), np.cos(values)
+        np.testing.assert_allclose(gradient.detach().numpy(), sin + values * cos, rtol=1e-5)
+        np.testing.assert_allclose(second.numpy(), 2 * cos - values * sin, rtol=1e-5)
+    assert compilations == [] and host_of(function).calls == 2
+
+
+def test_the_graph_of_a_call_of_the_host_outlives_the_host():
+    weight = torch.tensor([1.0, 3.0], requires_grad=True)
+    function = torch.jit(lambda x: (weight * x).square().sum())
+    x = torch.tensor([2.0, 5.0])
+    before = function(x)
+    let_xla_take_over(function, 0, 1)
+    after = function(x)
+    assert host_of(function) is None
+    for loss in (before, after):
+        weight.grad = None
+        loss.backward()
+        np.testing.assert_allclose(weight.grad.numpy(), 2 * np.array([4.0, 75.0]), rtol=1e-6)

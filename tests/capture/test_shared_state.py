@@ -10,6 +10,7 @@ import threading
 
 import hangs
 import pytest
+from modes import eager
 
 import jaxgrad as torch
 from jaxgrad.core import executor
@@ -221,3 +222,26 @@ def test_a_reader_does_not_wait_forever(monkeypatch):
     double()
     assert len(errors) == 1 and "must not wait for a thread that reads" in errors[0]
     assert weight.tolist() == [2.0] * 3
+
+
+@pytest.mark.parametrize("executor_of_calls", ["deferred", "deferred,compiled"])
+def test_a_tensor_whose_views_come_and_go(executor_of_calls):
+    with eager(executor_of_calls):
+        tensor = torch.ones(3)
+        step = torch.jit(lambda: tensor.add_(1))
+        tensor.detach()  # gone at once
+        step()
+        kept = tensor.detach()
+        step()
+        assert kept.tolist() == tensor.tolist() == [3] * 3
+        kept.fill_(5)
+        step()
+        tensor[:1].fill_(9)  # pending when the view is gone
+        del kept
+        for _ in range(3):
+            step()
+        assert tensor.tolist() == [12, 9, 9] and not tensor._is_view()
+        view, address = tensor[1:], tensor.data_ptr()
+        del view
+        step()
+        assert tensor.data_ptr() == address and step.count <= 3

@@ -12,6 +12,7 @@ from modes import eager
 import jaxgrad as torch
 from jaxgrad.core import executor, host_kernel
 from jaxgrad.core.host import cost
+from jaxgrad.core.host.block import Block
 from jaxgrad.distributed.tensor import Shard, distribute_tensor
 
 
@@ -31,6 +32,35 @@ def test_a_program_that_xla_would_not_run_faster_is_never_compiled():
 
 def test_a_compilation_begins_when_it_has_paid_off_and_ends_as_many_calls_later_as_it_takes():
     assert cost.turns(host=50.0, saved=20.0, compile=1e4) == (500, 700)
+
+
+CONVOLUTIONS = {  # the shape of the weight, groups, dtype, and whether XLA saves time
+    "3x3": ((16, 8, 3, 3), 1, "float32", True),
+    "1x1": ((16, 8, 1, 1), 1, "float32", False),
+    "depthwise": ((8, 1, 3, 3), 8, "float32", True),
+    "depthwise in half precision": ((8, 1, 3, 3), 8, "bfloat16", False),
+    "grouped": ((16, 4, 3, 3), 2, "float32", False),
+}
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolutions_that_xla_saves_time_of(name):
+    shape, groups, dtype, is_faster = CONVOLUTIONS[name]
+
+    def convolve(source, weight):
+        return jax.lax.conv_general_dilated(
+            source, weight, (1, 1), "SAME", feature_group_count=groups
+        )
+
+    arrays = jnp.ones((8, 8, 64, 64), dtype), jnp.ones(shape, dtype)
+    programs = {convolve: arrays}
+    if groups > 1:  # the gradient of the weight has groups of the batch
+        of_weight = jax.linear_transpose(lambda weight: convolve(arrays[0], weight), arrays[1])
+        programs[of_weight] = (convolve(*arrays),)
+    for program, operands in programs.items():
+        saved = cost.Cost(Block(jax.make_jaxpr(program)(*operands))).saved
+        # what else the program has are reshapes and transposes
+        assert (saved > 100) == is_faster, saved
 
 
 # ---- as the kernels of operators

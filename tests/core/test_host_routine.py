@@ -2,12 +2,21 @@
 double precision, or numbers that a test states.
 """
 
+from types import SimpleNamespace
+
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from modes import eager
 
 import jaxgrad as torch
 from jaxgrad.core import deferred, host_routine
+from jaxgrad.core.host import block, steps
+from jaxgrad.core.host.block import Block
+from jaxgrad.core.host.cost import Cost
+from jaxgrad.core.host.equation import Equation, Form
+from jaxgrad.core.host_values import owned_apart
 
 
 @pytest.fixture(autouse=True)
@@ -176,3 +185,58 @@ def test_calls_in_a_routine_count_until_xla_takes_over(monkeypatch, written_out,
     assert len(written_out) == runs + 3 and len(compilations) == 1
     np.testing.assert_allclose(y.numpy(), np.sin(NUMBERS.astype(float)), rtol=1e-6)
     np.testing.assert_allclose(z.numpy(), np.exp(NUMBERS.astype(float)), rtol=1e-6)
+
+
+# ---- blocks and the model of cost
+
+
+def test_equal_equations_are_computed_once_and_equal_results_share_no_memory():
+    def function(x):
+        return jnp.sin(x) * jnp.sin(x), jnp.sin(x), jnp.sin(x), jnp.cumsum(x), jnp.cumsum(x[::-1])
+
+    made = Block(jax.make_jaxpr(function)(NUMBERS[0]))
+    outputs = made.steps[-1]
+    assert outputs[1] == outputs[2] and outputs[3] != outputs[4]
+    results = owned_apart(made.function(NUMBERS[0]), [form.dtype for form in made.outputs])
+    for result, expected in zip(results, jax.jit(function)(NUMBERS[0]), strict=True):
+        np.testing.assert_allclose(result, expected, rtol=1e-6)
+    for i, first in enumerate(results):
+        assert not any(np.shares_memory(first, second) for second in results[:i])
+
+
+def test_signs_of_zero_among_parameters_tell_equations_apart():
+    outputs = (Form((2,), np.dtype(np.float32)),)
+    equations = [Equation("gather", {"fill_value": fill}, (), outputs) for fill in (0.0, -0.0)]
+    first, second = (block._key_of(equation, [0, 1]) for equation in equations)
+    assert first != second and first == block._key_of(equations[0], [0, 1])
+
+
+@pytest.mark.parametrize(("extent", "is_compiled"), [(8, False), (1024, True)])
+def test_a_structure_is_compiled_for_its_memory_and_not_for_its_calls(extent, is_compiled):
+    costs = [Cost(Block(jax.make_jaxpr(jnp.sin)(jnp.ones((extent, extent))))) for _ in range(60)]
+    programs = [SimpleNamespace(compact=SimpleNamespace(cost=cost)) for cost in costs]
+    start, _ = deferred.repeats_of(programs)
+    assert (start < 100) == is_compiled
+
+
+def test_arrays_that_nothing_reads_any_more_are_written_to_and_no_others():
+    def function(x, y):
+        first = jnp.sin(x) * y
+        seen = first.reshape(-1)  # a view
+        second = jnp.exp(x - y) + first
+        third = jnp.maximum(second * 2 - y, jnp.minimum(jnp.cos(second) * y, x))
+        return third, seen, second > 1, first - 1, jnp.square(third)
+
+    made = Block(jax.make_jaxpr(function)(NUMBERS, NUMBERS))
+    known, written, outputs = made.steps
+    places = steps._overwritten(written, outputs)
+    assert sum(place is not None for place in places) >= 4
+    operands = [NUMBERS.copy(), np.asfortranarray(NUMBERS + 1)]
+    for operand in operands:
+        operand.flags.writeable = False
+    for result, expected in zip(
+        made.function(*operands), jax.jit(function)(*operands), strict=True
+    ):
+        np.testing.assert_allclose(result, expected, rtol=2e-5)
+    for value in known.values():
+        assert not value.flags.writeable

@@ -18,6 +18,7 @@ import jax
 from ...cached import cached_property
 from ...core import deferred, executor
 from ...core.aval import META, is_concrete
+from ...core.deferred import LONGEST
 from ...core.meta_array import MetaArray
 from ...core.pending import Pending
 from ...core.strides import is_dense
@@ -33,6 +34,8 @@ from ...tape.tensor import OWN_DTYPE, Tensor, leaf_state, wrap
 from ...tape.tensor import current as current_value
 from ...tape.traversal import nodes_from
 from . import debug_log, observers, reentrant, run_hooks, sparse_gradient
+
+_new = object.__new__
 
 # the innermost pass that is running in the current context
 current = contextvars.ContextVar("jaxgrad.current_pass", default=None)
@@ -181,7 +184,14 @@ class Pass:
                     executor.prepare(reverse)
                 if not reverse.program.single:
                     reverse, gradients = self.filled(reverse, gradients)
-                results = reverse.kernel(*gradients, *saved)
+                aval, stretch = reverse.noted, deferred.local.stretch
+                if aval is None or not 0 < len(stretch.entries) < LONGEST or deferred.suspended:
+                    results = reverse.kernel(*gradients, *saved)
+                else:
+                    # the kernel inlined
+                    results = _new(Pending)
+                    results.array, results.aval, results.stretch = None, aval, stretch
+                    stretch.entries.append((reverse, (*gradients, *saved), (results,)))
                 if reverse.tells_apart:
                     results = reverse.reached(given, results)
             except BaseException:

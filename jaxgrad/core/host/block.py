@@ -9,10 +9,11 @@ import numpy
 
 from ...cached import cached_property
 from ...late import LateModule
+from ..bounded_cache import exact
 from ..jax_internals import CALLS
-from ..jaxprs import opened
+from ..jaxprs import equations_of, opened
 from .equation import Equation, Form, NotOnHostError, function_of
-from .steps import function_of_steps
+from .steps import Step, function_of_steps
 
 jax_core = LateModule("jax.extend.core")
 
@@ -81,6 +82,8 @@ class Block:
                 self.equations.append((_plain(equation), operands, results))
             else:
                 consts = [*map(self.constant, getattr(called, "consts", ()))]
+                # the first operand of branches is the number of one
+                operands = operands[len(operands) - len(opened(called).invars) :]
                 results = self.write_out(opened(called), consts + operands)
             places.update(zip(equation.outvars, results, strict=True))
         return [*map(look_up, jaxpr.outvars)]
@@ -90,28 +93,33 @@ class Block:
         """A function from the arrays of the inputs to a list of those of the outputs. Raises
         NotOnHostError.
         """
-        return function_of_steps(len(self.inputs), *self.steps, self.results)
+        return function_of_steps(len(self.inputs), *self.steps)
 
     @cached_property
-    def steps(self) -> tuple[dict, list]:
-        """The values that are known before a call, by number, and what a call computes: functions,
-        with the numbers of their operands and the range of those of their results. Raises
-        NotOnHostError.
+    def steps(self) -> tuple[dict, list[Step], list[int]]:
+        """The values that are known before a call, by number; what a call computes; and the numbers
+        of the outputs. Equal equations are computed once. Raises NotOnHostError.
         """
-        known, steps = dict(self.constants), []
+        known, steps, same, seen = dict(self.constants), [], {}, {}
         for equation, operands, results in self.needed():
+            operands = [same.get(place, place) for place in operands]
+            first = seen.setdefault(_key_of(equation, operands), results)
+            if first is not results:
+                same.update(zip(results, first, strict=True))
+                continue
             call = function_of(equation)
             is_small = sum(map(bytes_of, equation.outputs)) <= KEPT
             if is_small and all(place in known for place in operands):
                 made = call(*[known[i] for i in operands])
                 known.update(zip(results, made if type(made) is list else [made], strict=True))
             else:
-                steps.append((call, operands, results))
-        read = {*self.results, *itertools.chain.from_iterable(operands for _, operands, _ in steps)}
+                steps.append(Step(call, operands, results, equation.outputs))
+        outputs = [same.get(place, place) for place in self.results]
+        read = {*outputs, *itertools.chain.from_iterable(step.operands for step in steps)}
         known = {place: numpy.asarray(value) for place, value in known.items() if place in read}
         for value in known.values():  # results that share memory with them are read-only too
             value.flags.writeable = False
-        return known, steps
+        return known, steps, outputs
 
     def needed(self) -> list:
         """The equations that a result depends on."""
@@ -121,6 +129,17 @@ class Block:
                 used.update(operands)
                 needed.append((equation, operands, results))
         return needed[::-1]
+
+
+def _key_of(equation: Equation, operands: list[int]):
+    """What equal equations have in common; an object that equals no other for unhashable ones."""
+    params = tuple([(name, exact(value)) for name, value in equation.params.items()])
+    key = equation.name, tuple(operands), equation.outputs, params
+    try:
+        hash(key)
+    except TypeError:
+        return object()
+    return key
 
 
 def form_of(aval) -> Form:
@@ -160,11 +179,35 @@ def bytes_of(form: Form) -> int:
 
 
 def _called(equation):
-    """The jaxpr that an equation runs with its own operands; None for other equations."""
+    """The jaxpr that an equation runs with its own operands, or with all but the first; None for
+    other equations.
+    """
+    params = equation.params
+    if params.get("branches_platforms"):
+        return _branch_of_host(params)
     if equation.primitive.name not in CALLS:
         return None
-    params = equation.params
     return next(params[name] for name in ("jaxpr", "call_jaxpr", "fun_jaxpr") if name in params)
+
+
+def _branch_of_host(params):
+    """The branch for CPUs, or where that is for the sake of a convolution in groups the one for all
+    platforms: such sums of shifted products are fast in one loop of XLA, and not one by one.
+    """
+    by_platforms = [*zip(params["branches_platforms"], params["branches"], strict=True)]
+    of_all = next((branch for names, branch in by_platforms if names is None), None)
+    if of_all is not None and any(map(is_grouped, equations_of(of_all))):
+        return of_all
+    for names, branch in by_platforms:
+        if names is None or "cpu" in names:
+            return branch
+    raise NotOnHostError("branches for other platforms")
+
+
+def is_grouped(equation) -> bool:
+    """Whether an equation of JAX or of the host is a convolution in groups."""
+    counts = [equation.params.get(f"{axis}_group_count", 1) for axis in ("feature", "batch")]
+    return max(counts) > 1
 
 
 def _plain(equation) -> Equation:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from types import SimpleNamespace
 
-from .block import Block, blocks_within, bytes_of
+from .block import Block, blocks_within, bytes_of, is_grouped
 from .equation import Equation
 
 NEVER = math.inf
@@ -28,9 +28,11 @@ SLOW_TO_COMPILE = {
         ("reduce_window_max", "select_and_scatter_add", "sort", "scan", "while"), 20_000
     ),
 }
-# The share of its time that XLA saves of a contraction, for which both call a library. XLA takes
-# longer for a convolution in groups, and half as long where a group has one channel.
-SAVED, GROUPED, DEPTHWISE = {"dot_general": 0.0, "conv_general_dilated": 0.0}, -3.0, 0.5
+# The share of its time that XLA saves of a contraction, for which both call a library: of a
+# convolution of planes, of one whose groups have one channel, and of one in groups for which XLA
+# has loops, which take several times as long (rules/convolution_lowering.py).
+CONTRACTIONS = ("dot_general", "conv_general_dilated")
+OF_PLANES, OF_CHANNELS, BY_LOOPS = 0.2, 0.5, -3.0
 FLOPS = 20_000  # of one core in a microsecond
 
 # primitives that NumPy does not compute one element at a time, or not at all
@@ -44,12 +46,14 @@ REPEATED = {"while": 16}
 class Cost:
     """The model for one block: microseconds of a call on the host, of what XLA saves of it by its
     fused code, of what the call of a kernel takes besides, and to compile the equations.
+    `saved_in_whole`: what XLA saves as a part of a larger program, which runs each operator by a
+    call of its own too.
     """
 
-    __slots__ = ("compile", "host", "kernel", "saved")
+    __slots__ = ("compile", "host", "kernel", "saved", "saved_in_whole")
 
     def __init__(self, block: Block):
-        self.host = self.saved = self.compile = 0.0
+        self.host = self.saved = self.saved_in_whole = self.compile = 0.0
         self.add(block, 1)
         self.kernel = KERNEL + sum(map(bytes_of, [*block.inputs, *block.outputs])) / BYTES
 
@@ -61,9 +65,11 @@ class Cost:
                 self.add(inner, times * equation.params.get("length", REPEATED.get(name, 1)))
             self.compile += SLOW_TO_COMPILE.get(name, 0 if within else COMPILE_EQUATION)
             if not within:
-                time = CALL + (0 if name in FREE else _work(equation))
-                self.host += time * times
-                self.saved += time * times * _share_saved(equation)
+                work = 0 if name in FREE else _work(equation)
+                share = times * _saved(equation)
+                self.host += (CALL + work) * times
+                self.saved += (CALL + work) * share
+                self.saved_in_whole += work * share
 
     def turns(self) -> tuple[float, float]:
         """After how many calls XLA begins to compile the program, and takes over."""
@@ -80,20 +86,28 @@ def turns(host: float, saved: float, compile: float) -> tuple[float, float]:
     return start, start + math.ceil(compile / host)
 
 
-def _share_saved(equation: Equation) -> float:
-    """The share of its time that XLA saves of an equation."""
-    params = equation.params
-    groups = params.get("feature_group_count", 1), params.get("batch_group_count", 1)
-    if max(groups) == 1:
-        return SAVED.get(equation.name, 1.0)
-    batch, channels, *_ = params["dimension_numbers"].lhs_spec
-    shape = equation.inputs[0].shape
-    return DEPTHWISE if groups in ((shape[channels], 1), (1, shape[batch])) else GROUPED
+def _saved(equation: Equation) -> float:
+    """The share of its time on the host that XLA saves of an equation."""
+    if equation.name not in CONTRACTIONS:
+        return 1.0
+    if equation.name == "dot_general":
+        return 0.0
+    (source, weight, *_), params = equation.inputs, equation.params
+    of_source, of_weight, _ = params["dimension_numbers"]
+    if not is_grouped(equation):
+        kernel = [weight.shape[axis] for axis in of_weight[2:]]
+        return OF_PLANES if len(kernel) == 2 and math.prod(kernel) > 1 else 0.0
+    if source.dtype.itemsize <= 2:
+        return BY_LOOPS
+    channels = weight.shape[of_weight[1]]
+    if params["batch_group_count"] > 1:
+        channels = source.shape[of_source[0]] // params["batch_group_count"]
+    return OF_CHANNELS if channels == 1 else 0.0
 
 
 def _work(equation: Equation) -> float:
     """The microseconds of an equation's arithmetic, or of its memory."""
-    if equation.name not in SAVED:
+    if equation.name not in CONTRACTIONS:
         return sum(map(bytes_of, [*equation.inputs, *equation.outputs])) / BYTES
     left, right, *_ = [form.shape for form in equation.inputs]
     result, numbers = equation.outputs[0].shape, equation.params["dimension_numbers"]

@@ -3,21 +3,67 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy
+
+from .equation import Form
 
 
-def function_of_steps(inputs: int, known: dict, steps, results):
+class Step(NamedTuple):
+    """A call of a function: the numbers of its operands, the range of those of its results, and the
+    forms of these.
+    """
+
+    function: Callable
+    operands: list[int]
+    results: range
+    forms: tuple[Form, ...]
+
+    @property
+    def is_ufunc(self) -> bool:
+        """Whether it makes one new array, or writes into the array `out`."""
+        return isinstance(self.function, numpy.ufunc) and self.function.nout == 1
+
+
+def function_of_steps(inputs: int, known: dict, steps: list[Step], results):
     """The function that runs steps in order: from the arrays of the inputs, which have the numbers
     from 0 on, to a list of the values with the numbers in `results`.
 
-    known: values by number; steps: for each a function, the numbers of its operands, and the range
-    of those of its results.
+    known: values by number.
     """
-    shape = tuple([(*operands, -1, results.start, len(results)) for _, operands, results in steps])
+    places = _overwritten(steps, results)
+    shape = tuple(
+        [
+            (tuple(step.operands), place, step.is_ufunc, step.results.start, len(step.results))
+            for step, place in zip(steps, places, strict=True)
+        ]
+    )
     make = _maker(inputs, tuple(known), shape, tuple(results))
-    return make([call for call, _, _ in steps], [*known.values()])
+    return make([step.function for step in steps], [*known.values()])
 
 
-@functools.lru_cache(maxsize=4096)
+def _overwritten(steps: list[Step], results) -> list[int | None]:
+    """For each step the number of an operand into whose array the result is written: one that NumPy
+    has made here for a result of this form, and that nothing else reads from then on. What other
+    functions than ufuncs read may be seen through views.
+    """
+    last = {place: i for i, step in enumerate(steps) for place in step.operands}
+    shared = {*results}
+    for step in steps:
+        shared.update(() if step.is_ufunc else step.operands)
+    made, places = {}, []
+    for i, step in enumerate(steps):
+        (form, *_), is_ufunc = step.forms, step.is_ufunc
+        ending = (p for p in step.operands if last[p] == i and made.get(p) == form)
+        places.append(next(ending, None) if is_ufunc else None)
+        if is_ufunc and form.shape and step.results[0] not in shared:
+            made[step.results[0]] = form
+    return places
+
+
+@functools.lru_cache(maxsize=1024)
 def _maker(inputs, known, steps, results):
     """The function that makes it for steps of this structure, which many programs share."""
     calls = "".join(f"f{i}, " for i in range(len(steps)))
@@ -27,15 +73,19 @@ def _maker(inputs, known, steps, results):
     lines += [f"    ({values}) = known"] if values else []
     lines += [f"    def run({', '.join(f'v{i}' for i in range(inputs))}):"]
     last_uses = _last_uses(steps, results, known)
-    for i, (*operands, _, first, count) in enumerate(steps):
-        call = f"f{i}({', '.join(f'v{place}' for place in operands)})"
+    for i, (operands, place, is_ufunc, first, count) in enumerate(steps):
+        read = [f"v{operand}" for operand in operands]
+        read += [] if place is None else [f"out=v{place}"]
+        call = f"f{i}({', '.join(read)})"
         targets = [f"v{place}" for place in range(first, first + count)]
         if count == 1:
             lines += [f"        {targets[0]} = {call}"]
-            lines += [f"        if type({targets[0]}) is list: ({targets[0]},) = {targets[0]}"]
+            is_list = f"        if type({targets[0]}) is list: ({targets[0]},) = {targets[0]}"
+            lines += [] if is_ufunc else [is_list]
         else:
             lines += [f"        ({''.join(f'{name}, ' for name in targets)}) = {call}"]
-        lines += [f"        v{place} = None" for place in last_uses[i]]
+        ended = [f"v{place} = " for place in last_uses[i]]
+        lines += [f"        {''.join(ended)}None"] if ended else []
     lines += [f"        return [{', '.join(f'v{place}' for place in results)}]", "    return run"]
     scope = {"__builtins__": {"type": type, "list": list}}
     exec(compile("\n".join(lines), "<block>", "exec"), scope)
@@ -47,7 +97,7 @@ def _last_uses(steps, results, known) -> list[list[int]]:
     The values that are known are not the function's own.
     """
     used, ended = {*results, *known}, []
-    for *operands, _, first, count in reversed(steps):
+    for operands, _, _, first, count in reversed(steps):
         last = {*operands, *range(first, first + count)} - used
         used |= last
         ended.append(sorted(last))

@@ -18,7 +18,7 @@ from .state_dict_saver import save as save
 
 _MODULES = ("state_dict", "stateful")
 
-_find, __dir__ = names_of(__name__, "orbax plans, reads and writes checkpoints")
+_find, __dir__ = names_of(__name__)
 
 
 def __getattr__(name):

@@ -25,4 +25,4 @@ class DefaultLoadPlanner:
         self.allow_partial_load = allow_partial_load
 
 
-__getattr__, __dir__ = names_of(__name__, "orbax plans what is saved and loaded")
+__getattr__, __dir__ = names_of(__name__)

@@ -79,4 +79,4 @@ def folder_of(checkpoint_id, place, kind: type) -> str:
     return os.path.abspath(path)
 
 
-__getattr__, __dir__ = names_of(__name__, "orbax reads and writes the files of checkpoints")
+__getattr__, __dir__ = names_of(__name__)

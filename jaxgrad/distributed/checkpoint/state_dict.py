@@ -314,4 +314,4 @@ def _below(flat, prefix) -> dict:
     return {key.removeprefix(prefix): v for key, v in flat.items() if key.startswith(prefix)}
 
 
-__getattr__, __dir__ = names_of(__name__, "the functions of this module make state dicts")
+__getattr__, __dir__ = names_of(__name__)

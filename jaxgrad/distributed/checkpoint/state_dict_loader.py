@@ -276,4 +276,4 @@ def _value(node, arrays):
     return (list if kind == "list" else tuple)([value for _, value in pairs])
 
 
-__getattr__, __dir__ = names_of(__name__, "orbax plans what is read")
+__getattr__, __dir__ = names_of(__name__)

@@ -269,4 +269,4 @@ def _of_others(processes, found, every) -> dict:
     return {tuple(path): held(tensor) for pairs in given for path, tensor in pairs}
 
 
-__getattr__, __dir__ = names_of(__name__, "orbax plans and stages what is saved")
+__getattr__, __dir__ = names_of(__name__)

@@ -5,4 +5,4 @@ from __future__ import annotations
 from ...core.not_provided import names_of
 from .api import CheckpointException as CheckpointException
 
-__getattr__, __dir__ = names_of(__name__, "save and load find what is in state dicts")
+__getattr__, __dir__ = names_of(__name__)

@@ -1,6 +1,6 @@
 """Fully sharded data parallelism, as torch.distributed.fsdp."""
 
-from .._names import names_in
+from ...core.not_provided import names_of
 from ._fully_shard import CPUOffloadPolicy as CPUOffloadPolicy
 from ._fully_shard import FSDPModule as FSDPModule
 from ._fully_shard import MixedPrecisionPolicy as MixedPrecisionPolicy
@@ -11,4 +11,4 @@ from .fully_sharded_data_parallel import FullyShardedDataParallel as FullySharde
 from .fully_sharded_data_parallel import MixedPrecision as MixedPrecision
 from .fully_sharded_data_parallel import ShardingStrategy as ShardingStrategy
 
-__getattr__, __dir__ = names_in(__name__)
+__getattr__, __dir__ = names_of(__name__)

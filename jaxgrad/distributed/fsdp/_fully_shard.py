@@ -18,6 +18,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from ...autograd.grad_mode import no_grad
 from ...autograd.graph import saved_tensors_hooks
 from ...core import communication as kinds
+from ...core.missing_names import missing_in
 from ...frontend.jax_interop import from_jax
 from ...nn.module import Module
 from ...nn.parameter import Parameter
@@ -394,3 +395,6 @@ def register_fsdp_forward_method(module: Module, method_name: str) -> None:
             return module._fsdp.cast_outputs(method(*args, **kwargs))
 
     setattr(module, method_name, call)
+
+
+__getattr__ = missing_in(__name__)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import enum
 
+from ...core.not_provided import names_of
 from ...nn.module import Module
 from ...nn.utils.clip_grad import clip_grad_norm_
-from .._names import names_in
 from ..device_mesh import DeviceMesh
 from ._fully_shard import MixedPrecisionPolicy, fully_shard
 from .wrap import chosen_by
@@ -78,4 +78,4 @@ class FullyShardedDataParallel(Module):
         return clip_grad_norm_(self.parameters(), max_norm, norm_type)
 
 
-__getattr__, __dir__ = names_in(__name__)
+__getattr__, __dir__ = names_of(__name__)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 
+from ...core.not_provided import names_of
 from ...nn.module import Module
-from .._names import names_in
 
 
 class ModuleWrapPolicy:
@@ -65,4 +65,4 @@ def _chosen(policy, module, root):
     return found, taken
 
 
-__getattr__, __dir__ = names_in(__name__)
+__getattr__, __dir__ = names_of(__name__)

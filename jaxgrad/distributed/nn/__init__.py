@@ -1,6 +1,6 @@
 """Communication with gradients, as torch.distributed.nn."""
 
-from .._names import names_in
+from ...core.not_provided import names_of
 from . import functional as functional
 from .functional import all_gather as all_gather
 from .functional import all_reduce as all_reduce
@@ -12,4 +12,4 @@ from .functional import reduce as reduce
 from .functional import reduce_scatter as reduce_scatter
 from .functional import scatter as scatter
 
-__getattr__, __dir__ = names_in(__name__)
+__getattr__, __dir__ = names_of(__name__)

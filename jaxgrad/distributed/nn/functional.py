@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from ... import ops
 from ...core import communication as kinds
+from ...core.not_provided import names_of
 from ...frontend.factories import zeros_like
 from ...tape.communicate import among
 from ...tape.tensor import Tensor
-from .._names import names_in
 from ..collectives import ReduceOp, check, reduced, root_of, scattered
 from ..process_group import default_group
 
@@ -175,4 +175,4 @@ def all_to_all_single(
     return among(input, _group(group), kinds.AllToAll)
 
 
-__getattr__, __dir__ = names_in(__name__)
+__getattr__, __dir__ = names_of(__name__)

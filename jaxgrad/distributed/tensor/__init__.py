@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._names import names_in
+from ...core.not_provided import names_of
 from ..device_mesh import DeviceMesh as DeviceMesh
 from ..device_mesh import init_device_mesh as init_device_mesh
 from ._distribute import distribute_module as distribute_module
@@ -22,4 +22,4 @@ from .placement_types import Shard as Shard
 
 install()
 
-__getattr__, __dir__ = names_in(__name__)
+__getattr__, __dir__ = names_of(__name__)

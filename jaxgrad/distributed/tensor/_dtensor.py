@@ -6,6 +6,7 @@ compiled functions work on it, and XLA inserts the communication.
 
 from __future__ import annotations
 
+import types
 from collections.abc import Sequence
 
 import jax
@@ -294,9 +295,27 @@ def _mesh_of_trace(tensor):
     return found
 
 
+class _MethodOfDTensors:
+    """A method that other tensors do not have: programs ask by `hasattr`."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def __get__(self, tensor, owner=None):
+        if tensor is None:
+            return self.function
+        if not is_distributed(tensor):
+            mesh_and_spec(self.function.__name__, tensor)  # raises AttributeError
+        return types.MethodType(self.function, tensor)
+
+
 def install():
     """Give tensors the methods of DTensors, which all others refuse."""
-    Tensor.to_local, Tensor.full_tensor, Tensor.redistribute = to_local, full_tensor, redistribute
+    Tensor.to_local, Tensor.full_tensor = (
+        _MethodOfDTensors(to_local),
+        _MethodOfDTensors(full_tensor),
+    )
+    Tensor.redistribute = redistribute
     Tensor.placements, Tensor.device_mesh = property(_placements), property(_device_mesh)
 
 

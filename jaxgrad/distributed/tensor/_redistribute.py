@@ -8,6 +8,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 from ...core import executor, world
 from ...core.aval import IMMEDIATE, SPREAD, Aval, is_concrete, make_aval
 from ...core.bounded_cache import bounded
+from ...core.missing_names import missing_in
 from ...core.pending import value_of
 from ...core.program import Program, Reverse
 from ...tape.record import apply
@@ -85,3 +86,6 @@ def redistributed(tensor: Tensor, target, back) -> Tensor:
 def replicated(mesh) -> NamedSharding:
     """The sharding of a tensor that each device has whole."""
     return NamedSharding(mesh, PartitionSpec())
+
+
+__getattr__ = missing_in(__name__)

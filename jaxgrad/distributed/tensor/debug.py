@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ...core.not_provided import names_of
 from ...tape.tensor import Tensor, current, held
-from .._names import names_in
 from ._dtensor import mesh_and_spec
 
 
@@ -31,4 +31,4 @@ def visualize_sharding(dtensor: Tensor, header: str = "", use_rich: bool = False
         print(f"{f'{device.platform}:{device.id}':14}[{shown}]")
 
 
-__getattr__, __dir__ = names_in(__name__)
+__getattr__, __dir__ = names_of(__name__)

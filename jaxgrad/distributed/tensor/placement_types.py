@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import jax
 from jax.sharding import NamedSharding, PartitionSpec
 
-from .._names import names_in
+from ...core.not_provided import names_of
 from ..device_mesh import DeviceMesh
 
 
@@ -161,4 +161,4 @@ def is_single_process(mesh: DeviceMesh) -> bool:
     return all(each.process_index == jax.process_index() for each in mesh.jax_mesh.devices.flat)
 
 
-__getattr__, __dir__ = names_in(__name__)
+__getattr__, __dir__ = names_of(__name__)

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import jax.numpy as jnp
 
 from ...autograd.grad_mode import no_grad
+from ...core.missing_names import missing_in
 from ...frontend.factories import zeros
 from ...frontend.jax_interop import own_operator
 from ...tape.tensor import Tensor, is_traced
@@ -177,3 +178,6 @@ def clip_grad_value_(
     """
     for gradient in _gradients(_as_list(parameters)):
         gradient.clamp_(min=-clip_value, max=clip_value)
+
+
+__getattr__ = missing_in(__name__)

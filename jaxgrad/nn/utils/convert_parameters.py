@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from ... import ops
 from ...autograd.grad_mode import no_grad
+from ...core.missing_names import missing_in
 from ...core.pytorch_tensors import type_name
 from ...tape.tensor import Tensor
 
@@ -38,3 +39,6 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
         end = start + parameter.numel()
         parameter.copy_(vec[start:end].reshape(parameter.shape))
         start = end
+
+
+__getattr__ = missing_in(__name__)

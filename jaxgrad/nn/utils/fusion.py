@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 
 from ... import ops
+from ...core.missing_names import missing_in
 from ...frontend import factories
 from ...tape.tensor import Tensor
 from ..module import Module
@@ -116,3 +117,6 @@ def _parameters(weight, bias, mean, scale, factor, shift):
         Parameter((weight * factor).to(weight.dtype), weight.requires_grad),
         Parameter(after.to(kind), before.requires_grad),
     )
+
+
+__getattr__ = missing_in(__name__)

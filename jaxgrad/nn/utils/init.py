@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 
 from ...core.device import default_device
+from ...core.missing_names import missing_in
 from ..module import Module
 
 
@@ -23,3 +24,6 @@ def skip_init(module_cls: type[Module], *args, **kwargs) -> Module:
         raise RuntimeError("Module must support a 'device' arg to skip initialization")
     device = kwargs.pop("device", None) or default_device()
     return module_cls(*args, **kwargs, device="meta").to_empty(device=device)
+
+
+__getattr__ = missing_in(__name__)

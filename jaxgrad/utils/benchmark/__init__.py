@@ -9,4 +9,4 @@ from .measurement import select_unit as select_unit
 from .timer import Timer as Timer
 from .timer import timer as timer
 
-__getattr__, __dir__ = names_of(__name__, "Timer measures code, jaxgrad.profiler its operators")
+__getattr__, __dir__ = names_of(__name__)

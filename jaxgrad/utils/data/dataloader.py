@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from multiprocessing.context import BaseContext
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from ...core.missing_names import missing_in
 from ...core.tracebacks import users_stacklevel
 from ...frontend.generator import Generator
 from ._utils.collate import default_collate, default_convert
@@ -284,3 +285,6 @@ def _as_context(context, num_workers) -> BaseContext:
             f"{methods}, but got multiprocessing_context={context!r}"
         )
     return multiprocessing.get_context(context)
+
+
+__getattr__ = missing_in(__name__)

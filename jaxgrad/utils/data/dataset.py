@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
+from ...core.missing_names import missing_in
 from ...core.tracebacks import users_stacklevel
 from ...frontend.generator import Generator, default_generator
 from ...frontend.random import randperm
@@ -281,3 +282,6 @@ def _sizes(total: int, lengths) -> list[int]:
             f"got {list(lengths)} for {total} samples"
         )
     return sizes
+
+
+__getattr__ = missing_in(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from ...core import world
+from ...core.missing_names import missing_in
 from ...frontend.generator import Generator
 from ...frontend.random import randperm
 from .dataset import Dataset
@@ -68,3 +69,6 @@ class DistributedSampler(Sampler[int]):
     def set_epoch(self, epoch: int) -> None:
         """Set the number of the epoch, on which the random order depends."""
         self.epoch = epoch
+
+
+__getattr__ = missing_in(__name__)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ... import ops
 from ...core import dtypes
+from ...core.missing_names import missing_in
 from ...frontend.generator import Generator, default_generator
 from ...frontend.random import randint, randperm
 from ...frontend.tensor_data import as_tensor
@@ -197,3 +198,6 @@ def _check_count(count):
         raise ValueError(
             f"num_samples should be a positive integer value, but got num_samples={count}"
         )
+
+
+__getattr__ = missing_in(__name__)

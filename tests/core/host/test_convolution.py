@@ -7,6 +7,7 @@ import numpy
 import pytest
 from host_rules_windows import assert_as_xla, assert_close, drawn, on_host
 from jax import lax
+from jaxgrad.rules import convolution as rules
 
 from jaxgrad.core.host import patches, scattered_products
 from jaxgrad.core.host.block import Block
@@ -203,6 +204,45 @@ def test_windows_that_are_too_large_are_refused():
     block = Block(jax.make_jaxpr(convolution())(source, weight))
     with pytest.raises(NotOnHostError):
         _ = block.function
+
+
+# ---- branches for platforms
+
+LAYERS = {  # channels, features, groups, and whether the host runs the branch for all platforms
+    "depthwise": (6, 6, 6, True),
+    "grouped": (6, 4, 2, True),
+    "of small images": (6, 256, 1, False),
+}
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_layer_and_its_gradients_are_of_the_branch_that_is_fast_on_the_host(layer):
+    channels, features, groups, is_of_all = LAYERS[layer]
+    numbers = (1, 1), (1, 1), (1, 1), groups
+    generator = numpy.random.default_rng(0)
+    shapes = (2, channels, 6, 6), (features, channels // groups, 3, 3), (2, features, 6, 6)
+    source, weight, gradient = [drawn(generator, shape, "float32") for shape in shapes]
+
+    def products(source, weight, gradient):
+        return (
+            rules.correlate(source, weight, *numbers),
+            rules.input_gradient(gradient, weight, source.shape, *numbers),
+            rules.weight_gradient(source, gradient, weight.shape, *numbers),
+        )
+
+    block = Block(jax.make_jaxpr(products)(source, weight, gradient))
+    names = [equation.name for equation, _, _ in block.needed()]
+    assert names.count("conv_general_dilated") == (3 if is_of_all else 0)
+    assert not {"cond", "platform_index"} & {*names}
+    assert_as_xla(products, source, weight, gradient)
+
+
+def test_branches_for_other_platforms():
+    def program(x):
+        return lax.platform_dependent(x, cuda=lax.sin, rocm=lax.cos)
+
+    with pytest.raises(NotOnHostError):
+        Block(jax.make_jaxpr(program)(1.0))
 
 
 def drawn_convolution(seed):

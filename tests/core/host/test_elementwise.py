@@ -273,6 +273,17 @@ def test_select(cases, dtype):
             assert_near(computed, operands[min(max(int(scalar), 0), cases - 1)])
 
 
+@pytest.mark.parametrize("dtype", ["bool", "bfloat16", "float32", "int32", "complex64"])
+def test_select_of_many(dtype):
+    numbers = np.random.default_rng(0).choice(EDGES if dtype != "int32" else [1, -2, 3], (2, 130))
+    first, second = numbers.astype(dtype_of(dtype))
+    strided = np.broadcast_to(first, (130, 130)), np.broadcast_to(second, (130, 130)).T
+    condition = np.random.default_rng(1).random((130, 130)) < 0.5
+    (chosen,) = on_host(lax.select_n, condition, *strided)
+    for place in np.ndindex(condition.shape):  # NaN and the signs of zeros too
+        assert chosen[place].tobytes() == strided[int(condition[place])][place].tobytes()
+
+
 @pytest.mark.parametrize("name", ["add", "div", "lt", "max", "pow"])
 def test_an_operand_without_dimensions(name):
     numbers = floats(np.float32).reshape(-1, 5)

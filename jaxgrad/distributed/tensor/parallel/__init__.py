@@ -1,6 +1,6 @@
 """Tensor parallelism, as torch.distributed.tensor.parallel."""
 
-from ..._names import names_in
+from ....core.not_provided import names_of
 from .api import parallelize_module as parallelize_module
 from .loss import loss_parallel as loss_parallel
 from .style import ColwiseParallel as ColwiseParallel
@@ -11,4 +11,4 @@ from .style import PrepareModuleOutput as PrepareModuleOutput
 from .style import RowwiseParallel as RowwiseParallel
 from .style import SequenceParallel as SequenceParallel
 
-__getattr__, __dir__ = names_in(__name__)
+__getattr__, __dir__ = names_of(__name__)

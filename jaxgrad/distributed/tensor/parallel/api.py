@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fnmatch import fnmatch
 
+from ....core.not_provided import names_of
 from ....nn.module import Module
-from ..._names import names_in
 from ...device_mesh import DeviceMesh, current_mesh
 from .style import ParallelStyle
 
@@ -67,4 +67,4 @@ def _matching(module, path) -> list[Module]:
     return chosen
 
 
-__getattr__, __dir__ = names_in(__name__)
+__getattr__, __dir__ = names_of(__name__)

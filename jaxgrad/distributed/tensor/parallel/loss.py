@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-from ..._names import names_in
+from ....core.not_provided import names_of
 
 
 @contextlib.contextmanager
@@ -19,4 +19,4 @@ def loss_parallel():
     yield
 
 
-__getattr__, __dir__ = names_in(__name__)
+__getattr__, __dir__ = names_of(__name__)

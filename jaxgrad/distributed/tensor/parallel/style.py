@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from jax.sharding import PartitionSpec
 
+from ....core.not_provided import names_of
 from ....nn.layers import Embedding, Linear
 from ....nn.module import Module
 from ....tape import pytree
 from ....tape.tensor import Tensor
-from ..._names import names_in
 from ...device_mesh import DeviceMesh
 from .._distribute import place
 from .._dtensor import DTensor, is_distributed, redistribute, sharding_held, to_local
@@ -357,4 +357,4 @@ class PrepareModuleInputOutput(ParallelStyle):
         self.after.apply(module, mesh)
 
 
-__getattr__, __dir__ = names_in(__name__)
+__getattr__, __dir__ = names_of(__name__)

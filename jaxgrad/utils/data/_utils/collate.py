@@ -11,6 +11,7 @@ import numpy as np
 from .... import ops
 from ....core import dtypes, promotion
 from ....core.device import default_device
+from ....core.missing_names import missing_in
 from ....frontend.array_creation import finish, taken_over
 from ....frontend.tensor_data import as_tensor, tensor
 from ....tape.tensor import Tensor, is_concrete
@@ -208,3 +209,6 @@ def converted(data, made):
     if isinstance(data, Sequence) and not isinstance(data, str | bytes):
         return like(data, [converted(each, made) for each in data])
     return data
+
+
+__getattr__ = missing_in(__name__)

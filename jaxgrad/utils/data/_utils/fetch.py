@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import NamedTuple
 
+from ....core.missing_names import missing_in
 from ..dataset import IterableDataset
 
 
@@ -45,3 +46,6 @@ def _next(samples, indices, is_batched, drops_last):
     if not found or (drops_last and len(found) < len(indices)):
         raise StopIteration
     return found
+
+
+__getattr__ = missing_in(__name__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from ....core.missing_names import missing_in
 from ....tape.tensor import Tensor
 from .collate import like
 
@@ -23,3 +24,6 @@ def pin_memory(data, device=None):
         pinned = [pin_memory(each) for each in data]
         return type(data)(*pinned) if hasattr(data, "_fields") else like(data, pinned)
     return data
+
+
+__getattr__ = missing_in(__name__)

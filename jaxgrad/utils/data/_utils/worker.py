@@ -22,6 +22,7 @@ import jax
 import numpy as np
 
 from ....core import dtypes, executor
+from ....core.missing_names import missing_in
 from ....core.tracebacks import hide_frames
 from ....frontend.generator import default_generator
 from . import messages
@@ -230,3 +231,6 @@ def _serve(setting, parts, error, connection, tasks):
         except Exception as raised:  # a sample that cannot be sent
             content = messages.serialized(failure_of(raised, where, by_value), by_value)
         messages.send(connection, task.number, content)
+
+
+__getattr__ = missing_in(__name__)
