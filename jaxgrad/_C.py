@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import types
+
 from .compiler import is_compiling as is_compiling
+from .core.device import as_device as _as_device
 from .core.linalg_error import LinAlgError as _LinAlgError
 from .core.not_provided import names_of
 from .frontend.generator import Generator as Generator
+from .frontend.to import _target
 from .tape.torch_function import DisableTorchFunction as DisableTorchFunction
 from .tape.torch_function import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from .tape.torch_function import disabled as _disabled_torch_function_impl
@@ -36,6 +40,23 @@ class DispatchKeySet(frozenset):
 
     def __new__(cls, key):
         return super().__new__(cls, [key])
+
+
+def _parse_to(*args, **kwargs):
+    """Return the device, the dtype, whether a copy need not wait, and the memory format that the
+    arguments of `Module.to` ask for; None for what they do not.
+
+    >>> jaxgrad._C._nn._parse_to("cpu", jaxgrad.float64)
+    (device(type='cpu'), torch.float64, False, None)
+    """
+    device, dtype, _ = _target(args, kwargs)
+    flags = [value for value in args if isinstance(value, bool)]
+    waits_not = kwargs.get("non_blocking", bool(flags and flags[0]))
+    device = None if device is None else _as_device(device)
+    return device, dtype, waits_not, kwargs.get("memory_format")
+
+
+_nn = types.SimpleNamespace(_parse_to=_parse_to)
 
 
 def _get_tracing_state():

@@ -102,6 +102,20 @@ def _next(places, expected) -> list[int]:
     return [*islice(places, len(expected))]
 
 
+# A block of more steps stays a function of its own: to compile code takes 20 us for each step, and
+# a call 0.2.
+FEW = 2
+
+
+def _steps_of(block) -> tuple[dict, list[Step], list[int]]:
+    """`block.steps`, or one step that calls the function of all."""
+    if len(block.steps[1]) <= FEW:
+        return block.steps
+    count = len(block.inputs)
+    results = range(count, count + len(block.outputs))
+    return {}, [Step(block.function, [*range(count)], results, block.outputs)], [*results]
+
+
 def _joined(calls: list[Call], own, wanted):
     """The inputs of the blocks of calls, what they know, their steps, and the numbers of wanted
     results. Inputs, which are not `own` results, have the first numbers.
@@ -119,7 +133,7 @@ def _joined(calls: list[Call], own, wanted):
             for place, form in zip(call.operands, block.inputs, strict=True)
         ]
         place_of = dict(enumerate(read))
-        constants, steps, made = block.steps
+        constants, steps, made = _steps_of(block)
         for number, value in constants.items():
             place_of[number] = count
             known[count] = value

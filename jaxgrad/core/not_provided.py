@@ -260,5 +260,6 @@ class NotProvidedLoader(importlib.abc.Loader):
         return known
 
     def exec_module(self, module):
-        if not isinstance(module, NotProvidedModule | AliasModule):
+        is_new = isinstance(module, NotProvidedModule | AliasModule) or self.spec is None
+        if not is_new:
             module.__spec__ = self.spec  # import sets that of the alias

@@ -442,4 +442,6 @@ _find, __dir__ = names_of(__name__)
 def __getattr__(name):
     if name == "_initialized":  # programs look at it before they save the random state of GPUs
         return is_initialized()
+    if name == "default_generators":  # one for each GPU: JAX has one for all of them
+        return (random.default_generator,) * device_count()
     return _find(name)

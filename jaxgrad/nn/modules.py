@@ -6,10 +6,14 @@ True
 
 from __future__ import annotations
 
+import contextlib
+import types
 from collections.abc import Sequence
 
 from .. import nn
 from ..core.missing_names import MissingName
+from ..core.pytorch_names import names_in
+from ..tape.hooks import RemovableHandle
 from ..tape.tensor import Tensor
 from . import (
     attention_layers,
@@ -66,6 +70,13 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict, prefix: str) -> No
             each[""] = each.pop(prefix[:-1])
 
 
+_GLOBAL_HOOKS = (
+    *("_global_backward_hooks", "_global_backward_pre_hooks", "_global_forward_hooks"),
+    *("_global_forward_pre_hooks", "_global_forward_hooks_always_called"),
+    *("_global_forward_hooks_with_kwargs", "_global_buffer_registration_hooks"),
+    *("_global_module_registration_hooks", "_global_parameter_registration_hooks"),
+)
+
 # names of PyTorch's that programs ask for by isinstance, derive from, or call
 _OTHERS = {
     "_AdaptiveAvgPoolNd": pooling_layers._AdaptiveAvg,
@@ -99,6 +110,11 @@ _OTHERS = {
     "_list_with_default": _list_with_default,
     "consume_prefix_in_state_dict_if_present": consume_prefix_in_state_dict_if_present,
     "Tensor": Tensor,
+    "RemovableHandle": RemovableHandle,
+    # there are no hooks of all modules: to read them is right, to write to them an error
+    **dict.fromkeys(_GLOBAL_HOOKS, types.MappingProxyType({})),
+    "_global_is_full_backward_hook": None,
+    "_has_any_global_hook": lambda: False,
     "init": init,
 }
 
@@ -114,13 +130,19 @@ _MODULES = frozenset(
 __path__ = []  # as of a package
 
 
-class _Layers:
-    """One of the modules."""
+class _Layers(types.ModuleType):
+    """One of the modules. It has the names that PyTorch defines there, and finds all others."""
 
     def __init__(self, name):
-        self.__name__, self.__path__ = f"{__name__}.{name}", []
+        super().__init__(f"{__name__}.{name}", f"The layers of torch.nn.modules.{name}.")
+        self.__path__ = []
+        for own in names_in(f"torch.nn.modules.{name}"):
+            with contextlib.suppress(AttributeError):
+                setattr(self, own, _layer(own))
 
     def __getattr__(self, name):
+        if name.startswith("__"):
+            raise MissingName(self.__name__, name)
         return _layer(name)
 
 
@@ -137,4 +159,7 @@ def _layer(name):
 
 
 def __getattr__(name):
-    return _Layers(name) if name in _MODULES else _layer(name)
+    if name not in _MODULES:
+        return _layer(name)
+    found = globals()[name] = _Layers(name)
+    return found

@@ -1,0 +1,31 @@
+"""What the processor can do, as torch.backends.cpu."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from ..core.missing_names import missing_in
+
+__all__ = ["get_cpu_capability"]
+
+_AVX512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "fma"}
+
+
+def get_cpu_capability() -> str:
+    """Return PyTorch's name for the widest vectors of the processor, "AVX512" or "AVX2"; "DEFAULT"
+    where it has neither, or the system does not tell.
+
+    >>> jaxgrad.backends.cpu.get_cpu_capability() in ("AVX512", "AVX2", "DEFAULT")
+    True
+    """
+    features = set()
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        features = set(next((line for line in lines if line.startswith("flags")), "").split())
+    if features >= _AVX512:
+        return "AVX512"
+    return "AVX2" if features >= {"avx2", "fma"} else "DEFAULT"
+
+
+__getattr__ = missing_in(__name__)

@@ -1,0 +1,111 @@
+"""Private names of PyTorch that packages call, and what they do there."""
+
+import pytest
+
+import jaxgrad as torch
+
+
+def test_hooks_of_loading_get_the_module_where_they_ask_for_it():
+    layer, seen = torch.nn.Linear(1, 1), []
+    first = layer._register_load_state_dict_pre_hook(lambda *given: seen.append(given))
+    layer._register_load_state_dict_pre_hook(lambda *given: seen.append(given), with_module=True)
+    layer.load_state_dict(layer.state_dict())
+    plain, with_module = seen
+    assert len(plain) == 7 and with_module[0] is layer and plain[1] == with_module[2] == ""
+    first.remove()
+    layer.load_state_dict(layer.state_dict())
+    assert len(seen) == 3
+
+
+def test_the_modules_of_layers_list_what_they_define():
+    names = vars(torch.nn.modules.activation)
+    assert names["ReLU"] is torch.nn.ReLU and names["GELU"] is torch.nn.GELU
+    assert torch.nn.modules.activation is torch.nn.modules.activation
+    module = torch.nn.modules.module
+    assert module.Module is torch.nn.Module and not module._has_any_global_hook()
+    assert len(module._global_forward_hooks) == 0
+    with pytest.raises(TypeError):
+        module._global_forward_hooks[0] = print
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "expected"),
+    [
+        (("cpu",), {}, (torch.device("cpu"), None, False, None)),
+        ((torch.float64,), {}, (None, torch.float64, False, None)),
+        (("cpu", torch.float16, True), {}, (torch.device("cpu"), torch.float16, True, None)),
+        ((), {"dtype": torch.half, "non_blocking": True}, (None, torch.float16, True, None)),
+        (
+            (torch.ones(1),),
+            {"memory_format": torch.channels_last},
+            (torch.device("cpu"), torch.float32, False, torch.channels_last),
+        ),
+    ],
+)
+def test_parsed_arguments_of_to(arguments, options, expected):
+    """PyTorch gives these for the same arguments."""
+    assert torch._C._nn._parse_to(*arguments, **options) == expected
+
+
+def test_out_that_is_none():
+    x = torch.ones(2, 2)
+    assert torch.cat([x, x], out=None).shape == (4, 2) and torch.add(x, x, out=None).sum() == 8
+    factor, info = torch.linalg.cholesky_ex(x.diag().diag(), out=None)
+    assert factor.tolist() == [[1, 0], [0, 1]] and info == 0
+
+
+def test_a_distribution_of_another_root():
+    kl = torch.distributions.kl
+
+    class Root:
+        pass
+
+    class Point(Root):
+        pass
+
+    @kl.register_kl(Root, torch.distributions.Normal)
+    def distance(p, q):
+        return q.loc
+
+    assert kl.kl_divergence(Point(), torch.distributions.Normal(3.0, 1.0)) == 3
+    with pytest.raises(TypeError, match="type_p"):
+        kl.register_kl(3, Root)
+
+
+def test_lists_of_constraints_and_transforms():
+    constraints, transforms = torch.distributions.constraints, torch.distributions.transforms
+    for module in (constraints, transforms):
+        assert all(hasattr(module, name) for name in module.__all__)
+    assert {"positive", "simplex", "Constraint"} <= {*constraints.__all__}
+    assert "ExpTransform" in transforms.__all__ and "missing_in" not in transforms.__all__
+    assert isinstance(transforms.ExpTransform().inv, transforms._InverseTransform)
+
+
+def test_what_is_asked_of_tensors_and_devices():
+    from jaxgrad.utils import _python_dispatch
+
+    class Wrapper(torch.Tensor):
+        def __tensor_flatten__(self):
+            return [], None
+
+        @staticmethod
+        def __tensor_unflatten__(*arguments):
+            return None
+
+    asks = _python_dispatch.is_traceable_wrapper_subclass_type
+    assert asks(Wrapper) and not asks(torch.Tensor) and not asks(int)
+    assert not _python_dispatch.is_traceable_wrapper_subclass(torch.ones(1))
+    assert len(torch.cuda.default_generators) == torch.cuda.device_count()
+    reduction = torch.distributed.ReduceOp
+    assert isinstance(reduction.SUM, reduction.RedOpType) and len(reduction) == 9
+    assert torch.backends.cpu.get_cpu_capability() in ("AVX512", "AVX2", "DEFAULT")
+
+
+def test_methods_of_distributed_tensors_are_theirs():
+    import jaxgrad.distributed.tensor  # gives tensors the methods
+
+    x = torch.ones(2)
+    assert not any(hasattr(x, name) for name in ("full_tensor", "to_local", "placements"))
+    with pytest.raises(AttributeError, match="it is no DTensor"):
+        x.to_local()
+    assert callable(jaxgrad.Tensor.full_tensor)
