@@ -109,10 +109,8 @@ def _transposed_padding(grad_shape, weight_shape, input_shape, stride, padding, 
     of the input; a negative number cuts off.
     """
     lengths = zip(grad_shape[2:], weight_shape[2:], input_shape[2:], strict=True)
-    edges = []
-    for (n, k, wanted), s, p, d in zip(lengths, stride, padding, dilation, strict=True):
-        edges.append((d * (k - 1) - p, wanted - 1 - (n - 1) * s + p))
-    return edges
+    parts = zip(lengths, stride, padding, dilation, strict=True)
+    return [(d * (k - 1) - p, wanted - 1 - (n - 1) * s + p) for (n, k, wanted), s, p, d in parts]
 
 
 def weight_gradient(x, grad, weight_shape, stride, padding, dilation, groups):
