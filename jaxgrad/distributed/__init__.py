@@ -50,6 +50,7 @@ from .process_group import set_debug_level_from_env as set_debug_level_from_env
 from .process_group import split_group as split_group
 
 reduce_op = ReduceOp
+ReduceOp.RedOpType = ReduceOp  # the class of its members
 
 _find, __dir__ = names_of(__name__)
 

@@ -30,9 +30,6 @@ class ReduceOp(enum.Enum):
     MAX, BAND, BOR, BXOR, PREMUL_SUM = "max", "band", "bor", "bxor", "premul_sum"
 
 
-ReduceOp.RedOpType = ReduceOp  # the class of its members
-
-
 class Work:
     """A communication that was begun with `async_op=True`.
 
