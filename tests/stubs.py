@@ -22,7 +22,7 @@ from pathlib import Path
 
 import jaxgrad
 from jaxgrad import ops
-from jaxgrad.core.not_provided import NotProvided
+from jaxgrad.core.not_provided import is_placeholder
 from jaxgrad.frontend.methods import PROTOCOL, LazyMethod
 from jaxgrad.late import LateModule
 from jaxgrad.ops.documentation import public_name, python_type, sentence, takes_out
@@ -282,7 +282,7 @@ def _is_offered(module, name):
     value = getattr(module, name)
     if name.isupper() and not inspect.isclass(value):
         return False  # a constant
-    if inspect.isclass(value) and issubclass(value, NotProvided):
+    if is_placeholder(value):
         return False
     if isinstance(value, LateModule):
         return False  # another module, for the functions of this one

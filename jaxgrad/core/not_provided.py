@@ -94,7 +94,8 @@ def own_module(package, name: str):
 
 def resolve(path: str):
     """What an import of a name of PyTorch gives."""
-    entry = entry_of(path)
+    module, _, name = path.rpartition(".")
+    entry = entry_of(path) or Entry("alias", module, name)  # the list has not all aliases of types
     note_asker(shown_path(entry))
     return meaning(entry)
 

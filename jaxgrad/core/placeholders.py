@@ -19,7 +19,7 @@ from ..late import LateModule
 from .missing_names import reasons
 from .pytorch_names import Entry, instead_of, shown_path
 
-dis, layers = LateModule("dis"), LateModule("jaxgrad.nn.module")
+dis = LateModule("dis")
 
 # the module and line that asked first for a placeholder, by its path
 _askers: dict[str, str] = {}
@@ -102,7 +102,8 @@ def not_provided_class(path: str, kind: str) -> type[NotProvided]:
     """The class of PyTorch at a path, as "torch.export.Dim"."""
     space, _, name = path.rpartition(".")
     known = {"path": path, "why": why(path), "is_alias": kind == "alias"}
-    bases = (NotProvided, layers.Module) if kind == "layer" else (NotProvided,)
+    layers = (sys.modules["jaxgrad"].nn.Module,) if kind == "layer" else ()
+    bases = (NotProvided, *layers)
     return NotProvidedType(name, bases, {"__module__": space, **known})
 
 

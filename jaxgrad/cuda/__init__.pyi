@@ -40,7 +40,7 @@ class ByteTensor:
 class CharTensor:
     device_type: _str
     dtype: Any
-class CudaError(Exception):
+class CudaError(RuntimeError):
     ...
 class DeferredCudaCallError(Exception):
     ...

@@ -14,6 +14,13 @@ _Number: TypeAlias = _bool | _int | _float | _complex
 from jaxgrad.distributed import (
     DeviceMesh,
     DeviceMesh as DeviceMesh,
+    get_backend as get_backend,
+    get_process_group_ranks as get_process_group_ranks,
+    get_rank as get_rank,
+    get_world_size as get_world_size,
     init_device_mesh as init_device_mesh,
+    is_available as is_available,
+    new_group as new_group,
+    split_group as split_group,
 )
 def current_mesh(given: DeviceMesh | None) -> DeviceMesh: ...

@@ -17,7 +17,7 @@ import pytest
 
 import jaxgrad as torch
 from jaxgrad.core import pytorch_names
-from jaxgrad.core.not_provided import NotProvidedModule, is_placeholder
+from jaxgrad.core.not_provided import NotProvidedModule, is_placeholder, listed
 
 T = typing.TypeVar("T")
 
@@ -125,6 +125,14 @@ def test_imports_of_jaxgrad_itself():
             ask(text)
     with pytest.raises(AttributeError):
         torch.linalg.common_notes  # noqa: B018
+
+
+def test_names_that_are_attributes_are_there():
+    """Also the aliases of types that the list of all names lacks."""
+    for path, names in listed().items():
+        if path.startswith("torch.distributed.checkpoint"):
+            module = importlib.import_module(path.replace("torch", "jaxgrad", 1))
+            assert all(hasattr(module, name) for name in names) and path != "torch"
 
 
 def test_one_object_has_one_placeholder():
