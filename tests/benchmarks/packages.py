@@ -18,6 +18,7 @@ import math
 import os
 import subprocess
 import sys
+import tempfile
 import time
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -260,17 +261,25 @@ def packages(names=()):
     print("(y) programs of packages in new processes, s; whole: all but imports")
     for name in names or ROWS:
         for library in ("torch", "jaxgrad")[not has_torch :]:
-            for row in (name, f"{name}, again"):
-                command = [sys.executable, *COMMANDS[library], __file__, "--run", name]
-                child = subprocess.run(command, capture_output=True, text=True)
-                if child.returncode:
-                    print(f"    {name:<24}{library:<8} does not run: {failure(child.stderr)}")
-                    break
-                laps = json.loads(child.stdout.splitlines()[-1])
-                line = "  ".join(f"{what} {value:.3g}" for what, value in laps.items())
-                print(f"    {row:<32}{library:<8} {line}", flush=True)
-                chart = {row: {library: laps["whole"]}}
-                figures.note("y", "A program of a package", "s", "torch", chart)
+            with tempfile.TemporaryDirectory() as folder:
+                two_runs(name, library, os.environ | {"JAXGRAD_CACHE": folder})
+
+
+def two_runs(name, library, environment):
+    """Print and note the seconds of a row in two processes, of which the second has what the first
+    has kept.
+    """
+    for row in (name, f"{name}, again"):
+        command = [sys.executable, *COMMANDS[library], __file__, "--run", name]
+        child = subprocess.run(command, capture_output=True, text=True, env=environment)
+        if child.returncode:
+            print(f"    {name:<24}{library:<8} does not run: {failure(child.stderr)}")
+            return
+        laps = json.loads(child.stdout.splitlines()[-1])
+        line = "  ".join(f"{what} {value:.3g}" for what, value in laps.items())
+        print(f"    {row:<32}{library:<8} {line}", flush=True)
+        chart = {row: {library: laps["whole"]}}
+        figures.note("y", "A program of a package", "s", "torch", chart)
 
 
 if __name__ == "__main__":
