@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import jax
 import numpy
 import pytest
+from modes import eager
 from scipy import signal
 
 import jaxgrad
@@ -28,7 +29,6 @@ def programs(monkeypatch):
     monkeypatch.setattr(executor, "prepare", noting)
     jaxgrad.compiler.reset()
     yield lambda: [program for program in noted if program.name.startswith("Convolution")]
-    jaxgrad.set_eager("deferred")
     jaxgrad.compiler.reset()
 
 
@@ -54,10 +54,10 @@ def names_of(jaxpr):
 
 @pytest.mark.parametrize("mode", ["host", "compiled", "deferred"])
 def test_each_executor_computes_a_depthwise_convolution(mode, programs):
-    jaxgrad.set_eager(mode)
-    found, exact = convolved()
-    numpy.testing.assert_allclose(found.detach().numpy(), exact, rtol=1e-5, atol=1e-5)
-    assert len(programs()) == 2
+    with eager(mode):
+        found, exact = convolved()
+        numpy.testing.assert_allclose(found.detach().numpy(), exact, rtol=1e-5, atol=1e-5)
+        assert len(programs()) == 2
 
 
 def test_xla_has_a_trace_of_its_own(programs):
