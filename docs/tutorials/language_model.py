@@ -24,6 +24,15 @@ import jaxgrad as torch
 import jaxgrad.nn.functional as F
 
 # %% [markdown]
+# jaxgrad leaves the first calls of a program to NumPy, and later ones to XLA, which rounds in other
+# places. A run that goes on counts from its own start. So that both runs have the same bits, XLA
+# makes all calls here. PyTorch has no such choice.
+
+# %%
+if hasattr(torch, "set_eager"):
+    torch.set_eager("compiled")
+
+# %% [markdown]
 # ## The text
 #
 # The text is on your disk already: the docstrings of Python's own modules, in a mixed order. A
