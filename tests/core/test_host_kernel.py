@@ -247,7 +247,7 @@ def test_an_interrupt_leaves_everything_right(monkeypatch, mode):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(host_kernel, "owned", interrupted)
+    monkeypatch.setattr(host_kernel, "owned_apart", interrupted)
     wide = jax.config.jax_enable_x64
     with pytest.raises(KeyboardInterrupt):
         (x.double().t() * 2.5).numpy()
