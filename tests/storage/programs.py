@@ -286,7 +286,7 @@ def same_shape(target, source):
 
 def unaliased(torch, target, source):
     """The source, or its clone where PyTorch refuses because it overlaps the target."""
-    apart = target.untyped_storage().data_ptr() != source.untyped_storage().data_ptr()
+    apart = target.untyped_storage() != source.untyped_storage()
     whole = target.shape == source.shape and target.stride() == source.stride()
     together = whole and target.storage_offset() == source.storage_offset()
     return source if apart or together else source.clone()
