@@ -111,7 +111,8 @@ class HostCalls:
         """Make the function of the host; whether it is to be used."""
         try:
             program = block.Block(self.jaxpr)
-            function, model = program.function, cost.Cost(program)
+            with numpy.errstate(all="ignore"):  # what depends on no input is computed now
+                function, model = program.function, cost.Cost(program)
         except equation.NotOnHostError:
             return False
         compiling = model.compile + COMPILE_EQUATION * len(program.equations)
