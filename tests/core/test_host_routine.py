@@ -109,20 +109,22 @@ def test_a_result_that_nobody_holds_is_none_of_the_routine(written_out):
     np.testing.assert_allclose(kept[0], expected, rtol=1e-6)
 
 
+def sine_and_exponential(x):
+    """Two results that one stretch computes."""
+    y, z = x.sin(), x.exp()
+    deferred.run_all()
+    return y, z
+
+
 def test_an_error_in_a_routine_is_that_of_its_call_alone(monkeypatch, written_out):
     x = torch.tensor(NUMBERS)
 
-    def step():
-        y, z = x.sin(), x.exp()
-        deferred.run_all()
-        return y, z
-
-    repeat(step)
+    repeat(lambda: sine_and_exponential(x))
     (part,) = written_out[-1:]
     _, exponential = (call.program.host for call in calls_of(part))
     monkeypatch.setattr(part, "function", failing)
     monkeypatch.setattr(exponential, "function", failing)
-    y, z = step()
+    y, z = sine_and_exponential(x)
     np.testing.assert_allclose(y.numpy(), np.sin(NUMBERS.astype(float)), rtol=1e-6)
     with pytest.raises(ZeroDivisionError):
         z.numpy()
@@ -170,18 +172,13 @@ def test_calls_in_a_routine_count_until_xla_takes_over(monkeypatch, written_out,
         monkeypatch.setattr(deferred, "repeats_of", lambda _: (10**6, 0))
         x = torch.tensor(NUMBERS)
 
-        def step():
-            y, z = x.sin(), x.exp()
-            deferred.run_all()
-            return y, z
-
-        repeat(step)
+        repeat(lambda: sine_and_exponential(x))
         sine, _ = (call.program.host for call in calls_of(written_out[-1]))
         runs = len(written_out)
         sine.start, sine.end = sine.calls + 1, sine.calls + 3
         deferred._routines.clear()
         for _ in range(8):
-            y, z = step()
+            y, z = sine_and_exponential(x)
     assert len(written_out) == runs + 3 and len(compilations) == 1
     np.testing.assert_allclose(y.numpy(), np.sin(NUMBERS.astype(float)), rtol=1e-6)
     np.testing.assert_allclose(z.numpy(), np.exp(NUMBERS.astype(float)), rtol=1e-6)
