@@ -140,6 +140,7 @@ class FirstCallOfTransform(Job):
     """The first call of a batched function, which changes no tensor."""
 
     def prepare(self):
+        torch.compiler.reset()  # what an earlier job compiled for the size would be used again
         self.number += 1
         self.batch, self.result = torch.ones(self.number, 2), None
 

@@ -19,7 +19,7 @@ from torch.nn.modules.utils import _pair
 def refusal(statement):
     try:
         exec(statement)
-    except (AttributeError, ImportError) as error:
+    except (AttributeError, ImportError, NotImplementedError) as error:
         return str(error)
 
 
@@ -54,6 +54,7 @@ print(
             "layers": [isinstance(torch.nn.Conv2d(1, 1, 1), _ConvNd), _pair(2), is_scripting()],
             "final": repr(Final[int]),
             "from": refusal("from torch import quantize_per_tensor"),
+            "use": refusal("from torch import quantize_per_tensor as q; q(1.0, 1, 0, None)"),
             "module that is not there": refusal("import torch.nothing"),
             "attribute": refusal("torch.nn.Liner"),
             "from a module": refusal("from torch.nn import Liner"),
