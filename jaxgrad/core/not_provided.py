@@ -177,6 +177,17 @@ class NotProvidedModule(types.ModuleType):
         return sorted({*names_in(path), *(name for name in inner if "." not in name)})
 
 
+class PackageOfItsNames(types.ModuleType):
+    """The class of a package of jaxgrad that has a function where PyTorch has a module too
+    (`nn.utils.spectral_norm`): an import of the module leaves the function in its place.
+    """
+
+    def __setattr__(self, name, value):
+        is_module = isinstance(value, NotProvidedModule | AliasModule)
+        if not (is_module and callable(getattr(self, name, None))):
+            super().__setattr__(name, value)
+
+
 class AliasModule(types.ModuleType):
     """A module of PyTorch whose names another module of jaxgrad has."""
 
@@ -261,6 +272,12 @@ class NotProvidedLoader(importlib.abc.Loader):
         return known
 
     def exec_module(self, module):
+        # Python is about to make the module an attribute of its package
+        package, _, name = module.__name__.rpartition(".")
+        package = sys.modules[package]
+        is_plain = type(package) is types.ModuleType
+        if is_plain and callable(getattr(package, name, None)):
+            package.__class__ = PackageOfItsNames
         is_new = isinstance(module, NotProvidedModule | AliasModule) or self.spec is None
         if not is_new:
             module.__spec__ = self.spec  # import sets that of the alias

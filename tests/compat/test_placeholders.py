@@ -81,6 +81,30 @@ def test_each_module_and_its_names_can_be_imported():
     assert imports_of(pytorch_names.modules()) == []
 
 
+HIDDEN = """
+import importlib, sys, jaxgrad
+from jaxgrad.core.not_provided import own_name
+from jaxgrad.core.pytorch_names import modules
+functions = {}
+for name in map(own_name, modules()):
+    package, _, last = name.rpartition(".")
+    function = getattr(sys.modules.get(package), last, None)
+    if callable(function):
+        functions[name] = function
+    importlib.import_module(name)
+for name, function in functions.items():
+    package, _, last = name.rpartition(".")
+    assert getattr(sys.modules[package], last) is function, name
+print("jaxgrad.nn.utils.spectral_norm" in functions, len(functions) >= 8)
+"""
+
+
+def test_an_import_of_a_module_leaves_the_function_of_its_name():
+    """PyTorch has a module and a function `nn.utils.spectral_norm`: the function is what it is."""
+    child = subprocess.run([sys.executable, "-c", HIDDEN], capture_output=True, text=True)
+    assert child.stdout.split() == ["True", "True"], child.stderr
+
+
 PROGRAM = """
 from jaxgrad.compat import install
 install()

@@ -241,6 +241,10 @@ def test_draws_in_a_trace_are_those_outside():
     jaxgrad.manual_seed(SEED)
     expected = both(jaxgrad.zeros(()))
     jaxgrad.manual_seed(SEED)
-    for found, wanted in zip(jaxgrad.jit(both)(jaxgrad.zeros(())), expected, strict=True):
-        np.testing.assert_allclose(array_of(found), array_of(wanted), rtol=1e-6)
+    # normal numbers are those of the inverse of the error function in single precision, which
+    # has an error of 46 units near its ends: XLA may round the square in it once less than NumPy
+    bounds = (46 * np.finfo(np.float32).eps, 1e-6, 0)
+    numbers = zip(jaxgrad.jit(both)(jaxgrad.zeros(())), expected, bounds, strict=True)
+    for traced, eager, bound in numbers:
+        np.testing.assert_allclose(array_of(traced), array_of(eager), rtol=bound)
         checks.count("draws")
