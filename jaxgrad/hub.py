@@ -188,7 +188,7 @@ it at weights/net-5c106cde.pth
     path = os.path.join(folder, file_name or os.path.basename(urlparse(url).path))
     if not os.path.exists(path):
         download_url_to_file(url, path)
-    return load_file(path, map_location=map_location)
+    return load_file(path, map_location=map_location, weights_only=weights_only)
 
 
 def download_url_to_file(

@@ -103,13 +103,10 @@ def _place(file, cells, line) -> tuple[str, int]:
 
 # ---- what jaxgrad has
 
-# what is there and does something else, with a keyword if that decides: what to do
+# what is there and does something else: what to do
 DIFFERS = {
-    ("torch.jit.script", None): "it returns what it is given: torch.compile compiles it",
-    ("torch.jit.trace", None): "it returns what it is given: torch.compile compiles it",
-    ("torch.load", ("weights_only", "False")): (
-        "it runs no code that a file holds: store state_dict() and numbers, no modules"
-    ),
+    "torch.jit.script": "it returns what it is given: torch.compile compiles it",
+    "torch.jit.trace": "it returns what it is given: torch.compile compiles it",
 }
 
 
@@ -125,9 +122,8 @@ def problems(use: Use) -> Iterator[tuple[str, str, str]]:
                 yield name, kind, reason
         return
     name = names[missing.index(None)]
-    for keyword in (None, *use.keywords):
-        if (name, keyword) in DIFFERS:
-            yield name, "differs", f"differs: {DIFFERS[name, keyword]}"
+    if name in DIFFERS:
+        yield name, "differs", f"differs: {DIFFERS[name]}"
     for keyword in unknown_keywords(found_at(name), [keyword for keyword, _ in use.keywords]):
         yield name, "missing", f"it has no argument {keyword!r}"
 

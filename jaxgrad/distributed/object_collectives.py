@@ -22,6 +22,12 @@ from .process_group import ProcessGroup, group_of
 def _bytes_of(value) -> bytes:
     file = io.BytesIO()
     serialization.save([value], file, format="pt")
+    try:
+        _value_of(file.getvalue())
+    except serialization.RefusedFile as refusal:
+        kind = type(value).__name__
+        message = f"a process receives data alone, and what is to be sent, a {kind}, holds more"
+        raise TypeError(f"{message}: {refusal}") from refusal
     return file.getvalue()
 
 
@@ -43,7 +49,8 @@ def exchanged(value, group: ProcessGroup) -> list:
 def all_gather_object(object_list: list, obj, group=None) -> None:
     """Give all processes the objects of all, in place.
 
-    object_list: has a place for each process. obj: what `jaxgrad.save` takes. Raises ValueError for
+    object_list: has a place for each process. obj: data that
+    `jaxgrad.load` reads. Raises ValueError for
     another length, TypeError for an object of another kind.
 
     >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)

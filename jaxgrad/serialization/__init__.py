@@ -1,15 +1,18 @@
 """Reading and writing files, as torch.serialization.
 
 `load` reads the files of PyTorch and those of safetensors, and executes nothing of a file:
-`_instructions.py` interprets the few instructions that make data.
+`_instructions.py` interprets the few instructions that make data. Where the user asks for it by
+`weights_only=False`, `_unpickler.py` reads what they do not make.
 """
 
 from __future__ import annotations
 
+import functools
 import os
+import warnings
 
 from ..core.missing_names import missing_in
-from ..core.tracebacks import api_boundary
+from ..core.tracebacks import api_boundary, users_stacklevel
 from ._encoder import encode_archive
 from ._refused import RefusedFile, shown
 from ._replace import replacing
@@ -38,11 +41,14 @@ def save(
     """Write an object to a file.
 
     obj: tensors of any shape and dtype, numbers, strings, bytes, dtypes, devices, sizes and None,
-    in dicts, lists, tuples and sets of any depth; NumPy's arrays.
+    in dicts, lists, tuples and sets of any depth; NumPy's arrays. In the format "pt" any object
+    that Python can pickle too, such as a module or an optimizer: `load` reads it with
+    `weights_only=False`.
     f: a path, or a binary file. A file at the path is replaced after the new one is complete and on
     the disk; whatever interrupts that, the old one stays as it is.
     format: "safetensors", or "pt" for a file that `torch.load` of PyTorch reads, also with
-    `weights_only=True`. By default "pt" for a name that ends in .pt or .pth, else "safetensors".
+    `weights_only=True`. By default "pt" for a name that ends in .pt or .pth, and for an object that
+    "safetensors" does not hold; else "safetensors".
     pickle_protocol: has no effect. pickle_module, _use_new_zipfile_serialization: must be the
     defaults.
 
@@ -51,7 +57,8 @@ def save(
     have names like `state.0.exp_avg` there. A file of the format "pt" holds the whole memory of a
     view, as that of PyTorch does.
 
-    Raises TypeError for other objects, with their path in `obj`, and RuntimeError in a trace.
+    Raises TypeError for other objects (functions without a name, open files), with their path in
+    `obj`, and RuntimeError in a trace.
 
     >>> import os, tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "model.safetensors")
@@ -66,10 +73,9 @@ def save(
             "save(): jaxgrad does not write the format of PyTorch before 1.6: leave out "
             "_use_new_zipfile_serialization=False"
         )
-    encode = ENCODERS.get(format or _format_of(f))
-    if encode is None:
+    if format is not None and format not in ENCODERS:
         raise ValueError(f'save(): format is "safetensors" or "pt", not {format!r}')
-    write = encode(obj)
+    write = ENCODERS[format](obj) if format else _encoded(obj, f)
     if hasattr(f, "write"):
         write(_all_of(f))
         return
@@ -91,8 +97,10 @@ def load(
     `{"cuda:1": "cuda:0"}`; or a function of a storage and its device in the file, which returns the
     storage itself (for the CPU), its `cuda(index)`, or None. By default tensors go to the device in
     the file, and those that the file has on a CPU to the default device.
-    weights_only: has no effect. A file's code is never executed: what is no tensor, number, text or
+    weights_only: with True no code of a file is executed: what is no tensor, number, text or
     container of these is refused by its name. `add_safe_globals` allows further classes of data.
+    With False an archive that holds other objects is read by Python's module pickle, with a
+    warning: it runs what the file names, so do this only with a file that you trust.
     mmap: True maps the file at a path, so that only what is used is read; the file must not change
     as long as the tensors exist. encoding: of strings of Python 2. pickle_module: must be None.
 
@@ -120,16 +128,39 @@ def load(
         if begin[8:9] == b"{":
             return load_tensors(source, map_location)
         if begin.startswith(b"PK\3\4"):
-            return Archive(source, map_location, encoding).load()
+            archive = functools.partial(Archive, source, map_location, encoding)
+            return _load_archive(archive, weights_only)
         if begin.startswith(b"\x80"):
             return Stream(source, map_location, encoding).load()
         raise _unknown(source, begin)
 
 
-def _format_of(f) -> str:
-    """The format by the name of a file."""
+def _encoded(obj, f):
+    """A function that writes an object in the format that the name of a file and the object ask
+    for.
+    """
     name = f if isinstance(f, str | os.PathLike) else getattr(f, "name", "")
-    return "pt" if str(name).endswith(ENDINGS) else "safetensors"
+    if str(name).endswith(ENDINGS):
+        return encode_archive(obj)
+    try:
+        return encode_tensors(obj)
+    except TypeError:
+        return encode_archive(obj)
+
+
+def _load_archive(archive, weights_only: bool):
+    """The object of an archive; `archive` opens it."""
+    try:
+        return archive().load()
+    except RefusedFile:
+        if weights_only:
+            raise
+    warnings.warn(
+        "load(weights_only=False): the file holds more than data, so the module pickle reads it, "
+        "which runs what a file names: do this only with a file that you trust",
+        stacklevel=users_stacklevel(),
+    )
+    return archive().load_by_names()
 
 
 def _all_of(file):

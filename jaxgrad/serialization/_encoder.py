@@ -1,12 +1,17 @@
-"""Writes archives that `torch.load(weights_only=True)` of PyTorch 2.13 reads.
+"""Writes archives that `torch.load(weights_only=True)` of PyTorch 2.13 reads, where they hold data
+alone.
 
-The instructions are those of protocol 2 that `_instructions.py` reads.
+The instructions are those of protocol 2 that `_instructions.py` reads; an object of any other class
+is written as the module pickle writes it.
 """
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import struct
+import sys
+import types
 from collections import Counter, OrderedDict
 
 import numpy as np
@@ -21,7 +26,7 @@ from ..tape.sparse_tensor import SparseTensor, values_of
 from ..tape.tensor import Tensor
 from ._archive import ArchiveWriter
 from ._objects import NUMPY_TYPE
-from ._safe_classes import get_safe_globals
+from ._refused import RefusedObject
 from ._saved_memory import DIFFERENT_DTYPES, SavedMemory, memory_of
 from ._source import ALIGNMENT
 
@@ -50,14 +55,10 @@ def _write(encoder: Encoder, write):
     archive.close()
 
 
-def refusal(value, path) -> TypeError:
+def refusal(value, path, why: str) -> RefusedObject:
     """The error for an object that no file holds. path: the keys that lead to it."""
     where = "".join(f"[{key!r}]" for key in path)
-    advice = ": save its state_dict()" if hasattr(value, "state_dict") else ""
-    return TypeError(
-        f"save(): obj{where} is of type {type_name(value)}, and a file holds tensors, numbers, "
-        f"strings, None, dicts, lists and tuples{advice}"
-    )
+    return RefusedObject(f"save(): obj{where} is of type {type_name(value)}: {why}")
 
 
 class Encoder:
@@ -78,13 +79,11 @@ class Encoder:
         if id(value) in self.memo:
             self._recall(id(value))
             return
-        for kinds, write in WRITERS:
-            if isinstance(value, kinds):
-                write(self, value, path)
-                return
-        if not any(type(value) is kind for kind in get_safe_globals()):
-            raise refusal(value, path)
-        self._instance(value, path)
+        write = DATA.get(type(value))
+        if write is None:
+            fitting = (write for kinds, write in KINDS if isinstance(value, kinds))
+            write = next(fitting, Encoder._object)
+        write(self, value, path)
 
     # ---- parts
 
@@ -123,15 +122,9 @@ class Encoder:
     def _pairs(self, items, path):
         self.code += b"("
         for key, value in items:
-            self._key(key, path)
+            self.value(key, (*path, key))
             self.value(value, (*path, key))
         self.code += b"u"
-
-    def _key(self, key, path):
-        if not isinstance(key, KEYS):
-            kind = type(key).__name__
-            raise TypeError(f"save(): a key of a dict is a number or a string, not {kind}")
-        self.value(key, path)
 
     # ---- Python's objects
 
@@ -171,9 +164,6 @@ class Encoder:
         self._call("__builtin__ complex", value.real, value.imag)
 
     def write_set(self, value, path):
-        for each in value:
-            if not isinstance(each, KEYS):
-                raise refusal(each, (*path, "..."))
         self._call("__builtin__ set", [*value])
         self._keep(value)
 
@@ -207,20 +197,82 @@ class Encoder:
         self._call("collections Counter", dict(value))
         self._keep(value)
 
-    def _instance(self, value, path):
-        """An instance of a class that the user allows, by its attributes."""
+    def write_name(self, value, path):
+        """A class or function, by its name in its module."""
+        module, name = getattr(value, "__module__", None) or "builtins", value.__qualname__
+        outer, _, last = name.rpartition(".")
+        holder = sys.modules.get(module)
+        for part in filter(None, outer.split(".")):
+            holder = getattr(holder, part, None)
+        if getattr(holder, last, None) is not value:
+            why = f"Can't pickle it, since {module}.{name} is another object or none"
+            raise refusal(value, path, f"{why}: a file has the names of functions and classes")
+        if outer:
+            self._call("__builtin__ getattr", holder, last)
+        else:
+            self._global(f"{module} {name}")
+
+    def _object(self, value, path):
+        """An object of any class, by what it tells the module pickle (PEP 307)."""
         kind = type(value)
-        self._global(f"{kind.__module__} {kind.__qualname__}")
-        self.code += b")\x81"
+        reduce = copyreg.dispatch_table.get(kind)
+        try:
+            parts = reduce(value) if reduce else value.__reduce_ex__(2)
+        except TypeError as error:
+            raise refusal(value, path, str(error)) from error
+        if isinstance(parts, str):
+            self._global(f"{value.__module__} {parts}")
+            return
+        function, arguments, state, items, pairs, set_state = (*parts, *[None] * 4)[:6]
+        if function is copyreg.__newobj__:
+            self.value(arguments[0], path)
+            self._tuple(arguments[1:], path)
+            self.code += b"\x81"
+        else:
+            if function is copyreg.__newobj_ex__:
+                new, positional, named = arguments
+                function, arguments = functools.partial(new.__new__, new, *positional, **named), ()
+            self.value(function, path)
+            self._tuple(arguments, path)
+            self.code += b"R"
         self._keep(value)
-        self.value(vars(value), path)
+        self._contents(value, path, items, pairs)
+        self._state(value, path, state, set_state)
+
+    def _contents(self, value, path, items, pairs):
+        """The elements of a list of any class, and the items of a dict."""
+        if items is not None:
+            self.code += b"("
+            for number, item in enumerate(items):
+                self.value(item, (*path, number))
+            self.code += b"e"
+        if pairs is not None:
+            self._pairs(pairs, path)
+
+    def _state(self, value, path, state, set_state):
+        if state is None:
+            return
+        if set_state is not None:
+            self.value(set_state, path)
+            self._tuple((value, state), path)
+            self.code += b"R0"
+            return
+        if isinstance(state, dict):
+            self.code += b"}("
+            for name, attribute in state.items():
+                self.value(name, path)
+                self.value(attribute, (*path, name))
+            self.code += b"u"
+        else:
+            self.value(state, path)
         self.code += b"b"
 
     def write_array(self, value, path):
         """An array of NumPy, as NumPy does: PyTorch reads it only with weights_only=False."""
         code = value.dtype.str.lstrip("<|=")
         if NUMPY_TYPE.fullmatch(code) is None:
-            raise refusal(value, path)
+            self._object(value, path)
+            return
         self._global("numpy._core.multiarray _reconstruct")
         self.code += b"("
         self._global("numpy ndarray")
@@ -254,7 +306,7 @@ class Encoder:
 
     def write_tensor(self, value, path):
         if is_lazy(value):
-            raise refusal(value, path)
+            raise refusal(value, path, "it has no shape yet")
         if isinstance(value, Parameter):
             self._global("torch._utils _rebuild_parameter")
             self.code += b"("
@@ -308,30 +360,35 @@ class Encoder:
         self._keep(value)
 
 
-KEYS = (type(None), bool, int, float, str, bytes, tuple, dtypes.dtype, devices.device, np.generic)
+NAMED = (type, types.FunctionType)
+
+# a subclass of these is written as an object, which keeps its class
+DATA = {
+    type(None): Encoder.write_none,
+    bool: Encoder.write_boolean,
+    int: Encoder.write_integer,
+    float: Encoder.write_number,
+    complex: Encoder.write_complex,
+    str: Encoder.write_text,
+    bytes: Encoder.write_data,
+    bytearray: Encoder.write_byte_array,
+    OrderedDict: Encoder.write_ordered_dict,
+    Counter: Encoder.write_counter,
+    dict: Encoder.write_dict,
+    list: Encoder.write_list,
+    tuple: Encoder.write_tuple,
+    set: Encoder.write_set,
+}
 
 # the first that fits is taken
-WRITERS = (
+KINDS = (
     (SparseTensor, Encoder.write_sparse),
     (Tensor, Encoder.write_tensor),
-    (type(None), Encoder.write_none),
     (np.generic, Encoder.write_scalar),
-    (bool, Encoder.write_boolean),
-    (int, Encoder.write_integer),
-    (float, Encoder.write_number),
-    (complex, Encoder.write_complex),
-    (str, Encoder.write_text),
-    (bytes, Encoder.write_data),
-    (bytearray, Encoder.write_byte_array),
-    (OrderedDict, Encoder.write_ordered_dict),
-    (Counter, Encoder.write_counter),
-    (dict, Encoder.write_dict),
-    (list, Encoder.write_list),
     (Size, Encoder.write_size),
-    (tuple, Encoder.write_tuple),
-    (set, Encoder.write_set),
     (np.ndarray, Encoder.write_array),
     (dtypes.dtype, Encoder.write_dtype),
     (devices.device, Encoder.write_device),
     (devices.layout, Encoder.write_layout),
+    (NAMED, Encoder.write_name),
 )

@@ -44,7 +44,8 @@ class TorchObjects(Objects):
     def find(self, module: str, name: str):
         """What a name stands for, None if it is not read."""
         full = f"{'builtins' if module == '__builtin__' else module}.{name}"
-        found = self.safe.get(full, NAMES.get(full))
+        # what a program allows may be known here, as the functions of NumPy are
+        found = NAMES.get(full, self.safe.get(full))
         return _torch_dtype(name) if found is None and module == "torch" else found
 
     def named(self, machine, module, name):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-# of that module the error alone, which programs catch: nothing here loads what it would load
-from pickle import UnpicklingError
+# of that module the errors alone, which programs catch: nothing here loads what it would load
+from pickle import PicklingError, UnpicklingError
+
+
+class RefusedObject(PicklingError, TypeError):
+    """An object that no file holds. Nothing has been written."""
 
 
 class RefusedFile(UnpicklingError, RuntimeError):

@@ -75,6 +75,15 @@ def _write(arrays: dict[str, np.ndarray], structure: str, write):
         write(memoryview(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
 
 
+def _held(value) -> str:
+    """What a file of safetensors holds, for the error of another object."""
+    advice = "save its state_dict(), or " if hasattr(value, "state_dict") else ""
+    return (
+        "a file of safetensors holds tensors, numbers, strings, None, dicts, lists and tuples: "
+        f'{advice}give format="pt"'
+    )
+
+
 class Encoder:
     """Turns an object into what JSON holds, and collects its tensors.
 
@@ -93,7 +102,7 @@ class Encoder:
         for kinds, encode in ENCODERS:
             if isinstance(value, kinds):
                 return encode(self, value, path)
-        raise refusal(value, path)
+        raise refusal(value, path, _held(value))
 
     def encode_number(self, value, path):
         return value.item() if isinstance(value, np.generic) else value
@@ -158,7 +167,7 @@ class Encoder:
 
     def encode_tensor(self, value, path):
         if is_lazy(value):
-            raise refusal(value, path)
+            raise refusal(value, path, _held(value))
         name, first = self.new_name(path), self.tensors.get(id(value))
         encoded = self.numbers(name, np.asarray(concrete(value, "save")))
         if first is not None:
@@ -203,7 +212,7 @@ class Encoder:
 
     def encode_array(self, value, path):
         if value.dtype.kind not in "biufc" or not value.dtype.isnative:
-            raise refusal(value, path)
+            raise refusal(value, path, _held(value))
         return {"array": self.numbers(self.new_name(path), value)}
 
     def tie(self):

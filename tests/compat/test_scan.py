@@ -77,7 +77,7 @@ LINES = [
     ("th.backends.cudnn.not_set_yet = True", None),
     ("th.backends.nowhere.benchmark = True", "torch.backends.nowhere"),
     ('th.load("x.pt", weights_only=True), th.load("x.pt")', None),
-    ('th.load("x.pt", map_location="cpu", weights_only=False)', "torch.load"),
+    ('th.load("x.pt", map_location="cpu", weights_only=False)', None),
     ('importlib.import_module("torch.elsewhere")', "torch.elsewhere"),
     ('importlib.import_module("other")', None),
     ("x = th.zeros(2, nothing=3).storage().nothing", None),  # operators, and what they return

@@ -173,11 +173,11 @@ def test_objects_that_no_file_holds():
     file, x = io.BytesIO(), jaxgrad.ones(1, requires_grad=True)
     optimizer = jaxgrad.optim.SGD([x])
     with pytest.raises(TypeError, match=r"obj\['a'\]\[1\] is of type SGD.*save its state_dict\(\)"):
-        jaxgrad.save({"a": [1, optimizer]}, file)
+        jaxgrad.save({"a": [1, optimizer]}, file, format="safetensors")
     with pytest.raises(TypeError, match="obj is of type function"):
-        jaxgrad.save(lambda: 1, file)
+        jaxgrad.save(lambda: 1, file, format="safetensors")
     with pytest.raises(TypeError, match="a key of a dict is a number or a string, not object"):
-        jaxgrad.save({object(): 1}, file)
+        jaxgrad.save({object(): 1}, file, format="safetensors")
     assert file.getvalue() == b""
 
 

@@ -57,6 +57,14 @@ def test_arrays_of_numpy():
     assert as_json(jaxgrad.load(FILES / "arrays.pt")) == RECORDED["arrays"]
 
 
+def test_arrays_where_a_program_allows_what_numpy_calls():
+    """transformers lists it around `load`."""
+    multiarray = np._core.multiarray
+    allowed = [multiarray._reconstruct, np.ndarray, np.dtype, np.dtypes.UInt32DType]
+    with jaxgrad.serialization.safe_globals(allowed):
+        assert as_json(jaxgrad.load(FILES / "arrays.pt")) == RECORDED["arrays"]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("end", ["", "_old"])
 def test_a_write_to_a_view_is_seen_by_all(end):
@@ -222,7 +230,7 @@ def test_tensors_that_show_one_memory_in_two_dtypes():
 
 def test_what_no_archive_holds():
     lazy = jaxgrad.nn.LazyLinear(2).state_dict()
-    for value in (lambda: 1, jaxgrad.nn.Linear(1, 1), [object()], lazy, np.array([None])):
+    for value in (lambda: 1, [(x for x in ())], lazy):
         with pytest.raises(TypeError, match=r"save\(\): obj.* is of type"):
             jaxgrad.save(value, io.BytesIO(), format="pt")
 
@@ -419,8 +427,6 @@ class Options:
 
 def test_an_instance_of_an_allowed_class():
     stored = argparse.Namespace(epochs=3, rates=[0.1, jaxgrad.ones(1)])
-    with pytest.raises(TypeError, match="obj is of type Namespace"):
-        jaxgrad.save(stored, io.BytesIO(), format="pt")
     with jaxgrad.serialization.safe_globals([argparse.Namespace]):
         file = io.BytesIO()
         jaxgrad.save(stored, file, format="pt")
