@@ -195,7 +195,7 @@ def test_processes_exchange_data_alone():
     distributed, objects = torch.distributed, [None]
     distributed.init_process_group(world_size=1, rank=0)
     try:
-        with pytest.raises(TypeError, match="a process receives data alone.* a Net, holds more"):
+        with pytest.raises(TypeError, match=r"a process receives data alone.* a Net, holds more"):
             distributed.all_gather_object(objects, Net())
         distributed.all_gather_object(objects, {"step": 3})
     finally:
