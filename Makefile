@@ -13,10 +13,10 @@ python := $(VENV)/bin/python
 pytest := -m pytest -n auto --dist worksteal
 
 # Make an environment anew that was copied along with its checkout, or that lost its Python.
-$(foreach venv,$(VENV) .venv-torch,$(shell test -x $(venv)/bin/python && \
+$(foreach venv,$(VENV) .venv-torch .venv-ecosystem,$(shell test -x $(venv)/bin/python && \
     grep -qsF '$(CURDIR)/$(venv)' $(venv)/pyvenv.cfg || rm -f $(venv)/made))
 
-.PHONY: demo test quick test-all lint docs docs-serve docs-check stubs templates record oracle mutate bench figures rooms wheel clean
+.PHONY: demo test quick test-all lint docs docs-serve docs-check stubs templates record oracle mutate bench figures ecosystem rooms wheel clean
 .NOTPARALLEL:  # two runs of pip in one environment disturb each other
 
 demo: $(VENV)/demo  # train a network on handwritten digits, four ways
@@ -81,6 +81,9 @@ rooms: $(VENV)/test  # how many files a call visits, and how deep the imports go
 figures: .venv-torch/figures  # measure what docs/figures.md shows, all or ARGUMENTS="training eager", and write it
 	.venv-torch/bin/python tests/benchmarks/measure.py $(ARGUMENTS)
 
+ecosystem: .venv-ecosystem/packages .venv-torch/oracle  # run other people's packages, all or ARGUMENTS="--only timm", and write docs/ecosystem.md
+	ECOSYSTEM_PATH=$(wildcard .venv-ecosystem/lib/python*/site-packages) .venv-ecosystem/bin/python tests/ecosystem/run.py $(ARGUMENTS)
+
 # From a clean export of HEAD: setuptools would also ship what an earlier build left in build/.
 wheel: $(VENV)/made  # dist/*.whl
 	rm -rf dist/export && mkdir -p dist/export
@@ -99,7 +102,7 @@ objection := import sys; sys.version_info < (3, 11) and sys.exit("is version %d.
 # A Python that is named is used or refused; without one, others may do.
 candidates := '$(PYTHON)' $(if $(filter file,$(origin PYTHON)),python3.13 python3.12 python3.11)
 
-$(VENV)/made .venv-torch/made:
+$(VENV)/made .venv-torch/made .venv-ecosystem/made:
 	@for candidate in $(candidates); do \
 	    if why=$$("$$candidate" -c '$(objection)' 2>&1); then \
 	        echo "making $(@D) with $$candidate"; \
@@ -122,4 +125,10 @@ $(VENV)/demo $(VENV)/test $(VENV)/lint $(VENV)/docs: $(VENV)/made pyproject.toml
 
 .venv-torch/figures: .venv-torch/oracle
 	.venv-torch/bin/python -m pip install --editable '.[demo,figures]'
+	@touch $@
+
+# Without what they depend on: many ask for torch, in whose place they have jaxgrad.
+.venv-ecosystem/packages: .venv-ecosystem/made pyproject.toml tests/ecosystem/packages.txt
+	.venv-ecosystem/bin/python -m pip install --editable '.[test]'
+	.venv-ecosystem/bin/python -m pip install --no-deps --requirement tests/ecosystem/packages.txt
 	@touch $@

@@ -1,0 +1,85 @@
+"""Run one program of tests/ecosystem/programs in this process, and write its results.
+
+    one.py list FILE OUT                    the programs that a file registers, as JSON
+    one.py run FILE KEY OUT                 results to OUT.npz, times and the error to OUT.json
+
+ECOSYSTEM_PATH names folders with packages, ECOSYSTEM_COMPILED has `train` compile its step.
+"""
+
+import importlib
+import importlib.metadata
+import json
+import os
+import random
+import sys
+import time
+import traceback
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).parent)]
+sys.path += os.environ.get("ECOSYSTEM_PATH", "").split(os.pathsep)
+
+import harness  # noqa: E402
+import numpy as np  # noqa: E402
+
+
+def load(file):
+    """The programs that a file registers, by their names."""
+    path = Path(file)
+    sys.path[:0] = [str(path.parent)]
+    importlib.import_module(path.stem)
+    return harness.PROGRAMS
+
+
+def listed(entry):
+    fields = ("package", "name", "compiled", "dtype", "tolerance", "module")
+    version = importlib.metadata.version(entry.package)
+    return {field: getattr(entry, field) for field in fields} | {"version": version}
+
+
+def run(file, key, out):
+    """Write what a program returns, or how it fails."""
+    report = {}
+    try:
+        entry = load(file)[key]
+        import torch
+
+        importlib.import_module(entry.module)
+        torch.set_default_dtype(getattr(torch, entry.dtype))
+        torch.manual_seed(0)
+        np.random.seed(0)
+        random.seed(0)
+        start = time.perf_counter()
+        results = entry.function()
+        report["seconds"] = time.perf_counter() - start
+        report |= harness.times
+        np.savez(f"{out}.npz", **{name: harness.as_array(v) for name, v in results.items()})
+    except Exception as error:
+        report["error"] = described(error)
+        report["traceback"] = traceback.format_exc()
+    Path(f"{out}.json").write_text(json.dumps(report, indent=1))
+
+
+def described(error):
+    """Type and first line of an error, and where in jaxgrad it was raised."""
+    text = (str(error).splitlines() or [""])[0]
+    frames = traceback.extract_tb(error.__traceback__)
+    inside = [frame for frame in frames if "/jaxgrad/" in frame.filename]
+    place = ""
+    if inside:
+        path = inside[-1].filename.rsplit("/jaxgrad/", 1)[1]
+        place = f"jaxgrad/{path}:{inside[-1].lineno}"
+    return {"type": type(error).__name__, "message": text[:300], "place": place}
+
+
+def main(command, *arguments):
+    if command == "list":
+        file, out = arguments
+        entries = {key: listed(entry) for key, entry in load(file).items()}
+        Path(out).write_text(json.dumps(entries))
+    else:
+        run(*arguments)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
