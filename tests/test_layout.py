@@ -56,6 +56,8 @@ UNWELCOME = re.compile(
 WELCOME = {
     # the type of an error that programs catch, and nothing that loads what the module loads
     ("jaxgrad.serialization._refused", "from pickle import UnpicklingError"),
+    # the code of a graph, which is written from its nodes
+    ("jaxgrad.fx.graph_module", '    exec(compile(src, key, "exec"), globals)'),
     # code that is made of numbers alone
     ("jaxgrad.core.host.steps", '    exec(compile("\\n".join(lines), "<block>", "exec"), scope)'),
 }
