@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import types
 
 from .compiler import is_compiling as is_compiling
@@ -56,7 +57,27 @@ def _parse_to(*args, **kwargs):
     return device, dtype, waits_not, kwargs.get("memory_format")
 
 
-_nn = types.SimpleNamespace(_parse_to=_parse_to)
+class _Functions:
+    """Functions by the names that PyTorch's library has for them, which code of graphs calls.
+
+    module: the module of jaxgrad that has them; prefix: what their names begin with there.
+    """
+
+    def __init__(self, module: str, prefix: str = ""):
+        self._module, self._prefix = module, prefix
+
+    def __getattr__(self, name):
+        own = name.removeprefix(self._prefix)
+        if not name.startswith(self._prefix) or own.startswith("__"):
+            raise AttributeError(name)
+        return getattr(importlib.import_module(self._module), own)
+
+
+_nn = _Functions("jaxgrad.nn.functional")
+_nn._parse_to = _parse_to
+_linalg = _Functions("jaxgrad.linalg", "linalg_")
+_fft = _Functions("jaxgrad.fft", "fft_")
+_special = _Functions("jaxgrad.special", "special_")
 
 
 def _get_tracing_state():

@@ -64,6 +64,8 @@ WELCOME = {
         "jaxgrad.serialization._encoder",
         "            parts = reduce(value) if reduce else value.__reduce_ex__(2)",
     ),
+    # the code of a graph, which is written from its nodes
+    ("jaxgrad.fx.graph_module", '    exec(compile(src, key, "exec"), globals)'),
     # code that is made of numbers alone
     ("jaxgrad.core.host.steps", '    exec(compile("\\n".join(lines), "<block>", "exec"), scope)'),
 }

@@ -547,6 +547,7 @@ def is_complex(input: Tensor) -> bool:
     return _checked_tensor("is_complex", input).dtype.is_complex
 
 
+@api_boundary
 def numel(input: Tensor) -> int:
     """Return the number of elements of a tensor.
 

@@ -21,6 +21,10 @@ from jaxgrad.core.not_provided import NotProvidedModule, is_placeholder, listed
 
 T = typing.TypeVar("T")
 
+# what imports take constants, and decorators, that are not provided from
+VALUES = "torch.ao.quantization.qconfig import"
+DECORATORS = "torch.ao.quantization.fx.pattern_utils import"
+
 # the modules and names that other packages stop at when an import of them fails
 ASKED = """
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
@@ -160,10 +164,13 @@ def test_names_that_are_attributes_are_there():
 
 
 def test_one_object_has_one_placeholder():
-    node = one("from torch.fx.node import Node")
-    assert node is torch.fx.Node is one("from torch.fx.graph import Node")
-    assert node is importlib.import_module("jaxgrad.fx.node").Node
-    assert one("from torch.fx.graph import magic_methods") != one("from torch.fx.node import log")
+    kind = one("from torch.ao.quantization import QConfigMapping")
+    inner = "torch.ao.quantization.qconfig_mapping"
+    assert (
+        kind is torch.ao.quantization.QConfigMapping is one(f"from {inner} import QConfigMapping")
+    )
+    assert kind is importlib.import_module(inner.replace("torch", "jaxgrad", 1)).QConfigMapping
+    assert one(f"from {VALUES} default_qconfig") != one(f"from {VALUES} default_debug_qconfig")
 
 
 def test_modules_of_placeholders_can_be_looked_at():
@@ -175,7 +182,7 @@ def test_modules_of_placeholders_can_be_looked_at():
     names = {}
     exec("from jaxgrad._numpy import *", names)
     assert is_placeholder(names["arange"]) and "_util" not in names
-    one("from torch.fx.graph import magic_methods"), one("from torch.fx.proxy import Proxy")
+    one(f"from {VALUES} default_qconfig"), one(f"from {VALUES} QConfig")
     for value in [*sys.modules.values()]:
         assert not getattr(value, "__warningregistry__", None) or not is_placeholder(value)
     assert inspect.getmodule(ask) is sys.modules[__name__]
@@ -186,7 +193,7 @@ def test_modules_of_placeholders_can_be_looked_at():
 
 
 def test_a_class_can_be_a_base_and_an_argument():
-    tracer = one("from torch.fx import Tracer")
+    tracer = one("from torch.ao.quantization import QConfigMapping")
 
     class Plain(tracer):
         pass
@@ -209,19 +216,21 @@ def test_a_class_can_be_a_base_and_an_argument():
         pass
 
     for cls in (tracer, Plain, Layer, Box, Box[int], Abstract, Named):
-        refused(cls, "torch.fx.Tracer", "jax.make_jaxpr")
+        refused(cls, "torch.ao.quantization.QConfigMapping", "quantize arrays")
     assert issubclass(Layer, tracer) and not isinstance(Layer, torch.nn.Module)
     assert not isinstance(3, tracer) and not issubclass(int, tracer)
     assert Registered.register(tracer) is tracer and issubclass(Plain, Registered)
-    assert not hasattr(Plain, "nothing") and tracer.trace.path == "torch.fx.Tracer.trace"
-    refused(tracer.trace), refused(lambda: list(tracer))
-    graph = one("from torch.fx import GraphModule")
-    assert issubclass(graph, torch.nn.Module) and not isinstance(torch.nn.Identity(), graph)
-    refused(lambda: graph(None, None))
+    assert not hasattr(Plain, "nothing") and tracer.set_global.path.endswith(
+        "QConfigMapping.set_global"
+    )
+    refused(tracer.set_global), refused(lambda: list(tracer))
+    layer = one("from torch.ao.nn.quantized import Linear")
+    assert issubclass(layer, torch.nn.Module) and not isinstance(torch.nn.Identity(), layer)
+    refused(lambda: layer(2, 2))
 
 
 def test_a_class_can_be_an_annotation_and_be_dispatched_on():
-    tracer = one("from torch.fx import Tracer")
+    tracer = one("from torch.ao.quantization import QConfigMapping")
 
     @functools.singledispatch
     def size(value: "tracer | None", other: tracer[int] | None = None) -> typing.Optional[tracer]:  # noqa: UP045
@@ -240,9 +249,9 @@ def test_a_class_can_be_an_annotation_and_be_dispatched_on():
 
 
 def test_an_alias_of_types_is_no_argument_of_isinstance():
-    target = one("from torch.fx.node import Target")
+    target = one("from torch.ao.ns.fx.mappings import NSNodeTargetType")
     assert target | None == typing.Optional[target]  # noqa: UP045
-    refused(lambda: isinstance(3, target), "torch.fx.node.Target")
+    refused(lambda: isinstance(3, target), "NSNodeTargetType")
     parameter = one("from torch.fx.node import _R")
     assert isinstance(parameter, typing.TypeVar)
 
@@ -258,10 +267,14 @@ def test_exceptions_are_exceptions():
 
 
 def test_a_function_raises_at_a_call_and_says_who_imported_it():
-    function = one("from torch.fx.node import _type_repr")
+    function = one("from torch.ao.quantization.utils import check_node")
     text = repr(function)
-    assert function and "torch.fx.node._type_repr" in text and copy.copy(function) is function
-    refused(lambda: function(3, 4), "torch.fx.node._type_repr", "(<string>, line 1, asks for it)")
+    assert (
+        function
+        and "torch.ao.quantization.utils.check_node" in text
+        and copy.copy(function) is function
+    )
+    refused(lambda: function(3, 4), "utils.check_node", "(<string>, line 1, asks for it)")
     refused(lambda: [function(len)])
     for member in ("register", "impl"):
         refused(getattr(function, member))
@@ -269,7 +282,7 @@ def test_a_function_raises_at_a_call_and_says_who_imported_it():
 
 
 def test_a_function_decorates_what_raises_at_a_call():
-    decorate = one("from torch.fx._compatibility import compatibility")
+    decorate = one(f"from {DECORATORS} _register_fusion_pattern")
 
     @decorate
     def function(x):
@@ -291,12 +304,12 @@ def test_a_function_decorates_what_raises_at_a_call():
 
     assert function.__doc__ == "Told." and list(inspect.signature(function).parameters) == ["x"]
     for call in (lambda: function(3), Holder.plain, Holder().method, Holder.Inner):
-        refused(call, "torch.fx._compatibility.compatibility")
+        refused(call, "_register_fusion_pattern")
     assert Holder.Inner.size == 3 and Holder.Inner.__name__ == "Inner"
 
 
 def test_only_decorators_are_called_without_an_error():
-    function = one("from torch.fx._compatibility import compatibility")
+    function = one(f"from {DECORATORS} _register_fusion_pattern")
     space = {"function": function, "x": torch.ones(1), "local": lambda: function(is_x=True)}
     refusals = ("function(3)", "function(len)", "r = function(x)", "r = function([x])", "local()")
     for text in (*refusals, "r = function(3); r.value", "r = function(3)\nif r + 1: pass"):
@@ -313,10 +326,10 @@ VALUE_USES = {
 
 @pytest.mark.parametrize("use", VALUE_USES)
 def test_a_constant_equals_itself_and_enters_no_computation(use):
-    value = one("from torch.fx.graph import magic_methods")
-    other = one("from torch.fx.graph import inplace_methods")
+    value = one(f"from {VALUES} default_qconfig")
+    other = one(f"from {VALUES} default_debug_qconfig")
     assert value == value and value != other and value != "add" and {value: 1}[value] == 1
-    assert copy.deepcopy([value]) == [value] and "torch.fx.graph.magic_methods" in repr(value)
+    assert copy.deepcopy([value]) == [value] and "default_qconfig" in repr(value)
     with pytest.raises(
         (NotImplementedError, TypeError) if use == "of a tensor" else NotImplementedError
     ):
@@ -330,6 +343,6 @@ class Kind(enum.Enum):
 
 
 def test_a_final_class_cannot_be_decorated():
-    function = one("from torch.fx._compatibility import compatibility")
+    function = one(f"from {DECORATORS} _register_fusion_pattern")
     with pytest.raises(NotImplementedError):
         exec("Kind = function(Kind)", {"function": function, "Kind": Kind})

@@ -1,0 +1,7 @@
+"""Passes over graphs, as torch.fx.passes."""
+
+from __future__ import annotations
+
+from ...core.not_provided import names_of
+
+__getattr__, __dir__ = names_of(__name__)
