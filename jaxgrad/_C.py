@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import types
 
 from .compiler import is_compiling as is_compiling
 from .core.device import as_device as _as_device
