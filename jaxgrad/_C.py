@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
-import types
 
+from . import ops
 from .compiler import is_compiling as is_compiling
 from .core.device import as_device as _as_device
 from .core.linalg_error import LinAlgError as _LinAlgError
@@ -70,7 +70,8 @@ class _Functions:
         own = name.removeprefix(self._prefix)
         if not name.startswith(self._prefix) or own.startswith("__"):
             raise AttributeError(name)
-        return getattr(importlib.import_module(self._module), own)
+        module = importlib.import_module(self._module)
+        return getattr(module if hasattr(module, own) else ops, own)
 
 
 _nn = _Functions("jaxgrad.nn.functional")

@@ -92,9 +92,11 @@ def _public_name(value):
 
 
 def name_of_method(function) -> str | None:
-    """The name of a method of `Tensor`, as `torch.Tensor.add`; None for others."""
+    """The name of a method of `Tensor`, as `torch.Tensor.add`; None for others, and for a public
+    function that is the method too.
+    """
     name = getattr(function, "__name__", "")
-    is_method = name and getattr(Tensor, name, None) is function
+    is_method = name and getattr(Tensor, name, None) is function and not public_name(function)
     return f"torch.Tensor.{name}" if is_method else None
 
 

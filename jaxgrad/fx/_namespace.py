@@ -50,8 +50,7 @@ def _is_magic(name: str) -> bool:
 
 def _snake_case(text: str) -> str:
     """A name in lower case, with `_` before capitals: `AvgPool` is `avg_pool`."""
-    words = re.sub(r"(?<!^)(?<![A-Z_])(?=[A-Z])", "_", text)
-    return words.lower()
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", text).lower()
 
 
 class _Namespace:

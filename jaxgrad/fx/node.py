@@ -350,7 +350,7 @@ class Node:
         >>> x = graph.placeholder("x")
         >>> y = graph.call_function(jaxgrad.nn.functional.relu, (x,))
         >>> y.normalized_arguments(jaxgrad.nn.Module()).kwargs
-        {'input': x, 'inplace': False}
+        {'inplace': False}
         """
         if self.op not in ("call_function", "call_module"):
             return None

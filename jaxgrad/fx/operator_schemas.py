@@ -62,7 +62,7 @@ def normalize_module(
     `normalize_function`. root: the module; target: the name of the submodule.
 
     >>> from jaxgrad.fx.operator_schemas import normalize_module
-    >>> model = jaxgrad.nn.Sequential(jaxgrad.nn.ReLU())
+    >>> model = jaxgrad.nn.Sequential(jaxgrad.nn.Linear(2, 2))
     >>> normalize_module(model, "0", (1,), normalize_to_only_use_kwargs=True).kwargs
     {'input': 1}
     """
