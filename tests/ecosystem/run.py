@@ -4,7 +4,8 @@
 
 Programs of one file share processes. What PyTorch computes is kept in
 build/ecosystem/torch as long as the file of the program is the same. Results are merged into
-results/PACKAGE.json, from which page.py writes docs/ecosystem.md.
+results/PACKAGE.json, from which page.py writes docs/ecosystem.md. build/ecosystem/log has what the
+programs print, build/ecosystem/jaxgrad the traceback of what fails.
 """
 
 import argparse
@@ -29,6 +30,7 @@ PROGRAMS_OF_A_PROCESS = 12
 
 def main():
     options = arguments()
+    BUILD.mkdir(parents=True, exist_ok=True)
     chosen = {} if options.page else programs(options)
     for file in sorted({entry["file"] for entry in chosen.values()}):
         keys = [key for key in chosen if chosen[key]["file"] == file]
@@ -79,7 +81,11 @@ def digest(*files):
 def start(command, **variables):
     environment = os.environ | {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
     environment |= {"OMP_NUM_THREADS": "1", "JAXGRAD_CACHE": str(BUILD / "cache")} | variables
-    return subprocess.Popen([*map(str, command)], env=environment, start_new_session=True)
+    with open(BUILD / "log", "a") as log:
+        outputs = {"stdout": log, "stderr": subprocess.STDOUT}
+        return subprocess.Popen(
+            [*map(str, command)], env=environment, start_new_session=True, **outputs
+        )
 
 
 def run_batch(file, entries, options):
