@@ -1,7 +1,7 @@
 """Run one program of tests/ecosystem/programs in this process, and write its results.
 
     one.py list FILE OUT                    the programs that a file registers, as JSON
-    one.py run FILE KEY OUT                 results to OUT.npz, times and the error to OUT.json
+    one.py run FILE KEY OUT [KEY OUT ...]   results to OUT.npz, times and the error to OUT.json
 
 ECOSYSTEM_PATH names folders with packages, ECOSYSTEM_COMPILED has `train` compile its step.
 """
@@ -26,9 +26,20 @@ import numpy as np  # noqa: E402
 def load(file):
     """The programs that a file registers, by their names."""
     path = Path(file)
-    sys.path[:0] = [str(path.parent)]
+    if str(path.parent) not in sys.path:
+        sys.path[:0] = [str(path.parent)]
     importlib.import_module(path.stem)
     return harness.PROGRAMS
+
+
+def complete_torch():
+    """Give PyTorch what its build without CUDA lacks."""
+    import torch
+
+    if torch.__name__ == "torch" and not torch.backends.cuda.is_built():
+        import vision_operators
+
+        vision_operators.define()
 
 
 def listed(entry):
@@ -40,10 +51,11 @@ def listed(entry):
 def run(file, key, out):
     """Write what a program returns, or how it fails."""
     report = {}
+    harness.times.clear()
     try:
-        entry = load(file)[key]
         import torch
 
+        entry = load(file)[key]
         importlib.import_module(entry.module)
         torch.set_default_dtype(getattr(torch, entry.dtype))
         torch.manual_seed(0)
@@ -57,7 +69,9 @@ def run(file, key, out):
     except Exception as error:
         report["error"] = described(error)
         report["traceback"] = traceback.format_exc()
-    Path(f"{out}.json").write_text(json.dumps(report, indent=1))
+    unfinished = Path(f"{out}.part")
+    unfinished.write_text(json.dumps(report, indent=1))
+    unfinished.rename(f"{out}.json")  # the process that waits for it sees it whole
 
 
 def described(error):
@@ -78,7 +92,10 @@ def main(command, *arguments):
         entries = {key: listed(entry) for key, entry in load(file).items()}
         Path(out).write_text(json.dumps(entries))
     else:
-        run(*arguments)
+        complete_torch()
+        file, *rest = arguments
+        for key, out in zip(rest[::2], rest[1::2], strict=True):
+            run(file, key, out)
 
 
 if __name__ == "__main__":

@@ -22,9 +22,9 @@ as gradients that are zero but for rounding, are measured by that thousandth.
 
 A program is *compiled* where its whole step, with `backward()` and the optimizer, is one call of
 `torch.compile`, compared with what PyTorch computes eagerly. *Time* is that of the median of five
-steps after ten, beside PyTorch's eager step: the median, and the range, over a package's
-programs. The models are as small as their code allows, so the times compare what a call costs
-more than what arithmetic costs: [Figures](figures.md) has larger ones.
+steps after ten, beside PyTorch's eager step with one thread: the median, and the range, over a
+package's programs. The models are as small as their code allows, so the times compare what a call
+costs more than what arithmetic costs: [Figures](figures.md) has larger ones.
 
 `make ecosystem` installs the packages, runs the programs and writes this page; `make ecosystem
 ARGUMENTS="--only timm,peft"` runs some of them.

@@ -2,9 +2,10 @@
 
     python tests/ecosystem/run.py [--only transformers,timm/resnet18] [--anew] [--page]
 
-Each program has a process of its own in each framework. What PyTorch computes is kept in
+Programs of one file share processes. What PyTorch computes is kept in
 build/ecosystem/torch as long as the file of the program is the same. Results are merged into
-results/PACKAGE.json, from which page.py writes docs/ecosystem.md.
+results/PACKAGE.json, from which page.py writes docs/ecosystem.md. build/ecosystem/log has what the
+programs print, build/ecosystem/jaxgrad the traceback of what fails.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import compare
@@ -23,15 +25,18 @@ import page
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]
 BUILD = CHECKOUT / "build" / "ecosystem"
+PROGRAMS_OF_A_PROCESS = 12
 
 
 def main():
     options = arguments()
+    BUILD.mkdir(parents=True, exist_ok=True)
     chosen = {} if options.page else programs(options)
-    for key, entry in chosen.items():
-        result = outcome(key, entry, options)
-        print(key, *page.summary(result), flush=True)
-        page.keep(key, result)
+    for file in sorted({entry["file"] for entry in chosen.values()}):
+        keys = [key for key in chosen if chosen[key]["file"] == file]
+        for start_of_batch in range(0, len(keys), PROGRAMS_OF_A_PROCESS):
+            batch = keys[start_of_batch : start_of_batch + PROGRAMS_OF_A_PROCESS]
+            run_batch(file, {key: chosen[key] for key in batch}, options)
     (CHECKOUT / "docs" / "ecosystem.md").write_text(page.page(page.load()))
 
 
@@ -74,25 +79,52 @@ def digest(*files):
 
 
 def start(command, **variables):
-    environment = os.environ | {"JAXGRAD_CACHE": "off", "HF_HUB_OFFLINE": "1"} | variables
-    environment["TOKENIZERS_PARALLELISM"] = "false"
-    return subprocess.Popen([*map(str, command)], env=environment, start_new_session=True)
+    environment = os.environ | {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    environment |= {"OMP_NUM_THREADS": "1", "JAXGRAD_CACHE": str(BUILD / "cache")} | variables
+    with open(BUILD / "log", "a") as log:
+        outputs = {"stdout": log, "stderr": subprocess.STDOUT}
+        return subprocess.Popen(
+            [*map(str, command)], env=environment, start_new_session=True, **outputs
+        )
 
 
-def outcome(key, entry, options):
-    """What is known of a program after it has run in both frameworks."""
-    file, limit = entry["file"], options.seconds
+def run_batch(file, entries, options):
+    """Run programs of one file in both frameworks, and keep and print what came of them."""
     version = digest(file, HERE / "harness.py")
-    answer = BUILD / "torch" / f"{key.replace('/', '-')}-{version}"
-    if options.anew or not answer.with_suffix(answer.suffix + ".json").exists():
-        run([options.torch], file, key, answer, limit)
-    jaxgrad = [options.jaxgrad, "-m", "jaxgrad", "run"]
+    answers = {key: folder_of("torch") / f"{stem(key)}-{version}" for key in entries}
+    lacking = {key: out for key, out in answers.items() if not out.with_suffix(".json").exists()}
+    run_all([options.torch], file, answers if options.anew else lacking, options.seconds)
+    modes = {"eager": [*entries], "compiled": [key for key in entries if entries[key]["compiled"]]}
+    outs = {
+        mode: {key: folder_of("jaxgrad") / f"{stem(key)}-{mode}" for key in keys}
+        for mode, keys in modes.items()
+    }
+    command = [options.jaxgrad, "-m", "jaxgrad", "run"]
+    run_all(command, file, outs["eager"], options.seconds)
+    run_all(command, file, outs["compiled"], options.seconds, ECOSYSTEM_COMPILED="1")
+    for key, entry in entries.items():
+        runs = {mode: outs[mode][key] for mode in outs if key in outs[mode]}
+        result = outcome(entry, answers[key], runs)
+        print(key, *page.summary(result), flush=True)
+        page.keep(key, result)
+
+
+def folder_of(framework):
+    folder = BUILD / framework
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def stem(key):
+    """A name of a file for a program; it has no dot, so that suffixes can be added."""
+    return key.replace("/", "-").replace(".", "_")
+
+
+def outcome(entry, answer, runs):
+    """What is known of a program after it has run in both frameworks."""
     known = {field: entry[field] for field in ("package", "version", "dtype", "tolerance")}
     known["torch"] = report_of(answer)
-    for mode in ("eager", "compiled") if entry["compiled"] else ("eager",):
-        out = BUILD / "jaxgrad" / f"{key.replace('/', '-')}-{mode}"
-        compiled = {"ECOSYSTEM_COMPILED": "1"} if mode == "compiled" else {}
-        run(jaxgrad, file, key, out, limit, **compiled)
+    for mode, out in runs.items():
         known[mode] = report_of(out)
         if "error" not in known["torch"] and "error" not in known[mode]:
             differences = compare.differences(arrays(out), arrays(answer), entry["tolerance"])
@@ -100,33 +132,55 @@ def outcome(key, entry, options):
     return known
 
 
-def run(python, file, key, out, limit, **variables):
-    """Run a program in a process that is ended at the limit."""
-    out.parent.mkdir(parents=True, exist_ok=True)
-    for suffix in (".json", ".npz"):
-        Path(f"{out}{suffix}").unlink(missing_ok=True)
-    process = start([*python, HERE / "one.py", "run", file, key, out], **variables)
+def run_all(python, file, outs, limit, **variables):
+    """Run programs one after the other in a process; go on in a new one after one that hangs."""
+    for out in outs.values():
+        out.with_suffix(".json").unlink(missing_ok=True)
+        out.with_suffix(".npz").unlink(missing_ok=True)
+    remaining = dict(outs)
+    while remaining:
+        keys_and_outs = [text for pair in remaining.items() for text in pair]
+        process = start([*python, HERE / "one.py", "run", file, *keys_and_outs], **variables)
+        for key, out in [*remaining.items()]:
+            del remaining[key]
+            if not is_written(out.with_suffix(".json"), process, limit):
+                break
+        end(process)
+
+
+def is_written(path, process, limit):
+    """Wait for the report of a program; write one if the process ends or the time is over."""
+    deadline = time.monotonic() + limit
+    while not path.exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    if path.exists():
+        return True
+    hangs = process.poll() is None
+    message = f"took more than {limit} s" if hangs else f"the process ended: {process.poll()}"
+    error = {"type": "no result", "message": message, "place": ""}
+    path.write_text(json.dumps({"error": error}))
+    return False
+
+
+def end(process):
+    """End a process that has no program left to run, or whose program hangs."""
     try:
-        code = process.wait(limit)
+        process.wait(1)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        code = f"took more than {limit} s"
-    if not Path(f"{out}.json").exists():
-        error = {"type": "no result", "message": f"the process ended: {code}", "place": ""}
-        Path(f"{out}.json").write_text(json.dumps({"error": error}))
 
 
 def report_of(out):
     """Times, rounded to three digits, and the error of a run."""
-    report = json.loads(Path(f"{out}.json").read_text())
+    report = json.loads(out.with_suffix(".json").read_text())
     report.pop("traceback", None)
     rounded = {"seconds", "step"} & report.keys()
     return report | {field: float(f"{report[field]:.3g}") for field in rounded}
 
 
 def arrays(out):
-    with np.load(f"{out}.npz", allow_pickle=False) as file:
+    with np.load(out.with_suffix(".npz"), allow_pickle=False) as file:
         return dict(file)
 
 
