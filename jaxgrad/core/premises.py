@@ -46,13 +46,28 @@ class Premises:
         padded = _padded(extents)
         return all(extents_module.holds(each, padded) for each in self.conditions())
 
-    def further(self, extents, error) -> Premises | None:
+    def further(self, extents, error, steady) -> Premises | None:
         """These premises and what extents decide otherwise than a trace with them, which may have
         raised an error; None if there is nothing of the kind. Raises ValueError for what JAX takes
         no constraint of.
+
+        steady: the places of extents that have been the same in all calls. Where a trace wants a
+        number, these are tried first.
         """
         decided = self.equal(extents) or _decided(error, extents)
+        if not decided and error is not None:
+            decided = self.numbers(str(error), extents, steady)
         return Premises(self.count, [*decided, *self.constraints]) if decided else None
+
+    def numbers(self, message, extents, steady) -> list[tuple]:
+        """That the symbols are numbers that the message of an error names, or where it names none,
+        those that have been the same in all calls.
+        """
+        free = {symbol for extent in self.symbols for symbol in _NAME.findall(str(extent))}
+        named = free.intersection(_NAME.findall(message))
+        usual = free.intersection([f"d{place}" for place in steady])
+        chosen = (named & usual) or named or usual
+        return [(name, "==", str(extents[int(name[1:])])) for name in sorted(chosen)]
 
     def equal(self, extents) -> list[tuple]:
         """The constraint of the first pair that was taken to be unequal, and is not so of these

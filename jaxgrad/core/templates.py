@@ -45,13 +45,13 @@ class Pattern:
 
     key: its text in files, None if it is not kept there; symbols: how many it has; program_for:
     makes the program for extents, and may look into premises for programs with their symbols;
-    source: for gradients, the pattern of the program that they belong to; count: how many programs
-    have come up since the last template that none had a block for.
+    source: for gradients, the pattern of the program that they belong to; unserved: the extents of
+    the programs that have come up since the last template, and that none had a block for.
     """
 
     def __init__(self, key: str | None, symbols: int, program_for, source=None):
         self.key, self.symbols, self.program_for = key, symbols, program_for
-        self.source, self.count = source, 0
+        self.source, self.unserved = source, []
         self.templates, self.premises = [], []  # the premises of those that were traced here
         self.is_open = True  # another template may be traced
         self.is_looked_up = key is None
@@ -88,11 +88,13 @@ class Pattern:
         ready = filled(exact, program, ()) or filled(self.templates, program, extents)
         if ready is not None:
             return ready
-        self.count += 1
-        if self.is_open and self.count > CALLS:
-            _in_own_thread(self.make_template, program, extents)
-            return filled(self.templates, program, extents)
-        return None
+        if not self.is_open:
+            return None
+        self.unserved = [*self.unserved, extents]
+        if len(self.unserved) <= CALLS:
+            return None
+        _in_own_thread(self.make_template, program, extents)
+        return filled(self.templates, program, extents)
 
     def make_template(self, program, extents):
         """Trace a template, unless there is one for these extents by now.
@@ -107,7 +109,7 @@ class Pattern:
             made = self.template_like(program, extents)
             if made is None:
                 return
-            self.templates, self.count = [*self.templates, made], 0
+            self.templates, self.unserved = [*self.templates, made], []
             self.is_open = len(self.templates) < TEMPLATES
             if self.key is not None:
                 store.keep(self.key, [each.record for each in self.templates])
@@ -143,6 +145,7 @@ class Pattern:
 
     def traced_template(self, extents):
         """The premises and the template by traces. Raises whatever a formula does."""
+        steady = _steady(self.unserved)
         known = self.source.premises if self.source is not None else []
         fresh = functools.partial(premises_module.Premises, self.symbols)
         premises = next((each for each in known if each.hold(extents)), None) or fresh()
@@ -152,7 +155,7 @@ class Pattern:
                 made = self.template_with(premises)
             except Exception as raised:
                 error = raised
-            further = premises.further(extents, error)
+            further = premises.further(extents, error, steady)
             if further is None and error is not None:
                 raise error
             if further is None:
@@ -170,6 +173,12 @@ class Pattern:
         data, conditions = stored.data_of(block.Block(jaxpr)), premises.conditions()
         assert len(outputs) == len(data[-1])
         return template.Template([traits_of(program), conditions, data])
+
+
+def _steady(calls) -> list[int]:
+    """The places in which the extents of several calls are equal."""
+    columns = enumerate(zip(*calls, strict=True)) if len(calls) > 1 else ()
+    return [place for place, column in columns if len({*column}) == 1]
 
 
 def _in_own_thread(make, *arguments):

@@ -169,6 +169,36 @@ def test_a_pattern_has_so_many_templates_and_no_more(monkeypatch):
     assert len(pattern.templates) == templates.TEMPLATES == 4
 
 
+class Refused(Exception):
+    """Stands for any error of a formula that wants a number."""
+
+
+def scaled(message):
+    def function(x):
+        extent = x.shape[1]
+        if not isinstance(extent, int):
+            raise Refused(message.format(extent))
+        return [x * extent]
+
+    return function
+
+
+@pytest.mark.parametrize("message", ["a number is wanted", "a number and not {}"])
+def test_extents_that_have_been_the_same_may_be_numbers(monkeypatch, message):
+    monkeypatch.setattr(templates, "CALLS", 2)
+    pattern = pattern_for(scaled(message), [(A, B)])
+    blocks = [block_of(pattern, extents) for extents in ((9, 3), (8, 3), (7, 3), (5, 3), (5, 4))]
+    assert [block is not None for block in blocks] == [False, False, True, True, False]
+    assert_is_right(pattern, blocks[3], (5, 3))
+
+
+def test_an_error_that_names_no_extent_ends_it_where_all_have_differed(monkeypatch):
+    monkeypatch.setattr(templates, "CALLS", 2)
+    pattern = pattern_for(scaled("a number is wanted"), [(A, B)])
+    calls = (9, 3), (8, 4), (7, 5), (5, 3)
+    assert not any(block_of(pattern, extents) for extents in calls) and not pattern.is_open
+
+
 @pytest.mark.parametrize(
     "is_special", [lambda x: not x.shape[0] % 2, lambda x: not x.shape[0] // 9]
 )
