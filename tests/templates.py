@@ -38,9 +38,10 @@ LONGEST = 8_000
 class Collector(dict):
     """The records of the templates that are made, by their keys."""
 
-    def keep(self, key, record):
-        if ".step(" in key or len(json.dumps(record)) <= LONGEST:
-            self[key] = list(record)
+    def keep(self, key, records):
+        kept = [list(each) for each in records if len(json.dumps(each)) <= LONGEST]
+        if ".step(" in key or kept:
+            self[key] = [*map(list, records)] if ".step(" in key else kept
 
 
 def tensors(*shapes, dtype=torch.float32):

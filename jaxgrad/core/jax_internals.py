@@ -291,6 +291,29 @@ def is_of_broken_cache(error: RecursionError) -> bool:
     return str(error).startswith("Recursively calling")
 
 
+_INCONCLUSIVE = re.compile(
+    r"comparison '(?P<first>[^']+)' (?P<comparison>[<>]=?) '(?P<second>[^']+)' is inconclusive"
+    r"|dimension '(?P<number>[^']+)' used in a context that requires a constant"
+    r"|The remainder (?P<remainder>mod\(.+\)) should be 0"
+)
+
+
+def inconclusive(error: Exception) -> tuple[str, str, str | None] | None:
+    """What JAX could not decide of symbolic extents, where that is why it has raised: an extent, a
+    comparison, and another extent, None where a number is wanted that the first one equals.
+
+    Leans on the message; if it changes, fewer programs have templates.
+    """
+    if not isinstance(error, jax.errors.InconclusiveDimensionOperation):
+        return None
+    match = _INCONCLUSIVE.search(str(error))
+    if match is None:
+        return None
+    if match["comparison"]:
+        return match["first"], match["comparison"], match["second"]
+    return (match["number"], "==", None) if match["number"] else (match["remainder"], "==", "0")
+
+
 # what XLA says of a communication that failed
 _LOST = ("Gloo ", "NCCL", "coordination service")
 

@@ -1,8 +1,8 @@
 """Templates in files, so that a process does not trace what another one has traced.
 
 One file is shipped with jaxgrad (`make templates`), and the user's cache directory has the others.
-Each line of the shipped file is a key, a tab and a record of a template as JSON, in the order of
-the keys, so that a key is looked up in the file as it lies on disk, and only its line is read.
+Each line of the shipped file is a key, a tab and the records of its templates as JSON, in the order
+of the keys, so that a key is looked up in the file as it lies on disk, and only its line is read.
 
 The key of a template is the text of its pattern. A file holds for the sources that decide what is
 traced, of which it has a hash, and for the usual settings of JAX. What does not fit is ignored.
@@ -39,8 +39,8 @@ FIRST = "! sources "  # begins the first line; no key sorts before it
 MODULES = (
     *("core/aval.py", "core/derivative_rules.py", "core/dtypes.py", "core/elementary.py"),
     *("core/host/block.py", "core/host/extents.py", "core/host/stored.py"),
-    *("core/host/template.py", "core/jax_internals.py", "core/overloads.py", "core/primitive.py"),
-    *("core/program.py", "core/promotion.py"),
+    *("core/host/template.py", "core/jax_internals.py", "core/overloads.py", "core/premises.py"),
+    *("core/primitive.py", "core/program.py", "core/promotion.py"),
     *("core/tangent_map.py", "core/template_store.py", "core/templates.py"),
     *("optim/rules.py", "optim/update_program.py"),
 )
@@ -194,7 +194,7 @@ def shipped() -> File:
 
 
 def write(path: Path, records: dict[str, list]):
-    """Write a file of templates, in the order of the keys."""
+    """Write a file of templates: the records of each key, in the order of the keys."""
     lines = sorted(key.encode() + b"\t" + _line(record) for key, record in records.items())
     content = b"\n".join([(FIRST + digest() + "\t").encode(), *lines, b""])
     # another process may have the old file open, whose end must not move
@@ -232,28 +232,28 @@ class _Listing:
         self.cache, self.names = None, ()
 
     def get(self, cache, key: str, extents):
-        """The template in a record of the directory; None without one."""
+        """The templates in an entry of the directory."""
         if self.cache is not cache:
             self.cache, self.names = cache, cache.names()
         name = _own_name(key, extents)
-        return _read(cache.get(name)) if name in self.names else None
+        return _read(cache.get(name)) if name in self.names else []
 
 
 _listing = _Listing()
 
 
-def keep(key: str, record):
-    """Keep the record of a template that this process has made."""
+def keep(key: str, records):
+    """Keep the records of the templates of a pattern, of which this process has made one."""
     cache = own()
     if cache is not None and is_usual():
-        cache.put(_own_name(key, ()), _line(record))
+        cache.put(_own_name(key, ()), _line(records))
 
 
 def find_own(key: str, extents):
-    """The template of a program of exact extents."""
+    """The templates of a program of exact extents."""
     cache = own()
     if cache is None or not is_usual():
-        return None
+        return []
     return _listing.get(cache, key, ("exact", *extents))
 
 
@@ -276,28 +276,31 @@ def write_noted():
     cache = own()
     for key, extents, traits, block in noted if cache is not None else ():
         with contextlib.suppress(ValueError):  # of a program that is not kept
-            record = [traits, [], stored.data_of(block)]
-            cache.put(_own_name(key, ("exact", *extents)), _line(record))
+            records = [[traits, [], stored.data_of(block)]]
+            cache.put(_own_name(key, ("exact", *extents)), _line(records))
 
 
 # ---- both
 
 
-def find(key: str):
-    """The template of a pattern from a file; None if no file has one."""
+def find(key: str) -> list:
+    """The templates of a pattern from a file. Those of the directory include those of the shipped
+    file, which the process had that made them.
+    """
     if not is_usual():
-        return None
-    found = _read(shipped().find(key))
-    if found is None and own() is not None:
-        found = _listing.get(own(), key, ())
-    return found
+        return []
+    kept = _listing.get(own(), key, ()) if own() is not None else []
+    return kept or _read(shipped().find(key))
 
 
-def _read(line: bytes | None):
-    """The template that a line has; None where it has none."""
+def _read(line: bytes | None) -> list:
+    """The templates that a line has."""
     if line is None or len(line) > LONGEST:
-        return None
+        return []
     try:
-        return template.Template(json.loads(line))
+        records = json.loads(line)
+        if type(records) is not list:
+            return []
+        return [template.Template(record) for record in records[: templates.TEMPLATES]]
     except (ValueError, RecursionError):
-        return None
+        return []

@@ -3,21 +3,20 @@
 A call belongs to a pattern: its structure, its dtypes, and which extents are 0, 1, or equal. What
 earlier processes have traced is looked up at the first call of a pattern (template_store.py). When
 several calls of a pattern have come up, the program is traced with symbols in place of the extents,
-and the host runs later ones from that template. The programs of derivatives have patterns too,
-which belong to that of the call.
+and the host runs later ones from that template. Where what is computed depends on the extents,
+several templates share a pattern, each with conditions. The programs of derivatives have patterns
+too, which belong to that of the call.
 """
 
 from __future__ import annotations
 
 import functools
-import math
 import sys
 import threading
 import warnings
 
 import numpy
 
-from ..cached import cached_property
 from ..late import LateModule
 from . import aval as avals
 from .aval import Aval
@@ -25,13 +24,15 @@ from .jax_internals import unequal_extents
 
 block = LateModule("jaxgrad.core.host.block")
 executor = LateModule("jaxgrad.core.executor")
-extents_module = LateModule("jaxgrad.core.host.extents")
+premises_module = LateModule("jaxgrad.core.premises")
 store = LateModule("jaxgrad.core.template_store")
 stored = LateModule("jaxgrad.core.host.stored")
 template = LateModule("jaxgrad.core.host.template")
 
 # After so many calls of a pattern there is a template, which takes as long as to trace these.
 CALLS = 3
+# how many templates a pattern may have, and how often a program is traced for one
+TEMPLATES, TRACES = 4, 12
 
 # one for all: programs of two threads may have one pattern
 _lock = threading.RLock()
@@ -42,86 +43,99 @@ _own = threading.local()
 class Pattern:
     """The programs of one pattern.
 
-    key: its text in files, None if it is not kept there; program_for: makes the program for
-    extents, None for symbols; unequal: the pairs of extents with these symbols that traces took to
-    be unequal; source: for gradients, the pattern of the program that they belong to; count: how
-    many programs came up that it had no block for.
+    key: its text in files, None if it is not kept there; symbols: how many it has; program_for:
+    makes the program for extents, and may look into premises for programs with their symbols;
+    source: for gradients, the pattern of the program that they belong to; unserved: the extents of
+    the programs that have come up since the last template, and that none had a block for.
     """
 
-    def __init__(self, key: str | None, program_for, unequal: list, source=None):
-        self.key, self.program_for, self.unequal, self.source = key, program_for, unequal, source
-        self.count = 0
-        self.template = None  # False if there is none and none can be made
+    def __init__(self, key: str | None, symbols: int, program_for, source=None):
+        self.key, self.symbols, self.program_for = key, symbols, program_for
+        self.source, self.unserved = source, []
+        self.templates, self.premises = [], []  # the premises of those that were traced here
+        self.is_open = True  # another template may be traced
         self.is_looked_up = key is None
         self.derived: dict[tuple, Pattern] = {}
-
-    @cached_property
-    def program(self):
-        """The program with symbols."""
-        return self.program_for(None)
 
     def reverse(self, mask, present) -> Pattern:
         """The pattern of the programs of gradients."""
         found = self.derived.get((mask, present))
         if found is None:
             key = self.key and f"{self.key} {_flags(mask)}<{_flags(present)}"
-            # JAX keeps parts of traces that have the same symbols, so `unequal` is that of all
             program_for = functools.partial(self.reverse_for, mask, present)
-            made = Pattern(key, program_for, self.unequal, self)
+            made = Pattern(key, self.symbols, program_for, self)
             found = self.derived.setdefault((mask, present), made)
         return found
 
-    def reverse_for(self, mask, present, extents):
-        """The program of gradients for extents, None for symbols."""
-        program = self.program if extents is None else self.program_for(extents)
+    def reverse_for(self, mask, present, extents, premises=None):
+        """The program of gradients for extents, or with the symbols of premises."""
+        program = self.program_for(extents) if premises is None else self.program_with(premises)
         return program.reverse(mask).only(present)
+
+    def program_with(self, premises):
+        """The program with the symbols of premises."""
+        if self not in premises.programs:
+            premises.programs[self] = self.program_for(premises.symbols, premises)
+        return premises.programs[self]
 
     def ready(self, program, extents):
         """The block and the traits of a program without a trace of it; None if there are none."""
         if not self.is_looked_up:
-            self.template, self.is_looked_up = store.find(self.key), True
+            self.templates, self.is_looked_up = store.find(self.key), True
+            self.is_open = len(self.templates) < TEMPLATES
         # what was traced for these extents comes first: a second run has the bits of the first one
-        exact = None if self.key is None else store.find_own(self.key, extents)
-        ready = filled(exact, program, ()) or filled(self.template, program, extents)
+        exact = [] if self.key is None else store.find_own(self.key, extents)
+        ready = filled(exact, program, ()) or filled(self.templates, program, extents)
         if ready is not None:
             return ready
-        self.count += 1
-        if self.template is None and self.count > CALLS:
-            _in_own_thread(self.make_template, program, extents)
-            return filled(self.template, program, extents)
-        return None
+        if not self.is_open:
+            return None
+        self.unserved = [*self.unserved, extents]
+        if len(self.unserved) <= CALLS:
+            return None
+        _in_own_thread(self.make_template, program, extents)
+        return filled(self.templates, program, extents)
 
     def make_template(self, program, extents):
-        """Trace the template, unless there is one by now.
+        """Trace a template, unless there is one for these extents by now.
 
         A thread of its own does it: where JAX refuses a symbol, its error stays in a cycle with all
         frames of the thread, and so with the tensors that these hold.
         """
         with _lock:
-            if self.template is not None:
+            if not self.is_open or any(made.serves(extents) for made in self.templates):
                 return
-            self.template = False  # meanwhile both programs are traced as without a template
-            self.template = self.template_like(program, extents) or False
-            if self.template and self.key is not None:
-                store.keep(self.key, self.template.record)
+            self.is_open = False  # meanwhile both programs are traced as without a template
+            made = self.template_like(program, extents)
+            if made is None:
+                return
+            self.templates, self.unserved = [*self.templates, made], []
+            self.is_open = len(self.templates) < TEMPLATES
+            if self.key is not None:
+                store.keep(self.key, [each.record for each in self.templates])
 
     def template_like(self, program, extents):
         """The template; None if the program cannot be traced with symbols, or the host cannot run
         it. It must compute what programs of numbers do, on the same operands: `program`, which has
         these extents, and one of others, since a symbol is true as a truth value like `extent % 2`.
         """
-        if self.source is not None and self.source.template is False:
+        source = self.source
+        if source is not None and not source.templates and not source.is_open:
             return None
         if sys.getprofile() is not None:  # which would not see the tests of equality
             return None
         try:
-            made = self.traced_template()
+            premises, made = self.traced_template(extents)
             is_right = self.agrees(made, extents, program)
-            others = tuple([extent + 1 for extent in extents])
-            is_right = is_right and (not extents or self.agrees(made, others))
+            if extents:
+                others = premises_module.others(made, extents)
+                is_right = is_right and others is not None and self.agrees(made, others)
         except Exception:  # a formula may do anything with a symbol
             return None
-        return made if is_right else None
+        if not is_right:
+            return None
+        self.premises.append(premises)
+        return made
 
     def agrees(self, made, extents, program=None) -> bool:
         """Whether a template is for extents, and computes what the program of these does."""
@@ -129,15 +143,42 @@ class Pattern:
         program = program or self.program_for(extents)
         return found is not None and _agree(found, block.Block(executor.host_jaxpr_of(program)))
 
-    def traced_template(self):
-        """The template by a trace. Raises whatever a formula does."""
-        with warnings.catch_warnings(), unequal_extents(self.unequal):
+    def traced_template(self, extents):
+        """The premises and the template by traces. Raises whatever a formula does."""
+        steady = _steady(self.unserved)
+        known = self.source.premises if self.source is not None else []
+        fresh = functools.partial(premises_module.Premises, self.symbols)
+        premises = next((each for each in known if each.hold(extents)), None) or fresh()
+        for _ in range(TRACES):
+            made = error = None
+            try:
+                made = self.template_with(premises)
+            except Exception as raised:
+                error = raised
+            further = premises.further(extents, error, steady)
+            if further is None and error is not None:
+                raise error
+            if further is None:
+                return premises, made
+            premises = further
+        raise NotImplementedError("too many comparisons of symbols")
+
+    def template_with(self, premises):
+        """The template by a trace with symbols. Raises whatever a formula does."""
+        program = self.program_with(premises)
+        with warnings.catch_warnings(), unequal_extents(premises.unequal):
             warnings.simplefilter("error")  # a template would not warn
-            outputs = self.program.outputs
-            jaxpr = executor.host_jaxpr_of(self.program)
-        data, conditions = stored.data_of(block.Block(jaxpr)), conditions_of(self.unequal)
+            outputs = program.outputs
+            jaxpr = executor.host_jaxpr_of(program)
+        data, conditions = stored.data_of(block.Block(jaxpr)), premises.conditions()
         assert len(outputs) == len(data[-1])
-        return template.Template([traits_of(self.program), conditions, data])
+        return template.Template([traits_of(program), conditions, data])
+
+
+def _steady(calls) -> list[int]:
+    """The places in which the extents of several calls are equal."""
+    columns = enumerate(zip(*calls, strict=True)) if len(calls) > 1 else ()
+    return [place for place, column in columns if len({*column}) == 1]
 
 
 def _in_own_thread(make, *arguments):
@@ -157,22 +198,25 @@ def _in_own_thread(make, *arguments):
     return thread.join()
 
 
-def filled(made, program, extents):
-    """The block and the traits that a template has for a program; None if it has none, or if there
-    is no template.
+def filled(templates, program, extents):
+    """The block and the traits that the first template for extents has for a program; None if none
+    has them.
     """
-    if not made:
-        return None
-    try:
-        result = made(extents)
-        traits = checked_traits(program, made.traits)
-    except ValueError:  # of a file that somebody has written
-        return None
-    if result is None or len(result.inputs) != len(program.inputs):
-        return None
-    if not all(map(_fits, result.inputs, program.inputs)):
-        return None
-    return result, traits
+    for made in templates:
+        try:
+            result = made(extents)
+            traits = result and checked_traits(program, made.traits)
+        except ValueError:  # of a file that somebody has written
+            continue
+        if result is not None and _serves(result, program):
+            return result, traits
+    return None
+
+
+def _serves(result, program) -> bool:
+    """Whether a block has the inputs of a program."""
+    forms = result.inputs
+    return len(forms) == len(program.inputs) and all(map(_fits, forms, program.inputs))
 
 
 def _fits(form, given) -> bool:
@@ -210,16 +254,16 @@ def pattern_of(patterns, key, avals_of, make_text, remade):
     if known is None:
         text = store.text_or_none(make_text)
         program_for = functools.partial(_program_for, avals_of, shapes, remade)
-        known = Pattern(store.key_of(text, kinds, shapes), program_for, [])
+        known = Pattern(store.key_of(text, kinds, shapes), len(extents), program_for)
         # a function of the user's may wait for the thread that calls, whose settings count too
         if text is None or not store.has_usual_jax():
-            known.template = False
+            known.is_open = False
         known = patterns.keep(key, known)
     return known, extents
 
 
-def _program_for(avals_of, shapes, remade, extents):
-    """The program of a pattern for extents, None for symbols."""
+def _program_for(avals_of, shapes, remade, extents, _premises=None):
+    """The program of a pattern for extents, which may be symbols."""
     supply = iter(template.with_extents(shapes, extents))
     found = [
         avals.make_aval(next(supply), given.dtype) if isinstance(given, Aval) else given
@@ -228,42 +272,6 @@ def _program_for(avals_of, shapes, remade, extents):
     made = remade(tuple(found))
     made.pattern = None
     return made
-
-
-def conditions_of(pairs) -> list:
-    """The differences that must not be 0, of pairs of extents that were taken to be unequal."""
-    found = []
-    for first, second in pairs:
-        tree = extents_module.difference(first, second)
-        # extents of other symbols have equal trees
-        if tree[1] != tree[2] and tree not in found and not _is_known(tree):
-            found.append(tree)
-    return found
-
-
-def _is_known(tree) -> bool:
-    """Whether a difference is never 0: different symbols stand for different extents of two or
-    more.
-    """
-    _, first, second = tree
-    are_symbols = type(first) is type(second) is str and first != second
-    return are_symbols or (type(second) is int and _least(first) > second)
-
-
-def _least(tree) -> float:
-    """A number that an extent is never below."""
-    if type(tree) is int:
-        return tree
-    if type(tree) is str:
-        return 2
-    operation, first, second = tree[0], *map(_least, tree[1:])
-    if operation == "**" and first >= 0:
-        return first**second
-    if operation == "max":
-        return max(first, second)
-    if operation in ("+", "*") and min(first, second) >= 0:
-        return first + second if operation == "+" else first * second
-    return -math.inf
 
 
 def checked_traits(program, traits: dict) -> dict:

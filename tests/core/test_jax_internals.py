@@ -205,6 +205,28 @@ def test_extents_that_were_found_unequal():
     assert sys.getprofile() is None
 
 
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (lambda a, b: a < b + 1, ("a", "<", "b + 1")),
+        (lambda a, b: 2 * a >= b, ("2*a", ">=", "b")),
+        (lambda a, b: int(a * b), ("a*b", "==", None)),
+        (lambda a, b: jnp.reshape(structure((a, 6)), (4, -1)), ("mod(6*a, - 4)", "==", "0")),
+    ],
+)
+def test_what_jax_could_not_decide_of_extents(function, expected):
+    with pytest.raises(jax.errors.InconclusiveDimensionOperation) as caught:
+        function(*jax.export.symbolic_shape("a, b"))
+    assert jax_internals.inconclusive(caught.value) == expected
+
+
+def structure(shape):
+    """An array of a shape, of a trace."""
+    found = []
+    jax.eval_shape(found.append, jax.ShapeDtypeStruct(shape, "float32"))
+    return found[0]
+
+
 @pytest.mark.slow
 def test_the_extent_of_what_a_scan_carries():
     def step(carried, item):

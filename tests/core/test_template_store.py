@@ -116,6 +116,7 @@ def test_a_template_serves_other_extents_without_a_trace(own, traces, monkeypatc
 def test_a_refused_trace_keeps_nothing_of_its_caller(own, monkeypatch):
     """JAX's error is in a cycle, and no search for garbage comes while the tests run."""
     monkeypatch.setattr(templates, "CALLS", 0)
+    monkeypatch.setattr(templates, "TRACES", 1)
     kept = []
     monkeypatch.setattr(template_store, "keep", lambda key, _: kept.append(key.split("(")[0]))
 
@@ -282,9 +283,8 @@ def test_every_shipped_template_can_be_read():
     keys = [line.partition(b"\t")[0] for line in lines]
     assert len(set(keys)) == len(keys) > 1000
     for line in lines[:: len(lines) // 200]:
-        made = template.Template(json.loads(line.partition(b"\t")[2]))
-        # extents that no condition excludes
-        assert any(made((*range(n, n + 16),)) for n in (17, 29, 48)), line[:200]
+        for record in json.loads(line.partition(b"\t")[2]):
+            assert template.Template(record).block_for.results
 
 
 PROGRAM = """

@@ -27,8 +27,13 @@ def tree_of(extent) -> int | str | list:
     """The tree of an int or of a symbolic extent of JAX. Raises ValueError."""
     if isinstance(extent, int):
         return extent
+    return tree_of_text(str(extent))
+
+
+def tree_of_text(text: str) -> int | str | list:
+    """The tree of an extent as JAX writes it. Raises ValueError."""
     # JAX writes what Python does, but for powers
-    return checked(_tree(ast.parse(str(extent).replace("^", "**"), mode="eval").body))
+    return checked(_tree(ast.parse(text.replace("^", "**"), mode="eval").body))
 
 
 def _tree(node):
@@ -95,6 +100,22 @@ def value(tree, extents) -> int:
     return number
 
 
-def difference(first, second) -> list:
-    """The tree of the difference of two extents, of which one may be symbolic."""
-    return ["-", tree_of(first), tree_of(second)]
+# ---- conditions: lists of a comparison and the trees of two extents
+
+COMPARISONS = {"!=": operator.ne, ">=": operator.ge, "==": operator.eq}
+
+
+def checked_condition(condition):
+    """A condition, after a look at all of it. Raises ValueError if it is none."""
+    is_one = type(condition) is list and len(condition) == 3 and type(condition[0]) is str
+    if not is_one or condition[0] not in COMPARISONS:
+        raise ValueError(f"no condition: {str(condition)[:80]}")
+    checked(condition[1])
+    checked(condition[2])
+    return condition
+
+
+def holds(condition, extents) -> bool:
+    """Whether a checked condition holds of the extents of the symbols. Raises ValueError."""
+    comparison, first, second = condition
+    return COMPARISONS[comparison](value(first, extents), value(second, extents))

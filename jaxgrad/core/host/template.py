@@ -5,28 +5,33 @@ that at each of its operators. A template is the block of a program whose extent
 `jax.export`, as plain data (stored.py); to put numbers in their places takes microseconds, and
 files keep it.
 
-Where a comparison by size of symbols would decide what is computed, JAX refuses to trace. A test of
-equality is false instead, unless it holds for all extents. So a template has conditions: the
-differences that must not be 0.
+A trace may compare symbols, and what is computed may depend on the result. So a template has
+conditions, comparisons of extents, and serves those alone of which they all hold (premises.py).
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from ...cached import cached_property
 from ...late import LateModule
-from .extents import MOST_NODES, SYMBOLS, checked, value
+from .extents import MOST_NODES, SYMBOLS, checked_condition, holds
 from .stored import BlockReader, NotStoredError
 
 export = LateModule("jax.export")
 
 
-def symbols(count: int) -> tuple:
-    """New symbols that stand for extents. None is 0 or 1, which have rules of their own."""
+def symbols(count: int, constraints=()) -> tuple:
+    """New symbols that stand for extents, of which the constraints of JAX hold. None is 0 or 1,
+    which have rules of their own. Where a constraint says what one is, that is in its place.
+
+    No other shapes have these symbols: what JAX keeps of another trace is of no use without its
+    comparisons.
+    """
     if not count:
         return ()
     names = [f"d{i}" for i in range(count)]
-    scope = export.SymbolicScope([f"{name} >= 2" for name in names])
+    scope = export.SymbolicScope([*[f"{name} >= 2" for name in names], *constraints])
     return export.symbolic_shape(",".join(names), scope=scope)
 
 
@@ -45,12 +50,7 @@ def pattern_of(shapes) -> tuple[tuple, tuple[int, ...]] | None:
 
 
 def with_extents(shapes, extents) -> list[tuple]:
-    """The shapes of a pattern, with extents in the places of symbols. None is for symbols of JAX,
-    which no other shapes have: what JAX keeps of another trace is of no use without its tests of
-    equality.
-    """
-    if extents is None:
-        extents = symbols(max([0, *[-extent for shape in shapes for extent in shape]]))
+    """The shapes of a pattern, with extents, which may be symbols, in the places of numbers."""
     return [
         tuple([extent if extent >= 0 else extents[-1 - extent] for extent in shape])
         for shape in shapes
@@ -60,8 +60,8 @@ def with_extents(shapes, extents) -> list[tuple]:
 class Record(NamedTuple):
     """What is kept of a template: plain data.
 
-    traits: what a trace shows of a program; conditions: the trees of the differences that must not
-    be 0; block: the data of the block.
+    traits: what a trace shows of a program; conditions: of extents (extents.py); block: the data of
+    the block.
     """
 
     traits: dict
@@ -70,7 +70,8 @@ class Record(NamedTuple):
 
 
 class Template:
-    """The program of a record, all of which is looked at here: `template(extents)` is a block.
+    """The program of a record: `template(extents)` is a block. The conditions are looked at here,
+    and the block before it is made.
 
     Raises NotStoredError, a ValueError.
     """
@@ -79,17 +80,23 @@ class Template:
         if type(record) is not list or len(record) != len(Record._fields):
             raise NotStoredError("no record")
         self.record = Record(*record)
-        self.traits, conditions, block = self.record
+        self.traits, conditions, _ = self.record
         if type(self.traits) is not dict or type(conditions) is not list:
             raise NotStoredError("no record")
         if len(conditions) > MOST_NODES:
             raise NotStoredError("too many conditions")
-        self.conditions = [*map(checked, conditions)]
-        self.block_for = BlockReader(block)
+        self.conditions = [*map(checked_condition, conditions)]
+
+    @cached_property
+    def block_for(self):
+        """The function that makes a block for extents."""
+        return BlockReader(self.record.block)
+
+    def serves(self, extents) -> bool:
+        """Whether all conditions hold of extents. Raises ValueError."""
+        padded = (*extents, *(2,) * (SYMBOLS - len(extents)))
+        return all(holds(condition, padded) for condition in self.conditions)
 
     def __call__(self, extents):
         """The block for extents; None if a condition excludes them. Raises ValueError."""
-        padded = (*extents, *(2,) * (SYMBOLS - len(extents)))
-        if any(value(condition, padded) == 0 for condition in self.conditions):
-            return None
-        return self.block_for(extents)
+        return self.block_for(extents) if self.serves(extents) else None

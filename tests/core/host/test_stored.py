@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jaxgrad.core import jax_internals, templates
+from jaxgrad.core import jax_internals, premises
 from jaxgrad.core.host import extents, stored, template
 from jaxgrad.core.host.block import Block
 from jaxgrad.core.host.stored import NotStoredError
@@ -24,7 +24,8 @@ def through_text(record):
 def recorded(function, *shapes):
     """The template of a function of float32 arrays, whose extents above 1 are symbols."""
     pattern, numbers = template.pattern_of(shapes)
-    structs = [jax.ShapeDtypeStruct(s, "float32") for s in template.with_extents(pattern, None)]
+    shapes = template.with_extents(pattern, template.symbols(len(numbers)))
+    structs = [jax.ShapeDtypeStruct(s, "float32") for s in shapes]
     block = Block(jax.make_jaxpr(function)(*structs))
     return through_text([TRAITS, [], stored.data_of(block)]), numbers
 
@@ -192,9 +193,9 @@ def record():
     def function(x, y):
         return jnp.where(x > 0, jnp.tanh(x @ y), jnp.float32(2))
 
-    shapes = template.with_extents(((-1, -1), (-1, -1)), None)
+    shapes = template.with_extents(((-1, -1), (-1, -1)), template.symbols(1))
     block = Block(jax.make_jaxpr(function)(*[jax.ShapeDtypeStruct(s, "float32") for s in shapes]))
-    return json.loads(json.dumps([TRAITS, [["-", "d0", 9]], stored.data_of(block)]))
+    return json.loads(json.dumps([TRAITS, [["!=", "d0", 9]], stored.data_of(block)]))
 
 
 def at(record, path, change):
@@ -215,7 +216,10 @@ HOSTILE = {
     "a record of another length": ((), lambda record: record[:2]),
     "traits that are no dict": ((0,), []),
     "conditions that are no list": ((1,), {}),
-    "a condition that is no extent": ((1, 0), "import os"),
+    "a condition that is none": ((1, 0), "import os"),
+    "a condition of an unknown comparison": ((1, 0, 0), "is"),
+    "a condition of no extent": ((1, 0, 2), "import os"),
+    "a condition of one extent": ((1, 0), lambda condition: condition[:2]),
     "a block of three parts": ((BLOCK,), lambda block: block[:3]),
     "an input of an unknown dtype": ((BLOCK, INPUTS, 0, 0), "object"),
     "an input whose dtype is a list": ((BLOCK, INPUTS, 0), [[]]),
@@ -259,7 +263,7 @@ def test_data_of_no_template_is_refused(record, name):
     path, change = HOSTILE[name]
     damaged = at(record, path, change) if path else change(record)
     with pytest.raises(ValueError):
-        template.Template(damaged)
+        template.Template(damaged)((3,))
 
 
 def test_data_that_is_nested_too_deeply_is_refused(record):
@@ -267,7 +271,7 @@ def test_data_that_is_nested_too_deeply_is_refused(record):
     for _ in range(100):
         value = [value]
     with pytest.raises(NotStoredError, match="nested too deeply"):
-        template.Template(at(record, (BLOCK, EQUATIONS, 0, 1, "x"), value))
+        template.Template(at(record, (BLOCK, EQUATIONS, 0, 1, "x"), value))((3,))
 
 
 def test_a_condition_excludes_extents(record):
@@ -275,17 +279,30 @@ def test_a_condition_excludes_extents(record):
     assert made((9,)) is None and made((8,)) is not None
 
 
+@pytest.mark.parametrize(
+    ("condition", "served"),
+    [
+        (["!=", "d0", 9], {8, 10, 12}), ([">=", "d0", 9], {9, 10, 12}), (["==", "d0", 9], {9}),
+        ([">=", 9, "d0"], {8, 9}), (["==", ["%", "d0", 4], 0], {8, 12}),
+        (["!=", ["//", "d0", 2], 4], {10, 12}),
+    ],
+)  # fmt: skip
+def test_a_template_serves_the_extents_of_which_its_conditions_hold(record, condition, served):
+    made = template.Template(at(record, (1, 0), condition))
+    assert {extent for extent in (8, 9, 10, 12) if made((extent,)) is not None} == served
+
+
 # ---- tests of equality
 
 
 def test_a_test_of_equality_of_an_extent_becomes_a_condition():
     pairs = []
-    (shape,) = template.with_extents(((-1, -2),), None)
+    (shape,) = template.with_extents(((-1, -2),), template.symbols(2))
     with jax_internals.unequal_extents(pairs):
         jax.eval_shape(
             lambda x: x if x.shape[0] % 2 == 0 or x.shape[1] in (3, 5) else x.sum(),
             jax.ShapeDtypeStruct(shape, "float32"),
         )
-    assert templates.conditions_of(pairs) == [
-        ["-", ["%", "d0", 2], 0], ["-", "d1", 3], ["-", "d1", 5],
+    assert premises.conditions_of(pairs) == [
+        ["!=", ["%", "d0", 2], 0], ["!=", "d1", 3], ["!=", "d1", 5],
     ]  # fmt: skip

@@ -1,0 +1,200 @@
+"""What is taken to hold of the extents that symbols stand for, while a template is traced.
+
+JAX raises where a comparison by size of symbols would decide what is computed, and a test of
+equality is false, unless it holds for all extents. So a template is traced for the extents of a
+call. What they decide otherwise, or JAX not at all, becomes a constraint of new symbols, with which
+the program is traced again. The template has all of this as its conditions.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from ..late import LateModule
+from .jax_internals import inconclusive
+
+extents_module = LateModule("jaxgrad.core.host.extents")
+template = LateModule("jaxgrad.core.host.template")
+
+_NAME = re.compile(r"\bd\d+\b")
+
+
+class Premises:
+    """Symbols, and what was taken to hold of them.
+
+    constraints: the comparisons that JAX knows of, each of two texts, the last one first, since it
+    speaks of the symbols that the others leave; unequal: the pairs of extents with these symbols
+    that traces took to be unequal. JAX keeps parts of traces that have the same symbols, so the
+    pairs are those of all programs that are traced with them.
+    """
+
+    def __init__(self, count: int, constraints=()):
+        self.count, self.constraints = count, [*constraints]
+        self.unequal: list[tuple] = []
+        self.programs: dict = {}  # that were traced with the symbols, by their patterns
+        self.symbols = template.symbols(count, [" ".join(parts) for parts in _ordered(constraints)])
+
+    def conditions(self) -> list:
+        """The conditions of a template that was traced with the symbols."""
+        tree = extents_module.tree_of_text
+        known = [[sign, tree(first), tree(second)] for first, sign, second in self.constraints]
+        return known + conditions_of(self.unequal)
+
+    def hold(self, extents) -> bool:
+        """Whether all that was taken to hold does so of extents."""
+        padded = _padded(extents)
+        return all(extents_module.holds(each, padded) for each in self.conditions())
+
+    def further(self, extents, error, steady) -> Premises | None:
+        """These premises and what extents decide otherwise than a trace with them, which may have
+        raised an error; None if there is nothing of the kind. Raises ValueError for what JAX takes
+        no constraint of.
+
+        steady: the places of extents that have been the same in all calls. Where a trace wants a
+        number, these are tried first.
+        """
+        decided = self.equal(extents) or _decided(error, extents)
+        if not decided and error is not None:
+            decided = self.numbers(str(error), extents, steady)
+        return Premises(self.count, [*decided, *self.constraints]) if decided else None
+
+    def numbers(self, message, extents, steady) -> list[tuple]:
+        """That the symbols are numbers that the message of an error names, or where it names none,
+        those that have been the same in all calls.
+        """
+        free = {symbol for extent in self.symbols for symbol in _NAME.findall(str(extent))}
+        named = free.intersection(_NAME.findall(message))
+        usual = free.intersection([f"d{place}" for place in steady])
+        chosen = (named & usual) or named or usual
+        return [(name, "==", str(extents[int(name[1:])])) for name in sorted(chosen)]
+
+    def equal(self, extents) -> list[tuple]:
+        """The constraint of the first pair that was taken to be unequal, and is not so of these
+        extents.
+        """
+        padded, tree = _padded(extents), extents_module.tree_of
+        for first, second in self.unequal:
+            if extents_module.value(["-", tree(first), tree(second)], padded) == 0:
+                divided = _remainders(f"{first} {second}", padded)
+                return [divided[0] if divided else self.equation(first, second)]
+        return []
+
+    def equation(self, first, second) -> tuple[str, str, str]:
+        """That two extents are equal, with one symbol alone on a side where that can be."""
+        difference = first - second
+        for name in _NAME.findall(str(difference)):
+            symbol = self.symbols[int(name[1:])]
+            for rest in (symbol - difference, symbol + difference):
+                if name not in _NAME.findall(str(rest)):
+                    return name, "==", str(rest)
+        return str(first), "==", str(second)
+
+
+_QUOTIENT = re.compile(r"floordiv\(([^()]+), (\d+)\)")
+
+
+def _remainders(text, extents) -> list[tuple[str, str, str]]:
+    """That what a text divides has no remainder, where it has none for extents."""
+    found = [f"mod({number}, {divisor})" for number, divisor in _QUOTIENT.findall(text)]
+    tree = extents_module.tree_of_text
+    whole = [part for part in found if extents_module.value(tree(part), extents) == 0]
+    return [(part, "==", "0") for part in whole]
+
+
+def _ordered(constraints) -> list:
+    """Constraints with those first that say what a symbol is."""
+    return sorted(constraints, key=lambda parts: parts[1] != "==")
+
+
+def _padded(extents) -> tuple:
+    return (*extents, *(2,) * (extents_module.SYMBOLS - len(extents)))
+
+
+def _decided(error, extents) -> list[tuple]:
+    """The constraints by which extents decide what JAX could not."""
+    found = inconclusive(error)
+    if found is None:
+        return []
+    first, sign, second = found
+    if second is None:
+        return [(name, "==", str(extents[int(name[1:])])) for name in set(_NAME.findall(first))]
+    if sign == "==":
+        return [(first, sign, second)]
+    if sign in ("<", "<="):  # as the opposite of >= or >
+        first, second = second, first
+        sign = {"<": ">", "<=": ">="}[sign]
+    second = second if sign == ">=" else f"{second} + 1"
+    numbers = [
+        extents_module.value(extents_module.tree_of_text(text), _padded(extents))
+        for text in (first, second)
+    ]
+    return [(first, ">=", second) if numbers[0] >= numbers[1] else (second, ">=", f"{first} + 1")]
+
+
+def conditions_of(pairs) -> list:
+    """The conditions that pairs of extents are unequal, which were taken to be so."""
+    found = []
+    for first, second in pairs:
+        condition = ["!=", extents_module.tree_of(first), extents_module.tree_of(second)]
+        # extents of other symbols have equal trees
+        is_new = condition[1] != condition[2] and condition not in found
+        if is_new and not _is_known(condition):
+            found.append(condition)
+    return found
+
+
+def _is_known(condition) -> bool:
+    """Whether extents always differ: different symbols stand for different extents of two or
+    more.
+    """
+    _, first, second = condition
+    are_symbols = type(first) is type(second) is str and first != second
+    return are_symbols or (type(second) is int and _least(first) > second)
+
+
+def _least(tree) -> float:
+    """A number that an extent is never below."""
+    if type(tree) is int:
+        return tree
+    if type(tree) is str:
+        return 2
+    operation, first, second = tree[0], *map(_least, tree[1:])
+    if operation == "**" and first >= 0:
+        return first**second
+    if operation == "max":
+        return max(first, second)
+    if operation in ("+", "*") and min(first, second) >= 0:
+        return first + second if operation == "+" else first * second
+    return -math.inf
+
+
+# 1, -1, 2, -2, and so on: a divisor is rarely greater
+_STEPS = [sign * step for step in range(1, 17) for sign in (1, -1)]
+
+
+def others(made, extents):
+    """Extents that a template serves, of which as many as can be differ from these, by little; None
+    if it serves no others.
+
+    The greatest comes first, so that its place is free for the next one, as a pattern stands for
+    extents that differ.
+    """
+    found = [*extents]
+    for place in sorted(range(len(extents)), key=extents.__getitem__, reverse=True):
+        for step in _STEPS:
+            moved = _moved(made.conditions, found, place, step)
+            if len({*moved}) == len(moved) and min(moved) >= 2 and made.serves(moved):
+                found = moved
+                break
+    return tuple(found) if found != [*extents] else None
+
+
+def _moved(conditions, extents, place, step) -> list:
+    """Extents of which one is greater, with those that conditions say what they are."""
+    moved = [*extents]
+    moved[place] += step
+    for sign, first, second in conditions:
+        if sign == "==" and type(first) is str:
+            moved[int(first[1:])] = extents_module.value(second, _padded(moved))
+    return moved
