@@ -19,7 +19,7 @@ import numpy as np
 from ..core import device as devices
 from ..core import dtypes
 from ..core.aval import Size
-from ..core.pytorch_tensors import type_name
+from ..core.pytorch_tensors import is_of_pytorch, type_name
 from ..frontend.storages import TYPES
 from ..nn.parameter import Parameter, is_lazy
 from ..tape.sparse_tensor import SparseTensor, values_of
@@ -214,8 +214,9 @@ class Encoder:
 
     def _object(self, value, path):
         """An object of any class, by what it tells the module pickle (PEP 307)."""
-        kind = type(value)
-        reduce = copyreg.dispatch_table.get(kind)
+        if is_of_pytorch(value):
+            raise refusal(value, path, "a file holds tensors of jaxgrad")
+        reduce = copyreg.dispatch_table.get(type(value))
         try:
             parts = reduce(value) if reduce else value.__reduce_ex__(2)
         except TypeError as error:
