@@ -9,9 +9,6 @@ import io
 from harness import fill, integers, normal, program, train
 
 CONVOLUTIONAL = {
-    "bat_resnext26ts": 64,
-    "botnet26t_256": 128,
-    "coatnet_pico_rw_224": 64,
     "crossvit_tiny_240": 240,
     "cs3darknet_s": 64,
     "cspresnet50": 64,
@@ -121,10 +118,12 @@ def architecture_program(name, size, options):
         import timm
         import torch
 
-        model = fill(timm.create_model(name, num_classes=5, drop_path_rate=0.0, **options))
+        model = fill(timm.create_model(name, num_classes=5, **options))
         for module in model.modules():
             if isinstance(module, torch.nn.Dropout):
                 module.p = 0.0
+            if type(module).__name__ == "DropPath":
+                module.drop_prob = 0.0
         images, labels = normal(2, 3, size, size), integers(5, 2, name="labels")
 
         def loss_of(model):
@@ -135,7 +134,7 @@ def architecture_program(name, size, options):
         saved = io.BytesIO()
         torch.save(model.state_dict(), saved)
         saved.seek(0)
-        loaded = timm.create_model(name, num_classes=5, drop_path_rate=0.0, **options).eval()
+        loaded = timm.create_model(name, num_classes=5, **options).eval()
         loaded.load_state_dict(torch.load(saved))
         return results | {"evaluated": loaded(images), "features": loaded.forward_features(images)}
 
