@@ -30,8 +30,7 @@ CONVOLUTIONAL = {
     "gcresnet33ts": 64,
     "gernet_s": 32,
     "ghostnet_050": 32,
-    "ghostnetv2_100": 32,
-    "halonet26t": 64,
+    "ghostnetv2_100": 64,
     "hardcorenas_a": 32,
     "hgnetv2_b0": 32,
     "hrnet_w18_small": 64,
@@ -79,8 +78,12 @@ ATTENTIVE = {
     "convmixer_768_32": {"dim": 32, "depth": 2},
     "convnext_atto": {},
     "convnextv2_atto": {},
-    "davit_tiny": {"embed_dims": (16, 24, 32, 48), "num_heads": (1, 2, 2, 4),
-                   "num_groups": (1, 2, 2, 4), "depths": (1, 1, 1, 1)},
+    "davit_tiny": {
+        "embed_dims": (16, 24, 32, 48),
+        "num_heads": (1, 2, 2, 4),
+        "num_groups": (1, 2, 2, 4),
+        "depths": (1, 1, 1, 1),
+    },
     "deit_tiny_patch16_224": {"img_size": 32, "depth": 2},
     "eva02_tiny_patch14_224": {"img_size": 28, "depth": 2},
     "focalnet_tiny_srf": {"embed_dim": 16, "depths": (1, 1, 1, 1)},
@@ -106,7 +109,7 @@ ATTENTIVE = {
     "visformer_tiny": {"img_size": 64},
     "volo_d1_224": {"img_size": 64, "layers": (1, 1, 1, 1)},
     "xcit_nano_12_p16_224": {"img_size": 32, "depth": 2},
-}  # fmt: skip
+}
 COMPILED = ("convnext_atto", "mixer_s16_224", "mobilenetv3_small_050", "resnet18")
 COMPILED += ("swin_tiny_patch4_window7_224", "vit_tiny_patch16_224")
 
