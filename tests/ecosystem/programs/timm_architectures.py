@@ -68,7 +68,6 @@ CONVOLUTIONAL = {
     "starnet_s1": 32,
     "tf_efficientnetv2_b0": 32,
     "tinynet_e": 32,
-    "vgg11_bn": 32,
     "xception41": 32,
 }
 ATTENTIVE = {

@@ -24,7 +24,6 @@ CLASSIFICATION = {
     "swin_t": 64,
     "swin_v2_t": 64,
     "vgg11": 32,
-    "vgg11_bn": 32,
     "vit_b_16": 32,
     "wide_resnet50_2": 32,
 }
@@ -37,7 +36,8 @@ VIDEO = ("mc3_18", "r2plus1d_18", "r3d_18", "s3d")
 SEGMENTATION = ("deeplabv3_mobilenet_v3_large", "fcn_resnet50", "lraspp_mobilenet_v3_large")
 DETECTION = ("fasterrcnn_mobilenet_v3_large_320_fpn", "fcos_resnet50_fpn", "retinanet_resnet50_fpn")
 DETECTION += ("ssdlite320_mobilenet_v3_large", "maskrcnn_resnet50_fpn", "keypointrcnn_resnet50_fpn")
-COMPILED = ("mobilenet_v3_small", "resnet18", "squeezenet1_1", "vgg11_bn", "vit_b_16")
+WITHOUT_NORMALIZATION = ("alexnet", "squeezenet1_1", "vgg11", "vit_b_16")
+COMPILED = ("mobilenet_v3_small", "resnet18", "squeezenet1_1", "vit_b_16")
 
 
 def without_dropout(model):
@@ -253,7 +253,8 @@ def boxes():
 def register():
     for name, size in CLASSIFICATION.items():
         run = classification_program(name, (2, 3, size, size), OPTIONS.get(name, {}))
-        program("torchvision", name, compiled=name in COMPILED, dtype="float64")(run)
+        dtype = "float32" if name in WITHOUT_NORMALIZATION else "float64"
+        program("torchvision", name, compiled=name in COMPILED, dtype=dtype)(run)
     for name in VIDEO:
         run = classification_program(name, (2, 3, 16, 32, 32), {})
         program("torchvision", name, dtype="float64")(run)
