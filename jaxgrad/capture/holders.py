@@ -216,7 +216,14 @@ class DictHolder(Holder):
 
     is_ordered, suffix = True, "[{!r}]"
 
-    # past what subclasses do when an item is set; an OrderedDict keeps its order elsewhere
+    # past what subclasses do when an item is read or set; an OrderedDict keeps its order elsewhere
+
+    @staticmethod
+    def mapping(target):
+        kind = type(target)
+        if kind.__getitem__ is dict.__getitem__ and kind.__iter__ in _ITERATIONS:
+            return target
+        return dict(_dict_class(target).items(target))
 
     def bind(self, target, name, value):
         _dict_class(target).__setitem__(target, name, value)
@@ -229,8 +236,13 @@ def _dict_class(target):
     return OrderedDict if isinstance(target, OrderedDict) else dict
 
 
+_ITERATIONS = dict.__iter__, OrderedDict.__iter__
+
+
 class ProxyHolder(DictHolder):
     """The items of a dict, through a view that cannot change them."""
+
+    mapping = Holder.mapping
 
     def put(self, target, bound, removed):
         pass  # what changed the dict itself is recorded there
