@@ -12,6 +12,7 @@ from ..tape.tensor import Tensor, is_concrete
 from .tensor_data import tensor
 
 
+@api_boundary
 def _assert(condition, message: str):
     """Raise AssertionError with a message unless a condition holds.
 
