@@ -11,6 +11,7 @@ from types import FunctionType as FunctionType
 from types import ModuleType
 from typing import Any
 
+from .._C import ScriptObject as ScriptObject
 from ..core.not_provided import names_of
 from ..nn.containers import Sequential
 from ..nn.module import Module

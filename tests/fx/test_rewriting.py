@@ -79,7 +79,7 @@ def test_values_and_times_by_an_interpreter(torch):
             return super().call_function(target, args, kwargs)
 
         def call_method(self, target, args, kwargs):
-            value, *rest = args
+            value = args[0]
             return value * 2 if target == "neg" else super().call_method(target, args, kwargs)
 
     layers = filled(torch, torch.nn.Sequential(torch.nn.Linear(4, 2), torch.nn.Tanh()))
@@ -111,7 +111,7 @@ def test_a_transformer(torch):
             return super().call_function(target, args, kwargs)
 
         def call_method(self, target, args, kwargs):
-            value, *rest = args
+            value = args[0]
             return value.relu() if target == "neg" else super().call_method(target, args, kwargs)
 
     layers = filled(torch, torch.nn.Sequential(torch.nn.Linear(4, 2), torch.nn.Sigmoid()))
@@ -278,7 +278,9 @@ def test_modules_are_split(torch):
         (halves, {"partition_affix": "a", "keep_original_order": True}),
     ):  # fmt: skip
         paths = {}
-        split = splitting.split_module(gm, model, lambda n: chosen[n.name], paths, **options)
+        split = splitting.split_module(
+            gm, model, lambda n, chosen=chosen: chosen[n.name], paths, **options
+        )
         children = [(name, m) for name, m in split.named_children() if hasattr(m, "code")]
         codes = {name: child.code for name, child in children}
         x = numbers(torch, 3, 4)
