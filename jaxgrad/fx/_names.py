@@ -157,6 +157,8 @@ def normalized(function, args: tuple, kwargs: dict) -> tuple[typing.Any, tuple, 
     default too.
     """
     path = public_name(function)
+    if path == "torch.einsum" and len(args) == 2 and isinstance(args[1], list | tuple):
+        args = (args[0], *args[1])
     form = forms().get(path)
     if form is None or form.positional is None:
         return function, args, kwargs
