@@ -142,6 +142,8 @@ def plain(item):
     elif isinstance(item, tuple):
         if kind.__name__ in NAMED and getattr(jax.lax, kind.__name__, None) is kind:
             return {"named": [kind.__name__, *map(plain, item)]}
+        if all(type(part) is int for part in item):  # rules read them by their positions
+            return [*item]
     elif kind in (float, complex):
         return {kind.__name__: repr(item)}
     elif isinstance(item, numpy.dtype) or (kind is type and issubclass(item, numpy.generic)):
