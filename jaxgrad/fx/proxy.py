@@ -282,8 +282,9 @@ class Proxy:
     def __torch_function__(cls, orig_method, types, args=None, kwargs=None):
         args, kwargs = args or (), kwargs or {}
         tracer = _only_tracer(args, kwargs, orig_method)
-        if _names.name_of_method(orig_method):
-            return tracer.create_proxy("call_method", orig_method.__name__, args, kwargs)
+        method = _names.method_name(orig_method)
+        if method is not None:
+            return tracer.create_proxy("call_method", method, args, kwargs)
         function, args, kwargs = _names.normalized(orig_method, args, kwargs)
         name = tracer.graph._target_to_str(_names.node_name(function))
         return tracer.create_proxy("call_function", function, args, kwargs, name=name)
