@@ -186,16 +186,22 @@ def _dataclass_argument(tracer: TracerBase, value):
     return tracer.create_node("call_function", type(value), (), fields)
 
 
-def _users_lines() -> str:
-    """The lines of the program that are being run, those of jaxgrad left out."""
+def _users_lines() -> str | None:
+    """The lines of the program that are being run, from the traced function on; None for none."""
     frames = []
     frame = sys._getframe(1)
-    while frame is not None:
+    while frame is not None and not _starts_trace(frame):
         if not is_internal(frame):
             frames.append((frame, frame.f_lineno))
         frame = frame.f_back
     summary = traceback.StackSummary.extract(reversed(frames))
-    return "".join(summary.format()).strip()
+    return "".join(summary.format()).strip() or None
+
+
+def _starts_trace(frame) -> bool:
+    return frame.f_code.co_name == "_trace" and frame.f_globals["__name__"].endswith(
+        "_symbolic_trace"
+    )
 
 
 class GraphAppendingTracer(TracerBase):

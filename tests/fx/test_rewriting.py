@@ -340,6 +340,22 @@ def test_notes_on_nodes(torch):
 # ---- what has no counterpart in PyTorch
 
 
+def test_nodes_know_the_lines_of_the_program():
+    class Tracer(torch.fx.Tracer):
+        record_stack_traces = True
+
+    def program(x):
+        y = x.relu()
+        return y + 1
+
+    first, relu, add, _ = Tracer().trace(program).nodes
+    assert first.stack_trace is None and add.stack_trace.endswith("in program\n    return y + 1")
+    lines = [line.strip() for line in relu.stack_trace.split("\n")]
+    assert len(lines) == 2 and lines[1] == "y = x.relu()" and "test_rewriting.py" in lines[0]
+    gm = torch.fx.GraphModule({}, relu.graph)
+    assert ", code: y = x.relu()" in gm.print_readable(print_output=False)
+
+
 def test_functions_that_change_their_argument_are_not_removed():
     """PyTorch removes them, and the module then computes another thing."""
     gm = torch.fx.symbolic_trace(lambda x: (x.add_(1), torch.relu_(x), x)[2])
