@@ -180,12 +180,12 @@ def test_patterns_with_filters(torch):
     def is_large(match, graph, pattern):
         return any(4 in node.args for node in match.nodes_map.values())
 
-    found = rewriter.replace_pattern_with_filters(
+    parts = rewriter.replace_pattern_with_filters(
         gm, lambda x: x + 1, lambda x: x - 1, [is_large], ignore_literals=True
     )
     literal = torch.fx.symbolic_trace(lambda x: x * 2 + 1)
     torch.fx.replace_pattern(literal, lambda x, y: x * y, lambda x, y: x - y)
-    return gm.code, [str(part.replacements) for part in found], literal.code
+    return gm.code, [str(replaced.replacements) for replaced in parts], literal.code
 
 
 @as_torch
@@ -316,7 +316,7 @@ def test_passes_are_managed(torch):
     one = Multiplied()
     order = manager.this_before_that_pass_constraint(nothing, one)
     managers = [manager.PassManager([one], steps=3), manager.PassManager([one, nothing], [order])]
-    results = [each(torch.fx.symbolic_trace(lambda x: x + 3 + 4)) for each in managers]
+    results = [run(torch.fx.symbolic_trace(lambda x: x + 3 + 4)) for run in managers]
     sorted_passes = managers[1].passes == [nothing, one]
     return [[result.modified, result.graph_module.code] for result in results], sorted_passes
 
