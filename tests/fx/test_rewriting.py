@@ -180,12 +180,12 @@ def test_patterns_with_filters(torch):
     def is_large(match, graph, pattern):
         return any(4 in node.args for node in match.nodes_map.values())
 
-    found = rewriter.replace_pattern_with_filters(
+    parts = rewriter.replace_pattern_with_filters(
         gm, lambda x: x + 1, lambda x: x - 1, [is_large], ignore_literals=True
     )
     literal = torch.fx.symbolic_trace(lambda x: x * 2 + 1)
     torch.fx.replace_pattern(literal, lambda x, y: x * y, lambda x, y: x - y)
-    return gm.code, [str(part.replacements) for part in found], literal.code
+    return gm.code, [str(replaced.replacements) for replaced in parts], literal.code
 
 
 @as_torch
@@ -316,7 +316,7 @@ def test_passes_are_managed(torch):
     one = Multiplied()
     order = manager.this_before_that_pass_constraint(nothing, one)
     managers = [manager.PassManager([one], steps=3), manager.PassManager([one, nothing], [order])]
-    results = [each(torch.fx.symbolic_trace(lambda x: x + 3 + 4)) for each in managers]
+    results = [run(torch.fx.symbolic_trace(lambda x: x + 3 + 4)) for run in managers]
     sorted_passes = managers[1].passes == [nothing, one]
     return [[result.modified, result.graph_module.code] for result in results], sorted_passes
 
@@ -338,6 +338,22 @@ def test_notes_on_nodes(torch):
 
 
 # ---- what has no counterpart in PyTorch
+
+
+def test_nodes_know_the_lines_of_the_program():
+    class Tracer(torch.fx.Tracer):
+        record_stack_traces = True
+
+    def program(x):
+        y = x.relu()
+        return y + 1
+
+    first, relu, add, _ = Tracer().trace(program).nodes
+    assert first.stack_trace is None and add.stack_trace.endswith("in program\n    return y + 1")
+    lines = [line.strip() for line in relu.stack_trace.split("\n")]
+    assert len(lines) == 2 and lines[1] == "y = x.relu()" and "test_rewriting.py" in lines[0]
+    gm = torch.fx.GraphModule({}, relu.graph)
+    assert ", code: y = x.relu()" in gm.print_readable(print_output=False)
 
 
 def test_functions_that_change_their_argument_are_not_removed():

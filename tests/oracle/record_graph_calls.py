@@ -66,7 +66,8 @@ def form(path: str, function) -> str | None:
     name, handed_on = _get_qualified_name(function), ("", "")
     is_variadic = False
     if inspect.isfunction(function):
-        is_variadic = [*inspect.signature(function).parameters] == ["args", "kwargs"]
+        kinds = [p.kind for p in inspect.signature(function).parameters.values()]
+        is_variadic = inspect.Parameter.VAR_POSITIONAL in kinds
     for count in range(6 if is_variadic else 1):
         with contextlib.suppress(Exception):
             node = node_of(function, count) if inspect.isfunction(function) else None

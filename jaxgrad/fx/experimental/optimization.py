@@ -103,7 +103,7 @@ def remove_dropout(model: Module) -> Module:
 
     >>> from jaxgrad.fx.experimental.optimization import remove_dropout
     >>> remove_dropout(jaxgrad.nn.Sequential(jaxgrad.nn.ReLU(), jaxgrad.nn.Dropout()))
-    Sequential(
+    GraphModule(
       (0): ReLU()
     )
     """

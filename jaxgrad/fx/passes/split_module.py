@@ -94,16 +94,13 @@ class _Split:
 
     def assign(self, split_callback):
         """Assign nodes to parts, and note which values go from one to another."""
-        for node in self.graph.nodes:
-            if node.op not in ("placeholder", "get_attr", "output"):
-                name = str(split_callback(node))
-                partition = self.partitions.get(name)
-                if partition is None:
-                    partition = self.partitions[name] = Partition(name)
-                    if self.affix is not None:
-                        partition.submod_name = f"submod_{self.affix}_{name}"
-                partition.node_names.append(node.name)
-                self.partition_of[node] = name
+        computed = (n for n in self.graph.nodes if n.op.startswith("call_"))
+        for node in computed:
+            name = self.partition_of[node] = str(split_callback(node))
+            partition = self.partitions.setdefault(name, Partition(name))
+            if self.affix is not None:
+                partition.submod_name = f"submod_{self.affix}_{name}"
+            partition.node_names.append(node.name)
         for node in self.graph.nodes:
             for used in node.all_input_nodes:
                 self._note_use(used, node)
