@@ -242,7 +242,7 @@ _ITERATIONS = dict.__iter__, OrderedDict.__iter__
 class ProxyHolder(DictHolder):
     """The items of a dict, through a view that cannot change them."""
 
-    mapping = Holder.mapping
+    mapping = staticmethod(Holder.mapping)
 
     def put(self, target, bound, removed):
         pass  # what changed the dict itself is recorded there
