@@ -61,6 +61,7 @@ def is_nonzero(input: Tensor) -> bool:
     return bool(input)
 
 
+@api_boundary
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Return whether two tensors have the same shape.
 
@@ -73,6 +74,7 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
     return input.shape == other.shape
 
 
+@api_boundary
 def is_neg(input: Tensor) -> bool:
     """Return False: no tensor stores that it is to be negated later.
 
@@ -85,6 +87,7 @@ def is_neg(input: Tensor) -> bool:
     return False
 
 
+@api_boundary
 def is_signed(input: Tensor) -> bool:
     """Return whether the dtype has negative numbers.
 

@@ -22,6 +22,7 @@ from ..tape.tensor import Tensor, concrete, is_concrete
 from .out import takes_out
 
 
+@api_boundary
 def atleast_1d(*tensors: Tensor) -> Tensor | tuple[Tensor, ...]:
     """Return each tensor, with one dimension if it has none.
 
@@ -34,6 +35,7 @@ def atleast_1d(*tensors: Tensor) -> Tensor | tuple[Tensor, ...]:
     return _of_each("atleast_1d", lambda x: x.reshape(1) if x.ndim == 0 else x, tensors)
 
 
+@api_boundary
 def atleast_2d(*tensors: Tensor) -> Tensor | tuple[Tensor, ...]:
     """Return each tensor, with dimensions of extent 1 in front if it has fewer than two.
 
@@ -46,6 +48,7 @@ def atleast_2d(*tensors: Tensor) -> Tensor | tuple[Tensor, ...]:
     return _of_each("atleast_2d", _in_two, tensors)
 
 
+@api_boundary
 def atleast_3d(*tensors: Tensor) -> Tensor | tuple[Tensor, ...]:
     """Return each tensor, with dimensions of extent 1 around its own if it has fewer than three.
 

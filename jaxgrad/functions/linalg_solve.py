@@ -12,6 +12,7 @@ from collections import namedtuple
 import numpy as np
 
 from .. import ops
+from ..core.tracebacks import api_boundary
 from ..rules import matrices
 from ..tape.tensor import Tensor, is_concrete
 from .out import takes_out
@@ -128,6 +129,7 @@ def ldl_factor(input: Tensor, *, hermitian: bool = False) -> tuple[Tensor, Tenso
     return linalg_ldl_factor(found, pivots)
 
 
+@api_boundary
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out=None) -> tuple[Tensor, ...]:
     """Return the packed factors of `A = P L U` and their pivots; see `linalg.lu_factor_ex`.
 

@@ -6,11 +6,13 @@ import math
 
 from .. import ops
 from ..core import dtypes
+from ..core.tracebacks import api_boundary
 from ..frontend import factories
 from ..tape.tensor import Tensor
 from .out import takes_out
 
 
+@api_boundary
 def logdet(input: Tensor) -> Tensor:
     """Return the logarithm of the determinant of square matrices.
 
@@ -148,6 +150,7 @@ _NORMS = {
 }
 
 
+@api_boundary
 def lobpcg(
     A: Tensor,
     k: int | None = None,

@@ -77,3 +77,17 @@ def test_who_is_asked_and_in_which_order_A35_B21(torch):
         error(torch.autograd.grad, Silent(x * x), x, words=unknown),
         error(torch.autograd.backward, Silent(x * x), words=unknown),
     )
+
+
+@as_torch("['logdet', 'lobpcg', 'is_neg', 'is_signed', 'atleast_1d', 'atleast_2d', 'atleast_3d']")
+def test_compositions_are_overridden_as_a_whole(torch):
+    class Named:
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            return function.__name__
+
+    functions = (
+        *(torch.logdet, torch.lobpcg, torch.is_neg, torch.is_signed),
+        *(torch.atleast_1d, torch.atleast_2d, torch.atleast_3d),
+    )
+    return [function(Named()) for function in functions]

@@ -35,7 +35,9 @@ def generate():
 def encoder_with_mask():
     from x_transformers import ContinuousTransformerWrapper, Encoder
 
-    layers = Encoder(dim=32, depth=2, heads=4, attn_dim_head=8, rel_pos_bias=True, attn_qk_norm=True)
+    layers = Encoder(
+        dim=32, depth=2, heads=4, attn_dim_head=8, rel_pos_bias=True, attn_qk_norm=True
+    )
     model = ContinuousTransformerWrapper(dim_in=6, dim_out=3, max_seq_len=8, attn_layers=layers)
     inputs, mask = normal(2, 8, 6), integers(2, 2, 8, name="mask") == 1
     mask[:, 0] = True

@@ -127,9 +127,9 @@ class Increments:
         self.path = torch.cat([torch.zeros(1, *size), moves.cumsum(0)])
 
     def __call__(self, start, end, return_U=False, return_A=False):  # noqa: N803
-        return self.path[round(float(end) * self.steps)] - self.path[
-            round(float(start) * self.steps)
-        ]
+        return (
+            self.path[round(float(end) * self.steps)] - self.path[round(float(start) * self.steps)]
+        )
 
 
 @program("torchsde", "sdeint", dtype="float64", compiled=True)

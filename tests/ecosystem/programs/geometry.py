@@ -55,7 +55,10 @@ def convolution():
     from e3nn import nn, o3
     from e3nn.math import soft_one_hot_linspace
 
-    places, ends = normal(6, 3, name="places"), torch.tensor([[0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 0]])
+    places, ends = (
+        normal(6, 3, name="places"),
+        torch.tensor([[0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 0]]),
+    )
     nodes = normal(6, 4, name="nodes")
 
     class Convolution(torch.nn.Module):

@@ -191,7 +191,12 @@ def monai_unet():
     from monai.networks.nets import UNet
 
     model = UNet(
-        spatial_dims=3, in_channels=1, out_channels=2, channels=(4, 8), strides=(2,), num_res_units=1
+        spatial_dims=3,
+        in_channels=1,
+        out_channels=2,
+        channels=(4, 8),
+        strides=(2,),
+        num_res_units=1,
     )
     volume, labels = normal(1, 1, 8, 8, 8), integers(2, 1, 1, 8, 8, 8, name="labels")
     criterion = DiceCELoss(to_onehot_y=True, softmax=True)

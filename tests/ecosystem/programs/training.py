@@ -52,7 +52,12 @@ def grid_search():
 
     inputs, _ = (tensor.numpy() for tensor in examples())
     net = NeuralNetRegressor(
-        network(), max_epochs=2, batch_size=4, train_split=None, verbose=0, iterator_train__shuffle=False
+        network(),
+        max_epochs=2,
+        batch_size=4,
+        train_split=None,
+        verbose=0,
+        iterator_train__shuffle=False,
     )
     search = GridSearchCV(net, {"lr": [0.01, 0.1]}, cv=2, scoring="neg_mean_squared_error")
     search.fit(inputs, inputs[:, :3])
