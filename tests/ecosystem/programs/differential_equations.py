@@ -126,7 +126,7 @@ class Increments:
         moves = normal(steps, *size, name="increments", scale=steps**-0.5)
         self.path = torch.cat([torch.zeros(1, *size), moves.cumsum(0)])
 
-    def __call__(self, start, end, return_U=False, return_A=False):  # noqa: N803
+    def __call__(self, start, end, return_U=False, return_A=False):
         return (
             self.path[round(float(end) * self.steps)] - self.path[round(float(start) * self.steps)]
         )

@@ -111,9 +111,11 @@ def real_nvp():
 def splines():
     import normflows
 
+    linear = normflows.flows.LULinearPermute(2)
+    linear.permutation._permutation.copy_(linear.permutation._permutation.new_tensor([1, 0]))
     return train_normflow([
         normflows.flows.AutoregressiveRationalQuadraticSpline(2, 1, 8, num_bins=4),
-        normflows.flows.LULinearPermute(2),
+        linear,
         normflows.flows.CoupledRationalQuadraticSpline(2, 1, 8, num_bins=4),
     ])  # fmt: skip
 

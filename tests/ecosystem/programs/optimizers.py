@@ -1,4 +1,4 @@
-"""Optimizers and differentiable activations: lion, schedulefree, torch_optimizer, entmax, higher."""
+"""Optimizers and sparse activations: lion, schedulefree, torch_optimizer, entmax, higher."""
 
 from harness import fill, integers, normal, program, train
 
