@@ -167,8 +167,9 @@ def acquisition():
     from botorch.sampling import IIDNormalSampler
 
     model, targets = botorch_model()
-    sampler = IIDNormalSampler(normal(8, 1, 1).shape[:1], seed=0)
-    sampler.base_samples = normal(8, 1, 1, 1, name="base")
+    sampler = IIDNormalSampler(normal(8).shape, seed=0)
+    shape = sampler._get_collapsed_shape(model.posterior(uniform(4, 1, 2, name="points")))
+    sampler.register_buffer("base_samples", normal(*shape, name="base"))
     functions = {
         "improvement": acquisition.ExpectedImprovement(model, best_f=targets.max()),
         "log_improvement": acquisition.LogExpectedImprovement(model, best_f=targets.max()),

@@ -10,7 +10,7 @@ def functions():
 
     vectors = normal(5, 3, name="vectors").requires_grad_()
     harmonics = o3.spherical_harmonics([0, 1, 2, 3], vectors, normalize=True)
-    harmonics.square().sum().backward()
+    (harmonics * normal(16, name="weights")).sum().backward()
     angles = [torch.tensor(value) for value in (0.3, 0.8, -1.2)]
     results = {"harmonics": harmonics, "gradient": vectors.grad}
     results |= {f"wigner_3j.{degree}": o3.wigner_3j(1, degree, 2) for degree in (1, 2, 3)}

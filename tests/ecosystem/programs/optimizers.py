@@ -126,7 +126,7 @@ def inner_loop():
     for kind in (torch.optim.SGD, torch.optim.Adam):
         model = network()
         optimizer = kind(model.parameters(), lr=0.1)
-        with higher.innerloop_ctx(model, optimizer) as (inner, steps):
+        with higher.innerloop_ctx(model, optimizer, copy_initial_weights=False) as (inner, steps):
             for _ in range(2):
                 steps.step(loss_of(inner)[0])
             loss = loss_of(inner)[0]

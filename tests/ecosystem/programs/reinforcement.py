@@ -56,14 +56,17 @@ def environment():
 @program("stable_baselines3", "dqn")
 def deep_q_learning():
     """DQN on a buffer that holds one transition, so that each batch is the same."""
+    import numpy as np
     from stable_baselines3 import DQN
+    from stable_baselines3.common import logger
 
     model = DQN("MlpPolicy", environment(), buffer_size=1, learning_starts=0, batch_size=4,
                 device="cpu", policy_kwargs={"net_arch": [8]})  # fmt: skip
     fill(model.policy)
     state = environment().reset()[0]
-    model.replay_buffer.add(state, state + 1, 1, 0.5, False, [{}])
-    model._logger = __import__("stable_baselines3.common.logger").common.logger.configure(None, [])
+    action, reward, done = np.array([1]), np.array([0.5]), np.array([False])
+    model.replay_buffer.add(state, state + 1, action, reward, done, [{}])
+    model.set_logger(logger.configure(None, []))
     model.train(gradient_steps=3, batch_size=4)
     chosen, _ = model.predict(state, deterministic=True)
     return {"chosen": chosen} | state_of(model.policy)
