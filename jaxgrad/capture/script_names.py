@@ -7,6 +7,8 @@ import contextlib
 import types
 import typing
 
+_Result = typing.TypeVar("_Result")
+
 
 def script(obj, *args, **kwargs):
     """Return a function, class or module as it is. PyTorch's other arguments have no effect."""
@@ -75,7 +77,7 @@ class Attribute(typing.NamedTuple):
     type: typing.Any
 
 
-class Future:
+class Future(typing.Generic[_Result]):
     """The result of `fork`, which has it at once."""
 
     def __init__(self, *, devices=None):

@@ -13,6 +13,7 @@ from ..core.world import DistBackendError as DistBackendError
 from ..core.world import DistError as DistError
 from ..core.world import DistNetworkError as DistNetworkError
 from ..core.world import DistStoreError as DistStoreError
+from .backends import Backend as Backend
 from .collectives import *  # noqa: F403
 from .collectives import ReduceOp as ReduceOp
 from .object_collectives import all_gather_object as all_gather_object

@@ -41,6 +41,7 @@ class Transform:
     def __init__(self, cache_size: int = 0):
         if cache_size not in (0, 1):
             raise ValueError(f"cache_size must be 0 or 1, not {cache_size}")
+        super().__init__()  # a transform with parameters has Module as its other base
         self._cache_size = cache_size
         self._inv: Transform | None = None
         self._cached_x_y: tuple[Tensor | None, Tensor | None] = _NOTHING
@@ -80,8 +81,10 @@ class Transform:
         """
         if self._cache_size == cache_size:
             return self
+        if cache_size not in (0, 1):
+            raise ValueError(f"cache_size must be 0 or 1, not {cache_size}")
         made = copy.copy(self)
-        Transform.__init__(made, cache_size)
+        made._cache_size, made._inv, made._cached_x_y = cache_size, None, _NOTHING
         return made
 
     def __eq__(self, other):

@@ -11,13 +11,14 @@ import math
 
 from .. import ops
 from ..core.pytorch_tensors import type_name
-from ..core.tracebacks import api_boundary
+from ..core.tracebacks import shows_users_frames
+from ..tape import torch_function
 from ..tape.tensor import Tensor
 
 MOST_FOR_BEST_ORDER = 8  # up to so many operands, every order is tried
 
 
-@api_boundary
+@shows_users_frames
 def einsum(*args) -> Tensor:
     """Return the sum of products that an equation such as "bij,bjk->bik" describes.
 
@@ -39,6 +40,8 @@ def einsum(*args) -> Tensor:
     tensor(5.)
     """
     equation, operands = _given(args)
+    if torch_function.is_overridden(operands):
+        return torch_function.handle(einsum, operands, (equation, *operands), {})
     for position, operand in enumerate(operands):
         if not isinstance(operand, Tensor):
             kind = type_name(operand)
@@ -56,6 +59,9 @@ def einsum(*args) -> Tensor:
     if plan.order and indices == plan.output:
         return result
     return result.permute([indices.index(i) for i in plan.output])
+
+
+einsum.overridable = True  # what overrides it gets the operands one by one, not as a list
 
 
 class Plan:

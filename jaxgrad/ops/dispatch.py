@@ -30,6 +30,7 @@ from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, current, has_tangent, is_concrete, wrap
 from ..tape.torch_function import stands_for_tensor
 from .number_operand import with_tensors
+from .old_forms import OLD_FORMS, present_form
 
 resolution = LateModule("jaxgrad.core.overloads")
 
@@ -236,6 +237,9 @@ class Operator:
         given = (*args, *kwargs.values())
         if not any(map(_holds_tensor, given)) or any(map(_holds_sparse, given)):
             return None, None
+        present = present_form(self.name, args, kwargs) if self.name in OLD_FORMS else None
+        if present is not None:
+            return self.bind(*present)
         args, overloads = with_tensors(self.name, args), self.overloads
         chosen, bound = resolution.resolve(
             self.name, overloads.signatures, args, kwargs, _is_tensor

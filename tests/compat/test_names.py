@@ -60,7 +60,7 @@ def test_other_names_of_torch_jit():
     future = jit.fork(lambda x: x + 1, 2)
     assert jit.wait(future) == 3 and future.then(lambda each: each.wait() * 2).value() == 6
     with pytest.raises(RuntimeError, match="nothing has set the result"):
-        jit.Future().wait()
+        jit.Future[int]().wait()
     with jit.optimized_execution(False), jit.strict_fusion():
         assert jit.Attribute(1, int).value == 1 and issubclass(jit.Error, RuntimeError)
     assert not jit.onednn_fusion_enabled() and jit.export_opnames(Net()) == []
@@ -429,3 +429,14 @@ def test_numpy_names_of_arguments():
     assert [each.tolist() for each in halves] == [[[3], [6]], [[4], [8]]]
     with pytest.raises(TypeError, match="axes"):
         torch.linalg.norm(x, axes=1)
+
+
+@as_torch("['nccl', 'str', 'gloo', True]")
+def test_names_of_backends(torch):
+    backend = torch.distributed.Backend
+    return [
+        backend("NCCL"),
+        type(backend("MPI")).__name__,
+        backend.GLOO,
+        issubclass(backend, str) and backend.UCC in backend.backend_list,
+    ]

@@ -393,3 +393,30 @@ def test_parameters_of_transforms_get_gradients():
 def test_constraints_of_the_inverse_are_exchanged():
     inverse = D.SigmoidTransform().inv
     assert inverse.domain is constraints.unit_interval and inverse.codomain is constraints.real
+
+
+class Shift(D.Transform, jaxgrad.nn.Module):
+    """A transform that is a module, with a parameter."""
+
+    bijective, domain, codomain = True, constraints.real, constraints.real
+
+    def __init__(self, cache_size=0):
+        super().__init__(cache_size)
+        self.shift = jaxgrad.nn.Parameter(jaxgrad.tensor(2.0))
+
+    __hash__ = jaxgrad.nn.Module.__hash__
+
+    def _call(self, x):
+        return x + self.shift
+
+    def _inverse(self, y):
+        return y - self.shift
+
+
+def test_a_transform_can_be_a_module():
+    transform = Shift()
+    cached = transform.with_cache()
+    x = jaxgrad.tensor(1.0)
+    assert transform(x).item() == 3.0 and transform.inv(x).item() == -1.0
+    assert cached.inv(cached(x)) is x and cached._parameters["shift"] is transform.shift
+    assert list(transform.parameters()) == [transform.shift]

@@ -30,8 +30,9 @@ def largest_of_kinds(answers):
     """The largest finite number among the arrays of one kind."""
     largest = defaultdict(float)
     for name, values in answers.items():
-        finite = np.abs(values[np.isfinite(values)]) if is_inexact(values) else values[:0].ravel()
-        largest[kind_of(name)] = max(largest[kind_of(name)], float(finite.max(initial=0)))
+        if is_inexact(values):
+            finite = np.abs(values[np.isfinite(values)])
+            largest[kind_of(name)] = max(largest[kind_of(name)], float(finite.max(initial=0)))
     return largest
 
 

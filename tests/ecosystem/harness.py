@@ -205,7 +205,10 @@ def is_numeric(value):
 def as_array(value):
     """A NumPy array with the numbers of a tensor, array, number or list of numbers."""
     if not hasattr(value, "detach"):
-        return np.array(value)
+        array = np.array(value)
+        if array.dtype == object:
+            raise TypeError(f"a program may not return {value!r}")
+        return array
     import torch
 
     tensor = value.detach().cpu()

@@ -77,3 +77,35 @@ def test_who_is_asked_and_in_which_order_A35_B21(torch):
         error(torch.autograd.grad, Silent(x * x), x, words=unknown),
         error(torch.autograd.backward, Silent(x * x), words=unknown),
     )
+
+
+@as_torch("['logdet', 'lobpcg', 'is_neg', 'is_signed', 'atleast_1d', 'atleast_2d', 'atleast_3d']")
+def test_compositions_are_overridden_as_a_whole(torch):
+    class Named:
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            return function.__name__
+
+    functions = (
+        *(torch.logdet, torch.lobpcg, torch.is_neg, torch.is_signed),
+        *(torch.atleast_1d, torch.atleast_2d, torch.atleast_3d),
+    )
+    return [function(Named()) for function in functions]
+
+
+@as_torch(
+    "[['einsum', 3], ['einsum', 3], ['einsum', 3], ['einsum', 2]]",
+)
+def test_einsum_is_overridden_with_its_operands_one_by_one(torch):
+    class Counted:
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            return [function.__name__, len(args)]
+
+    x, counted = torch.ones(2, 2), Counted()
+    return [
+        torch.einsum("ij,jk", [counted, x]),
+        torch.einsum("ij,jk", x, counted),
+        torch.einsum(x, [0, 1], counted, [1, 2]),
+        torch.einsum("ij", (counted,)),
+    ]
