@@ -15,13 +15,20 @@ import operator
 import threading
 import types
 import weakref
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Sequence
 from contextvars import ContextVar
 
 import numpy as np
 
-from ..tape.object_walk import UNSET, named_cells, slot_values, slots_of
+from ..tape.object_walk import (
+    UNSET,
+    dict_class,
+    named_cells,
+    own_items,
+    slot_values,
+    slots_of,
+)  # fmt: skip
 from ..tape.tensor import Tensor
 from .guards import AttributeValue, Guard, is_same_plain_value, show_change
 
@@ -217,26 +224,13 @@ class DictHolder(Holder):
     is_ordered, suffix = True, "[{!r}]"
 
     # past what subclasses do when an item is read or set; an OrderedDict keeps its order elsewhere
-
-    @staticmethod
-    def mapping(target):
-        kind = type(target)
-        if kind.__getitem__ is dict.__getitem__ and kind.__iter__ in _ITERATIONS:
-            return target
-        return dict(_dict_class(target).items(target))
+    mapping = staticmethod(own_items)
 
     def bind(self, target, name, value):
-        _dict_class(target).__setitem__(target, name, value)
+        dict_class(target).__setitem__(target, name, value)
 
     def unbind(self, target, name):
-        _dict_class(target).__delitem__(target, name)
-
-
-def _dict_class(target):
-    return OrderedDict if isinstance(target, OrderedDict) else dict
-
-
-_ITERATIONS = dict.__iter__, OrderedDict.__iter__
+        dict_class(target).__delitem__(target, name)
 
 
 class ProxyHolder(DictHolder):
