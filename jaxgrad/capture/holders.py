@@ -21,14 +21,7 @@ from contextvars import ContextVar
 
 import numpy as np
 
-from ..tape.object_walk import (
-    UNSET,
-    dict_class,
-    named_cells,
-    own_items,
-    slot_values,
-    slots_of,
-)  # fmt: skip
+from ..tape.object_walk import UNSET, dict_class, named_cells, own_items, slot_values, slots_of
 from ..tape.tensor import Tensor
 from .guards import AttributeValue, Guard, is_same_plain_value, show_change
 

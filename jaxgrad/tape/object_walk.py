@@ -13,7 +13,6 @@ import sys
 import sysconfig
 import types
 import weakref
-from collections import OrderedDict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -274,12 +273,12 @@ _INSTALLED = frozenset(["site-packages", "dist-packages"])
 
 # ---- dicts of any class
 
-_ITERATIONS = dict.__iter__, OrderedDict.__iter__
+_ITERATIONS = dict.__iter__, collections.OrderedDict.__iter__
 
 
 def dict_class(target: dict) -> type:
     """The built-in class of a dict, whose methods reach its items past those of its own class."""
-    return OrderedDict if isinstance(target, OrderedDict) else dict
+    return collections.OrderedDict if isinstance(target, collections.OrderedDict) else dict
 
 
 def own_items(target: dict) -> dict:
