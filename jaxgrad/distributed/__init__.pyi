@@ -21,6 +21,15 @@ from jaxgrad.distributed import (
     fsdp as fsdp,
     tensor as tensor,
 )
+class Backend(_str):
+    FAKE: _str
+    GLOO: _str
+    MPI: _str
+    NCCL: _str
+    UCC: _str
+    UNDEFINED: _str
+    XCCL: _str
+    backend_list: Any
 class DebugLevel(Enum):
     OFF = 0
     INFO = 1
