@@ -39,7 +39,11 @@ from .core.device import layout as layout
 from .core.device import legacy_contiguous_format as legacy_contiguous_format
 from .core.device import memory_format as memory_format
 from .core.device import preserve_format as preserve_format
+from .core.device import sparse_bsc as sparse_bsc
+from .core.device import sparse_bsr as sparse_bsr
 from .core.device import sparse_coo as sparse_coo
+from .core.device import sparse_csc as sparse_csc
+from .core.device import sparse_csr as sparse_csr
 from .core.device import strided as strided
 from .core.dtypes import bfloat16 as bfloat16
 from .core.dtypes import bool as bool

@@ -311,6 +311,9 @@ copyreg.dispatch_table |= dict.fromkeys((layout, memory_format), operator.attrge
 
 strided = layout("strided")
 sparse_coo = layout("sparse_coo")
+# no tensor has one of these, but programs compare the layout of theirs with them
+sparse_csr, sparse_csc = layout("sparse_csr"), layout("sparse_csc")
+sparse_bsr, sparse_bsc = layout("sparse_bsr"), layout("sparse_bsc")
 contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 legacy_contiguous_format = contiguous_format

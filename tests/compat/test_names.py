@@ -440,3 +440,15 @@ def test_names_of_backends(torch):
         backend.GLOO,
         issubclass(backend, str) and backend.UCC in backend.backend_list,
     ]
+
+
+def test_layouts_that_no_tensor_has():
+    x = torch.eye(2)
+    for name in ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"):
+        layout = getattr(torch, name)
+        assert x.layout != layout != x.to_sparse().layout and repr(layout) == f"torch.{name}"
+        assert pickle.loads(pickle.dumps(layout)) is layout
+        with pytest.raises(RuntimeError, match=rf"must be torch.strided, not torch.{name}"):
+            torch.zeros(2, 2, layout=layout)
+        with pytest.raises(NotImplementedError, match=rf"no layout torch.{name}"):
+            x.to_sparse(layout=layout)

@@ -7,6 +7,9 @@ from ._utils.collate import default_collate as default_collate
 from ._utils.collate import default_convert as default_convert
 from ._utils.worker import get_worker_info as get_worker_info
 from .dataloader import DataLoader as DataLoader
+from .datapipes import IterDataPipe as IterDataPipe
+from .datapipes import MapDataPipe as MapDataPipe
+from .datapipes import functional_datapipe as functional_datapipe
 from .dataset import ChainDataset as ChainDataset
 from .dataset import ConcatDataset as ConcatDataset
 from .dataset import Dataset as Dataset

@@ -167,7 +167,7 @@ def fpn():
                                                 decoder_dropout=0), 64)  # fmt: skip
 
 
-@program("segmentation_models_pytorch", "losses", dtype="float64")
+@program("segmentation_models_pytorch", "losses")
 def segmentation_losses():
     from segmentation_models_pytorch import losses
 

@@ -1,0 +1,126 @@
+"""Pipes of data: datasets that have other pipes as methods, `pipe.shuffled(seed)`.
+
+The pipes that PyTorch itself defines are not here; programs define their own.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import ClassVar, TypeVar
+
+from .dataset import Dataset, IterableDataset
+
+_T_co = TypeVar("_T_co", covariant=True)
+
+
+class _WithFunctions:
+    """A pipe whose methods include the classes that `functional_datapipe` has named."""
+
+    functions: ClassVar[dict[str, Callable]]
+
+    def __getattr__(self, name: str):
+        if name in self.functions:
+            return functools.partial(self.functions[name], self)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __dir__(self):
+        return [*super().__dir__(), *self.functions]
+
+    def __repr__(self):
+        return type(self).__qualname__
+
+    @classmethod
+    def register_function(cls, function_name: str, function: Callable):
+        """Make a function of a pipe, and of other arguments, a method of all pipes."""
+        cls.functions[function_name] = function
+
+    @classmethod
+    def register_datapipe_as_function(
+        cls, function_name: str, cls_to_register, enable_df_api_tracing: bool = False
+    ):
+        """Make a class of pipes a method of all pipes. Raises Exception if the name is taken."""
+        if enable_df_api_tracing:
+            raise NotImplementedError("enable_df_api_tracing: jaxgrad has no pipes of data frames")
+        if function_name in cls.functions:
+            raise Exception(
+                f"Unable to add DataPipe function name {function_name} as it is already taken"
+            )
+        cls.functions[function_name] = cls_to_register
+
+
+class IterDataPipe(_WithFunctions, IterableDataset[_T_co]):
+    """A pipe that is iterated over: subclasses define `__iter__`.
+
+    A new iterator of a pipe makes its older ones invalid: they raise RuntimeError.
+
+    >>> data = jaxgrad.utils.data
+    >>> @data.functional_datapipe("doubled")
+    ... class Doubled(data.IterDataPipe):
+    ...     def __init__(self, source):
+    ...         self.source = source
+    ...     def __iter__(self):
+    ...         return (2 * item for item in self.source)
+    >>> list(Doubled([1, 2]).doubled())
+    [4, 8]
+    """
+
+    functions: ClassVar[dict[str, Callable]] = {}
+    _last_iterator = 0
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "__iter__" in vars(cls):
+            cls.__iter__ = _numbered(vars(cls)["__iter__"])
+
+    def __iter__(self) -> Iterator[_T_co]:
+        return self
+
+    def reset(self):
+        """Do nothing: subclasses clear here what they keep, before each iteration."""
+
+
+class MapDataPipe(_WithFunctions, Dataset[_T_co]):
+    """A pipe with samples by index: subclasses define `__getitem__` and `__len__`."""
+
+    functions: ClassVar[dict[str, Callable]] = {}
+
+
+def _numbered(iterate):
+    """An `__iter__` whose iterators end with an error once there is a newer one of their pipe."""
+
+    @functools.wraps(iterate)
+    def numbered(pipe):
+        pipe._last_iterator = number = pipe._last_iterator + 1
+        pipe.reset()
+        return _while_last(pipe, iterate(pipe), number)
+
+    return numbered
+
+
+def _while_last(pipe, iterator, number):
+    while pipe._last_iterator == number:
+        try:
+            item = next(iterator)
+        except StopIteration:
+            return
+        yield item
+    raise RuntimeError(
+        "This iterator has been invalidated because another iterator has been created from the "
+        f"same IterDataPipe: {pipe!r}. This may be caused multiple references to the same "
+        "IterDataPipe."
+    )
+
+
+class functional_datapipe:
+    """Decorates a class of pipes, which become a method of all pipes under a name."""
+
+    def __init__(self, name: str, enable_df_api_tracing: bool = False):
+        self.name, self.enable_df_api_tracing = name, enable_df_api_tracing
+
+    def __call__(self, cls):
+        for kind in (IterDataPipe, MapDataPipe):
+            if issubclass(cls, kind):
+                kind.register_datapipe_as_function(self.name, cls, self.enable_df_api_tracing)
+                break
+        return cls
