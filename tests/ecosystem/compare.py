@@ -31,7 +31,7 @@ def largest_of_kinds(answers):
     """The largest finite number among the arrays of one kind."""
     largest = defaultdict(float)
     for name, values in answers.items():
-        finite = np.abs(values[np.isfinite(values)]) if is_inexact(values) else values[:0].ravel()
+        finite = np.abs(values[np.isfinite(values)]) if is_inexact(values) else np.zeros(0)
         largest[kind_of(name)] = max(largest[kind_of(name)], float(finite.max(initial=0)))
     return largest
 
