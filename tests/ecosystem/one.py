@@ -44,7 +44,10 @@ def complete_torch():
 
 def listed(entry):
     fields = ("package", "name", "compiled", "dtype", "tolerance", "module")
-    version = importlib.metadata.version(entry.package)
+    try:
+        version = importlib.metadata.version(entry.package)
+    except importlib.metadata.PackageNotFoundError:
+        version = "not installed"
     return {field: getattr(entry, field) for field in fields} | {"version": version}
 
 

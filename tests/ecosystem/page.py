@@ -121,7 +121,9 @@ def slow(results, causes):
     for key, result in sorted(results.items()):
         if (ratio(result) or 0) > SLOW:
             milliseconds = f"{result['eager']['step'] * 1e3:.3g}"
-            cause = causes.get(f"{key} time", "calls of small operators, each of which costs more")
+            cause = causes.get(
+                f"{key} time", "not examined; measured on a machine that other work shared"
+            )
             lines.append(f"| {key} | {milliseconds} | {ratio(result):.1f} | {cell(cause)} |")
     if not lines:
         return []

@@ -1,6 +1,7 @@
 """Run the programs of tests/ecosystem/programs under PyTorch and jaxgrad, and write the page.
 
     python tests/ecosystem/run.py [--only transformers,timm/resnet18] [--anew] [--page]
+    python tests/ecosystem/run.py --recorded    those of RECORDED, without PyTorch
 
 Programs of one file share processes. What PyTorch computes is kept in
 build/ecosystem/torch as long as the file of the program is the same. Results are merged into
@@ -26,11 +27,14 @@ HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]
 BUILD = CHECKOUT / "build" / "ecosystem"
 PROGRAMS_OF_A_PROCESS = 12
+RECORDED = ("einops", "safetensors")  # packages that the other tests install too
 
 
 def main():
     options = arguments()
     BUILD.mkdir(parents=True, exist_ok=True)
+    if options.recorded:
+        sys.exit(compare_with_recorded(options))
     chosen = {} if options.page else programs(options)
     for file in sorted({entry["file"] for entry in chosen.values()}):
         keys = [key for key in chosen if chosen[key]["file"] == file]
@@ -44,6 +48,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="packages or programs, separated by commas")
     parser.add_argument("--anew", action="store_true", help="run PyTorch anew too")
+    parser.add_argument("--recorded", action="store_true", help="run RECORDED without PyTorch")
     parser.add_argument("--page", action="store_true", help="write the page and run nothing")
     parser.add_argument("--seconds", type=int, default=180, help="the limit of one run")
     parser.add_argument("--torch", default=str(CHECKOUT / ".venv-torch/bin/python"))
@@ -67,7 +72,8 @@ def registered(file, options):
     path = BUILD / "lists" / f"{file.stem}-{digest(file)}.json"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        process = start([options.torch, HERE / "one.py", "list", file, path])
+        python = jaxgrad_of(options) if options.recorded else [options.torch]
+        process = start([*python, HERE / "one.py", "list", file, path])
         if process.wait():
             sys.exit(f"{file} cannot be imported")
     return json.loads(path.read_text())
@@ -99,7 +105,7 @@ def run_batch(file, entries, options):
         mode: {key: folder_of("jaxgrad") / f"{stem(key)}-{mode}" for key in keys}
         for mode, keys in modes.items()
     }
-    command = [options.jaxgrad, "-m", "jaxgrad", "run"]
+    command = jaxgrad_of(options)
     run_all(command, file, outs["eager"], options.seconds)
     run_all(command, file, outs["compiled"], options.seconds, ECOSYSTEM_COMPILED="1")
     for key, entry in entries.items():
@@ -107,6 +113,47 @@ def run_batch(file, entries, options):
         result = outcome(entry, answers[key], runs)
         print(key, *page.summary(result), flush=True)
         page.keep(key, result)
+        if entry["package"] in RECORDED and "error" not in result["torch"]:
+            record(entry["package"], key, arrays(answers[key]))
+
+
+def jaxgrad_of(options):
+    return [options.jaxgrad, "-m", "jaxgrad", "run"]
+
+
+def record(package, key, answer):
+    """Keep the digests of what PyTorch computes."""
+    path = HERE / "recorded" / f"{package}.json"
+    path.parent.mkdir(exist_ok=True)
+    known = json.loads(path.read_text()) if path.exists() else {}
+    known = dict(sorted((known | {key: compare.digests(answer)}).items()))
+    path.write_text(json.dumps(known, indent=1) + "\n")
+
+
+def compare_with_recorded(options):
+    """Run what is recorded, eager and compiled; 1 if anything differs or nothing was run."""
+    options.only = ",".join(RECORDED)
+    chosen, runs, failed = programs(options), 0, 0
+    for path in sorted((HERE / "recorded").glob("*.json")):
+        for key, recorded in json.loads(path.read_text()).items():
+            for mode in ("eager", "compiled") if chosen[key]["compiled"] else ("eager",):
+                problem = problem_with(key, chosen[key], recorded, mode, options)
+                print(key, mode, problem or "equal", flush=True)
+                runs, failed = runs + 1, failed + bool(problem)
+    print(f"{runs - failed} passed, {failed} failed")
+    return int(failed > 0 or runs == 0)
+
+
+def problem_with(key, entry, recorded, mode, options):
+    """How a run of a program differs from what is recorded; empty where it does not."""
+    out = folder_of("jaxgrad") / f"{stem(key)}-{mode}"
+    compiled = {"ECOSYSTEM_COMPILED": "1"} if mode == "compiled" else {}
+    run_all(jaxgrad_of(options), entry["file"], {key: out}, options.seconds, **compiled)
+    report = report_of(out)
+    if "error" in report:
+        return page.complaint({}, report)
+    found = compare.differences_from_digests(arrays(out), recorded, entry["tolerance"])
+    return "; ".join(" ".join(one) for one in found[:3])
 
 
 def folder_of(framework):
