@@ -80,6 +80,13 @@ from .core.dtypes import uint32 as uint32
 from .core.dtypes import uint64 as uint64
 from .core.missing_names import MissingFinder as _MissingFinder
 from .core.missing_names import MissingName
+from .core.named_dtypes import chalf as chalf
+from .core.named_dtypes import complex32 as complex32
+from .core.named_dtypes import qint8 as qint8
+from .core.named_dtypes import qint32 as qint32
+from .core.named_dtypes import quint2x4 as quint2x4
+from .core.named_dtypes import quint4x2 as quint4x2
+from .core.named_dtypes import quint8 as quint8
 from .core.promotion import can_cast as can_cast
 from .core.promotion import promote_types as promote_types
 from .core.promotion import result_type as result_type

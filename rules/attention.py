@@ -36,7 +36,8 @@ def _product(subscripts, left, right):
 def _scale(query, scale):
     if scale is not None:
         return scale
-    return 1 / math.sqrt(query.shape[-1]) if query.shape[-1] else math.inf
+    width = int(query.shape[-1])
+    return 1 / math.sqrt(width) if width else math.inf
 
 
 # shapes

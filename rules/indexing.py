@@ -6,6 +6,7 @@ range is dropped.
 """
 
 import math
+import operator
 
 import jax.numpy as jnp
 import numpy
@@ -332,7 +333,7 @@ def scattered(name, self, dim, index, src):
         )
     places, source = at_least_1d(index, src)
     if index.size and (
-        places.ndim != source.ndim or any(map(int.__gt__, places.shape, source.shape))
+        places.ndim != source.ndim or any(map(operator.gt, places.shape, source.shape))
     ):
         raise RuntimeError(
             f"{name}(): Expected index {list(index.shape)} to be no larger than self "

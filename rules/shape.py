@@ -368,7 +368,7 @@ def split(self, split_size, dim=0):
         raise RuntimeError(
             f"split_size can only be 0 if dimension size is 0, but got dimension size of {extent}"
         )
-    full, rest = divmod(extent, split_size or 1)
+    full, rest = map(int, divmod(extent, split_size or 1))
     return _pieces(self, [split_size] * full + [rest] * (rest > 0 or not full), dim)
 
 
@@ -408,6 +408,8 @@ def chunk(self, chunks, dim=0):
     extent = self.shape[dim]
     if not extent:
         return [self] * chunks
+    if extent % chunks == 0:
+        return _pieces(self, [extent // chunks] * chunks, dim)
     return split(self, -(-extent // chunks), dim)
 
 

@@ -15,13 +15,13 @@ import operator
 import threading
 import types
 import weakref
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Sequence
 from contextvars import ContextVar
 
 import numpy as np
 
-from ..tape.object_walk import UNSET, named_cells, slot_values, slots_of
+from ..tape.object_walk import UNSET, dict_class, named_cells, own_items, slot_values, slots_of
 from ..tape.tensor import Tensor
 from .guards import AttributeValue, Guard, is_same_plain_value, show_change
 
@@ -216,21 +216,20 @@ class DictHolder(Holder):
 
     is_ordered, suffix = True, "[{!r}]"
 
-    # past what subclasses do when an item is set; an OrderedDict keeps its order elsewhere
+    # past what subclasses do when an item is read or set; an OrderedDict keeps its order elsewhere
+    mapping = staticmethod(own_items)
 
     def bind(self, target, name, value):
-        _dict_class(target).__setitem__(target, name, value)
+        dict_class(target).__setitem__(target, name, value)
 
     def unbind(self, target, name):
-        _dict_class(target).__delitem__(target, name)
-
-
-def _dict_class(target):
-    return OrderedDict if isinstance(target, OrderedDict) else dict
+        dict_class(target).__delitem__(target, name)
 
 
 class ProxyHolder(DictHolder):
     """The items of a dict, through a view that cannot change them."""
+
+    mapping = staticmethod(Holder.mapping)
 
     def put(self, target, bound, removed):
         pass  # what changed the dict itself is recorded there

@@ -49,8 +49,11 @@ def _reader(guard: StateGuard):
         return _attributes
     if guard.kind is FunctionHolder:
         return _defaults
-    is_container = issubclass(guard.kind, DictHolder | SequenceHolder)
-    return _itself if is_container else None
+    if not issubclass(guard.kind, DictHolder | SequenceHolder):
+        return None
+    target = guard.holder()
+    # a class may read items in its own way, past which its guard looks
+    return _itself if target is not None and guard.mapping(target) is target else None
 
 
 def _merged(guards):

@@ -340,8 +340,9 @@ class StateWalk:
         """The values of what classes and modules hold under names in the code."""
         found = []
         for holder, before in self.named:
-            # what was set to what it was must be that
-            names = (self.names | self.stored_names - holder.changed) & before.keys()
+            # what was set to what it was must be that; all names of the code are many more
+            bound = before.keys()
+            names = bound & self.names | (bound & self.stored_names) - holder.changed
             absent = self.names - before.keys() if isinstance(holder, InstanceHolder) else ()
             if isinstance(holder, InstanceHolder) and self.names & _DYNAMIC:
                 self.want(holder, ALL)

@@ -163,6 +163,11 @@ def _is_comparing(frame) -> bool:
     return is_own or dis.opname[code.co_code[frame.f_lasti]] in ("COMPARE_OP", "CONTAINS_OP")
 
 
+# Calls and returns, of Python's functions and of others, of a trace with symbols. JAX simplifies
+# symbols by the constraints that they have, and some constraints have kept it at that forever.
+MOST_EVENTS = 5_000_000
+
+
 @contextlib.contextmanager
 def unequal_extents(pairs: list):
     """Add to a list the pairs of extents, of which one is symbolic, that are found to be unequal
@@ -177,7 +182,11 @@ def unequal_extents(pairs: list):
     code, unequal = type(symbol).__eq__.__code__, getattr(type(symbol).__ne__, "__code__", None)
     names = code.co_varnames[:2]
 
+    events = itertools.count()
+
     def watch(frame, event, result):
+        if next(events) > MOST_EVENTS:
+            raise RecursionError("a trace with symbolic extents that does not come to an end")
         is_unequal = event == "return" and frame.f_code is code and result is False
         if is_unequal and (frame.f_back.f_code is unequal or _is_comparing(frame.f_back)):
             pair = tuple([frame.f_locals[name] for name in names])

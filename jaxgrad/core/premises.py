@@ -8,8 +8,10 @@ the program is traced again. The template has all of this as its conditions.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
+from collections import Counter
 
 from ..late import LateModule
 from .jax_internals import inconclusive
@@ -55,6 +57,8 @@ class Premises:
         number, these are tried first.
         """
         decided = self.equal(extents) or _decided(error, extents)
+        if decided and decided[0][0].startswith("mod") and not _REMAINDER.fullmatch(decided[0][0]):
+            return None  # see `equation`
         if not decided and error is not None:
             decided = self.numbers(str(error), extents, steady)
         return Premises(self.count, [*decided, *self.constraints]) if decided else None
@@ -77,18 +81,49 @@ class Premises:
         for first, second in self.unequal:
             if extents_module.value(["-", tree(first), tree(second)], padded) == 0:
                 divided = _remainders(f"{first} {second}", padded)
-                return [divided[0] if divided else self.equation(first, second)]
+                return divided[:1] or [self.equation(first, second, extents)]
         return []
 
-    def equation(self, first, second) -> tuple[str, str, str]:
-        """That two extents are equal, with one symbol alone on a side where that can be."""
+    def equation(self, first, second, extents) -> tuple[str, str, str]:
+        """That two extents are equal: with one symbol alone on a side, the last one that can be,
+        which most likely follows from the others; or that a remainder is 0; or of products, that a
+        symbol of one is a multiple of one of the other. Raises ValueError for what is none of
+        these: JAX puts the one side in the place of the other, and would not come to an end where
+        what it puts in has the other again.
+        """
+        one, other = _without_common(str(first), str(second))
+        for alone, rest in ((one, other), (other, one)):
+            if _NAME.fullmatch(alone) and alone not in _NAME.findall(rest):
+                return alone, "==", rest
         difference = first - second
-        for name in _NAME.findall(str(difference)):
+        for name in sorted(_NAME.findall(str(difference)), key=lambda name: -int(name[1:])):
             symbol = self.symbols[int(name[1:])]
             for rest in (symbol - difference, symbol + difference):
                 if name not in _NAME.findall(str(rest)):
                     return name, "==", str(rest)
-        return str(first), "==", str(second)
+        if _REMAINDER.fullmatch(one) and other == "0":
+            return one, "==", other
+        if _PRODUCT.fullmatch(one) and _PRODUCT.fullmatch(other):
+            pairs = [*itertools.product(_NAME.findall(one), _NAME.findall(other))]
+            for large, small in [*pairs, *[pair[::-1] for pair in pairs]]:
+                times, rest = divmod(*[extents[int(name[1:])] for name in (large, small)])
+                if times > 1 and not rest:
+                    return large, "==", f"{times}*{small}"
+        raise ValueError(f"no constraint: {one} == {other}")
+
+
+_PRODUCT = re.compile(r"\w+(\*\w+)*")
+# of what has no remainders itself, by a number
+_REMAINDER = re.compile(r"mod\([^(),]+, (- )?\d+\)")
+
+
+def _without_common(first, second) -> tuple[str, str]:
+    """Two texts, without the symbols that are factors of both if they are products."""
+    if not (_PRODUCT.fullmatch(first) and _PRODUCT.fullmatch(second)):
+        return first, second
+    one, other = (Counter(text.split("*")) for text in (first, second))
+    common = Counter({name: n for name, n in (one & other).items() if name.startswith("d")})
+    return tuple("*".join((each - common).elements()) or "1" for each in (one, other))
 
 
 _QUOTIENT = re.compile(r"floordiv\(([^()]+), (\d+)\)")

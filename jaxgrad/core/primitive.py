@@ -69,6 +69,49 @@ def flatten(arguments, is_leaf=is_array):
     return tuple(structure), leaves
 
 
+# Arguments whose integers are extents. Programs that differ in these alone have one pattern
+# (core/templates.py); 0, 1 and negative numbers have meanings of their own.
+EXTENTS = frozenset(
+    (
+        *("size", "sizes", "shape", "rows", "batch", "total_length", "length"),
+        *("split_size", "split_sizes", "input_size", "input_sizes", "output_size"),
+        *("normalized_shape", "N", "C", "HxW"),
+    )
+)
+# stands for an integer of these in a structure
+EXTENT = object()
+
+
+def without_extents(structure, names) -> tuple[tuple, tuple[int, ...]]:
+    """A structure with `EXTENT` in place of the extents among its arguments, and these."""
+    extents = []
+
+    def marked(part):
+        if isinstance(part, tuple):
+            is_whole = all(type(item) is int and item >= 0 for item in part)
+            return tuple(map(marked, part)) if is_whole else part
+        if type(part) is not int or part < 2:
+            return part
+        extents.append(part)
+        return EXTENT
+
+    pairs = zip(structure, names, strict=True)
+    structure = tuple(marked(part) if name in EXTENTS else part for part, name in pairs)
+    return structure, tuple(extents)
+
+
+def with_extents(structure, extents) -> tuple:
+    """The inverse of `without_extents`."""
+    supply = iter(extents)
+
+    def filled(part):
+        if isinstance(part, tuple):
+            return tuple(map(filled, part))
+        return next(supply) if part is EXTENT else part
+
+    return tuple(map(filled, structure))
+
+
 def unflatten(structure, leaves):
     """The arguments of a structure with `leaves` as its arrays: the inverse of `flatten`."""
     supply = iter(leaves)
@@ -245,15 +288,16 @@ class Call(Program):
     def pattern(self):
         if self.mode != aval.IMMEDIATE or self.compact is not self:
             return None
-        primitive, structure = self.primitive, self.structure
+        primitive = self.primitive
+        structure, extents = without_extents(self.structure, primitive.argument_names)
         text = functools.partial(template_store.text_of_call, primitive, structure)
-        remade = functools.partial(Call, primitive, structure)
-        return templates.pattern_of(primitive.patterns, self.key, self.inputs, text, remade)
 
-    @cached_property
-    def key(self) -> tuple:
-        """The structure, where numbers of different types differ."""
-        return tuple(map(_typed, self.structure))
+        def remade(inputs, extents=()):
+            return Call(primitive, with_extents(structure, extents), inputs)
+
+        key = tuple(map(_typed, structure))
+        patterns, inputs = primitive.patterns, self.inputs
+        return templates.pattern_of(patterns, key, inputs, text, remade, extents)
 
     @cached_property
     def outputs(self) -> tuple[aval.Aval, ...]:

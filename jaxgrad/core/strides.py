@@ -116,6 +116,8 @@ def reshaped(shape, strides, new_shape):
     """
     if 0 in shape:
         return strides if shape == new_shape else contiguous(new_shape)
+    if strides == contiguous(shape) and math.prod(shape) == math.prod(new_shape):
+        return contiguous(new_shape)
     # PyTorch's computeStride: whole dimensions of the new shape must fill each run exactly
     found, rest = [], list(new_shape)
     for count, stride in _runs(shape, strides):

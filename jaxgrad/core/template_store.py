@@ -112,7 +112,7 @@ def key_of(text: str | None, kinds, shapes) -> str | None:
         return None
     supply = iter(shapes)
     inputs = [_NUMBERS.get(kind) or f"{kind.name}{_shape_text(next(supply))}" for kind in kinds]
-    return f"{text} {','.join(inputs)}"
+    return " ".join([text, ",".join(inputs), *map(_shape_text, supply)])
 
 
 def text_of_call(primitive, structure) -> str | None:
@@ -133,6 +133,8 @@ def text_of(part) -> str:
     kind = type(part)
     if part is primitives.ARRAY:
         return "@"
+    if part is primitives.EXTENT:
+        return "#"
     if part is None or kind in (bool, int, float, complex):
         return repr(part)
     if kind is str:

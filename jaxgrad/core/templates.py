@@ -236,14 +236,16 @@ def _flags(flags) -> str:
     return "".join("1" if flag else "0" for flag in flags)
 
 
-def pattern_of(patterns, key, avals_of, make_text, remade):
+def pattern_of(patterns, key, avals_of, make_text, remade, numbers=()):
     """The pattern of a program, and the extents that its symbols have; None if it has none.
 
     patterns: where patterns are kept; key: tells programs apart in there; avals_of: what has the
     extents: abstract values, and the types of numbers; make_text: makes the text of the program for
-    keys in files, or None; remade: makes the program of other abstract values.
+    keys in files, or None; remade: makes the program of other abstract values; numbers: what else
+    symbols may stand for, of which `remade` then takes others too.
     """
     shapes = [given.shape for given in avals_of if isinstance(given, Aval)]
+    shapes += [numbers] if numbers else []
     pattern = template.pattern_of(shapes)
     if pattern is None:
         return None
@@ -269,7 +271,7 @@ def _program_for(avals_of, shapes, remade, extents, _premises=None):
         avals.make_aval(next(supply), given.dtype) if isinstance(given, Aval) else given
         for given in avals_of
     ]
-    made = remade(tuple(found))
+    made = remade(tuple(found), *supply)
     made.pattern = None
     return made
 

@@ -12,6 +12,7 @@ from ..tape.tensor import Tensor, is_concrete
 from .tensor_data import tensor
 
 
+@api_boundary
 def _assert(condition, message: str):
     """Raise AssertionError with a message unless a condition holds.
 
@@ -127,6 +128,7 @@ class SymBool(_Symbolic):
     """
 
 
+@api_boundary
 def sym_int(a) -> int:
     """A number without its fraction, as an int.
 
@@ -136,6 +138,7 @@ def sym_int(a) -> int:
     return math.trunc(a)
 
 
+@api_boundary
 def sym_float(a) -> float:
     """A number as a float.
 
@@ -145,6 +148,7 @@ def sym_float(a) -> float:
     return float(a)
 
 
+@api_boundary
 def sym_not(a) -> bool:
     """Whether a bool is False.
 
@@ -160,6 +164,7 @@ def _joined(choose, a, b):
     return kind(choose(a, b))
 
 
+@api_boundary
 def sym_max(a, b):
     """The larger of two numbers, a float if one of them is.
 
@@ -169,6 +174,7 @@ def sym_max(a, b):
     return _joined(max, a, b)
 
 
+@api_boundary
 def sym_min(a, b):
     """The smaller of two numbers, a float if one of them is.
 
@@ -178,6 +184,7 @@ def sym_min(a, b):
     return _joined(min, a, b)
 
 
+@api_boundary
 def sym_ite(b: bool, t, f):
     """`t` if `b` is True, else `f`.
 
@@ -187,6 +194,7 @@ def sym_ite(b: bool, t, f):
     return t if b else f
 
 
+@api_boundary
 def sym_sqrt(a) -> float:
     """The square root of a number.
 
@@ -196,6 +204,7 @@ def sym_sqrt(a) -> float:
     return math.sqrt(a)
 
 
+@api_boundary
 def sym_sum(*args):
     """The sum of numbers, or of those in a list.
 

@@ -9,7 +9,7 @@ from typing import TypedDict
 import numpy as np
 
 from ..core import device as devices
-from ..core import dtypes
+from ..core import dtypes, named_dtypes
 from ..core.pytorch_tensors import type_name
 from ..tape.tensor import Tensor, has_tangent
 
@@ -59,7 +59,7 @@ def dtype_of(options: FactoryOptions, default: dtypes.dtype) -> dtypes.dtype:
     """The dtype of the new tensor: that of the options, else of `out`, else the default."""
     requested, out = options.get("dtype"), options.get("out")
     if not isinstance(out, Tensor):
-        return default if requested is None else dtypes.as_dtype(requested)
+        return default if requested is None else named_dtypes.of_tensor(requested)
     if requested is not None and dtypes.as_dtype(requested) is not out.dtype:
         raise RuntimeError(
             f"dtype {dtypes.as_dtype(requested).scalar_type} does not match dtype of out tensor "

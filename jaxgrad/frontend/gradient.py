@@ -6,9 +6,11 @@ import numbers
 
 from .. import ops
 from ..core.pytorch_tensors import type_name
+from ..core.tracebacks import api_boundary
 from ..tape.tensor import Tensor
 
 
+@api_boundary
 def gradient(input: Tensor, *, spacing=1, dim=None, edge_order: int = 1) -> tuple[Tensor, ...]:
     """Estimate the derivatives of a sampled function by finite differences: central differences
     inside, one-sided ones at the ends.

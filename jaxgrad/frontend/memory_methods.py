@@ -114,6 +114,7 @@ def clone(input: Tensor, *, memory_format=preserve_format) -> Tensor:
     return made
 
 
+@api_boundary
 def is_conj(input: Tensor) -> bool:
     """Return whether the tensor shows the conjugate of its memory.
 
@@ -134,6 +135,7 @@ def _is_conj(tensor) -> bool:
     return count % 2 == 1
 
 
+@api_boundary
 def resolve_conj(input: Tensor) -> Tensor:
     """Return the tensor itself, or a copy if it shows the conjugate of its memory.
 

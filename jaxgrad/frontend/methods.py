@@ -513,6 +513,7 @@ def is_tensor(obj) -> bool:
     return isinstance(obj, Tensor)
 
 
+@api_boundary
 def is_floating_point(input: Tensor) -> bool:
     """Return whether the dtype is float16, bfloat16, float32 or float64.
 
@@ -524,6 +525,7 @@ def is_floating_point(input: Tensor) -> bool:
     return _checked_tensor("is_floating_point", input).dtype.is_floating_point
 
 
+@api_boundary
 def is_inference(input: Tensor) -> bool:
     """Return whether a tensor was created in inference mode.
 
@@ -536,6 +538,7 @@ def is_inference(input: Tensor) -> bool:
     return _checked_tensor("is_inference", input).is_inference()
 
 
+@api_boundary
 def is_complex(input: Tensor) -> bool:
     """Return whether the dtype is complex64 or complex128.
 

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..core import dtypes, promotion
+from ..core import dtypes, named_dtypes, promotion
 from ..core.aval import meta_array, strong, types_of_trace
 from ..core.device import check_pinning, is_meta
 from ..core.meta_array import MetaArray
@@ -146,7 +146,7 @@ def from_dlpack(ext_tensor, *, device=None, copy: bool | None = None) -> Tensor:
 
 
 def _as_dtype(dtype):
-    return None if dtype is None else dtypes.as_dtype(dtype)
+    return None if dtype is None else named_dtypes.of_tensor(dtype)
 
 
 def _place(data, device):

@@ -35,6 +35,7 @@ FUNCTIONS = {
     ),
     "linalg_solve": "lu",
     "linalg_spectral": "lobpcg logdet matrix_power",
+    "low_rank": "pca_lowrank svd_lowrank",
     "linear_algebra": (
         "adjoint chain_matmul frobenius_norm inner native_norm norm norm_except_dim nuclear_norm"
     ),

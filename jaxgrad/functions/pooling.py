@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import ops
+from ..core.tracebacks import api_boundary
 from ..ops.autocast import widened
 from ..tape.tensor import Tensor
 
@@ -45,6 +46,7 @@ def _row(name, kernel_size, stride, **numbers):
     return {what: (usual[what], value) for what, value in found.items()} | {"stride": (1, step)}
 
 
+@api_boundary
 def max_pool1d_with_indices(
     input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False
 ) -> tuple[Tensor, Tensor]:
@@ -64,6 +66,7 @@ def max_pool1d_with_indices(
     return tuple(each.squeeze(-2) for each in found)
 
 
+@api_boundary
 def max_pool1d(
     input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False
 ) -> Tensor:
@@ -77,6 +80,7 @@ def max_pool1d(
     return max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
+@api_boundary
 def max_pool2d(
     input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False
 ) -> Tensor:
@@ -93,6 +97,7 @@ def max_pool2d(
     return ops.max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
+@api_boundary
 def max_pool3d(
     input: Tensor, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False
 ) -> Tensor:
@@ -198,6 +203,7 @@ def _is_one(output_size, dimensions) -> bool:
     )
 
 
+@api_boundary
 def adaptive_max_pool1d(input: Tensor, output_size) -> tuple[Tensor, Tensor]:
     """Return the maxima of `output_size` bins of a line, and their indices.
 

@@ -219,7 +219,7 @@ class Writer:
 
     def name_global(self, hint: str, value) -> str:
         """The expression of a global value: `torch.relu`, or a name that is set in the globals."""
-        if _is_from_torch(value) and value is not device and not _names.name_of_method(value):
+        if _is_from_torch(value) and value is not device and not _names.method_name(value):
             return _names.qualified_name(value)
         name = self.namespace.create_name(hint.replace(".", "_"), value)
         self.globals.setdefault(name, value)

@@ -91,13 +91,17 @@ def _public_name(value):
     return None
 
 
-def name_of_method(function) -> str | None:
-    """The name of a method of `Tensor`, as `torch.Tensor.add`; None for others, and for a public
-    function that is the method too.
+def method_name(function) -> str | None:
+    """The name of a method of `Tensor`, as `add`; None for others, and for a public function that
+    is the method too.
     """
     name = getattr(function, "__name__", "")
-    is_method = name and getattr(Tensor, name, None) is function and not public_name(function)
-    return f"torch.Tensor.{name}" if is_method else None
+    if not name or public_name(function) is not None:
+        return None
+    if getattr(Tensor, name, None) is function:
+        plain = name.strip("_")
+        return plain if hasattr(Tensor, plain) and f"__{plain}__" == name else name
+    return f"__{name}__" if getattr(Tensor, f"__{name}__", None) is function else None
 
 
 def qualified_name(function) -> str:
@@ -109,7 +113,10 @@ def qualified_name(function) -> str:
         owner = getattr(function, "__objclass__", None) or type(function.__self__)
         if owner in vars(builtins).values():
             return f"{owner.__name__}.{name}"
-    public = name_of_method(function) or public_name(function)
+    method = method_name(function)
+    if method is not None:
+        return f"torch.Tensor.{method}"
+    public = public_name(function)
     if public is not None:
         return forms()[public].name if public in forms() else public
     if name is None:
@@ -157,6 +164,8 @@ def normalized(function, args: tuple, kwargs: dict) -> tuple[typing.Any, tuple, 
     default too.
     """
     path = public_name(function)
+    if path == "torch.einsum" and len(args) == 2 and isinstance(args[1], list | tuple):
+        args = (args[0], *args[1])
     form = forms().get(path)
     if form is None or form.positional is None:
         return function, args, kwargs
@@ -171,9 +180,8 @@ def normalized(function, args: tuple, kwargs: dict) -> tuple[typing.Any, tuple, 
     if values.get("return_indices") is True:
         other = f"{path.rpartition('.')[2]}_with_indices"
         function = getattr(importlib.import_module("jaxgrad.nn.functional"), other, function)
-    leading = [name for name in values if name not in form.keywords]
-    return (
-        function,
-        tuple(values[name] for name in leading),
-        {name: values[name] for name in form.keywords},
-    )
+    handed_on = {name: values[name] for name in form.keywords}
+    if (first := next(iter(bound.signature.parameters.values()))).kind is first.VAR_POSITIONAL:
+        return function, values[first.name], handed_on
+    leading = [name for name in values if name not in form.keywords][: form.positional]
+    return function, tuple(values[name] for name in leading), handed_on

@@ -11,6 +11,7 @@ from types import FunctionType as FunctionType
 from types import ModuleType
 from typing import Any
 
+from .._C import ScriptObject as ScriptObject
 from ..core.not_provided import names_of
 from ..nn.containers import Sequential
 from ..nn.module import Module
@@ -219,9 +220,11 @@ class Tracer(TracerBase):
             if member is not value:
                 continue
             if name not in cache:
-                has_shape = self.param_shapes_constant and is_parameter
-                make = functools.partial(self._parameter_proxy, name, value) if has_shape else None
-                cache[name] = self.create_proxy("get_attr", name, (), {}, proxy_factory_fn=make)
+                options = {}
+                if self.param_shapes_constant and is_parameter:
+                    make = functools.partial(self._parameter_proxy, name, value)
+                    options["proxy_factory_fn"] = make
+                cache[name] = self.create_proxy("get_attr", name, (), {}, **options)
             return cache[name]
         return value
 

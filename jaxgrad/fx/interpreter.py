@@ -82,9 +82,15 @@ class Interpreter:
 
     def boxed_run(self, args_list: list[Any]):
         """Run the graph on a list of values, which is emptied so that they can be released."""
-        args = list(args_list)
+        placeholders = self.graph.find_nodes(op="placeholder")
+        if len(placeholders) != len(args_list):
+            raise RuntimeError(
+                f"Interpreter.boxed_run expected {len(placeholders)} arguments for placeholders "
+                f"but received {len(args_list)}"
+            )
+        env = dict(zip(placeholders, args_list, strict=True))
         args_list.clear()
-        return self.run(*args, enable_io_processing=False)
+        return self.run(initial_env=env, enable_io_processing=False)
 
     @contextlib.contextmanager
     def _set_current_node(self, node: Node):
@@ -240,7 +246,7 @@ class Transformer(Interpreter):
             types = [node.type for node in self.graph.nodes if node.op == "output"]
             value = map_aggregate(result, lambda leaf: leaf.node if _is_proxy(leaf) else leaf)
             self.new_graph.output(value, types[0] if types else None)
-        return GraphModule(self.module, self.new_graph, type(self.module).__name__)
+        return GraphModule(self.module, self.new_graph)
 
 
 def _is_proxy(value) -> bool:

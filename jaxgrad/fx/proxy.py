@@ -186,16 +186,22 @@ def _dataclass_argument(tracer: TracerBase, value):
     return tracer.create_node("call_function", type(value), (), fields)
 
 
-def _users_lines() -> str:
-    """The lines of the program that are being run, those of jaxgrad left out."""
+def _users_lines() -> str | None:
+    """The lines of the program that are being run, from the traced function on; None for none."""
     frames = []
     frame = sys._getframe(1)
-    while frame is not None:
+    while frame is not None and not _starts_trace(frame):
         if not is_internal(frame):
             frames.append((frame, frame.f_lineno))
         frame = frame.f_back
     summary = traceback.StackSummary.extract(reversed(frames))
-    return "".join(summary.format()).strip()
+    return "".join(summary.format()).strip() or None
+
+
+def _starts_trace(frame) -> bool:
+    return frame.f_code.co_name == "_trace" and frame.f_globals["__name__"].endswith(
+        "_symbolic_trace"
+    )
 
 
 class GraphAppendingTracer(TracerBase):
@@ -282,8 +288,9 @@ class Proxy:
     def __torch_function__(cls, orig_method, types, args=None, kwargs=None):
         args, kwargs = args or (), kwargs or {}
         tracer = _only_tracer(args, kwargs, orig_method)
-        if _names.name_of_method(orig_method):
-            return tracer.create_proxy("call_method", orig_method.__name__, args, kwargs)
+        method = _names.method_name(orig_method)
+        if method is not None:
+            return tracer.create_proxy("call_method", method, args, kwargs)
         function, args, kwargs = _names.normalized(orig_method, args, kwargs)
         name = tracer.graph._target_to_str(_names.node_name(function))
         return tracer.create_proxy("call_function", function, args, kwargs, name=name)

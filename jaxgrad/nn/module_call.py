@@ -2,50 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 import functools
-from typing import Any, NamedTuple
 
 from ..core.tracebacks import hide_frames
 from ..tape import interception
 from ..tape.hooks import Hooks, RemovableHandle, register
 from ..tape.tensor import Tensor
 from .backward_hooks import BackwardHook
-from .module_members import Changes, Members, note
-
-
-class ModuleHooks(Hooks):
-    """The hooks of a module; adding or removing one invalidates the programs traced with it."""
-
-    __slots__ = ("changes",)
-
-    def __init__(self, changes: Changes):
-        super().__init__()
-        self.changes = changes
-
-    def __setitem__(self, number, hook):
-        super().__setitem__(number, hook)
-        self.changes.count()
-
-    def pop(self, *arguments):
-        self.changes.count()
-        return super().pop(*arguments)
-
-    def __deepcopy__(self, memo):
-        result = ModuleHooks(copy.deepcopy(self.changes, memo))
-        result.update(self)
-        return result
-
-
-class ForwardHook(NamedTuple):
-    """A forward hook and its options."""
-
-    function: Any
-    with_kwargs: bool = False
-    always_call: bool = False
-
-    def __call__(self, *arguments):
-        return self.function(*arguments)
+from .module_hooks import ForwardHook, ModuleHooks, of_all, register_forward
+from .module_members import Members, note
 
 
 class UncompiledCall:
@@ -57,6 +22,9 @@ class UncompiledCall:
     def __call__(self, *args, **kwargs):
         return self.__wrapped__._call_impl(*args, **kwargs)
 
+
+# 0 until a hook of all modules is registered
+_changes_of_all = of_all._changes
 
 KINDS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
 
@@ -83,6 +51,7 @@ class ModuleCall(Members):
                 or own["_forward_hooks"]
                 or own["_backward_hooks"]
                 or own["_backward_pre_hooks"]
+                or _changes_of_all.value
             ):
                 return _call(self, args, kwargs)
             return self.forward(*args, **kwargs)
@@ -189,10 +158,9 @@ def _hook_node_of_output(hook, module, args, output):
 
 
 def _register(hooks: Hooks, hook, prepend: bool) -> RemovableHandle:
-    if isinstance(hook, ForwardHook) and not callable(hook.function):
-        raise TypeError(f"a hook is a function, but got {type(hook.function).__name__}")
     before = list(hooks.items())
-    handle = register(hooks, hook)
+    add = register_forward if isinstance(hook, ForwardHook) else register
+    handle = add(hooks, hook)
     if prepend:
         for number, other in before:
             del hooks[number]
@@ -206,27 +174,35 @@ def _call(module: ModuleCall, args, kwargs):
     try:
         return _with_hooks(module, args, kwargs, done)
     except Exception:
-        for number, hook in list(module._forward_hooks.items()):
+        for number, hook in _forward_hooks(module):
             if hook.always_call and number not in done:
                 _call_forward_hook(module, hook, args, kwargs, None)
         raise
 
 
+def _forward_hooks(module) -> list[tuple[int, ForwardHook]]:
+    """The forward hooks that a call of a module runs, by number."""
+    return [*of_all.forward.items(), *module._forward_hooks.items()]
+
+
 def _with_hooks(module, args, kwargs, done):
-    for hook in list(module._forward_pre_hooks.values()):
+    for hook in (*of_all.forward_pre.values(), *module._forward_pre_hooks.values()):
         args, kwargs = _call_pre_hook(module, hook, args, kwargs)
     boundary = None
-    if module._backward_hooks or module._backward_pre_hooks:
-        boundary = BackwardHook(
-            module, module._backward_hooks.values(), module._backward_pre_hooks.values()
-        )
+    backward = (*of_all.full_backward, *module._backward_hooks.values())
+    backward_pre = (*of_all.backward_pre.values(), *module._backward_pre_hooks.values())
+    if backward or backward_pre:
+        boundary = BackwardHook(module, backward, backward_pre)
         args = boundary.enter(args)
     output = module.forward(*args, **kwargs)
-    for number, hook in list(module._forward_hooks.items()):
+    for number, hook in _forward_hooks(module):
         done.add(number)
         result = _call_forward_hook(module, hook, args, kwargs, output)
         output = output if result is None else result
-    return output if boundary is None else boundary.leave(output)
+    output = output if boundary is None else boundary.leave(output)
+    for hook in of_all.node_backward:
+        _hook_node_of_output(hook, module, args, output)
+    return output
 
 
 def _call_pre_hook(module, hook, args, kwargs):

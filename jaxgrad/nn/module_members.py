@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator
 
 from ..core.pytorch_tensors import type_name
 from ..tape import interception, mode
 from ..tape.tensor import Tensor
+from .module_hooks import VALUE, Changes, of_all, replaced
 from .parameter import Buffer, Parameter, TransientBuffer, kind_of
-
-VALUE = operator.attrgetter("_changes.value")
-
-
-class Changes:
-    """A counter of the changes of a module, on which traced programs depend.
-
-    `value`: the number of assignments to attributes other than `training`.
-    """
-
-    __slots__ = ("__weakref__", "value")
-
-    def __init__(self):
-        self.value = 0
-
-    def count(self):
-        """Record a change."""
-        self.value += 1
 
 
 def note(module):
@@ -38,6 +20,7 @@ def note(module):
     scope = mode.scope.get()
     if scope is not None and "_changes" in module.__dict__:  # else it is being made, as by `copy`
         scope.objects.guard(module, VALUE)
+        scope.objects.guard(of_all, VALUE)
         scope.objects.guard_attribute(module, "training")
 
 
@@ -100,6 +83,9 @@ class Members:
     def _replace(self, group, name, value):
         """Assign a value of another kind to a member: None, or a tensor to a buffer."""
         if value is None or (group == "_buffers" and isinstance(value, Tensor)):
+            if group != "_parameters":
+                hooks = of_all.buffers if group == "_buffers" else of_all.modules
+                value = replaced(hooks, self, name, value)
             self.__dict__[group][name] = value
             self._changes.count()
             return
@@ -124,7 +110,7 @@ class Members:
         elif group == "_buffers":
             self.register_buffer(name, value, kind_of(value) is not TransientBuffer)
         else:
-            self._modules[name] = value
+            self._modules[name] = replaced(of_all.modules, self, name, value)
             self._changes.count()
 
     def _release_name(self, name, besides):
@@ -176,6 +162,10 @@ class Members:
                 f"Cannot assign non-leaf Tensor to parameter '{name}'. Model parameters must be "
                 f"created explicitly: compute '{name}' in forward()."
             )
+        if param is not None and of_all.parameters:
+            param = replaced(of_all.parameters, self, name, param)
+            if not isinstance(param, Parameter):
+                raise TypeError(f"a registration hook replaced parameter '{name}' by no parameter")
         self._parameters[name] = param
         self._changes.count()
 
@@ -197,7 +187,7 @@ class Members:
                 f"cannot assign '{_type_of(tensor)}' object to buffer '{name}' (torch Tensor or "
                 "None required)"
             )
-        self._buffers[name] = tensor
+        self._buffers[name] = replaced(of_all.buffers, self, name, tensor)
         self._non_persistent_buffers_set.discard(name)
         if not persistent:
             self._non_persistent_buffers_set.add(name)
@@ -214,7 +204,7 @@ class Members:
         if module is not None and not isinstance(module, Members):
             raise TypeError(f"{_type_of(module)} is not a Module subclass")
         self._check_name("module", name, self._modules)
-        self._modules[name] = module
+        self._modules[name] = replaced(of_all.modules, self, name, module)
         self._changes.count()
 
     def register_module(self, name: str, module: Members | None) -> None:

@@ -21,6 +21,7 @@ from . import (
     init,
     layers,
     loss_layers,
+    module_hooks,
     normalization_layers,
     pooling_layers,
     resampling_layers,
@@ -70,12 +71,21 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict, prefix: str) -> No
             each[""] = each.pop(prefix[:-1])
 
 
-_GLOBAL_HOOKS = (
-    *("_global_backward_hooks", "_global_backward_pre_hooks", "_global_forward_hooks"),
-    *("_global_forward_pre_hooks", "_global_forward_hooks_always_called"),
-    *("_global_forward_hooks_with_kwargs", "_global_buffer_registration_hooks"),
-    *("_global_module_registration_hooks", "_global_parameter_registration_hooks"),
-)
+# the hooks of all modules, by PyTorch's names
+_HOOKS_OF_ALL = {
+    "_global_forward_hooks": module_hooks.of_all.forward,
+    "_global_forward_pre_hooks": module_hooks.of_all.forward_pre,
+    "_global_backward_hooks": module_hooks.of_all.backward,
+    "_global_backward_pre_hooks": module_hooks.of_all.backward_pre,
+    "_global_parameter_registration_hooks": module_hooks.of_all.parameters,
+    "_global_buffer_registration_hooks": module_hooks.of_all.buffers,
+    "_global_module_registration_hooks": module_hooks.of_all.modules,
+    "_has_any_global_hook": module_hooks.has_any,
+} | {
+    name: getattr(module_hooks, name)
+    for name in dir(module_hooks)
+    if name[:16] == "register_module_"
+}
 
 # names of PyTorch's that programs ask for by isinstance, derive from, or call
 _OTHERS = {
@@ -111,10 +121,7 @@ _OTHERS = {
     "consume_prefix_in_state_dict_if_present": consume_prefix_in_state_dict_if_present,
     "Tensor": Tensor,
     "RemovableHandle": RemovableHandle,
-    # there are no hooks of all modules: to read them is right, to write to them an error
-    **dict.fromkeys(_GLOBAL_HOOKS, types.MappingProxyType({})),
-    "_global_is_full_backward_hook": None,
-    "_has_any_global_hook": lambda: False,
+    **_HOOKS_OF_ALL,
     "init": init,
 }
 
@@ -136,7 +143,7 @@ class _Layers(types.ModuleType):
     def __init__(self, name):
         super().__init__(f"{__name__}.{name}", f"The layers of torch.nn.modules.{name}.")
         self.__path__ = []
-        for own in names_in(f"torch.nn.modules.{name}"):
+        for own in names_in(f"torch.nn.modules.{name}").keys() - {_IS_FULL}:
             with contextlib.suppress(AttributeError):
                 setattr(self, own, _layer(own))
 
@@ -146,7 +153,12 @@ class _Layers(types.ModuleType):
         return _layer(name)
 
 
+_IS_FULL = "_global_is_full_backward_hook"
+
+
 def _layer(name):
+    if name == _IS_FULL:
+        return module_hooks.of_all.is_full  # which changes
     if name in _OTHERS:
         return _OTHERS[name]
     if hasattr(tuples, name) and name.endswith(("single", "tuple", "pair", "triple", "quadruple")):

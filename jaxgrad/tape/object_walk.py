@@ -269,3 +269,21 @@ def is_of_library(module: str | None) -> bool:
 
 
 _INSTALLED = frozenset(["site-packages", "dist-packages"])
+
+
+# ---- dicts of any class
+
+_ITERATIONS = dict.__iter__, collections.OrderedDict.__iter__
+
+
+def dict_class(target: dict) -> type:
+    """The built-in class of a dict, whose methods reach its items past those of its own class."""
+    return collections.OrderedDict if isinstance(target, collections.OrderedDict) else dict
+
+
+def own_items(target: dict) -> dict:
+    """The items of a dict, past what its class does when one is read."""
+    kind = type(target)
+    if kind.__getitem__ is dict.__getitem__ and kind.__iter__ in _ITERATIONS:
+        return target
+    return dict(dict_class(target).items(target))

@@ -40,6 +40,25 @@ def of_program(program) -> int:
     return sum(by_layer(jaxpr.jaxpr).values())
 
 
+def products_of(program) -> int:
+    """The multiply-adds of an operator's products alone, without those with zeros that a
+    convolution puts between elements.
+    """
+    jaxpr, _ = program.trace(*map(avals.struct_of, program.inputs))
+    return _products(jaxpr.jaxpr)
+
+
+def _products(jaxpr) -> int:
+    total = 0
+    for equation in jaxpr.eqns:
+        if equation.primitive.name in PRODUCTS:
+            total += min(_of_product(equation), _of_input(equation))
+        else:
+            times = equation.params["length"] if equation.primitive.name == "scan" else 1
+            total += times * max(map(_products, _jaxprs(equation)), default=0)
+    return total
+
+
 def _add(jaxpr, found, layer, times=1) -> set[int]:
     """Add the multiply-adds of a jaxpr, which runs so many times, to those of its layers. Returns
     which of its results are products.
@@ -102,3 +121,14 @@ def _of_product(equation) -> int:
         return size * math.prod(left[dim] for dim in contracted)
     channel = equation.params["dimension_numbers"].rhs_spec[0]
     return size * math.prod(right) // max(1, right[channel])
+
+
+def _of_input(equation) -> float:
+    """Each element of the input of a convolution is a factor of so many products."""
+    if equation.primitive.name == "dot_general":
+        return math.inf
+    left, right = (each.aval for each in equation.invars)
+    numbers, groups = equation.params["dimension_numbers"], equation.params["feature_group_count"]
+    batches = equation.params["batch_group_count"]
+    channels = right.shape[numbers.rhs_spec[1]] * groups
+    return left.size * right.size // max(1, channels * batches)

@@ -683,3 +683,27 @@ def test_a_new_list_of_containers_that_were_there(jit):
         assert state.entries[0] is second and state.entries[2][0] is first
         assert second["t"].tolist() == [number] * 2
         assert state.entries[1]["x"].tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("base", [dict, collections.OrderedDict])
+def test_a_dict_keeps_items_that_its_class_reads_in_its_own_way(base):
+    class Factories(base):
+        """Items are classes; reading one makes an instance."""
+
+        def __getitem__(self, key):
+            return super().__getitem__(key)()
+
+    class Scale:
+        factor = 2.0
+
+    class Shift:
+        factor = 3.0
+
+    factories = Factories(a=Scale)
+    run = torch.jit(lambda x: x * factories["a"].factor)
+    x = torch.tensor([1.0, 2.0])
+    assert run(x).tolist() == run(x).tolist() == [2.0, 4.0]
+    assert dict.items(factories) == {"a": Scale}.items()
+    factories["a"] = Shift
+    assert run(x).tolist() == [3.0, 6.0]
+    assert dict.items(factories) == {"a": Shift}.items()

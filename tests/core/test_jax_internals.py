@@ -205,6 +205,15 @@ def test_extents_that_were_found_unequal():
     assert sys.getprofile() is None
 
 
+def test_a_trace_that_does_not_end_is_given_up(monkeypatch):
+    monkeypatch.setattr(jax_internals, "MOST_EVENTS", 10_000)
+    calls = []
+    with pytest.raises(RecursionError), jax_internals.unequal_extents([]):
+        while len(calls) < 100_000:
+            calls.append(len(calls))
+    assert sys.getprofile() is None and len(calls) < 10_000
+
+
 @pytest.mark.parametrize(
     ("function", "expected"),
     [

@@ -113,6 +113,30 @@ def test_a_template_serves_other_extents_without_a_trace(own, traces, monkeypatc
     assert traces == []
 
 
+def reordered(rows, columns):
+    """What operators give that take extents and places besides tensors."""
+    numbers = np.random.default_rng(0).standard_normal((rows, 2 * columns)).astype(np.float32)
+    x = torch.tensor(numbers, requires_grad=True)
+    parts = x.view(rows, 2, columns), x.reshape(2 * rows, columns), x[2:, :columns]
+    lengths, rest = torch.arange(rows + 1, 1, -1), {"batch_first": True}
+    packed = torch.nn.utils.rnn.pack_padded_sequence(x.view(rows, columns, 2), lengths, **rest)
+    results = *parts, *x.split([columns - 1, columns + 1], 1), x.chunk(2, 1)[1], packed.data
+    sum([(result * result).sum() for result in results]).backward()
+    return [each.tolist() for each in (*[result.detach() for result in results], x.grad)]
+
+
+@pytest.mark.slow
+def test_a_template_serves_other_extents_among_the_arguments_without_a_trace(
+    own, traces, monkeypatch
+):
+    monkeypatch.setattr(templates, "CALLS", 0)
+    reordered(5, 7)
+    expected = by_kernels(reordered, 8, 11)
+    traces.clear()
+    assert_close(reordered(8, 11), expected)
+    assert traces == []
+
+
 def test_a_refused_trace_keeps_nothing_of_its_caller(own, monkeypatch):
     """JAX's error is in a cycle, and no search for garbage comes while the tests run."""
     monkeypatch.setattr(templates, "CALLS", 0)
@@ -140,8 +164,12 @@ def test_wrong_arguments_raise_as_without_templates(own, monkeypatch):
             lambda: torch.ones(4, 3).reshape(5, 2),
             lambda: torch.cat([torch.ones(2, 3), torch.ones(2, 4)]),
             lambda: torch.nn.functional.glu(torch.ones(2, 5)),
+            lambda: torch.ones(4, 6).view(3, 7),
+            lambda: torch.ones(4, 6).expand(4, 5),
+            lambda: torch.ones(4, 6).split([4, 5], 1),
+            lambda: torch.ones(4, 6)[5],
         ):
-            with pytest.raises((RuntimeError, TypeError, ValueError)) as caught:
+            with pytest.raises((IndexError, RuntimeError, TypeError, ValueError)) as caught:
                 call().tolist()
             found.append(str(caught.value))
         return found
@@ -151,7 +179,11 @@ def test_wrong_arguments_raise_as_without_templates(own, monkeypatch):
     torch.ones(2, 3) @ torch.ones(3, 5) + torch.ones(5)
     torch.cat([torch.ones(2, 3), torch.ones(4, 3)]).reshape(3, 6)
     torch.nn.functional.glu(torch.ones(2, 6))
-    assert messages() == expected and len(set(expected)) == 5
+    torch.ones(4, 6).view(3, 8)
+    torch.ones(4, 1).expand(4, 5)
+    torch.ones(4, 6).split([4, 2], 1)
+    torch.ones(4, 6)[3]
+    assert messages() == expected and len(set(expected)) == 9
 
 
 TESTS = {

@@ -149,7 +149,12 @@ def train(model, loss_of, steps=3, learning_rate=1e-2, parameters=None, optimize
             results |= gradients(model)
     results |= state_of(model)
     results = {name: as_array(value) for name, value in results.items()}
+    # how many steps are timed depends on the machine: what follows has the numbers from before
+    kept = [(tensor, tensor.detach().clone()) for tensor in state_of(model).values()]
     time_steps(lambda: loss_in(step()).item(), steps)
+    with torch.no_grad():
+        for tensor, value in kept:
+            tensor.copy_(value)
     return results
 
 

@@ -4,6 +4,9 @@ PyPI has torchvision's compiled operators for CUDA builds of PyTorch alone, and 
 needs `nms` to be an operator. It is defined here in Python for the runs under PyTorch.
 """
 
+import importlib
+import importlib.util
+
 import torch
 
 library = torch.library.Library("torchvision", "DEF")
@@ -24,7 +27,11 @@ def non_maximum_suppression(boxes, scores, threshold):
 
 
 def define():
-    """Define what `import torchvision` and its detection models need."""
+    """Define what `import torchvision` and its detection models need, where it is installed."""
+    if not importlib.util.find_spec("torchvision"):
+        return
     for name in ("nms", "qnms"):
         library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
     library.impl("nms", non_maximum_suppression, "CPU")
+    extension = importlib.import_module("torchvision.extension")
+    extension._has_ops = lambda: True  # its functions ask for it before each call

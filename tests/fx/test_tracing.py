@@ -1,10 +1,12 @@
 """Programs that are traced: the code, the tables and the numbers of graphs are PyTorch's."""
 
+import contextlib
 import copy
 import importlib
 import operator
 import pickle
 import threading
+from pathlib import Path
 
 import pytest
 from as_torch import as_torch, error
@@ -321,6 +323,39 @@ def test_graph_modules_are_compiled(compiled):
     torch.testing.assert_close(grads["scale"], model.scale.grad)
     rows = torch.func.vmap(lambda row: torch.fx.symbolic_trace(lambda y: y.sin())(row))(x)
     torch.testing.assert_close(rows, x.sin())
+
+
+OVERRIDABLE = (Path(__file__).parent / "overridable.txt").read_text().split()
+
+# aliases of other functions
+ALIASES = {"torch.miopen_batch_norm", "torch.resolve_neg"}
+
+
+def function_at(path):
+    """The function of a name of PyTorch; None where jaxgrad has none."""
+    owner = torch
+    for name in path.split(".")[1:]:
+        owner = getattr(owner, name, None)
+    return owner
+
+
+def recorded(function):
+    """The node of a call of a function with as many stand-ins as it takes."""
+    for count in range(1, 14):
+        x = torch.fx.Proxy(torch.fx.Graph().placeholder("x"))
+        with contextlib.suppress(TypeError):
+            return function(*[x] * count).node
+    return None
+
+
+def test_all_functions_of_tensors_are_recorded():
+    # those of torch.nn.init call methods of their argument, which are recorded
+    paths = [path for path in OVERRIDABLE if not path.startswith("torch.nn.init.")]
+    functions = {path: function_at(path) for path in paths if path not in ALIASES}
+    functions = {path: function for path, function in functions.items() if function is not None}
+    assert len(functions) > 600
+    targets = {path: getattr(recorded(f), "target", None) for path, f in functions.items()}
+    assert [path for path, f in functions.items() if targets[path] is not f] == []
 
 
 def test_the_names_in_code_are_those_of_the_functions():

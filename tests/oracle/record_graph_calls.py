@@ -13,6 +13,7 @@ from pathlib import Path
 from torch.fx import Graph, Proxy
 from torch.fx.node import _get_qualified_name
 from torch.fx.proxy import GraphAppendingTracer
+from torch.overrides import get_testing_overrides, resolve_name
 
 FILE = Path(__file__).parents[2] / "jaxgrad" / "coverage" / "graph_calls.tsv"
 
@@ -20,6 +21,9 @@ HEADER = """\
 # Calls that graphs of PyTorch have in another form than the program: the public name, the name in \
 code; where arguments are handed on, how many by position, and the names of the others.
 """
+
+# the functions that `__torch_function__` overrides
+OVERRIDABLE = Path(__file__).parents[1] / "fx" / "overridable.txt"
 
 SPACES = ("torch", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special")
 SPACES += ("torch.nn.init",)
@@ -62,7 +66,8 @@ def form(path: str, function) -> str | None:
     name, handed_on = _get_qualified_name(function), ("", "")
     is_variadic = False
     if inspect.isfunction(function):
-        is_variadic = [*inspect.signature(function).parameters] == ["args", "kwargs"]
+        kinds = [p.kind for p in inspect.signature(function).parameters.values()]
+        is_variadic = inspect.Parameter.VAR_POSITIONAL in kinds
     for count in range(6 if is_variadic else 1):
         with contextlib.suppress(Exception):
             node = node_of(function, count) if inspect.isfunction(function) else None
@@ -84,6 +89,9 @@ def main():
     for path, function in functions():
         with contextlib.suppress(Exception):  # a function that has no name in code
             lines.append(form(path, function))
+    names = filter(None, map(resolve_name, get_testing_overrides()))
+    plain = {name for name in names if not (name.startswith("torch.Tensor") or "__" in name)}
+    OVERRIDABLE.write_text("".join(f"{name}\n" for name in sorted(plain)))
     FILE.write_text(HEADER + "".join(f"{line}\n" for line in filter(None, lines)))
 
 

@@ -26,7 +26,7 @@ from ...late import LateModule
 from ..jax_internals import extent_of_carry
 from .block import Block
 from .equation import Equation, Form
-from .extents import SYMBOLS, checked, tree_of, value
+from .extents import NUMBERS, SYMBOLS, checked, tree_of, value
 
 export = LateModule("jax.export")
 
@@ -142,6 +142,8 @@ def plain(item):
     elif isinstance(item, tuple):
         if kind.__name__ in NAMED and getattr(jax.lax, kind.__name__, None) is kind:
             return {"named": [kind.__name__, *map(plain, item)]}
+        if all(type(part) is int for part in item):  # rules read them by their positions
+            return [*item]
     elif kind in (float, complex):
         return {kind.__name__: repr(item)}
     elif isinstance(item, numpy.dtype) or (kind is type and issubclass(item, numpy.generic)):
@@ -271,7 +273,39 @@ def _number(kind):
 
 def _block(content, depth):
     inner = BlockReader(content, depth)
-    return Varying(inner) if inner.varies else inner(())
+    return Varying(_kept(inner, _symbols_in(content))) if inner.varies else inner(())
+
+
+def _kept(reader, symbols):
+    """The function of a reader, which keeps the last block for the same extents of the symbols that
+    it has: the body of a loop does not vary with the length, and to prepare it takes the longest.
+    """
+    last = None, None
+
+    def block_for(extents):
+        nonlocal last
+        key, block = last
+        own = tuple([extents[i] for i in symbols])
+        if key != own:
+            block = reader(extents)
+            last = own, block
+        return block
+
+    return block_for
+
+
+def _symbols_in(data) -> list[int]:
+    """The numbers of the symbols in some data."""
+    waiting, names = [data], set()
+    while waiting:
+        part = waiting.pop()
+        if type(part) is str:
+            names.add(part)
+        elif type(part) is list:
+            waiting += part
+        elif type(part) is dict:
+            waiting += part.values()
+    return sorted(NUMBERS[name] for name in names.intersection(NUMBERS))
 
 
 def _extent(content, _depth):

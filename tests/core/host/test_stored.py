@@ -185,6 +185,20 @@ def test_text_that_is_no_extent_is_not_taken_over(text):
         extents.tree_of(Extent())
 
 
+def test_the_body_of_a_loop_is_made_anew_where_one_of_its_extents_is_another():
+    made, _ = recorded(lambda x: lax.scan(lambda c, row: (c + row.sum() * row, c), x[0], x), (3, 5))
+    bodies = []
+    for numbers in ((3, 5), (9, 5), (9, 4), (3, 5)):
+        block = made(numbers)
+        x = np.random.default_rng(0).standard_normal(numbers).astype("float32")
+        expected = jax.jit(lambda x: lax.scan(lambda c, row: (c + row.sum() * row, c), x[0], x))(x)
+        for result, wanted in zip(block.function(x), expected, strict=True):
+            np.testing.assert_allclose(result, wanted, rtol=1e-5, atol=1e-5)
+        (scan,) = [part for part, *_ in block.equations if part.name == "scan"]
+        bodies.append(scan.params["jaxpr"])
+    assert bodies[0] is bodies[1] is not bodies[2] and bodies[2] is not bodies[3]
+
+
 # ---- data that somebody else has written
 
 

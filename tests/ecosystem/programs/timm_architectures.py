@@ -9,9 +9,6 @@ import io
 from harness import fill, integers, normal, program, train
 
 CONVOLUTIONAL = {
-    "bat_resnext26ts": 64,
-    "botnet26t_256": 128,
-    "coatnet_pico_rw_224": 64,
     "crossvit_tiny_240": 240,
     "cs3darknet_s": 64,
     "cspresnet50": 64,
@@ -33,8 +30,7 @@ CONVOLUTIONAL = {
     "gcresnet33ts": 64,
     "gernet_s": 32,
     "ghostnet_050": 32,
-    "ghostnetv2_100": 32,
-    "halonet26t": 64,
+    "ghostnetv2_100": 64,
     "hardcorenas_a": 32,
     "hgnetv2_b0": 32,
     "hrnet_w18_small": 64,
@@ -72,7 +68,6 @@ CONVOLUTIONAL = {
     "starnet_s1": 32,
     "tf_efficientnetv2_b0": 32,
     "tinynet_e": 32,
-    "vgg11_bn": 32,
     "xception41": 32,
 }
 ATTENTIVE = {
@@ -82,8 +77,12 @@ ATTENTIVE = {
     "convmixer_768_32": {"dim": 32, "depth": 2},
     "convnext_atto": {},
     "convnextv2_atto": {},
-    "davit_tiny": {"embed_dims": (16, 24, 32, 48), "num_heads": (1, 2, 2, 4),
-                   "num_groups": (1, 2, 2, 4), "depths": (1, 1, 1, 1)},
+    "davit_tiny": {
+        "embed_dims": (16, 24, 32, 48),
+        "num_heads": (1, 2, 2, 4),
+        "num_groups": (1, 2, 2, 4),
+        "depths": (1, 1, 1, 1),
+    },
     "deit_tiny_patch16_224": {"img_size": 32, "depth": 2},
     "eva02_tiny_patch14_224": {"img_size": 28, "depth": 2},
     "focalnet_tiny_srf": {"embed_dim": 16, "depths": (1, 1, 1, 1)},
@@ -109,7 +108,7 @@ ATTENTIVE = {
     "visformer_tiny": {"img_size": 64},
     "volo_d1_224": {"img_size": 64, "layers": (1, 1, 1, 1)},
     "xcit_nano_12_p16_224": {"img_size": 32, "depth": 2},
-}  # fmt: skip
+}
 COMPILED = ("convnext_atto", "mixer_s16_224", "mobilenetv3_small_050", "resnet18")
 COMPILED += ("swin_tiny_patch4_window7_224", "vit_tiny_patch16_224")
 
@@ -121,10 +120,12 @@ def architecture_program(name, size, options):
         import timm
         import torch
 
-        model = fill(timm.create_model(name, num_classes=5, drop_path_rate=0.0, **options))
+        model = fill(timm.create_model(name, num_classes=5, **options))
         for module in model.modules():
             if isinstance(module, torch.nn.Dropout):
                 module.p = 0.0
+            if type(module).__name__ == "DropPath":
+                module.drop_prob = 0.0
         images, labels = normal(2, 3, size, size), integers(5, 2, name="labels")
 
         def loss_of(model):
@@ -135,7 +136,7 @@ def architecture_program(name, size, options):
         saved = io.BytesIO()
         torch.save(model.state_dict(), saved)
         saved.seek(0)
-        loaded = timm.create_model(name, num_classes=5, drop_path_rate=0.0, **options).eval()
+        loaded = timm.create_model(name, num_classes=5, **options).eval()
         loaded.load_state_dict(torch.load(saved))
         return results | {"evaluated": loaded(images), "features": loaded.forward_features(images)}
 

@@ -1,0 +1,225 @@
+"""The hooks of modules: those of one module, and those of all, as torch.nn.modules.module
+registers them.
+
+>>> from jaxgrad.nn.modules.module import register_module_forward_hook
+>>> with register_module_forward_hook(lambda module, args, output: print(type(module).__name__)):
+...     _ = jaxgrad.nn.Linear(2, 1)(jaxgrad.ones(2))
+Linear
+"""
+
+from __future__ import annotations
+
+import copy
+import operator
+from typing import Any, NamedTuple
+
+from ..tape.hooks import Hooks, RemovableHandle, register
+
+VALUE = operator.attrgetter("_changes.value")
+
+
+class Changes:
+    """A counter of the changes of a module, on which traced programs depend.
+
+    `value`: the number of assignments to attributes other than `training`.
+    """
+
+    __slots__ = ("__weakref__", "value")
+
+    def __init__(self):
+        self.value = 0
+
+    def count(self):
+        """Record a change."""
+        self.value += 1
+
+
+class ModuleHooks(Hooks):
+    """The hooks of a module; adding or removing one invalidates the programs traced with it."""
+
+    __slots__ = ("changes",)
+
+    def __init__(self, changes: Changes):
+        super().__init__()
+        self.changes = changes
+
+    def __setitem__(self, number, hook):
+        super().__setitem__(number, hook)
+        self.changes.count()
+
+    def pop(self, *arguments):
+        self.changes.count()
+        return super().pop(*arguments)
+
+    def __deepcopy__(self, memo):
+        result = ModuleHooks(copy.deepcopy(self.changes, memo))
+        result.update(self)
+        return result
+
+
+class ForwardHook(NamedTuple):
+    """A forward hook and its options."""
+
+    function: Any
+    with_kwargs: bool = False
+    always_call: bool = False
+
+    def __call__(self, *arguments):
+        return self.function(*arguments)
+
+
+def register_forward(hooks: Hooks, hook: ForwardHook) -> RemovableHandle:
+    """Add a forward hook. Raises TypeError for an object that cannot be called."""
+    if not callable(hook.function):
+        raise TypeError(f"a hook is a function, but got {type(hook.function).__name__}")
+    return register(hooks, hook)
+
+
+class HooksOfAll:
+    """The hooks of all modules; they run before those of a module itself.
+
+    is_full: whether the backward hooks get the gradients of the modules' inputs; None without any.
+    """
+
+    def __init__(self):
+        self._changes, self.is_full = Changes(), None
+        self.forward, self.forward_pre = ModuleHooks(self._changes), ModuleHooks(self._changes)
+        self.backward, self.backward_pre = ModuleHooks(self._changes), ModuleHooks(self._changes)
+        self.parameters, self.buffers, self.modules = Hooks(), Hooks(), Hooks()
+
+    @property
+    def full_backward(self):
+        """The backward hooks that get the gradients of the modules' inputs."""
+        return self.backward.values() if self.is_full else ()
+
+    @property
+    def node_backward(self):
+        """The backward hooks that follow the last operator of a module."""
+        return () if self.is_full else self.backward.values()
+
+    def add_backward(self, hook, is_full: bool) -> RemovableHandle:
+        """Add a backward hook; all are of one kind."""
+        if self.is_full is not None and self.is_full is not is_full:
+            raise RuntimeError(
+                "Cannot use both regular backward hooks and full backward hooks as a global Module "
+                "hook. Please use only one of them."
+            )
+        self.is_full = is_full
+        return register(self.backward, hook)
+
+
+of_all = HooksOfAll()
+
+
+def replaced(hooks: Hooks, module, name: str, member):
+    """A new parameter, buffer or submodule after the hooks of its registration."""
+    for hook in hooks.values():
+        result = hook(module, name, member)
+        member = member if result is None else result
+    return member
+
+
+# ---- what torch.nn.modules.module has
+
+
+def register_module_forward_pre_hook(hook) -> RemovableHandle:
+    """Call `hook(module, args)` before the `forward` of each module; it may return new arguments.
+
+    Returns a handle with `remove()`. Raises TypeError if `hook` is not callable.
+
+    >>> from jaxgrad.nn.modules.module import register_module_forward_pre_hook
+    >>> with register_module_forward_pre_hook(lambda module, args: args[0] * 2):
+    ...     jaxgrad.nn.Identity()(jaxgrad.ones(1))
+    tensor([2.])
+    """
+    return register_forward(of_all.forward_pre, ForwardHook(hook))
+
+
+def register_module_forward_hook(
+    hook, *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
+    """Call `hook(module, args, output)` after the `forward` of each module; with `with_kwargs`,
+    kwargs follow args. The hook may return a new output.
+
+    always_call: call it also if `forward` raises, with output None. Returns a handle with
+    `remove()`. Raises TypeError if `hook` is not callable.
+
+    >>> from jaxgrad.nn.modules.module import register_module_forward_hook
+    >>> with register_module_forward_hook(lambda module, args, output: output + 1):
+    ...     jaxgrad.nn.Identity()(jaxgrad.ones(1))
+    tensor([2.])
+    """
+    return register_forward(of_all.forward, ForwardHook(hook, with_kwargs, always_call))
+
+
+def register_module_full_backward_hook(hook) -> RemovableHandle:
+    """Call `hook(module, grad_input, grad_output)` for each module once the gradients of its
+    inputs are known; it may return new ones.
+
+    Returns a handle with `remove()`. Raises RuntimeError after `register_module_backward_hook`.
+
+    >>> from jaxgrad.nn.modules.module import register_module_full_backward_hook
+    >>> x = jaxgrad.ones(1, requires_grad=True)
+    >>> with register_module_full_backward_hook(lambda module, gi, go: (gi[0] * 3,)):
+    ...     jaxgrad.nn.ReLU()(x).backward()
+    >>> x.grad
+    tensor([3.])
+    """
+    return of_all.add_backward(hook, True)
+
+
+def register_module_full_backward_pre_hook(hook) -> RemovableHandle:
+    """Call `hook(module, grad_output)` for each module once the gradients of its outputs are known;
+    it may return new ones. Returns a handle with `remove()`.
+
+    >>> from jaxgrad.nn.modules.module import register_module_full_backward_pre_hook
+    >>> x = jaxgrad.ones(1, requires_grad=True)
+    >>> with register_module_full_backward_pre_hook(lambda module, go: (go[0] * 5,)):
+    ...     jaxgrad.nn.ReLU()(x).backward()
+    >>> x.grad
+    tensor([5.])
+    """
+    return register(of_all.backward_pre, hook)
+
+
+def register_module_backward_hook(hook) -> RemovableHandle:
+    """Call `hook(module, grad_input, grad_output)` in a backward pass through the last operator of
+    each module, as older programs ask; see `Module.register_backward_hook`.
+
+    Returns a handle with `remove()`. Raises RuntimeError after
+    `register_module_full_backward_hook`.
+    """
+    return of_all.add_backward(hook, False)
+
+
+def register_module_parameter_registration_hook(hook) -> RemovableHandle:
+    """Call `hook(module, name, parameter)` whenever a parameter is added to a module; the hook may
+    return another one. Returns a handle with `remove()`.
+
+    >>> from jaxgrad.nn.modules.module import register_module_parameter_registration_hook
+    >>> with register_module_parameter_registration_hook(lambda m, name, value: print(name)):
+    ...     _ = jaxgrad.nn.Linear(2, 1)
+    weight
+    bias
+    """
+    return register(of_all.parameters, hook)
+
+
+def register_module_buffer_registration_hook(hook) -> RemovableHandle:
+    """Call `hook(module, name, buffer)` whenever a buffer is added to a module; the hook may return
+    another one. Returns a handle with `remove()`.
+    """
+    return register(of_all.buffers, hook)
+
+
+def register_module_module_registration_hook(hook) -> RemovableHandle:
+    """Call `hook(module, name, submodule)` whenever a submodule is added to a module; the hook may
+    return another one. Returns a handle with `remove()`.
+    """
+    return register(of_all.modules, hook)
+
+
+def has_any() -> bool:
+    """Whether a call of a module runs a hook of all modules."""
+    hooks = (of_all.forward, of_all.forward_pre, of_all.backward, of_all.backward_pre)
+    return any(map(len, hooks))

@@ -1,0 +1,169 @@
+"""Counts of the floating-point operations of a program, as torch.utils.flop_counter."""
+
+from __future__ import annotations
+
+import re
+import threading
+import weakref
+from collections import defaultdict
+
+from .. import ops as _ops
+from ..autograd._engine.observers import Watch
+from ..core.not_provided import names_of
+from ..core.program import Program
+from ..late import LateModule
+from ..nn.modules import module as all_modules
+
+summary_cost = LateModule("jaxgrad.utils.summary_cost")
+
+GLOBAL = ("Global",)
+
+
+class FlopCounterMode:
+    """Counts the floating-point operations of matrix products, convolutions and attention in its
+    `with` block, those of backward passes included: two for each multiply-add. Operators of another
+    kind count for nothing, as in PyTorch.
+
+    mods: has no effect. depth: of the table that is printed at the end of the block, if `display`
+    says so. custom_mapping: must be None.
+
+    A compiled function runs as one program and is not counted. Each operator runs at once inside of
+    the block. Raises NotImplementedError for a `custom_mapping`.
+
+    >>> from jaxgrad.utils.flop_counter import FlopCounterMode
+    >>> with FlopCounterMode(display=False) as counter:
+    ...     _ = jaxgrad.ones(2, 3) @ jaxgrad.ones(3, 4)
+    >>> counter.get_total_flops()
+    48
+    """
+
+    def __init__(self, mods=None, depth: int = 2, display: bool = True, custom_mapping=None):
+        if custom_mapping:
+            raise NotImplementedError(
+                "FlopCounterMode: custom_mapping= is not provided by jaxgrad: what is counted are "
+                "the products and convolutions of every operator, also of those of the user"
+            )
+        self.depth, self.display = depth, display
+        self.flop_counts = defaultdict(lambda: defaultdict(int))
+
+    def __enter__(self):
+        self.flop_counts.clear()
+        self._watch = _Operations(self.flop_counts)
+        self._watch.start()
+        self._handles = [
+            all_modules.register_module_forward_pre_hook(self._watch.enter_module),
+            all_modules.register_module_forward_hook(self._watch.leave_module, always_call=True),
+        ]
+        return self
+
+    def __exit__(self, *error):
+        for handle in self._handles:
+            handle.remove()
+        self._watch.stop()
+        if self.display:
+            print(self.get_table(self.depth))
+
+    def get_total_flops(self) -> int:
+        """Return the number of all operations.
+
+        >>> from jaxgrad.utils.flop_counter import FlopCounterMode
+        >>> FlopCounterMode().get_total_flops()
+        0
+        """
+        return sum(self.flop_counts["Global"].values())
+
+    def get_flop_counts(self) -> dict:
+        """Return by the names of modules the operations of each operator: "Global" has all, and
+        `"Net.layer"` those of a submodule of a module of the class `Net`.
+
+        >>> from jaxgrad.utils.flop_counter import FlopCounterMode
+        >>> with FlopCounterMode(display=False) as counter:
+        ...     _ = jaxgrad.nn.Linear(3, 4, bias=False)(jaxgrad.ones(2, 3))
+        >>> {name: sum(counts.values()) for name, counts in counter.get_flop_counts().items()}
+        {'Global': 48, 'Linear': 48}
+        """
+        return {name: dict(counts) for name, counts in self.flop_counts.items()}
+
+    def get_table(self, depth: int | None = None) -> str:
+        """Return a table of modules and their operators, down to a depth of modules.
+
+        >>> from jaxgrad.utils.flop_counter import FlopCounterMode
+        >>> with FlopCounterMode(display=False) as counter:
+        ...     _ = jaxgrad.nn.Linear(3, 4, bias=False)(jaxgrad.ones(2, 3))
+        >>> print(counter.get_table())
+        Module           FLOP    % Total
+        -------------  ------  ---------
+        Linear             48    100.00%
+         - aten.linear     48    100.00%
+        """
+        depth = self.depth if depth is None else depth
+        total = max(self.get_total_flops(), 1)
+        modules = sorted(name for name in self.flop_counts if name != "Global")
+        shown = [name for name in modules if name.count(".") < depth] or ["Global"]
+        rows = [row for name in shown for row in self._rows(name, total)]
+        return _table([("Module", "FLOP", "% Total"), *rows])
+
+    def _rows(self, name, total):
+        counts, indent = self.flop_counts[name], " " * name.count(".")
+        yield indent + name, str(sum(counts.values())), f"{sum(counts.values()) / total:.2%}"
+        for operator, count in counts.items():
+            yield f"{indent} - {operator}", str(count), f"{count / total:.2%}"
+
+
+def _table(rows) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [rows[0], tuple("-" * width for width in widths), *rows[1:]]
+    first, *others = widths
+    return "\n".join(
+        "  ".join((row[0].ljust(first), *map(str.rjust, row[1:], others))).rstrip() for row in lines
+    )
+
+
+class _Operations(Watch):
+    """Adds the operations of each operator to the counts of the modules that run it, and those of a
+    node to the counts of the modules that recorded it.
+    """
+
+    def __init__(self, counts):
+        super().__init__()
+        self.counts, self.thread = counts, threading.get_ident()
+        self.names = weakref.WeakKeyDictionary()  # of modules
+        self.modules = [GLOBAL]  # the names of the modules that are running, for each call
+        self.modules_of = weakref.WeakKeyDictionary()  # by node
+
+    def wanted(self) -> bool:
+        return True
+
+    def enter_module(self, module, inputs):
+        name = self.names.setdefault(module, type(module).__name__)
+        for child, submodule in module.named_children():
+            self.names.setdefault(submodule, f"{name}.{child}")
+        self.modules.append((*self.modules[-1], name))
+
+    def leave_module(self, module, inputs, output):
+        self.modules.pop()
+
+    def node(self, node):
+        self.modules_of[node] = self.modules[-1]
+
+    def visit(self, run, proceed, node, gradients):
+        self.modules.append(self.modules_of.get(node, GLOBAL))
+        try:
+            proceed(node, gradients)
+        finally:
+            self.modules.pop()
+
+    def kernel(self, program, kernel, *arrays):
+        if isinstance(program, Program) and (count := 2 * summary_cost.products_of(program)):
+            operator = getattr(_ops.aten, _name_in_pytorch(program.name))
+            for name in dict.fromkeys(self.modules[-1]):
+                self.counts[name][operator] += count
+        return kernel(*arrays)
+
+
+def _name_in_pytorch(name: str) -> str:
+    """The name of an operator from that of its program: `ConvolutionBackward`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+__getattr__, __dir__ = names_of(__name__)

@@ -1,0 +1,167 @@
+"""Hooks of all modules run in PyTorch's order, and compiled functions see them."""
+
+import contextlib
+import importlib
+
+import pytest
+from as_torch import as_torch
+
+import jaxgrad
+
+
+def hooks_of_all(torch):
+    return importlib.import_module(f"{torch.__name__}.nn.modules.module")
+
+
+def two_layers(torch):
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Tanh())
+    for parameter in model.parameters():
+        torch.nn.init.constant_(parameter, 0.5)
+    return model
+
+
+@as_torch("""
+    ['pre Sequential', 'own pre Sequential', 'pre Linear', 'own pre Linear', 'forward Linear',
+     'own forward Linear', 'pre Tanh', 'own pre Tanh', 'forward Tanh', 'own forward Tanh',
+     'forward Sequential', 'own forward Sequential', 'backward pre Sequential',
+     'own backward pre Sequential', 'backward pre Tanh', 'own backward pre Tanh', 'backward Tanh',
+     'own backward Tanh', 'backward pre Linear', 'own backward pre Linear', 'backward Linear',
+     'own backward Linear', 'backward Sequential', 'own backward Sequential']
+    True
+""")
+def test_calls_of_all_kinds_of_hooks_are_in_order(torch):
+    """Those of all modules come before a module's own, of every kind."""
+    calls, every = [], hooks_of_all(torch)
+
+    def note(kind):
+        return lambda module, *arguments: calls.append(f"{kind} {type(module).__name__}")
+
+    model = two_layers(torch)
+    x = torch.ones(1, 2, requires_grad=True)
+    with contextlib.ExitStack() as stack:
+        for module in (model, *model):
+            stack.enter_context(module.register_forward_pre_hook(note("own pre")))
+            stack.enter_context(module.register_forward_hook(note("own forward")))
+            stack.enter_context(module.register_full_backward_hook(note("own backward")))
+            stack.enter_context(module.register_full_backward_pre_hook(note("own backward pre")))
+        stack.enter_context(every.register_module_forward_hook(note("forward")))
+        stack.enter_context(every.register_module_forward_pre_hook(note("pre")))
+        stack.enter_context(every.register_module_full_backward_pre_hook(note("backward pre")))
+        stack.enter_context(every.register_module_full_backward_hook(note("backward")))
+        model(x).sum().backward()
+    before = len(calls)
+    model(x).sum().backward()
+    return calls, len(calls) == before
+
+
+@as_torch("""
+    tensor([[9.0, 9.0]], dtype=float64)
+    tensor([[0.0, 0.0]], dtype=float64)
+    tensor([[0.0, 0.0], [0.0, 0.0]], dtype=float64)
+""")
+def test_hooks_of_all_modules_change_what_flows(torch):
+    every, model = hooks_of_all(torch), two_layers(torch).double()
+    x = torch.ones(1, 2, dtype=torch.float64, requires_grad=True)
+    with contextlib.ExitStack() as stack:
+        for handle in (
+            every.register_module_forward_pre_hook(lambda m, args: args[0] * 2),
+            every.register_module_forward_hook(lambda m, args, output: output * 3),
+            every.register_module_full_backward_pre_hook(lambda m, go: (go[0] * 5,)),
+            every.register_module_full_backward_hook(lambda m, gi, go: (gi[0] * 7,)),
+        ):
+            stack.enter_context(handle)
+        y = model(x)
+        y.sum().backward()
+    return y.detach(), x.grad, model[0].weight.grad
+
+
+def test_a_hook_of_all_modules_takes_keywords_and_is_always_called():
+    """PyTorch calls it after an error without the keywords, and warns of the error of that call."""
+    torch = jaxgrad
+    calls, every = [], hooks_of_all(torch)
+
+    class Broken(torch.nn.Module):
+        def forward(self, x, *, fails):
+            if fails:
+                raise ValueError("broken")
+            return x
+
+    def hook(module, args, kwargs, output):
+        calls.append((kwargs, output is None))
+
+    with every.register_module_forward_hook(hook, with_kwargs=True, always_call=True):
+        Broken()(torch.ones(1), fails=False)
+        with contextlib.suppress(ValueError):
+            Broken()(torch.ones(1), fails=True)
+    assert calls == [({"fails": False}, False), ({"fails": True}, True)]
+
+
+@as_torch
+def test_hooks_of_registration(torch):
+    calls, every = [], hooks_of_all(torch)
+
+    def note(kind):
+        return lambda module, name, member: calls.append((kind, name, member is None))
+
+    with contextlib.ExitStack() as stack:
+        for kind in ("parameter", "buffer", "module"):
+            register = getattr(every, f"register_module_{kind}_registration_hook")
+            stack.enter_context(register(note(kind)))
+        owner = torch.nn.Module()
+        owner.weight = torch.nn.Parameter(torch.ones(1))
+        owner.weight = None
+        owner.register_parameter("bias", None)
+        owner.register_parameter("bias", torch.nn.Parameter(torch.ones(1)))
+        owner.register_buffer("mean", None)
+        owner.mean = torch.ones(1)
+        owner.register_buffer("count", torch.ones(1), persistent=False)
+        owner.inner = torch.nn.ReLU()
+        owner.inner = None
+        owner.add_module("outer", None)
+        owner.add_module("outer", torch.nn.Tanh())
+        torch.nn.BatchNorm1d(1)
+    return calls
+
+
+@as_torch("""
+    tensor([[2.0, 2.0]], requires_grad=True)
+    {'mean': tensor([1.0])}
+    'Tanh'
+""")
+def test_hooks_of_registration_replace_members(torch):
+    every = hooks_of_all(torch)
+    with every.register_module_parameter_registration_hook(
+        lambda module, name, value: torch.nn.Parameter(value.detach() * 0 + 2)
+    ):
+        layer = torch.nn.Module()
+        layer.weight = torch.nn.Parameter(torch.ones(1, 2))
+    with every.register_module_buffer_registration_hook(lambda module, name, value: value + 1):
+        norm = torch.nn.Module()
+        norm.register_buffer("mean", torch.zeros(1))
+    with every.register_module_module_registration_hook(lambda *arguments: torch.nn.Tanh()):
+        model = torch.nn.Sequential(torch.nn.ReLU())
+    return layer.weight, dict(norm.named_buffers()), type(model[0]).__name__
+
+
+def test_compiled_functions_see_hooks_of_all_modules():
+    layer, every = jaxgrad.nn.ReLU(), hooks_of_all(jaxgrad)
+    compiled = jaxgrad.jit(lambda x: layer(x) + 1)
+    x = jaxgrad.ones(2)
+    assert compiled(x).tolist() == [2, 2]
+    with every.register_module_forward_hook(lambda module, args, output: output * 3):
+        assert compiled(x).tolist() == [4, 4]
+    assert compiled(x).tolist() == [2, 2]
+
+
+def test_backward_hooks_of_all_modules_are_of_one_kind(monkeypatch):
+    every = hooks_of_all(jaxgrad)
+    monkeypatch.setattr(jaxgrad.nn.module_hooks.of_all, "is_full", None)
+    layer, seen = jaxgrad.nn.Linear(2, 1), []
+    with every.register_module_backward_hook(lambda m, gi, go: seen.append(go[0].tolist())):
+        assert every._global_is_full_backward_hook is False
+        layer(jaxgrad.ones(1, 2)).sum().backward()
+        with pytest.raises(RuntimeError, match="Please use only one of them"):
+            every.register_module_full_backward_hook(print)
+    assert seen == [[[1.0]]]
+    with pytest.raises(TypeError, match="a hook is a function"):
+        every.register_module_forward_hook(3)

@@ -1,0 +1,104 @@
+"""Operations that are counted are as many as PyTorch counts, operator by operator."""
+
+import importlib
+
+import pytest
+from as_torch import as_torch
+
+import jaxgrad
+
+
+def counter(torch):
+    module = importlib.import_module(f"{torch.__name__}.utils.flop_counter")
+    return module.FlopCounterMode(display=False)
+
+
+@as_torch("{'Sequential.0': 41472, 'Global': 49152, 'Sequential': 49152, 'Sequential.3': 7680}")
+def test_a_network(torch):
+    """Forward and backward pass, by module: PyTorch runs `addmm` and `mm` for a linear layer."""
+    nn = torch.nn
+    layers = nn.Conv2d(3, 8, 3, padding=1), nn.ReLU(), nn.Flatten(), nn.Linear(128, 5)
+    model, x = nn.Sequential(*layers), torch.ones(2, 3, 4, 4, requires_grad=True)
+    with counter(torch) as counted:
+        model(x).sum().backward()
+    counts = counted.get_flop_counts()
+    return {name: sum(operators.values()) for name, operators in counts.items()}
+
+
+@as_torch("""
+    [1152, 3456]
+    [8640, 25920]
+    [19440, 58320]
+    [2592, 7776]
+    [144, 432]
+""")
+def test_layers(torch):
+    """The operations of `forward`, and with those of `backward`."""
+    nn, results = torch.nn, []
+    for layer, shape in (
+        (nn.Conv1d(4, 6, 3, stride=2), (2, 4, 9)),
+        (nn.ConvTranspose2d(3, 5, 3, stride=2), (2, 3, 4, 4)),
+        (nn.Conv2d(3, 5, 3), (2, 3, 8, 8)),
+        (nn.Conv3d(2, 3, 2, padding=1, stride=2), (1, 2, 5, 5, 5)),
+        (nn.Linear(4, 6), (3, 4)),
+    ):
+        with counter(torch) as counted:
+            output = layer(torch.ones(shape, requires_grad=True))
+            forward = counted.get_total_flops()
+            output.sum().backward()
+        results.append((forward, counted.get_total_flops()))
+    return results
+
+
+@as_torch("3600")
+def test_products(torch):
+    a, b = torch.ones(2, 3, 4, requires_grad=True), torch.ones(2, 4, 5, requires_grad=True)
+    with counter(torch) as counted:
+        results = [torch.bmm(a, b), a @ b, torch.baddbmm(torch.ones(5), a, b)]
+        results += [torch.einsum("bij,bjk->bik", a, b), a[0] @ b[0], torch.mm(a[0], b[1])]
+        sum(result.sum() for result in results).backward()
+        (a * 2 + torch.exp(a)).sum().backward()
+    return counted.get_total_flops()
+
+
+@as_torch("20160")
+def test_attention(torch):
+    torch.manual_seed(0)
+    layer, x = torch.nn.MultiheadAttention(8, 2), torch.ones(5, 2, 8, requires_grad=True)
+    with counter(torch) as counted:
+        layer(x, x, x)[0].sum().backward()
+    return counted.get_total_flops()
+
+
+def test_groups_of_a_convolution():
+    """PyTorch counts the gradient of a grouped weight as that of a whole one: 1728."""
+    layer, x = jaxgrad.nn.Conv1d(4, 6, 3, groups=2), jaxgrad.ones(2, 4, 6, requires_grad=True)
+    with counter(jaxgrad) as counted:
+        layer(x).sum().backward()
+    forward = 2 * (2 * 6 * 4) * (2 * 3)  # elements of the result, and the products of one
+    assert counted.get_total_flops() == 3 * forward
+
+
+def test_the_table(capsys):
+    from jaxgrad.utils.flop_counter import FlopCounterMode
+
+    model = jaxgrad.nn.Sequential(jaxgrad.nn.Linear(3, 4, bias=False))
+    with FlopCounterMode() as counted:
+        model(jaxgrad.ones(2, 3))
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[2:] == [
+        ["Sequential", "48", "100.00%"],
+        ["-", "aten.linear", "48", "100.00%"],
+        ["Sequential.0", "48", "100.00%"],
+        ["-", "aten.linear", "48", "100.00%"],
+    ]
+    assert counted.flop_counts["Global"][jaxgrad.ops.aten.linear] == 48
+
+
+def test_an_error_ends_the_count():
+    with pytest.raises(RuntimeError), counter(jaxgrad) as counted:
+        jaxgrad.nn.Linear(3, 4)(jaxgrad.ones(2, 5))
+    jaxgrad.ones(2, 2) @ jaxgrad.ones(2, 2)
+    assert counted.get_total_flops() == 0
+    with pytest.raises(NotImplementedError, match="custom_mapping"):
+        type(counted)(custom_mapping={jaxgrad.ops.aten.mm: len})
