@@ -9,6 +9,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import ClassVar, TypeVar
 
+from ...core.not_provided import names_of
 from .dataset import Dataset, IterableDataset
 
 _T_co = TypeVar("_T_co", covariant=True)
@@ -124,3 +125,6 @@ class functional_datapipe:
                 kind.register_datapipe_as_function(self.name, cls, self.enable_df_api_tracing)
                 break
         return cls
+
+
+__getattr__, __dir__ = names_of(__name__)
