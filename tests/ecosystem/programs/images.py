@@ -121,7 +121,8 @@ def train_through_warp():
     class Alignment(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            self.shift = torch.nn.Parameter(torch.zeros(1, 2, 3))
+            # away from zero, where pixels are hit exactly and the derivative jumps
+            self.shift = torch.nn.Parameter(0.1 * normal(1, 2, 3, name="shift"))
 
         def forward(self, images):
             matrix = torch.eye(3)[None, :2] + self.shift
