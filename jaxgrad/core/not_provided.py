@@ -187,6 +187,9 @@ class PackageOfItsNames(types.ModuleType):
         if not (is_module and callable(getattr(self, name, None))):
             super().__setattr__(name, value)
 
+    def __reduce__(self):
+        return importlib.import_module, (self.__name__,)  # as modules are sent to processes
+
 
 class AliasModule(types.ModuleType):
     """A module of PyTorch whose names another module of jaxgrad has."""

@@ -86,7 +86,7 @@ def test_each_module_and_its_names_can_be_imported():
 
 
 HIDDEN = """
-import importlib, sys, jaxgrad
+import cloudpickle, importlib, sys, types, jaxgrad
 from jaxgrad.core.not_provided import own_name
 from jaxgrad.core.pytorch_names import modules
 functions = {}
@@ -99,6 +99,10 @@ for name in map(own_name, modules()):
 for name, function in functions.items():
     package, _, last = name.rpartition(".")
     assert getattr(sys.modules[package], last) is function, name
+    module = sys.modules[package]
+    assert not isinstance(module, types.ModuleType) or cloudpickle.loads(
+        cloudpickle.dumps(module)
+    ) is module, package
 print("jaxgrad.nn.utils.spectral_norm" in functions, len(functions) >= 8)
 """
 
