@@ -143,7 +143,14 @@ def names_of(own: str) -> tuple[Callable, Callable]:
     return find, offered
 
 
-class NotProvidedModule(types.ModuleType):
+class ImportedModule(types.ModuleType):
+    """A module that processes send one another by its name, as they do modules of Python's class."""
+
+    def __reduce__(self):
+        return importlib.import_module, (self.__name__,)
+
+
+class NotProvidedModule(ImportedModule):
     """A module of PyTorch whose names are placeholders."""
 
     def __init__(self, own: str):
@@ -177,7 +184,7 @@ class NotProvidedModule(types.ModuleType):
         return sorted({*names_in(path), *(name for name in inner if "." not in name)})
 
 
-class PackageOfItsNames(types.ModuleType):
+class PackageOfItsNames(ImportedModule):
     """The class of a package of jaxgrad that has a function where PyTorch has a module too
     (`nn.utils.spectral_norm`): an import of the module leaves the function in its place.
     """
@@ -187,11 +194,8 @@ class PackageOfItsNames(types.ModuleType):
         if not (is_module and callable(getattr(self, name, None))):
             super().__setattr__(name, value)
 
-    def __reduce__(self):
-        return importlib.import_module, (self.__name__,)  # as modules are sent to processes
 
-
-class AliasModule(types.ModuleType):
+class AliasModule(ImportedModule):
     """A module of PyTorch whose names another module of jaxgrad has."""
 
     def __init__(self, own: str, module: types.ModuleType | types.SimpleNamespace):
