@@ -144,7 +144,7 @@ def names_of(own: str) -> tuple[Callable, Callable]:
 
 
 class ImportedModule(types.ModuleType):
-    """A module that processes send one another by its name, as they do modules of Python's class."""
+    """A module that is sent to another process by its name, as modules of Python's class are."""
 
     def __reduce__(self):
         return importlib.import_module, (self.__name__,)
