@@ -11,7 +11,7 @@ pytestmark = pytest.mark.checkout
 
 CHECKOUT = Path(__file__).parents[1]
 sys.path.insert(0, str(CHECKOUT / "tests" / "ecosystem"))
-compare, harness, pages = map(importlib.import_module, ("compare", "harness", "page"))
+compare, harness, pages = map(importlib.import_module, ("compare", "harness", "ecosystem_page"))
 del sys.path[0]
 
 

@@ -5,7 +5,7 @@
 
 Programs of one file share processes. What PyTorch computes is kept in
 build/ecosystem/torch as long as the file of the program is the same. Results are merged into
-results/PACKAGE.json, from which page.py writes docs/ecosystem.md. build/ecosystem/log has what the
+results/PACKAGE.json, from which ecosystem_page.py writes docs/ecosystem.md. build/ecosystem/log has what the
 programs print, build/ecosystem/jaxgrad the traceback of what fails.
 """
 
@@ -20,8 +20,8 @@ import time
 from pathlib import Path
 
 import compare
+import ecosystem_page as page
 import numpy as np
-import page
 
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]
