@@ -5,8 +5,8 @@
 
 Programs of one file share processes. What PyTorch computes is kept in
 build/ecosystem/torch as long as the file of the program is the same. Results are merged into
-results/PACKAGE.json, from which ecosystem_page.py writes docs/ecosystem.md. build/ecosystem/log has what the
-programs print, build/ecosystem/jaxgrad the traceback of what fails.
+results/PACKAGE.json, from which ecosystem_page.py writes docs/ecosystem.md. build/ecosystem/log
+has what the programs print, build/ecosystem/jaxgrad the traceback of what fails.
 """
 
 import argparse

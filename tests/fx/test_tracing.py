@@ -343,14 +343,16 @@ def recorded(function):
     """The node of a call of a function with as many stand-ins as it takes."""
     for count in range(1, 14):
         x = torch.fx.Proxy(torch.fx.Graph().placeholder("x"))
-        with contextlib.suppress(TypeError, ValueError):  # einsum wants operands
+        with contextlib.suppress(TypeError):
             return function(*[x] * count).node
     return None
 
 
 def test_all_functions_of_tensors_are_recorded():
     # those of torch.nn.init call methods of their argument, which are recorded
-    paths = [path for path in OVERRIDABLE if not path.startswith("torch.nn.init.")]
+    # and einsum, whose first argument is a text, is recorded in a program above
+    others = ("torch.nn.init.", "torch.functional.einsum")
+    paths = [path for path in OVERRIDABLE if not path.startswith(others)]
     functions = {path: function_at(path) for path in paths if path not in ALIASES}
     functions = {path: function for path, function in functions.items() if function is not None}
     assert len(functions) > 600
