@@ -96,7 +96,7 @@ def test_numbers_in_tensors_of_no_dimension():
     tolerance = jaxgrad.tensor(0.25)
     assert jaxgrad.allclose(x, jaxgrad.ones(2), atol=tolerance)
     assert jaxgrad.isclose(x, jaxgrad.ones(2), 0, tolerance / 2).tolist() == [True, False]
-    with pytest.raises(TypeError, match="'atol' .* must be float, not Tensor"):
+    with pytest.raises(TypeError, match=r"'atol' .* must be float, not Tensor"):
         jaxgrad.isclose(x, x, atol=tolerance.requires_grad_())
-    with pytest.raises(TypeError, match="'atol' .* must be float, not Tensor"):
+    with pytest.raises(TypeError, match=r"'atol' .* must be float, not Tensor"):
         jaxgrad.isclose(x, x, atol=jaxgrad.ones(1))
