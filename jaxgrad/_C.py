@@ -5,12 +5,16 @@ from __future__ import annotations
 import importlib
 
 from . import ops
+from .accelerator import current_accelerator
 from .compiler import is_compiling as is_compiling
 from .core.device import as_device as _as_device
+from .core.device import device
 from .core.linalg_error import LinAlgError as _LinAlgError
 from .core.not_provided import names_of
 from .frontend.generator import Generator as Generator
+from .frontend.settings import get_default_device
 from .frontend.to import _target
+from .tape.tensor import Tensor
 from .tape.torch_function import DisableTorchFunction as DisableTorchFunction
 from .tape.torch_function import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from .tape.torch_function import disabled as _disabled_torch_function_impl
@@ -92,6 +96,39 @@ _are_functorch_transforms_active = is_compiling
 
 def _log_api_usage_once(event: str):
     """Do nothing."""
+
+
+class _OfTensors(type):
+    """The class of `_TensorMeta`: `Tensor` and its subclasses count as instances of that."""
+
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, type) and issubclass(instance, Tensor)
+
+
+class _TensorMeta(type, metaclass=_OfTensors):
+    """Stands for the class of `Tensor` and of its subclasses."""
+
+
+def _get_accelerator(check: bool | None = None) -> device:
+    """The kind of the accelerator that JAX has found, the CPU where it has none."""
+    return current_accelerator() or device("cpu")
+
+
+def _get_default_device() -> str:
+    """The kind of the device of new tensors, as text."""
+    return get_default_device().type
+
+
+def _jit_can_fuse_on_cpu() -> bool:
+    """Return False: there are no scripts whose operators could be fused."""
+    return False
+
+
+_jit_can_fuse_on_gpu = _jit_can_fuse_on_cpu
+
+
+def _jit_set_nvfuser_guard_mode(on: bool):
+    """Do nothing: there is no interpreter of scripts."""
 
 
 def _jit_set_profiling_mode(on: bool) -> bool:

@@ -82,11 +82,25 @@ from .core.missing_names import MissingFinder as _MissingFinder
 from .core.missing_names import MissingName
 from .core.named_dtypes import chalf as chalf
 from .core.named_dtypes import complex32 as complex32
+from .core.named_dtypes import int1 as int1
+from .core.named_dtypes import int2 as int2
+from .core.named_dtypes import int3 as int3
+from .core.named_dtypes import int4 as int4
+from .core.named_dtypes import int5 as int5
+from .core.named_dtypes import int6 as int6
+from .core.named_dtypes import int7 as int7
 from .core.named_dtypes import qint8 as qint8
 from .core.named_dtypes import qint32 as qint32
 from .core.named_dtypes import quint2x4 as quint2x4
 from .core.named_dtypes import quint4x2 as quint4x2
 from .core.named_dtypes import quint8 as quint8
+from .core.named_dtypes import uint1 as uint1
+from .core.named_dtypes import uint2 as uint2
+from .core.named_dtypes import uint3 as uint3
+from .core.named_dtypes import uint4 as uint4
+from .core.named_dtypes import uint5 as uint5
+from .core.named_dtypes import uint6 as uint6
+from .core.named_dtypes import uint7 as uint7
 from .core.promotion import can_cast as can_cast
 from .core.promotion import promote_types as promote_types
 from .core.promotion import result_type as result_type
@@ -132,6 +146,7 @@ functions.install()
 # what an import misses
 _sys.meta_path.append(_MissingFinder())
 _not_provided = late.LateModule("jaxgrad.core.not_provided")
+_pytorch_names = late.LateModule("jaxgrad.core.pytorch_names")
 
 # what autograd.functional calls often is compiled as a whole
 _shared = late.LateModule("jaxgrad.func.shared_function")
@@ -218,22 +233,31 @@ _LATER |= dict.fromkeys(
     ),
     "frontend.storages",
 )
+_LATER |= {"ScriptModule": "nn.script_module", "Future": "capture.script_names"}
+_LATER |= {"dsmm": "sparse._construction", "spmm": "sparse._construction"}
 _LATER |= {"summary": "utils.summary"}
 _LATER |= {"sparse_coo_tensor": "sparse._construction", "vmap": "func.vmap"}
 
 _LATER_MODULES = (
     *("accelerator", "amp", "backends", "compat", "compiler", "cpu", "cuda", "distributed"),
-    *("distributions", "fft", "func", "functional", "fx", "hub", "library", "linalg", "masked"),
+    *("distributions", "fft", "func", "functional", "futures", "fx", "hub", "library", "linalg"),
+    "masked",
     *("mps", "mtia", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler"),
     *("quasirandom", "random", "return_types", "serialization", "signal", "sparse", "special"),
     *("testing", "torch_version", "tracing", "types", "utils", "version", "xpu"),
-    *("__config__", "_C", "_dynamo", "_inductor", "_tensor", "_tensor_str", "_utils"),
+    *("__config__", "_C", "_dynamo", "_higher_order_ops", "_inductor", "_tensor"),
+    *("_tensor_str", "_utils"),
 )
 _MODULES = ("accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda", "distributed")
 _MODULES += ("distributions",)
 _MODULES += ("fft", "func", "hub", "library", "linalg", "masked", "mps", "multiprocessing", "nn")
 _MODULES += ("ops", "optim", "overrides", "profiler", "quasirandom", "random", "signal", "sparse")
 _MODULES += ("special", "testing", "tracing", "utils", "version")
+
+
+def _is_private_operator(name: str) -> bool:
+    """Whether PyTorch has an operator of the table in `torch` under a name with an underscore."""
+    return ops.library.has(name) and name in _pytorch_names.names_in("torch")
 
 
 def __getattr__(name):
@@ -246,7 +270,7 @@ def __getattr__(name):
         found = getattr(importlib.import_module(f"jaxgrad.{_LATER[name]}"), name)
     elif name.startswith("_foreach_"):
         found = importlib.import_module("jaxgrad.functions.foreach").find(name)
-    elif ops.is_public(name):
+    elif ops.is_public(name) or (name[:1] == "_" and _is_private_operator(name)):
         found = getattr(ops, name)
     elif name in _not_provided.MODULES:
         return importlib.import_module(f"jaxgrad.{name}")

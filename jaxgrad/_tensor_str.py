@@ -8,7 +8,7 @@ import types
 import numpy as np
 
 from .core.missing_names import MissingName
-from .frontend import printing
+from .frontend import printing, tensor_text
 from .frontend.printing import get_printoptions as get_printoptions
 from .frontend.printing import set_printoptions as set_printoptions
 from .tape.tensor import Tensor, shown_array
@@ -48,6 +48,15 @@ def _add_suffixes(tensor_str: str, suffixes: list[str], indent: int, force_newli
     'Index([0, 1], dim_size=3)'
     """
     return printing.with_suffixes(tensor_str, suffixes, force_newline, indent)
+
+
+def _str_intern(inp: Tensor, *, tensor_contents: str | None = None) -> str:
+    """The text of a tensor, with another text in place of its values.
+
+    >>> jaxgrad._tensor_str._str_intern(jaxgrad.ones(2), tensor_contents="2 ones")
+    'tensor(2 ones)'
+    """
+    return tensor_text.text_of(inp, contents=tensor_contents)
 
 
 __path__ = []  # as of a package: names that are absent can be imported

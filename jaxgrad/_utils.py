@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from . import ops
+from .autograd.grad_mode import no_grad
 from .core import dtypes
 from .core.device import as_device
 from .core.missing_names import missing_in
+from .frontend.storages import ReadOnlyStorage
+from .late import LateModule
+from .tape.tensor import Tensor
+
+parameter = LateModule("jaxgrad.nn.parameter")
+memory = LateModule("jaxgrad.frontend.storage_tensors")
 
 
 def _get_device_index(device, optional: bool = False, allow_cpu: bool = False) -> int:
@@ -25,6 +33,92 @@ def _get_device_index(device, optional: bool = False, allow_cpu: bool = False) -
 def _element_size(dtype: dtypes.dtype) -> int:
     """The bytes of an element."""
     return dtype.itemsize
+
+
+# ---- many tensors as one
+
+
+def _flatten_dense_tensors(tensors) -> Tensor:
+    """One row of the elements of all tensors, in their order.
+
+    >>> jaxgrad._utils._flatten_dense_tensors([jaxgrad.zeros(1), jaxgrad.ones(1, 2)])
+    tensor([0., 1., 1.])
+    """
+    rows = [tensor.reshape(-1) for tensor in tensors]
+    return rows[0] if len(rows) == 1 else ops.cat(rows)
+
+
+def _unflatten_dense_tensors(flat: Tensor, tensors) -> tuple[Tensor, ...]:
+    """Views of a row in the shapes of tensors, one after another.
+
+    >>> jaxgrad._utils._unflatten_dense_tensors(jaxgrad.arange(3), [jaxgrad.zeros(2, 1)])
+    (tensor([[0],
+            [1]]),)
+    """
+    views, start = [], 0
+    for tensor in tensors:
+        count = tensor.numel()
+        views.append(flat.narrow(0, start, count).view(tensor.shape))
+        start += count
+    return tuple(views)
+
+
+# ---- what PyTorch's files and pickles call
+
+
+@no_grad()
+def _rebuild_tensor(storage: ReadOnlyStorage, storage_offset: int, size, stride) -> Tensor:
+    """A tensor on the memory of a storage, at an offset in elements.
+
+    >>> x = jaxgrad.arange(4.0)
+    >>> jaxgrad._utils._rebuild_tensor(x.storage(), 1, (2,), (2,))
+    tensor([1., 3.])
+    """
+    row = memory.row_of(storage)
+    return row.as_strided(tuple(size), tuple(stride), storage_offset).detach()
+
+
+def _rebuild_tensor_v2(
+    storage, storage_offset, size, stride, requires_grad, backward_hooks, metadata=None
+) -> Tensor:
+    """A tensor on the memory of a storage, as a leaf. backward_hooks: its hooks, by their numbers;
+    metadata: not used.
+    """
+    tensor = _rebuild_tensor(storage, storage_offset, size, stride)
+    return _as_leaf(tensor, requires_grad, backward_hooks)
+
+
+def _as_leaf(tensor: Tensor, requires_grad: bool, hooks) -> Tensor:
+    tensor.requires_grad_(requires_grad)
+    for hook in (hooks or {}).values():
+        tensor.register_hook(hook)
+    return tensor
+
+
+def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks) -> Tensor:
+    """A parameter on the memory of a tensor. backward_hooks: its hooks, by their numbers.
+
+    >>> jaxgrad._utils._rebuild_parameter(jaxgrad.ones(1), False, {})
+    Parameter containing:
+    tensor([1.])
+    """
+    return _as_leaf(parameter.Parameter(data, requires_grad), requires_grad, backward_hooks)
+
+
+def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state) -> Tensor:
+    """A parameter with attributes. state: a dict of them, or of them and of slots."""
+    made = _rebuild_parameter(data, requires_grad, backward_hooks)
+    return _set_obj_state(made, state)
+
+
+def _set_obj_state(obj, state):
+    """Set the attributes of an object, and return it. state: a dict of them, or a pair of those of
+    `__dict__` and those of slots.
+    """
+    attributes, slots = state if isinstance(state, tuple) else (state, None)
+    for name, value in {**(attributes or {}), **(slots or {})}.items():
+        setattr(obj, name, value)
+    return obj
 
 
 __getattr__ = missing_in(__name__)

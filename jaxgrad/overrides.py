@@ -188,4 +188,14 @@ def resolve_name(f) -> str | None:
     return torch_function.name_of(f) if is_known else None
 
 
+def get_default_nowrap_functions() -> set:
+    """Return what reads the attributes whose tensors keep their class in a subclass: `_base` and
+    `grad`.
+
+    >>> len(jaxgrad.overrides.get_default_nowrap_functions())
+    2
+    """
+    return {Tensor._base.__get__, Tensor.grad.__get__}
+
+
 __getattr__ = missing_in(__name__)

@@ -234,6 +234,20 @@ class autocast:
         return decorated
 
 
+def _cast(value, device_type: str, dtype: dtype):
+    """A value, with its floating-point tensors on a kind of device in another dtype.
+
+    >>> jaxgrad.amp.autocast_mode._cast([jaxgrad.ones(1), 2], "cpu", jaxgrad.float64)
+    [tensor([1.], dtype=torch.float64), 2]
+    """
+
+    def cast(leaf):
+        casts = isinstance(leaf, Tensor) and is_eligible(leaf, (device_type,))
+        return leaf.to(dtype) if casts else leaf
+
+    return map_leaves(cast, value)
+
+
 def custom_fwd(fwd=None, *, device_type: str, cast_inputs: dtype | None = None):
     """Decorate `forward` of a Function to save the autocast state for `custom_bwd`.
 
@@ -262,11 +276,7 @@ def custom_fwd(fwd=None, *, device_type: str, cast_inputs: dtype | None = None):
         if not is_on or cast_inputs is None:
             return fwd(ctx, *args, **kwargs)
 
-        def cast(value):
-            casts = isinstance(value, Tensor) and is_eligible(value, (device_type,))
-            return value.to(cast_inputs) if casts else value
-
-        args, kwargs = map_leaves(cast, (args, kwargs))
+        args, kwargs = _cast((args, kwargs), device_type, cast_inputs)
         with autocast(device_type, enabled=False):
             return fwd(ctx, *args, **kwargs)
 

@@ -21,7 +21,7 @@ from ..tape import mode
 from ..tape.tensor import Tensor, is_traced, wrap
 
 
-class OptimizerStage(enum.Enum):
+class OptState(enum.Enum):
     """What has been called for an optimizer since the last `update()`."""
 
     READY, UNSCALED, STEPPED = range(3)
@@ -77,7 +77,7 @@ class GradScaler:
         self._scale: Tensor | None = None
         self._growth_tracker: Tensor | None = None
         # By `id` of an optimizer: its stage, and whether a gradient is not finite.
-        self._stages: dict[int, tuple[OptimizerStage, Tensor]] = {}
+        self._stages: dict[int, tuple[OptState, Tensor]] = {}
 
     # ---- a step
 
@@ -136,19 +136,19 @@ class GradScaler:
         if not self._enabled:
             return
         scale = self._require_scale("unscale_")
-        stage, _ = self._stages.get(id(optimizer), (OptimizerStage.READY, None))
-        if stage is OptimizerStage.UNSCALED:
+        stage, _ = self._stages.get(id(optimizer), (OptState.READY, None))
+        if stage is OptState.UNSCALED:
             raise RuntimeError(
                 "unscale_() has already been called on this optimizer since the last update()."
             )
-        if stage is OptimizerStage.STEPPED:
+        if stage is OptState.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
         with no_grad(), autocast.entered(None):
             inverse = scale.double().reciprocal().float()
             flags = [_unscale(grad, inverse) for grad in _gradients(optimizer)]
         if flags:
             found_inf = ops.stack(flags).any()
-            self._stages[id(optimizer)] = OptimizerStage.UNSCALED, found_inf
+            self._stages[id(optimizer)] = OptState.UNSCALED, found_inf
 
     def step(self, optimizer, *args, **kwargs):
         """Call `optimizer.step(*args, **kwargs)` and return its result, unless a gradient is not
@@ -169,7 +169,7 @@ class GradScaler:
         if "closure" in kwargs:
             raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
         self._require_scale("step")
-        if self._stages.get(id(optimizer), (None,))[0] is OptimizerStage.STEPPED:
+        if self._stages.get(id(optimizer), (None,))[0] is OptState.STEPPED:
             raise RuntimeError("step() has already been called since the last update().")
         if id(optimizer) not in self._stages:
             self.unscale_(optimizer)
@@ -181,7 +181,7 @@ class GradScaler:
         else:
             del self._stages[id(optimizer)]  # keeps no tracer if the step raises
             result = _step_if_finite(found_inf, optimizer, args, kwargs)
-        self._stages[id(optimizer)] = OptimizerStage.STEPPED, found_inf
+        self._stages[id(optimizer)] = OptState.STEPPED, found_inf
         return result
 
     def update(self, new_scale: float | Tensor | None = None):

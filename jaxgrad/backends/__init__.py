@@ -18,5 +18,7 @@ from . import mkl as mkl
 from . import mkldnn as mkldnn
 from . import mps as mps
 from . import openmp as openmp
+from . import opt_einsum as opt_einsum
+from . import quantized as quantized
 
 __getattr__ = missing_in(__name__)

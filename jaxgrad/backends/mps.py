@@ -23,4 +23,11 @@ def is_built() -> bool:
     return False
 
 
+def is_macos_or_newer(major: int, minor: int) -> bool:
+    """Raise RuntimeError: there is no Apple GPU whose system could have a version."""
+    raise RuntimeError(
+        "Cannot execute isOnMacOSorNewer() without MPS backend. Ask is_available() before"
+    )
+
+
 __getattr__ = missing_in(__name__)

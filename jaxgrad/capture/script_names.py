@@ -82,6 +82,7 @@ class Future(typing.Generic[_Result]):
 
     def __init__(self, *, devices=None):
         self._value, self._is_done, self._callbacks = None, False, []
+        self._error = None
 
     def done(self) -> bool:
         """Return whether the result is there."""
@@ -95,8 +96,19 @@ class Future(typing.Generic[_Result]):
         for callback in self._callbacks:
             callback(self)
 
+    def set_exception(self, result: BaseException):
+        """Set the error that `wait` raises in place of a result."""
+        if not isinstance(result, BaseException):
+            raise TypeError(f"{result} is of type {type(result)}, not an Exception.")
+        self._error = result
+        self.set_result(None)
+
     def wait(self):
-        """Return the result. Raises RuntimeError where nothing has set it."""
+        """Return the result, or raise the error that is set in its place. Raises RuntimeError where
+        nothing has set either.
+        """
+        if self._error is not None:
+            raise self._error
         if not self._is_done:
             raise RuntimeError("Future.wait(): nothing has set the result, and no thread will")
         return self._value
@@ -112,9 +124,18 @@ class Future(typing.Generic[_Result]):
 
     def then(self, callback) -> Future:
         """Return the future of `callback(future)`."""
-        made = Future()
-        self.add_done_callback(lambda future: made.set_result(callback(future)))
-        return made
+        following = Future()
+
+        def follow(future):
+            try:
+                value = callback(future)
+            except Exception as error:  # the future has it, as that of another thread would
+                following.set_exception(error)
+            else:
+                following.set_result(value)
+
+        self.add_done_callback(follow)
+        return following
 
 
 def fork(func, *args, **kwargs) -> Future:

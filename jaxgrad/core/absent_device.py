@@ -4,6 +4,8 @@ torch.mps, torch.mtia.
 
 from __future__ import annotations
 
+from .device import default_device
+
 
 def is_available() -> bool:
     """Return False.
@@ -57,3 +59,47 @@ def manual_seed(seed: int):
 
 
 manual_seed_all = manual_seed
+
+
+def get_rng_state_all() -> list:
+    """Return an empty list: there is no device.
+
+    >>> jaxgrad.xpu.get_rng_state_all()
+    []
+    """
+    return []
+
+
+def set_rng_state_all(new_states):
+    """Do nothing for an empty list. Raises NotImplementedError for the state of a device."""
+    for _ in new_states:
+        refuse()
+
+
+def refuse(*args, **kwargs):
+    """Raise NotImplementedError: there is no such device."""
+    raise NotImplementedError(
+        f"JAX has found no such device: new tensors are on {default_device().type}. Ask "
+        "is_available() before, or use torch.accelerator, which names the device that there is"
+    )
+
+
+current_device = set_device = get_device_name = get_device_properties = refuse
+get_device_capability = reset_peak_memory_stats = reset_accumulated_memory_stats = refuse
+get_rng_state = set_rng_state = memory_stats = mem_get_info = current_stream = set_stream = refuse
+
+
+class device:
+    """A block on a device that is absent. Raises NotImplementedError on entry, but for None and -1,
+    which stand for no device.
+    """
+
+    def __init__(self, device):
+        self.device = device
+
+    def __enter__(self):
+        if self.device is not None and self.device != -1:
+            refuse()
+
+    def __exit__(self, *exception):
+        return False

@@ -23,8 +23,8 @@ from .pytorch_names import FOLDER, Entry, entry_of, modules, names_in, paths_of,
 # the modules without a file here that are attributes of jaxgrad
 MODULES = frozenset(
     (
-        *("_custom_ops", "_export", "_higher_order_ops", "_jit_internal", "_subclasses", "ao"),
-        *("export", "futures", "monitor", "nested", "package", "quantization"),
+        *("_custom_ops", "_export", "_jit_internal", "_subclasses", "ao"),
+        *("export", "monitor", "nested", "package", "quantization"),
     )
 )
 

@@ -4,6 +4,7 @@ PyTorch's error if no overload fits.
 
 from __future__ import annotations
 
+import contextlib
 import numbers
 import operator
 from collections.abc import Callable, Sequence
@@ -145,12 +146,18 @@ class Signature:
             given[position] = place
         return given
 
-    def bind(self, args: Sequence, kwargs: dict[str, Any], is_tensor) -> list:
-        """The arguments in the schema's order with defaults filled in. Raises Mismatch."""
+    def bind(self, args: Sequence, kwargs: dict[str, Any], is_tensor, read=None) -> list:
+        """The arguments in the schema's order with defaults filled in. Raises Mismatch.
+
+        read: gives the value of an argument for a `float`, of what the call has.
+        """
         values = (*args, *kwargs.values())
         given = {
             position: values[place] for position, place in self.route(args, tuple(kwargs)).items()
         }
+        if read is not None:
+            floats = [i for i in given if self.arguments[i].type.base == "float"]
+            given |= {i: read(given[i]) for i in floats}
         return [self.take(i, given, is_tensor) for i in range(len(self.arguments))]
 
     def gather(self, args) -> dict[int, int | slice]:
@@ -207,6 +214,14 @@ def describe(value) -> str:
     return type_name(value)
 
 
+def read_number(value):
+    """The number in a 0-D tensor that requires no grad, which PyTorch takes for a `float`; any
+    other value is its own.
+    """
+    is_number = getattr(value, "ndim", None) == 0 and getattr(value, "requires_grad", None) is False
+    return value.item() if is_number else value
+
+
 def resolve(
     name: str, signatures: Sequence[Signature], args, kwargs, is_tensor
 ) -> tuple[int, list]:
@@ -220,6 +235,9 @@ def resolve(
             return position, signature.bind(args, kwargs, is_tensor)
         except Mismatch as reason:
             reasons.append(str(reason))
+    for position, signature in enumerate(signatures):
+        with contextlib.suppress(Mismatch):
+            return position, signature.bind(args, kwargs, is_tensor, read_number)
     if len(reasons) == 1:
         raise TypeError(f"{name}(): {reasons[0]}; its schema is {signatures[0].schema.text}")
     got = ", ".join(

@@ -9,6 +9,7 @@ from .object_collectives import broadcast_object_list as broadcast_object_list
 from .object_collectives import gather_object as gather_object
 from .object_collectives import scatter_object_list as scatter_object_list
 from .process_group import *  # noqa: F403
+from .process_group import _pg_map as _pg_map
 from .process_group import default_group
 
 _get_default_group = default_group

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import datetime
-import enum
 import os
 import sys
 import warnings
@@ -17,6 +16,10 @@ import jax
 
 from ..core import deferred, jax_internals, world
 from ..core.world import DistBackendError, mesh_of_devices
+from .debug_level import DebugLevel as DebugLevel
+from .debug_level import get_debug_level as get_debug_level
+from .debug_level import set_debug_level as set_debug_level
+from .debug_level import set_debug_level_from_env as set_debug_level_from_env
 
 DEFAULT_TIMEOUT = datetime.timedelta(minutes=30)
 
@@ -61,16 +64,6 @@ class ProcessGroup:
         return f"ProcessGroup(ranks={list(self.ranks)})"
 
 
-class GroupMember:
-    """Stands for a group that this process is not in.
-
-    >>> jaxgrad.distributed.get_rank(jaxgrad.distributed.GroupMember.NON_GROUP_MEMBER)
-    -1
-    """
-
-    NON_GROUP_MEMBER = -100
-
-
 class _GroupType(type):
     @property
     def WORLD(cls) -> ProcessGroup | None:
@@ -90,9 +83,31 @@ class group(metaclass=_GroupType):
     """
 
 
+class GroupMember(metaclass=_GroupType):
+    """Holds the default group, as `GroupMember.WORLD`, and what stands for a group that this
+    process is not in.
+
+    >>> jaxgrad.distributed.get_rank(jaxgrad.distributed.GroupMember.NON_GROUP_MEMBER)
+    -1
+    """
+
+    NON_GROUP_MEMBER = -100
+
+
 def backend_name() -> str:
     """How JAX communicates on this platform: "gloo" on CPUs, "nccl" on GPUs."""
     return {"cpu": "gloo", "gpu": "nccl"}.get(jax.default_backend(), jax.default_backend())
+
+
+# the groups that this process is in, each with the name of its backend and no store
+_pg_map: dict[ProcessGroup, tuple[str, None]] = {}
+
+
+def _noted(group: ProcessGroup) -> ProcessGroup:
+    """The group, which `_pg_map` has from now on if this process is in it."""
+    if group.rank() >= 0:
+        _pg_map[group] = backend_name(), None
+    return group
 
 
 BACKENDS = ("gloo", "nccl", "mpi", "xccl", "ucc")
@@ -141,7 +156,7 @@ def init_process_group(
         raise ValueError(
             f"init_process_group: world_size is {world_size}, and JAX knows {begun.size} processes"
         )
-    world.group = ProcessGroup(range(begun.size), None, group_name, timeout)
+    world.group = _noted(ProcessGroup(range(begun.size), None, group_name, timeout))
 
 
 def _check_backend(backend):
@@ -222,51 +237,6 @@ def _connect(rank, world_size, address, timeout):
     atexit.register(_leave_after_error)
 
 
-class DebugLevel(enum.Enum):
-    """How much processes check of what they do together. DETAIL: before each program that
-    communicates they compare what they are about to run, and raise where they differ.
-
-    >>> jaxgrad.distributed.DebugLevel.DETAIL.name
-    'DETAIL'
-    """
-
-    OFF, INFO, DETAIL = range(3)
-
-
-def set_debug_level(level: DebugLevel) -> None:
-    """Set how much processes check; all must set the same. Raises TypeError for another type.
-
-    >>> jaxgrad.distributed.set_debug_level(jaxgrad.distributed.DebugLevel.OFF)
-    """
-    if not isinstance(level, DebugLevel):
-        raise TypeError(f"set_debug_level: level must be a DebugLevel, not {level!r}")
-    world.debug_level = level
-    world.compares_calls = level is DebugLevel.DETAIL
-
-
-def get_debug_level() -> DebugLevel:
-    """How much processes check.
-
-    >>> jaxgrad.distributed.get_debug_level().name
-    'OFF'
-    """
-    return world.debug_level or DebugLevel.OFF
-
-
-def set_debug_level_from_env() -> None:
-    """Set the level by TORCH_DISTRIBUTED_DEBUG in the environment: OFF, INFO or DETAIL. Raises
-    RuntimeError for another value.
-
-    >>> jaxgrad.distributed.set_debug_level_from_env()
-    >>> jaxgrad.distributed.get_debug_level().name
-    'OFF'
-    """
-    name = os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper()
-    if name not in DebugLevel.__members__:
-        raise RuntimeError(f"TORCH_DISTRIBUTED_DEBUG is OFF, INFO or DETAIL, not {name!r}")
-    set_debug_level(DebugLevel[name])
-
-
 def _limit_waiting(seconds: int):
     """Let a communication on CPUs fail that has waited so long, unless the user has set a limit."""
     flags, name = os.environ.get("XLA_FLAGS", ""), "--xla_cpu_collective_timeout_seconds"
@@ -297,11 +267,13 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
     >>> jaxgrad.distributed.is_initialized()
     False
     """
-    if group is not None and not group.is_world:
+    if group is not None and group is not world.group:
+        _pg_map.pop(group, None)
         return
     default_group()
     deferred.run_all()
     world.group = None
+    _pg_map.clear()
     world.end()
     if jax.distributed.is_initialized():
         jax.distributed.shutdown()
@@ -474,7 +446,7 @@ def new_group(
     every = default_group()
     chosen = list(range(every.size())) if ranks is None else list(map(int, ranks))
     _check_ranks("new_group", chosen, every.size())
-    made = ProcessGroup(sorted(chosen) if sort_ranks else chosen, None, group_desc or "")
+    made = _noted(ProcessGroup(sorted(chosen) if sort_ranks else chosen, None, group_desc or ""))
     return made if made.rank() >= 0 else GroupMember.NON_GROUP_MEMBER
 
 
@@ -504,7 +476,8 @@ def new_subgroups_by_enumeration(
     ranks = [rank for each in lists for rank in each]
     _check_ranks("new_subgroups_by_enumeration", ranks, every.size())
     is_regular = len(ranks) == every.size() and len({len(each) for each in lists}) == 1
-    groups = [ProcessGroup(each, tuple(lists) if is_regular else None) for each in lists]
+    partition = tuple(lists) if is_regular else None
+    groups = [_noted(ProcessGroup(members, partition)) for members in lists]
     return next((each for each in groups if each.rank() >= 0), None), groups
 
 

@@ -9,9 +9,13 @@ from ..core import dtypes
 from ..core.aval import Size
 from ..core.device import as_device, default_device, device
 from ..core.tracebacks import shows_users_frames
+from ..late import LateModule
 from ..tape.tensor import Tensor
 from . import factories, tensor_data
 from .factory_options import size_of
+
+storages = LateModule("jaxgrad.frontend.storages")
+storage_tensors = LateModule("jaxgrad.frontend.storage_tensors")
 
 
 @shows_users_frames
@@ -39,6 +43,8 @@ def construct(what: str, dtype, place: device | None, arguments, options) -> Ten
     (given,) = arguments if len(arguments) == 1 else [()]
     if isinstance(given, Tensor):
         return _alias(what, given, dtype, device)
+    if storages.is_storage(given):
+        return _alias(what, storage_tensors.row_of(given), dtype, device)
     dtype = dtype or dtypes.get_default_dtype()
     is_one = len(arguments) == 1 and not isinstance(given, Size)
     if is_one and isinstance(given, list | tuple | np.ndarray):

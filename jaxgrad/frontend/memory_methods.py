@@ -22,6 +22,7 @@ from ..tape.noted_reads import noted_read
 from ..tape.tensor import Tensor, current, has_tangent
 
 storages = LateModule("jaxgrad.frontend.storages")
+storage_tensors = LateModule("jaxgrad.frontend.storage_tensors")
 
 DETACH_VIEW = (
     "Can't detach views in-place. Use detach() instead. If you are using "
@@ -407,16 +408,25 @@ class MemoryMethods:
     def data(self):
         raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
-    def set_(self, source: Tensor | None = None) -> Tensor:
-        """Make the tensor show the memory of another, and return it.
+    def set_(self, source=None, storage_offset: int = 0, size=None, stride=None) -> Tensor:
+        """Make the tensor show the memory of another, or a storage, and return it.
 
-        source: a tensor; an empty one by default. Raises RuntimeError if this tensor requires grad,
-        or if one of both is on the device meta; NotImplementedError if either has a forward-mode
-        tangent.
+        source: a tensor; a storage, whose elements become a row; an empty tensor by default.
+        storage_offset, size, stride: which elements of the memory, in elements; the strides of a
+        contiguous tensor by default. Raises RuntimeError if this tensor requires grad, or if one of
+        both is on the device meta; NotImplementedError if either has a forward-mode tangent.
 
         >>> jaxgrad.zeros(2).set_(jaxgrad.ones(3))
         tensor([1., 1., 1.])
+        >>> jaxgrad.zeros(0).set_(jaxgrad.arange(4.0).storage(), 1, (2,), (2,))
+        tensor([1., 3.])
         """
+        if storages.is_storage(source):
+            source = storage_tensors.row_of(source, self.dtype)
+        if size is not None:
+            stride = layouts.contiguous(tuple(size)) if stride is None else stride
+            with no_grad():
+                source = source.as_strided(tuple(size), tuple(stride), storage_offset)
         if has_tangent(self) or (source is not None and has_tangent(source)):
             raise NotImplementedError(
                 "Trying to use forward AD with set_ that does not support it because it has not "

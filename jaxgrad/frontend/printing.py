@@ -81,12 +81,14 @@ def get_printoptions() -> dict:
 
 
 def tensor_str(
-    array, dtype, requires_grad=False, grad_fn_name=None, device=None, further=(), start="tensor("
-) -> str:
+    array, dtype, requires_grad=False, grad_fn_name=None, device=None, further=(), start="tensor(",
+    contents=None,
+) -> str:  # fmt: skip
     """The text of a tensor.
 
     array: its values, of numpy; without data, anything that has its shape. device: shown unless it
-    is None. further: more suffixes. start: the text before the values.
+    is None. further: more suffixes. start: the text before the values. contents: a text in place of
+    that of the values.
     """
     has_data = isinstance(array, numpy.ndarray)
     shape, shown_count = tuple(array.shape), array.size if has_data else 0
@@ -94,7 +96,7 @@ def tensor_str(
     if device is not None:
         suffixes.append(f"device='{device}'")
     is_telling = array.ndim == 1 if shown_count == 0 else _options.edgeitems != 0
-    if not (has_data and is_telling):
+    if contents is None and not (has_data and is_telling):
         suffixes.append(f"size={shape}")
     if dtype not in _unmarked_dtypes(shown_count):
         suffixes.append(f"dtype={dtype!r}")
@@ -103,8 +105,9 @@ def tensor_str(
     elif requires_grad:
         suffixes.append("requires_grad=True")
     suffixes.extend(further)
-    values = body(array, dtype, len(start)) if has_data else "..."
-    return with_suffixes(start + values, suffixes, indent=len(start))
+    if contents is None:
+        contents = body(array, dtype, len(start)) if has_data else "..."
+    return with_suffixes(start + contents, suffixes, indent=len(start))
 
 
 def sparse_tensor_str(indices, values, dtype, size, requires_grad=False, grad_fn_name=None) -> str:

@@ -102,6 +102,10 @@ class ReadOnlyStorage:
         """
         return elements(self._storage).view(self.dtype.numpy).tolist()
 
+    @classmethod
+    def _of_numbers(cls, values: np.ndarray, dtype: dtypes.dtype):
+        return cls(Storage(values, make_aval(values.shape, dtype)))
+
     def __getitem__(self, index):
         return self.tolist()[index]
 
@@ -116,6 +120,20 @@ class ReadOnlyStorage:
 
     def __repr__(self):
         return f"{self.tolist()}\n[{self.kind}(device={self.device}) of size {self.size()}]"
+
+
+BYTE_ORDERS = {"native": "=", "little": "<", "big": ">"}
+
+
+def _numbers(buffer, byte_order, count: int, offset: int, dtype: dtypes.dtype) -> np.ndarray:
+    """The numbers in a buffer, as a new array. Raises ValueError for another byte order."""
+    if dtype.itemsize > 1 and byte_order not in BYTE_ORDERS:
+        raise ValueError(
+            f"from_buffer: byte_order is 'native', 'little' or 'big' for {dtype}, not {byte_order}"
+        )
+    order = BYTE_ORDERS.get(byte_order, "=")
+    there = np.frombuffer(buffer, dtype.numpy.newbyteorder(order), count, offset)
+    return there.astype(dtype.numpy)
 
 
 class UntypedStorage(ReadOnlyStorage):
@@ -162,8 +180,25 @@ class UntypedStorage(ReadOnlyStorage):
         return cls._of_bytes(read)
 
     @classmethod
+    def from_buffer(
+        cls, buffer, byte_order: str | None = None, count: int = -1, offset: int = 0,
+        dtype: dtypes.dtype = dtypes.uint8,
+    ) -> UntypedStorage:  # fmt: skip
+        """Return a storage with a copy of the bytes of a buffer.
+
+        buffer: `bytes`, or what has a buffer. byte_order: that of its numbers, "native", "little"
+        or "big"; needed for dtypes of several bytes. count: how many numbers, all if -1; offset:
+        the bytes before them. dtype: that of the numbers. Raises ValueError for a buffer that is
+        too short, and without a byte order where one is needed.
+
+        >>> jaxgrad.UntypedStorage.from_buffer(b"abc").tolist()
+        [97, 98, 99]
+        """
+        return cls._of_bytes(_numbers(buffer, byte_order, count, offset, dtype).view(np.uint8))
+
+    @classmethod
     def _of_bytes(cls, values: np.ndarray) -> UntypedStorage:
-        return cls(Storage(values, make_aval(values.shape, dtypes.uint8)))
+        return cls._of_numbers(values, dtypes.uint8)
 
     def untyped(self) -> UntypedStorage:
         """Return the storage itself.
@@ -217,6 +252,18 @@ class StorageType(type):
 
     def __instancecheck__(cls, instance):
         return isinstance(instance, TypedStorage) and instance.dtype is cls.dtype
+
+    def from_buffer(cls, buffer, byte_order: str | None = None, count: int = -1, offset: int = 0):
+        """Return a storage with a copy of the numbers of a buffer; see
+        `UntypedStorage.from_buffer`.
+
+        >>> jaxgrad.ByteStorage.from_buffer(b"ab").tolist()
+        [97, 98]
+        """
+        numbers = _numbers(buffer, byte_order, count, offset, cls.dtype)
+        return TypedStorage._of_numbers(numbers, cls.dtype)
+
+    _from_buffer = from_buffer
 
 
 def _type_of(dtype) -> StorageType:

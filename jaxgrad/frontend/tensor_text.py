@@ -27,7 +27,9 @@ class TextMethods:
     def __repr__(self):
         if self._aval is None:
             return f"Tensor({held(self)!r})"  # what a function of JAX on trees put in its place
-        return wrapped_tensors.wrapped_text(self, _text) if transform_levels.get() else _text(self)
+        return (
+            wrapped_tensors.wrapped_text(self, text_of) if transform_levels.get() else text_of(self)
+        )
 
     def _repr_html_(self):
         # imported late: few programs show tensors in notebooks
@@ -41,8 +43,12 @@ class TextMethods:
         return object.__format__(self, specification)
 
 
-def _text(tensor: Tensor | wrapped_tensors.Batch, is_wrapped: bool = False) -> str:
-    """The printed form of a tensor; is_wrapped: without its history."""
+def text_of(
+    tensor: Tensor | wrapped_tensors.Batch, is_wrapped: bool = False, contents: str | None = None
+) -> str:
+    """The printed form of a tensor; is_wrapped: without its history; contents: a text in place of
+    that of its values.
+    """
     array = None if isinstance(tensor, wrapped_tensors.Batch) else shown_array(tensor)
     if array is None or isinstance(array, jax.core.Tracer):
         dtype = tensor.example.dtype if isinstance(tensor, wrapped_tensors.Batch) else tensor.dtype
@@ -55,8 +61,9 @@ def _text(tensor: Tensor | wrapped_tensors.Batch, is_wrapped: bool = False) -> s
     *above, start = start.split("\n")
     history = (False, None) if is_wrapped else (tensor._requires_grad, name_of_node(tensor))
     text = printing.tensor_str(
-        values, tensor.dtype, *history, _device_shown(tensor), forward_ad.shown(tensor), start
-    )
+        values, tensor.dtype, *history, _device_shown(tensor), forward_ad.shown(tensor), start,
+        contents,
+    )  # fmt: skip
     text = "\n".join([*above, text + end])
     if is_part:
         # the part of this process, for nobody else's numbers are here

@@ -35,13 +35,25 @@ def functional_call(
     >>> jaxgrad.func.functional_call(layer, ones, jaxgrad.tensor([3.0, 4.0]))
     tensor([7.])
     """
-    given = _merged(parameter_and_buffer_dicts)
     args = () if args is None else args if isinstance(args, tuple) else (args,)
-    names = _tied(module, given) if tie_weights else {name: [name] for name in given}
-    if strict:
-        _check(module, given, names)
-    with _replaced(module, given, names):
+    tensors = _merged(parameter_and_buffer_dicts)
+    with reparametrized(module, tensors, tie_weights=tie_weights, strict=strict):
         return module(*args, **(kwargs or {}))
+
+
+def reparametrized(
+    module, parameters_and_buffers, *, tie_weights: bool = False, strict: bool = False,
+    stack_weights: bool = False,
+):  # fmt: skip
+    """A block in which a module has other tensors in place of its parameters and buffers.
+
+    The arguments are those of `functional_call`; stack_weights: not used.
+    """
+    names = {name: [name] for name in parameters_and_buffers}
+    names = _tied(module, parameters_and_buffers) if tie_weights else names
+    if strict:
+        _check(module, parameters_and_buffers, names)
+    return _replaced(module, parameters_and_buffers, names)
 
 
 def _merged(given) -> dict[str, Tensor]:

@@ -18,6 +18,7 @@ FUNCTIONS = {
     "activations": (
         "prelu prelu_backward rrelu rrelu_ rrelu_with_noise rrelu_with_noise_ selu selu_"
     ),
+    "compressed_indices": "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo",
     "comparison": "_unique _unique2 bincount histogramdd msort unique unique_consecutive",
     "creation": (
         "empty_permuted empty_strided frombuffer range scalar_tensor tril_indices triu_indices"
@@ -68,6 +69,13 @@ FUNCTIONS = {
     ),
     "reduction": "cumulative_trapezoid diff nanmean nanquantile quantile trapezoid trapz",
     "spectral": "istft stft",
+    "view_copies": (
+        "_cast_Byte _cast_Char _cast_Double _cast_Float _cast_Half _cast_Int _cast_Long "
+        "_cast_Short alias_copy as_strided_copy detach_copy diagonal_copy expand_copy narrow_copy "
+        "permute_copy select_copy split_copy split_with_sizes_copy squeeze_copy t_copy "
+        "transpose_copy unbind_copy unfold_copy unsqueeze_copy view_as_complex_copy "
+        "view_as_real_copy view_copy"
+    ),
     "windows": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
 }
 

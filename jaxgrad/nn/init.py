@@ -345,4 +345,14 @@ uniform = _older(uniform_)
 xavier_normal = _older(xavier_normal_)
 xavier_uniform = _older(xavier_uniform_)
 
+# PyTorch's functions that fill a tensor without a record
+_no_grad_uniform_, _no_grad_normal_, _no_grad_fill_ = uniform_, normal_, constant_
+_no_grad_zero_ = zeros_
+
+
+def _no_grad_trunc_normal_(tensor, mean, std, a, b, generator=None):
+    """`trunc_normal_`, all of whose numbers are needed."""
+    return trunc_normal_(tensor, mean, std, a, b, generator)
+
+
 __getattr__ = missing_in(__name__)

@@ -565,6 +565,13 @@ def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def expm1_(input: Tensor) -> Tensor:
     """Exponential minus one, `exp(input) - 1`, accurate near 0."""
 def exponential_(self: Tensor, lambd: _float = 1.0, generator: Generator | None = None) -> Tensor: ...
+def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: Tensor, axis: _int, quant_min: _int, quant_max: _int, *, out: Tensor | None = None) -> Tensor:
+    """Elements rounded to multiples of the scale of their channel; the gradient passes where they are within the range."""
+@overload
+def fake_quantize_per_tensor_affine(input: Tensor, scale: _float, zero_point: _int, quant_min: _int, quant_max: _int, *, out: Tensor | None = None) -> Tensor:
+    """Elements rounded to multiples of `scale` that integers stand for; the gradient passes where they are within the range."""
+@overload
+def fake_quantize_per_tensor_affine(input: Tensor, scale: Tensor, zero_point: Tensor, quant_min: _int, quant_max: _int, *, out: Tensor | None = None) -> Tensor: ...
 @overload
 def fill(input: Tensor, value: _Number, *, out: Tensor | None = None) -> Tensor:
     """One value in the shape and dtype of `input`."""

@@ -552,4 +552,11 @@ def _step_with_hooks(step, optimizer, args, kwargs):
     return result
 
 
+def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
+    """The kinds of devices whose parameters take `capturable=True`: all, since XLA compiles each
+    step.
+    """
+    return ["cpu", "cuda", "tpu"]
+
+
 __getattr__ = missing_in(__name__)

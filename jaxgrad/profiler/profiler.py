@@ -31,6 +31,11 @@ class ProfilerAction(enum.Enum):
     NONE, WARMUP, RECORD, RECORD_AND_SAVE, DEVICE_STOPPED = range(5)
 
 
+def _default_schedule_fn(_: int) -> ProfilerAction:
+    """The schedule of a profile without one: each step is recorded."""
+    return ProfilerAction.RECORD
+
+
 RECORDS = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 
 
@@ -157,7 +162,7 @@ class profile:
                 f"{', '.join(map(str, supported_activities()))}"
             )
         self.on_trace_ready, self.acc_events = on_trace_ready, acc_events
-        self.schedule, self.record_steps = schedule or _always, schedule is not None
+        self.schedule, self.record_steps = schedule or _default_schedule_fn, schedule is not None
         self.options = {
             "record_shapes": record_shapes, "profile_memory": profile_memory,
             "with_stack": with_stack, "with_flops": with_flops, "with_modules": with_modules,
@@ -287,10 +292,6 @@ class profile:
         if self._label is not None:
             self._label.__exit__(None, None, None)
         self._label = None
-
-
-def _always(step: int) -> ProfilerAction:
-    return ProfilerAction.RECORD
 
 
 __getattr__ = missing_in(__name__)

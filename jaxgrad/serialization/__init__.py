@@ -10,9 +10,13 @@ from __future__ import annotations
 import functools
 import os
 import warnings
+from collections.abc import Callable
+from typing import TypeAlias
 
+from ..core.device import device
 from ..core.missing_names import missing_in
 from ..core.tracebacks import api_boundary, users_stacklevel
+from ..frontend.storages import UntypedStorage
 from ._encoder import encode_archive
 from ._refused import RefusedFile, shown
 from ._replace import replacing
@@ -187,5 +191,10 @@ def _unknown(source, begin) -> RefusedFile:
         f"it is no file of torch.save and no safetensors file: it begins with {shown(begin[:16])}"
     )
 
+
+# what `map_location` may be, for annotations
+MAP_LOCATION: TypeAlias = (
+    Callable[[UntypedStorage, str], UntypedStorage] | device | str | dict[str, str] | None
+)
 
 __getattr__ = missing_in(__name__)

@@ -11,15 +11,17 @@ tensor(indices=tensor([[0, 1],
 
 from __future__ import annotations
 
-from ..core.missing_names import missing_in
+from ..core.missing_names import MissingName
 from ..core.tracebacks import api_boundary
+from ..late import LateModule
 from ..tape.sparse_tensor import is_sparse as _is_sparse
 from ..tape.tensor import Tensor
 from . import _dispatch, _operators
 from ._construction import check_sparse_tensor_invariants as check_sparse_tensor_invariants
+from ._construction import spdiags as spdiags
 
 __all__ = [
-    "addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "softmax", "sum",
+    "addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "softmax", "spdiags", "sum",
 ]  # fmt: skip
 
 
@@ -110,4 +112,12 @@ def _softmax(name, input, dim, dtype, operator):
     return _operators.softmax(input, dim, operator)
 
 
-__getattr__ = missing_in(__name__)
+_types = LateModule("jaxgrad.sparse._types")
+
+
+def __getattr__(name):
+    if name == "__path__":
+        return list(__spec__.submodule_search_locations)
+    if name.endswith("Tensor") and name in _types.TYPES:
+        return _types.TYPES[name]
+    raise MissingName(__name__, name)

@@ -7,7 +7,7 @@ import functools
 import numpy as np
 
 from .. import ops
-from ..core.device import check_pinning
+from ..core.device import check_pinning, sparse_coo
 from ..core.tracebacks import api_boundary
 from ..frontend import tensor_data
 from ..tape.sparse_tensor import sparse
@@ -68,7 +68,7 @@ class check_sparse_tensor_invariants:
 
 @api_boundary
 def sparse_coo_tensor(
-    indices, values=None, size=None, *, dtype=None, device=None, pin_memory=False,
+    indices=None, values=None, size=None, *, dtype=None, device=None, pin_memory=False,
     requires_grad: bool = False, check_invariants: bool | None = None,
     is_coalesced: bool | None = None,
 ) -> Tensor:  # fmt: skip
@@ -169,7 +169,57 @@ def _checked(indices: Tensor, values: Tensor, size) -> tuple[int, ...]:
     return size
 
 
+@api_boundary
+def spdiags(diagonals: Tensor, offsets: Tensor, shape, layout=None) -> Tensor:
+    """Return a sparse matrix with the rows of a tensor as its diagonals.
+
+    diagonals: (k, n), or (n,) for one; element j of a row goes to column j. offsets: (k,) distinct
+    integers, which diagonal each row is: 0 is the main one, 1 the one above. shape: that of the
+    matrix. layout: sparse_coo, which is the default.
+
+    Raises RuntimeError for offsets that are equal or do not fit the diagonals, and for a shape that
+    is no matrix.
+
+    >>> jaxgrad.sparse.spdiags(jaxgrad.ones(1, 2), jaxgrad.tensor([1]), (2, 2)).to_dense()
+    tensor([[0., 1.],
+            [0., 0.]])
+    """
+    if layout not in (None, sparse_coo):
+        raise RuntimeError(f"spdiags: the layout is torch.sparse_coo here, not {layout}")
+    diagonals = diagonals.unsqueeze(0) if diagonals.ndim == 1 else diagonals
+    above = np.atleast_1d(np.asarray(offsets.detach().cpu()))
+    if diagonals.ndim != 2 or above.shape != (diagonals.shape[0],):
+        raise RuntimeError(
+            f"Number of diagonals ({list(diagonals.shape)}) does not match the number of offsets "
+            f"({list(above.shape)})"
+        )
+    if len(shape) != 2:
+        raise RuntimeError(f"Output shape must be 2d, got {list(shape)}")
+    if len({*above.tolist()}) != len(above):
+        raise RuntimeError(f"Offset tensor contains duplicate values: {above.tolist()}")
+    row, column = np.indices(diagonals.shape)
+    target = column - above[:, None]  # the row of the matrix
+    inside = (target >= 0) & (target < shape[0]) & (column < shape[1])
+    places = tensor_data.tensor(np.stack([target[inside], column[inside]]))
+    values = diagonals[tensor_data.tensor(row[inside]), tensor_data.tensor(column[inside])]
+    return sparse_coo_tensor(places, values, tuple(shape))
+
+
 # ---- names of 2018, with the arguments of then
+
+
+@api_boundary
+def dsmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """Return the product of a sparse and a dense matrix, as `torch.mm`.
+
+    >>> jaxgrad.dsmm(jaxgrad.eye(2).to_sparse(), jaxgrad.ones(2, 1))
+    tensor([[1.],
+            [1.]])
+    """
+    return input.mm(mat2)
+
+
+spmm = dsmm
 
 
 @api_boundary

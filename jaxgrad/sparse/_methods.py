@@ -281,6 +281,7 @@ class SparseMethods:
     device = property(lambda self: device_of(held(current(self))))
     data = property(lambda self: _operators.detach(self))
     T = property(lambda self: _operators.permute(self, range(self.ndim)[::-1]))
+    mT = property(lambda self: _operators.transpose(self, -2, -1))
 
     def clone(self, *, memory_format=None):
         return _operators.OPERATORS["clone"](self)

@@ -22,6 +22,9 @@ from .tensor import Tensor
 UNSET = object()
 
 
+_CONTAINERS = (list, tuple, set, frozenset, collections.deque)
+
+
 class ObjectWalk:
     """A depth-first walk over objects, which visits each of them once.
 
@@ -51,10 +54,12 @@ class ObjectWalk:
         """The objects that an object holds."""
         if isinstance(value, Tensor):
             return vars(value).values()
-        if isinstance(value, list | tuple | set | frozenset | collections.deque):
-            return value
+        # what the object holds, which a subclass with methods of its own may not show
+        for kind in _CONTAINERS:
+            if isinstance(value, kind):
+                return kind.__iter__(value)
         if isinstance(value, dict):
-            return value.values()
+            return dict.values(value)
         if isinstance(value, functools.partial):
             return value.func, *value.args, *value.keywords.values()
         if isinstance(value, types.MethodType):

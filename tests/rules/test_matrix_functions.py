@@ -1,6 +1,7 @@
 """Determinants of singular matrices, exponentials of large ones, truncated pseudoinverses."""
 
 import itertools
+import math
 
 import jax
 import jax.numpy as jnp
@@ -109,3 +110,10 @@ def test_exponential_of_large_and_infinite_matrices():
     half = jaxgrad.eye(2, dtype=jaxgrad.float16).matrix_exp()
     assert half.dtype is jaxgrad.float16 and abs(half[0, 0].item() - numpy.e) < 1e-3
     count("exponentials", 4)
+
+
+@pytest.mark.parametrize("dtype", [jaxgrad.float32, jaxgrad.float64])
+def test_exponential_of_one_number(dtype):
+    """The host runs it too, whose gathers JAX describes by arrays of no dimension."""
+    found = jaxgrad.matrix_exp(jaxgrad.full((1, 1), 3.0, dtype=dtype)).item()
+    assert math.isclose(found, math.exp(3), rel_tol=1e-5 if dtype is jaxgrad.float32 else 1e-12)

@@ -1,5 +1,6 @@
 """Sparse tensors as PyTorch has them: making, reading, printing, operators, errors."""
 
+import numpy
 import pytest
 from as_torch import as_torch, error
 
@@ -274,3 +275,16 @@ def test_autocast_leaves_products_of_sparse_tensors_alone():
     x = example(jaxgrad).float()
     with jaxgrad.autocast("cpu"):
         assert jaxgrad.sparse.mm(x, jaxgrad.ones(3, 2)).dtype is jaxgrad.float32
+
+
+def test_transposes_of_batches_of_matrices():
+    dense = numpy.arange(12.0).reshape(2, 2, 3)
+    x = jaxgrad.tensor(dense, requires_grad=True)
+    turned = x.to_sparse().mT
+    numpy.testing.assert_array_equal(
+        turned.to_dense().detach().numpy(), dense.swapaxes(1, 2), strict=True
+    )
+    weight = jaxgrad.arange(12.0).reshape(2, 3, 2).double()
+    (turned.to_dense() * weight).sum().backward()
+    expected = weight.mT.numpy() * (dense != 0)
+    numpy.testing.assert_array_equal(x.grad.to_dense().numpy(), expected)

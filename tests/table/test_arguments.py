@@ -2,6 +2,7 @@
 
 import pytest
 
+import jaxgrad
 from jaxgrad import ops
 from jaxgrad.table import TableError, loads
 
@@ -87,3 +88,15 @@ def test_an_operator_of_ones_own_shows_them_in_all_its_forms(tmp_path):
     assert "    input (Tensor): (n)\n" in loaded.op.__doc__
     assert "Returns:\n    Tensor: as input\n" in loaded.op.__doc__
     assert "    input (Tensor): (n)\n" in loaded.op_.__doc__
+
+
+def test_numbers_in_tensors_of_no_dimension():
+    """PyTorch takes a 0-D tensor that requires no grad for a `float`."""
+    x = jaxgrad.tensor([1.0, 1.2])
+    tolerance = jaxgrad.tensor(0.25)
+    assert jaxgrad.allclose(x, jaxgrad.ones(2), atol=tolerance)
+    assert jaxgrad.isclose(x, jaxgrad.ones(2), 0, tolerance / 2).tolist() == [True, False]
+    with pytest.raises(TypeError, match=r"'atol' .* must be float, not Tensor"):
+        jaxgrad.isclose(x, x, atol=tolerance.requires_grad_())
+    with pytest.raises(TypeError, match=r"'atol' .* must be float, not Tensor"):
+        jaxgrad.isclose(x, x, atol=jaxgrad.ones(1))

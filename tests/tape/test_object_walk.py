@@ -72,3 +72,15 @@ def test_the_names_in_code_are_those_that_it_reads_and_sets():
     assert "word" in found[0].strings
     assert global_names(function) == ["STEP"]
     assert [cell.cell_contents for cell in full_cells(function)] == [1, 1]
+
+
+def test_containers_whose_classes_hide_what_they_hold():
+    class Hidden(tuple):
+        def __len__(self):
+            raise NotImplementedError
+
+        def __iter__(self):
+            raise NotImplementedError
+
+    inner = jaxgrad.ones(1)
+    assert any(each is inner for each in ObjectWalk().walk(Hidden([inner])))

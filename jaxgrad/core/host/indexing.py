@@ -193,7 +193,8 @@ def _gather(equation):
     geometry = Geometry(
         extents=operand.shape,
         sizes=tuple(sizes),
-        collapsed=frozenset((*numbers.collapsed_slice_dims, *batching)),
+        # JAX may write a dimension as an array of no dimension
+        collapsed=frozenset(map(int, (*numbers.collapsed_slice_dims, *batching))),
         mapped=numbers.start_index_map,
         batching=(*zip(batching, numbers.start_indices_batching_dims, strict=True),),
         window_dims=numbers.offset_dims,
@@ -293,7 +294,7 @@ def _scatter(equation):
 
 def _scatter_geometry(operand, updates, numbers) -> Geometry:
     batching = numbers.operand_batching_dims
-    collapsed = frozenset((*numbers.inserted_window_dims, *batching))
+    collapsed = frozenset(map(int, (*numbers.inserted_window_dims, *batching)))
     extents = iter([updates.shape[dim] for dim in numbers.update_window_dims])
     return Geometry(
         extents=operand.shape,

@@ -9,7 +9,13 @@ import importlib
 
 from ...core.missing_names import MissingName, offered
 
-_MODULES = ("parametrizations", "parametrize", "prune", "rnn")  # submodules that are public
+_MODULES = (
+    "parametrizations",
+    "parametrize",
+    "prune",
+    "rnn",
+    "stateless",
+)  # submodules that are public
 
 # Public names by the module that defines them.
 _NAMES = {

@@ -8,18 +8,18 @@ from __future__ import annotations
 import collections
 import sys
 
-from .compiler import allow_in_graph as allow_in_graph
-from .compiler import assume_constant_result as assume_constant_result
-from .compiler import disable as disable
-from .compiler import is_compiling as is_compiling
-from .compiler import list_backends as list_backends
-from .compiler import reset as reset
-from .compiler import set_stance as set_stance
-from .compiler import substitute_in_graph as substitute_in_graph
-from .core.ignored_options import IgnoredOptions
-from .core.not_provided import names_of
-from .nn.compile import OptimizedModule as OptimizedModule
-from .nn.compile import compile
+from ..compiler import allow_in_graph as allow_in_graph
+from ..compiler import assume_constant_result as assume_constant_result
+from ..compiler import disable as disable
+from ..compiler import is_compiling as is_compiling
+from ..compiler import list_backends as list_backends
+from ..compiler import reset as reset
+from ..compiler import set_stance as set_stance
+from ..compiler import substitute_in_graph as substitute_in_graph
+from ..core.ignored_options import IgnoredOptions
+from ..core.not_provided import names_of
+from ..nn.compile import OptimizedModule as OptimizedModule
+from ..nn.compile import compile
 
 config = IgnoredOptions("jaxgrad._dynamo.config")
 eval_frame = utils = sys.modules[__name__]  # the modules of PyTorch that define some of them
@@ -48,6 +48,11 @@ mark_static = mark_static_address = maybe_mark_dynamic = mark_dynamic
 
 def is_compile_supported(device_type: str) -> bool:
     """Return True: XLA compiles for all devices."""
+    return True
+
+
+def is_dynamo_supported() -> bool:
+    """Return True: XLA compiles for all systems."""
     return True
 
 

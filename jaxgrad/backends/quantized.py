@@ -1,0 +1,9 @@
+"""Which library computes with quantized tensors, as torch.backends.quantized: none does."""
+
+from __future__ import annotations
+
+from ..core.missing_names import missing_in
+
+engine, supported_engines = "none", ["none"]
+
+__getattr__ = missing_in(__name__)

@@ -1,0 +1,52 @@
+"""`torch.sparse.FloatTensor` and the other types of sparse tensors of early PyTorch."""
+
+from __future__ import annotations
+
+from ..core.aval import Size
+from ..frontend.legacy_types import DTYPES
+from ..tape.sparse_tensor import is_sparse
+from ..tape.tensor import Tensor
+from ._construction import sparse_coo_tensor
+
+
+class SparseType(type):
+    """The class of the types of sparse tensors by dtype, which their tensors are not made of: all
+    are of the class `Tensor`.
+    """
+
+    def __call__(cls, *arguments, device=None) -> Tensor:
+        if len(arguments) > 1 and isinstance(arguments[0], Tensor):
+            return sparse_coo_tensor(*arguments, device=device)
+        (given,) = arguments if len(arguments) == 1 else [arguments]
+        if isinstance(given, list) or (isinstance(given, tuple) and given is not arguments):
+            given = _size(given)
+        size = (given,) if isinstance(given, int) else tuple(given) or (0,)
+        return sparse_coo_tensor(size, dtype=cls.dtype, device=device)
+
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, Tensor) and is_sparse(instance) and instance.dtype is cls.dtype
+
+    def __repr__(cls):
+        return f"<class 'torch.sparse.{cls.__name__}'>"
+
+
+def _size(given) -> Size:
+    """A size as a size. Raises TypeError for the elements of a dense tensor."""
+    if isinstance(given, Size):
+        return given
+    raise TypeError(
+        "torch.sparse.SparseTensor(sequence) only accepts sizes. Please use "
+        "torch.sparse_coo_tensor() or construct a strided tensor and convert it to sparse via "
+        "to_sparse."
+    )
+
+
+def _type_of(name: str, dtype) -> SparseType:
+    text = (
+        f"The type of sparse tensors of {dtype}. A call makes one of indices, values and a size, "
+        f"or by its sizes.\n\n>>> jaxgrad.sparse.{name}(2, 3).shape\ntorch.Size([2, 3])\n"
+    )
+    return SparseType(name, (), {"dtype": dtype, "__module__": "torch.sparse", "__doc__": text})
+
+
+TYPES = {name: _type_of(name, dtype) for name, dtype in DTYPES.items() if name != "BoolTensor"}
