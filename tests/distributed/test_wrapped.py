@@ -3,6 +3,7 @@ against the model that is not wrapped.
 """
 
 import functools
+import itertools
 
 import numpy as np
 import pytest
@@ -74,7 +75,7 @@ def test_dtypes_of_mixed_precision(case):
 def test_a_model_on_the_device_meta_gets_the_numbers_of_rank_0():
     results = in_two_processes()["empty"]
     assert results["seen"] == ["Sequential", "Linear", "BatchNorm1d"]
-    for value in (*results["state"].values(), *sum(results["buffers"], [])):
+    for value in (*results["state"].values(), *itertools.chain(*results["buffers"])):
         np.testing.assert_array_equal(value, 1)
 
 

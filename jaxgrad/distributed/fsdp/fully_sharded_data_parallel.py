@@ -376,9 +376,9 @@ def _auto_wrap(module: Module, policy, ignored_modules, ignored_parameters, opti
     if exact:
         names = {type(inner) for inner in exact}
         warnings.warn(
-            "Both mixed precision and an auto_wrap_policy were specified to FSDP, where the wrapped "
-            f"module has submodules of type:\n{names}\nThese modules will be wrapped as separate "
-            "FSDP instacnes with mixed precision disabled.",
+            "Both mixed precision and an auto_wrap_policy were specified to FSDP, where the "
+            f"wrapped module has submodules of type:\n{names}\nThese modules will be wrapped as "
+            "separate FSDP instances with mixed precision disabled.",
             stacklevel=3,
         )
     if not isinstance(policy, _Policy):
