@@ -214,7 +214,10 @@ class GradScaler:
         if not stages:
             raise AssertionError("No inf checks were recorded prior to update.")
         with no_grad():
-            self._update_scale(ops.stack([found_inf for _, found_inf in stages.values()]).any())
+            found_inf = ops.stack([found_inf for _, found_inf in stages.values()]).any()
+            # of DTensors it is one, and the scale is a tensor of the process
+            is_sharded = hasattr(found_inf, "full_tensor")
+            self._update_scale(found_inf.full_tensor() if is_sharded else found_inf)
 
     def _update_scale(self, found_inf):
         scale, tracker = self._scale, self._growth_tracker

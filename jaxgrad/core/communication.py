@@ -331,7 +331,7 @@ class FromLocal(_View):
 @dataclasses.dataclass(frozen=True)
 class Unshard(_View):
     """A global array that is partitioned along a dimension, whole in the local view. The gradients
-    of all processes are summed, and each keeps its part.
+    of all processes are summed, over `sums` too, and each keeps its part.
     """
 
     dim: int = 0
@@ -341,24 +341,27 @@ class Unshard(_View):
 
     def transposed(self):
         return _others(
-            self, Reshard, source=None, target=self.source, dim=self.dim, scale=self.back_scale,
-            back_scale=self.back_scale,
+            self, Reshard, source=None, target=self.source, dim=self.dim, sums=self.sums,
+            scale=self.back_scale, back_scale=self.back_scale,
         )  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
 class Reshard(_View):
-    """The sum over processes of whole arrays in the local view, partitioned along a dimension."""
+    """The sum over processes of whole arrays in the local view, partitioned along a dimension over
+    `axes` and replicated over `sums`.
+    """
 
     dim: int = 0
 
     def moved(self, x):
-        return jax.lax.psum_scatter(x, self.axis, scatter_dimension=self.dim, tiled=True)
+        part = jax.lax.psum_scatter(x, self.axis, scatter_dimension=self.dim, tiled=True)
+        return jax.lax.psum(part, self.sums) if self.sums else part
 
     def transposed(self):
         return _others(
-            self, Unshard, source=self.target, target=None, dim=self.dim, scale=self.scale,
-            back_scale=self.scale,
+            self, Unshard, source=self.target, target=None, dim=self.dim, sums=self.sums,
+            scale=self.scale, back_scale=self.scale,
         )  # fmt: skip
 
 

@@ -246,8 +246,10 @@ def compile_for(jitted, arrays):
 
 
 def from_disk(jitted):
-    """`jitted`, whose first call looks for the executable on disk."""
-    if current() is None:
+    """`jitted`, whose first call looks for the executable on disk. A function that only moves
+    arrays has no executable.
+    """
+    if current() is None or not hasattr(jitted, "lower"):
         return jitted
     waiting = [True]
 

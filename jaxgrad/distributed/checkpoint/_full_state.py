@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import json
 
 import jax
@@ -18,6 +19,9 @@ from ..process_group import get_rank, is_initialized
 from ..tensor._distribute import sharded
 from ..tensor._dtensor import full_tensor, is_distributed, sharding_held
 from . import _tree
+
+# whether the state dict of a FullyShardedDataParallel has DTensors, whatever it is set to
+as_they_lie = contextvars.ContextVar("as_they_lie", default=False)
 
 
 @no_grad()

@@ -12,6 +12,7 @@ from ...tape.tensor import Tensor
 WRAPPERS = {
     "DataParallel": "module.",
     "DistributedDataParallel": "module.",
+    "FullyShardedDataParallel": "_fsdp_wrapped_module.",
     "OptimizedModule": "_orig_mod.",
 }
 

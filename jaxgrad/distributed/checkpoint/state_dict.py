@@ -12,7 +12,7 @@ from ...nn.module import Module
 from ...nn.state import _IncompatibleKeys
 from ...optim.optimizer import Optimizer
 from ..process_group import get_rank, is_initialized
-from ._full_state import broadcast_state, like_parameter, whole
+from ._full_state import as_they_lie, broadcast_state, like_parameter, whole
 from ._initial_state import InitialState, initial_state
 from ._names import buffers_and_parameters, names_of_parameters, without_wrappers
 
@@ -63,13 +63,22 @@ def get_model_state_dict(
     """
     options = _checked(options)
     names = without_wrappers(model)
-    state = {names(key): value for key, value in model.state_dict().items()}
+    state = {names(key): value for key, value in _as_it_lies(model).items()}
     if options.ignore_frozen_params:
         frozen = {n for n, p in buffers_and_parameters(model) if p.is_leaf and _is_frozen(model, p)}
         state = {key: value for key, value in state.items() if key not in frozen}
     if submodules is not None:
         state = _of_submodules(model, state, submodules, options)
     return _offered(state, options)
+
+
+def _as_it_lies(model) -> dict:
+    """The state dict of a model with its parameters as they lie."""
+    token = as_they_lie.set(True)
+    try:
+        return model.state_dict()
+    finally:
+        as_they_lie.reset(token)
 
 
 def _is_frozen(model, tensor) -> bool:
@@ -192,7 +201,7 @@ def set_model_state_dict(
     """
     options = _checked(options)
     names = without_wrappers(model)
-    own = {names(key): key for key in model.state_dict()}
+    own = {names(key): key for key in _as_it_lies(model)}
     tensors = dict(buffers_and_parameters(model))
     if options.broadcast_from_rank0:
         model_state_dict = broadcast_state(model_state_dict)
@@ -232,13 +241,18 @@ def set_optimizer_state_dict(
     every = _several(optimizers)
     if "param_groups" not in optim_state_dict:
         optim_state_dict = _nested(model, every, optim_state_dict)
-    states = [_own_state(model, optimizer, optim_state_dict, options) for optimizer in every]
+    states = [
+        state_to_load(model, optimizer, optim_state_dict, options.strict) for optimizer in every
+    ]
     for optimizer, state in zip(every, states, strict=True):
         optimizer.load_state_dict(state)
 
 
-def _own_state(model, optimizer, given, options) -> dict:
-    """The part of a state dict that belongs to an optimizer, in the form that it loads."""
+def state_to_load(model: Module, optimizer: Optimizer, given: dict, strict: bool = True) -> dict:
+    """The part of a state by names that belongs to an optimizer, in the form that it loads.
+
+    Raises KeyError for a parameter of the optimizer that it lacks, unless `strict=False`.
+    """
     names = names_of_parameters(model, optimizer)
     group_of = {name: group for group in given["param_groups"] for name in group["params"]}
     known = given["state"] if type(given["state"]) is not InitialState else {}
@@ -247,9 +261,9 @@ def _own_state(model, optimizer, given, options) -> dict:
     for own in optimizer.state_dict()["param_groups"]:
         for number in own["params"]:
             name = names[number]
-            if name not in group_of and options.strict:
+            if name not in group_of and strict:
                 raise KeyError(
-                    f"set_optimizer_state_dict: the state dict has no parameter {name!r}, which "
+                    f"the state dict of an optimizer has no parameter {name!r}, which "
                     "the optimizer has"
                 )
             source = group_of.get(name, {})

@@ -15,10 +15,12 @@ from dataclasses import dataclass
 import jax
 from jax.sharding import NamedSharding, PartitionSpec
 
+from ...autograd.function import Function
 from ...autograd.grad_mode import no_grad
 from ...autograd.graph import saved_tensors_hooks
 from ...core import communication as kinds
 from ...core.missing_names import missing_in
+from ...core.promotion import promote_types
 from ...frontend.jax_interop import from_jax
 from ...nn.module import Module
 from ...nn.parameter import Parameter
@@ -103,6 +105,16 @@ class Sharded:
             check_even(f"fully_shard, parameter {name}", parameter.shape, mesh, spec)
         self.sharding = sharding_of(mesh, spec)
 
+    def follow(self):
+        """Take note of a parameter that has been put in the place of the one before, as
+        `load_state_dict(assign=True)` does.
+        """
+        present = self.owner._parameters[self.name]
+        if isinstance(present, Parameter) and present is not self.parameter:
+            self.parameter = present
+            if sharding_held(present) != self.sharding:
+                place(present, self.sharding)
+
     def gathered(self, local: bool, parameter: Tensor) -> Tensor:
         """The whole of the parameter. local: as a tensor of this process."""
         if not local:
@@ -121,7 +133,10 @@ class Sharded:
                 self.mesh.jax_mesh, axes=self.mesh.axes, sums=self.mesh.axes, **options
             )
         else:
-            kind = kinds.Unshard(self.mesh.jax_mesh, axes=self.mesh.axes, dim=self.dim, **options)
+            *replicas, axis = self.mesh.axes
+            kind = kinds.Unshard(
+                self.mesh.jax_mesh, axes=(axis,), sums=tuple(replicas), dim=self.dim, **options
+            )
         return communicated(parameter, kind)
 
 
@@ -174,10 +189,17 @@ class FSDPModule:
 
 
 class FSDPState:
-    """What `fully_shard` keeps of a module: its parameters, and how they are gathered."""
+    """What `fully_shard` keeps of a module: its parameters, and how they are gathered.
+
+    reshards: whether backward passes gather parameters anew; is_default: whether that was left to
+    jaxgrad; is_outermost: whether no sharded module contains this one; casts_inputs: whether
+    floating-point inputs are cast to the dtype in which the module computes.
+    """
 
     def __init__(self, mesh: DeviceMesh, parameters: list[Sharded], reshards, policy):
-        self.mesh, self.parameters, self.reshards, self.policy = mesh, parameters, reshards, policy
+        self.mesh, self.parameters, self.policy = mesh, parameters, policy
+        self.reshards, self.is_default = bool(reshards), reshards is None
+        self.is_outermost, self.casts_inputs = True, policy.cast_forward_inputs
 
     def is_local(self, args, kwargs) -> bool:
         """Whether this process calls the module on a batch of its own."""
@@ -197,6 +219,8 @@ class FSDPState:
             )
         # a checkpoint around the call saves nothing, and calls again for the backward pass
         call, rerun = checkpoint_frame.around.get() or (None, None)
+        for each in self.parameters:
+            each.follow()
         whole = [self.whole(each, local, again=bool(rerun)) for each in self.parameters]
         regathers = self.reshards and call is None
         hooks = self.regathering(whole, local) if regathers else contextlib.nullcontext()
@@ -238,8 +262,13 @@ class FSDPState:
         if not parameter.is_floating_point():
             return sharded.gathered(local, parameter)
         dtype = self.policy.param_dtype or parameter.dtype
-        gathered = sharded.gathered(local, parameter.to(self.policy.reduce_dtype or dtype))
-        return gathered.to(dtype)
+        reduced = self.policy.reduce_dtype or dtype
+        gathered = sharded.gathered(local, parameter.to(reduced))
+        if promote_types(reduced, dtype) == reduced:
+            return gathered.to(dtype)
+        # what is computed with has not passed through the narrower dtype
+        exact = sharded.gathered(local, parameter.detach().to(dtype))
+        return _GradientOf.apply(exact, gathered)
 
     def regathering(self, whole, local):
         """Hooks that save sharded parameters in place of whole ones, and gather them anew."""
@@ -266,13 +295,26 @@ class FSDPState:
 
     def cast_inputs(self, args, kwargs):
         dtype = self.policy.param_dtype
-        if dtype is None or not self.policy.cast_forward_inputs:
+        if dtype is None or not self.casts_inputs:
             return args, kwargs
         return pytree.map_leaves(lambda leaf: _cast(leaf, dtype), (args, kwargs))
 
     def cast_outputs(self, result):
         dtype = self.policy.output_dtype
         return result if dtype is None else pytree.map_leaves(lambda x: _cast(x, dtype), result)
+
+
+class _GradientOf(Function):
+    """A tensor whose gradient goes to another one, in the dtype of that."""
+
+    @staticmethod
+    def forward(context, tensor, other):
+        context.dtype = other.dtype
+        return tensor.clone()
+
+    @staticmethod
+    def backward(context, cotangent):
+        return None, cotangent.to(context.dtype)
 
 
 def _cast(leaf, dtype):
@@ -314,47 +356,66 @@ def fully_shard(
     >>> type(layer).__name__, layer.weight.placements
     ('FSDPLinear', (Shard(dim=0),))
     """
-    if isinstance(module, FSDPModule):
+    if is_sharded(module):
         raise ValueError(f"fully_shard: {type(module).__name__} is sharded already")
-    mesh = current_mesh(mesh)
-    ignored = {id(each) for each in ignored_params or ()}
-    found = [each for each in _members(module) if id(each[2]) not in ignored]
-    sharded = [
-        Sharded(owner, name, parameter, mesh, _dim(parameter, mesh, shard_placement_fn))
-        for owner, name, parameter in found
-    ]
-    for each in sharded:
-        place(each.parameter, each.sharding, 0)
-    _inner_keep(module)
-    reshards = False if reshard_after_forward is None else bool(reshard_after_forward)
-    module._fsdp = FSDPState(mesh, sharded, reshards, mp_policy or MixedPrecisionPolicy())
-    module._fsdp.is_default = reshard_after_forward is None
+    policy, ignored = mp_policy or MixedPrecisionPolicy(), ignored_params or ()
+    module._fsdp = sharded_state(
+        module, current_mesh(mesh), reshard_after_forward, shard_placement_fn, policy, ignored
+    )
     kind = type(module)
     members = {"__module__": kind.__module__}
     module.__class__ = type(f"FSDP{kind.__name__}", (FSDPModule, kind), members)
     return module
 
 
-def _inner_keep(module):
-    """Those inside are not the whole model, so by default their backward passes gather anew."""
-    for inner in module.modules():
-        if isinstance(inner, FSDPModule) and inner._fsdp.is_default:
+def sharded_state(
+    module: Module, mesh: DeviceMesh, reshards: bool | None, choose, policy, ignored_params
+) -> FSDPState:
+    """Shard the parameters of a module that no module inside has sharded.
+
+    reshards: whether backward passes gather parameters anew; None for all but the outermost module.
+    choose: gives for a parameter its placement, or None.
+    """
+    ignored = {id(parameter) for parameter in ignored_params}
+    sharded = [
+        Sharded(owner, name, parameter, mesh, _dim(parameter, mesh, choose))
+        for owner, name, parameter in _members(module)
+        if id(parameter) not in ignored
+    ]
+    for each in sharded:
+        place(each.parameter, each.sharding, 0)
+    for inner in sharded_modules(module):
+        if inner._fsdp.is_default:
             inner._fsdp.reshards = True
+        inner._fsdp.is_outermost = False
+    return FSDPState(mesh, sharded, reshards, policy)
 
 
-def _members(module, path=""):
-    """The parameters of a module that no inner `fully_shard` has: owner, name and parameter."""
+def is_sharded(module: Module) -> bool:
+    """Whether `fully_shard` or `FullyShardedDataParallel` has been applied to a module."""
+    return "_fsdp" in vars(module)
+
+
+def sharded_modules(module: Module) -> list[Module]:
+    """The modules to which one of them has been applied, the outer ones first."""
+    return [inner for inner in module.modules() if is_sharded(inner)]
+
+
+def _members(module):
+    """The parameters of a module that no module inside has sharded: owner, name and parameter."""
     for name, parameter in module._parameters.items():
         if parameter is not None:
             yield module, name, parameter
     for inner in module.children():
-        if not isinstance(inner, FSDPModule):
+        if not is_sharded(inner):
             yield from _members(inner)
 
 
 def _dim(parameter: Parameter, mesh: DeviceMesh, choose) -> int | None:
-    """The dimension along which a parameter is sharded."""
+    """The dimension along which a parameter is sharded, None for one that is replicated."""
     chosen = None if choose is None else choose(parameter)
+    if chosen is not None and chosen.is_replicate():
+        return None
     if chosen is not None:
         return chosen.dim % max(parameter.ndim, 1)
     own = sharding_held(parameter)

@@ -262,7 +262,7 @@ def redistribute(
 
 def full_tensor(self: Tensor, *, grad_placements=None) -> Tensor:
     """The whole tensor in each process, on one of its devices. Raises as `to_local`."""
-    mesh, _ = mesh_and_spec("full_tensor", self)
+    mesh = _device_mesh(self) if is_distributed(self) else mesh_and_spec("full_tensor", self)[0]
     whole = _placed("full_tensor", self, mesh, [Replicate()] * mesh.ndim)
     if not is_single_process(mesh):
         return to_local(whole, grad_placements=grad_placements)
