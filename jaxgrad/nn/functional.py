@@ -25,6 +25,7 @@ _NAMES = {
     "dropout": "alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout",
     "embedding": "embedding embedding_bag one_hot",
     "folding": "fold unfold",
+    "grouped_products": "grouped_mm",
     "losses": (
         "binary_cross_entropy cosine_embedding_loss ctc_loss gaussian_nll_loss "
         "hinge_embedding_loss huber_loss linear_cross_entropy margin_ranking_loss "
