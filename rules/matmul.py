@@ -203,6 +203,57 @@ def bmm(self, mat2):
     return _contract(self, mat2, ((2,), (1,)), ((0,), (0,)))
 
 
+def grouped_mm(self, mat2, offs=None, bias=None, out_dtype=None):
+    _check_dtypes("grouped_mm", self, mat2)
+    _check_groups(self, mat2, offs)
+    if bias is not None:
+        raise RuntimeError("grouped_mm: Bias not supported yet: add it to the result")
+    if out_dtype is not None and out_dtype.numpy != self.dtype:
+        raise RuntimeError("Grouped gemm output dtype must match `mat_a` dtype: convert the result")
+    if offs is None:
+        return _contract(self, mat2, ((2,), (1,)), ((0,), (0,)))
+    sizes = jnp.diff(offs, prepend=jnp.zeros(1, offs.dtype))
+    if self.ndim == 3:  # of the columns of mat2
+        return _by_groups(mat2.T, jnp.swapaxes(self, 1, 2), sizes).T
+    return _by_groups(self, mat2, sizes)
+
+
+def _by_groups(rows, factor, sizes):
+    """Rows times the matrices of their groups, or one product for the columns of a group."""
+    summed = factor.ndim == 2
+    numbers = lax.RaggedDotDimensionNumbers(
+        dot_dimension_numbers=(((1,), (factor.ndim - 2,)), ((), ())),
+        lhs_ragged_dimensions=[1 if summed else 0],
+        rhs_group_dimensions=[] if summed else [0],
+    )
+    precision = promotion.product_precision(rows)
+    return lax.ragged_dot_general(rows, factor, sizes, numbers, precision=precision)
+
+
+def _check_groups(self, mat2, offs):
+    for role, operand in (("mat_a", self), ("mat_b", mat2)):
+        if operand.ndim not in (2, 3):
+            shape = list(operand.shape)
+            raise RuntimeError(f"{role} has to be 2 or 3d: grouped_mm got one of shape {shape}")
+    shapes = f"grouped_mm got shapes {list(self.shape)} and {list(mat2.shape)}"
+    promotion.refuse("grouped_mm", self, dtypes.INTEGRAL)
+    if (offs is None) is not (self.ndim == mat2.ndim == 3):
+        raise RuntimeError(
+            "Have to provide offsets if there is a 2d matrix, or no offset if both matrices are "
+            f"3d: {shapes}"
+        )
+    if self.shape[-1] != mat2.shape[-2]:
+        raise RuntimeError(f"contraction dimension of mat_a and mat_b must match: {shapes}")
+    if offs is not None and (offs.ndim != 1 or offs.dtype != jnp.int32):
+        raise RuntimeError("grouped_mm: offs has to be 1D, and Offsets have to be int32")
+    groups = [
+        *[operand.shape[0] for operand in (self, mat2) if operand.ndim == 3],
+        *([] if offs is None else offs.shape),
+    ]
+    if any(count != groups[0] for count in groups):
+        raise RuntimeError(f"matrix batch sizes have to match: {shapes}, and groups {groups}")
+
+
 def matmul(self, other):
     _check_matmul("matmul", self.shape, other.shape)
     _check_dtypes("matmul", self, other)

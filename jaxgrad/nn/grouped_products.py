@@ -1,4 +1,4 @@
-"""`grouped_mm`: products of groups of rows with matrices of their own."""
+"""Products of groups of matrices, such as those of the experts that a router has chosen."""
 
 from __future__ import annotations
 
@@ -13,22 +13,20 @@ def grouped_mm(
     mat_a: Tensor, mat_b: Tensor, *, offs: Tensor | None = None, bias: Tensor | None = None,
     out_dtype: dtype | None = None,
 ) -> Tensor:  # fmt: skip
-    """Return products of groups of rows or columns with matrices of their own, as layers of experts
-    need.
+    """Return the products of groups of matrices, whose sizes may differ.
 
-    mat_a: (n, m), whose rows have groups, with mat_b (g, m, p): returns (n, p). Or (g, n, m) with
-    (m, p), whose columns have groups: (n, p). Or (n, m) with (m, p), where the sum over m is
-    divided into groups: (g, n, p). Or both with three dimensions: (g, n, p). offs: int32 of shape
-    (g,), where each group ends; None in the last case. bias: must be None. out_dtype: must be that
-    of mat_a.
+    mat_a: a batch (g, n, m), or a matrix (n, m) that has the groups side by side: groups of rows,
+    or of columns if `mat_b` is a matrix too. mat_b: (g, m, p), or a matrix (m, p) with groups of
+    columns, or of rows if `mat_a` is a matrix too. offs: where the groups of a matrix end, int32
+    and increasing; None for two batches. bias: None. out_dtype: None, or the dtype of `mat_a`.
+    The result is (n, p) for a matrix and a batch, else (g, n, p), and zero outside of the groups.
+    Raises RuntimeError for other shapes, dtypes and arguments.
 
-    Rows and columns behind the last offset give 0. Raises RuntimeError for other shapes and dtypes.
-
-    >>> a, b = jaxgrad.ones(3, 2), jaxgrad.tensor([[[1.0], [1.0]], [[2.0], [2.0]]])
-    >>> offs = jaxgrad.tensor([1, 3], dtype=jaxgrad.int32)
-    >>> jaxgrad.nn.functional.grouped_mm(a, b, offs=offs)
-    tensor([[2.],
-            [4.],
-            [4.]])
+    >>> experts = jaxgrad.tensor([[[1.0]], [[2.0]]])
+    >>> ends = jaxgrad.tensor([1, 3], dtype=jaxgrad.int32)
+    >>> F.grouped_mm(jaxgrad.ones(3, 1), experts, offs=ends)
+    tensor([[1.],
+            [2.],
+            [2.]])
     """
     return ops._grouped_mm(mat_a, mat_b, offs, bias, out_dtype)

@@ -29,7 +29,7 @@ from ..tape.sparse_tensor import is_sparse
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, current, has_tangent, is_concrete, wrap
 from ..tape.torch_function import stands_for_tensor
-from .number_operand import with_tensors
+from .number_operand import with_first_tensor, with_tensors
 from .old_forms import OLD_FORMS, present_form
 
 resolution = LateModule("jaxgrad.core.overloads")
@@ -160,12 +160,15 @@ class Operator:
         return leaves[0] if call.is_identity else apply(call, leaves)
 
     def without_plan(self, args, kwargs):
-        """The operator on sparse tensors, or on JAX values alone."""
+        """The operator on sparse tensors, on numbers alone, or on JAX values alone."""
         given = (*args, *kwargs.values())
         if any(map(stands_for_tensor, given)) and tracebacks.override is None:
             raise TypeError(f"{self.name}: an argument overrides functions")  # and is asked to
         if any(map(_holds_sparse, given)):
             return sparse_tensor.implementation().call(self.name, args, kwargs)
+        operands = with_first_tensor(self.name, args)
+        if operands is not args:
+            return self.function(*operands, **kwargs)
         return self.overloads(*args, **kwargs)
 
     def write_into(self, args, kwargs):

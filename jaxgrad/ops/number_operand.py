@@ -1,4 +1,6 @@
-"""A number in the place of an operator's first tensor, as in `torch.sub(1, x)`."""
+"""A number in the place of an operator's first tensor, as in `torch.sub(1, x)` and
+`torch.div(8, 2)`.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,8 @@ from ..tape.tensor import Tensor, wrap
 ACCEPTING = frozenset(
     ("add", "sub", "mul", "div", "floor_divide", "subtract", "multiply", "divide", "true_divide")
 )
+
+PLAIN = frozenset((bool, int, float, complex))
 
 
 def wrap_number(number, like: Tensor) -> Tensor:
@@ -29,3 +33,11 @@ def with_tensors(name: str, args: tuple) -> tuple:
     first, second = args[:2]
     is_number = isinstance(first, numbers.Number) and isinstance(second, Tensor)
     return (wrap_number(first, second), *args[1:]) if is_number else args
+
+
+def with_first_tensor(name: str, args: tuple) -> tuple:
+    """The arguments of an operator on two numbers alone, with a tensor in place of the first."""
+    if name not in ACCEPTING or len(args) < 2 or not {*map(type, args[:2])} <= PLAIN:
+        return args
+    with jax.enable_x64(True):
+        return wrap(promotion.cast(args[0], promotion.result_type(args[0]))), *args[1:]

@@ -38,3 +38,13 @@ def test_varying_numbers_before_a_tensor():
     for number in (3.0, 4.0, 5.0, 6.0):
         assert shifted(number, x).tolist() == [(number - 1) * number, (number - 2) * number / 2]
     assert len(shifted.traces) == 2
+
+
+def test_two_numbers_make_a_tensor():
+    """The numbers and dtypes are those of PyTorch 2.13."""
+    results = torch.div(8, 3), torch.div(8, 3, rounding_mode="trunc"), torch.add(2, 1.5)
+    results += torch.mul(True, 2), torch.floor_divide(-7, 2), torch.sub(2**40, 1)
+    dtypes = [torch.float32, torch.int64, torch.float32, torch.int64, torch.int64, torch.int64]
+    assert [result.dtype for result in results] == dtypes
+    assert [result.item() for result in results[1:]] == [2, 3.5, 2, -4, 2**40 - 1]
+    assert abs(results[0].item() - 8 / 3) < 1e-6 and results[0].shape == ()

@@ -289,3 +289,88 @@ def test_trilinear_has_complex_gradients():
     assert jaxgrad.autograd.gradcheck(function, factors, check_forward_ad=True)
     assert jaxgrad.autograd.gradgradcheck(function, factors)
     count("derivatives", 2)
+
+
+GROUPED = [((8, 4), (3, 4, 5)), ((3, 6, 4), (4, 8)), ((6, 8), (8, 5)), ((3, 6, 4), (3, 4, 5))]
+
+
+def grouped_products(first, second, ends):
+    """The products by NumPy: of slices where a factor is a matrix, whose rest is zero."""
+    starts = [0, *ends[:-1]]
+    slices = [slice(*bounds) for bounds in zip(starts, ends, strict=True)]
+    if first.ndim == second.ndim == 3:
+        return first @ second
+    if first.ndim == second.ndim == 2:
+        return numpy.stack([first[:, part] @ second[part] for part in slices])
+    result = numpy.zeros((first.shape[-2], second.shape[-1]))
+    for group, part in enumerate(slices):
+        if first.ndim == 2:
+            result[part] = first[part] @ second[group]
+        else:
+            result[:, part] = first[group] @ second[:, part]
+    return result
+
+
+@pytest.mark.parametrize("shapes", GROUPED)
+@pytest.mark.parametrize("ends", [[2, 5, 7], [0, 8, 8]])
+@pytest.mark.parametrize("executor", ["host", "compiled"])
+def test_products_of_groups(shapes, ends, executor):
+    draw = numpy.random.default_rng(0)
+    arrays = [draw.standard_normal(shape) for shape in shapes]
+    factors = [jaxgrad.tensor(array, requires_grad=True) for array in arrays]
+    is_batched = all(array.ndim == 3 for array in arrays)
+    offsets = None if is_batched else jaxgrad.tensor(ends, dtype=jaxgrad.int32)
+
+    def function(first, second):
+        return jaxgrad.nn.functional.grouped_mm(first, second, offs=offsets)
+
+    jaxgrad.set_eager(executor)
+    try:
+        product = function(*factors).detach().numpy()
+        numpy.testing.assert_allclose(product, grouped_products(*arrays, ends), atol=1e-12)
+        assert jaxgrad.autograd.gradcheck(function, factors, check_forward_ad=True)
+    finally:
+        jaxgrad.set_eager("deferred")
+
+
+def test_groups_that_move_compile_nothing():
+    """The routing of a mixture of experts changes in each step; shapes of products do not."""
+    traces = []
+
+    def note(event, _seconds, **_):
+        if "trace" in event or "compile" in event:
+            traces.append(event)
+
+    rows = jaxgrad.ones(8, 4, requires_grad=True)
+    experts = jaxgrad.ones(3, 4, 5, requires_grad=True)
+
+    def step(ends):
+        offsets = jaxgrad.tensor(ends, dtype=jaxgrad.int32)
+        jaxgrad.nn.functional.grouped_mm(rows, experts, offs=offsets).sum().backward()
+        return experts.grad.tolist()
+
+    step([1, 2, 8])
+    step([1, 2, 8])  # adds to the gradient
+    jax.monitoring.register_event_duration_secs_listener(note)
+    try:
+        for first in range(8):
+            step([first, first + 1, 8])
+    finally:
+        jax.monitoring.unregister_event_duration_listener(note)
+    assert not traces
+
+
+def test_refused_groups():
+    first, second = jaxgrad.ones(8, 4), jaxgrad.ones(3, 4, 5)
+    ends = jaxgrad.tensor([1, 2, 8], dtype=jaxgrad.int32)
+    call = jaxgrad.nn.functional.grouped_mm
+    with pytest.raises(RuntimeError, match="Have to provide offsets"):
+        call(first, second)
+    with pytest.raises(RuntimeError, match="Offsets have to be int32"):
+        call(first, second, offs=ends.long())
+    with pytest.raises(RuntimeError, match="batch sizes have to match"):
+        call(first, second, offs=ends[:2])
+    with pytest.raises(RuntimeError, match="contraction dimension"):
+        call(first[:, :3], second, offs=ends)
+    with pytest.raises(RuntimeError, match="Bias not supported"):
+        call(first, second, offs=ends, bias=jaxgrad.ones(3, 5))
