@@ -329,6 +329,9 @@ def test_products_of_groups(shapes, ends, executor):
         product = function(*factors).detach().numpy()
         numpy.testing.assert_allclose(product, grouped_products(*arrays, ends), atol=1e-12)
         assert jaxgrad.autograd.gradcheck(function, factors, check_forward_ad=True)
+        turned = [(factor * (1 + 0.5j)).detach().requires_grad_() for factor in factors]
+        assert jaxgrad.autograd.gradcheck(function, turned)
+        assert jaxgrad.autograd.gradgradcheck(function, factors)
     finally:
         jaxgrad.set_eager("deferred")
 
