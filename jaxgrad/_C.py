@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 
 from . import ops
@@ -11,6 +12,8 @@ from .core.linalg_error import LinAlgError as _LinAlgError
 from .core.not_provided import names_of
 from .frontend.generator import Generator as Generator
 from .frontend.to import _target
+from .ops import autocast
+from .tape import mode
 from .tape.torch_function import DisableTorchFunction as DisableTorchFunction
 from .tape.torch_function import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
 from .tape.torch_function import disabled as _disabled_torch_function_impl
@@ -41,6 +44,23 @@ class DispatchKeySet(frozenset):
 
     def __new__(cls, key):
         return super().__new__(cls, [key])
+
+
+@contextlib.contextmanager
+def _ExcludeDispatchKeyGuard(keys):
+    """In the block, the autocasts that `keys` names, such as "AutocastCPU", are off.
+
+    Raises NotImplementedError for other keys.
+    """
+    unknown = sorted(key for key in keys if not key.startswith("Autocast"))
+    if unknown:
+        raise NotImplementedError(
+            f"_ExcludeDispatchKeyGuard: only keys of autocast can be excluded, not {unknown}"
+        )
+    casting = mode.casting.get() or ()
+    kept = tuple(pair for pair in casting if f"Autocast{pair[0].upper()}" not in keys)
+    with autocast.entered(kept or None):
+        yield
 
 
 def _parse_to(*args, **kwargs):
