@@ -182,9 +182,7 @@ def test_boxes_that_are_refused(torch):
         error(ops.nms, boxes, scores[:1], 0.5, words="should have same number of elements in dim"),
         error(ops.nms, boxes, scores.double(), 0.5, words="should have the same type as scores"),
         error(ops.roi_align, x, boxes, 1.0, 2, 2, 0, False, words="Tensor[K, 5]"),
-        error(
-            ops.roi_align, x, rois.double(), 1.0, 2, 2, 0, False, words="have the same type as"
-        ),
+        error(ops.roi_align, x, rois.double(), 1.0, 2, 2, 0, False, words="have the same type as"),
         error(ops.ps_roi_align, x, rois, 1.0, 2, 2, 0, words="input channels must be a multiple"),
     ]
 
