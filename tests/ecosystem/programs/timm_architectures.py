@@ -1,7 +1,7 @@
 """Architectures of timm, small variants on small images: training, features, saving.
 
-Convolutional networks normalize over few numbers, which amplifies rounding: they are compared in
-float64, on images that are not one pixel at the end, where PyTorch itself is chaotic.
+Convolutional networks normalize over few numbers, and deep ones amplify rounding: they are compared
+in float64, on images that are not one pixel at the end, where PyTorch itself is chaotic.
 """
 
 import io
@@ -13,7 +13,7 @@ CONVOLUTIONAL = {
     "cs3darknet_s": 64,
     "cspresnet50": 64,
     "darknet17": 64,
-    "densenet121": 48,
+    "densenet121": 64,
     "dla34": 48,
     "dpn48b": 48,
     "eca_resnet33ts": 64,
@@ -34,7 +34,7 @@ CONVOLUTIONAL = {
     "hardcorenas_a": 48,
     "hgnetv2_b0": 48,
     "hrnet_w18_small": 64,
-    "inception_v3": 96,
+    "inception_v3": 112,
     "inception_next_atto": 64,
     "lambda_resnet26t": 64,
     "lcnet_035": 48,
@@ -48,8 +48,8 @@ CONVOLUTIONAL = {
     "mobilevit_xxs": 64,
     "mobilevitv2_050": 64,
     "nf_regnet_b0": 48,
-    "regnetx_002": 48,
-    "regnety_002": 48,
+    "regnetx_002": 64,
+    "regnety_002": 64,
     "repghostnet_050": 48,
     "repvgg_a0": 48,
     "repvit_m0_9": 64,
@@ -99,15 +99,17 @@ ATTENTIVE = {
     "sequencer2d_s": {"img_size": 28},
     "swin_tiny_patch4_window7_224": {"img_size": 56, "embed_dim": 24, "depths": (1, 1, 1, 1)},
     "swinv2_tiny_window8_256": {"img_size": 64, "embed_dim": 24, "depths": (1, 1, 1, 1)},
-    "tiny_vit_5m_224": {"img_size": 64},
+    "tiny_vit_5m_224": {},
     "tnt_s_patch16_224": {"img_size": 32, "depth": 2},
     "twins_svt_small": {"img_size": 64, "depths": (1, 1, 1, 1)},
     "vit_relpos_small_patch16_224": {"img_size": 32, "depth": 2},
     "vit_tiny_patch16_224": {"img_size": 32, "depth": 2},
     "visformer_tiny": {"img_size": 64},
-    "volo_d1_224": {"img_size": 64, "layers": (1, 1, 1, 1)},
+    "volo_d1_224": {"img_size": 64},
     "xcit_nano_12_p16_224": {"img_size": 32, "depth": 2},
 }
+DEEP = ("caformer_s18", "convmixer_768_32", "focalnet_tiny_srf", "gmlp_ti16_224", "mixer_s16_224")
+DEEP += ("tiny_vit_5m_224", "visformer_tiny")
 TOLERANCES = {"edgenext_xx_small": 1e-6}  # it computes its positions in float32
 COMPILED = ("convnext_atto", "mixer_s16_224", "mobilenetv3_small_050", "resnet18")
 COMPILED += ("swin_tiny_patch4_window7_224", "vit_tiny_patch16_224")
@@ -152,7 +154,8 @@ def register():
     for name, options in ATTENTIVE.items():
         size = options.get("img_size", 64)
         run = architecture_program(name, size if isinstance(size, int) else size[0], options)
-        program("timm", name, compiled=name in COMPILED)(run)
+        dtype = "float64" if name in DEEP else "float32"
+        program("timm", name, compiled=name in COMPILED, dtype=dtype)(run)
 
 
 register()

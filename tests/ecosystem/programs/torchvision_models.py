@@ -5,17 +5,17 @@ from harness import as_array, fill, integers, named, normal, program, train, uni
 CLASSIFICATION = {
     "alexnet": 64,
     "convnext_tiny": 48,
-    "densenet121": 48,
+    "densenet121": 64,
     "efficientnet_b0": 48,
     "efficientnet_v2_s": 48,
     "googlenet": 64,
-    "inception_v3": 96,
-    "maxvit": 64,
+    "inception_v3": 112,
+    "maxvit": 128,
     "mnasnet0_5": 48,
     "mobilenet_v2": 48,
     "mobilenet_v3_small": 48,
-    "regnet_x_400mf": 48,
-    "regnet_y_400mf": 48,
+    "regnet_x_400mf": 96,
+    "regnet_y_400mf": 96,
     "resnet18": 48,
     "resnet50": 48,
     "resnext50_32x4d": 48,
@@ -29,7 +29,7 @@ CLASSIFICATION = {
 }
 OPTIONS = {
     "maxvit": {
-        "input_size": (64, 64),
+        "input_size": (128, 128),
         "stem_channels": 8,
         "partition_size": 2,
         "block_channels": [8, 16, 16, 24],
@@ -51,7 +51,7 @@ SEGMENTATION = ("deeplabv3_mobilenet_v3_large", "fcn_resnet50", "lraspp_mobilene
 DETECTION = ("fasterrcnn_mobilenet_v3_large_320_fpn", "fcos_resnet50_fpn", "retinanet_resnet50_fpn")
 DETECTION += ("ssdlite320_mobilenet_v3_large", "maskrcnn_resnet50_fpn", "keypointrcnn_resnet50_fpn")
 ALL_BOXES = ("rpn_batch_size_per_image", "box_batch_size_per_image")
-WITHOUT_NORMALIZATION = ("alexnet", "squeezenet1_1", "vgg11", "vit_b_16")
+WITHOUT_NORMALIZATION = ("squeezenet1_1", "vgg11", "vit_b_16")
 # PyTorch's derivative of `hardsigmoid` has 1/6 in float32, and its loss of logits in float64 and
 # labels in float32 is float32
 IN_FLOAT32 = ("mobilenet_v3", "ssdlite320", "rcnn")
