@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 
 from . import ops
@@ -14,6 +15,8 @@ from .core.not_provided import names_of
 from .frontend.generator import Generator as Generator
 from .frontend.settings import get_default_device
 from .frontend.to import _target
+from .ops import autocast
+from .tape import mode
 from .tape.tensor import Tensor
 from .tape.torch_function import DisableTorchFunction as DisableTorchFunction
 from .tape.torch_function import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
@@ -45,6 +48,23 @@ class DispatchKeySet(frozenset):
 
     def __new__(cls, key):
         return super().__new__(cls, [key])
+
+
+@contextlib.contextmanager
+def _ExcludeDispatchKeyGuard(keys):
+    """In the block, the autocasts that `keys` names, such as "AutocastCPU", are off.
+
+    Raises NotImplementedError for other keys.
+    """
+    unknown = sorted(key for key in keys if not key.startswith("Autocast"))
+    if unknown:
+        raise NotImplementedError(
+            f"_ExcludeDispatchKeyGuard: only keys of autocast can be excluded, not {unknown}"
+        )
+    casting = mode.casting.get() or ()
+    kept = tuple(pair for pair in casting if f"Autocast{pair[0].upper()}" not in keys)
+    with autocast.entered(kept or None):
+        yield
 
 
 def _parse_to(*args, **kwargs):

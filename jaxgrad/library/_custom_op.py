@@ -340,7 +340,8 @@ class Library:
         fn: takes the arguments of the operator.
         dispatch_key: a device in capitals or "CompositeExplicitAutograd" for a kernel; "Meta" for
             the fake; "Autograd", "CompositeImplicitAutograd" or "" for a function that is recorded
-            as its operators are, which then are the derivative too.
+            as its operators are, which then are the derivative too; "AutocastCPU" and the like for
+            a function that is called in place of the operator while autocast is on.
 
         Raises ValueError for another key, RuntimeError for an unknown operator.
         """
@@ -354,12 +355,14 @@ class Library:
             found.register_fake(fn)
         elif key in _WHOLE:
             found.register_whole(fn)
+        elif key.startswith("Autocast"):
+            found.register_autocast(key.removeprefix("Autocast").lower(), fn)
         elif key == "CompositeExplicitAutograd" or key.lower() in DEVICES:
             found.register_kernel(None if key.startswith("Comp") else key.lower(), fn)
         else:
             raise ValueError(
                 f"Library.impl: dispatch key {key!r} is not supported; use CPU, CUDA, Meta, "
-                "Autograd, CompositeExplicitAutograd or CompositeImplicitAutograd"
+                "Autograd, AutocastCPU, CompositeExplicitAutograd or CompositeImplicitAutograd"
             )
 
     def _destroy(self):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .. import ops
 from ..core.device import default_device, device_of
 from ..core.tracebacks import api_boundary
+from ..tape import mode
 from . import _call
 from ._schema import bind, parse
 
@@ -25,7 +26,7 @@ class OpOverload:
         self.namespace, self._opname = namespace, self._schema.name
         self._overloadname = self._schema.overload or "default"
         self.__name__ = f"{self._opname}.{self._overloadname}"
-        self._kernels, self._whole = {}, None
+        self._kernels, self._whole, self._autocast = {}, None, {}
         self._fake = self._backward = self._setup_context = self._vmap = None
         self._is_custom_op = False
         self._function = _call.function_of(self)
@@ -46,11 +47,21 @@ class OpOverload:
     @api_boundary
     def __call__(self, /, *args, **kwargs):
         bound = bind(self._schema, args, kwargs)
-        if self._whole is not None:
+        whole = self._of_autocast(bound) or self._whole
+        if whole is not None:
             pairs = list(zip(self._schema.arguments, bound, strict=True))
             positional = [value for a, value in pairs if not a.keyword_only]
-            return self._whole(*positional, **{a.name: v for a, v in pairs if a.keyword_only})
+            return whole(*positional, **{a.name: v for a, v in pairs if a.keyword_only})
         return _call.call(self, bound)
+
+    def _of_autocast(self, bound):
+        """The function that the autocast which is on calls in place of the operator, or None."""
+        casting = mode.casting.get()
+        if casting is None or not self._autocast:
+            return None
+        kinds = {device_of(tensor._value).type for tensor in _call.tensors_in(bound)}
+        on = (kind for kind, _ in casting if kind in kinds)
+        return next(filter(None, map(self._autocast.get, on)), None)
 
     def kernel(self, tensors) -> _call.Kernel:
         """The kernel for tensors. Raises NotImplementedError if their device has none."""
@@ -77,6 +88,10 @@ class OpOverload:
     def register_whole(self, function):
         """Set a function that computes the operator and its derivative, of recorded operators."""
         self._whole = function
+
+    def register_autocast(self, device: str, function):
+        """Set a function that is called in its place while autocast for a device is on."""
+        self._autocast[device] = function
 
     def register_fake(self, function):
         self._fake = function

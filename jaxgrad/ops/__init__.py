@@ -11,6 +11,7 @@ Array(0., dtype=float32, weak_type=True)
 
 from __future__ import annotations
 
+import importlib
 import sys
 import types
 from collections.abc import Mapping
@@ -90,8 +91,10 @@ def load(path, namespace: str = "my", functions=None) -> Namespace:
 
 
 def load_library(path) -> None:
-    """Raise OSError: operators in a library for PyTorch are not loaded. `jaxgrad.library` defines
-    operators, and so does `load`.
+    """Provide the operators of a library for PyTorch that jaxgrad has itself: torchvision's. Other
+    libraries are not loaded: `jaxgrad.library` defines operators, and so does `load`.
+
+    Raises OSError for another library.
 
     >>> try:
     ...     jaxgrad.ops.load_library("libmy_ops.so")
@@ -99,7 +102,11 @@ def load_library(path) -> None:
     ...     print("PyTorch's own library" in str(error))
     True
     """
-    refused.add(Path(path).parent.name)
+    package, name = Path(path).parent.name, Path(path).stem
+    if (package, name) in _PROVIDED:
+        importlib.import_module(_PROVIDED[package, name])
+        return
+    refused.add(package)
     raise OSError(
         f"torch.ops.load_library: {path} is for PyTorch's own library, and is not loaded: define "
         "operators by torch.library.custom_op, or by jax.ffi"
@@ -138,6 +145,11 @@ def module_functions(
 
     return find, names
 
+
+# the modules with the operators of other packages' libraries, by package and library
+_PROVIDED = dict.fromkeys(
+    (("torchvision", "_C"), ("torchvision", "_C_stable")), "jaxgrad.library._vision"
+)
 
 # the packages whose library was not loaded, which may register more of its operators
 refused: set[str] = set()

@@ -33,13 +33,10 @@ def load(file):
 
 
 def complete_torch():
-    """Give PyTorch what its build without CUDA lacks."""
-    import torch
+    """Define the operators that packages for PyTorch with CUDA have in libraries."""
+    import vision_operators
 
-    if torch.__name__ == "torch" and not torch.backends.cuda.is_built():
-        import vision_operators
-
-        vision_operators.define()
+    vision_operators.define()
 
 
 def listed(entry):
