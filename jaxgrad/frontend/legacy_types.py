@@ -7,7 +7,7 @@ import numpy as np
 from .. import ops
 from ..core import dtypes
 from ..core.aval import Size
-from ..core.device import as_device, default_device, device
+from ..core.device import as_device, default_device, device, device_of_jax, is_meta
 from ..core.tracebacks import shows_users_frames
 from ..tape.tensor import Tensor
 from . import factories, tensor_data
@@ -39,6 +39,8 @@ def construct(what: str, dtype, place: device | None, arguments, options) -> Ten
     (given,) = arguments if len(arguments) == 1 else [()]
     if isinstance(given, Tensor):
         return _alias(what, given, dtype, device)
+    if device is None and is_meta(None):  # as in PyTorch, whose class Tensor is that of CPUs
+        device = device_of_jax()
     dtype = dtype or dtypes.get_default_dtype()
     is_one = len(arguments) == 1 and not isinstance(given, Size)
     if is_one and isinstance(given, list | tuple | np.ndarray):
