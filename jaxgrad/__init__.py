@@ -201,6 +201,7 @@ _LATER |= dict.fromkeys(
         *("SymBool", "SymFloat", "SymInt", "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min"),
         *("sym_not", "sym_sqrt", "sym_sum", "_assert", "_assert_async", "_check", "_check_index"),
         *("_check_is_size", "_check_not_implemented", "_check_tensor_all", "_check_type"),
+        "_check_tensor_all_with",
         *("_check_value", "_check_with", "_functional_assert_async", "_shape_as_tensor"),
     ),
     "frontend.checks",

@@ -111,6 +111,8 @@ def test_meta_as_the_default_device(torch):
         new = [torch.ones(1), torch.tensor([1.0]), torch.rand(1), torch.arange(2)]
         data = torch.ones(2, device="cpu")
         kept = [data, torch.zeros_like(data), data.new_ones(1), data * 2, torch.Generator()]
+        # tensors that the class makes lie on the CPU
+        kept += [torch.Tensor(2), torch.Tensor([1.0, 2.0]), torch.Tensor(), torch.Tensor(kept[0])]
         layer = torch.nn.BatchNorm1d(2)
         layer = [*layer.parameters(), *layer.buffers()]
         return [str(each.device) for each in (*new, *kept, *layer)], str(torch.get_default_device())

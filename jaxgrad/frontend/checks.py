@@ -37,15 +37,21 @@ _functional_assert_async = _assert_async
 def _check_with(error_type: type[Exception], cond: bool, message: Callable | None = None):
     """Raise an error unless a condition holds.
 
-    cond: a bool. message: a function that gives the text. Raises TypeError for others.
+    error_type: a class of exceptions that is no warning. cond: a bool. message: a function that
+    gives the text. Raises TypeError for others.
     """
     if type(cond) is not bool:
         hint = "; use torch._check_tensor_all() for a tensor" if isinstance(cond, Tensor) else ""
         raise TypeError(f"cond must be a bool, but got {type(cond)}{hint}")
     if message is not None and not callable(message):
         raise TypeError("message must be a callable")
-    if not cond:
-        raise error_type("Expected cond to be True" if message is None else str(message()))
+    if cond:
+        return
+    if not issubclass(error_type, Exception) or issubclass(error_type, Warning):
+        raise AssertionError(
+            f"error_type must be a subclass of Exception but not Warning, got {error_type}"
+        )
+    raise error_type("Expected cond to be True" if message is None else str(message()))
 
 
 def _check(cond: bool, message: Callable | None = None):
@@ -76,13 +82,27 @@ def _check_not_implemented(cond: bool, message: Callable | None = None):
     _check_with(NotImplementedError, cond, message)
 
 
+@api_boundary
+def _check_tensor_all_with(
+    error_type: type[Exception], cond: Tensor, message: Callable | None = None
+):
+    """Raise an error unless all elements of a tensor of bools are True.
+
+    error_type: a class of exceptions. message: a function that gives the text. Raises TypeError
+    for a tensor of another dtype and for what is no tensor.
+    """
+    if not isinstance(cond, Tensor):
+        raise TypeError(f"cond must be a tensor, but got {type(cond)}")
+    if cond.dtype is not dtypes.bool:
+        raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
+    _check_with(error_type, bool(cond.all()), message)
+
+
 def _check_tensor_all(cond: Tensor, message: Callable | None = None):
     """Raise RuntimeError unless all elements of a tensor of bools are True, and TypeError for a
     tensor of another dtype.
     """
-    if cond.dtype is not dtypes.bool:
-        raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
-    _check_with(RuntimeError, bool(cond.all()), message)
+    _check_tensor_all_with(RuntimeError, cond, message)
 
 
 def _check_is_size(i: int, message: Callable | None = None, *, max: int | None = None):

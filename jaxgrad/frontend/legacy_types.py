@@ -7,7 +7,7 @@ import numpy as np
 from .. import ops
 from ..core import dtypes
 from ..core.aval import Size
-from ..core.device import as_device, default_device, device
+from ..core.device import as_device, default_device, device, device_of_jax, is_meta
 from ..core.tracebacks import shows_users_frames
 from ..late import LateModule
 from ..tape.tensor import Tensor
@@ -45,6 +45,8 @@ def construct(what: str, dtype, place: device | None, arguments, options) -> Ten
         return _alias(what, given, dtype, device)
     if storages.is_storage(given):
         return _alias(what, storage_tensors.row_of(given), dtype, device)
+    if device is None and is_meta(None):  # as in PyTorch, whose class Tensor is that of CPUs
+        device = device_of_jax()
     dtype = dtype or dtypes.get_default_dtype()
     is_one = len(arguments) == 1 and not isinstance(given, Size)
     if is_one and isinstance(given, list | tuple | np.ndarray):

@@ -350,6 +350,10 @@ def test_checks_and_sizes(torch):
         error(lambda: torch._check_tensor_all(y)),
         error(lambda: torch._check_tensor_all(y > 0), words="Expected cond to be True"),
         error(lambda: torch._assert_async(y)), error(lambda: torch._assert_async(y, "told")),
+        error(lambda: torch._check_tensor_all_with(KeyError, y > 0, m)),
+        error(lambda: torch._check_tensor_all_with(KeyError, True), words="must be a tensor"),
+        error(lambda: torch._check_with(UserWarning, False, m), words="Exception but not Warning"),
+        error(lambda: torch._check_with(int, False, m), words="Exception but not Warning"),
     ]  # fmt: skip
     return results, errors
 
