@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import ClassVar
 
 from .module import Module
 
@@ -34,8 +32,9 @@ class FunctionLayer(Module):
     Raises TypeError for missing, surplus or unknown options.
     """
 
-    shown: ClassVar[tuple[str, ...]] = ()
-    function: Callable | None = None
+    # without annotations: programs read those of layers, and need not know the names in them
+    shown = ()
+    function = None
 
     def __init_subclass__(cls, function=None, **options):
         super().__init_subclass__()

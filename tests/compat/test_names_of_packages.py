@@ -1,5 +1,7 @@
 """Private names of PyTorch that packages call, and what they do there."""
 
+import typing
+
 import pytest
 
 import jaxgrad as torch
@@ -108,3 +110,11 @@ def test_methods_of_distributed_tensors_are_theirs():
     with pytest.raises(AttributeError, match="it is no DTensor"):
         x.to_local()
     assert callable(jaxgrad.Tensor.full_tensor)
+
+
+def test_annotations_of_layers_are_read_by_programs_that_lack_their_names():
+    values = [getattr(torch.nn, name) for name in dir(torch.nn)]
+    layers = [value for value in values if isinstance(value, type)]
+    assert torch.nn.CrossEntropyLoss in layers
+    for layer in layers:
+        typing.get_type_hints(layer, globalns={}, localns={})
