@@ -24,6 +24,11 @@ from .pending import Pending, value_of
 
 # PyTorch's device types, each with JAX's names of the platform; tensors on meta have no data
 PLATFORMS = {"cpu": ("cpu",), "cuda": ("gpu", "cuda", "rocm"), "tpu": ("tpu",), "meta": ()}
+# PyTorch's other types: programs compare with them, and no tensor can be there
+_ABSENT = frozenset(
+    "fpga hip hpu ideep ipu lazy maia mkldnn mps mtia opencl opengl privateuseone ve vulkan xla "
+    "xpu".split()
+)
 _TYPES = {platform: type for type, platforms in PLATFORMS.items() for platform in platforms}
 _TEXT = re.compile(r"([a-z]+)(?::(0|[1-9][0-9]*))?")
 
@@ -31,9 +36,9 @@ _TEXT = re.compile(r"([a-z]+)(?::(0|[1-9][0-9]*))?")
 class device:
     """The place of a tensor: a type and, optionally, which device of that type.
 
-    type: "cpu", "cuda" (any GPU), "tpu", or "meta" for tensors that have a shape and no data; also
-    with an index as in "cuda:1"; a device, also one of JAX's; or an int, the index of a GPU. index:
-    an int >= 0. Raises RuntimeError for another type, a malformed text, or a negative index;
+    type: "cpu", "cuda" (any GPU), "tpu", or "meta" for tensors that have a shape and no data; or
+    another type of PyTorch, such as "mps", which no tensor can be on; also with an index as in
+    "cuda:1"; a device, also one of JAX's; or an int, the index of a GPU. index: an int >= 0. Raises RuntimeError for another type, a malformed text, or a negative index;
     TypeError for a `type` of another kind. A device that does not exist raises at its first use.
 
     >>> str(jaxgrad.device("cuda", 0)), jaxgrad.device("cpu") == jaxgrad.device("cpu:0")
@@ -118,7 +123,7 @@ def _parsed(text):
     if not text:
         raise RuntimeError("Device string must not be empty")
     name = text.partition(":")[0]
-    if name not in PLATFORMS:
+    if name not in PLATFORMS and name not in _ABSENT:
         raise RuntimeError(
             f"Expected one of {', '.join(PLATFORMS)} device type at start of device string: {text}"
         )
@@ -152,13 +157,14 @@ def jax_device(wanted: device) -> jax.Device:
     if index < len(found):
         return found[index]
     existing = [str(_name(each)) for type in PLATFORMS for each in devices_of(type)]
-    cure = "" if found else f"; install jax with its plugin for {wanted.type}"
+    has_plugin = not found and wanted.type in PLATFORMS
+    cure = f"; install jax with its plugin for {wanted.type}" if has_plugin else ""
     raise RuntimeError(f"there is no device {wanted}: JAX found {', '.join(existing)}{cure}")
 
 
 def devices_of(type: str) -> list[jax.Device]:
     """JAX's devices of this process of one of PyTorch's types."""
-    for platform in PLATFORMS[type]:
+    for platform in PLATFORMS.get(type, ()):
         try:
             return jax.local_devices(backend=platform)
         # JAX raises for a platform that it has no plugin for, or no device of

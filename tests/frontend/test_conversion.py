@@ -306,6 +306,15 @@ def test_devices_of_tensors():
         device("cpu").index = 1
 
 
+def test_devices_that_no_tensor_can_be_on():
+    """Programs compare with them: `x.device == torch.device("mps")`."""
+    assert repr(jaxgrad.device("mps")) == "device(type='mps')"
+    assert jaxgrad.device("xpu:1").index == 1 and jaxgrad.device("mps") != jaxgrad.ones(1).device
+    for call in (lambda: jaxgrad.ones(2, device="mps"), lambda: jaxgrad.ones(2).to("xpu")):
+        with pytest.raises(RuntimeError, match="there is no device"):
+            call()
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [
