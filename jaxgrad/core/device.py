@@ -26,8 +26,7 @@ from .pending import Pending, value_of
 PLATFORMS = {"cpu": ("cpu",), "cuda": ("gpu", "cuda", "rocm"), "tpu": ("tpu",), "meta": ()}
 # PyTorch's other types: programs compare with them, and no tensor can be there
 _ABSENT = frozenset(
-    "fpga hip hpu ideep ipu lazy maia mkldnn mps mtia opencl opengl privateuseone ve vulkan xla "
-    "xpu".split()
+    ["fpga", "hip", "hpu", "ideep", "ipu", "lazy", "maia", "mkldnn", "mps", "mtia", "opencl", "opengl", "privateuseone", "ve", "vulkan", "xla", "xpu"]
 )
 _TYPES = {platform: type for type, platforms in PLATFORMS.items() for platform in platforms}
 _TEXT = re.compile(r"([a-z]+)(?::(0|[1-9][0-9]*))?")
