@@ -26,7 +26,8 @@ from .pending import Pending, value_of
 PLATFORMS = {"cpu": ("cpu",), "cuda": ("gpu", "cuda", "rocm"), "tpu": ("tpu",), "meta": ()}
 # PyTorch's other types: programs compare with them, and no tensor can be there
 _ABSENT = frozenset(
-    ["fpga", "hip", "hpu", "ideep", "ipu", "lazy", "maia", "mkldnn", "mps", "mtia", "opencl", "opengl", "privateuseone", "ve", "vulkan", "xla", "xpu"]
+    ("fpga", "hip", "hpu", "ideep", "ipu", "lazy", "maia", "mkldnn", "mps", "mtia", "opencl")
+    + ("opengl", "privateuseone", "ve", "vulkan", "xla", "xpu")
 )
 _TYPES = {platform: type for type, platforms in PLATFORMS.items() for platform in platforms}
 _TEXT = re.compile(r"([a-z]+)(?::(0|[1-9][0-9]*))?")
@@ -36,9 +37,10 @@ class device:
     """The place of a tensor: a type and, optionally, which device of that type.
 
     type: "cpu", "cuda" (any GPU), "tpu", or "meta" for tensors that have a shape and no data; or
-    another type of PyTorch, such as "mps", which no tensor can be on; also with an index as in
-    "cuda:1"; a device, also one of JAX's; or an int, the index of a GPU. index: an int >= 0. Raises RuntimeError for another type, a malformed text, or a negative index;
-    TypeError for a `type` of another kind. A device that does not exist raises at its first use.
+    another type of PyTorch, such as "mps", which no tensor can be on. Also with an index as in
+    "cuda:1"; a device, also one of JAX's; or an int, the index of a GPU. index: an int >= 0. Raises
+    RuntimeError for another type, a malformed text, or a negative index; TypeError for a `type` of
+    another kind. A device that does not exist raises at its first use.
 
     >>> str(jaxgrad.device("cuda", 0)), jaxgrad.device("cpu") == jaxgrad.device("cpu:0")
     ('cuda:0', False)

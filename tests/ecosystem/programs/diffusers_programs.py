@@ -71,7 +71,7 @@ NETWORKS = {
     "UNet1DModel": (
         {
             "sample_size": 16,
-            "block_out_channels": (8, 16),
+            "block_out_channels": (32, 64),
             "down_block_types": ("DownBlock1DNoSkip", "AttnDownBlock1D"),
             "up_block_types": ("AttnUpBlock1D", "UpBlock1DNoSkip"),
             "extra_in_channels": 16,

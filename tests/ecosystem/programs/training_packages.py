@@ -43,6 +43,7 @@ ADAPTERS = {
     "p-tuning": ("PromptEncoderConfig", {"num_virtual_tokens": 3, "encoder_hidden_size": 16}),
 }
 COMPILED = ("LoRA", "IA3")
+DOUBLE = ("rank-stabilized LoRA",)  # merging subtracts what training added
 
 
 def language_model():
@@ -59,7 +60,10 @@ def adapter_program(class_name, options):
         import peft
 
         config = getattr(peft, class_name)(task_type="CAUSAL_LM", **options)
-        model = fill(peft.get_peft_model(language_model(), config), buffers=("vera_A", "vera_B"))
+        model = fill(
+            peft.get_peft_model(language_model(), config),
+            buffers=("vera_A.default", "vera_B.default"),
+        )
         model.eval()
         tokens = integers(VOCABULARY, 2, 8, low=4)
 
@@ -250,7 +254,8 @@ def files():
 def register():
     for name, (class_name, options) in ADAPTERS.items():
         run = adapter_program(class_name, options)
-        program("peft", name, compiled=name in COMPILED)(run)
+        dtype = "float64" if name in DOUBLE else "float32"
+        program("peft", name, compiled=name in COMPILED, dtype=dtype)(run)
     program("accelerate", "loop")(accelerate_program("no", 1))
     program("accelerate", "accumulation")(accelerate_program("no", 3))
     program("accelerate", "mixed precision", tolerance=2e-2)(accelerate_program("bf16", 1))
