@@ -22,11 +22,18 @@ NO_DISPATCH = (
     "tensor"
 )
 
+# `nn/parameter.py` sets it, which stands above this module
+parameter_class = None
+
 
 class Subclassing:
     """`frontend/methods.py` installs these methods on `Tensor`."""
 
     def __new__(cls, *arguments, **options):
+        # the type of a parameter is Tensor, and programs make one anew by
+        # `type(parameter)(data, requires_grad=flag)`
+        if cls is Tensor and "requires_grad" in options and parameter_class is not None:
+            return parameter_class(*arguments, **options)
         made = legacy_types.construct(cls.__name__, None, None, arguments, options)
         return made if cls is Tensor else as_instance(made, cls)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..autograd.grad_mode import no_grad
 from ..core.missing_names import missing_in
 from ..core.pytorch_tensors import type_name
-from ..frontend import factories
+from ..frontend import factories, subclassing
 from ..tape.noted_reads import noted_read
 from ..tape.tensor import Tensor, leaf_state
 from ..tape.torch_function import disabled
@@ -62,8 +62,9 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     """A tensor that becomes a parameter of the module to whose attribute it is assigned.
 
     data: the tensor whose storage it shares, an empty one by default; any shape, a floating-point
-    or complex dtype. Its type is `Tensor`; `isinstance(tensor, Parameter)` tells it apart. Raises
-    RuntimeError for another dtype with `requires_grad`, TypeError if `data` is no tensor.
+    or complex dtype. Its type is `Tensor`; `isinstance(tensor, Parameter)` tells it apart, and
+    `type(parameter)(data, requires_grad=flag)` makes another parameter. Raises RuntimeError for
+    another dtype with `requires_grad`, TypeError if `data` is no tensor.
 
     >>> weight = jaxgrad.nn.Parameter(jaxgrad.ones(2))
     >>> weight
@@ -81,6 +82,9 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True):
         return from_data(data, cls, requires_grad)
+
+
+subclassing.parameter_class = Parameter
 
 
 class Buffer(Tensor, metaclass=_ParameterMeta):

@@ -118,3 +118,14 @@ def test_annotations_of_layers_are_read_by_programs_that_lack_their_names():
     assert torch.nn.CrossEntropyLoss in layers
     for layer in layers:
         typing.get_type_hints(layer, globalns={}, localns={})
+
+
+def test_a_parameter_is_made_anew_by_its_type():
+    """So accelerate puts the parameters of a new model on the device meta."""
+    weight = torch.nn.Linear(2, 3).weight
+    for flag in (True, False):
+        empty = type(weight)(weight.to("meta"), requires_grad=flag)
+        assert isinstance(empty, torch.nn.Parameter) and empty.requires_grad is flag
+        assert empty.device.type == "meta" and empty.shape == (3, 2)
+    with pytest.raises(TypeError, match="data has to be a tensor"):
+        torch.Tensor(2, requires_grad=True)

@@ -74,7 +74,7 @@ NETWORKS = {
             "block_out_channels": (32, 64),
             "down_block_types": ("DownBlock1DNoSkip", "AttnDownBlock1D"),
             "up_block_types": ("AttnUpBlock1D", "UpBlock1DNoSkip"),
-            "extra_in_channels": 16,
+            "extra_in_channels": 64,
             "layers_per_block": 1,
         },
         lambda: {"sample": normal(2, 2, 16), "timestep": steps()},

@@ -43,7 +43,6 @@ ADAPTERS = {
     "p-tuning": ("PromptEncoderConfig", {"num_virtual_tokens": 3, "encoder_hidden_size": 16}),
 }
 COMPILED = ("LoRA", "IA3")
-DOUBLE = ("rank-stabilized LoRA",)  # merging subtracts what training added
 
 
 def language_model():
@@ -254,8 +253,7 @@ def files():
 def register():
     for name, (class_name, options) in ADAPTERS.items():
         run = adapter_program(class_name, options)
-        dtype = "float64" if name in DOUBLE else "float32"
-        program("peft", name, compiled=name in COMPILED, dtype=dtype)(run)
+        program("peft", name, compiled=name in COMPILED)(run)
     program("accelerate", "loop")(accelerate_program("no", 1))
     program("accelerate", "accumulation")(accelerate_program("no", 3))
     program("accelerate", "mixed precision", tolerance=2e-2)(accelerate_program("bf16", 1))
