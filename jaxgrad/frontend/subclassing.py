@@ -8,7 +8,7 @@ by `__torch_function__` what the results are.
 from __future__ import annotations
 
 from .. import ops
-from ..core.tracebacks import api_boundary
+from ..core.tracebacks import shows_users_frames
 from ..late import LateModule
 from ..tape import pytree, torch_function
 from ..tape.sparse_tensor import is_sparse
@@ -71,7 +71,7 @@ class Subclassing:
             result = func(*args, **kwargs)
             return _of_class(result, cls, (*args, *kwargs.values()))
 
-    @api_boundary
+    @shows_users_frames  # in PyTorch no `__torch_function__` sees it either
     def as_subclass(self, cls: type) -> Tensor:
         """Return an alias of the tensor as an instance of a class.
 
@@ -90,7 +90,8 @@ class Subclassing:
                 "Creating a Tensor subclass from a class that does not inherit from Tensor is not "
                 f"possible. Make sure your class inherits from Tensor: {cls.__name__} does not."
             )
-        made = ops.alias(self)
+        with torch_function.DisableTorchFunctionSubclass():
+            made = ops.alias(self)
         return made if cls is Tensor else as_instance(made, cls)
 
     @staticmethod

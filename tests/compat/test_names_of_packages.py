@@ -129,3 +129,41 @@ def test_a_parameter_is_made_anew_by_its_type():
         assert empty.device.type == "meta" and empty.shape == (3, 2)
     with pytest.raises(TypeError, match="data has to be a tensor"):
         torch.Tensor(2, requires_grad=True)
+
+
+def test_no_override_sees_that_a_tensor_takes_another_class():
+    """fastai leaves its class by `as_subclass(Tensor)` in its own `clone`."""
+    calls = []
+
+    class Noted(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            calls.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs)
+
+    tensor = torch.ones(2).as_subclass(Noted)
+    assert type(tensor) is Noted and type(tensor.as_subclass(torch.Tensor)) is torch.Tensor
+    assert calls == []
+
+
+def test_iterators_of_batches_take_loaders_of_packages():
+    """fastai gives them a class of its own, with the attributes that PyTorch's iterators read."""
+    kinds = torch.utils.data.dataloader._DatasetKind
+
+    class Loader:
+        _IterableDataset_len_called = generator = worker_init_fn = None
+        _auto_collation = drop_last = pin_memory = False
+        in_order, num_workers, timeout, prefetch_factor = True, 0, 0, 2
+        _dataset_kind, _index_sampler = kinds.Iterable, range(10)
+
+        def __init__(self):
+            self.dataset = self
+
+        def collate_fn(self, batch):
+            return batch
+
+        def __iter__(self):
+            return iter("abc")
+
+    batches = torch.utils.data.dataloader._SingleProcessDataLoaderIter(Loader())
+    assert list(batches) == ["a", "b", "c"]

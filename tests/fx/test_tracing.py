@@ -328,7 +328,7 @@ def test_graph_modules_are_compiled(compiled):
 OVERRIDABLE = (Path(__file__).parent / "overridable.txt").read_text().split()
 
 # aliases of other functions
-ALIASES = {"torch.miopen_batch_norm", "torch.resolve_neg"}
+ALIASES = {"torch.miopen_batch_norm", "torch.resolve_neg", "torch.spmm"}
 
 
 def function_at(path):

@@ -14,7 +14,7 @@ from ...core.missing_names import missing_in
 from ...core.tracebacks import users_stacklevel
 from ...frontend.generator import Generator
 from ._utils.collate import default_collate, default_convert
-from ._utils.fetch import Parts
+from ._utils.fetch import _DatasetKind
 from ._utils.iterators import (
     _BaseDataLoaderIter,
     _MultiProcessingDataLoaderIter,
@@ -42,12 +42,6 @@ _T = TypeVar("_T")
 _collate_fn_t: TypeAlias = Callable[[list[_T]], Any]
 
 _worker_init_fn_t: TypeAlias = Callable[[int], None]
-
-
-class _DatasetKind:
-    """The kinds of datasets."""
-
-    Map, Iterable = 0, 1
 
 
 class DataLoader(Generic[_T_co]):
@@ -85,7 +79,7 @@ class DataLoader(Generic[_T_co]):
     __initialized = False
 
     # where workers persist, the iterator that has them; the length that the user was told
-    _iterator = _reported_length = None
+    _iterator = _IterableDataset_len_called = None
 
     def __init__(
         self,
@@ -165,7 +159,7 @@ class DataLoader(Generic[_T_co]):
         if self.batch_size is not None:
             size, rest = divmod(length, self.batch_size)
             length = size + (rest > 0 and not self.drop_last)
-        self._reported_length = length  # an iteration that has more warns
+        self._IterableDataset_len_called = length  # an iteration that has more warns
         return length
 
     def check_worker_number_rationality(self):
@@ -189,9 +183,6 @@ class DataLoader(Generic[_T_co]):
     def _index_sampler(self):
         """What yields the indices of each batch, or of each sample where there are no batches."""
         return self.batch_sampler if self._auto_collation else self.sampler
-
-    def _parts(self) -> Parts:
-        return Parts(self.dataset, self.collate_fn, self._auto_collation, self.drop_last)
 
 
 def _default_sampler(dataset, shuffle, generator) -> Sampler:

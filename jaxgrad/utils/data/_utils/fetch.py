@@ -6,7 +6,12 @@ import itertools
 from typing import NamedTuple
 
 from ....core.missing_names import missing_in
-from ..dataset import IterableDataset
+
+
+class _DatasetKind:
+    """The kinds of datasets."""
+
+    Map, Iterable = 0, 1
 
 
 class Parts(NamedTuple):
@@ -16,18 +21,25 @@ class Parts(NamedTuple):
     collate: object
     is_batched: bool
     drops_last: bool
+    is_iterable: bool
 
-    @property
-    def is_iterable(self) -> bool:
-        return isinstance(self.dataset, IterableDataset)
+
+def parts_of(loader) -> Parts:
+    """The Parts of a DataLoader, or of a class with the same attributes that a package gives to
+    the iterators in its place.
+    """
+    is_iterable = loader._dataset_kind == _DatasetKind.Iterable
+    return Parts(
+        loader.dataset, loader.collate_fn, loader._auto_collation, loader.drop_last, is_iterable
+    )
 
 
 def fetcher(parts: Parts):
     """The function from indices to a batch. It raises StopIteration at the end of an iterable
     dataset.
     """
-    dataset, collate, is_batched, drops_last = parts
-    if parts.is_iterable:
+    dataset, collate, is_batched, drops_last, is_iterable = parts
+    if is_iterable:
         samples = iter(dataset)
         return lambda indices: collate(_next(samples, indices, is_batched, drops_last))
     return lambda indices: collate(_find(dataset, indices) if is_batched else dataset[indices])

@@ -9,7 +9,7 @@ import warnings
 from ....core.device import has_accelerator
 from ....core.tracebacks import hide_frames, users_stacklevel
 from .. import sampler
-from .fetch import fetcher
+from .fetch import fetcher, parts_of
 from .pin_memory import pin_memory
 from .worker import End, Failure
 from .workers import GONE, PATIENCE, Crew
@@ -40,7 +40,7 @@ class _BaseDataLoaderIter:
         self._base_seed = sampler.new_seed(loader.generator)
         self._pins = loader.pin_memory and has_accelerator()
         self._num_workers, self._timeout = loader.num_workers, loader.timeout
-        self._known_length, self._num_yielded = loader._reported_length, 0
+        self._known_length, self._num_yielded = loader._IterableDataset_len_called, 0
 
     def __iter__(self):
         return self
@@ -80,7 +80,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
                 "timeout= needs num_workers > 0: a DataLoader without workers waits for no process"
             )
         super()._reset(loader)
-        self._fetch = fetcher(loader._parts())
+        self._fetch = fetcher(parts_of(loader))
 
     def _next_data(self):
         return self._fetch(next(self._indices))

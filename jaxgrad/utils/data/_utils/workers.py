@@ -22,6 +22,7 @@ from ....core import dtypes
 from ....core.device import default_device, jax_device
 from . import messages
 from .collate import added_functions
+from .fetch import parts_of
 from .worker import Setting, Work, failure_of, run
 
 # how long a worker may take to end by itself before it is ended
@@ -68,7 +69,7 @@ class Crew:
 
 def start(loader, base_seed: int) -> tuple[list[Worker], Launch]:
     """Start the workers of a loader."""
-    work = Work(loader._parts(), loader.worker_init_fn, added_functions())
+    work = Work(parts_of(loader), loader.worker_init_fn, added_functions())
     launch = launch_of(work, loader.multiprocessing_context)
     is_fork = launch.sent is None
     common = (
