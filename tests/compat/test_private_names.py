@@ -4,6 +4,7 @@ functions are the oracles.
 
 import numpy as np
 import pytest
+import scipy.sparse as scipy_sparse
 
 import jaxgrad as torch
 
@@ -84,7 +85,6 @@ def test_types_of_sparse_tensors():
 
 @pytest.mark.parametrize("shape", [(3, 4), (4, 3), (2, 2), (5, 5)])
 def test_matrices_of_diagonals(shape):
-    scipy_sparse = pytest.importorskip("scipy.sparse")
     diagonals, offsets = np.arange(1.0, 13).reshape(3, 4), np.array([0, -1, 2])
     rows = torch.tensor(diagonals, requires_grad=True)
     found = torch.sparse.spdiags(rows, torch.tensor(offsets), shape).to_dense()
@@ -97,7 +97,6 @@ def test_matrices_of_diagonals(shape):
 
 
 def test_compressed_indices():
-    scipy_sparse = pytest.importorskip("scipy.sparse")
     matrix = np.random.default_rng(0).random((5, 4)) > 0.6
     coo = scipy_sparse.coo_matrix(matrix)
     csr = coo.tocsr()
