@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy
 import pytest
 from checks import count
+from modes import eager
 from pytorch_answers import answers, check_answer, check_refusal, primitives, refusals
 
 import jaxgrad
@@ -324,16 +325,13 @@ def test_products_of_groups(shapes, ends, executor):
     def function(first, second):
         return jaxgrad.nn.functional.grouped_mm(first, second, offs=offsets)
 
-    jaxgrad.set_eager(executor)
-    try:
+    with eager(executor):
         product = function(*factors).detach().numpy()
         numpy.testing.assert_allclose(product, grouped_products(*arrays, ends), atol=1e-12)
         assert jaxgrad.autograd.gradcheck(function, factors, check_forward_ad=True)
         turned = [(factor * (1 + 0.5j)).detach().requires_grad_() for factor in factors]
         assert jaxgrad.autograd.gradcheck(function, turned)
         assert jaxgrad.autograd.gradgradcheck(function, factors)
-    finally:
-        jaxgrad.set_eager("deferred")
 
 
 def test_groups_that_move_compile_nothing():
