@@ -32,7 +32,8 @@ class Subclassing:
     def __new__(cls, *arguments, **options):
         # the type of a parameter is Tensor, and programs make one anew by
         # `type(parameter)(data, requires_grad=flag)`
-        if cls is Tensor and "requires_grad" in options and parameter_class is not None:
+        is_remade = cls is Tensor and "requires_grad" in options and parameter_class is not None
+        if is_remade and arguments and isinstance(arguments[0], Tensor):
             return parameter_class(*arguments, **options)
         made = legacy_types.construct(cls.__name__, None, None, arguments, options)
         return made if cls is Tensor else as_instance(made, cls)
