@@ -70,6 +70,6 @@ def _scanned(combine, slices: list[Tensor]) -> list[Tensor]:
 
 
 def _in_turn(even: Tensor, odd: Tensor) -> Tensor:
-    """The slices of two tensors in turn, of which the first has as many or one more."""
+    """The slices of two tensors in turn. The first has as many as the second, or one more."""
     paired = ops.stack([even[: odd.shape[0]], odd], 1).flatten(0, 1)
     return ops.cat([paired, even[odd.shape[0] :]])
