@@ -347,8 +347,10 @@ def test_map_location_gets_what_is_in_the_file():
 def test_devices_that_are_not_there():
     with pytest.raises(RuntimeError, match=r"Attempting to deserialize object .* map_location="):
         loads(ON_GPU)
-    with pytest.raises(RuntimeError, match=r"tagged with mps\): give map_location"):
+    with pytest.raises(RuntimeError, match=r"the device mps, .* map_location="):
         loads(instructions.tensor(of=instructions.storage(where="mps")))
+    with pytest.raises(RuntimeError, match=r"tagged with npu\): give map_location"):
+        loads(instructions.tensor(of=instructions.storage(where="npu")))
 
 
 @pytest.mark.slow
