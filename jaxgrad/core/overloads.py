@@ -56,6 +56,11 @@ def is_symbolic(value) -> bool:
     return not isinstance(value, int) and export.is_symbolic_dim(value)
 
 
+def _may_be_extent(value) -> bool:
+    """Whether a value can be the first of many ints: an int, or a 0-D tensor or array."""
+    return isinstance(value, int) or getattr(value, "ndim", None) == 0 or is_symbolic(value)
+
+
 def _boolean(value, is_tensor):
     if not isinstance(value, bool | np.bool_):
         raise Mismatch
@@ -166,7 +171,7 @@ class Signature:
         """
         start = self.positional - 1
         is_many = self.takes_many and len(args) > start
-        many = is_many and (isinstance(args[start], int) or is_symbolic(args[start]))
+        many = is_many and _may_be_extent(args[start])
         # a single int fills a list of fixed size by itself (`convert`)
         if many and (len(args) > start + 1 or self.arguments[start].type.size is None):
             return {**{i: i for i in range(start)}, start: slice(start, len(args))}

@@ -333,6 +333,17 @@ class MemoryMethods:
         """
         return _storage_of(self).address + self.storage_offset() * self.dtype.itemsize
 
+    @property
+    def _cdata(self) -> int:
+        """The address of the Python object, which stands for PyTorch's address of its own: equal
+        for one tensor alone, and not that of elements.
+
+        >>> x = jaxgrad.zeros(1)
+        >>> x._cdata == x._cdata, x._cdata == x.detach()._cdata
+        (True, False)
+        """
+        return id(self)
+
     def is_set_to(self, tensor: Tensor) -> bool:
         """Return whether both tensors show the same part of the same memory.
 

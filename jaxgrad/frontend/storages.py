@@ -66,6 +66,17 @@ class ReadOnlyStorage:
         """
         return self._storage.address
 
+    @property
+    def _cdata(self) -> int:
+        """The address of the Python object that all storages of this memory share, which stands
+        for PyTorch's address of its own. It is not that of elements.
+
+        >>> x = jaxgrad.zeros(4)
+        >>> x.untyped_storage()._cdata == x[1:].untyped_storage()._cdata
+        True
+        """
+        return id(self._storage)
+
     def nbytes(self) -> int:
         """Return the size in bytes.
 

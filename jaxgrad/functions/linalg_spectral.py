@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 
 from .. import ops
 from ..core import dtypes
@@ -45,7 +46,7 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
     if n == 0:
         return factories.eye(A.shape[-1], dtype=A.dtype, device=A.device).expand(A.shape).clone()
     base = ops.inverse(A) if n < 0 else A
-    n, found = abs(n), None
+    n, found = abs(operator.index(n)), None
     if n == 3:
         return base @ base @ base
     while n:

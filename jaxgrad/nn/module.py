@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 import importlib
+import sys
 from collections.abc import Callable
+from types import FunctionType
 
 from ..autograd.grad_mode import no_grad
 from ..capture.torch_compile import compiler
@@ -42,6 +44,13 @@ class Module(ModuleCall, ModuleState):
     """
 
     training: bool
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        # PyTorch's are builtins, which do not bind: after `act = torch.relu`, self.act(x) works
+        for name, value in [*vars(cls).items()]:
+            if type(value) is FunctionType and _is_builtin(value):
+                setattr(cls, name, staticmethod(value))
 
     def __init__(self):
         super().__init__()
@@ -361,3 +370,14 @@ def _block(name: str, lines) -> str:
 
 
 __getattr__ = missing_in(__name__)
+
+
+def _is_builtin(function: FunctionType) -> bool:
+    """Whether a function is one on tensors that users call by its name."""
+    if not function.__module__.startswith(_OWN):
+        return False
+    spaces = map(sys.modules.get, (_OWN, *(f"{_OWN}.{name}" for name in _FUNCTIONS)))
+    return any(vars(space).get(function.__name__) is function for space in spaces if space)
+
+
+_OWN, _FUNCTIONS = __package__.partition(".")[0], ("nn.functional", "linalg", "fft", "special")

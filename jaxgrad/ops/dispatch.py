@@ -252,8 +252,8 @@ class Operator:
         route = signature.route(args, tuple(kwargs))
         # the value of a tensor in a number's place is read now, so its plan serves this call only
         reads_value = any(
-            kind == "Scalar" and isinstance(value, Tensor)
-            for value, kind in zip(bound, kinds, strict=True)
+            kinds[position] != "Tensor" and _holds_tensor(given[place])
+            for position, place in route.items()
         )
         # numbers among the defaults are part of the program
         bound = [

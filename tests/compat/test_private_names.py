@@ -273,3 +273,10 @@ def test_indices_that_are_tensors():
     with TransformGetItemToIndex():
         found = torch.vmap(lambda row, column: x[row, column])(rows, columns)
     assert found.tolist() == x.numpy()[[2, 0, 1], [1, 1, 3]].tolist()
+
+
+def test_no_tensor_is_fake():
+    from jaxgrad._subclasses.fake_tensor import FakeTensor, is_fake
+
+    for x in (torch.ones(1), torch.ones(1, device="meta"), 1):
+        assert not is_fake(x) and not isinstance(x, FakeTensor)

@@ -617,3 +617,34 @@ def test_backward_hooks_of_the_last_operator():
     assert len(seen) == 2
     with jaxgrad.no_grad():
         net(x), pair(jaxgrad.ones(1, 2))
+
+
+@as_torch("""
+    tensor([-0.9999779095030014, -0.9999779095030014, 2.2090496998639075e-05], dtype=float64)
+    tensor([[[6.0]]], dtype=float64)
+    tensor([[[2.0, 2.8284271247461903, 2.0, 2.8284271247461903]]], dtype=float64)
+    tensor([-0.9999779095030014, -0.9999779095030014, 2.2090496998639075e-05], dtype=float64)
+    True
+    True
+    True
+""")
+def test_functions_on_tensors_in_a_class_do_not_bind(torch):
+    functional = torch.nn.functional
+
+    class Base(torch.nn.Module):
+        convolution, act, flat = torch.conv1d, torch.relu, torch.flatten
+        error_function, spectrum = torch.special.erf, torch.fft.fft
+
+        def forward(self, x):
+            x = self.convolution(x, weight=torch.ones(1, 1, 2, dtype=x.dtype))
+            return self.flat(self.act(x)) + self.error_function(x).sum()
+
+    class Derived(Base):
+        linear, helper = functional.linear, lambda self: self.flat
+
+    x = torch.arange(4, dtype=torch.float64).reshape(1, 1, 4) - 2
+    layer = Derived()
+    return [
+        *(layer(x), layer.linear(x, x[0]), layer.spectrum(x).abs(), torch.compile(layer)(x)),
+        *(Base.act is torch.relu, layer.act is torch.relu, layer.helper() is torch.flatten),
+    ]

@@ -141,3 +141,11 @@ def test_the_storage_of_a_file_is_its_bytes(tmp_path):
         storage[::2]
     path.write_bytes(b"")
     assert jaxgrad.UntypedStorage.from_file(path).tolist() == []
+
+
+def test_addresses_of_objects():
+    x = jaxgrad.arange(4.0)
+    view, other = x[1:], jaxgrad.arange(4.0)
+    assert x._cdata == x._cdata and len({x._cdata, view._cdata, other._cdata, x.data._cdata}) == 4
+    storages = [each.untyped_storage() for each in (x, view, x.detach(), other)]
+    assert len({each._cdata for each in storages}) == 2 and storages[0]._cdata != storages[3]._cdata
