@@ -138,9 +138,10 @@ ATTENTIVE = {
     "xcit_nano_12_p16_224": {"img_size": 32, "depth": 2},
 }
 DEEP = ("gmlp_ti16_224", "mixer_s16_224", "tiny_vit_5m_224", "visformer_tiny")
-# the derivative of `hardsigmoid` has 1/6 in float32; edgenext computes its positions in float32
+# In float32 are the 1/6 of the derivative of `hardsigmoid`, edgenext's positions, and the attention
+# of efficientvit_b0.
 IN_FLOAT32 = ("edgenext_xx_small", "ghostnet_050", "ghostnetv2_100", "hardcorenas_a", "lcnet_035")
-IN_FLOAT32 += ("mobilenetv3_small_050", "repghostnet_050")
+IN_FLOAT32 += ("mobilenetv3_small_050", "repghostnet_050", "efficientvit_b0")
 # Their gradients are in the hundreds: a step of the usual size leaves the digits of float64, in
 # PyTorch too, when the images change by 1e-15 of themselves.
 STEEP = ("efficientvit_b0", "efficientvit_m0", "ese_vovnet19b_slim", "mobilenetv4_conv_small_035")
