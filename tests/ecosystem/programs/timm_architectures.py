@@ -1,5 +1,7 @@
 """Architectures of timm, small variants on small images: training, features, saving.
 
+What a constructor lets choose is narrow or shallow, so that a program takes seconds.
+
 Convolutional networks normalize over few numbers, and deep ones amplify rounding: they are compared
 in float64, on images that are not one pixel at the end, where PyTorch itself is chaotic.
 """
@@ -10,22 +12,22 @@ from harness import fill, integers, named, normal, program, train
 
 CONVOLUTIONAL = {
     "caformer_s18": 32,
-    "convmixer_768_32": 28,
-    "crossvit_tiny_240": 240,
+    "convmixer_1024_20_ks9_p14": 56,
+    "crossvit_tiny_240": 120,
     "cs3darknet_s": 64,
     "cspresnet50": 64,
     "darknet17": 64,
     "densenet121": 64,
-    "dla34": 48,
+    "dla34": 64,
     "dpn48b": 48,
     "eca_resnet33ts": 64,
     "edgenext_xx_small": 64,
     "efficientformer_l1": 224,
-    "efficientformerv2_s0": 224,
+    "efficientformerv2_s0": 128,
     "efficientnet_b0": 48,
     "efficientnet_lite0": 48,
     "efficientvit_b0": 64,
-    "efficientvit_m0": 224,
+    "efficientvit_m0": 128,
     "ese_vovnet19b_slim": 48,
     "fastvit_t8": 64,
     "fbnetc_100": 48,
@@ -41,7 +43,7 @@ CONVOLUTIONAL = {
     "inception_next_atto": 64,
     "lambda_resnet26t": 64,
     "lcnet_035": 48,
-    "levit_128s": 224,
+    "levit_128s": 128,
     "mixnet_s": 48,
     "mnasnet_small": 48,
     "mobilenetv2_035": 48,
@@ -73,6 +75,29 @@ CONVOLUTIONAL = {
     "tinynet_e": 48,
     "xception41": 48,
 }
+NARROW_RESNET = {"channels": (16, 32, 64, 128)}
+NARROW = {
+    "densenet121": {"growth_rate": 16, "block_config": (3, 4, 6, 4)},
+    "dla34": {"channels": (8, 16, 16, 32, 64, 128)},
+    "dpn48b": {"k_sec": (1, 2, 2, 1)},
+    "eca_resnet33ts": {"width_factor": 0.25},
+    "efficientformer_l1": {"embed_dims": (16, 32, 48, 64), "depths": (1, 1, 2, 2)},
+    "gcresnet33ts": {"width_factor": 0.25},
+    "gernet_s": {"width_factor": 0.5},
+    "lambda_resnet26t": {"width_factor": 0.5},
+    "nf_regnet_b0": {"width_factor": 0.25},
+    "repvgg_a0": {"width_factor": 0.5},
+    "res2net50_14w_8s": {"layers": (1, 2, 2, 1), "channels": (32, 64, 96, 128)},
+    "resnest14d": NARROW_RESNET,
+    "resnet10t": NARROW_RESNET,
+    "resnet18": NARROW_RESNET,
+    "resnetv2_18": NARROW_RESNET,
+    "resnext26ts": {"width_factor": 0.5},
+    "seresnet18": NARROW_RESNET,
+    "skresnet18": NARROW_RESNET,
+}
+# built for images of one size, which the constructor is told
+OF_ONE_SIZE = ("crossvit_tiny_240", "efficientformerv2_s0", "efficientvit_m0", "levit_128s")
 ATTENTIVE = {
     "beit_base_patch16_224": {"img_size": 32, "embed_dim": 48, "depth": 2, "num_heads": 3},
     "cait_xxs24_224": {"img_size": 32, "depth": 2},
@@ -96,10 +121,14 @@ ATTENTIVE = {
     "poolformer_s12": {},
     "pvt_v2_b0": {},
     "resmlp_12_224": {"img_size": 32},
-    "sequencer2d_s": {"img_size": 28},
+    "sequencer2d_s": {"img_size": 28, "layers": (1, 1, 2, 1)},
     "swin_tiny_patch4_window7_224": {"img_size": 56, "embed_dim": 24, "depths": (1, 1, 1, 1)},
     "swinv2_tiny_window8_256": {"img_size": 64, "embed_dim": 24, "depths": (1, 1, 1, 1)},
-    "tiny_vit_5m_224": {},
+    "tiny_vit_5m_224": {
+        "embed_dims": (32, 48, 64, 96),
+        "num_heads": (1, 2, 2, 3),
+        "depths": (1, 1, 2, 1),
+    },
     "tnt_s_patch16_224": {"img_size": 32, "depth": 2},
     "twins_svt_small": {"img_size": 64, "depths": (1, 1, 1, 1)},
     "vit_relpos_small_patch16_224": {"img_size": 32, "depth": 2},
@@ -109,9 +138,14 @@ ATTENTIVE = {
     "xcit_nano_12_p16_224": {"img_size": 32, "depth": 2},
 }
 DEEP = ("gmlp_ti16_224", "mixer_s16_224", "tiny_vit_5m_224", "visformer_tiny")
-# the derivative of `hardsigmoid` has 1/6 in float32; edgenext computes its positions in float32
+# In float32 are the 1/6 of the derivative of `hardsigmoid`, edgenext's positions, and the attention
+# of efficientvit_b0.
 IN_FLOAT32 = ("edgenext_xx_small", "ghostnet_050", "ghostnetv2_100", "hardcorenas_a", "lcnet_035")
-IN_FLOAT32 += ("mobilenetv3_small_050", "repghostnet_050")
+IN_FLOAT32 += ("mobilenetv3_small_050", "repghostnet_050", "efficientvit_b0")
+# Their gradients are in the hundreds: a step of the usual size leaves the digits of float64, in
+# PyTorch too, when the images change by 1e-15 of themselves.
+STEEP = ("efficientvit_b0", "efficientvit_m0", "ese_vovnet19b_slim", "mobilenetv4_conv_small_035")
+STEEP += ("mobileone_s0", "repvit_m0_9", "rexnet_100", "selecsls42", "convmixer_1024_20_ks9_p14")
 COMPILED = ("convnext_atto", "mixer_s16_224", "mobilenetv3_small_050", "resnet18")
 COMPILED += ("swin_tiny_patch4_window7_224", "vit_tiny_patch16_224")
 
@@ -129,13 +163,18 @@ def architecture_program(name, size, options):
                 module.p = 0.0
             if type(module).__name__ == "DropPath":
                 module.drop_prob = 0.0
+            if hasattr(module, "drop_rate"):
+                module.drop_rate = 0.0
         images, labels = normal(2, 3, size, size), integers(5, 2, name="labels")
 
         def loss_of(model):
             logits = model(images)
             return torch.nn.functional.cross_entropy(logits, labels), logits
 
-        results = train(model, loss_of)
+        optimizer = None
+        if name in STEEP:
+            optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, eps=1.0)
+        results = train(model, loss_of, optimizer=optimizer)
         saved = io.BytesIO()
         torch.save(model.state_dict(), saved)
         saved.seek(0)
@@ -149,7 +188,8 @@ def architecture_program(name, size, options):
 
 def register():
     for name, size in CONVOLUTIONAL.items():
-        run = architecture_program(name, size, {})
+        told = {"img_size": size} if name in OF_ONE_SIZE else {}
+        run = architecture_program(name, size, NARROW.get(name, {}) | told)
         options = {"dtype": "float64", "tolerance": 1e-6 if name in IN_FLOAT32 else None}
         program("timm", name, compiled=name in COMPILED, **options)(run)
     for name, options in ATTENTIVE.items():
