@@ -70,6 +70,11 @@ SIDES = {
 }
 
 
+# What NumPy computes in single precision with errors of up to 3 units in the last place: these are
+# computed in double precision and rounded. Encodings of time, for example, are sines of frequencies
+# times hundreds, and so have hundreds of times the error of the `exp` that makes the frequencies.
+DOUBLED = frozenset(("exp", "expm1", "log", "cbrt", "tan", "asin", "acos", "atan", "cosh"))
+
 # those that compute with the bits of an operand
 EXACT_BITS = frozenset(("nextafter", "and", "or", "xor", "not", "shift_left"))
 
@@ -89,9 +94,18 @@ def in_single(ufunc, equation):
     return compute
 
 
+def rounded_once(ufunc, dtype):
+    """A ufunc of one operand; of single precision it computes in double precision and rounds."""
+    if dtype != numpy.float32:
+        return ufunc
+    return lambda operand: ufunc(operand, dtype=numpy.float64).astype(dtype)
+
+
 @arithmetic(*UFUNCS)
 def _ufunc(equation):
     ufunc, side = UFUNCS[equation.name], SIDES.get(equation.name)
+    if equation.name in DOUBLED:
+        ufunc = rounded_once(ufunc, equation.outputs[0].dtype)
     if equation.name not in EXACT_BITS:
         ufunc = in_single(ufunc, equation)
     if side is None or kind_of(equation.outputs[0].dtype) != "c":
@@ -279,7 +293,7 @@ def _rsqrt(equation):
 @arithmetic("log1p")
 def _log1p(equation):
     dtype = equation.outputs[0].dtype
-    return _complex_log1p if kind_of(dtype) == "c" else numpy.log1p
+    return _complex_log1p if kind_of(dtype) == "c" else rounded_once(numpy.log1p, dtype)
 
 
 def _complex_log1p(operand):
@@ -298,12 +312,12 @@ def _logistic(equation):
     form = equation.outputs[0]
     if kind_of(form.dtype) == "c":
         return _complex_logistic
+    exponential = rounded_once(numpy.exp, form.dtype)
     if not form.shape:
-        return widened(lambda operand: 1 / (1 + numpy.exp(-operand)), form.dtype)
+        return widened(lambda operand: 1 / (1 + exponential(-operand)), form.dtype)
 
     def logistic(operand):
-        result = numpy.negative(operand)
-        numpy.exp(result, result)
+        result = exponential(numpy.negative(operand))
         numpy.add(result, 1, result)
         return numpy.reciprocal(result, result)
 

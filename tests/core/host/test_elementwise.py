@@ -380,6 +380,22 @@ def test_integer_powers_in_single_precision_are_accurate(power):
     assert_within_ulps(computed, numbers.astype(float) ** power, 4)
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["exp", "expm1", "log", "log1p", "cbrt", "tan", "asin", "acos", "atan", "cosh", "logistic"],
+)
+def test_functions_in_single_precision_are_accurate(name):
+    numbers = random(20_000).astype(np.float32)
+    if name.startswith("log"):
+        numbers = np.abs(numbers)
+    if name in ("asin", "acos"):
+        numbers = np.tanh(numbers)
+    with jax.enable_x64(True):
+        expected = by_xla(getattr(lax, name), numbers.astype(float))[0]
+    computed = on_host(getattr(lax, name), numbers)[0]
+    assert_within_ulps(computed, expected, 2 if name == "logistic" else 0.51)
+
+
 def assert_within_ulps(computed, expected, ulps):
     assert np.isfinite(computed).all()
     spacing = np.spacing(np.abs(expected).astype(np.float32)).astype(float)

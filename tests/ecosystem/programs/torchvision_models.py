@@ -1,5 +1,7 @@
 """Models and transforms of torchvision."""
 
+from functools import partial
+
 from harness import as_array, fill, integers, named, normal, program, train, uniform
 
 CLASSIFICATION = {
@@ -21,12 +23,13 @@ CLASSIFICATION = {
     "resnext50_32x4d": 48,
     "shufflenet_v2_x0_5": 48,
     "squeezenet1_1": 64,
-    "swin_t": 64,
-    "swin_v2_t": 64,
+    "swin": 64,
+    "swin_v2": 64,
     "vgg11": 32,
-    "vit_b_16": 32,
-    "wide_resnet50_2": 48,
+    "vit": 32,
+    "wide_resnet": 48,
 }
+WINDOWS = {"embed_dim": 12, "depths": [2, 2], "num_heads": [2, 3]}
 OPTIONS = {
     "maxvit": {
         "input_size": (128, 128),
@@ -39,23 +42,35 @@ OPTIONS = {
     },
     "googlenet": {"aux_logits": False, "init_weights": False},
     "inception_v3": {"aux_logits": False, "init_weights": False},
-    "vit_b_16": {"image_size": 32},
+    "swin": {**WINDOWS, "patch_size": [4, 4], "window_size": [4, 4]},
+    "swin_v2": {**WINDOWS, "patch_size": [4, 4], "window_size": [4, 4]},
+    "swin3d": {**WINDOWS, "patch_size": [2, 4, 4], "window_size": [2, 4, 4]},
+    "vit": {
+        "image_size": 32,
+        "patch_size": 8,
+        "num_layers": 2,
+        "num_heads": 4,
+        "hidden_dim": 32,
+        "mlp_dim": 64,
+    },
+    "wide_resnet": {"layers": [1, 1, 1, 1], "width_per_group": 128},
 }
 VIDEO = {
     "mc3_18": (2, 3, 8, 32, 32),
     "r2plus1d_18": (2, 3, 8, 32, 32),
     "r3d_18": (2, 3, 8, 32, 32),
-    "swin3d_t": (2, 3, 4, 32, 32),
+    "swin3d": (2, 3, 8, 32, 32),
 }
 SEGMENTATION = ("deeplabv3_mobilenet_v3_large", "fcn_resnet50", "lraspp_mobilenet_v3_large")
 DETECTION = ("fasterrcnn_mobilenet_v3_large_320_fpn", "fcos_resnet50_fpn", "retinanet_resnet50_fpn")
 DETECTION += ("ssdlite320_mobilenet_v3_large", "maskrcnn_resnet50_fpn", "keypointrcnn_resnet50_fpn")
 ALL_BOXES = ("rpn_batch_size_per_image", "box_batch_size_per_image")
-WITHOUT_NORMALIZATION = ("squeezenet1_1", "vgg11", "vit_b_16")
+# a squeezenet has no normalization, and a swin_v2 a table of coordinates in float32
+SINGLE = ("squeezenet1_1", "swin_v2")
 # PyTorch's derivative of `hardsigmoid` has 1/6 in float32, and its loss of logits in float64 and
-# labels in float32 is float32
-IN_FLOAT32 = ("mobilenet_v3", "ssdlite320", "rcnn")
-COMPILED = ("mobilenet_v3_small", "resnet18", "squeezenet1_1", "vit_b_16")
+# labels in float32 is float32; a maxvit has tables of parameters in float32
+IN_FLOAT32 = ("mobilenet_v3", "ssdlite320", "rcnn", "maxvit")
+COMPILED = ("mobilenet_v3_small", "resnet18", "squeezenet1_1", "vit")
 
 
 def without_dropout(model):
@@ -68,12 +83,36 @@ def without_dropout(model):
     return model
 
 
+def class_of(name):
+    """The class of a model whose registered sizes are large, or need large images; else None."""
+    from torchvision.models import maxvit, resnet, swin_transformer, video, vision_transformer
+
+    second = {
+        "block": swin_transformer.SwinTransformerBlockV2,
+        "downsample_layer": swin_transformer.PatchMergingV2,
+    }
+    classes = {
+        "maxvit": maxvit.MaxVit,
+        "swin": swin_transformer.SwinTransformer,
+        "swin_v2": partial(swin_transformer.SwinTransformer, **second),
+        "swin3d": video.swin_transformer.SwinTransformer3d,
+        "vit": vision_transformer.VisionTransformer,
+        "wide_resnet": partial(resnet.ResNet, resnet.Bottleneck),
+    }
+    return classes.get(name)
+
+
 def model_of(name, **options):
+    import torch
     from torchvision import models
 
-    if name == "maxvit":  # the registered one needs images of 224 pixels
-        return without_dropout(fill(models.maxvit.MaxVit(**options)))
-    return without_dropout(fill(models.get_model(name, weights=None, **options)))
+    model_class = class_of(name)
+    if model_class is not None:
+        return without_dropout(fill(model_class(**options)))
+    model = models.get_model(name, weights=None, **options)
+    if name == "vgg11":  # its own classifier has 120 million weights
+        model.classifier = torch.nn.Linear(512 * 7 * 7, 5)
+    return without_dropout(fill(model))
 
 
 def classification_program(name, shape, options):
@@ -287,11 +326,11 @@ def tolerance_of(name):
 def register():
     for name, size in CLASSIFICATION.items():
         run = classification_program(name, (2, 3, size, size), OPTIONS.get(name, {}))
-        dtype = "float32" if name in WITHOUT_NORMALIZATION else "float64"
+        dtype = "float32" if name in SINGLE else "float64"
         options = {"dtype": dtype, "tolerance": tolerance_of(name)}
         program("torchvision", name, compiled=name in COMPILED, **options)(run)
     for name, shape in VIDEO.items():
-        run = classification_program(name, shape, {})
+        run = classification_program(name, shape, OPTIONS.get(name, {}))
         program("torchvision", name, dtype="float64")(run)
     for name in SEGMENTATION:
         run = segmentation_program(name)
