@@ -16,7 +16,7 @@ pytest := -m pytest -n auto --dist worksteal
 $(foreach venv,$(VENV) .venv-torch .venv-ecosystem,$(shell test -x $(venv)/bin/python && \
     grep -qsF '$(CURDIR)/$(venv)' $(venv)/pyvenv.cfg || rm -f $(venv)/made))
 
-.PHONY: demo test quick test-all lint docs docs-serve docs-check stubs templates record oracle mutate bench figures ecosystem rooms wheel clean
+.PHONY: demo test quick test-all lint docs docs-serve docs-check stubs templates record oracle mutate bench figures ecosystem ecosystem-recorded rooms wheel clean
 .NOTPARALLEL:  # two runs of pip in one environment disturb each other
 
 demo: $(VENV)/demo  # train a network on handwritten digits, four ways
@@ -84,6 +84,9 @@ figures: .venv-torch/figures  # measure what docs/figures.md shows, all or ARGUM
 ecosystem: .venv-ecosystem/packages .venv-torch/oracle  # run other people's packages, all or ARGUMENTS="--only timm", and write docs/ecosystem.md
 	ECOSYSTEM_PATH=$(wildcard .venv-ecosystem/lib/python*/site-packages) .venv-ecosystem/bin/python tests/ecosystem/run.py $(ARGUMENTS)
 
+ecosystem-recorded: $(VENV)/quick_packages  # run those that are installed within seconds, without PyTorch: its answers are recorded
+	ECOSYSTEM_PATH=build/ecosystem/quick_packages $(python) tests/ecosystem/run.py --recorded $(ARGUMENTS)
+
 # From a clean export of HEAD: setuptools would also ship what an earlier build left in build/.
 wheel: $(VENV)/made  # dist/*.whl
 	rm -rf dist/export && mkdir -p dist/export
@@ -128,7 +131,11 @@ $(VENV)/demo $(VENV)/test $(VENV)/lint $(VENV)/docs: $(VENV)/made pyproject.toml
 	@touch $@
 
 # Without what they depend on: many ask for torch, in whose place they have jaxgrad.
-.venv-ecosystem/packages: .venv-ecosystem/made pyproject.toml tests/ecosystem/packages.txt
+.venv-ecosystem/packages: .venv-ecosystem/made pyproject.toml $(wildcard tests/ecosystem/*packages.txt)
 	.venv-ecosystem/bin/python -m pip install --editable '.[test]'
 	.venv-ecosystem/bin/python -m pip install --no-deps --requirement tests/ecosystem/packages.txt
+	@touch $@
+
+$(VENV)/quick_packages: $(VENV)/test tests/ecosystem/quick_packages.txt
+	$(python) -m pip install --no-deps --upgrade --target build/ecosystem/quick_packages --requirement tests/ecosystem/quick_packages.txt
 	@touch $@

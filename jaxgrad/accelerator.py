@@ -138,15 +138,17 @@ def get_device_capability(device=None, /) -> dict:
 
 
 def get_device_module(device=None):
-    """Return the module of a kind of devices, `jaxgrad.cpu` or `jaxgrad.cuda`, by default that of
-    new tensors. Raises RuntimeError for a device without a module.
+    """Return the module of a kind of devices, such as `jaxgrad.cuda`, by default that of new
+    tensors. Raises RuntimeError for a kind without a module.
 
     >>> jaxgrad.get_device_module("cpu") is jaxgrad.cpu
     True
     """
     kind = (default_device() if device is None else as_device(device)).type
-    if kind not in ("cpu", "cuda"):
-        raise RuntimeError(f"Invalid device module '{kind}': there is no torch.{kind}")
+    if kind not in ("cpu", "cuda", "xpu", "mps", "mtia"):
+        raise RuntimeError(
+            f"Device '{kind}' does not have a corresponding module registered as 'torch.{kind}'."
+        )
     return importlib.import_module(f"jaxgrad.{kind}")
 
 

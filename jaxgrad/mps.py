@@ -1,4 +1,5 @@
-"""Apple GPUs, which jaxgrad does not use, as torch.mps.
+"""Apple GPUs, which jaxgrad does not use, as torch.mps on a machine without one: what needs the
+device raises RuntimeError.
 
 >>> jaxgrad.mps.is_available(), jaxgrad.mps.device_count()
 (False, 0)
@@ -6,12 +7,34 @@
 
 from __future__ import annotations
 
-from .core.absent_device import current_allocated_memory as current_allocated_memory
 from .core.absent_device import device_count as device_count
-from .core.absent_device import driver_allocated_memory as driver_allocated_memory
-from .core.absent_device import empty_cache as empty_cache
 from .core.absent_device import is_available as is_available
 from .core.absent_device import manual_seed as manual_seed
+from .core.absent_device import refuse
 from .core.not_provided import names_of
+
+synchronize = empty_cache = seed = get_rng_state = set_rng_state = refuse
+current_allocated_memory = driver_allocated_memory = recommended_max_memory = refuse
+set_per_process_memory_fraction = compile_shader = load_metallib = refuse
+_get_default_mps_generator = refuse
+
+
+def _is_in_bad_fork() -> bool:
+    return False
+
+
+class Event:
+    """A point in the work of a device that is absent. Raises RuntimeError.
+
+    >>> try:
+    ...     jaxgrad.mps.Event()
+    ... except RuntimeError as error:
+    ...     print(type(error).__name__)
+    NotImplementedError
+    """
+
+    def __init__(self, enable_timing: bool = False):
+        refuse()
+
 
 __getattr__, __dir__ = names_of(__name__)

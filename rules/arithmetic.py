@@ -76,7 +76,7 @@ def add(self, other, alpha=1):
     return _with_multiple(_add, self, other, alpha)
 
 
-def _refuse_booleans(*operands):
+def refuse_booleans(*operands):
     booleans = [_category(operand) == dtypes.BOOLEAN for operand in operands]
     if all(booleans):
         raise RuntimeError(
@@ -91,7 +91,7 @@ def _refuse_booleans(*operands):
 
 
 def sub(self, other, alpha=1):
-    _refuse_booleans(self, other)
+    refuse_booleans(self, other)
     return _with_multiple(_difference, self, other, alpha)
 
 

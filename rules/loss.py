@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy
 from jax import lax
 from jax.scipy import special
-from jaxgrad.rules import activation
+from jaxgrad.rules import activation, arithmetic
 
 from jaxgrad.core import dtypes, promotion
 from jaxgrad.core.dtypes import BOOLEAN, COMPLEX, INTEGRAL
@@ -38,6 +38,16 @@ def _operands(name, *tensors):
     return present
 
 
+def _check_kept(name, kept, other):
+    """Raise RuntimeError where losses of two tensors cannot be kept in the dtype of the first."""
+    own, common = dtypes.from_numpy(kept.dtype), promotion.result_type(kept, other)
+    if own.category < common.category:
+        raise RuntimeError(
+            f"result type {common.scalar_type} can't be cast to the desired output type "
+            f"{own.scalar_type}: {name}"
+        )
+
+
 # distances
 
 
@@ -51,8 +61,8 @@ def mse_loss_backward(grad_output, self, target, reduction):
 
 
 def l1_loss(self, target, reduction):
+    arithmetic.refuse_booleans(self, target)
     self, target = promotion.unify(self, target)
-    promotion.refuse("l1_loss", self, BOOLEAN)
     promotion.broadcast_shapes("l1_loss", self.shape, target.shape)
     losses = jnp.abs(self - target)
     if reduction == MEAN:
@@ -95,13 +105,19 @@ def smooth_l1_loss_backward(grad_output, self, target, reduction, beta):
     return loss_reduction_backward(jnp.where(is_near, near, far), reduction)
 
 
-@promotion.in_single
 def huber_loss(self, target, reduction, delta):
+    """The loss has the dtype of `self`."""
     if delta <= 0:
         raise RuntimeError(
             f"huber_loss does not support non-positive values for delta, got {delta}"
         )
-    self, target = _operands("huber_loss", self, target)
+    _operands("huber_loss", self, target)
+    _check_kept("huber_loss", self, target)
+    return _huber_loss(self, target, reduction, delta).astype(self.dtype)
+
+
+@promotion.in_single
+def _huber_loss(self, target, reduction, delta):
     distance = jnp.abs(self - target)
     near, far = 0.5 * distance * distance, delta * (distance - 0.5 * delta)
     return apply_loss_reduction(jnp.where(distance <= delta, near, far), reduction)
@@ -125,6 +141,8 @@ def huber_loss_double_backward(grad, self, target, reduction, delta):
 
 @promotion.in_single
 def kl_div(self, target, reduction, *, log_target):
+    promotion.refuse("kl_div", target, BOOLEAN, INTEGRAL)
+    promotion.refuse("kl_div", self, BOOLEAN, INTEGRAL)
     self, target = _operands("kl_div", self, target)
     if log_target:
         return apply_loss_reduction(jnp.exp(target) * (target - self), reduction)
@@ -284,15 +302,18 @@ nll_loss2d_backward = nll_loss_backward
 def cross_entropy_loss(self, target, weight, reduction, ignore_index, label_smoothing):
     promotion.refuse("cross_entropy", self, BOOLEAN, INTEGRAL, COMPLEX)
     _check_cross_entropy(self, target, weight, ignore_index, label_smoothing)
-    axis = class_axis(self)
+    axis, dtype = class_axis(self), self.dtype
     scores = activation.log_softmax_along(activation.upcast_half(self), axis)
-    if not label_smoothing and not _is_floating(target):
+    if _is_floating(target):
+        dtype = promotion.result_type(self, target, *([] if weight is None else [weight])).numpy
+        scores = scores.astype(jnp.promote_types(dtype, scores.dtype))
+    elif not label_smoothing:
         return nll_loss(scores, target, weight, reduction, ignore_index).astype(self.dtype)
     weights = _Weights.of(scores, target, weight, ignore_index, label_smoothing)
     losses = weights.keep(-jnp.sum(weights.of_classes * scores, axis, keepdims=True))
     if reduction == MEAN:
-        return (jnp.sum(losses) / weights.total).astype(self.dtype)
-    return apply_loss_reduction(jnp.squeeze(losses, axis), reduction).astype(self.dtype)
+        return (jnp.sum(losses) / weights.total).astype(dtype)
+    return apply_loss_reduction(jnp.squeeze(losses, axis), reduction).astype(dtype)
 
 
 cross_entropy_loss.precondition = _refuse_other_classes
@@ -387,10 +408,18 @@ def _check_cross_entropy(self, target, weight, ignore_index, label_smoothing):
 # binary
 
 
-@promotion.in_single
 def binary_cross_entropy_with_logits(self, target, weight, pos_weight, reduction):
+    """The loss has the dtype of `target`, as where PyTorch writes it over `1 - target`."""
     name = "binary_cross_entropy_with_logits"
-    self, target, weight, pos_weight = _operands(name, self, target, weight, pos_weight)
+    promotion.refuse(name, self, BOOLEAN, INTEGRAL, COMPLEX)
+    _operands(name, self, target, weight, pos_weight)
+    _check_kept(name, target, self)
+    losses = _losses_of_logits(self, target, weight, pos_weight, reduction)
+    return losses.astype(target.dtype)
+
+
+@promotion.in_single
+def _losses_of_logits(self, target, weight, pos_weight, reduction):
     positive = _positive_weight(target, pos_weight) * activation.log_sigmoid(self)
     losses = (1 - target) * self - positive
     return apply_loss_reduction(_weighted(losses, weight), reduction)
@@ -411,13 +440,17 @@ def _weighted(losses, weight):
     return losses if weight is None else losses * weight
 
 
-@promotion.in_single
 def binary_cross_entropy(self, target, weight, reduction):
     """`-weight * (target * log(self) + (1 - target) * log(1 - self))`, logarithms at least -100."""
     _check_probabilities(self, target, weight)
+    return _losses_of_probabilities(self, target, weight, reduction).astype(self.dtype)
+
+
+@promotion.in_single
+def _losses_of_probabilities(self, target, weight, reduction):
     log_p, log_q = _bounded_logarithms(self)
     losses = (target - 1) * log_q - target * log_p
-    return apply_loss_reduction(_weighted(losses, weight), reduction).astype(self.dtype)
+    return apply_loss_reduction(_weighted(losses, weight), reduction)
 
 
 def _bounded_logarithms(probability):
@@ -477,9 +510,8 @@ def _refuse_no_probabilities(self, target, weight, reduction):
 binary_cross_entropy.precondition = _refuse_no_probabilities
 
 
-@promotion.in_single
 def soft_margin_loss(self, target, reduction):
-    """`log(1 + exp(-target * self))`, without overflow."""
+    """`log(1 + exp(-target * self))`, without overflow, in the dtype of `self`."""
     promotion.refuse("soft_margin_loss", self, COMPLEX)
     if not jnp.issubdtype(self.dtype, jnp.floating):
         kind = dtypes.from_numpy(self.dtype).scalar_type
@@ -492,14 +524,19 @@ def soft_margin_loss(self, target, reduction):
             f"output with shape {list(self.shape)} doesn't match the broadcast shape "
             f"{list(together)}: soft_margin_loss"
         )
-    return apply_loss_reduction(jnp.logaddexp(-target * self, 0), reduction)
+    return _soft_margin_loss(self, target, reduction).astype(self.dtype)
+
+
+@promotion.in_single
+def _soft_margin_loss(self, target, reduction):
+    return apply_loss_reduction(jnp.logaddexp(-(target * self), 0), reduction)
 
 
 @promotion.in_single
 def soft_margin_loss_backward(grad_output, self, target, reduction):
     """`-target * grad_output * sigmoid(-target * self)`."""
-    slope = -target * lax.logistic(-target * self)
-    return loss_reduction_backward(slope * grad_output, reduction)
+    slope = target * lax.logistic(-(target * self))
+    return loss_reduction_backward(-(slope * grad_output), reduction)
 
 
 def one_hot(self, num_classes):

@@ -38,13 +38,12 @@ def memory_allocated(device=None) -> int:
 
 
 max_memory_allocated = memory_reserved = max_memory_reserved = memory_allocated
-current_allocated_memory = driver_allocated_memory = memory_allocated
 
 
 def empty_cache():
     """Do nothing: there is no device.
 
-    >>> jaxgrad.mps.empty_cache()
+    >>> jaxgrad.xpu.empty_cache()
     """
 
 

@@ -153,7 +153,7 @@ def poisson_nll_loss(
         # the logarithm of 0 would make the gradient NaN
         count = ops.where(is_more, target, 2.0)
         stirling = count * count.log() - count + (count * (2 * math.pi)).log() * 0.5
-        losses = losses + ops.where(is_more, stirling, 0)
+        losses = losses + ops.where(is_more, stirling, 0).to(losses.dtype)
     return reduced(losses, reduction)
 
 

@@ -55,6 +55,8 @@ class Module(ModuleCall, ModuleState):
     def __init__(self):
         super().__init__()
 
+    __setattr__ = Members._assign
+
     # ---- modes
 
     def train(self, mode: bool = True) -> Module:

@@ -54,12 +54,13 @@ class Members:
             note(self)  # it may be set later
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def __setattr__(self, name: str, value):
+    def _assign(self, name: str, value):
+        """What `Module.__setattr__` does."""
         own, kind = self.__dict__, _group_for(value)
         taken = _group_of(own, name)
         group = taken if kind is None else kind
         if group is None:
-            self._set_plain(name, value)
+            Members.__setattr__(self, name, value)
         elif "_modules" not in own:
             raise AttributeError(f"cannot assign {_GROUPS[group]} before Module.__init__() call")
         elif kind is None or _RANK.index(kind) > _RANK.index(taken or kind):
@@ -68,7 +69,10 @@ class Members:
             self._release_name(name, kind)
             self._add(kind, name, value)
 
-    def _set_plain(self, name, value):
+    def __setattr__(self, name: str, value):
+        """Set an attribute that is no member, whatever it is. Packages call it for a module that
+        is to be none, by `super(Module, self).__setattr__`: PyTorch's Module has no other base.
+        """
         before = self.__dict__.get(name, self)
         object.__setattr__(self, name, value)
         changes, scope = self.__dict__.get("_changes"), mode.scope.get()

@@ -251,6 +251,12 @@ def test_devices_that_jax_does_not_use():
         module.manual_seed(3)
         with pytest.raises(NotImplementedError, match="JAX has found no"):
             module.synchronize()
+        assert torch.get_device_module(module.__name__.rpartition(".")[2]) is module
+    for name in ("empty_cache", "seed", "get_rng_state", "current_allocated_memory", "Event"):
+        with pytest.raises(RuntimeError, match="JAX has found no"):
+            getattr(torch.mps, name)()
+    with pytest.raises(RuntimeError, match="does not have a corresponding module"):
+        torch.get_device_module("hpu")
     assert torch.xpu.memory_allocated() == 0 and not torch.xpu.is_bf16_supported()
     assert torch.cpu.is_available() and torch.cpu.device_count() == 1
     torch.cpu.synchronize()

@@ -103,13 +103,20 @@ def test_what_is_asked_of_tensors_and_devices():
 
 
 def test_methods_of_distributed_tensors_are_theirs():
-    import jaxgrad.distributed.tensor  # gives tensors the methods
+    from jaxgrad.distributed.tensor import DTensor, Replicate, distribute_tensor
+
+    def own(tensor):
+        names = ("full_tensor", "to_local", "redistribute", "placements", "device_mesh")
+        return [name for name in names if hasattr(tensor, name)]
 
     x = torch.ones(2)
-    assert not any(hasattr(x, name) for name in ("full_tensor", "to_local", "placements"))
+    mesh = torch.distributed.init_device_mesh("cpu", (1,))
+    distributed = distribute_tensor(x, mesh, [Replicate()])
+    compiled = torch.jit(lambda x: len(own(x * 2)))
+    assert own(x) == own(torch.Tensor) == [] and len(own(DTensor)) == len(own(distributed)) == 5
+    assert compiled(x) == 0 and len(own(torch.jit(lambda x: x * 2)(distributed))) == 5
     with pytest.raises(AttributeError, match="it is no DTensor"):
         x.to_local()
-    assert callable(jaxgrad.Tensor.full_tensor)
 
 
 def test_annotations_of_layers_are_read_by_programs_that_lack_their_names():

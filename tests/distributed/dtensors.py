@@ -63,6 +63,7 @@ def operators(mesh):
 
             def run(x, function=function):
                 made = function(x)
+                assert hasattr(made, "redistribute")
                 (made * made).sum().backward()
                 return made.detach()
 

@@ -269,6 +269,33 @@ def precise(name):
     }  # fmt: skip
 
 
+def widened():
+    """A model in bfloat16 whose units get parameters in float32 before training, by what accelerate
+    reads of them and changes in them.
+    """
+    model = filled(network()).to(torch.bfloat16)
+    dtypes = fsdp.MixedPrecision(param_dtype=torch.bfloat16, buffer_dtype=torch.bfloat16)
+    model = sharded(model, POLICIES["always"], mixed_precision=dtypes, use_orig_params=False)
+    seen = []
+    for unit in model.fsdp_modules(model):
+        if unit._has_params:
+            flat = unit._flat_param
+            seen.append([str(flat.dtype), flat.requires_grad, str(flat.device), [*flat._fqns]])
+            flat.data = flat.data.to(torch.float32)
+            unit._handle._orig_param_dtype = torch.float32
+    before = state_of(model)
+    optimizer = adam(model)
+    results = train(model, optimizer, part, model.clip_grad_norm_)
+    with model.summon_full_params(model):
+        dtypes = [str(p.dtype) for p in model.parameters()]
+    state = {key: str(value.dtype) for key, value in model.state_dict().items()}
+    counts = [len(model.fsdp_modules(model)), len(seen)]
+    return {
+        "seen": seen, "dtypes": dtypes, "state": state, "counts": counts, "before": before,
+        "values": {**results, "after": state_of(model)},
+    }  # fmt: skip
+
+
 def reduced():
     """Gradients that are added in bfloat16, of a product that is not rounded to it."""
     layer = nn.Linear(2, 2, bias=False)
@@ -406,6 +433,7 @@ CASES = {
     "plain": plain, "names": names, "by hand": by_hand, "hybrid": hybrid, "reduced": reduced,
     "accumulated": accumulated, "summoned": summoned, "ignored": ignored, "saved": saved,
     "empty": empty, "scaled": scaled, "refused": refused,
+    "precision widened": widened,
     **{f"way {way}": functools.partial(trained, way) for way in WAYS},
     **{f"precision {name}": functools.partial(precise, name) for name in PRECISIONS},
 }  # fmt: skip

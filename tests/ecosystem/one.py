@@ -1,6 +1,6 @@
 """Run one program of tests/ecosystem/programs in this process, and write its results.
 
-    one.py list FILE OUT                    the programs that a file registers, as JSON
+    one.py list OUT FILE [FILE ...]         the programs that files register, as JSON
     one.py run FILE KEY OUT [KEY OUT ...]   results to OUT.npz, times and the error to OUT.json
 
 ECOSYSTEM_PATH names folders with packages, ECOSYSTEM_COMPILED has `train` compile its step.
@@ -39,13 +39,14 @@ def complete_torch():
     vision_operators.define()
 
 
-def listed(entry):
+def listed(entry, file):
     fields = ("package", "name", "compiled", "dtype", "tolerance", "module")
     try:
         version = importlib.metadata.version(entry.package)
     except importlib.metadata.PackageNotFoundError:
         version = "not installed"
-    return {field: getattr(entry, field) for field in fields} | {"version": version}
+    known = {field: getattr(entry, field) for field in fields}
+    return known | {"version": version, "file": file}
 
 
 def run(file, key, out):
@@ -88,8 +89,11 @@ def described(error):
 
 def main(command, *arguments):
     if command == "list":
-        file, out = arguments
-        entries = {key: listed(entry) for key, entry in load(file).items()}
+        out, *files = arguments
+        entries = {}
+        for file in files:
+            new = load(file).keys() - entries.keys()
+            entries |= {key: listed(harness.PROGRAMS[key], file) for key in sorted(new)}
         Path(out).write_text(json.dumps(entries))
     else:
         complete_torch()

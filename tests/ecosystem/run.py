@@ -27,7 +27,10 @@ HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[1]
 BUILD = CHECKOUT / "build" / "ecosystem"
 PROGRAMS_OF_A_PROCESS = 12
-RECORDED = ("einops", "safetensors")  # packages that the other tests install too
+MODES = {"eager": {}, "compiled": {"ECOSYSTEM_COMPILED": "1"}}
+# packages and programs that take seconds; their packages are small, and need no other large ones
+RECORDED = ("einops", "entmax", "higher", "lion-pytorch", "safetensors", "schedulefree")
+RECORDED += ("torch_optimizer", "torchcde", "torchdiffeq/odeint", "torchdiffeq/event", "torchsde")
 
 
 def main():
@@ -36,11 +39,10 @@ def main():
     if options.recorded:
         sys.exit(compare_with_recorded(options))
     chosen = {} if options.page else programs(options)
-    for file in sorted({entry["file"] for entry in chosen.values()}):
-        keys = [key for key in chosen if chosen[key]["file"] == file]
-        for start_of_batch in range(0, len(keys), PROGRAMS_OF_A_PROCESS):
-            batch = keys[start_of_batch : start_of_batch + PROGRAMS_OF_A_PROCESS]
-            run_batch(file, {key: chosen[key] for key in batch}, options)
+    for file, entries in by_file(chosen):
+        for start_of_batch in range(0, len(entries), PROGRAMS_OF_A_PROCESS):
+            batch = [*entries][start_of_batch : start_of_batch + PROGRAMS_OF_A_PROCESS]
+            run_batch(file, {key: entries[key] for key in batch}, options)
     (CHECKOUT / "docs" / "ecosystem.md").write_text(page.page(page.load()))
 
 
@@ -58,25 +60,22 @@ def arguments():
 
 def programs(options):
     """The entries of all programs that `--only` names, by key, with the file of each."""
-    wanted = [name for name in options.only.split(",") if name]
-    entries = {}
-    for file in sorted((HERE / "programs").glob("*.py")):
-        for key, entry in registered(file, options).items():
-            if not wanted or entry["package"] in wanted or key in wanted or file.stem in wanted:
-                entries[key] = entry | {"file": str(file)}
-    return entries
+    path = BUILD / "programs.json"
+    files = sorted((HERE / "programs").glob("*.py"))
+    if start([options.jaxgrad, HERE / "one.py", "list", path, *files]).wait():
+        sys.exit(f"a file of programs cannot be imported: see {BUILD / 'log'}")
+    wanted = {name for name in options.only.split(",") if name}
+    return {
+        key: entry
+        for key, entry in json.loads(path.read_text()).items()
+        if not wanted or wanted & {key, entry["package"], Path(entry["file"]).stem}
+    }
 
 
-def registered(file, options):
-    """The programs of one file, read by PyTorch's Python once as long as the file is the same."""
-    path = BUILD / "lists" / f"{file.stem}-{digest(file)}.json"
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        python = jaxgrad_of(options) if options.recorded else [options.torch]
-        process = start([*python, HERE / "one.py", "list", file, path])
-        if process.wait():
-            sys.exit(f"{file} cannot be imported")
-    return json.loads(path.read_text())
+def by_file(chosen):
+    """Pairs of a file and those of the chosen programs that it registers."""
+    for file in sorted({entry["file"] for entry in chosen.values()}):
+        yield file, {key: entry for key, entry in chosen.items() if entry["file"] == file}
 
 
 def digest(*files):
@@ -100,21 +99,24 @@ def run_batch(file, entries, options):
     answers = {key: folder_of("torch") / f"{stem(key)}-{version}" for key in entries}
     lacking = {key: out for key, out in answers.items() if not out.with_suffix(".json").exists()}
     run_all([options.torch], file, answers if options.anew else lacking, options.seconds)
-    modes = {"eager": [*entries], "compiled": [key for key in entries if entries[key]["compiled"]]}
-    outs = {
-        mode: {key: folder_of("jaxgrad") / f"{stem(key)}-{mode}" for key in keys}
-        for mode, keys in modes.items()
-    }
-    command = jaxgrad_of(options)
-    run_all(command, file, outs["eager"], options.seconds)
-    run_all(command, file, outs["compiled"], options.seconds, ECOSYSTEM_COMPILED="1")
+    outs = run_jaxgrad(file, entries, options)
     for key, entry in entries.items():
         runs = {mode: outs[mode][key] for mode in outs if key in outs[mode]}
         result = outcome(entry, answers[key], runs)
         print(key, *page.summary(result), flush=True)
         page.keep(key, result)
-        if entry["package"] in RECORDED and "error" not in result["torch"]:
+        if {key, entry["package"]} & {*RECORDED} and "error" not in result["torch"]:
             record(entry["package"], key, arrays(answers[key]))
+
+
+def run_jaxgrad(file, entries, options):
+    """Run programs of one file, and compiled those that ask for it: results by mode and key."""
+    outs = {}
+    for mode, variables in MODES.items():
+        keys = [key for key in entries if mode == "eager" or entries[key]["compiled"]]
+        outs[mode] = {key: folder_of("jaxgrad") / f"{stem(key)}-{mode}" for key in keys}
+        run_all(jaxgrad_of(options), file, outs[mode], options.seconds, **variables)
+    return outs
 
 
 def jaxgrad_of(options):
@@ -132,27 +134,27 @@ def record(package, key, answer):
 
 def compare_with_recorded(options):
     """Run what is recorded, eager and compiled; 1 if anything differs or nothing was run."""
-    options.only = ",".join(RECORDED)
-    chosen, runs, failed = programs(options), 0, 0
+    recorded, problems = {}, []
     for path in sorted((HERE / "recorded").glob("*.json")):
-        for key, recorded in json.loads(path.read_text()).items():
-            for mode in ("eager", "compiled") if chosen[key]["compiled"] else ("eager",):
-                problem = problem_with(key, chosen[key], recorded, mode, options)
+        recorded |= json.loads(path.read_text())
+    options.only = ",".join(recorded)
+    for file, entries in by_file(programs(options)):
+        for mode, outs in run_jaxgrad(file, entries, options).items():
+            for key, out in outs.items():
+                problem = problem_with(out, recorded[key], entries[key]["tolerance"])
                 print(key, mode, problem or "equal", flush=True)
-                runs, failed = runs + 1, failed + bool(problem)
-    print(f"{runs - failed} passed, {failed} failed")
-    return int(failed > 0 or runs == 0)
+                problems.append(problem)
+    failed = sum(map(bool, problems))
+    print(f"{len(problems) - failed} passed, {failed} failed")
+    return int(failed > 0 or not problems)
 
 
-def problem_with(key, entry, recorded, mode, options):
-    """How a run of a program differs from what is recorded; empty where it does not."""
-    out = folder_of("jaxgrad") / f"{stem(key)}-{mode}"
-    compiled = {"ECOSYSTEM_COMPILED": "1"} if mode == "compiled" else {}
-    run_all(jaxgrad_of(options), entry["file"], {key: out}, options.seconds, **compiled)
+def problem_with(out, recorded, tolerance):
+    """How the results of a run differ from what is recorded; empty where they do not."""
     report = report_of(out)
     if "error" in report:
         return page.complaint({}, report)
-    found = compare.differences_from_digests(arrays(out), recorded, entry["tolerance"])
+    found = compare.differences_from_digests(arrays(out), recorded, tolerance)
     return "; ".join(" ".join(one) for one in found[:3])
 
 

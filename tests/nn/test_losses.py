@@ -173,3 +173,67 @@ def test_prelu_backward_sums_over_all_but_channels():
     for one, other in zip(found, expected, strict=True):
         numpy.testing.assert_allclose(one.detach().numpy(), other.numpy(), 1e-15)
     assert found[1].requires_grad
+
+
+PAIRS = (
+    *("float64 float32", "float32 float64", "float32 bfloat16", "float16 float32"),
+    *("float16 bfloat16", "float32 int64", "float16 int64", "int64 float32"),
+    "float32 bool",
+)
+
+
+def losses_of_two(torch):
+    """Losses of an input and a target that have one shape."""
+    F, logits = torch.nn.functional, torch.nn.functional.binary_cross_entropy_with_logits
+    weight = torch.tensor([[0.5], [1.5]], dtype=torch.float64)
+    return {
+        "logits": logits,
+        "weighted logits": lambda x, y: logits(x, y, weight, pos_weight=weight),
+        "probabilities": F.binary_cross_entropy,
+        "classes": F.cross_entropy,
+        "smoothed classes": lambda x, y: F.cross_entropy(x, y, label_smoothing=0.1),
+        "weighted classes": lambda x, y: F.cross_entropy(x, y, torch.ones(3).double()),
+        "huber": F.huber_loss,
+        "soft margin": F.soft_margin_loss,
+        "smooth": F.smooth_l1_loss,
+        "absolute": F.l1_loss,
+        "squared": F.mse_loss,
+        "divergence": functools.partial(F.kl_div, reduction="sum"),
+        "counts": lambda x, y: F.poisson_nll_loss(x, y, full=y.dtype != torch.bool),
+    }
+
+
+def of_dtypes(torch, pair):
+    """An input and a target: probabilities, or 0 and 1 where the dtype has no others."""
+    numbers = torch.tensor([[[0.25, 0.75, 0.5], [0.625, 1, 0]], [[0.75, 0.5, 1], [0, 0.25, 0.5]]])
+    dtypes = [getattr(torch, name) for name in pair.split()]
+    return [each.to(dtype) for each, dtype in zip(numbers, dtypes, strict=True)]
+
+
+@as_torch
+def test_dtypes_of_losses_of_two_dtypes(torch):
+    """PyTorch writes some losses over a tensor, whose dtype they keep."""
+    answers = []
+    for name, loss in losses_of_two(torch).items():
+        dtypes = []
+        for pair in PAIRS:
+            try:
+                dtypes.append(str(loss(*of_dtypes(torch, pair)).dtype))
+            except RuntimeError:
+                dtypes.append("refused")
+        answers.append([name, dtypes])
+    return answers
+
+
+@functools.partial(as_torch, precision=1e-6)
+def test_values_and_gradients_of_losses_of_two_dtypes(torch):
+    answers, losses = [], losses_of_two(torch)
+    for name in ("logits", "weighted logits", "classes", "smoothed classes", "soft margin"):
+        for pair in PAIRS[:2]:
+            operands = of_dtypes(torch, pair)
+            leaves = operands[: 1 if name == "soft margin" else 2]
+            for leaf in leaves:
+                leaf.requires_grad_()
+            loss = losses[name](*operands)
+            answers.append([loss.detach(), *torch.autograd.grad(loss, leaves)])
+    return answers

@@ -126,6 +126,27 @@ def test_members_go_by_attribute(torch):
     )
 
 
+@as_torch("""
+    ['layer']
+    True
+    tensor(0.0)
+""")
+def test_a_module_that_is_no_member(torch):
+    """sentence_transformers sets its activation past `Module.__setattr__`."""
+    nn = torch.nn
+
+    class Scorer(nn.Module):
+        def __setattr__(self, name, value):
+            if name == "activation":
+                return super(nn.Module, self).__setattr__(name, value)
+            return super().__setattr__(name, value)
+
+    scorer = Scorer()
+    scorer.activation, scorer.layer = nn.ReLU(), nn.Linear(2, 3)
+    children = [name for name, _ in scorer.named_children()]
+    return [children, "activation" in vars(scorer), scorer.activation(torch.tensor(-1.0))]
+
+
 @as_torch
 def test_wrong_members_are_refused(torch):
     module, nn = small(torch), torch.nn

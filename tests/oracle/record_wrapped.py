@@ -13,9 +13,9 @@ from answers import TESTS, beside, save
 CASES = (
     *("plain", "names", "by hand", "reduced", "accumulated", "summoned", "ignored", "saved"),
     *("scaled", "refused", "precision both", "precision buffers", "precision inner inputs"),
-    *("precision no inputs", "way default", "way flat", "way grads", "way replicated"),
-    *("way size", "way transformer", "way lambda", "way or", "way always", "way module"),
-    "way custom",
+    *("precision no inputs", "precision widened", "way default", "way flat", "way grads"),
+    *("way replicated", "way size", "way transformer", "way lambda", "way or", "way always"),
+    *("way module", "way custom"),
 )
 
 if __name__ == "__main__":

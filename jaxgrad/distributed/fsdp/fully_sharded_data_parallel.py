@@ -20,6 +20,7 @@ from ..device_mesh import DeviceMesh, current_mesh
 from ..process_group import ProcessGroup, is_initialized
 from ..tensor._dtensor import full_tensor, is_distributed
 from ..tensor.placement_types import Replicate, is_single_process
+from ._flat_parameter import FlatParameter, FlatParamHandle
 from ._fully_shard import MixedPrecisionPolicy, is_sharded, sharded_modules, sharded_state
 from ._optim_states import OptimizerStates
 from ._optim_states import OptimStateKeyType as OptimStateKeyType
@@ -140,6 +141,21 @@ class FullyShardedDataParallel(OptimizerStates):
     def module(self) -> Module:
         """The wrapped module."""
         return self._fsdp_wrapped_module
+
+    @property
+    def _has_params(self) -> bool:
+        """Whether the unit shards parameters of its own."""
+        return bool(self._fsdp.parameters)
+
+    @property
+    def _flat_param(self) -> FlatParameter | None:
+        """Its parameters as one vector; None if it has none."""
+        return FlatParameter(self.module, self._fsdp.parameters) if self._has_params else None
+
+    @property
+    def _handle(self) -> FlatParamHandle | None:
+        """What has `_flat_param`."""
+        return FlatParamHandle(self._flat_param) if self._has_params else None
 
     def __getattr__(self, name):
         try:

@@ -6,7 +6,6 @@ compiled functions work on it, and XLA inserts the communication.
 
 from __future__ import annotations
 
-import types
 from collections.abc import Sequence
 
 import jax
@@ -295,28 +294,29 @@ def _mesh_of_trace(tensor):
     return found
 
 
-class _MethodOfDTensors:
-    """A method that other tensors do not have: programs ask by `hasattr`."""
+class _MemberOfDTensors:
+    """A method or property that other tensors, and their class, do not have: programs ask by
+    `hasattr`.
+    """
 
-    def __init__(self, function):
-        self.function = function
+    def __init__(self, name, member):
+        self.name, self.member = name, member
 
     def __get__(self, tensor, owner=None):
         if tensor is None:
-            return self.function
+            raise AttributeError(f"type object '{owner.__name__}' has no attribute '{self.name}'")
         if not is_distributed(tensor):
-            mesh_and_spec(self.function.__name__, tensor)  # raises AttributeError
-        return types.MethodType(self.function, tensor)
+            mesh_and_spec(self.name, tensor)  # raises AttributeError
+        return self.member.__get__(tensor, owner)
 
 
 def install():
-    """Give tensors the methods of DTensors, which all others refuse."""
-    Tensor.to_local, Tensor.full_tensor = (
-        _MethodOfDTensors(to_local),
-        _MethodOfDTensors(full_tensor),
-    )
-    Tensor.redistribute = redistribute
-    Tensor.placements, Tensor.device_mesh = property(_placements), property(_device_mesh)
+    """Give tensors what DTensors have, and all others refuse."""
+    members = {"to_local": to_local, "full_tensor": full_tensor, "redistribute": redistribute}
+    members |= {"placements": property(_placements), "device_mesh": property(_device_mesh)}
+    for name, member in members.items():
+        setattr(DTensor, name, member)
+        setattr(Tensor, name, _MemberOfDTensors(name, member))
 
 
 def is_abstract(tensor: Tensor) -> bool:
