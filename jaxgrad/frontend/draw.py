@@ -24,7 +24,7 @@ from ..core.deferred import BARRIERS
 from ..late import LateModule
 from ..tape.mode import draws
 from . import threefry
-from .array_creation import is_frequent, on_device, taken_over
+from .array_creation import computed_late, is_frequent, on_device
 
 error_function = LateModule("jaxgrad.core.host.error_function")
 scipy_special = LateModule("scipy.special")
@@ -148,13 +148,14 @@ def complex_of(parts):
     return jax.lax.complex(parts[..., 0], parts[..., 1])
 
 
-def _erf_inv(x):
+def erf_inv(x):
+    """The inverse of the error function, by JAX or by NumPy."""
     if isinstance(x, np.ndarray):
         return error_function.erf_inv(x) if x.dtype == np.float32 else scipy_special.erfinv(x)
     return jax.lax.erf_inv(x)
 
 
-def _separately(array):
+def separately(array):
     """An operand that XLA does not fuse with what reads it."""
     is_of_host = isinstance(array, np.ndarray | np.generic)
     return array if is_of_host else jax.lax.optimization_barrier(array)
@@ -175,7 +176,7 @@ def _normal_values(unit, dtype):
     # as `jax.random.normal` does, of numbers in (-1, 1)
     one, maximum = np.ones((), unit.dtype), namespace(unit).maximum
     low = np.nextafter(-one, one - one)
-    made = np.sqrt(2).astype(unit.dtype) * _erf_inv(maximum(low, unit * (one - low) + low))
+    made = np.sqrt(2).astype(unit.dtype) * erf_inv(maximum(low, unit * (one - low) + low))
     if dtype.kind == "c":
         # each part has half of the variance of 1
         return complex_of(made.astype(real(dtype)) * math.sqrt(0.5))
@@ -186,9 +187,9 @@ def _scaled_normal_values(unit, dtype, std, mean):
     # rounded as by one operator after the other
     asarray = namespace(unit).asarray
     std, mean = (
-        _separately(asarray(number, unit.dtype)).astype(real(dtype)) for number in (std, mean)
+        separately(asarray(number, unit.dtype)).astype(real(dtype)) for number in (std, mean)
     )
-    return _separately(_separately(_normal_values(unit, dtype)) * std) + mean
+    return separately(separately(_normal_values(unit, dtype)) * std) + mean
 
 
 uniform = _Uniform(_uniform_values, real)
@@ -223,8 +224,12 @@ def _drawn(distribution, shape, dtype, words, device, *numbers):
     if not is_known or is_frequent(*request, times=1 + count // _SLOWER):
         made = _compiled(jax.default_backend() == "cpu", _shaped, *request)(key, *numbers)
         return on_device(made, device)
-    values = distribution.on_host(key.tolist(), count, dtype, *numbers)
-    return taken_over(values.reshape(shape), device)
+    words = key.tolist()
+
+    def values():
+        return distribution.on_host(words, count, dtype, *numbers).reshape(shape)
+
+    return computed_late(values, shape, dtype, device)
 
 
 def _shaped(distribution, shape, dtype, key, *numbers):

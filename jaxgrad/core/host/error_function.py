@@ -69,7 +69,7 @@ OUTER = (
 
 
 def erf_inv(x):
-    """The inverse of the error function, of numbers in (-1, 1) in single precision.
+    """The inverse of the error function, of numbers in [-1, 1] in single precision.
 
     The square is rounded as XLA does: within 1e-4 of the ends both have an error of 46 units.
     """
@@ -78,6 +78,7 @@ def erf_inv(x):
     numpy.negative(w, w)
     result = _horner(CENTRAL, w - 2.5)
     places = numpy.flatnonzero(w >= 5)
-    result[places] = _horner(OUTER, numpy.sqrt(w[places]) - 3)
+    root = numpy.sqrt(w[places])
+    result[places] = numpy.where(numpy.isinf(root), root, _horner(OUTER, root - 3))
     result *= x
     return result.reshape(shape)
