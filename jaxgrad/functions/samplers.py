@@ -19,9 +19,15 @@ def _unit(dtype):
 def _uniforms(unit, dtype, low, high):
     if dtype.kind == "c":
         return draw.complex_of(_uniforms(unit, draw.real(dtype), low, high))
-    made, xp = (unit * (high - low) + low).astype(dtype), draw.namespace(unit)
+    unit *= high - low
+    unit += low
+    made = unit.astype(dtype, copy=False)
     # rounding may reach the end, which is left out
-    return xp.where((made >= high) & (low < high), xp.asarray(low, dtype), made)
+    if not isinstance(made, np.ndarray):
+        return jnp.where((made >= high) & (low < high), jnp.asarray(low, dtype), made)
+    if low < high and made.size and made.max() >= high:
+        made[made >= high] = low
+    return made
 
 
 def _truncated_normals(unit, dtype, low, high, scale, mean, least, greatest):
@@ -30,10 +36,12 @@ def _truncated_normals(unit, dtype, low, high, scale, mean, least, greatest):
     """
     xp, separately = draw.namespace(unit), draw.separately
     scale, mean = (xp.asarray(number, unit.dtype) for number in (scale, mean))
-    inverse = draw.erf_inv(separately(_uniforms(unit, unit.dtype, low, high)))
     # rounded as by one operator after the other
-    scaled = separately(separately(inverse) * scale)
-    return xp.clip(scaled + mean, least, greatest).astype(dtype)
+    numbers = separately(draw.erf_inv(separately(_uniforms(unit, unit.dtype, low, high))))
+    numbers *= scale
+    numbers = separately(numbers)
+    numbers += mean
+    return xp.clip(numbers, least, greatest).astype(dtype, copy=False)
 
 
 def _cauchy(unit, dtype, median, sigma):
