@@ -1,5 +1,7 @@
 """Determinants, and functions of matrices: the exponential and the pseudoinverse."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 from jaxgrad.rules import eigenvalues, matrices
@@ -113,37 +115,54 @@ def linalg_matrix_exp(self):
     eigenvalues.check_matrices("linalg.matrix_exp", self, half=True)
     if dtypes.from_numpy(self.dtype).to_real().itemsize < 4:
         return linalg_matrix_exp(self.astype(jnp.float32)).astype(self.dtype)
-    size = jnp.max(jnp.sum(abs(self), axis=-2), axis=-1, initial=0)
-    halvings = jnp.maximum(jnp.ceil(jnp.log2(size / _RADIUS)), 0)
-    halvings = jnp.where(jnp.isfinite(size), halvings, 0)[..., None, None]
-    found = _approximate_exp(self * jnp.exp2(-halvings).astype(size.dtype))
+    size, identity = _size(self), jnp.eye(self.shape[-1], dtype=self.dtype)
+    halvings = jnp.maximum(jnp.ceil(jnp.log2(size / _RADII[size.dtype.itemsize])), 0)
+    halvings = jnp.where(jnp.isfinite(size), halvings, 0)
+    most = jnp.max(halvings, initial=0)
 
     def square(state):
-        i, matrix = state
-        return i + 1, jnp.where(i < halvings, _mm(matrix, matrix), matrix)
+        i, matrix, is_whole = state
+        is_open = i < halvings
+        shrinks = is_open & ~is_whole & (_size(matrix + identity) < _SMALLEST)
+        matrix = jnp.where(shrinks, matrix + identity, matrix)
+        is_whole = is_whole | shrinks
+        squared = _mm(matrix, matrix) + jnp.where(is_whole, 0, 2 * matrix)
+        return i + 1, jnp.where(is_open, squared, matrix), is_whole
 
-    most = jnp.max(halvings, initial=0)
-    return jax.lax.while_loop(lambda state: state[0] < most, square, (0, found))[1]
+    scaled = self * jnp.exp2(-halvings).astype(size.dtype)
+    state = 0, _exp_less_identity(scaled), jnp.zeros(size.shape, bool)
+    _, matrix, is_whole = jax.lax.while_loop(lambda state: state[0] < most, square, state)
+    return jnp.where(is_whole, matrix, matrix + identity)
 
 
-_RADIUS = 5.37  # N. Higham, The scaling and squaring method for the matrix exponential revisited
-_NUMERATOR = (
-    64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000,
-    10559470521600, 670442572800, 33522128640, 1323241920, 40840800, 960960, 16380, 182, 1,
-)  # fmt: skip
+# The norms up to which a Taylor polynomial of degree 16 is right to rounding, by the bytes of a
+# real number.
+_RADII = {4: 2.0, 8: 0.78}
+
+# The exponential less the identity has no rounding of the ones, which every squaring would double:
+# it is squared by E -> E E + 2 E. Where the exponential is smaller than this, the identity would
+# cancel, so it is squared itself from there on.
+_SMALLEST = 0.5
 
 
-def _approximate_exp(A):
-    """The Padé approximant of degree 13, to rounding for matrices of norm up to _RADIUS."""
-    b = [coefficient / _NUMERATOR[0] for coefficient in _NUMERATOR]
-    identity, second = jnp.eye(A.shape[-1], dtype=A.dtype), _mm(A, A)
-    fourth = _mm(second, second)
-    sixth = _mm(fourth, second)
-    odd = _mm(sixth, b[13] * sixth + b[11] * fourth + b[9] * second)
-    odd = _mm(A, odd + b[7] * sixth + b[5] * fourth + b[3] * second + b[1] * identity)
-    even = _mm(sixth, b[12] * sixth + b[10] * fourth + b[8] * second)
-    even = even + b[6] * sixth + b[4] * fourth + b[2] * second + b[0] * identity
-    return jnp.linalg.solve(even - odd, even + odd)
+def _size(matrix):
+    """The greatest sum of a column, as (..., 1, 1)."""
+    sums = jnp.sum(abs(matrix), axis=-2, keepdims=True)
+    return jnp.max(sums, axis=-1, keepdims=True, initial=0)
+
+
+def _exp_less_identity(A):
+    """The Taylor polynomial of exp(A) - I by powers of the fourth power of A, with six products.
+    See M. Paterson, L. Stockmeyer, On the number of nonscalar multiplications necessary to evaluate
+    polynomials.
+    """
+    second = _mm(A, A)
+    powers = jnp.eye(A.shape[-1], dtype=A.dtype), A, second, _mm(second, A), _mm(second, second)
+    c = [1 / math.factorial(k) for k in range(17)]
+    result = c[16] * powers[4]
+    for first in (12, 8, 4):
+        result = _mm(result + sum(c[first + k] * powers[k] for k in range(4)), powers[4])
+    return result + sum(c[k] * powers[k] for k in (3, 2, 1))
 
 
 def linalg_matrix_exp_block(matrix, moved):

@@ -96,7 +96,10 @@ class HostKernel:
         except NotOnHostError:
             self.cost = cost
             return
-        self.dtypes = [form.dtype for form in block.inputs]
+        # of an input that no result depends on, such as what a copy overwrites, none
+        self.dtypes = [
+            form.dtype if number in block.read else None for number, form in enumerate(block.inputs)
+        ]
         self.dtypes_of_results = [form.dtype for form in block.outputs]
         self.block, self.function = block, function
         self.start, self.end = cost.turns()
@@ -112,18 +115,21 @@ class HostKernel:
 
 def operands_of(values, dtypes, waits=True) -> list | None:
     """The arrays of NumPy for values; None if XLA must compute with one of them, or if one is
-    pending and its calls are not to run now.
+    pending and its calls are not to run now. A pending value without a dtype is not read.
     """
     operands = []
     for value, dtype in zip(values, dtypes, strict=True):
         if type(value) is Pending:
+            if dtype is None:
+                operands.append(None)
+                continue
             if not waits and value.array is None and value.stretch.waits:
                 return None
             value = values_or_array(value)
         if type(value) is not numpy.ndarray:
             if isinstance(value, jax.Array) and _is_elsewhere(value):
                 return None
-            value = numpy.asarray(value, dtype)
+            value = None if dtype is None else numpy.asarray(value, dtype)
         operands.append(value)
     return operands
 

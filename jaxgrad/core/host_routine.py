@@ -122,15 +122,15 @@ def _joined(calls: list[Call], own, wanted):
     """
     inputs: dict[tuple, int] = {}
     for call in calls:
-        for place, form in zip(call.operands, call.program.host.block.inputs, strict=True):
+        for place, dtype in zip(call.operands, call.program.host.dtypes, strict=True):
             if place not in own:
-                inputs.setdefault((place, form.dtype), len(inputs))
+                inputs.setdefault((place, dtype), len(inputs))
     numbers, known, joined, count = {}, {}, [], len(inputs)
     for call in calls:
         block = call.program.host.block
         read = [
-            numbers[place] if place in own else inputs[place, form.dtype]
-            for place, form in zip(call.operands, block.inputs, strict=True)
+            numbers[place] if place in own else inputs[place, dtype]
+            for place, dtype in zip(call.operands, call.program.host.dtypes, strict=True)
         ]
         place_of = dict(enumerate(read))
         constants, steps, made = _steps_of(block)

@@ -1,5 +1,7 @@
 """The numbers of new tensors, before there is an array of them."""
 
+from __future__ import annotations
+
 import contextlib
 
 import jax
@@ -19,12 +21,31 @@ class HostValues:
     values themselves, once: a second program takes the array, which is made once for all.
     """
 
-    __slots__ = ("is_taken", "values")
+    __slots__ = ("compute", "is_taken", "values")
     waits = False
 
     def __init__(self, values: numpy.ndarray):
         self.values, self.is_taken = values, False
         values.flags.writeable = False
+
+    @classmethod
+    def late(cls, compute) -> HostValues:
+        """The values that `compute()` gives, which is called when they are read, and so not at all
+        for a tensor that is overwritten before. It gives the same values at any time, in any thread
+        and in a trace.
+        """
+        late = object.__new__(cls)
+        late.compute, late.is_taken = compute, False
+        return late
+
+    def __getattr__(self, name):
+        """The values, while they have not been computed: the slot is empty."""
+        if name != "values":
+            raise AttributeError(name)
+        values = self.compute()
+        values.flags.writeable = False
+        self.values = values
+        return values
 
     def run(self, wanted: Pending):
         """Make the array."""

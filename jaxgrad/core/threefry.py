@@ -1,7 +1,8 @@
 """Threefry, the cipher that JAX's generator of random numbers makes of a key and a counter.
 
 Source: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", 2011: Threefry with two words
-of 32 bits and 20 rounds. NumPy computes it, so that no program is compiled for a number of words.
+of 32 bits and 20 rounds. NumPy computes it, so that no program is compiled for a number of words;
+`traced` is for a program that serves all of them.
 """
 
 from __future__ import annotations
@@ -9,9 +10,12 @@ from __future__ import annotations
 import functools
 
 import numpy
+from jax import lax
 
 WORD = numpy.dtype(numpy.uint32)
 MASK = 0xFFFFFFFF
+# what the third word of the schedule has besides those of the key
+PARITY = 0x1BD11BDA
 # So many pairs of words are computed at once, to stay in the cache.
 PAIRS = 1 << 14
 # So few pairs are computed faster in one long integer of Python.
@@ -23,7 +27,7 @@ _AS_WORDS = [[(WORD.type(r), WORD.type(32 - r)) for r in four] for four in _ROTA
 
 def _schedule(first: int, second: int) -> list[tuple[int, int]]:
     """What is added to both words before the rounds and after every fourth one."""
-    words = first, second, first ^ second ^ 0x1BD11BDA
+    words = first, second, first ^ second ^ PARITY
     return [(words[i % 3], (words[(i + 1) % 3] + i) & MASK) for i in range(6)]
 
 
@@ -64,6 +68,28 @@ def _encrypt_block(schedule, left, right, rotated):
             right ^= left
         left += WORD.type(schedule[group + 1][0])
         right += WORD.type(schedule[group + 1][1])
+
+
+def traced(first, second, left, right):
+    """Arrays of words of one dimension, encrypted by the key of two words, for a trace of JAX."""
+    shape = left.shape
+
+    def everywhere(word):
+        return lax.broadcast(lax.convert_element_type(word, WORD), shape)
+
+    words = [*map(everywhere, (first, second))]
+    words.append(lax.bitwise_xor(lax.bitwise_xor(*words), everywhere(WORD.type(PARITY))))
+    left, right = lax.add(left, words[0]), lax.add(right, words[1])
+    for group in range(5):
+        for rotation in _ROTATIONS[group % 2]:
+            left = lax.add(left, right)
+            up, down = everywhere(WORD.type(rotation)), everywhere(WORD.type(32 - rotation))
+            rotated = lax.shift_left(right, up), lax.shift_right_logical(right, down)
+            right = lax.bitwise_xor(lax.bitwise_or(*rotated), left)
+        left = lax.add(left, words[(group + 1) % 3])
+        number = everywhere(WORD.type(group + 1))
+        right = lax.add(right, lax.add(words[(group + 2) % 3], number))
+    return left, right
 
 
 def encrypt(first: int, second: int, left, right):

@@ -56,15 +56,29 @@ def taken_over(values: np.ndarray, device=None):
     """What a new tensor holds of numpy values that belong to it alone: an array on `device`, or the
     values, which become an array when an operator reads them.
     """
-    is_late = (
+    if not _stays_on_host(device):
+        return from_host(values, device)
+    return deferred.pending(avals.aval_of(values), HostValues(values))
+
+
+def computed_late(compute, shape, dtype, device=None):
+    """`taken_over` for the values of a shape and a numpy dtype that `compute()` gives, which is
+    called when they are read; see `HostValues.late`.
+    """
+    if executor.observers or not _stays_on_host(device):
+        return taken_over(compute(), device)
+    # NumPy reserves the memory for a moment: an error for want of it belongs to this line
+    return deferred.pending(avals.aval_of(np.empty(shape, dtype)), HostValues.late(compute))
+
+
+def _stays_on_host(device) -> bool:
+    """Whether a new tensor may hold values that NumPy has."""
+    return (
         other_device(device) is None
         and deferred.mode == "deferred"
         and not (executor.is_forked or _has_accelerator() or is_traced())
         and jax.config.jax_default_device is None
     )
-    if not is_late:
-        return from_host(values, device)
-    return deferred.pending(avals.aval_of(values), HostValues(values))
 
 
 def _narrowed(values):

@@ -24,7 +24,7 @@ from ..core.deferred import BARRIERS
 from ..late import LateModule
 from ..tape.mode import draws
 from . import threefry
-from .array_creation import is_frequent, on_device, taken_over
+from .array_creation import computed_late, is_frequent, on_device
 
 error_function = LateModule("jaxgrad.core.host.error_function")
 scipy_special = LateModule("scipy.special")
@@ -32,7 +32,7 @@ scipy_special = LateModule("scipy.special")
 _ALGORITHM = "threefry2x32"
 
 # how many uniform numbers are made at once, to stay in the cache
-_AT_ONCE = 1 << 14
+_AT_ONCE = threefry.PIECE
 
 # A draw on the host takes 100 us longer than by a program of its own, and as much again for so many
 # elements. For the count of requests, the larger one counts as several.
@@ -58,8 +58,8 @@ class Distribution(NamedTuple):
     """A distribution whose numbers are made one by one.
 
     value(unit, dtype, *numbers): numbers of a NumPy dtype from uniform ones in [0, 1) of the same
-    shape, for a complex dtype of the shape (..., 2), by JAX or by NumPy, whichever has these;
-    unit(dtype): the dtype of these, a real one.
+    shape, for a complex dtype of the shape (..., 2), by JAX or by NumPy, whichever has these; it
+    may overwrite NumPy's array, as `unit *= 2` does. unit(dtype): the dtype of these, a real one.
     """
 
     value: Callable
@@ -148,13 +148,14 @@ def complex_of(parts):
     return jax.lax.complex(parts[..., 0], parts[..., 1])
 
 
-def _erf_inv(x):
+def erf_inv(x):
+    """The inverse of the error function, by JAX or by NumPy."""
     if isinstance(x, np.ndarray):
         return error_function.erf_inv(x) if x.dtype == np.float32 else scipy_special.erfinv(x)
     return jax.lax.erf_inv(x)
 
 
-def _separately(array):
+def separately(array):
     """An operand that XLA does not fuse with what reads it."""
     is_of_host = isinstance(array, np.ndarray | np.generic)
     return array if is_of_host else jax.lax.optimization_barrier(array)
@@ -175,20 +176,27 @@ def _normal_values(unit, dtype):
     # as `jax.random.normal` does, of numbers in (-1, 1)
     one, maximum = np.ones((), unit.dtype), namespace(unit).maximum
     low = np.nextafter(-one, one - one)
-    made = np.sqrt(2).astype(unit.dtype) * _erf_inv(maximum(low, unit * (one - low) + low))
+    unit *= one - low
+    unit += low
+    made = erf_inv(maximum(low, unit))
+    made *= np.sqrt(2).astype(unit.dtype)
     if dtype.kind == "c":
         # each part has half of the variance of 1
         return complex_of(made.astype(real(dtype)) * math.sqrt(0.5))
-    return made.astype(dtype)
+    return made.astype(dtype, copy=False)
 
 
 def _scaled_normal_values(unit, dtype, std, mean):
     # rounded as by one operator after the other
     asarray = namespace(unit).asarray
     std, mean = (
-        _separately(asarray(number, unit.dtype)).astype(real(dtype)) for number in (std, mean)
+        separately(asarray(number, unit.dtype)).astype(real(dtype)) for number in (std, mean)
     )
-    return _separately(_separately(_normal_values(unit, dtype)) * std) + mean
+    made = separately(_normal_values(unit, dtype))
+    made *= std
+    made = separately(made)
+    made += mean
+    return made
 
 
 uniform = _Uniform(_uniform_values, real)
@@ -220,11 +228,17 @@ def _drawn(distribution, shape, dtype, words, device, *numbers):
     request = distribution, shape, dtype
     # the other form gives other numbers, which depend on the size of the draw
     is_known = jax.config.jax_threefry_partitionable
-    if not is_known or is_frequent(*request, times=1 + count // _SLOWER):
+    # one program draws the bits of all that are larger
+    is_small = count <= threefry.PIECE
+    if not is_known or (is_small and is_frequent(*request, times=1 + count // _SLOWER)):
         made = _compiled(jax.default_backend() == "cpu", _shaped, *request)(key, *numbers)
         return on_device(made, device)
-    values = distribution.on_host(key.tolist(), count, dtype, *numbers)
-    return taken_over(values.reshape(shape), device)
+    words = key.tolist()
+
+    def values():
+        return distribution.on_host(words, count, dtype, *numbers).reshape(shape)
+
+    return computed_late(values, shape, dtype, device)
 
 
 def _shaped(distribution, shape, dtype, key, *numbers):

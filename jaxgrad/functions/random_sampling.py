@@ -12,19 +12,16 @@ from __future__ import annotations
 import math
 import numbers
 
-import jax.numpy as jnp
-import numpy as np
-
 from .. import ops
 from ..core import dtypes, promotion
 from ..core.tracebacks import api_boundary
 from ..frontend import draw
-from ..frontend.draw import Distribution
 from ..frontend.factories import like
 from ..frontend.factory_options import number_of, shape_of
 from ..frontend.random import draw_floats, draw_integers, draw_normal, new_key, rand, random_tensor
 from ..storage import inplace_check
 from ..tape.tensor import Tensor, is_concrete
+from . import samplers
 from .joining import check_tensor
 from .out import takes_out
 
@@ -333,7 +330,7 @@ def _check_probability(p):
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
 
 
-# in-place samplers; for the distributions see frontend/draw.py
+# in-place samplers; for the distributions see samplers.py
 
 
 def _drawn(name, distribution, tensor, generator, *arguments) -> Tensor:
@@ -343,48 +340,6 @@ def _drawn(name, distribution, tensor, generator, *arguments) -> Tensor:
     return random_tensor(
         name, distribution, tuple(tensor.shape), tensor.dtype, options, *map(float, arguments)
     )
-
-
-def _unit(dtype):
-    """Single precision for half precision, double for integers."""
-    return np.dtype(np.float64) if dtype.kind in "iub" else draw.at_least_single(dtype)
-
-
-def _uniforms(unit, dtype, low, high):
-    if dtype.kind == "c":
-        return draw.complex_of(_uniforms(unit, draw.real(dtype), low, high))
-    made, xp = (unit * (high - low) + low).astype(dtype), draw.namespace(unit)
-    # rounding may reach the end, which is left out
-    return xp.where((made >= high) & (low < high), xp.asarray(low, dtype), made)
-
-
-def _cauchy(unit, dtype, median, sigma):
-    return (median + sigma * draw.namespace(unit).tan(math.pi * (unit - 0.5))).astype(dtype)
-
-
-def _positive_exponential(unit):
-    # no number is 0
-    xp = draw.namespace(unit)
-    return -xp.log1p(-xp.maximum(unit, jnp.finfo(unit.dtype).eps / 4))
-
-
-def _exponential(unit, dtype, rate):
-    return (_positive_exponential(unit) / rate).astype(dtype)
-
-
-def _geometric(unit, dtype, log_of_failure):
-    xp = draw.namespace(unit)
-    return xp.maximum(xp.ceil(_positive_exponential(unit) / -log_of_failure), 1).astype(dtype)
-
-
-def _log_normal(unit, dtype, mean, std):
-    exponent = mean + std * draw.normal.value(unit, unit.dtype)
-    return draw.namespace(unit).exp(exponent).astype(dtype)
-
-
-_UNIFORMS, _CAUCHY = Distribution(_uniforms, _unit), Distribution(_cauchy, _unit)
-_EXPONENTIAL, _GEOMETRIC = Distribution(_exponential, _unit), Distribution(_geometric, _unit)
-_LOG_NORMAL = Distribution(_log_normal, draw.at_least_single)
 
 
 def _refuse(kernel, tensor, is_refused):
@@ -407,7 +362,8 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, generator=None) -
     inplace_check.permit("normal_", self, self.requires_grad)
     _check_deviation(std)
     options = like("normal_", self, {"generator": generator})
-    return ops._normal_(self, _normal("normal_", tuple(self.shape), options, mean, std))
+    sample = _normal("normal_", tuple(self.shape), options, mean, std)
+    return inplace_check.replace(ops._normal_, self, sample)
 
 
 @api_boundary
@@ -434,16 +390,21 @@ def uniform_(self: Tensor, *bounds, generator=None, **named) -> Tensor:
     for which, bound in (("from", low), ("to", high)):
         if not abs(bound) <= greatest:
             raise RuntimeError(f"{which} is out of bounds for {self.dtype}: {bound}")
-    if low > high:
-        raise RuntimeError(
-            f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}"
-        )
+    _check_range(low, high)
     if high - low > greatest:
         raise RuntimeError(
             f"uniform_ expects to-from <= {greatest}, but found to={high} and from={low} which "
             "result in to-from to exceed the limit"
         )
-    return ops._uniform_(self, _drawn("uniform_", _UNIFORMS, self, generator, low, high))
+    sample = _drawn("uniform_", samplers.UNIFORM, self, generator, low, high)
+    return inplace_check.replace(ops._uniform_, self, sample)
+
+
+def _check_range(low, high):
+    if low > high:
+        raise RuntimeError(
+            f"uniform_ expects to return a [from, to) range, but found from={low} > to={high}"
+        )
 
 
 def _split_generator(arguments, generator):
@@ -477,6 +438,20 @@ def bernoulli_(self: Tensor, p=0.5, generator=None) -> Tensor:
     return ops._bernoulli_(self, p, _uniform(self.shape, probabilities, generator))
 
 
+def truncated_normal_(self: Tensor, mean, std, least, greatest, generator) -> Tensor:
+    """Fill the tensor with normal numbers between two bounds, drawn in single precision, and return
+    it.
+    """
+    bounds = [math.erf((bound - mean) / std / math.sqrt(2.0)) for bound in (least, greatest)]
+    _check_range(*bounds)
+    numbers = (*bounds, std * math.sqrt(2.0), mean, least, greatest)
+    if not self.dtype.is_floating_point:
+        single = self.new_empty(self.shape, dtype=dtypes.float32)
+        return self.copy_(truncated_normal_(single, mean, std, least, greatest, generator))
+    sample = _drawn("trunc_normal_", samplers.TRUNCATED_NORMAL, self, generator, *numbers)
+    return inplace_check.replace(ops._normal_, self, sample)
+
+
 @api_boundary
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, generator=None) -> Tensor:
     """Fill the tensor with numbers from a Cauchy distribution, and return it.
@@ -490,7 +465,8 @@ def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, generator=Non
     _check_continuous("Cauchy", self)
     if not sigma > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
-    return ops._cauchy_(self, _drawn("cauchy_", _CAUCHY, self, generator, median, sigma))
+    sample = _drawn("cauchy_", samplers.CAUCHY, self, generator, median, sigma)
+    return inplace_check.replace(ops._cauchy_, self, sample)
 
 
 def _check_continuous(name, tensor):
@@ -514,7 +490,8 @@ def exponential_(self: Tensor, lambd: float = 1.0, generator=None) -> Tensor:
     _check_continuous("Exponential", self)
     if not lambd > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
-    return ops._exponential_(self, _drawn("exponential_", _EXPONENTIAL, self, generator, lambd))
+    sample = _drawn("exponential_", samplers.EXPONENTIAL, self, generator, lambd)
+    return inplace_check.replace(ops._exponential_, self, sample)
 
 
 @api_boundary
@@ -531,8 +508,8 @@ def geometric_(self: Tensor, p: float, generator=None) -> Tensor:
     _refuse("geometric_cpu", self, self.is_complex() or self.dtype is dtypes.bool)
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
-    sample = _drawn("geometric_", _GEOMETRIC, self, generator, math.log1p(-p))
-    return ops._geometric_(self, sample)
+    sample = _drawn("geometric_", samplers.GEOMETRIC, self, generator, math.log1p(-p))
+    return inplace_check.replace(ops._geometric_, self, sample)
 
 
 @api_boundary
@@ -549,7 +526,8 @@ def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, generator=Non
     _refuse("log_normal_cpu", self, not self.dtype.is_floating_point)
     if not std > 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
-    return ops._log_normal_(self, _drawn("log_normal_", _LOG_NORMAL, self, generator, mean, std))
+    sample = _drawn("log_normal_", samplers.LOG_NORMAL, self, generator, mean, std)
+    return inplace_check.replace(ops._log_normal_, self, sample)
 
 
 @api_boundary
@@ -585,7 +563,7 @@ def random_(self: Tensor, *bounds, generator=None, **named) -> Tensor:
     options = like("random_", self, {"generator": generator})
     sample = draw_integers("random_", low, high, tuple(self.shape), options, self.dtype)
     name = "_random_from_" if "from" in given else "_random_to_" if given else "_random_"
-    return getattr(ops, name)(self, sample)
+    return inplace_check.replace(getattr(ops, name), self, sample)
 
 
 def _exact_end(dtype):

@@ -13,11 +13,11 @@ import warnings
 import jax.numpy as jnp
 import numpy as np
 
-from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
 from ..core.missing_names import missing_in
 from ..frontend.array_creation import from_host
+from ..functions.random_sampling import truncated_normal_
 from ..tape.tensor import Tensor, concrete, wrap
 
 _LINEAR = ("linear", *(f"conv{way}{n}d" for way in ("", "_transpose") for n in (1, 2, 3)))
@@ -89,11 +89,7 @@ def trunc_normal_(
             "The distribution of values may be incorrect.",
             stacklevel=2,
         )
-    low, high = (math.erf((bound - mean) / std / math.sqrt(2.0)) for bound in (a, b))
-    drawn = tensor.new_empty(tensor.shape, dtype=dtypes.float32)
-    drawn.uniform_(low, high, generator=generator)
-    result = ops.erfinv(drawn) * (std * math.sqrt(2.0)) + mean
-    return tensor.copy_(result.clamp(a, b))
+    return truncated_normal_(tensor, mean, std, a, b, generator)
 
 
 @no_grad()

@@ -16,7 +16,7 @@ from ..core.tracebacks import users_stacklevel
 from ..tape import handle_lock, interception
 from ..tape.mode import INFERENCE, RECORD, current_mode
 from ..tape.record import apply
-from ..tape.tensor import INFERENCE_TENSOR, Tensor, current, held, hold
+from ..tape.tensor import DERIVED, INFERENCE_TENSOR, Tensor, current, held, hold
 from ..tape.version_counter import counter_of
 from .alias import (
     Alias,
@@ -64,6 +64,20 @@ def overwrite(name: str, call, leaves, target: Tensor) -> Tensor:
     if output.dtype is not target.dtype or forgets:
         made = _copied(call, target, made)
     assign(target, made, current_mode.get() is RECORD)
+    return target
+
+
+def replace(operator, target: Tensor, made: Tensor) -> Tensor:
+    """Write a new tensor into `target`, as `operator(target, made)` does, whose result it is. Where
+    nothing records or observes that, `target` takes the memory: nothing is copied, and what it
+    held before need not be computed. The caller has asked `permit`.
+    """
+    records = current_mode.get() is RECORD
+    is_seen = interception.is_general or interception.is_noted or executor.observers
+    has_history = made._tracked or made._node is DERIVED or (records and target._tracked)
+    if is_seen or has_history or made._aval is not target._aval:
+        return operator(target, made)
+    assign(target, made, records)
     return target
 
 

@@ -117,3 +117,77 @@ def test_exponential_of_one_number(dtype):
     """The host runs it too, whose gathers JAX describes by arrays of no dimension."""
     found = jaxgrad.matrix_exp(jaxgrad.full((1, 1), 3.0, dtype=dtype)).item()
     assert math.isclose(found, math.exp(3), rel_tol=1e-5 if dtype is jaxgrad.float32 else 1e-12)
+
+
+def extended(matrix):
+    """The exponential in the precision that NumPy's long double has, by a Taylor series of a small
+    part of the matrix less the mean of its eigenvalues.
+    """
+    matrix = numpy.asarray(matrix).astype(numpy.result_type(matrix, numpy.longdouble))
+    identity = numpy.eye(len(matrix))
+    mean = numpy.trace(matrix) / len(matrix)
+    matrix = matrix - mean * identity
+    size = abs(matrix).sum(-2).max(initial=0)
+    halvings = max(0, math.ceil(math.log2(size)) + 2) if size else 0
+    scaled = matrix / numpy.longdouble(2) ** halvings
+    power = result = scaled
+    for k in range(2, 24):
+        power = power @ scaled / k
+        result = result + power
+    for _ in range(halvings):
+        result = 2 * result + result @ result
+    return (result + identity) * numpy.exp(mean)
+
+
+DRAW = numpy.random.RandomState(7).standard_normal
+TURN = numpy.array([[0.0, -1.0], [1.0, 0.0]])
+EXPONENTS = {
+    "zero": numpy.zeros((3, 3)),
+    "one number": numpy.array([[-0.7]]),
+    "a large negative number": numpy.array([[-30.0]]),
+    "nilpotent": numpy.triu(10 * DRAW((5, 5)), 1),
+    "not diagonalizable": numpy.array([[2.0, 1.0], [0.0, 2.0]]),
+    "small": 1e-3 * DRAW((4, 4)),
+    "usual": DRAW((6, 6)),
+    "many rows": DRAW((40, 40)) / 6,
+    "large": 9 * DRAW((3, 3)),
+    "positive": 8 * abs(DRAW((3, 3))),
+    "a rotation": 25 * TURN,
+    "shrinking": -20 * numpy.eye(3) + DRAW((3, 3)),
+    "growing and shrinking": numpy.array([[5.0, 40.0], [0.0, -30.0]]),
+    "complex": 2 * DRAW((4, 4)) + 3j * DRAW((4, 4)),
+}
+# The error in units of rounding of the largest number, relative to the norm of the matrix, by which
+# the exponential of a normal matrix multiplies the rounding of its input.
+UNITS = 8
+
+
+@pytest.mark.parametrize("name", EXPONENTS)
+@pytest.mark.parametrize("bits", [32, 64])
+def test_exponentials_are_right_to_rounding(name, bits):
+    matrix = EXPONENTS[name]
+    kind = f"complex{2 * bits}" if matrix.dtype.kind == "c" else f"float{bits}"
+    matrix = matrix.astype(kind)
+    expected, size = extended(matrix), abs(matrix).sum(0).max()
+    greatest = abs(expected).max() * numpy.finfo(kind).eps
+    both = jaxgrad.tensor(numpy.stack([matrix, matrix / 64])).matrix_exp()
+    assert str(both.dtype) == f"torch.{kind}"
+    error = abs(both[0].numpy() - expected).max()
+    assert error <= UNITS * max(size, 1) * greatest
+    small = extended(matrix / 64)
+    assert abs(both[1].numpy() - small).max() <= UNITS * numpy.finfo(kind).eps * abs(small).max()
+    count("exponentials", 2)
+
+
+@pytest.mark.parametrize("name", EXPONENTS)
+def test_gradients_of_exponentials(name):
+    """The derivative along a direction, by the exponential of a block triangular matrix."""
+    matrix, n = EXPONENTS[name], len(EXPONENTS[name])
+    direction = DRAW((n, n)).astype(matrix.dtype)
+    block = numpy.block([[matrix.conj().T, direction], [numpy.zeros((n, n)), matrix.conj().T]])
+    expected = extended(block)[:n, n:]
+    x = jaxgrad.tensor(matrix, requires_grad=True)
+    (found,) = jaxgrad.autograd.grad(x.matrix_exp(), x, jaxgrad.tensor(direction))
+    scale = abs(expected).max() * max(abs(matrix).sum(0).max(), 1)
+    assert abs(found.numpy() - expected).max() <= 20 * numpy.finfo(float).eps * scale
+    count("exponentials")

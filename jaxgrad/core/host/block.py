@@ -121,6 +121,12 @@ class Block:
             value.flags.writeable = False
         return known, steps, outputs
 
+    @cached_property
+    def read(self) -> set[int]:
+        """The numbers of the values that a result depends on."""
+        operands = [operands for _, operands, _ in self.needed()]
+        return {*self.results, *itertools.chain.from_iterable(operands)}
+
     def needed(self) -> list:
         """The equations that a result depends on."""
         used, needed = set(self.results), []

@@ -1,0 +1,74 @@
+"""The distributions of in-place samplers, as formulas of uniform numbers; see frontend/draw.py."""
+
+from __future__ import annotations
+
+import math
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..frontend import draw
+from ..frontend.draw import Distribution
+
+
+def _unit(dtype):
+    """Single precision for half precision, double for integers."""
+    return np.dtype(np.float64) if dtype.kind in "iub" else draw.at_least_single(dtype)
+
+
+def _uniforms(unit, dtype, low, high):
+    if dtype.kind == "c":
+        return draw.complex_of(_uniforms(unit, draw.real(dtype), low, high))
+    unit *= high - low
+    unit += low
+    made = unit.astype(dtype, copy=False)
+    # rounding may reach the end, which is left out
+    if not isinstance(made, np.ndarray):
+        return jnp.where((made >= high) & (low < high), jnp.asarray(low, dtype), made)
+    if low < high and made.size and made.max() >= high:
+        made[made >= high] = low
+    return made
+
+
+def _truncated_normals(unit, dtype, low, high, scale, mean, least, greatest):
+    """By inversion of the distribution function, in single precision whatever the dtype; low, high:
+    the values of the error function at the bounds.
+    """
+    xp, separately = draw.namespace(unit), draw.separately
+    scale, mean = (xp.asarray(number, unit.dtype) for number in (scale, mean))
+    # rounded as by one operator after the other
+    numbers = separately(draw.erf_inv(separately(_uniforms(unit, unit.dtype, low, high))))
+    numbers *= scale
+    numbers = separately(numbers)
+    numbers += mean
+    return xp.clip(numbers, least, greatest).astype(dtype, copy=False)
+
+
+def _cauchy(unit, dtype, median, sigma):
+    return (median + sigma * draw.namespace(unit).tan(math.pi * (unit - 0.5))).astype(dtype)
+
+
+def _positive_exponential(unit):
+    # no number is 0
+    xp = draw.namespace(unit)
+    return -xp.log1p(-xp.maximum(unit, jnp.finfo(unit.dtype).eps / 4))
+
+
+def _exponential(unit, dtype, rate):
+    return (_positive_exponential(unit) / rate).astype(dtype)
+
+
+def _geometric(unit, dtype, log_of_failure):
+    xp = draw.namespace(unit)
+    return xp.maximum(xp.ceil(_positive_exponential(unit) / -log_of_failure), 1).astype(dtype)
+
+
+def _log_normal(unit, dtype, mean, std):
+    exponent = mean + std * draw.normal.value(unit, unit.dtype)
+    return draw.namespace(unit).exp(exponent).astype(dtype)
+
+
+UNIFORM, CAUCHY = Distribution(_uniforms, _unit), Distribution(_cauchy, _unit)
+EXPONENTIAL, GEOMETRIC = Distribution(_exponential, _unit), Distribution(_geometric, _unit)
+LOG_NORMAL = Distribution(_log_normal, draw.at_least_single)
+TRUNCATED_NORMAL = Distribution(_truncated_normals, lambda _: np.dtype(np.float32))
