@@ -71,6 +71,7 @@ BARRIERS = {"xla_disable_hlo_passes": "cse_barrier_expander"}
 REMEMBERED = 2**16
 
 _new = object.__new__
+_AS_IT_IS = contextlib.nullcontext()  # a block under the settings that there are
 
 
 # One lock for all: the stretches of two threads may need results of each other.
@@ -123,9 +124,13 @@ class Stretch:
             return False  # what is called in a trace is a part of it
         return not (config.jax_debug_nans or config.jax_debug_infs or config.jax_disable_jit)
 
-    @contextlib.contextmanager
     def outside_of_traces(self):
         """Compute at once inside of the block, with the settings at the time of the calls."""
+        is_usual = self.context == _settings() and not executor.is_traced()
+        return _AS_IT_IS if is_usual else self._with_settings()
+
+    @contextlib.contextmanager
+    def _with_settings(self):
         with contextlib.ExitStack() as stack:
             if executor.is_traced():
                 stack.enter_context(jax.ensure_compile_time_eval())

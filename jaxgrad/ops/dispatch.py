@@ -65,6 +65,7 @@ def operator(name: str, find):
     """
     made = Operator(name, find)
     plan_of, general_call, is_protocol = made.plans.get, made.general_call, False
+    number_call = made.number_call
 
     def call(*args, **kwargs):
         try:
@@ -74,7 +75,7 @@ def operator(name: str, find):
                 return general_call(args, kwargs)
             first, second = args[0], args[-1]
             if type(first) is not Tensor or type(second) is not Tensor:
-                return general_call(args, kwargs)
+                return number_call(args)
             alias = first._alias
             if alias is not None and alias.seen != alias.storage.epoch:
                 alias.refresh(first)
@@ -158,6 +159,28 @@ class Operator:
         if call is None:
             return self.without_plan(args, kwargs)
         return leaves[0] if call.is_identity else apply(call, leaves)
+
+    def number_call(self, args):
+        """Call with one or two arguments, not all of them tensors, while nothing takes part in
+        calls: the second is mostly a number.
+        """
+        first, number = args[0], args[-1]
+        kind = type(number)
+        if type(first) is Tensor and (kind is int or kind is float):
+            alias = first._alias
+            if alias is not None and alias.seen != alias.storage.epoch:
+                alias.refresh(first)
+            if kind is float and number not in CONSTANTS:
+                plan = self.plans.get((first._aval, float))
+                if plan is not None:
+                    mask = (first._tracked, False)
+                    return finish(plan.call, args, (first._raw, number), mask)
+            else:
+                plan = self.plans.get((first._aval, (kind, number)))
+                # a part of the program, such as a dim, and not an input of it
+                if plan is not None and len(plan.call.inputs) == 1:
+                    return finish(plan.call, args[:1], (first._raw,), (first._tracked,))
+        return self.general_call(args, {})
 
     def without_plan(self, args, kwargs):
         """The operator on sparse tensors, on numbers alone, or on JAX values alone."""

@@ -15,7 +15,7 @@ from ..tape import interception, sparse_tensor
 from ..tape.mode import RECORD, current_mode
 from ..tape.record import finish
 from ..tape.tensor import Tensor
-from .dispatch import Operator, is_foreign
+from .dispatch import CONSTANTS, Operator, is_foreign
 
 # the operators with an in-place form in PyTorch
 NAMES = frozenset([
@@ -46,14 +46,15 @@ def inplace_operator(name: str, functional: str, find):
     """The in-place form of an operator; `find(functional)` returns the operator on JAX values."""
     made = InPlace(name, functional, find)
     call_of, general_call, is_protocol = made.fitting.get, made.general_call, False
+    short_call = made.short_call
 
     def call(*args, **kwargs):
         try:
-            if len(args) != 2 or kwargs or interception.is_general:
+            if not args or kwargs or interception.is_general:
                 return general_call(args, kwargs)
-            target, other = args
-            if type(target) is not Tensor or type(other) is not Tensor:
-                return general_call(args, kwargs)
+            target, other = args[0], args[-1]
+            if len(args) != 2 or type(target) is not Tensor or type(other) is not Tensor:
+                return short_call(args)
             alias = target._alias
             if alias is not None and alias.seen != alias.storage.epoch:
                 alias.refresh(target)
@@ -63,7 +64,8 @@ def inplace_operator(name: str, functional: str, find):
             program = call_of((target._aval, other._aval))
             if program is None:
                 return general_call(args, kwargs)
-            return made.write(program, target, other, args)
+            arrays, mask = (target._raw, other._raw), (target._tracked, other._tracked)
+            return made.write(program, args, arrays, mask)
         except Exception as error:
             if tracebacks.override is None and tracebacks.meets_override(args, kwargs):
                 return general_call(args, kwargs)
@@ -78,7 +80,8 @@ def inplace_operator(name: str, functional: str, find):
 class InPlace(Operator):
     """The plans of an operator that writes to its first argument.
 
-    `fitting`: calls on two tensors whose result needs no conversion, by the abstract values.
+    `fitting`: calls on a tensor, or on one and a tensor or a float, whose result needs no
+    conversion, by the abstract values, and `float` for an input that is one.
     """
 
     def __init__(self, name, functional, find):
@@ -86,12 +89,32 @@ class InPlace(Operator):
         self.written_as = name
         self.fitting: dict[tuple, object] = {}
 
-    def write(self, program, target, other, args):
-        mask = (target._tracked, other._tracked)
+    def short_call(self, args):
+        """Call on a tensor alone, or on one and a number, while nothing takes part in calls."""
+        target, number = args[0], args[-1]
+        if len(args) < 3 and type(target) is Tensor:
+            alias = target._alias
+            if alias is not None and alias.seen != alias.storage.epoch:
+                alias.refresh(target)
+            if number is target:
+                kinds, arrays, mask = (target._aval,), (target._raw,), (target._tracked,)
+            elif type(number) is float and number not in CONSTANTS:
+                kinds, arrays = (target._aval, float), (target._raw, number)
+                mask = (target._tracked, False)
+            else:
+                return self.general_call(args, {})
+            program = self.fitting.get(kinds)
+            if program is not None:
+                return self.write(program, args, arrays, mask)
+        return self.general_call(args, {})
+
+    def write(self, program, args, arrays, mask):
+        """Run a call of `fitting`, and write its result into the first argument."""
+        target = args[0]
         # `permit` refuses tracked tensors, views and inference tensors alone
         if True in mask or target._alias is not None or target._node is not None:
             permit(self.written_as, target, True in mask)
-        made = finish(program, args, (target._raw, other._raw), mask)
+        made = finish(program, args, arrays, mask)
         follow = current_mode.get() is RECORD
         assign(target, made, follow)
         return target
@@ -120,21 +143,18 @@ class InPlace(Operator):
         if call is None:  # an argument is sparse
             return sparse_tensor.implementation().write(self.written_as, self.name, args, kwargs)
         overwrite(self.written_as, call, leaves, target)
-        # the fast path passes both arguments as they are, so neither may have been converted
-        if (
-            len(leaves) == len(args) == 2
-            and not kwargs
-            and call.only_arrays
-            and leaves[1] is args[1]
-        ):
+        # the fast paths pass the arguments as they are, so none may have been converted
+        is_short = len(leaves) == len(args) < 3 and not kwargs and leaves[-1] is args[-1]
+        if is_short and (call.only_arrays or type(args[-1]) is float):
             self.remember(call, args)
         return target
 
     def remember(self, call, args):
-        """Add a call on two tensors to `fitting`, if its result needs no cast and the target cannot
-        lose its history by it.
+        """Add a call to `fitting`, if its result needs no cast and the target cannot lose its
+        history by it.
         """
-        target, other = args
+        target = args[0]
+        kinds = tuple([each._aval if isinstance(each, Tensor) else float for each in args])
         tracked = call.tracked[0] and call.differentiable_outputs
         if fits(call, target) and (tracked or not target._aval.differentiable):
-            self.fitting[target._aval, other._aval] = call
+            self.fitting[kinds] = call

@@ -55,15 +55,21 @@ NOT_DIFFERENTIABLE = (
 
 def overwrite(name: str, call, leaves, target: Tensor) -> Tensor:
     """Run a call, write its one result into `target`, and return `target`."""
-    permit(name, target, any(isinstance(leaf, Tensor) and leaf.requires_grad for leaf in leaves))
+    tracked = any(isinstance(leaf, Tensor) and leaf._tracked for leaf in leaves)
+    # what `permit` refuses is tracked, a view, an inference tensor, or shows strides
+    is_usual = target._alias is None and target._node is None and target._aval.strides is None
+    if tracked or not is_usual:
+        permit(name, target, tracked)
     output = call.outputs[0]
-    check_fit(name, output, target)
+    if output is not target._aval:
+        check_fit(name, output, target)
     made = apply(call, leaves)
+    follow = current_mode.get() is RECORD
     # a constant that overwrites a recorded tensor must end its history, which a recorded copy does
-    forgets = current_mode.get() is RECORD and target._tracked and not made._tracked
-    if output.dtype is not target.dtype or forgets:
+    forgets = follow and target._tracked and not made._tracked
+    if output.dtype is not target._aval.dtype or forgets:
         made = _copied(call, target, made)
-    assign(target, made, current_mode.get() is RECORD)
+    assign(target, made, follow)
     return target
 
 

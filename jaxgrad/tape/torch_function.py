@@ -47,13 +47,20 @@ def is_overridden(values) -> bool:
     return classes_override.get() and any(map(stands_for_tensor, values))
 
 
+# of which most arguments are; none of them overrides functions
+_PLAIN = frozenset((Tensor, int, float, complex, bool, str, slice, type(None), type(...)))
+
+
 def overriding(values) -> list:
     """The values whose classes override functions, one of each class: from left to right, those of
     subclasses before those of their base classes.
     """
     found: list = []
     for value in values:
-        for each in value if type(value) in (list, tuple) else (value,):
+        kind = type(value)
+        if kind in _PLAIN:
+            continue
+        for each in value if kind is list or kind is tuple else (value,):
             if overrides(type(each)):
                 insert(found, each)
     return found
