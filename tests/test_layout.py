@@ -33,8 +33,8 @@ LAYERS = (
         *("serialization", "torch_version", "utils", "version"),
     ),
     (
-        *("", "__config__", "_C", "_dynamo", "_higher_order_ops", "_inductor", "_tensor"),
-        *("_tensor_str", "_utils", "futures"),
+        *("", "__config__", "_C", "_dynamo", "_higher_order_ops", "_inductor", "_subclasses"),
+        *("_tensor", "_tensor_str", "_utils", "futures"),
         *("accelerator", "backends", "cli", "__main__", "compat", "compiler", "coverage", "cpu"),
         *("cuda", "fft", "functional", "fx", "library", "linalg", "mps", "mtia"),
         *("multiprocessing", "onnx", "overrides", "profiler", "quasirandom", "random"),

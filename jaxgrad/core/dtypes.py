@@ -174,8 +174,9 @@ def as_dtype(given) -> dtype:
         return given
     if isinstance(given, numpy.dtype):
         return from_numpy(given)
-    # numpy reads None as float64 and text as the type of that name; PyTorch refuses both
-    if not isinstance(given, type) and not hasattr(given, "dtype"):
+    # numpy reads None as float64, text as the type of that name and an array as that of its
+    # elements; PyTorch refuses them
+    if not isinstance(given, type) and (not hasattr(given, "dtype") or hasattr(given, "shape")):
         raise _not_a_dtype(given)
     return _PYTHON_TYPES.get(given) or from_numpy(_numpy_dtype(given))
 

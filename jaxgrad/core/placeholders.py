@@ -57,6 +57,9 @@ def note_asker(path: str):
 # ---- classes
 
 
+_OWN = __name__.partition(".")[0]
+
+
 class NotProvidedType(abc.ABCMeta):
     """The class of the classes that are not provided: a member of one is a placeholder too
     (`Dim.AUTO`).
@@ -89,9 +92,13 @@ class NotProvided(metaclass=NotProvidedType):
         raise refusal(cls.path)
 
     def __init_subclass__(cls, **kwargs):
-        following = super().__init_subclass__
-        # that of object takes no options
-        following(**({} if isinstance(following, types.BuiltinMethodType) else kwargs))
+        following = cls.__mro__[cls.__mro__.index(NotProvided) + 1 :]
+        # those of object and of jaxgrad's own classes take no options
+        takes_options = any(
+            "__init_subclass__" in vars(base) and base.__module__.partition(".")[0] != _OWN
+            for base in following[:-1]
+        )
+        super().__init_subclass__(**(kwargs if takes_options else {}))
 
     def __class_getitem__(cls, parameters):
         return cls

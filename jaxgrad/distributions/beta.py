@@ -9,7 +9,7 @@ from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused, xlog1py, xlogy
 from ._special import LARGE, large_binomial, log_beta
-from .dirichlet import dirichlet_mode
+from .dirichlet import Dirichlet, dirichlet_mode
 from .exp_family import ExponentialFamily
 from .utils import broadcast_all
 
@@ -66,6 +66,11 @@ class Beta(ExponentialFamily):
 
     def _both(self):
         return ops.stack([self.concentration1, self.concentration0], -1)
+
+    @property
+    def _dirichlet(self) -> Dirichlet:
+        """The distribution of (x, 1 - x), made anew at each read: packages write to PyTorch's."""
+        return Dirichlet(self._both(), validate_args=False)
 
     @property
     def mean(self) -> Tensor:

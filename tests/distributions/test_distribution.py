@@ -408,3 +408,8 @@ def test_the_base_refuses_what_it_lacks():
     assert Distribution.has_rsample is False
     with pytest.raises(NotImplementedError, match="has no rsample"):
         distributions.Poisson(1.0).rsample()
+
+
+def test_the_dirichlet_distribution_of_a_beta():
+    beta = jaxgrad.distributions.Beta(2.0, jaxgrad.tensor([3.0, 4.0]))
+    assert beta._dirichlet.concentration.tolist() == [[2.0, 3.0], [2.0, 4.0]]

@@ -641,10 +641,10 @@ def test_backward_hooks_of_the_last_operator():
 
 
 @as_torch("""
-    tensor([-0.9999779095030014, -0.9999779095030014, 2.2090496998639075e-05], dtype=float64)
+    tensor([0.4041169094348223, 1.4041169094348223, 3.4041169094348223], dtype=float64)
     tensor([[[6.0]]], dtype=float64)
     tensor([[[2.0, 2.8284271247461903, 2.0, 2.8284271247461903]]], dtype=float64)
-    tensor([-0.9999779095030014, -0.9999779095030014, 2.2090496998639075e-05], dtype=float64)
+    tensor([0.4041169094348223, 1.4041169094348223, 3.4041169094348223], dtype=float64)
     True
     True
     True
@@ -658,12 +658,12 @@ def test_functions_on_tensors_in_a_class_do_not_bind(torch):
 
         def forward(self, x):
             x = self.convolution(x, weight=torch.ones(1, 1, 2, dtype=x.dtype))
-            return self.flat(self.act(x)) + self.error_function(x).sum()
+            return self.flat(self.act(x)) + self.error_function(x / 8).sum()
 
     class Derived(Base):
         linear, helper = functional.linear, lambda self: self.flat
 
-    x = torch.arange(4, dtype=torch.float64).reshape(1, 1, 4) - 2
+    x = torch.arange(4, dtype=torch.float64).reshape(1, 1, 4) - 1
     layer = Derived()
     return [
         *(layer(x), layer.linear(x, x[0]), layer.spectrum(x).abs(), torch.compile(layer)(x)),
