@@ -24,7 +24,15 @@ ADAPTERS = {
     "LoRA": ("LoraConfig", {"r": 4, "lora_alpha": 8, "target_modules": PROJECTIONS}),
     "rank-stabilized LoRA": (
         "LoraConfig",
-        {"r": 4, "target_modules": PROJECTIONS, "use_rslora": True, "bias": "all"},
+        # with the usual alpha of 8 the scores of attention are large: they magnify rounding in
+        # PyTorch itself, to 3e-4 of what the merged model computes
+        {
+            "r": 4,
+            "lora_alpha": 2,
+            "target_modules": PROJECTIONS,
+            "use_rslora": True,
+            "bias": "all",
+        },
     ),
     "DoRA": ("LoraConfig", {"r": 4, "target_modules": PROJECTIONS, "use_dora": True}),
     "LoHa": ("LoHaConfig", {"r": 4, "target_modules": PROJECTIONS}),
