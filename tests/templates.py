@@ -31,17 +31,19 @@ from jaxgrad.core import bounded_cache, template_store, templates
 EXTENTS = (7, 11, 23, 5, 3)
 
 # A longer record is that of a pattern of many equations, which are few, and rarely come up. Steps
-# of optimizers have some equations for each parameter.
+# of optimizers have some equations for each parameter, and recurrent networks have loops.
 LONGEST = 8_000
+WHOLE = ".step(", "recurrent("
 
 
 class Collector(dict):
     """The records of the templates that are made, by their keys."""
 
     def keep(self, key, records):
-        kept = [list(each) for each in records if len(json.dumps(each)) <= LONGEST]
-        if ".step(" in key or kept:
-            self[key] = [*map(list, records)] if ".step(" in key else kept
+        is_whole = any(part in key for part in WHOLE)
+        kept = [list(each) for each in records if is_whole or len(json.dumps(each)) <= LONGEST]
+        if kept:
+            self[key] = kept
 
 
 def tensors(*shapes, dtype=torch.float32):
@@ -407,6 +409,49 @@ def creations():
         make()
 
 
+def packed():
+    """Recurrent networks of packed sequences, of which each batch has other lengths."""
+    for kind in (nn.LSTM, nn.GRU, nn.RNN):
+        for layers in (1, 2):
+            tokens, network = nn.Embedding(23, 11, padding_idx=0), kind(11, 5, layers)
+            network.batch_first = True
+            for lengths in ([7, 3, 6], [2, 8, 5], [4, 9, 3], [6, 5, 10]):
+                indices = torch.ones((3, max(lengths)), dtype=torch.int64)
+                sequence = nn.utils.rnn.pack_padded_sequence(
+                    tokens(indices), torch.tensor(lengths), batch_first=True, enforce_sorted=False
+                )
+                outputs, states = network(sequence)
+                whole, _ = nn.utils.rnn.pad_packed_sequence(outputs, batch_first=True)
+                last = states[0] if kind is nn.LSTM else states
+                (whole.sum() + last[-1].sum()).backward()
+
+
+def residual(model, place, moment):
+    """The loss of a network for the heat equation: how far it is from that, and from a wave at all
+    points.
+    """
+    value = model(torch.cat([place, moment], 1))
+
+    def derivative(of, by):
+        return torch.autograd.grad(of, by, torch.ones_like(of), create_graph=True)[0]
+
+    lack = derivative(value, moment) - 0.1 * derivative(derivative(value, place), place)
+    misfit = value - torch.sin(3 * place)
+    return (lack**2).mean() + (misfit**2).mean() + (value**2).mean()
+
+
+def residuals():
+    """Networks whose derivatives by the input are a part of the loss, which is differentiated by
+    the weights once more.
+    """
+    for width in (7, 11):
+        layers = nn.Linear(2, width), nn.Tanh(), nn.Linear(width, 11), nn.Tanh(), nn.Linear(11, 1)
+        model = nn.Sequential(*layers)
+        for points in (23, 5, 13, 17):
+            model.zero_grad()
+            residual(model, *tensors((points, 1), (points, 1))).backward()
+
+
 # ---- models, and samples
 
 
@@ -452,8 +497,8 @@ def main():
     torch.compiler.reset()  # what the imports above have taken from the file
     templates.CALLS, collector = 0, Collector()
     template_store.keep = collector.keep
-    parts = creations, joins, optimizers, operators, images, broadcasts, orders, modules, networks
-    for part in parts:
+    parts = creations, joins, optimizers, operators, images, broadcasts, orders, modules
+    for part in (*parts, packed, residuals, networks):
         part()
         print(f"{part.__name__}: {len(collector)} templates", flush=True)
         template_store.write(template_store.PACKAGE / "templates.tsv", collector)

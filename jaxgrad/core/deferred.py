@@ -245,7 +245,7 @@ class Stretch:
         if seen is None:
             if len(_times) >= REMEMBERED:
                 _times.clear()
-            seen = _times[structure] = [0, repeats_of(key[0])[0]]
+            seen = _times[structure] = [0, None]
             self.new_in_a_row += 1
             if self.new_in_a_row >= NEW_IN_A_ROW:
                 self.pause, self.new_in_a_row = self.next_pause, 0
@@ -253,7 +253,11 @@ class Stretch:
         else:
             self.new_in_a_row, self.next_pause = 0, PAUSE
         seen[0] += 1
-        return seen[0], seen[1] if REPEATS is None else REPEATS
+        if REPEATS is not None or seen[0] == 1:  # nothing is compiled at the first time
+            return seen[0], cost_model.NEVER if REPEATS is None else REPEATS
+        if seen[1] is None:
+            seen[1] = repeats_of(key[0])[0]
+        return seen[0], seen[1]
 
 
 def repeats_of(programs) -> tuple[float, float]:

@@ -16,7 +16,7 @@ from jax.sharding import NamedSharding
 
 from ..late import LateModule
 from .host.block import Block
-from .host.cost import NEVER, NO_COST, Cost
+from .host.cost import NO_COST, Cost
 from .host.equation import NotOnHostError
 from .host_values import owned_apart, values_or_array
 from .jax_internals import is_traced
@@ -32,15 +32,15 @@ class HostKernel:
     program: whose kernel it is; kernel: what XLA compiles; put: makes an array of JAX;
     compile_ahead: starts to compile the kernel in a thread, and gives what waits for that; retire:
     called when the kernel is to be used alone.
-    `calls`: those that the host has made; `start`, `end`: after how many XLA begins to compile, and
-    takes over; `cost`: of a call, None before the first; `block`: what the host runs.
+    `calls`: those that the host has made; `cost`: of a call, None before the first; `block`: what
+    the host runs.
     """
 
     def __init__(self, program, kernel, put, compile_ahead, retire):
         self.program, self.kernel, self.put = program, kernel, put
         self.compile_ahead, self.retire = compile_ahead, retire
         self.block = self.function = self.cost = self.wait = None
-        self.calls, self.start, self.end = 0, NEVER, 0
+        self.calls, self.known_turns = 0, None
 
     def __call__(self, *arrays):
         """A call outside of a stretch: the results are arrays of JAX."""
@@ -77,12 +77,23 @@ class HostKernel:
     def counts(self, calls: int) -> bool:
         """Count calls that the host is to make; False if XLA makes them."""
         if executor.chosen == "auto":
-            if self.calls >= self.end or self.function is None:
+            if self.function is None:
                 return False
-            if self.calls <= self.start < self.calls + calls:
-                self.wait = self.compile_ahead()
+            if self.calls or calls > 1:  # XLA does not begin before the first call
+                start, end = self.turns
+                if self.calls >= end:
+                    return False
+                if self.calls <= start < self.calls + calls:
+                    self.wait = self.compile_ahead()
             self.calls += calls
         return True
+
+    @property
+    def turns(self) -> tuple[float, float]:
+        """After how many calls XLA begins to compile, and takes over."""
+        if self.known_turns is None:
+            self.known_turns = self.cost.turns()
+        return self.known_turns
 
     def prepare(self):
         """Make the function of the host, unless XLA computes all calls."""
@@ -102,7 +113,6 @@ class HostKernel:
         ]
         self.dtypes_of_results = [form.dtype for form in block.outputs]
         self.block, self.function = block, function
-        self.start, self.end = cost.turns()
         self.cost = cost  # at last: it says to other threads that all of this is there
 
     def hand_over(self):

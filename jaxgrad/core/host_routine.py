@@ -78,7 +78,7 @@ class Part:
         self.dtypes_of_inputs = [dtype for _, dtype in inputs]
         self.steps, self.function = len(steps), _function(len(inputs), known, steps, wanted)
         times = Counter([call.program.host for call in calls])
-        self.counted = [(host, count) for host, count in times.items() if host.start < NEVER]
+        self.counted = [(host, count) for host, count in times.items() if host.turns[0] < NEVER]
 
     def computed(self, values) -> list[HostValues] | None:
         """The values of its results, from those of the stretch; None if the calls must run one by

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import jax.numpy as jnp
+import numpy as np
 
-from .. import ops
 from ..autograd.grad_mode import enable_grad, no_grad
-from ..core import executor
-from ..core.aval import joint_mode
-from ..core.bounded_cache import bounded
 from ..core.missing_names import missing_in
-from ..core.program import Program
 from ..tape import mode
-from ..tape.record import apply
-from ..tape.tensor import Tensor, current
+from ..tape.tensor import Tensor
+from .lbfgs_vectors import vectors_of
 from .line_search import LineSearch, Point
 from .optimizer import Optimizer
 from .options import check_rate
@@ -24,36 +19,8 @@ UNDER_JIT = (
 )
 
 
-class Correction(Program):
-    """One step of the two-loop recursion on a direction: adds a change of the history, times a
-    factor less its product with the direction along another change. One program in place of four
-    operators, since the history has up to 100 of these steps.
-
-    Inputs: direction, the change it is multiplied with, the one that is added, the inverse
-    curvature, and the factor. Outputs: the product, and the corrected direction.
-    """
-
-    name = "LBFGSCorrection"
-    defers = True
-
-    def __init__(self, inputs):
-        self.inputs, self.mode = inputs, joint_mode(self.name, inputs)
-
-    def function(self, direction, along, change, inverse, factor):
-        product = jnp.vdot(along, direction) * inverse
-        return product, direction + change * (factor - product)
-
-
-@bounded(Program.weight)
-def _correction(*inputs) -> Correction:
-    return executor.prepare(Correction(inputs))
-
-
-def corrected(*leaves) -> tuple[Tensor, Tensor]:
-    """The results of a `Correction` for its inputs, a number as the factor."""
-    leaves = [current(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
-    kinds = [leaf._aval if isinstance(leaf, Tensor) else type(leaf) for leaf in leaves]
-    return apply(_correction(*kinds), leaves)
+# the vectors of the state
+VECTORS = "d", "prev_flat_grad", "old_dirs", "old_stps", "ro", "H_diag", "al"
 
 
 class LBFGS(Optimizer):
@@ -118,42 +85,57 @@ class LBFGS(Optimizer):
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
         run = _Run(group, state, enable_grad()(closure))
-        if run.is_stationary():
-            return run.first
-        run.minimize()
+        try:
+            with np.errstate(all="ignore"):
+                if not run.is_stationary():
+                    run.minimize()
+        finally:
+            run.keep()
         return run.first
 
 
 class _Run:
-    """One call of `step`: the current `loss`, `gradient` and number of `evaluations`."""
+    """One call of `step`: the current `loss`, `gradient` and number of `evaluations`.
+
+    vectors: how to compute with them (lbfgs_vectors.py); memory: those of the state.
+    """
 
     def __init__(self, group, state, closure):
         self.group, self.state, self.closure = group, state, closure
-        self.params, self.evaluations = group["params"], 0
+        self.vectors, self.evaluations = vectors_of(group["params"]), 0
+        self.errors = np.geterr()  # those of the user, for the closure
+        kept = {name: state[name] for name in VECTORS if name in state}
+        self.memory = {name: self.vectors.of_state(value) for name, value in kept.items()}
         self.first = self.evaluate()
 
+    def keep(self):
+        """Write the vectors into the state, as tensors."""
+        for name, value in self.memory.items():
+            self.state[name] = self.vectors.of_vectors(value)
+
     def evaluate(self):
-        loss = self.closure()
+        with np.errstate(**self.errors):
+            loss = self.closure()
         if loss is None:
             raise TypeError(
                 "LBFGS.step(closure): the closure returned None: it must return the loss"
             )
         self.loss = loss.item() if isinstance(loss, Tensor) else float(loss)
-        self.gradient = self.flat_gradient()
+        self.gradient = self.vectors.gradient()
         self.evaluations += 1
         self.state["func_evals"] += 1
         return loss
 
     def is_stationary(self) -> bool:
-        return self.gradient.abs().max().item() <= self.group["tolerance_grad"]
+        return abs(self.gradient).max().item() <= self.group["tolerance_grad"]
 
     def minimize(self):
-        group, state, done = self.group, self.state, 0
+        group, state, memory, done = self.group, self.state, self.memory, 0
         while done < group["max_iter"]:
             done += 1
             state["n_iter"] += 1
-            state["d"] = direction = self.direction()
-            state["prev_flat_grad"], state["prev_loss"] = self.gradient.clone(), self.loss
+            memory["d"] = direction = self.direction()
+            memory["prev_flat_grad"], state["prev_loss"] = self.gradient, self.loss
             state["t"] = t = self.initial_step_size()
             slope = self.gradient.dot(direction).item()
             if slope > -group["tolerance_change"]:
@@ -163,14 +145,14 @@ class _Run:
                 state["t"] = t = self.search(t, direction, slope)
                 stationary = self.is_stationary()
             else:
-                self.move(t, direction)
+                self.vectors.move(t, direction)
                 stationary = False
                 if done != group["max_iter"]:
                     self.evaluate()
                     stationary = self.is_stationary()
             if self.evaluations >= group["max_eval"] or stationary or done == group["max_iter"]:
                 break
-            if (direction * t).abs().max().item() <= group["tolerance_change"]:
+            if abs(direction * t).max().item() <= group["tolerance_change"]:
                 break
             if abs(self.loss - before) < group["tolerance_change"]:
                 break
@@ -179,84 +161,61 @@ class _Run:
 
     def direction(self) -> Tensor:
         """Return `-H @ gradient` by the two-loop recursion."""
-        state = self.state
-        if state["n_iter"] == 1:
-            state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
-            return self.gradient.neg()
+        memory, corrected = self.memory, self.vectors.corrected
+        if self.state["n_iter"] == 1:
+            memory.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
+            return -self.gradient
         self.update_history()
-        changes, steps, inverses = state["old_dirs"], state["old_stps"], state["ro"]
-        alphas = state.setdefault("al", [None] * self.group["history_size"])
-        result = self.gradient.neg()
+        changes, steps, inverses = memory["old_dirs"], memory["old_stps"], memory["ro"]
+        alphas = memory.setdefault("al", [None] * self.group["history_size"])
+        result = -self.gradient
         for i in reversed(range(len(changes))):
             alphas[i], result = corrected(result, steps[i], changes[i], inverses[i], 0.0)
-        result = result * state["H_diag"]
+        result = result * memory["H_diag"]
         for i, change in enumerate(changes):
             _, result = corrected(result, change, steps[i], inverses[i], alphas[i])
         return result
 
     def update_history(self):
         """Add the last step to the history if the curvature along it is positive."""
-        state = self.state
-        change = self.gradient - state["prev_flat_grad"]
-        step = state["d"] * state["t"]
+        memory = self.memory
+        change = self.gradient - memory["prev_flat_grad"]
+        step = memory["d"] * self.state["t"]
         curvature = change.dot(step)
         if curvature.item() <= 1e-10:
             return
         for name, value in (("old_dirs", change), ("old_stps", step), ("ro", 1.0 / curvature)):
-            if len(state[name]) == self.group["history_size"]:
-                state[name].pop(0)
-            state[name].append(value)
-        state["H_diag"] = curvature / change.dot(change)
+            if len(memory[name]) == self.group["history_size"]:
+                memory[name].pop(0)
+            memory[name].append(value)
+        memory["H_diag"] = curvature / change.dot(change)
 
     def initial_step_size(self) -> float:
         rate = float(self.group["lr"])
         if self.state["n_iter"] > 1:
             return rate
-        return min(1.0, 1.0 / self.gradient.abs().sum().item()) * rate
+        return min(1.0, 1.0 / abs(self.gradient).sum().item()) * rate
 
     def search(self, t, direction, slope) -> float:
         if self.group["line_search_fn"] != "strong_wolfe":
             raise RuntimeError(
                 f"only 'strong_wolfe' is supported, not {self.group['line_search_fn']!r}"
             )
-        begin = [param.clone() for param in self.params]
+        vectors, begin = self.vectors, self.vectors.values()
         start = Point(0.0, self.loss, self.gradient, slope)
         limit = self.group["max_eval"] - self.evaluations
 
         def evaluate(t):
-            self.move(t, direction)
+            vectors.move(t, direction)
             self.evaluate()
-            for param, value in zip(self.params, begin, strict=True):
-                param.copy_(value)
+            vectors.restore(begin)
             return Point(t, self.loss, self.gradient, self.gradient.dot(direction).item())
 
-        reach = direction.abs().max().item()
+        reach = abs(direction).max().item()
         point = LineSearch(evaluate, start, limit, reach, self.group["tolerance_change"]).run(t)
         self.loss, self.gradient = point.loss, point.gradient
-        self.move(point.t, direction)
+        vectors.move(point.t, direction)
         return point.t
-
-    # ---- parameters as one vector
-
-    def flat_gradient(self) -> Tensor:
-        grads = [p.new_zeros(p.shape) if p.grad is None else p.grad for p in self.params]
-        return ops.cat([_flat(grad) for grad in grads])
-
-    def move(self, t, direction):
-        begin = 0
-        for param in self.params:
-            size = param.numel() * (1 + param.dtype.is_complex)
-            piece = direction[begin : begin + size]
-            begin += size
-            if param.dtype.is_complex:
-                piece = ops.view_as_complex(piece.reshape(-1, 2))
-            param.add_(piece.reshape(param.shape), alpha=t)
-
-
-def _flat(grad):
-    if grad.dtype.is_complex:
-        grad = ops.view_as_real(grad)
-    return grad.detach().reshape(-1)
 
 
 __getattr__ = missing_in(__name__)

@@ -175,7 +175,7 @@ def test_calls_in_a_routine_count_until_xla_takes_over(monkeypatch, written_out,
         repeat(lambda: sine_and_exponential(x))
         sine, _ = (call.program.host for call in calls_of(written_out[-1]))
         runs = len(written_out)
-        sine.start, sine.end = sine.calls + 1, sine.calls + 3
+        sine.known_turns = sine.calls + 1, sine.calls + 3
         deferred._routines.clear()
         for _ in range(8):
             y, z = sine_and_exponential(x)

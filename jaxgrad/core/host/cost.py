@@ -47,33 +47,43 @@ class Cost:
     """The model for one block: microseconds of a call on the host, of what XLA saves of it by its
     fused code, of what the call of a kernel takes besides, and to compile the equations.
     `saved_in_whole`: what XLA saves as a part of a larger program, which runs each operator by a
-    call of its own too.
+    call of its own too. They are worked out when one is asked for: many programs run once.
     """
 
-    __slots__ = ("compile", "host", "kernel", "saved", "saved_in_whole")
+    __slots__ = ("block", "compile", "host", "kernel", "saved", "saved_in_whole")
 
     def __init__(self, block: Block):
-        self.host = self.saved = self.saved_in_whole = self.compile = 0.0
-        self.add(block, 1)
-        self.kernel = KERNEL + sum(map(bytes_of, [*block.inputs, *block.outputs])) / BYTES
+        self.block = block
 
-    def add(self, block: Block, times: int):
-        """Count the equations of a block that runs so many times in each call."""
-        for equation, _, _ in block.equations:
-            name, within = equation.name, blocks_within(equation)
-            for inner in within:
-                self.add(inner, times * equation.params.get("length", REPEATED.get(name, 1)))
-            self.compile += SLOW_TO_COMPILE.get(name, 0 if within else COMPILE_EQUATION)
-            if not within:
-                work = 0 if name in FREE else _work(equation)
-                share = times * _saved(equation)
-                self.host += (CALL + work) * times
-                self.saved += (CALL + work) * share
-                self.saved_in_whole += work * share
+    def __getattr__(self, name):
+        if name not in Cost.__slots__:
+            raise AttributeError(name)
+        block, totals = self.block, [0.0] * 4
+        if block is not None:  # else another thread has
+            _add(block, 1, totals)
+            self.host, self.saved, self.saved_in_whole, self.compile = totals
+            self.kernel = KERNEL + sum(map(bytes_of, [*block.inputs, *block.outputs])) / BYTES
+            self.block = None
+        return getattr(self, name)
 
     def turns(self) -> tuple[float, float]:
         """After how many calls XLA begins to compile the program, and takes over."""
         return turns(self.host, self.saved - self.kernel, COMPILE + self.compile)
+
+
+def _add(block: Block, times: int, totals: list[float]):
+    """Count the equations of a block that runs so many times in each call."""
+    for equation, _, _ in block.equations:
+        name, within = equation.name, blocks_within(equation)
+        for inner in within:
+            _add(inner, times * equation.params.get("length", REPEATED.get(name, 1)), totals)
+        totals[3] += SLOW_TO_COMPILE.get(name, 0 if within else COMPILE_EQUATION)
+        if not within:
+            work = 0 if name in FREE else _work(equation)
+            share = times * _saved(equation)
+            totals[0] += (CALL + work) * times
+            totals[1] += (CALL + work) * share
+            totals[2] += work * share
 
 
 def turns(host: float, saved: float, compile: float) -> tuple[float, float]:
