@@ -128,16 +128,22 @@ def _scores(query, key, mask, first, scale):
 
 def _attended(query, key, value, mask, first, scale):
     """The output and the logarithm of the sum of exponentials; 0 and -inf where all is masked."""
-    scores = _scores(query, key, mask, first, scale)
+    return _weighted(_scores(query, key, mask, first, scale), value)[:2]
+
+
+def _weighted(scores, value):
+    """The values weighted by the softmax of scores, the logarithm of the sum of exponentials, and
+    the greatest scores.
+    """
     greatest = jnp.max(lax.stop_gradient(scores), -1, keepdims=True, initial=-jnp.inf)
-    greatest = jnp.where(greatest == -jnp.inf, 0, greatest)
-    exponentials = jnp.exp(scores - greatest)
+    shift = jnp.where(greatest == -jnp.inf, 0, greatest)
+    exponentials = jnp.exp(scores - shift)
     total = jnp.sum(exponentials, -1, keepdims=True)
     is_masked = total == 0
     positive = jnp.where(is_masked, 1, total)
     output = _product("bhgls,bhse->bhgle", exponentials.astype(value.dtype), value) / positive
-    logsumexp = jnp.where(is_masked, -jnp.inf, greatest + jnp.log(positive))
-    return output.astype(value.dtype), logsumexp[..., 0]
+    logsumexp = jnp.where(is_masked, -jnp.inf, shift + jnp.log(positive))
+    return output.astype(value.dtype), logsumexp[..., 0], greatest[..., 0]
 
 
 def _weights(query, key, mask, first, scale, logsumexp):
@@ -253,6 +259,52 @@ def _backward(by_row, key, value, mask, is_causal, scale):
         ]
         found.append(of_query)
     return _joined(found, count), *sums
+
+
+# scores that a function changes
+
+
+def attend(query, key, value, change, scale):
+    """The output, the logarithm of the sum of exponentials and the greatest score of each query, of
+    scores that a function changes.
+
+    change: maps a score and the numbers of its batch, head, query and key, all without dimensions,
+    to the score that counts. JAX differentiates this. Where it goes block by block, the backward
+    pass computes each block again.
+    """
+    heads = _Heads(query, key, value)
+    query, key, value = heads.query(query), heads.key(key), heads.key(value)
+    count, keys = query.shape[3], key.shape[2]
+    batch, change_all = query.shape[0], _for_all(change)
+    rows = block_rows(batch * heads.heads, count, keys)
+    query, (*places, last) = _padded(query, rows), map(_numbers, (batch, heads.heads, keys))
+
+    def block(first):
+        scores = _scores(_cut(query, first, rows), key, None, None, scale)
+        # rows that were added only to fill a block repeat the last query
+        numbers = jnp.minimum(first + _numbers(rows), count - 1)
+        changed = change_all(scores.reshape(batch, -1, rows, keys), *places, numbers, last)
+        return _weighted(changed.astype(scores.dtype).reshape(scores.shape), value)
+
+    if rows >= count:
+        output, *sums = block(0)
+    else:
+        starts = jnp.arange(0, query.shape[3], rows, dtype=jnp.int32)
+        parts = lax.map(jax.checkpoint(block, prevent_cse=False), starts)
+        output, *sums = (_joined([part], count) for part in parts)
+    return heads.result(output), *(heads.result(x[..., None])[..., 0] for x in sums)
+
+
+def _numbers(count):
+    return jnp.arange(count, dtype=jnp.int32)
+
+
+def _for_all(change):
+    """The function of a score and its four numbers, for all scores."""
+    for place in reversed(range(4)):
+        axes = [0 if place == number else None for number in range(4)]
+        change = jax.vmap(change, in_axes=(0, *axes))
+    return change
 
 
 # operators

@@ -68,6 +68,7 @@ MODULES = (
     "jaxgrad.tracing",
     "jaxgrad.nn",
     "jaxgrad.nn.attention",
+    "jaxgrad.nn.attention.flex_attention",
     "jaxgrad.nn.functional",
     "jaxgrad.nn.init",
     "jaxgrad.nn.module",

@@ -99,8 +99,23 @@ def called(function, args):
     leaves, _ = flatten(args)
     if not _may_be_compiled(leaves):
         return function(*args)
+    calls = CALLS if deferred.REPEATS is None else deferred.REPEATS
+    return _shared_call(function, args, calls, "called")
+
+
+def compiled(function, args):
+    """The result of a function that is compiled as a whole, with programs that later functions of
+    its key share. Inside of a trace, and where it cannot be compiled, it is simply called.
+    """
+    if is_in_trace(flatten(args)[0]):
+        return function(*args)
+    return _shared_call(function, args, 0, "compiled")
+
+
+def _shared_call(function, args, calls, way):
+    """The result of a function, compiled as a whole after so many calls of functions of its key."""
     try:
-        opened = OpenedFunction(function, "called")
+        opened = OpenedFunction(function, way)
     except CannotBeOpenedError:
         return function(*args)
     found = _functions.get(opened.key) or _functions.find(opened.key)
@@ -108,7 +123,6 @@ def called(function, args):
         found = _functions.keep(opened.key, SharedCall(opened))
         _functions.clock.count(WEIGHT)
     found.calls += 1
-    calls = CALLS if deferred.REPEATS is None else deferred.REPEATS
     if found.is_refused or found.calls <= calls:
         return function(*args)
     return found.run(Call(opened, function, is_whole=True), args, {})

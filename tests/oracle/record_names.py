@@ -32,7 +32,7 @@ ao.quantization.fake_quantize ao.quantization.observer ao.quantization.qconfig
 ao.quantization.quantize_fx compiler cuda distributed._composable distributed._composable.fsdp
 distributed._functional_collectives distributed._tensor
 distributed.algorithms._checkpoint.checkpoint_wrapper fx._pytree fx._symbolic_trace mps mtia
-nn.attention.bias nn.attention.flex_attention quantization
+nn.attention.bias quantization
 utils._python_dispatch utils.bottleneck utils.bundled_inputs utils.cpp_extension
 utils.benchmark utils.flop_counter utils.mobile_optimizer utils.throughput_benchmark xpu
 """
@@ -45,7 +45,6 @@ PRIVATE = {
     "torch.distributed.tensor.placement_types": "_StridedShard",
     "torch.distributed.utils": "_sync_module_states",
     "torch.fx.graph_module": "_CodeOnlyModule _USER_PRESERVED_ATTRIBUTES_KEY _copy_attr",
-    "torch.nn.attention.flex_attention": "_DEFAULT_SPARSE_BLOCK_SIZE",
 }
 
 

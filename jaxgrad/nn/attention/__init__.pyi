@@ -11,6 +11,9 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 _T_co = TypeVar("_T_co", covariant=True)
 _Number: TypeAlias = _bool | _int | _float | _complex
 
+from jaxgrad.nn.attention import (
+    flex_attention as flex_attention,
+)
 class SDPBackend(IntEnum):
     ERROR = -1
     MATH = 0
