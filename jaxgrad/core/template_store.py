@@ -37,12 +37,15 @@ FIRST = "! sources "  # begins the first line; no key sorts before it
 
 # the modules, besides the table and its functions, that decide what is traced and how it is kept
 MODULES = (
-    *("core/aval.py", "core/derivative_rules.py", "core/dtypes.py", "core/elementary.py"),
+    *("core/aval.py", "core/copy_slices.py", "core/derivative_rules.py", "core/dtypes.py"),
+    "core/elementary.py",
     *("core/host/block.py", "core/host/extents.py", "core/host/stored.py"),
     *("core/host/template.py", "core/jax_internals.py", "core/overloads.py", "core/premises.py"),
     *("core/primitive.py", "core/program.py", "core/promotion.py"),
-    *("core/tangent_map.py", "core/template_store.py", "core/templates.py"),
-    *("optim/rules.py", "optim/update_program.py"),
+    *("core/tangent_map.py", "core/template_store.py", "core/templates.py", "core/view_ops.py"),
+    *("optim/rules.py", "optim/update_program.py", "ops/documentation.py", "ops/kept.py"),
+    *("table/formula.py", "table/grammar.py", "table/rule.py", "table/rule_data.py"),
+    "table/schema.py",
 )
 
 # the settings of JAX that decide what is traced, as they are without a user's choice

@@ -314,6 +314,7 @@ def test_every_shipped_template_can_be_read():
     lines = template_store.FILE.read_bytes().splitlines()[1:]
     keys = [line.partition(b"\t")[0] for line in lines]
     assert len(set(keys)) == len(keys) > 1000
+    lines = [line for line in lines if not line.startswith(b"= ")]  # what is kept of operators
     for line in lines[:: len(lines) // 200]:
         for record in json.loads(line.partition(b"\t")[2]):
             assert template.Template(record).block_for.results
@@ -342,6 +343,7 @@ loss.backward()
 optimizer.step()
 print([loss.tolist(), *[p.tolist() for p in model.parameters()]])
 print(sum("jaxpr_trace" in event for event in events))
+print("yaml" in sys.modules)
 """
 
 
@@ -354,7 +356,8 @@ def test_a_process_with_the_shipped_file_does_not_trace_and_has_the_numbers_of_o
         run = subprocess.run(
             [sys.executable, "-c", program], capture_output=True, text=True, check=True
         )
-        numbers, count = run.stdout.splitlines()
+        numbers, count, has_read_entries = run.stdout.splitlines()
+        assert has_read_entries == "False"
         found.append((json.loads(numbers), int(count)))
     (numbers, traced), (expected, all_traced) = found
     assert traced == 0 and all_traced > 10
