@@ -83,6 +83,11 @@ def rules() -> Path:
     return Path(find_spec("jaxgrad.rules").origin).parent
 
 
+@functools.cache
+def table_path() -> str:
+    return str(rules().parent / "derivatives.yaml")
+
+
 # whether templates of files are used
 is_on = True
 
@@ -120,8 +125,7 @@ def key_of(text: str | None, kinds, shapes) -> str | None:
 
 def text_of_call(primitive, structure) -> str | None:
     """The text of a shipped operator and what it is called with, besides arrays."""
-    is_shipped = primitive.rule.path == str(rules().parent / "derivatives.yaml")
-    if not is_shipped or primitive.scope.parent is not None:
+    if primitive.rule.path != table_path() or primitive.scope.parent is not None:
         return None
     return f"{primitive.rule.schema.full_name}({','.join(map(text_of, structure))})"
 
@@ -306,6 +310,13 @@ def _read(line: bytes | None) -> list:
         records = json.loads(line)
         if type(records) is not list:
             return []
-        return [template.Template(record) for record in records[: templates.TEMPLATES]]
+        return [
+            template.Template(record, functools.partial(_record, line, place))
+            for place, record in enumerate(records[: templates.TEMPLATES])
+        ]
     except (ValueError, RecursionError):
         return []
+
+
+def _record(line: bytes, place: int):
+    return json.loads(line)[place]

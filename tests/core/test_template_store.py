@@ -137,6 +137,31 @@ def test_a_template_serves_other_extents_among_the_arguments_without_a_trace(
     assert traces == []
 
 
+def written(rows):
+    """What writes through views and through views of these give, with the gradients."""
+    numbers = np.random.default_rng(0).standard_normal((rows, 4)).astype(np.float32)
+    x = torch.tensor(numbers, requires_grad=True)
+    whole = x * 2
+    whole[1] = x[0] * 3
+    whole[:, 2].mul_(x[:, 1])
+    whole[1:][0, 1:3] = 5.0
+    whole.square().sum().backward()
+    return [whole.detach().tolist(), x.grad.tolist()]
+
+
+@pytest.mark.slow
+def test_a_write_through_a_view_is_not_traced_again(own, traces):
+    expected = by_kernels(written, 3)
+    assert_close(written(3), expected)
+    template_store.write_noted()
+    assert traces
+    forget()
+    traces.clear()
+    assert_close(written(3), expected)
+    assert traces == []
+    assert_close(written(5), by_kernels(written, 5))
+
+
 def test_a_refused_trace_keeps_nothing_of_its_caller(own, monkeypatch):
     """JAX's error is in a cycle, and no search for garbage comes while the tests run."""
     monkeypatch.setattr(templates, "CALLS", 0)
@@ -317,7 +342,7 @@ def test_every_shipped_template_can_be_read():
     lines = [line for line in lines if not line.startswith(b"= ")]  # what is kept of operators
     for line in lines[:: len(lines) // 200]:
         for record in json.loads(line.partition(b"\t")[2]):
-            assert template.Template(record).block_for.results
+            assert template.Template(record).reader().results
 
 
 PROGRAM = """
