@@ -25,6 +25,7 @@ import jaxgrad as torch
 import jaxgrad.nn.functional as F
 from jaxgrad import nn
 from jaxgrad.core import bounded_cache, template_store, templates
+from jaxgrad.ops import kept
 
 # Extents of the patterns, all different, and of which no one is a sum or a product of two others.
 # What an operator tests of them is a condition of its template.
@@ -497,11 +498,12 @@ def main():
     torch.compiler.reset()  # what the imports above have taken from the file
     templates.CALLS, collector = 0, Collector()
     template_store.keep = collector.keep
+    operators_read = kept.records(torch.ops.library)
     parts = creations, joins, optimizers, operators, images, broadcasts, orders, modules
     for part in (*parts, packed, residuals, networks):
         part()
         print(f"{part.__name__}: {len(collector)} templates", flush=True)
-        template_store.write(template_store.PACKAGE / "templates.tsv", collector)
+        template_store.write(template_store.PACKAGE / "templates.tsv", operators_read | collector)
 
 
 if __name__ == "__main__":

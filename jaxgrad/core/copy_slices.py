@@ -10,10 +10,17 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
+from ..cached import cached_property
+from ..late import LateModule
 from . import view_ops
-from .aval import joint_mode
-from .bounded_cache import bounded
+from .aval import IMMEDIATE, joint_mode
+from .bounded_cache import ENTRY, BoundedCache, bounded, kernels
 from .program import Program, Reverse, is_bare
+
+template_store = LateModule("jaxgrad.core.template_store")
+templates = LateModule("jaxgrad.core.templates")
+
+_patterns = BoundedCache(kernels, lambda pattern: ENTRY)
 
 
 class ViewStep:
@@ -56,6 +63,11 @@ def chain(step):
     return tuple([call for call, _ in found]), [n for _, numbers in found for n in numbers]
 
 
+def without_symbols(_avals):
+    """Raise NotImplementedError for a template: the calls of a chain have no symbols."""
+    raise NotImplementedError("a write through a view for other extents")
+
+
 class CopySlices(Program):
     """`base` with `value` in place of what the chain of `calls` cuts out."""
 
@@ -77,6 +89,20 @@ class CopySlices(Program):
         return CopySlices(
             view_ops.compact(view_ops.plain(base)), view_ops.compact(view_ops.plain(value)), calls
         )
+
+    @cached_property
+    def pattern(self):
+        """It is kept for these extents alone: the calls of views have no symbols."""
+        if self.mode != IMMEDIATE:
+            return None
+        return templates.pattern_of(_patterns, self.calls, self.inputs, self.text, without_symbols)
+
+    def text(self) -> str | None:
+        """The text of the calls, which with the base and the value say what is computed."""
+        parts = [template_store.text_of_call(call.primitive, call.structure) for call in self.calls]
+        if None in parts:
+            return None
+        return f"{self.name}({','.join([repr(self.overlapping), *parts])})"
 
     def steps(self, numbers):
         supply = iter(numbers)

@@ -125,39 +125,59 @@ def unflatten(structure, leaves):
     ]
 
 
+CHECKS = "precondition", "postcondition"
+MARKS = "returns_self", "crosses_devices", "undefined", "tells_missing"
+
+
+def marks_of(function) -> dict:
+    """What a value function says of itself by its attributes, as plain data."""
+    marks = {name: getattr(function, name) for name in MARKS if hasattr(function, name)}
+    checks = {name: getattr(function, name) for name in CHECKS if hasattr(function, name)}
+    of_integers = {n: {"of_integers": hasattr(c, "of_integers")} for n, c in checks.items()}
+    return marks | of_integers
+
+
 class Primitive:
     """One overload of an operator on JAX values.
 
-    `rule`: its entry in the table; `compute`: the value function; `scope`: the functions that its
-    formulas may call, by name.
+    `rule`: its entry in the table; `find_compute`: gives the value function; `scope`: the functions
+    that its formulas may call, by name; `marks`: the marks of the value function where they are
+    known without it.
     """
 
-    def __init__(self, rule: table.Rule, compute, scope):
-        self.rule, self.compute, self.scope = rule, compute, scope
+    def __init__(self, rule: table.Rule, find_compute, scope, marks=None):
+        self.rule, self._find_compute, self.scope = rule, find_compute, scope
+        self.marks = marks_of(self.compute) if marks is None else marks
         schema = rule.schema
         self.name = schema.name
         self.argument_names = tuple(argument.name for argument in schema.arguments)
         self.takes_tensor = tuple(argument.type.base == "Tensor" for argument in schema.arguments)
         self.positional = sum(not argument.keyword_only for argument in schema.arguments)
         self.keywords = self.argument_names[self.positional :]
-        self.precondition = getattr(compute, "precondition", None)
-        self.postcondition = getattr(compute, "postcondition", None)
-        self.returns_self = getattr(compute, "returns_self", False)
+        self.returns_self = self.marks.get("returns_self", False)
         # whether it copies tensors to the device of the first
-        self.crosses_devices = getattr(compute, "crosses_devices", False)
+        self.crosses_devices = self.marks.get("crosses_devices", False)
         # the error of a derivative that is infinite or NaN because it does not exist
-        self.undefined = getattr(compute, "undefined", None)
-        self.tells_missing = getattr(compute, "tells_missing", False)
+        self.undefined = self.marks.get("undefined")
+        self.tells_missing = self.marks.get("tells_missing", False)
         element_wise = table.Word("auto_element_wise") in rule.tangents.values()
         self.pointwise = element_wise or self.name in getattr(scope, "pointwise", ())
-        names = [each.name for each in schema.returns]
-        # as in PyTorch, a named tuple where the schema names all results
-        self.pack = namedtuple(self.name, names)._make if len(names) > 1 and all(names) else tuple
         # those that are in use, and those that were used last
         self.alive: weakref.WeakValueDictionary[tuple, Call] = weakref.WeakValueDictionary()
         self.calls = BoundedCache(kernels, lambda call: ENTRY)
         self.patterns = BoundedCache(kernels, lambda pattern: ENTRY)
         self.compiled: dict[table.Formula, Any] = {}
+
+    @cached_property
+    def compute(self):
+        """The value function, whose module may be imported for it."""
+        return self._find_compute()
+
+    @cached_property
+    def pack(self):
+        """Makes the result of several: as in PyTorch, a named tuple where the schema names all."""
+        names = [each.name for each in self.rule.schema.returns]
+        return namedtuple(self.name, names)._make if len(names) > 1 and all(names) else tuple
 
     def evaluate(self, arguments):
         """Call the value function with bound arguments, in the order of the schema."""
@@ -454,16 +474,21 @@ class Call(Program):
 
     @property
     def precondition(self):
-        check = self.primitive.precondition
-        # floats have values for what is refused in integers, as a division by 0
-        if getattr(check, "of_integers", False) and self.outputs[0].differentiable:
+        marks = self.primitive.marks
+        if "precondition" not in marks:
             return None
-        return check and (lambda *arrays: check(*self.arguments(arrays)))
+        # floats have values for what is refused in integers, as a division by 0
+        if marks["precondition"]["of_integers"] and self.outputs[0].differentiable:
+            return None
+        check = self.primitive.compute.precondition
+        return lambda *arrays: check(*self.arguments(arrays))
 
     @property
     def postcondition(self):
-        check = self.primitive.postcondition
-        return check and (lambda results, *arrays: check(results, *self.arguments(arrays)))
+        if "postcondition" not in self.primitive.marks:
+            return None
+        check = self.primitive.compute.postcondition
+        return lambda results, *arrays: check(results, *self.arguments(arrays))
 
     def result(self, outputs):
         """The outputs as the operator returns them: an array, a tuple or a named tuple."""

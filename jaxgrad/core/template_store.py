@@ -37,12 +37,15 @@ FIRST = "! sources "  # begins the first line; no key sorts before it
 
 # the modules, besides the table and its functions, that decide what is traced and how it is kept
 MODULES = (
-    *("core/aval.py", "core/derivative_rules.py", "core/dtypes.py", "core/elementary.py"),
+    *("core/aval.py", "core/copy_slices.py", "core/derivative_rules.py", "core/dtypes.py"),
+    "core/elementary.py",
     *("core/host/block.py", "core/host/extents.py", "core/host/stored.py"),
     *("core/host/template.py", "core/jax_internals.py", "core/overloads.py", "core/premises.py"),
     *("core/primitive.py", "core/program.py", "core/promotion.py"),
-    *("core/tangent_map.py", "core/template_store.py", "core/templates.py"),
-    *("optim/rules.py", "optim/update_program.py"),
+    *("core/tangent_map.py", "core/template_store.py", "core/templates.py", "core/view_ops.py"),
+    *("optim/rules.py", "optim/update_program.py", "ops/documentation.py", "ops/kept.py"),
+    *("table/formula.py", "table/grammar.py", "table/rule.py", "table/rule_data.py"),
+    "table/schema.py",
 )
 
 # the settings of JAX that decide what is traced, as they are without a user's choice
@@ -78,6 +81,11 @@ def sources() -> list[Path]:
 def rules() -> Path:
     """The folder of the functions that the shipped table calls."""
     return Path(find_spec("jaxgrad.rules").origin).parent
+
+
+@functools.cache
+def table_path() -> str:
+    return str(rules().parent / "derivatives.yaml")
 
 
 # whether templates of files are used
@@ -117,8 +125,7 @@ def key_of(text: str | None, kinds, shapes) -> str | None:
 
 def text_of_call(primitive, structure) -> str | None:
     """The text of a shipped operator and what it is called with, besides arrays."""
-    is_shipped = primitive.rule.path == str(rules().parent / "derivatives.yaml")
-    if not is_shipped or primitive.scope.parent is not None:
+    if primitive.rule.path != table_path() or primitive.scope.parent is not None:
         return None
     return f"{primitive.rule.schema.full_name}({','.join(map(text_of, structure))})"
 
@@ -303,6 +310,13 @@ def _read(line: bytes | None) -> list:
         records = json.loads(line)
         if type(records) is not list:
             return []
-        return [template.Template(record) for record in records[: templates.TEMPLATES]]
+        return [
+            template.Template(record, functools.partial(_record, line, place))
+            for place, record in enumerate(records[: templates.TEMPLATES])
+        ]
     except (ValueError, RecursionError):
         return []
+
+
+def _record(line: bytes, place: int):
+    return json.loads(line)[place]

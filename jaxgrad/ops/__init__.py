@@ -24,7 +24,7 @@ from ..core.tracebacks import api_boundary
 from ..late import LateModule
 from ..table import TableError
 from ..table import load as load_table
-from . import aten
+from . import aten, kept
 from .namespace import Library, Namespace, public_functions
 
 shape_check = LateModule("jaxgrad.core.shape_check")
@@ -39,8 +39,9 @@ MODULES = ("fft_", "linalg_", "special_")
 
 def _shipped() -> Library:
     path = Path(rules.__file__).parents[1] / "derivatives.yaml"
-    functions = rules.Functions()
-    return Library(load_table(path, functions, late=True), functions)
+    functions = rules.Functions(kept.functions)
+    table = load_table(path, functions, late=True, kept=kept.rules_of)
+    return Library(table, functions, kept=kept)
 
 
 @api_boundary

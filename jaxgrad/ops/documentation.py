@@ -79,12 +79,18 @@ def document(function, library, name: str):
     `name`: the operator of `library` or its in-place form. Raises TableError if an entry has a
     mistake.
     """
+    told = library.kept.help_of(name) if library.kept is not None else None
+    function.__doc__, function.__signature__ = told or texts(library, name)
+    return function
+
+
+def texts(library, name: str) -> tuple[str, Signature]:
+    """The docstring and the signature of an operator or its in-place form, from its entries."""
     inplace = library.functional(name) is not None
     rules = library.table.rules(library.functional(name) or name)
     signatures = [signature_of(rule.schema, inplace) for rule in rules]
-    function.__doc__ = Docstring(library, name, inplace, rules, signatures).text()
-    function.__signature__ = merged(signatures)
-    return function
+    text = Docstring(library, name, inplace, rules, signatures).text()
+    return text, merged(signatures)
 
 
 def as_method(function, name: str, is_protocol: bool = False):

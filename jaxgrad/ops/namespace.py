@@ -29,7 +29,7 @@ class Library:
     """The operators of one table: its rules as primitives, each made at its first use.
 
     `functions`: value functions and helpers by name; `parent`: a library whose operators and
-    helpers formulas may call too.
+    helpers formulas may call too; `kept`: what a file keeps of its operators (ops/kept.py).
     """
 
     def __init__(
@@ -37,8 +37,9 @@ class Library:
         table: Table,
         functions: Mapping[str, Callable],
         parent: Library | None = None,
+        kept=None,
     ):
-        self.table, self.functions, self.parent = table, functions, parent
+        self.table, self.functions, self.parent, self.kept = table, functions, parent, kept
         self.names = table.operators
         self._overloads: dict[str, Overloads] = {}
 
@@ -100,7 +101,11 @@ class Library:
         """
         # add.Scalar would take the value of a tensor that add.Tensor differentiates
         rules = sorted(self.table.rules(name), key=lambda rule: -len(rule.tensor_arguments))
-        return [Primitive(rule, self.value_function(rule), self) for rule in rules]
+        marks = [self.kept and self.kept.marks_of(rule.schema.full_name) for rule in rules]
+        return [
+            Primitive(rule, functools.partial(self.value_function, rule), self, known)
+            for rule, known in zip(rules, marks, strict=True)
+        ]
 
     def value_function(self, rule):
         """The entry's `forward`, else the function with the name of the overload or operator."""

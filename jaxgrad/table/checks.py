@@ -46,7 +46,8 @@ def check_number_of_gradients(rule, mistake):
     """A formula for several inputs returns one gradient for each, where it is a tuple."""
     lists = {a.name for a in rule.schema.arguments if a.type.list}
     for names, formula in gradient_formulas(rule):
-        items = len(formula.tree.elts) if isinstance(formula.tree, ast.Tuple) else None
+        tree = formula.tree
+        items = len(tree.elts) if isinstance(tree, ast.Tuple) else None
         if items not in (None, len(names)) and not (len(names) == 1 and names[0] in lists):
             cause = f"a tuple of {items} for {len(names)} inputs"
             mistake(formula.place(""), cause, "write one gradient for each input of the key")
@@ -87,8 +88,9 @@ def has_wrong_styles(rule, mistake):
 
 
 def reads_only_first(formula):
-    reads = [n for n in ast.walk(formula.tree) if isinstance(n, ast.Name) and n.id == "grads"]
-    items = [i for i in ast.walk(formula.tree) if isinstance(i, ast.Subscript) and i.value in reads]
+    nodes = [*ast.walk(formula.tree)]
+    reads = [n for n in nodes if isinstance(n, ast.Name) and n.id == "grads"]
+    items = [i for i in nodes if isinstance(i, ast.Subscript) and i.value in reads]
     return len(items) == len(reads) and indices(formula) == {0}
 
 

@@ -38,7 +38,6 @@ class Formula:
     values: frozenset[str]
     calls: frozenset[str]
     indexed: frozenset[tuple[str, int]]
-    tree: ast.expr
     places: dict[str, int]
     element: int | None = None
 
@@ -58,6 +57,11 @@ class Formula:
         (code,) = (part for part in code.co_consts if isinstance(part, CodeType))
         code = code.replace(co_name=self.label, co_qualname=self.label)
         return FunctionType(code, self._globals(scope), self.label)
+
+    @property
+    def tree(self):
+        """The syntax tree, parsed anew: the checks of an entry alone look at it."""
+        return grammar.parse(self.text)
 
     def place(self, name):
         """Line and column of the first read of `name`, or of the formula if there is none."""
@@ -189,7 +193,5 @@ def parse_formula(
         raise FormulaError(found.problems)
     names, values, calls = map(frozenset, (found.names, found.values, found.calls))
     places = {name: node.col_offset for name, node in found.names.items()}
-    indexed, tree = frozenset(found.indexed), found.tree
-    return Formula(
-        text, path, line, column, label, names, values, calls, indexed, tree, places, element
-    )
+    indexed = frozenset(found.indexed)
+    return Formula(text, path, line, column, label, names, values, calls, indexed, places, element)

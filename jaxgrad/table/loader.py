@@ -21,7 +21,7 @@ MOST_MISTAKES = 1000
 FIRST = "correct the mistakes above first"
 
 
-def load(path, functions=frozenset(), operators=frozenset(), late=False):
+def load(path, functions=frozenset(), operators=frozenset(), late=False, kept=None):
     """Load the table in the file `path`.
 
     `functions`: the names of helpers and value functions that its formulas may call; `operators`:
@@ -31,12 +31,13 @@ def load(path, functions=frozenset(), operators=frozenset(), late=False):
 
     `late`: find the entries by their lines where these are plain, and read the YAML of an entry
     when its operator is first used; a mistake in its structure counts as one inside the entry. For
-    a table that `jaxgrad check` has passed.
+    a table that `jaxgrad check` has passed. `kept(name, path)`: gives the rules of an operator that
+    need not be read, or None.
     """
     path = os.fspath(path)
     with open(path, "rb") as file:
         data = file.read(MAX_BYTES + 1)
-    return _table(data, path, functions, operators, late)
+    return _table(data, path, functions, operators, late, kept)
 
 
 def loads(text, path="<table>", functions=frozenset(), operators=frozenset()):
@@ -45,12 +46,12 @@ def loads(text, path="<table>", functions=frozenset(), operators=frozenset()):
     return _table(data, path, functions, operators)
 
 
-def _table(data, path, functions, operators, late=False):
+def _table(data, path, functions, operators, late=False, kept=None):
     source = decode(data, path)
     entries = outline(source) if late else None
     if entries is None:
         entries = reader.read(source)
-    table = Table(source, entries, functions, operators)
+    table = Table(source, entries, functions, operators, kept)
     lines = source.text.splitlines(keepends=True)
     linecache.cache[path] = (len(source.text), None, lines, path)  # for tracebacks
     if table.mistakes:
@@ -70,13 +71,13 @@ class Table:
     'TwiceBackward0'
     """
 
-    def __init__(self, source, entries, functions, operators):
+    def __init__(self, source, entries, functions, operators, kept=None):
         self.path, self.mistakes = source.path, source.mistakes
         self.entries, self.found = by_operator.entries_of(source, entries), {}
         self.aliases = by_operator.aliases(source, self.entries)
         self.names = tuple(self.entries)
         self.operators = frozenset((*self.names, *self.aliases))
-        self._functions, self._operators = functions, operators
+        self._functions, self._operators, self._kept = functions, operators, kept
 
     def __len__(self):
         return sum(map(len, self.entries.values()))
@@ -126,7 +127,11 @@ class Table:
         name = self.aliases.get(name, name)
         found = self.found.get(name)
         if found is None:
-            rules, mistakes = self._read(name)
+            if name not in self.entries:
+                raise KeyError(name)
+            rules, mistakes = self._kept and self._kept(name, self.path), ()
+            if not rules:
+                rules, mistakes = self._read(name)
             if mistakes:
                 raise TableError(sorted(mistakes))
             found = self.found.setdefault(name, rules)

@@ -1,4 +1,6 @@
-"""Straight-line code for the steps of a block, which runs them in half the time of a loop."""
+"""Runs the steps of a block: by a loop at first, and then by straight-line code, which takes half
+the time of a call. To compile it takes 20 us for each step, as long as some sixty calls save.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,9 @@ from typing import NamedTuple
 import numpy
 
 from .equation import Form
+
+# after so many calls of a function its code is compiled
+LOOPS = 64
 
 
 class Step(NamedTuple):
@@ -33,6 +38,38 @@ def function_of_steps(inputs: int, known: dict, steps: list[Step], results):
 
     known: values by number.
     """
+    calls, run = 0, _looped(known, steps, results)
+
+    def function(*operands):
+        nonlocal calls, run
+        calls += 1
+        if calls == LOOPS:
+            run = _compiled(inputs, known, steps, results)
+        return run(*operands)
+
+    return function
+
+
+def _looped(known: dict, steps: list[Step], results):
+    """The function as a loop. It keeps no value longer than the steps need it."""
+    last_uses = _last_uses([(step.operands, step.results) for step in steps], results, known)
+    plan = [(*step[:3], ended) for step, ended in zip(steps, last_uses, strict=True)]
+
+    def run(*operands):
+        values = known | dict(enumerate(operands))
+        for call, places, targets, ended in plan:
+            made = call(*[values[place] for place in places])
+            made = made if type(made) is list or len(targets) > 1 else (made,)
+            values.update(zip(targets, made, strict=True))
+            for place in ended:
+                del values[place]
+        return [values[place] for place in results]
+
+    return run
+
+
+def _compiled(inputs: int, known: dict, steps: list[Step], results):
+    """The function as straight-line code."""
     places = _overwritten(steps, results)
     shape = tuple(
         [
@@ -72,7 +109,7 @@ def _maker(inputs, known, steps, results):
     lines += [f"    ({calls}) = calls"] if calls else []
     lines += [f"    ({values}) = known"] if values else []
     lines += [f"    def run({', '.join(f'v{i}' for i in range(inputs))}):"]
-    last_uses = _last_uses(steps, results, known)
+    last_uses = _last_uses([(s[0], range(s[3], s[3] + s[4])) for s in steps], results, known)
     for i, (operands, place, is_ufunc, first, count) in enumerate(steps):
         read = [f"v{operand}" for operand in operands]
         read += [] if place is None else [f"out=v{place}"]
@@ -93,12 +130,13 @@ def _maker(inputs, known, steps, results):
 
 
 def _last_uses(steps, results, known) -> list[list[int]]:
-    """For each step the numbers of values that no later step reads, so that their memory is free.
-    The values that are known are not the function's own.
+    """For each step, of which the numbers of the operands and of the results are needed, those of
+    values that no later step reads, so that their memory is free. The values that are known are not
+    the function's own.
     """
     used, ended = {*results, *known}, []
-    for operands, _, _, first, count in reversed(steps):
-        last = {*operands, *range(first, first + count)} - used
+    for operands, made in reversed(steps):
+        last = {*operands, *made} - used
         used |= last
         ended.append(sorted(last))
     return ended[::-1]

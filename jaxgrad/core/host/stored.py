@@ -337,7 +337,9 @@ class BlockReader:
         self.add(inputs)
         arrays = [self.constant(each) for each in constants]
         self.constants = dict(enumerate(arrays, self.inputs))
-        self.add([[each.dtype.name, *each.shape] for each in arrays])
+        # an array has its form in its data, and NumPy takes long to name a dtype
+        named = zip(constants, arrays, strict=True)
+        self.add([[data["array"][0], *array.shape] for data, array in named])
         self.equations = [self.equation(each, depth - 1) for each in equations]
         self.results = self.checked_places(results)
         parts = [params for _, params, _, _ in self.equations]

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ...cached import cached_property
 from ...late import LateModule
 from .extents import MOST_NODES, SYMBOLS, checked_condition, holds
 from .stored import BlockReader, NotStoredError
@@ -73,24 +72,38 @@ class Template:
     """The program of a record: `template(extents)` is a block. The conditions are looked at here,
     and the block before it is made.
 
-    Raises NotStoredError, a ValueError.
+    read_again: gives the record anew. Most templates of a file serve one call, so the data of the
+    block is not kept, nor is its reader before the second call: the thousands of lists are work for
+    Python's search for garbage. Raises NotStoredError, a ValueError.
     """
 
-    def __init__(self, record):
+    def __init__(self, record, read_again=None):
         if type(record) is not list or len(record) != len(Record._fields):
             raise NotStoredError("no record")
-        self.record = Record(*record)
-        self.traits, conditions, _ = self.record
+        self.traits, conditions, self._data = Record(*record)
+        self._read_again, self._reader, self._has_served = read_again, None, False
         if type(self.traits) is not dict or type(conditions) is not list:
             raise NotStoredError("no record")
         if len(conditions) > MOST_NODES:
             raise NotStoredError("too many conditions")
         self.conditions = [*map(checked_condition, conditions)]
 
-    @cached_property
-    def block_for(self):
+    @property
+    def record(self) -> Record:
+        """What is kept of it."""
+        data = self._data
+        data = self._read_again()[-1] if data is None else data
+        return Record(self.traits, self.conditions, data)
+
+    def reader(self) -> BlockReader:
         """The function that makes a block for extents."""
-        return BlockReader(self.record.block)
+        reader = self._reader or BlockReader(self.record.block)
+        if self._has_served or self._read_again is None:
+            self._reader = reader
+        self._has_served = True
+        if self._read_again is not None:
+            self._data = None
+        return reader
 
     def serves(self, extents) -> bool:
         """Whether all conditions hold of extents. Raises ValueError."""
@@ -99,4 +112,4 @@ class Template:
 
     def __call__(self, extents):
         """The block for extents; None if a condition excludes them. Raises ValueError."""
-        return self.block_for(extents) if self.serves(extents) else None
+        return self.reader()(extents) if self.serves(extents) else None
