@@ -28,7 +28,7 @@ CONVOLUTIONAL = {
     "efficientnet_lite0": 48,
     "efficientvit_b0": 64,
     "efficientvit_m0": 128,
-    "ese_vovnet19b_slim": 96,
+    "ese_vovnet19b_slim": 64,
     "fastvit_t8": 64,
     "fbnetc_100": 48,
     "focalnet_tiny_srf": 32,
@@ -141,7 +141,7 @@ DEEP = ("gmlp_ti16_224", "mixer_s16_224", "tiny_vit_5m_224", "visformer_tiny")
 # In float32 are the 1/6 of the derivative of `hardsigmoid`, edgenext's positions, and the attention
 # of efficientvit_b0.
 IN_FLOAT32 = ("edgenext_xx_small", "ghostnet_050", "ghostnetv2_100", "hardcorenas_a", "lcnet_035")
-IN_FLOAT32 += ("mobilenetv3_small_050", "repghostnet_050", "efficientvit_b0")
+IN_FLOAT32 += ("mobilenetv3_small_050", "repghostnet_050", "efficientvit_b0", "ese_vovnet19b_slim")
 # Their gradients are in the hundreds: after steps of the usual size no digit of float64 is left, in
 # PyTorch too, when the images change by 1e-15 of themselves. They take small steps.
 STEEP = ("convmixer_1024_20_ks9_p14", "efficientvit_b0", "efficientvit_m0", "ese_vovnet19b_slim")
@@ -174,7 +174,7 @@ def architecture_program(name, size, options):
 
         optimizer = None
         if name in STEEP:
-            optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, eps=1.0)
+            optimizer = torch.optim.AdamW(model.parameters(), lr=1e-6, eps=1.0)
         results = train(model, loss_of, optimizer=optimizer)
         saved = io.BytesIO()
         torch.save(model.state_dict(), saved)
