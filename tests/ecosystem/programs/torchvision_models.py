@@ -55,10 +55,11 @@ OPTIONS = {
     },
     "wide_resnet": {"layers": [1, 1, 1, 1], "width_per_group": 128},
 }
+FEATURES = {"alexnet": 256 * 6 * 6, "vgg11": 512 * 7 * 7}
 VIDEO = {
-    "mc3_18": (2, 3, 8, 32, 32),
-    "r2plus1d_18": (2, 3, 8, 32, 32),
-    "r3d_18": (2, 3, 8, 32, 32),
+    "mc3_18": (2, 3, 4, 32, 32),
+    "r2plus1d_18": (2, 3, 4, 32, 32),
+    "r3d_18": (2, 3, 4, 32, 32),
     "swin3d": (2, 3, 8, 32, 32),
 }
 SEGMENTATION = ("deeplabv3_mobilenet_v3_large", "fcn_resnet50", "lraspp_mobilenet_v3_large")
@@ -110,8 +111,8 @@ def model_of(name, **options):
     if model_class is not None:
         return without_dropout(fill(model_class(**options)))
     model = models.get_model(name, weights=None, **options)
-    if name == "vgg11":  # its own classifier has 120 million weights
-        model.classifier = torch.nn.Linear(512 * 7 * 7, 5)
+    if name in FEATURES:  # their own classifiers have 50 and 120 million weights
+        model.classifier = torch.nn.Linear(FEATURES[name], 5)
     return without_dropout(fill(model))
 
 
