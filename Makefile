@@ -130,9 +130,10 @@ $(VENV)/demo $(VENV)/test $(VENV)/lint $(VENV)/docs: $(VENV)/made pyproject.toml
 	.venv-torch/bin/python -m pip install --editable '.[demo,figures]'
 	@touch $@
 
-# Without what they depend on: many ask for torch, in whose place they have jaxgrad.
+# Without what they depend on: many ask for torch, in whose place they have jaxgrad. The extra demo brings matplotlib
+# and what scikit-learn needs.
 .venv-ecosystem/packages: .venv-ecosystem/made pyproject.toml $(wildcard tests/ecosystem/*packages.txt)
-	.venv-ecosystem/bin/python -m pip install --editable '.[test]'
+	.venv-ecosystem/bin/python -m pip install --editable '.[test,demo]'
 	.venv-ecosystem/bin/python -m pip install --no-deps --requirement tests/ecosystem/packages.txt
 	@touch $@
 

@@ -360,6 +360,20 @@ class SparseMethods:
         return bool(_operators.to_dense(self))
 
     @api_boundary
+    def __iter__(self):
+        return iter(_operators.unbind(self))
+
+    @api_boundary
+    def __getitem__(self, index):
+        if not isinstance(index, int) or isinstance(index, bool):
+            _refused("__getitem__")(self)
+        return _operators.select(self, 0, index)
+
+    @api_boundary
+    def select(self, dim, index):
+        return _operators.select(self, dim, index)
+
+    @api_boundary
     def item(self):
         if self.numel() != 1:
             raise RuntimeError(

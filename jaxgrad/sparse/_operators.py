@@ -384,6 +384,58 @@ def cat(tensors, dim=0) -> SparseTensor:
     return sparse(values, ops.cat(indices, 1), sizes, False)
 
 
+# ---- slices
+
+
+def select(self, dim, index) -> Tensor:
+    """A slice across a dimension: sparse, or dense if no sparse dimension is left."""
+    dim, count, sizes = _wrapped(dim, self.ndim), sparse_dims(self), list(self._sizes)
+    size = sizes.pop(dim)
+    if not -size <= index < size:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(self._sizes)} at "
+            f"dimension {dim}"
+        )
+    index, values = index % size, values_of(self)
+    if dim >= count:
+        values = ops.select(values, dim - count + 1, index)
+        return _sorted_if_short(values, self._indices_held, sizes)
+    indices = needed(self, "select()")
+    places = np.flatnonzero(indices[dim] == index)
+    values = ops.index_select(values, 0, _pattern.as_indices(places))
+    if count == 1:
+        return ops.sum(values, 0, dtype=values.dtype)
+    kept = np.delete(indices[:, places], dim, 0)
+    return _sorted_if_short(values, _pattern.as_indices(kept), sizes)
+
+
+def _sorted_if_short(values, indices, sizes) -> SparseTensor:
+    """Elements that count as coalesced if there are none or one, as PyTorch has it for slices."""
+    return sparse(values, indices, sizes, values.shape[0] < 2)
+
+
+def unbind(self, dim=0) -> tuple[Tensor, ...]:
+    """All slices across a dimension."""
+    size = self._sizes[_wrapped(dim, self.ndim)]
+    return tuple([select(self, dim, index) for index in range(size)])
+
+
+def unsqueeze(self, dim) -> SparseTensor:
+    """The tensor with one more dimension, of extent 1; it is sparse up to the last sparse one."""
+    dim, count, values = _wrapped(dim, self.ndim + 1), sparse_dims(self), values_of(self)
+    indices, sizes = self._indices_held, [*self._sizes[:dim], 1, *self._sizes[dim:]]
+    if dim > count:
+        values = ops.unsqueeze(values, dim - count + 1)
+    else:
+        indices = ops.cat([indices[:dim], indices.new_zeros(1, nnz(self)), indices[dim:]])
+    return _sorted_if_short(values, indices, sizes)
+
+
+def stack(tensors, dim=0) -> SparseTensor:
+    """Sparse tensors of one shape, along a new sparse dimension."""
+    return cat([unsqueeze(each, dim) for each in tensors], dim)
+
+
 # ---- of the rest
 
 
@@ -419,4 +471,5 @@ OPERATORS = {
     "add": add, "sub": functools.partial(add, name="sub"), "mul": mul, "div": div, "pow": power,
     "mm": mm, "mv": mv, "linear": linear, "matmul": matmul, "addmm": addmm, "t": t,
     "transpose": transpose, "permute": permute, "sum": sum_all, "cat": cat, "detach": detach,
+    "select": select, "unbind": unbind, "unsqueeze": unsqueeze, "stack": stack,
 }  # fmt: skip

@@ -3,8 +3,8 @@
     python tests/ecosystem/run.py [--only transformers,timm/resnet18] [--anew] [--page]
     python tests/ecosystem/run.py --recorded    those of RECORDED, without PyTorch
 
-Programs of one file share processes. What PyTorch computes is kept in
-build/ecosystem/torch as long as the file of the program is the same. Results are merged into
+Programs of one file share processes. What PyTorch computes is kept in build/ecosystem/torch as long
+as the file of the program is the same; an error is not kept. Results are merged into
 results/PACKAGE.json, from which ecosystem_page.py writes docs/ecosystem.md. build/ecosystem/log
 has what the programs print, build/ecosystem/jaxgrad the traceback of what fails.
 """
@@ -97,7 +97,7 @@ def run_batch(file, entries, options):
     """Run programs of one file in both frameworks, and keep and print what came of them."""
     version = digest(file, HERE / "harness.py")
     answers = {key: folder_of("torch") / f"{stem(key)}-{version}" for key in entries}
-    lacking = {key: out for key, out in answers.items() if not out.with_suffix(".json").exists()}
+    lacking = {key: out for key, out in answers.items() if not is_answered(out)}
     run_all([options.torch], file, answers if options.anew else lacking, options.seconds)
     outs = run_jaxgrad(file, entries, options)
     for key, entry in entries.items():
@@ -107,6 +107,11 @@ def run_batch(file, entries, options):
         page.keep(key, result)
         if {key, entry["package"]} & {*RECORDED} and "error" not in result["torch"]:
             record(entry["package"], key, arrays(answers[key]))
+
+
+def is_answered(out):
+    """Whether a run has ended and has given numbers: its report is written last."""
+    return out.with_suffix(".json").exists() and out.with_suffix(".npz").exists()
 
 
 def run_jaxgrad(file, entries, options):

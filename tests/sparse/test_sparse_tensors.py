@@ -239,7 +239,7 @@ def test_the_operators_of_2018():
 
 READING = [
     "tolist", "nonzero", "stride", "data_ptr", "untyped_storage", "__array__", "__jax_array__",
-    "__dlpack__", "contiguous", "new_zeros", "uniform_", "mT", "__iter__",
+    "__dlpack__", "contiguous", "new_zeros", "uniform_", "mT",
 ]  # fmt: skip
 
 
@@ -254,7 +254,7 @@ def test_no_function_reads_the_values_as_a_dense_tensor():
     x, dense = example(jaxgrad).detach(), jaxgrad.ones(2, 3, dtype=jaxgrad.float64)
     calls = [
         lambda: jaxgrad.ones_like(x), lambda: jaxgrad.normal(x, x), lambda: x.tolist(),
-        lambda: jaxgrad.where(x > 0, x, x), lambda: jaxgrad.stack([x, x]), lambda: x[0],
+        lambda: jaxgrad.where(x > 0, x, x), lambda: x[0, 1], lambda: x[:1],
         lambda: dense.mul_(x), lambda: dense.copy_(x), lambda: jaxgrad.nonzero(x),
         lambda: jaxgrad.add(dense, x, out=dense), lambda: jaxgrad.as_strided(x, (1,), (1,)),
         lambda: jaxgrad.nn.functional.softmax(x, 1),
@@ -288,3 +288,32 @@ def test_transposes_of_batches_of_matrices():
     (turned.to_dense() * weight).sum().backward()
     expected = weight.mT.numpy() * (dense != 0)
     numpy.testing.assert_array_equal(x.grad.to_dense().numpy(), expected)
+
+
+@as_torch
+def test_slices_of_sparse_tensors(torch):
+    """They are sparse, or dense where no sparse dimension is left."""
+    matrix, other = example(torch).detach(), twice(torch)
+    hybrid = torch.sparse_coo_tensor([[0, 2, 2]], torch.arange(6.0).reshape(3, 2), (3, 2))
+    rows = [parts(row) for x in (matrix, other) for row in x]
+    chosen = [matrix[-1], matrix.select(1, 2), hybrid.select(1, 0), *other.unbind(1)]
+    joined = [torch.stack([*other]), *(torch.stack([matrix] * 2, dim) for dim in (1, -1))]
+    longer = [matrix.unsqueeze(1), other.unsqueeze(-1), hybrid.unsqueeze(2), hybrid.unsqueeze(0)]
+    return [
+        rows, [parts(x) for x in (*chosen, *joined, *longer)], [*hybrid], list(hybrid.long()),
+        error(matrix.select, 0, 2, words="index 2 out of range for tensor of size [2, 3]"),
+    ]  # fmt: skip
+
+
+@as_torch("""
+    tensor(40.0, dtype=float64)
+    {'indices': tensor([[0, 1, 1], [2, 0, 2]]),
+     'values': tensor([10.0, 0.0, 2.0], dtype=float64),
+     'size': [2, 3],
+     'facts': [True, False, None, 'torch.sparse_coo']}
+""")
+def test_gradients_through_rows(torch):
+    x, factor = example(torch), torch.arange(6.0, dtype=torch.float64).reshape(2, 3)
+    first, second = x
+    loss = (torch.stack([second, first * 2]).to_dense() * factor).sum()
+    return [loss.detach(), parts(torch.autograd.grad(loss, x)[0].coalesce())]

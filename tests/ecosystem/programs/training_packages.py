@@ -1,6 +1,4 @@
-"""Packages for training, adapting and saving models: peft, accelerate, sentence-transformers,
-safetensors.
-"""
+"""Packages for training, adapting and saving models: peft, accelerate, safetensors."""
 
 import tempfile
 from pathlib import Path
@@ -178,50 +176,6 @@ def empty_weights():
         is_meta = [parameter.is_meta for parameter in empty.parameters()]
         loaded = accelerate.load_checkpoint_and_dispatch(empty, folder, device_map={"": "cpu"})
     return {"outputs": loaded(normal(4, 6)), "is_meta": is_meta}
-
-
-@program("sentence-transformers", "encode")
-def encode():
-    """A model of sentences made of a small BERT: embeddings, similarities, training, saving."""
-    import torch
-    import transformers
-    from sentence_transformers import SentenceTransformer, losses, models, util
-
-    with tempfile.TemporaryDirectory() as folder:
-        words = [
-            "[PAD]",
-            "[UNK]",
-            "[CLS]",
-            "[SEP]",
-            "[MASK]",
-            *"abcdefgh",
-            "cat",
-            "dog",
-            "sat",
-        ]
-        Path(folder, "vocab.txt").write_text("\n".join(words))
-        tokenizer = transformers.BertTokenizerFast(str(Path(folder, "vocab.txt")))
-        tokenizer.save_pretrained(folder)
-        config = transformers.BertConfig(**{**TEXT, "vocab_size": len(words)})
-        fill(transformers.BertModel(config)).save_pretrained(folder)
-        transformer = models.Transformer(folder)
-        pooling = models.Pooling(transformer.get_embedding_dimension())
-        model = SentenceTransformer(
-            modules=[transformer, pooling, models.Normalize()], device="cpu"
-        ).eval()
-        sentences = ["a cat sat", "a dog sat", "b c d", "e f g h"]
-        embeddings = model.encode(sentences, convert_to_tensor=True)
-        results = {
-            "embeddings": as_array(embeddings),
-            "similarities": as_array(util.cos_sim(embeddings, embeddings)),
-        }
-        features = [model.tokenize(sentences[:2]), model.tokenize(sentences[2:])]
-        loss = losses.CosineSimilarityLoss(model)
-        results |= train(model, lambda _: loss([{**one} for one in features], torch.ones(2)))
-        model.save(str(Path(folder, "saved")))
-        loaded = SentenceTransformer(str(Path(folder, "saved")), device="cpu").eval()
-        results["loaded"] = loaded.encode(sentences)
-    return results
 
 
 @program("safetensors", "files")
