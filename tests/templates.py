@@ -424,7 +424,8 @@ def packed():
                 outputs, states = network(sequence)
                 whole, _ = nn.utils.rnn.pad_packed_sequence(outputs, batch_first=True)
                 last = states[0] if kind is nn.LSTM else states
-                (whole.sum() + last[-1].sum()).backward()
+                for loss in (last[-1].sum(), whole.sum(), whole.sum() + last[-1].sum()):
+                    loss.backward(retain_graph=True)
 
 
 def residual(model, place, moment):
