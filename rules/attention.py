@@ -190,7 +190,7 @@ def _ranges(blocks, rows, keys, is_causal):
 
 def _padded(x, rows):
     """x with a multiple of `rows` queries, unless it has one for all."""
-    missing = 0 if x is None or x.shape[3] == 1 else -x.shape[3] % rows
+    missing = 0 if x is None or x.shape[3] == 1 else -x.shape[3] % max(rows, 1)
     return jnp.pad(x, [(0, missing if i == 3 else 0) for i in range(x.ndim)]) if missing else x
 
 
@@ -281,9 +281,10 @@ def attend(query, key, value, change, scale):
 
     def block(first):
         scores = _scores(_cut(query, first, rows), key, None, None, scale)
+        flat = scores.reshape(batch, heads.heads, rows, keys)
         # rows that were added only to fill a block repeat the last query
         numbers = jnp.minimum(first + _numbers(rows), count - 1)
-        changed = change_all(scores.reshape(batch, -1, rows, keys), *places, numbers, last)
+        changed = change_all(flat, *places, numbers, last)
         return _weighted(changed.astype(scores.dtype).reshape(scores.shape), value)
 
     if rows >= count:

@@ -347,12 +347,31 @@ class TangentMap:
         return jax.jvp(function, [inputs[i] for i in self.moving], list(tangents))[1]
 
     def linear(self, saved, tangents):
+        return self.in_places(self.call.function, saved, tangents)
+
+    def in_places(self, function, saved, tangents):
+        """A map that is linear in some arguments is its own derivative: tangents in their places.
+
+        function: of all inputs of the call.
+        """
         inputs, _ = self.saved.leaves(saved)
         moved = self.all_tangents(tangents)
-        # a map that is linear in some arguments is its own derivative: tangents in their places
         leaves = [i if t is None else t for i, t in zip(inputs, moved, strict=True)]
-        outputs = self.call.function(*leaves)
+        outputs = function(*leaves)
         return [outputs[i] for i in self.call.differentiable_outputs]
+
+    @cached_property
+    def is_plain(self):
+        """Whether `plain` computes the tangents: the operator is linear in all that moves."""
+        return all(getattr(f, "kind", None) == "auto_linear" for f in self.formulas)
+
+    def plain(self, saved, tangents):
+        """The tangents by operations without rules, which JAX transposes."""
+        call, results = self.call, self.in_places(self.call.value, saved, tangents)
+        pairs = zip(call.differentiable_outputs, results, strict=True)
+        return tuple(
+            conform(r, call.outputs[n], where(call, output_names(call)[n])) for n, r in pairs
+        )
 
     def element_wise(self, saved, tangents):
         (tangent,) = tangents

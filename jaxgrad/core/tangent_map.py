@@ -8,7 +8,9 @@ no forward formula and none can be derived.
 The map that `apply_tangent_map` takes has `outputs` (`jax.ShapeDtypeStruct` of each output
 tangent), `select(primals, outputs)` for the residuals, `forward(saved, tangents)` and
 `transpose(saved, cotangents)`. It is hashable, by identity or content. `is_reused`: whether to
-compile it, since it runs again; `takes_none`: whether a missing cotangent is None instead of zeros.
+compile it, since it runs again; `takes_none`: whether a missing cotangent is None instead of zeros;
+`is_plain`: whether it is of an operator that is linear, and has `plain(saved, tangents)`, the
+forward formula in operations that JAX transposes.
 """
 
 from __future__ import annotations
@@ -153,11 +155,20 @@ class _Batched:
         return self.map.takes_none
 
     @property
+    def is_plain(self):
+        return self.map.is_plain
+
+    @property
     def outputs(self):
         return [jax.ShapeDtypeStruct((self.size, *o.shape), o.dtype) for o in self.map.outputs]
 
     def forward(self, saved, tangents):
         return jax.vmap(self.map.forward, in_axes=(self.saved_axes, 0), axis_size=self.size)(
+            saved, tuple(tangents)
+        )
+
+    def plain(self, saved, tangents):
+        return jax.vmap(self.map.plain, in_axes=(self.saved_axes, 0), axis_size=self.size)(
             saved, tuple(tangents)
         )
 
@@ -172,6 +183,13 @@ def _batch(arrays, dims, *, map, saved):
         array.shape[dim] for array, dim in zip(arrays, dims, strict=True) if dim is not None
     )
     arrays = [a if d is None else jnp.moveaxis(a, d, 0) for a, d in zip(arrays, dims, strict=True)]
+    if map.is_plain and None in dims[saved:]:
+        # of an operator that reads a shared table, JAX adds up the gradient in one array, where the
+        # reverse formula makes an array for each example
+        axes = tuple(None if dim is None else 0 for dim in dims)
+        run = jax.vmap(map.plain, in_axes=(axes[:saved], axes[saved:]), axis_size=size)
+        results = run(tuple(arrays[:saved]), tuple(arrays[saved:]))
+        return results, [0] * len(results)
     # every tangent gets the batch dimension, so that the transpose of a shared one sums over it
     tangents = [
         jnp.broadcast_to(a, (size, *jnp.shape(a))) if d is None else a

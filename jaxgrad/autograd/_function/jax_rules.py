@@ -229,7 +229,7 @@ def _zero_tangent(output):
 class _TangentOfCall:
     """The tangent map of a call, for the inputs in `mask`; see `core/tangent_map.py`."""
 
-    is_reused, takes_none = False, True
+    is_reused, takes_none, is_plain = False, True, False
 
     def __init__(self, call: CallOnArrays, mask):
         self.call, self.mask = call, mask

@@ -125,8 +125,9 @@ def flex_attention(
 
     All scores are computed, those of dropped blocks too. Where they are more than 2**21 on a CPU,
     or 2**27 elsewhere, they are computed for a block of queries at a time, and again in the
-    backward pass, so that memory grows with S and not with L * S. It has all derivatives, to any
-    order; a part of a compiled function is compiled with it.
+    backward pass, so that memory grows with S and not with L * S. So does that of the gradient of a
+    table that is read by indexing; through `embedding` each score has a gradient of its own. It has
+    all derivatives, to any order; in a compiled function it is compiled as a part.
 
     Raises ValueError for sizes that do not fit one another or the block mask, for `return_lse`
     together with `return_aux`, for another `BACKEND` among the options, and for tensors on meta;
