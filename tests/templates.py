@@ -271,6 +271,9 @@ PAIRS = [
     ((7, 1), (7, 1)), ((7, 11), (1, 11)), ((1, 11), (7, 11)), ((1, 11), (1, 11)), ((7,), ()),
     ((7, 11), ()), ((), ()), ((1,), (1,)), ((7, 11, 23), (7, 11, 1)), ((7, 1, 1), (7, 11, 23)),
     ((7, 11, 23), ()), ((7, 11, 23, 5), (1, 1, 23, 5)), ((7, 11), (7, 1)), ((7, 7), ()),
+    ((7, 11, 11), (7, 1, 1)), ((7, 1, 1), (7, 1, 1)), ((7, 1, 1), (11, 11)), ((7, 11, 11), (11,)),
+    ((1, 7, 11), (1, 7, 11)), ((1, 7), (1, 1)), ((1, 7, 1), (1, 1, 11)), ((7, 11, 23), (23,)),
+    ((7, 1, 11), (7, 1, 11)), ((7, 1, 1), (1, 11, 11)), ((7, 11, 11), (7, 11, 11)),
 ]  # fmt: skip
 
 
@@ -307,6 +310,50 @@ def broadcasts():
             lambda x: F.mse_loss(x, x.detach()),
         ):
             differentiated(call, x, second=False)
+
+
+def places():
+    """Elements and parts at places along each dimension: small numbers are part of a program."""
+    for shape in [shape for rank in range(1, 5) for shape in shapes_of(rank)]:
+        (x,) = tensors(shape)
+        for dim, extent in enumerate(shape):
+            for place in range(min(extent, 5)):
+                for call in (
+                    lambda x, dim=dim, place=place: x.select(dim, place),
+                    lambda x, dim=dim, place=place: x.narrow(dim, place, 1),
+                ):
+                    differentiated(call, x, second=False)
+            for part in (slice(0, None, 2), slice(1, None, 2), slice(2, None), slice(0, -1)):
+                index = (slice(None),) * dim + (part,)
+                differentiated(lambda x, index=index: x[index], x, second=False)
+            differentiated(lambda x, dim=dim: x.unbind(dim), x, second=False)
+
+
+def forms():
+    """Other shapes of the same numbers, tensors of several others, and batches of matrices."""
+    n, m, k, r, _ = EXTENTS
+    for shape in [shape for rank in range(5) for shape in shapes_of(rank)]:
+        (x,) = tensors(shape)
+        others = [(-1,), (1, *shape), (*shape, 1)]
+        others += [(shape[0], 1, *shape[1:])] if shape else []
+        others += [(shape[0] * shape[1], *shape[2:]), (*shape[:-2], -1)] if len(shape) > 1 else []
+        for other in others:
+            differentiated(lambda x, other=other: x.reshape(other), x, second=False)
+            (whole,) = tensors(other if -1 not in other else (x.numel(),))
+            differentiated(lambda x, y, shape=shape: y.view(shape), x, whole, second=False)
+        for count in (1, 3, 4):
+            for dim in {0, len(shape)}:
+                call = lambda *parts, dim=dim: torch.stack(parts, dim)  # noqa: E731
+                differentiated(call, *tensors(*[shape] * count), second=False)
+        (wide,) = tensors((), dtype=torch.float64)
+        for pair in [pair for name, pair in ARITHMETIC.items() if name != "pow"]:
+            for call in pair:
+                differentiated(call, x, wide, second=False)
+    batches = ((1, m, m), (r, m, m)), ((r, m, m), (1, m, m)), ((1, n, m), (1, m, k))
+    batches += ((n, 1, m), (n, m, 1)), ((n, 1, 1), (n, 1, m)), ((r, m, m), (r, m, m))
+    for a, b in batches:
+        for call in (torch.matmul, torch.bmm) if a[0] == b[0] else (torch.matmul,):
+            differentiated(call, *tensors(a, b), second=False)
 
 
 def orders():
@@ -500,8 +547,14 @@ def main():
     templates.CALLS, collector = 0, Collector()
     template_store.keep = collector.keep
     operators_read = kept.records(torch.ops.library)
+<<<<<<< HEAD
     parts = creations, joins, optimizers, operators, images, broadcasts, orders, modules
     for part in (*parts, packed, residuals, networks):
+=======
+    parts = creations, joins, optimizers, operators, images, broadcasts, orders, places, forms
+    parts += modules, networks
+    for part in parts:
+>>>>>>> h_speed
         part()
         print(f"{part.__name__}: {len(collector)} templates", flush=True)
         template_store.write(template_store.PACKAGE / "templates.tsv", operators_read | collector)

@@ -176,7 +176,7 @@ class Primitive:
     @cached_property
     def pack(self):
         """Makes the result of several: as in PyTorch, a named tuple where the schema names all."""
-        names = [each.name for each in self.rule.schema.returns]
+        names = [result.name for result in self.rule.schema.returns]
         return namedtuple(self.name, names)._make if len(names) > 1 and all(names) else tuple
 
     def evaluate(self, arguments):

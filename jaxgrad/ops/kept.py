@@ -24,7 +24,7 @@ FUNCTIONS, MARKS = "= functions", "= marks"
 def rules_of(name: str, path: str) -> tuple | None:
     """The rules of an operator of the table in the file `path`; None where they are not kept."""
     data = _find(f"= rules {name}")
-    return None if data is None else tuple([rule_data.rule_of(each, path) for each in data])
+    return None if data is None else tuple([rule_data.rule_of(rule, path) for rule in data])
 
 
 def functions() -> dict | None:
@@ -51,7 +51,7 @@ def help_of(name: str) -> tuple[str, Signature] | None:
         return None
     doc, parameters, returned = data
     text = documentation.Text
-    parameters = [_parameter(text, *each) for each in parameters]
+    parameters = [_parameter(text, *parameter) for parameter in parameters]
     return doc, Signature(parameters, return_annotation=text(returned))
 
 
@@ -78,21 +78,21 @@ def _parameter(text, name, is_keyword, annotation, *default) -> Parameter:
 
 def records(library) -> dict[str, object]:
     """The lines of the file, by their keys: of all operators of the shipped library."""
-    made, marks = {FUNCTIONS: library.functions.read()}, {}
+    lines, marks = {FUNCTIONS: library.functions.read()}, {}
     for name in library.table.names:
         for primitive in library.find(name).primitives:
             if primitive.marks:
                 marks[primitive.rule.schema.full_name] = primitive.marks
         data = [rule_data.data_of(rule) for rule in library.table.rules(name)]
-        made[f"= rules {name}"] = data
+        lines[f"= rules {name}"] = data
         for form in dict.fromkeys((name, f"{name}_", f"{name.removeprefix('_')}_")):
             if library.has(form) and library.canonical(form) == form:
-                made[f"= help {form}"] = _help_data(*documentation.texts(library, form))
-    return made | {MARKS: marks}
+                lines[f"= help {form}"] = _help_data(*documentation.texts(library, form))
+    return lines | {MARKS: marks}
 
 
 def _help_data(doc: str, signature: Signature) -> list:
-    parameters = [_parameter_data(each) for each in signature.parameters.values()]
+    parameters = [_parameter_data(parameter) for parameter in signature.parameters.values()]
     return [doc, parameters, signature.return_annotation]
 
 

@@ -15,7 +15,7 @@ def data_of(rule: Rule) -> list:
     """The data of a rule."""
     schema = rule.schema
     arguments = [*map(_argument_data, schema.arguments)]
-    returns = [[each.name, _type_data(each.type)] for each in schema.returns]
+    returns = [[result.name, _type_data(result.type)] for result in schema.returns]
     return [
         [schema.name, schema.overload, arguments, returns, schema.text],
         _value_data(rule.forward),
@@ -38,7 +38,7 @@ def rule_of(data: list, path: str) -> Rule:
     schema = Schema(
         name,
         overload,
-        tuple([_argument(*each) for each in arguments]),
+        tuple([_argument(*argument) for argument in arguments]),
         tuple([Return(name, _type(*kind)) for name, kind in returns]),
         text,
     )

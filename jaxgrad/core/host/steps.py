@@ -58,9 +58,9 @@ def _looped(known: dict, steps: list[Step], results):
     def run(*operands):
         values = known | dict(enumerate(operands))
         for call, places, targets, ended in plan:
-            made = call(*[values[place] for place in places])
-            made = made if type(made) is list or len(targets) > 1 else (made,)
-            values.update(zip(targets, made, strict=True))
+            arrays = call(*[values[place] for place in places])
+            arrays = arrays if type(arrays) is list or len(targets) > 1 else (arrays,)
+            values.update(zip(targets, arrays, strict=True))
             for place in ended:
                 del values[place]
         return [values[place] for place in results]
@@ -135,8 +135,8 @@ def _last_uses(steps, results, known) -> list[list[int]]:
     the function's own.
     """
     used, ended = {*results, *known}, []
-    for operands, made in reversed(steps):
-        last = {*operands, *made} - used
+    for operands, targets in reversed(steps):
+        last = {*operands, *targets} - used
         used |= last
         ended.append(sorted(last))
     return ended[::-1]

@@ -50,7 +50,7 @@ def assert_equal(results, x, y):
 def test_the_loop_and_the_code_compute_the_same(monkeypatch):
     compiled, function = [], function_of_steps(2, *block())
     make = steps._compiled
-    monkeypatch.setattr(steps, "_compiled", lambda *given: compiled.append(1) or make(*given))
+    monkeypatch.setattr(steps, "_compiled", lambda *parts: compiled.append(1) or make(*parts))
     draw = np.random.default_rng(0)
     for call in range(1, steps.LOOPS + 4):
         x, y = draw.standard_normal((2, 2, 3))
@@ -71,10 +71,10 @@ def test_the_loop_frees_a_value_after_its_last_use():
     class Values(np.ndarray):
         """An array that can be referred to weakly."""
 
-    made = []
+    arrays = []
 
     def note(array):
-        made.append(weakref.ref(array))
+        arrays.append(weakref.ref(array))
         return array
 
     def first(array):
@@ -82,7 +82,7 @@ def test_the_loop_frees_a_value_after_its_last_use():
 
     def last(array):
         gc.collect()
-        return np.float64(sum(reference() is not None for reference in made))
+        return np.float64(sum(reference() is not None for reference in arrays))
 
     lines = [
         Step(first, [0], range(1, 2), (FORM,)),
@@ -91,7 +91,7 @@ def test_the_loop_frees_a_value_after_its_last_use():
         Step(last, [3], range(4, 5), (Form((), FORM.dtype),)),
     ]
     (left,) = function_of_steps(1, {}, lines, [4])(np.ones(2))
-    assert len(made) == 2 and left == 0
+    assert len(arrays) == 2 and left == 0
 
 
 def test_a_result_may_be_an_operand_or_a_known_value():
