@@ -547,14 +547,9 @@ def main():
     templates.CALLS, collector = 0, Collector()
     template_store.keep = collector.keep
     operators_read = kept.records(torch.ops.library)
-<<<<<<< HEAD
-    parts = creations, joins, optimizers, operators, images, broadcasts, orders, modules
-    for part in (*parts, packed, residuals, networks):
-=======
     parts = creations, joins, optimizers, operators, images, broadcasts, orders, places, forms
-    parts += modules, networks
+    parts += modules, packed, residuals, networks
     for part in parts:
->>>>>>> h_speed
         part()
         print(f"{part.__name__}: {len(collector)} templates", flush=True)
         template_store.write(template_store.PACKAGE / "templates.tsv", operators_read | collector)
