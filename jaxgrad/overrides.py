@@ -158,7 +158,7 @@ def get_overridable_functions() -> dict:
     spaces = [importlib.import_module(f"jaxgrad{space}") for space in _SPACES]
     for space in (*spaces, Tensor):
         for name in dir(space):
-            member = None if name.startswith("_") else getattr(space, name)
+            member = None if name.startswith("_") else getattr(space, name, None)
             if _is_overridable(member):
                 found[space].append(member)
     return dict(found)

@@ -690,6 +690,10 @@ class Class:
         if replaced is None or name.startswith("__"):
             return False
         own = list(inspect.signature(getattr(self.kind, name)).parameters.values())
+        if {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD} <= {
+            p.kind for p in own
+        }:
+            return False
         base = list(inspect.signature(replaced).parameters.values())
         kinds = {parameter.kind for parameter in base}
         if inspect.Parameter.VAR_KEYWORD in kinds and inspect.Parameter.KEYWORD_ONLY not in kinds:
@@ -709,7 +713,8 @@ class Class:
     def is_attribute_of_base(self, name) -> bool:
         """Whether it is one in a public base, which says of what type."""
         for base in self.kind.__mro__[1:]:
-            if base not in self.types.homes.classes:
+            is_hidden = name in vars(base) and not hasattr(base, name)
+            if base not in self.types.homes.classes or is_hidden:
                 continue
             getter = getattr(vars(base).get(name), "fget", None)
             is_typed = getter is None or "return" in getter.__annotations__

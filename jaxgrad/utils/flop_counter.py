@@ -91,10 +91,10 @@ class FlopCounterMode:
         >>> with FlopCounterMode(display=False) as counter:
         ...     _ = jaxgrad.nn.Linear(3, 4, bias=False)(jaxgrad.ones(2, 3))
         >>> print(counter.get_table())
-        Module           FLOP    % Total
-        -------------  ------  ---------
-        Linear             48    100.00%
-         - aten.linear     48    100.00%
+        Module          FLOP  % Total
+        --------------  ----  -------
+        Linear            48  100.00%
+         - aten.linear    48  100.00%
         """
         depth = self.depth if depth is None else depth
         total = max(self.get_total_flops(), 1)

@@ -137,7 +137,7 @@ def flex_attention(
 
     >>> from jaxgrad.nn.attention.flex_attention import create_block_mask, flex_attention
     >>> x = jaxgrad.eye(4).view(1, 1, 4, 4)
-    >>> flex_attention(x, x, x, lambda score, b, h, i, j: score - (i - j).abs() * 100.0)[0, 0, 1]
+    >>> flex_attention(x, x, x, lambda score, b, h, i, j: score - (i - j).abs() * 1000.0)[0, 0, 1]
     tensor([0., 1., 0., 0.])
     >>> causal = create_block_mask(lambda b, h, i, j: i >= j, None, None, 4, 4)
     >>> flex_attention(0 * x, x, x, block_mask=causal)[0, 0, 1]

@@ -119,7 +119,7 @@ class functional_datapipe:
     def __init__(self, name: str, enable_df_api_tracing: bool = False):
         self.name, self.enable_df_api_tracing = name, enable_df_api_tracing
 
-    def __call__(self, cls):
+    def __call__(self, cls: type) -> type:
         for kind in (IterDataPipe, MapDataPipe):
             if issubclass(cls, kind):
                 kind.register_datapipe_as_function(self.name, cls, self.enable_df_api_tracing)
