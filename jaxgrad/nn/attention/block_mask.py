@@ -159,7 +159,7 @@ class BlockMask:
 
         >>> from jaxgrad.nn.attention.flex_attention import create_block_mask
         >>> causal = create_block_mask(lambda b, h, i, j: i >= j, None, None, 512, 512)
-        >>> print(causal.to_string(grid_size=2))
+        >>> print(causal.to_string(grid_size=2).rstrip())
         (0, 0)
         ░░
         ██░░
@@ -179,12 +179,12 @@ class BlockMask:
             place = _place(number, shape)
             lines = _picture(dense[place].tolist(), rows, columns)
             pictures.append("\n".join([str(place), *lines, ""]))
-        return "\n".join(pictures).strip()
+        return "\n".join(pictures)
 
     def __str__(self) -> str:
         name = type(self).__name__
         about = f"shape={self.shape}, sparsity={self.sparsity():.2f}%"
-        return f"{name}({about}, \n{self.to_string()}\n)"
+        return f"{name}({about}, \n{self.to_string().strip()}\n)"
 
     def __repr__(self) -> str:
         mask_mod = getattr(self.mask_mod, "__name__", self.mask_mod)
