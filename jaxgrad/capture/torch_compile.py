@@ -43,6 +43,10 @@ def compiler(
 
 
 def _compiled(function, *, fullgraph, name, most):
+    # as flex_attention does: its programs serve functions of a kind, where a program around it
+    # would be traced for each function among its arguments
+    if getattr(function, "compiles_itself", False):
+        return function
     made = jit(function, fallback=not fullgraph)
     made.most_in_a_row = most
     if name is not None:

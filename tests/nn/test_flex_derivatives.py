@@ -380,11 +380,12 @@ def test_the_memory_of_a_long_call_grows_with_the_keys():
     assert compiled.memory_analysis().temp_size_in_bytes < 4 * length * length / 4
 
 
-def test_functions_written_anew_share_a_program():
+@pytest.mark.parametrize("run", [flex.flex_attention, jaxgrad.compile(flex.flex_attention)])
+def test_functions_written_anew_share_a_program(run):
     tensors = three()
 
     def attend(factor):
-        return flex.flex_attention(*tensors, lambda s, b, h, i, j: s * factor)
+        return run(*tensors, lambda s, b, h, i, j: s * factor)
 
     jaxgrad.compiler.reset()
     results = [attend(jaxgrad.tensor(n)) for n in (3.0, 4.0)]

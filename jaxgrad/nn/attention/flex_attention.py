@@ -163,6 +163,9 @@ def flex_attention(
     return output, AuxOutput(lse if return_aux.lse else None, maxima)
 
 
+flex_attention.compiles_itself = True
+
+
 def _operands(query, key, value):
     """The three as they are, if they have one floating dtype, else in that of the scores."""
     if query.dtype is key.dtype is value.dtype and query.dtype.is_floating_point:
