@@ -376,7 +376,7 @@ __getattr__ = missing_in(__name__)
 
 def _is_builtin(function: FunctionType) -> bool:
     """Whether a function is one on tensors that users call by its name."""
-    if not function.__module__.startswith(_OWN):
+    if not (function.__module__ or "").startswith(_OWN):
         return False
     spaces = map(sys.modules.get, (_OWN, *(f"{_OWN}.{name}" for name in _FUNCTIONS)))
     return any(vars(space).get(function.__name__) is function for space in spaces if space)

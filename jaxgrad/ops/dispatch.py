@@ -64,8 +64,8 @@ def operator(name: str, find):
     `is_protocol` is True (ops/documentation.py).
     """
     made = Operator(name, find)
-    plan_of, general_call, is_protocol = made.plans.get, made.general_call, False
-    number_call = made.number_call
+    plan_of, number_call, is_protocol = made.plans.get, made.number_call, False
+    general_call = made.general_call  # of a method one of its own, which `number_call` has not
 
     def call(*args, **kwargs):
         try:
@@ -75,7 +75,8 @@ def operator(name: str, find):
                 return general_call(args, kwargs)
             first, second = args[0], args[-1]
             if type(first) is not Tensor or type(second) is not Tensor:
-                return number_call(args)
+                result = number_call(args)
+                return general_call(args, kwargs) if result is None else result
             alias = first._alias
             if alias is not None and alias.seen != alias.storage.epoch:
                 alias.refresh(first)
@@ -161,8 +162,8 @@ class Operator:
         return leaves[0] if call.is_identity else apply(call, leaves)
 
     def number_call(self, args):
-        """Call with one or two arguments, not all of them tensors, while nothing takes part in
-        calls: the second is mostly a number.
+        """The result for one or two arguments, not all of them tensors, while nothing takes part
+        in calls: the second is mostly a number. None where no plan is known.
         """
         first, number = args[0], args[-1]
         kind = type(number)
@@ -180,7 +181,7 @@ class Operator:
                 # a part of the program, such as a dim, and not an input of it
                 if plan is not None and len(plan.call.inputs) == 1:
                     return finish(plan.call, args[:1], (first._raw,), (first._tracked,))
-        return self.general_call(args, {})
+        return None
 
     def without_plan(self, args, kwargs):
         """The operator on sparse tensors, on numbers alone, or on JAX values alone."""

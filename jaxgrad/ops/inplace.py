@@ -54,7 +54,8 @@ def inplace_operator(name: str, functional: str, find):
                 return general_call(args, kwargs)
             target, other = args[0], args[-1]
             if len(args) != 2 or type(target) is not Tensor or type(other) is not Tensor:
-                return short_call(args)
+                result = short_call(args)
+                return general_call(args, kwargs) if result is None else result
             alias = target._alias
             if alias is not None and alias.seen != alias.storage.epoch:
                 alias.refresh(target)
@@ -90,7 +91,9 @@ class InPlace(Operator):
         self.fitting: dict[tuple, object] = {}
 
     def short_call(self, args):
-        """Call on a tensor alone, or on one and a number, while nothing takes part in calls."""
+        """The result for a tensor alone, or one and a number, while nothing takes part in calls.
+        None where no call of the kind is known.
+        """
         target, number = args[0], args[-1]
         if len(args) < 3 and type(target) is Tensor:
             alias = target._alias
@@ -102,11 +105,11 @@ class InPlace(Operator):
                 kinds, arrays = (target._aval, float), (target._raw, number)
                 mask = (target._tracked, False)
             else:
-                return self.general_call(args, {})
+                return None
             program = self.fitting.get(kinds)
             if program is not None:
                 return self.write(program, args, arrays, mask)
-        return self.general_call(args, {})
+        return None
 
     def write(self, program, args, arrays, mask):
         """Run a call of `fitting`, and write its result into the first argument."""

@@ -132,18 +132,18 @@ def test_namespaces_that_would_hide_something(tmp_path, namespace):
 
 
 def test_a_table_does_not_replace_a_library(tmp_path):
-    @torch.library.custom_op("kept::one", mutates_args=())
+    @torch.library.custom_op("shelf::one", mutates_args=())
     def one(x: torch.Tensor) -> torch.Tensor:
         return x + 1
 
     path = tmp_path / "two.yaml"
     path.write_text("- name: two(Tensor self) -> Tensor\n  forward: self + 2\n  self: grad\n")
-    for namespace in ("kept", "aten"):
+    for namespace in ("shelf", "aten"):
         with pytest.raises(ValueError, match=f"'{namespace}' is taken"):
             torch.ops.load(path, namespace)
-    assert torch.ops.kept.one(torch.ones(1)).item() == 2
+    assert torch.ops.shelf.one(torch.ones(1)).item() == 2
     for _ in range(2):  # a table may be loaded again
-        assert torch.ops.load(path, "kept_too").two(torch.ones(1)).item() == 3
+        assert torch.ops.load(path, "shelf_too").two(torch.ones(1)).item() == 3
 
 
 def test_a_file_that_is_not_there(tmp_path):

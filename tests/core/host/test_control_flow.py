@@ -144,7 +144,7 @@ class _Reversal:
     """A map of tangents whose residual tells how far to shift."""
 
     outputs = (jax.ShapeDtypeStruct((3,), numpy.float32),)
-    is_reused, takes_none = True, False
+    is_reused, takes_none, is_plain = True, False, False
 
     def select(self, primals, outputs):
         return (primals[0],)
