@@ -79,7 +79,8 @@ def replace(operator, target: Tensor, made: Tensor) -> Tensor:
     held before need not be computed. The caller has asked `permit`.
     """
     records = current_mode.get() is RECORD
-    is_seen = interception.is_general or interception.is_noted or executor.observers
+    # annotations are of nodes, and none is made here
+    is_seen = interception.is_general or interception.created is not None or executor.observers
     has_history = made._tracked or made._node is DERIVED or (records and target._tracked)
     if is_seen or has_history or made._aval is not target._aval:
         return operator(target, made)
