@@ -15,7 +15,7 @@ import numpy as np
 from jax.sharding import PartitionSpec
 
 from .. import ops
-from ..core import dtypes, executor, promotion, strides, world
+from ..core import dtypes, executor, host_values, promotion, strides, world
 from ..core.aval import meta_array, with_strides
 from ..core.device import default_device, preserve_format
 from ..core.pending import value_of
@@ -65,7 +65,9 @@ def from_array(name: str, array, options: FactoryOptions) -> Tensor:
 
 def as_sharded(array, like: Tensor):
     """A new array, sharded as a tensor is; in a trace, of all processes where that is."""
-    model = held(current(like))
+    if host_values.is_new(current(like)._raw):
+        return array  # NumPy's values are on no mesh
+    model = held(like)
     if isinstance(array, jax.core.Tracer) or isinstance(model, jax.core.Tracer):
         if not world.is_several() or not communication.is_global(model):
             return array

@@ -19,7 +19,7 @@ import weakref
 
 import jax
 
-from ..core import executor, view_ops, world
+from ..core import executor, host_values, view_ops, world
 from ..core.aval import is_concrete, traced_aval
 from ..core.copy_slices import CopySlices, ViewStep, chain, in_order, same
 from ..core.pending import Pending
@@ -355,6 +355,8 @@ def assign(target: Tensor, made: Tensor, follow: bool):
 
 def _placed_as(made: Tensor, target: Tensor) -> Tensor:
     """A value to be written, sharded as the tensor is that it replaces."""
+    if host_values.is_new(target._raw):
+        return made  # NumPy's values are on no mesh
     array = held(made)
     placed = world.placed_as(array, held(target))
     if placed is array:
