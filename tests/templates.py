@@ -458,7 +458,7 @@ def creations():
 
 
 def packed():
-    """Recurrent networks of packed sequences, of which each batch has other lengths."""
+    """Recurrent networks of packed sequences, with other lengths in every batch."""
     for kind in (nn.LSTM, nn.GRU, nn.RNN):
         for layers in (1, 2):
             tokens, network = nn.Embedding(23, 11, padding_idx=0), kind(11, 5, layers)

@@ -47,7 +47,7 @@ def is_overridden(values) -> bool:
     return classes_override.get() and any(map(stands_for_tensor, values))
 
 
-# of which most arguments are; none of them overrides functions
+# the classes of most arguments; none of them overrides functions
 _PLAIN = frozenset((Tensor, int, float, complex, bool, str, slice, type(None), type(...)))
 
 

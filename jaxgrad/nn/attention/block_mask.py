@@ -42,12 +42,12 @@ def _sliced_mask_mod(batch, head, token_q, token_kv):
 class BlockMask:
     """Which blocks of scores a mask leaves; `create_block_mask` makes it for `flex_attention`.
 
-    seq_lengths: the numbers of queries and keys. kv_num_blocks: (..., rows), for each block of
-    queries the number of blocks of keys of which some scores count; kv_indices: (..., rows,
-    columns), their numbers, and after them those of the other blocks. full_kv_num_blocks,
-    full_kv_indices: the same of the blocks all of whose scores count, or None where they are among
-    the others. q_num_blocks and so on: the same for each block of keys. BLOCK_SIZE: the queries and
-    keys of a block. mask_mod: `mask_mod(batch, head, query, key)` tells which scores count; it
+    seq_lengths: the numbers of queries and keys. kv_num_blocks: (..., rows), how
+    many blocks of keys a block of queries attends to in part; kv_indices: (..., rows, columns),
+    the numbers of these blocks of keys, and then those of the other blocks. full_kv_num_blocks,
+    full_kv_indices: the same for the blocks to which it attends in full, or None where the first
+    two list them too. q_num_blocks and so on: the same for each block of keys. BLOCK_SIZE: the
+    queries and keys of a block. mask_mod: `mask_mod(batch, head, query, key)` tells which scores count; it
     alone decides, and the blocks are for those who read them. dq_write_order and so on: in which
     order a kernel would add the gradients of blocks, if they were asked for.
 
@@ -295,8 +295,8 @@ def _transposed(count, indices):
 
 
 def of_dense(some, full, size, mask_mod, lengths, asks_order=False, is_descending=True):
-    """The block mask of two dense masks of blocks: those of which some scores count, and those all
-    of whose scores do, which may be None.
+    """The block mask of two dense masks of blocks: `some` marks the blocks with a score that
+    counts, `full`, which may be None, those in which every score counts.
     """
     blocks = *ordered(some), *((None, None) if full is None else ordered(full))
     block_mask = BlockMask.from_kv_blocks(
