@@ -65,9 +65,9 @@ def from_array(name: str, array, options: FactoryOptions) -> Tensor:
 
 def as_sharded(array, like: Tensor):
     """A new array, sharded as a tensor is; in a trace, of all processes where that is."""
-    if host_values.is_new(current(like)._raw):
+    if host_values.is_new(like._value):
         return array  # NumPy's values are on no mesh
-    model = held(like)
+    model = held(current(like))
     if isinstance(array, jax.core.Tracer) or isinstance(model, jax.core.Tracer):
         if not world.is_several() or not communication.is_global(model):
             return array

@@ -47,9 +47,9 @@ class BlockMask:
     the numbers of these blocks of keys, and then those of the other blocks. full_kv_num_blocks,
     full_kv_indices: the same for the blocks to which it attends in full, or None where the first
     two list them too. q_num_blocks and so on: the same for each block of keys. BLOCK_SIZE: the
-    queries and keys of a block. mask_mod: `mask_mod(batch, head, query, key)` tells which scores count; it
-    alone decides, and the blocks are for those who read them. dq_write_order and so on: in which
-    order a kernel would add the gradients of blocks, if they were asked for.
+    queries and keys of a block. mask_mod: `mask_mod(batch, head, query, key)` tells which scores
+    count; it alone decides, and the blocks are for those who read them. dq_write_order and so on:
+    in which order a kernel would add the gradients of blocks, if they were asked for.
 
     Raises RuntimeError for indices with less than two dimensions, and AssertionError for one tensor
     of a pair without the other.
