@@ -336,6 +336,7 @@ def _check_probability(p):
 def _drawn(name, distribution, tensor, generator, *arguments) -> Tensor:
     """A sample in the shape and dtype of a tensor that it will overwrite."""
     inplace_check.permit(name, tensor, tensor.requires_grad)
+    _refuse(name, tensor, tensor.dtype in dtypes.FLOAT8)
     options = like(name, tensor, {"generator": generator})
     return random_tensor(
         name, distribution, tuple(tensor.shape), tensor.dtype, options, *map(float, arguments)
