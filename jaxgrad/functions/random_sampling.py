@@ -557,7 +557,7 @@ def random_(self: Tensor, *bounds, generator=None, **named) -> Tensor:
                 f"(int from, int to), not {which}={bound!r}"
             )
     inplace_check.permit("random_", self, self.requires_grad)
-    _refuse("random_kernel_cpu", self, self.is_complex())
+    _refuse("random_kernel_cpu", self, self.is_complex() or self.dtype in dtypes.FLOAT8)
     low, high = given.get("from", 0), given.get("to")
     if high is None:
         high = _exact_end(self.dtype)
