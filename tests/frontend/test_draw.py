@@ -4,6 +4,7 @@ shapes.
 
 import math
 import threading
+from collections import Counter
 
 import checks
 import jax
@@ -218,7 +219,8 @@ def test_bits_from_any_element_on(begin, width):
 
 @pytest.mark.slow
 def test_few_programs_serve_all_shapes(compilations, monkeypatch):
-    # from this many numbers in a process on, one more program draws large ones
+    # the shapes and numbers that this process drew before: programs are compiled for frequent ones
+    monkeypatch.setattr(array_creation, "_requests", Counter())
     monkeypatch.setattr(threefry, "_drawn_by_numpy", 0)
 
     def all_shapes(sizes):
