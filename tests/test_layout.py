@@ -65,6 +65,8 @@ WELCOME = {
         "jaxgrad.serialization._encoder",
         "            parts = reduce(value) if reduce else value.__reduce_ex__(2)",
     ),
+    # what a traced function has made says how a copy of it is made
+    ("jaxgrad.capture.rebuilt", "        reduced = value.__reduce_ex__(4)"),
     # the code of a graph, which is written from its nodes
     ("jaxgrad.fx.graph_module", '    exec(compile(src, key, "exec"), globals)'),
     # code that is made of numbers alone

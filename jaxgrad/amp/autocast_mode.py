@@ -14,7 +14,7 @@ from ..core.device import has
 from ..core.dtypes import bfloat16, dtype, float16
 from ..core.missing_names import missing_in
 from ..ops.autocast import Cache, is_eligible, switch
-from ..tape import mode
+from ..tape import mode, settings
 from ..tape.pytree import map_leaves
 from ..tape.tensor import Tensor
 
@@ -87,7 +87,12 @@ def get_autocast_dtype(device_type: str) -> dtype:
     >>> jaxgrad.get_autocast_dtype("cpu"), jaxgrad.get_autocast_dtype("cuda")
     (torch.bfloat16, torch.float16)
     """
-    return dict(_dtypes.get()).get(_check_device_type(device_type), _DEFAULT_DTYPES[device_type])
+    default = _DEFAULT_DTYPES[_check_device_type(device_type)]
+    return dict(settings.noted(_dtypes_of_thread)).get(device_type, default)
+
+
+def _dtypes_of_thread(_) -> tuple:
+    return _dtypes.get()
 
 
 def get_autocast_cpu_dtype() -> dtype:
@@ -135,6 +140,10 @@ def is_autocast_cache_enabled() -> bool:
     >>> jaxgrad.is_autocast_cache_enabled()
     True
     """
+    return settings.noted(_is_cache_enabled)
+
+
+def _is_cache_enabled(_) -> bool:
     return _cache_enabled.get()
 
 
@@ -185,7 +194,8 @@ class autocast:
         self.device = _check_device_type(device_type)
         self.fast_dtype = get_autocast_dtype(device_type) if dtype is None else dtype
         self._enabled = enabled and self._is_supported()
-        self._cache_enabled = _cache_enabled.get() if cache_enabled is None else cache_enabled
+        is_unset = cache_enabled is None
+        self._cache_enabled = is_autocast_cache_enabled() if is_unset else cache_enabled
         self._outer = []
 
     def _is_supported(self) -> bool:

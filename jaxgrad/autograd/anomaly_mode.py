@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 
 from ..core.missing_names import missing_in
+from ..tape.settings import noted
 from ._inspect.anomaly_detection import AnomalySettings, current_scope, enter, leave, settings
 from .grad_mode import _Mode
 
@@ -133,7 +134,7 @@ def is_anomaly_enabled() -> bool:
     >>> jaxgrad.is_anomaly_enabled()
     False
     """
-    return settings().enabled
+    return noted(_settings_of_thread).enabled
 
 
 def is_anomaly_check_nan_enabled() -> bool:
@@ -142,7 +143,11 @@ def is_anomaly_check_nan_enabled() -> bool:
     >>> jaxgrad.is_anomaly_check_nan_enabled()
     True
     """
-    return settings().check_nan
+    return noted(_settings_of_thread).check_nan
+
+
+def _settings_of_thread(_) -> AnomalySettings:
+    return settings()
 
 
 def _checked(name, enabled, *checks) -> AnomalySettings:

@@ -7,13 +7,14 @@ precision of products. Those of attention are `torch.nn.attention.sdpa_kernel` i
 from __future__ import annotations
 
 import contextlib
-import types
 
 from ..core.missing_names import missing_in
 from ..nn import attention
 from ..nn.attention import SDPBackend
+from ..tape.settings import flags
 
-matmul = types.SimpleNamespace(
+matmul = flags(
+    "torch.backends.cuda.matmul",
     allow_tf32=False,
     allow_fp16_reduced_precision_reduction=True,
     allow_bf16_reduced_precision_reduction=True,

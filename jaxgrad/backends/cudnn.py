@@ -6,10 +6,13 @@ XLA chooses the algorithms. What programs set here has no effect.
 from __future__ import annotations
 
 import contextlib
+import sys
 
 from ..core.device import has
 from ..core.missing_names import missing_in
+from ..tape.settings import make_flags
 
+_FLAGS = ("enabled", "benchmark", "deterministic", "allow_tf32", "benchmark_limit")
 enabled, benchmark, deterministic, allow_tf32, benchmark_limit = True, False, False, True, 10
 
 
@@ -40,12 +43,18 @@ def flags(**settings):
     >>> jaxgrad.backends.cudnn.benchmark_limit
     10
     """
-    before = {name: globals()[name] for name in settings}
-    globals().update(settings)
+    module = sys.modules[__name__]
+    if not settings.keys() <= set(_FLAGS):
+        raise KeyError(f"cudnn.flags: {', '.join(sorted(settings.keys() - set(_FLAGS)))}")
+    before = {name: getattr(module, name) for name in settings}
     try:
+        for name, value in settings.items():
+            setattr(module, name, value)
         yield
     finally:
-        globals().update(before)
+        for name, value in before.items():
+            setattr(module, name, value)
 
 
 __getattr__ = missing_in(__name__)
+make_flags(__name__, *_FLAGS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..core.missing_names import missing_in
+from ..tape.settings import make_flags
 
 enabled = False
 
@@ -17,3 +18,4 @@ def is_available() -> bool:
 
 
 __getattr__ = missing_in(__name__)
+make_flags(__name__, "enabled")

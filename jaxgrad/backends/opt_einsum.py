@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 
 from ..core.missing_names import missing_in
+from ..tape.settings import make_flags
 
 enabled, strategy = True, "auto"
 
@@ -27,3 +28,4 @@ def get_opt_einsum():
 
 
 __getattr__ = missing_in(__name__)
+make_flags(__name__, "enabled", "strategy")

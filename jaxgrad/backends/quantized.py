@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from ..core.missing_names import missing_in
+from ..tape.settings import make_flags
 
 engine, supported_engines = "none", ["none"]
 
 __getattr__ = missing_in(__name__)
+make_flags(__name__, "engine", "supported_engines")

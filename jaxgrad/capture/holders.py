@@ -470,6 +470,11 @@ class StateGuard(Guard):
             or all(map(is_same_plain_value, values, self.values))
         )
 
+    def tensors(self) -> list[Tensor]:
+        """The tensors that must be where they were."""
+        values = [reference() for reference in self.references]
+        return [value for value in values if isinstance(value, Tensor)]
+
     def has_keys(self, found) -> bool:
         if len(found) != len(self.keys):
             return False

@@ -16,16 +16,19 @@ from typing import NamedTuple
 
 from ..core.tracebacks import is_internal, users_stacklevel
 from ..tape import mode, pytree
+from ..tape.hooks import shared
 from ..tape.object_walk import UNSET
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
+from ..tape.traced_hooks import hooks_of
 from . import tensor_attributes
-from .guards import Guard, is_value_class
+from .guards import AttributeValue, Guard, is_value_class
 from .holders import (
     CapturedAttributes,
     Holder,
     InstanceHolder,
     KindGuard,
+    MemberHolder,
     SettingsHolder,
     StateGuard,
     TensorHolder,
@@ -34,10 +37,12 @@ from .holders import (
 )
 from .places import (
     NumberGuard,
+    PinnedTensorGuard,
     Place,
     PlaceSource,
     SameTensorGuard,
     TensorsGuard,
+    containers_in,
     has_tensors,
     is_rebound,
 )
@@ -68,6 +73,7 @@ class Observation:
         """
         self.rebound, self.number = rebound, number
         self.roots = [("an argument", each) for each in arguments] + [("function", function)]
+        self.roots += [("a hook", hook) for hooks in shared for hook in hooks.values()]
         self.root = python_function(function)
         self.own: dict | None = None
         self.names, self.skipped = set(), {}
@@ -131,9 +137,7 @@ class Observation:
         if name == "__dict__":
             holder.read |= holder.before.keys() - set(reported(kind))
             return self.report(instance)
-        is_missing, own = name not in holder.before, own_dict(instance)
-        if is_missing and "_modules" in own and name not in own:
-            return self.record_class_read(kind, name)  # a module reports what is set on it
+        is_missing = name not in holder.before
         # what the function itself has set is not read from outside
         if holder.before.get(name, UNSET) is holder.value(name):
             holder.read.add(name)
@@ -162,11 +166,21 @@ class Observation:
         return self.snapshots.take(tensor, "a tensor", TensorHolder)
 
     def meet_tensor(self, tensor):
-        """Take in the attributes that users have set on a tensor; all count as read."""
+        """Take in the hooks of a tensor and the attributes that users have set on it; all count as
+        read.
+        """
+        self.meet_hooks(hooks_of(tensor))
         if own_dict(tensor) or type(tensor) is not Tensor:
             self.take(("a tensor", tensor), existing=True)
             holder = self.holder_of_tensor(tensor)
             holder.read |= holder.names
+
+    def meet_hooks(self, hooks):
+        """Take in the state behind hooks from outside, which the function may run."""
+        roots = [("a hook", hook) for hook in hooks]
+        if roots:
+            self.roots += roots
+            self.take(*roots, existing=True)
 
     def record_missing(self, tensor, name):
         """Record that an attribute was looked up that a tensor does not have."""
@@ -316,10 +330,48 @@ class Observation:
                 guards.append(StateGuard(holder, None, skipped) if skipped else holder.guard())
             elif names - skipped:
                 guards.append(StateGuard(holder, names - skipped))
+        guards += self.pinned_tensors(guards)
         known = {*map(id, captured), *[id(tensor) for tensor, _ in self.rebound_tensors()]}
-        # of other tensors the function may have read the shape
-        seen = [each for each in walk.tensors.values() if id(each) not in known]
-        return guards + [KindGuard(weakref.ref(each), "_aval", each._aval) for each in seen]
+        return guards + self.kind_guards(walk, known)
+
+    def pinned_tensors(self, guards) -> list[Guard]:
+        """Guards on rebound places whose tensor is also at a place that is not: the trace took both
+        for one tensor. guards: those on other places.
+        """
+        places = self.rebound_places()
+        # what is in a rebound container is not at a place of its own
+        inside = set().union(*[containers_in(holder.before[name]) for holder, name in places])
+        at_places = [
+            tensor
+            for guard in guards
+            if isinstance(guard, StateGuard) and id(guard.holder()) not in inside
+            for tensor in guard.tensors()
+        ]
+        buffers = [
+            tensor
+            for holder in self.holders
+            if type(holder) is MemberHolder
+            for name, tensor in holder.before.items()
+            if not is_rebound(holder, name)
+        ]
+        pinned = self.snapshots.members.union(map(id, [*at_places, *buffers]))
+        return [
+            PinnedTensorGuard(source, tensor)
+            for tensor, source in self.rebound_tensors()
+            if id(tensor) in pinned
+        ]
+
+    def kind_guards(self, walk, known) -> list[Guard]:
+        """Guards on the code of functions, the class of instances and the abstract value of
+        tensors that are not known as inputs: the function may have read their shape.
+        """
+        kinds = [
+            AttributeValue(holder.reference, *kind)
+            for holder, *kind in walk.kinds
+            if holder.reference() is not None and not self.is_own(holder)
+        ]
+        tensors = [tensor for tensor in walk.tensors.values() if id(tensor) not in known]
+        return kinds + [KindGuard(weakref.ref(tensor), "_aval", tensor._aval) for tensor in tensors]
 
     def release(self):
         """Drop what only tracing needs: snapshots hold tensors, and functions do."""

@@ -82,6 +82,24 @@ class SameTensorGuard(Guard):
         return f"{self.source.place.name} is another tensor than what it was the same as"
 
 
+class PinnedTensorGuard(Guard):
+    """A place has a tensor that the function also reads from another place, where each call finds
+    the same one.
+    """
+
+    __slots__ = ("reference", "source")
+
+    def __init__(self, source: PlaceSource, tensor: Tensor):
+        self.source, self.reference = source, weakref.ref(tensor)
+
+    def check(self, leaves, tensors):
+        tensor = self.reference()
+        return tensor is not None and self.source.find(leaves, tensors) is tensor
+
+    def reason(self, leaves, tensors):
+        return f"{self.source.place.name} is another tensor than the one of another name"
+
+
 class NumberGuard(Guard):
     """A place has a number of one type, whose value is an input."""
 
@@ -148,6 +166,14 @@ def has_tensors(value) -> bool:
         return True
     is_container = isinstance(value, tuple | list | dict)
     return is_container and any(isinstance(each, Tensor) for each in pytree.flatten(value)[0])
+
+
+def containers_in(value) -> set[int]:
+    """The ids of the containers of a value, its own among them."""
+    if not isinstance(value, tuple | list | dict):
+        return set()
+    inner = value.values() if isinstance(value, dict) else value
+    return {id(value)}.union(*map(containers_in, inner))
 
 
 # ---- the names of instances that compiled functions bind anew

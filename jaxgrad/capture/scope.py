@@ -134,6 +134,11 @@ class CaptureScope:
                     self.close()  # what an interrupt left over
                     raise
 
+    def meet_hooks(self, hooks: list):
+        """Observe what hooks from outside read and change."""
+        if self.observation is not None:
+            self.observation.meet_hooks(hooks)
+
     def take_back(self):
         """Undo what modules, optimizers and passes have set: nothing comes of this trace."""
         for undo in reversed(self.undo):

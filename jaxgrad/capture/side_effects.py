@@ -33,6 +33,7 @@ from .captured import CapturedTensor, outside_aval
 from .guards import grad_of
 from .holders import getter
 from .placement import wrap_all
+from .rebuilt import Objects
 from .scope import CaptureScope, RunsUncompiled
 from .shared_memory import SharedMemory
 
@@ -97,11 +98,11 @@ class ProgramRun:
     `applied`: 0, then 1 once the effects on tensors are applied, and one more for each on objects.
     """
 
-    __slots__ = ("applied", "arrays", "created", "nodes", "numbers", "tensors")
+    __slots__ = ("applied", "arrays", "created", "nodes", "numbers", "rebuilt", "tensors")
 
     def __init__(self, arrays, tensors, nodes, created, numbers):
         self.arrays, self.tensors, self.nodes, self.created = arrays, tensors, nodes, created
-        self.numbers, self.applied = numbers, 0
+        self.numbers, self.applied, self.rebuilt = numbers, 0, {}
 
     def value(self, result):
         """The value of a result of the function, or of a `.grad`: see `OutputSpec.result`."""
@@ -112,6 +113,8 @@ class ProgramRun:
             return self.tensors[value]
         if kind == "number":
             return value(self.numbers)
+        if kind == "object":
+            return value.rebuild(self.value, self.rebuilt)
         if kind == "tree":
             structure, results = value
             return jax.tree.unflatten(structure, list(map(self.value, results)))
@@ -336,7 +339,7 @@ class OutputSpec:
     `results`: what the function returns, leaf by leaf; `effects`: the side effects; `roots`: of
     each output with a history its edge, abstract value and array, later only their number;
     `shared`: how created tensors share memory; `separate`: the guard on captured tensors that must
-    not; `constants`: objects that each run gives as they are.
+    not; `constants`: objects that each run gives as they are; `objects`: those that it makes anew.
     """
 
     # whether its tensors share memory with one another and with captured tensors
@@ -348,8 +351,8 @@ class OutputSpec:
         self.created: list[OutputTensor] = []
         self.grads: dict[int, int] = {}
         self.has_numbers = self.has_attributes = False
-        self.constants = []
         self.kept, self.numbers = [], {}
+        self.constants, self.objects = [], Objects(self.result, scope.observation)
         self.memory, self.shared, self.separate = None, (), None
         # Overwritten tensors come first: JAX gives an output the memory of the first donated input
         # of its shape and dtype, and XLA copies where that was another tensor's.
@@ -398,7 +401,7 @@ class OutputSpec:
 
     def result(self, value) -> tuple:
         """Where a run finds a result: ("array" | "captured" | "created", number), ("number", what
-        computes it), or ("constant", value).
+        computes it), or as `object`.
         """
         if isinstance(value, jax.Array):
             return "array", self.add_array(value)
@@ -406,30 +409,30 @@ class OutputSpec:
             self.has_numbers = True
             return "number", value.compute
         if not isinstance(value, Tensor):
-            return self.constant(value)
+            return self.object(value)
         if self.scope.is_outside(value):
             return "captured", self.scope.capture(value).number
         if is_sparse(value):
             return self.tree(value)
         return "created", self.add_created(value)
 
-    def constant(self, value) -> tuple:
-        self.constants.append(value)
-        return "constant", value
+    def object(self, value) -> tuple:
+        """Where a run finds an object: ("object", its part) for one that the function has made and
+        that holds tensors, else ("constant", value).
+        """
+        part = self.objects.part(value)
+        self.constants += [value] if part is None else []
+        return ("constant", value) if part is None else ("object", part)
 
     def tree(self, value) -> tuple:
         """Where a run finds a value that may hold tensors: as `result`, or ("tree", a structure
         with the results of its leaves). What has none, or existed before, is that very object at
         each run: what changes inside of it is an effect of its own.
         """
-        observation = self.scope.observation
-        has_existed = None if observation is None else observation.has_existed
-        leaves, structure = pytree.flatten(value, has_existed)
-        is_made = [isinstance(each, Tensor | jax.Array | Varying) for each in leaves]
-        if not any(is_made):
-            return self.constant(value)
-        pairs = zip(leaves, is_made, strict=True)
-        results = [self.result(each) if made else self.constant(each) for each, made in pairs]
+        leaves, structure = pytree.flatten(value, self.objects.has_existed)
+        results = list(map(self.result, leaves))
+        if all(kind == "constant" for kind, _ in results):
+            return "constant", value
         return results[0] if leaves[0] is value else ("tree", (structure, results))
 
     def add_output(self, tensor: Tensor) -> int:
@@ -501,7 +504,7 @@ class OutputSpec:
         leaves: the ids of those created inside that the outputs depend on.
         """
         scope, memory, kept = self.scope, self.memory, self.kept
-        self.kept, self.memory, self.roots = None, None, len(self.roots)
+        self.kept, self.memory, self.objects, self.roots = None, None, None, len(self.roots)
         self.refuse_leaves(kept, leaves)
         del kept
         # before the search for escaped tensors: what only the handles held inside is gone with it

@@ -92,6 +92,8 @@ def eval_shape(function, args, kwargs):
         kind, value = result
         if kind == "tree":
             return jax.tree.unflatten(value[0], list(map(shape_of, value[1])))
+        if kind == "object":
+            return value.rebuild(shape_of, {})
         if kind == "captured" and value not in written:
             return _struct(program.captured[value].aval)
         if kind in ("created", "captured"):

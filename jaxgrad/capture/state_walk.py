@@ -31,6 +31,7 @@ from ..tape.object_walk import (
     referent,
 )
 from ..tape.tensor import Tensor
+from ..tape.traced_hooks import hooks_of
 from .guards import HEAP_TYPE, is_value_class
 from .holders import (
     MOST_BYTES_COMPARED,
@@ -66,11 +67,14 @@ ALL = object()  # in the place of names: all contents of a holder, in their orde
 
 
 class Snapshots:
-    """The holders of state that a trace has met, with their contents before."""
+    """The holders of state that a trace has met, with their contents before, and in `members` the
+    ids of the parameters of modules, and of the buffers of jaxgrad's own.
+    """
 
     def __init__(self, on_new=lambda holder, target: None):
         """on_new: called with each new holder."""
         self.holders: dict[tuple, Holder] = {}
+        self.members: set[int] = set()
         self.on_new = on_new
 
     def get(self, target, kind=None) -> Holder | None:
@@ -91,7 +95,9 @@ class StateWalk:
     """A walk from values, each with the name by which it was reached, to all state behind them.
 
     `wanted`: by the key of a holder the names of it that code reads, or ALL; `tensors`: by id those
-    that it has met; `skipped`: containers that are too large to compare, with their names.
+    that it has met; `kinds`: holders of functions with their code, and of instances with their
+    class, both of which reloading a module changes; `skipped`: containers that are too large to
+    compare, with their names.
     """
 
     def __init__(self, snapshots: Snapshots, root, is_after=False, unseen=(), learned=None):
@@ -111,6 +117,7 @@ class StateWalk:
         # classes, modules and functions: the names in the code say what it reads of them
         self.named: list[tuple[Holder, dict]] = []
         self.tensors: dict[int, Tensor] = {}
+        self.kinds: list[tuple[Holder, str, object]] = []
         self.wanted: dict[int, tuple[Holder, set]] = {}
         self.skipped: dict[str, str] = {}
 
@@ -183,25 +190,31 @@ class StateWalk:
         return found
 
     def of_tensor(self, name, value):
-        """The class of a tensor, where it is the user's, and the attributes that users have set on
-        it: all of them count as read.
+        """The hooks of a tensor, its class, where it is the user's, and the attributes that users
+        have set on it: all of them count as read.
         """
-        kind = type(value)
-        if (kind is Tensor and not own_dict(value)) or not self.is_new(name, value):
+        kind, hooks = type(value), hooks_of(value)
+        if (kind is Tensor and not own_dict(value) and not hooks) or not self.is_new(name, value):
             return ()
-        holder = self.snapshots.take(value, name, TensorHolder)
-        self.want(holder, holder.names)
-        found = [] if is_closed(kind) else [(kind.__name__, kind)]
-        return found + [*holder.before.items()]
+        found = [(f"a hook of {name}", hook) for hook in hooks]
+        if kind is not Tensor or own_dict(value):
+            holder = self.snapshots.take(value, name, TensorHolder)
+            self.want(holder, holder.names)
+            found += holder.before.items()
+        return found if is_closed(kind) else [*found, (kind.__name__, kind)]
 
     def of_closed(self, name, value):
-        """The functions of a compiled one, and the submodules and hooks of a module."""
+        """The functions of a compiled one, the submodules and hooks of a module, and the functions
+        of the user's that another object of the library calls, such as hooks of an optimizer.
+        """
         own = own_dict(value)
         if "__wrapped__" in own:
             return [(name, own["__wrapped__"])]
         if hasattr(type(value), "_reported"):
             self.snapshots.take(value, name, SettingsHolder)
-        return members(own)
+        for group in ("_parameters", "_buffers"):
+            self.snapshots.members.update(map(id, own.get(group, {}).values()))
+        return members(own) or functions_held(own)
 
     def of_container(self, name, value):
         is_array = isinstance(value, np.ndarray)
@@ -252,9 +265,11 @@ class StateWalk:
             # its attributes never change, but they may hold what does
             return [(kind.__name__, kind), *own_dict(value).items()]
         holder, own = self.snapshots.take(value, name, InstanceHolder), own_dict(value)
+        self.kinds.append((holder, "__class__", kind))
         found = members(own)
         if isinstance(own.get("_buffers"), dict):
             self.snapshots.take(value, name, MemberHolder)
+            self.snapshots.members.update(map(id, own["_parameters"].values()))
         if "__wrapped__" in own:
             found.append((name, own["__wrapped__"]))
         if not is_observable(kind):
@@ -312,14 +327,18 @@ class StateWalk:
                 self.want(holder, [name])
                 found += holder.before.items()
         defaults = self.snapshots.take(function, function.__name__, FunctionHolder)
+        self.kinds.append((defaults, "__code__", function.__code__))
         if function.__defaults__ or function.__kwdefaults__:
             self.want(defaults, ["__defaults__", "__kwdefaults__"])
             found += defaults.before.items()
         if vars(function):
             attributes = self.snapshots.take(vars(function), function.__name__)
             self.named.append((attributes, attributes.before))
-            if "__wrapped__" in attributes.before:
-                found.append((function.__name__, attributes.before["__wrapped__"]))
+            found += [
+                (function.__name__, attributes.before[each])
+                for each in ("__wrapped__", "registry")  # the second of functools.singledispatch
+                if each in attributes.before
+            ]
         return found
 
     def learn(self, code) -> list[CodeNames]:
@@ -383,14 +402,35 @@ def elements(name, pairs) -> list:
 
 def members(own: dict) -> list:
     """The submodules and hooks of a module, from its attributes, and its tensors that have
-    attributes; nothing of other objects.
+    attributes or hooks; nothing of other objects.
     """
     if not isinstance(own.get("_modules"), dict):
         return []
     found = [*own["_modules"].items()]
     tensors = [*own.get("_parameters", {}).items(), *own.get("_buffers", {}).items()]
-    found += [(name, each) for name, each in tensors if each is not None and own_dict(each)]
+    found += [
+        (name, tensor)
+        for name, tensor in tensors
+        if tensor is not None and (own_dict(tensor) or hooks_of(tensor))
+    ]
     found += [(name, hook) for name in _HOOKS for hook in own.get(name, {}).values()]
+    return found
+
+
+_FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
+
+
+def functions_held(own: dict) -> list:
+    """The functions in the attributes of an object of the library, and in lists and dicts there:
+    its own code calls them.
+    """
+    found = []
+    for name, value in own.items():
+        if isinstance(value, list | tuple | dict) and len(value) <= MOST_COMPARED:
+            items = value.values() if isinstance(value, dict) else value
+            found += [(name, item) for item in items if isinstance(item, _FUNCTIONS)]
+        elif isinstance(value, _FUNCTIONS):
+            found.append((name, value))
     return found
 
 

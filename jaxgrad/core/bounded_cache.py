@@ -4,6 +4,10 @@ A kernel takes 1.4 MB that JAX frees with the kernel, so each new shape would co
 A hit must cost no more than a lookup in a dict, so no use is noted. Instead a cache has
 generations: what is found in an older one moves to the youngest, and the oldest ones are dropped.
 So whatever is found in the youngest generation is found at the price of a dict.
+
+What is kept may depend on a setting of the process, such as the default dtype. A generation belongs
+to the settings that it was made under: a change begins a new one, and `find` looks only at those
+of the settings in force.
 """
 
 from __future__ import annotations
@@ -63,6 +67,10 @@ def total(weights) -> Weight:
 _lock = threading.RLock()
 
 _times = itertools.count()
+
+# by name the settings that may change what is kept, and all of them as a part of a generation's key
+_settings: dict[str, object] = {}
+_in_force: tuple = ()
 
 
 class Clock:
@@ -173,6 +181,24 @@ def set_limits(**limits):
         clock.turn()
 
 
+def set_setting(name: str, value):
+    """Tell the caches that a setting changed: what was made under others is found again under them
+    only.
+    """
+    global _in_force
+    with _lock:
+        time = next(_times)
+        for cache in living(memory.caches):
+            cache.age(time)
+        _settings[name] = value
+        _in_force = tuple(_settings.items())
+
+
+def settings_in_force() -> tuple:
+    """All settings that may change what is kept, as a part of a key."""
+    return _in_force
+
+
 def forget_all():
     """Empty all caches."""
     with _lock:
@@ -183,7 +209,8 @@ def forget_all():
 
 
 class BoundedCache(dict):
-    """The youngest generation of a cache; in `older` the others, by the time when each ended.
+    """The youngest generation of a cache; in `older` the others, by the time when it ended, each
+    with the settings that it was made under.
 
     `get` finds what was used since the last turn; after a miss `find` looks for the rest. weigh:
     the weight of a value. clock: that of its number.
@@ -193,16 +220,20 @@ class BoundedCache(dict):
 
     def __init__(self, clock: Clock, weigh):
         self.clock, self.weigh = clock, weigh
-        self.older: dict[int, dict] = {}
+        self.older: dict[int, tuple[tuple, dict]] = {}
         clock.caches[id(self)] = memory.caches[id(self)] = self
 
     def find(self, key):
-        """The value of a key in any generation, then in the youngest; None without one."""
+        """The value of a key in a generation of the settings in force, then in the youngest; None
+        without one.
+        """
         with _lock:
-            for generation in (self, *reversed(self.older.values())):
-                if key in generation:
-                    found = self[key] = generation.pop(key)
-                    return found
+            if key in self:
+                return self[key]
+            for settings, generation in reversed(self.older.values()):
+                if settings == _in_force and key in generation:
+                    value = self[key] = generation.pop(key)
+                    return value
         return None
 
     def keep(self, key, value):
@@ -218,8 +249,8 @@ class BoundedCache(dict):
     def everything(self) -> list:
         """The values of all generations."""
         with _lock:
-            generations = (self, *reversed(self.older.values()))
-            return [value for each in generations for value in list(each.values())]
+            generations = [self, *(older for _, older in reversed(self.older.values()))]
+            return [value for generation in generations for value in list(generation.values())]
 
     def size(self) -> Weight:
         """The weight of its values."""
@@ -227,9 +258,9 @@ class BoundedCache(dict):
 
     def age(self, time: int):
         """Make the youngest generation an older one, that ended at this time."""
-        self.older = {time: each for time, each in self.older.items() if each}
+        self.older = {time: older for time, older in self.older.items() if older[1]}
         if self:
-            self.older[time] = dict(self)
+            self.older[time] = _in_force, dict(self)
             super().clear()
 
     def clear(self):

@@ -15,6 +15,8 @@ import operator
 import ml_dtypes
 import numpy
 
+from . import bounded_cache
+
 BOOLEAN, INTEGRAL, FLOATING, COMPLEX = range(4)  # categories of promotion, in ascending order
 
 
@@ -200,7 +202,7 @@ def _not_a_dtype(given):
 
 
 default = float32
-_generation = 0
+bounded_cache.set_setting("default dtype", default)
 
 
 def get_default_dtype() -> dtype:
@@ -222,19 +224,15 @@ def set_default_dtype(d, /) -> None:
     torch.float64
     >>> jaxgrad.set_default_dtype(jaxgrad.float32)
     """
-    global default, _generation
+    global default
     wanted = "only floating-point types are supported as the default type"
     if type(d) is not dtype:
         raise TypeError(f"invalid dtype object: {wanted}, and {d!r} is not a dtype")
     if not d.is_floating_point or d in FLOAT8:
         raise TypeError(f"{wanted}, not {d!r}")
     if d is not default:
-        default, _generation = d, _generation + 1
-
-
-def generation() -> builtins.int:
-    """A count of changes of the default dtype, for caches that depend on it."""
-    return _generation
+        default = d
+        bounded_cache.set_setting("default dtype", d)  # plans hold the dtypes of their results
 
 
 _DECIMAL_DIGITS = {float16: 3, bfloat16: 2, float32: 6, float64: 15, **dict.fromkeys(FLOAT8, 0)}

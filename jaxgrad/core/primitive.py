@@ -22,7 +22,7 @@ from .. import table
 from ..cached import cached_property
 from ..late import LateModule
 from . import aval, view_ops
-from .bounded_cache import ENTRY, BoundedCache, exact, kernels
+from .bounded_cache import ENTRY, BoundedCache, exact, kernels, settings_in_force
 from .program import Program, bare, is_bare, renamed
 from .promotion import promote_types
 from .tracebacks import hide_frames
@@ -214,8 +214,9 @@ class Primitive:
         found = self.calls.get(key)
         if found is None:
             # a view or a node may hold it still, and there is never a second one
-            found = self.alive.get(key) or Call(self, structure, inputs)
-            found = self.alive[key] = self.calls.keep(key, found)
+            alive_key = settings_in_force(), key
+            found = self.alive.get(alive_key) or Call(self, structure, inputs)
+            found = self.alive[alive_key] = self.calls.keep(key, found)
         return found
 
     def __repr__(self):

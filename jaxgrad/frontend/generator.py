@@ -85,6 +85,9 @@ class Generator:
         >>> jaxgrad.Generator().initial_seed()
         67280421310721
         """
+        scope = mode.scope.get()
+        if scope is not None:
+            scope.objects.guard(self, _seed_of)
         return self._seed
 
     def get_state(self) -> Tensor:
@@ -191,6 +194,10 @@ def seed() -> int:
     True
     """
     return default_generator.seed()
+
+
+def _seed_of(generator) -> int:
+    return generator._seed
 
 
 def initial_seed() -> int:

@@ -11,6 +11,7 @@ from jax.experimental.compilation_cache import compilation_cache as cache
 
 from ..core import bounded_cache, deferred, dtypes
 from ..core.device import as_device, default_device, device, set_default, wait_for
+from ..tape import settings
 from .legacy_types import DTYPES
 
 # ---- eager execution
@@ -166,13 +167,6 @@ def set_float32_matmul_precision(precision: str):
 
 # ---- what XLA decides
 
-_settings = {
-    "debug mode": 0,
-    "warn always": False,
-    "threads": None,
-    "interop threads": None,
-}
-
 _MODES = ("default", "warn", "error")
 
 
@@ -186,7 +180,7 @@ def get_num_threads() -> int:
     >>> jaxgrad.get_num_threads() >= 1
     True
     """
-    return _settings["threads"] or _processors()
+    return settings.get("threads") or _processors()
 
 
 def get_num_interop_threads() -> int:
@@ -196,7 +190,7 @@ def get_num_interop_threads() -> int:
     >>> jaxgrad.get_num_interop_threads() >= 1
     True
     """
-    return _settings["interop threads"] or _processors()
+    return settings.get("interop_threads") or _processors()
 
 
 def set_num_threads(n: int):
@@ -223,7 +217,7 @@ def set_num_interop_threads(n: int):
     2
     >>> jaxgrad.set_num_interop_threads(before)
     """
-    _set_threads("interop threads", "set_num_interop_threads", n)
+    _set_threads("interop_threads", "set_num_interop_threads", n)
 
 
 def _set_threads(name, function, n):
@@ -231,7 +225,7 @@ def _set_threads(name, function, n):
         raise RuntimeError(f"{function} expects an int, but got {type(n).__name__}")
     if n < 1:
         raise RuntimeError(f"{function} expects a positive integer, but got {n}")
-    _settings[name] = n
+    settings.put(name, n)
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False):
@@ -251,7 +245,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False):
             "use_deterministic_algorithms(): argument 'mode' must be bool, not "
             f"{type(mode).__name__}"
         )
-    _settings["debug mode"] = (1 if warn_only else 2) if mode else 0
+    settings.put("debug_mode", (1 if warn_only else 2) if mode else 0)
     flag = "xla_gpu_deterministic_ops=true"
     if mode and jax.default_backend() == "gpu" and flag not in os.environ.get("XLA_FLAGS", ""):
         warnings.warn(
@@ -266,7 +260,7 @@ def are_deterministic_algorithms_enabled() -> bool:
     >>> jaxgrad.are_deterministic_algorithms_enabled()
     False
     """
-    return _settings["debug mode"] > 0
+    return settings.get("debug_mode") > 0
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
@@ -277,7 +271,7 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
     True
     >>> jaxgrad.use_deterministic_algorithms(False)
     """
-    return _settings["debug mode"] == 1
+    return settings.get("debug_mode") == 1
 
 
 def get_deterministic_debug_mode() -> int:
@@ -286,7 +280,7 @@ def get_deterministic_debug_mode() -> int:
     >>> jaxgrad.get_deterministic_debug_mode()
     0
     """
-    return _settings["debug mode"]
+    return settings.get("debug_mode")
 
 
 def set_deterministic_debug_mode(debug_mode: int | str):
@@ -316,7 +310,7 @@ def is_warn_always_enabled() -> bool:
     >>> jaxgrad.is_warn_always_enabled()
     False
     """
-    return _settings["warn always"]
+    return settings.get("warn_always")
 
 
 def set_warn_always(b: bool):
@@ -330,4 +324,4 @@ def set_warn_always(b: bool):
     """
     if not isinstance(b, bool):
         raise RuntimeError(f"set_warn_always expects a bool, but got {type(b).__name__}")
-    _settings["warn always"] = b
+    settings.put("warn_always", b)

@@ -13,7 +13,7 @@ import copy
 import operator
 from typing import Any, NamedTuple
 
-from ..tape.hooks import Hooks, RemovableHandle, register
+from ..tape.hooks import Hooks, RemovableHandle, register, share
 
 VALUE = operator.attrgetter("_changes.value")
 
@@ -109,6 +109,8 @@ class HooksOfAll:
 
 
 of_all = HooksOfAll()
+for _hooks in (of_all.forward, of_all.forward_pre, of_all.backward, of_all.backward_pre):
+    share(_hooks)
 
 
 def replaced(hooks: Hooks, module, name: str, member):

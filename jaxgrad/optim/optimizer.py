@@ -18,7 +18,7 @@ from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
 from ..frontend import tensor_data
 from ..storage.commit import clear_gradients
 from ..tape import mode
-from ..tape.hooks import Hooks, RemovableHandle, register
+from ..tape.hooks import Hooks, RemovableHandle, register, share
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, is_concrete, wrap
 from .groups import Group, named
@@ -35,7 +35,7 @@ DUPLICATES = (
     "error; see github.com/pytorch/pytorch/issues/40967 for more information"
 )
 
-_before_steps, _after_steps = Hooks(), Hooks()
+_before_steps, _after_steps = share(Hooks()), share(Hooks())
 
 
 def register_optimizer_step_pre_hook(hook) -> RemovableHandle:
@@ -519,6 +519,7 @@ def _with_hooks(step):
         if scope is not None:
             self._is_traced = True
             self._check_rates(scope)
+            scope.objects.guard(self, _step_hooks)
         self._stepping = self._opt_called = True
         try:
             if not executor.observers:
@@ -533,6 +534,12 @@ def _with_hooks(step):
 
     call.has_hooks = True
     return call
+
+
+def _step_hooks(optimizer) -> tuple:
+    """The numbers of the hooks that a step runs."""
+    before, after = optimizer._before_step, optimizer._after_step
+    return tuple(_before_steps), tuple(before), tuple(after), tuple(_after_steps)
 
 
 def _step_with_hooks(step, optimizer, args, kwargs):

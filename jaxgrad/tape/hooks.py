@@ -16,6 +16,16 @@ class Hooks(dict):
     __slots__ = ("__weakref__",)
 
 
+# the lists that belong to no single object: the hooks of all modules and of all optimizers
+shared: list[Hooks] = []
+
+
+def share(hooks: Hooks) -> Hooks:
+    """Make a list of hooks known as one of all objects of a kind, and return it."""
+    shared.append(hooks)
+    return hooks
+
+
 class RemovableHandle:
     """Removes a hook: by `remove()`, or at the end of a `with` block.
 

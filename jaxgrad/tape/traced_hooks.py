@@ -11,6 +11,7 @@ import contextvars
 import weakref
 from contextlib import contextmanager
 
+from . import mode
 from .hooks import Hooks
 from .node import AccumulateGrad, Extras, Node, next_sequence_number
 from .tensor import LeafState, Tensor, current
@@ -50,11 +51,19 @@ def hook_lists(tensor: Tensor) -> tuple[Hooks | None, ...]:
     """The lists of a tensor's hooks, () if it never had any: the hooks of its gradient; for a leaf
     also its post-accumulate hooks, and the pre-hooks and post-hooks of its node.
     """
-    node, state = current(tensor)._node, tensor._leaf
-    if isinstance(node, Node):
-        hooks = hooks_at(node, tensor._nr)
+    return _hook_lists(current(tensor))
+
+
+def _hook_lists(tensor):
+    if isinstance(tensor._node, Node):
+        hooks = hooks_at(tensor._node, tensor._nr)
         return () if hooks is None else (hooks,)
-    return _hook_lists_of_leaf(state)
+    return _hook_lists_of_leaf(tensor._leaf)
+
+
+def hooks_of(tensor: Tensor) -> list:
+    """The hooks of a tensor, which this does not read: a trace does not capture it."""
+    return [hook for hooks in _hook_lists(tensor) if hooks for hook in hooks.values()]
 
 
 def _hook_lists_of_leaf(state) -> tuple[Hooks | None, ...]:
@@ -90,6 +99,12 @@ def weak_hook_lists(tensor: Tensor) -> list[tuple]:
 
 def _ids(lists):
     return tuple([tuple(hooks or ()) for hooks in lists]) if any(lists) else ()
+
+
+def hooks_of_node(node: Node) -> list:
+    """A node's hooks and the hooks of its output tensors."""
+    lists = [*((node.extras and node.extras.tensor_hooks) or {}).values(), *_own_hook_lists(node)]
+    return [hook for hooks in lists if hooks for hook in hooks.values()]
 
 
 def node_hook_ids(node: Node) -> tuple[tuple[int, ...], ...]:
@@ -161,6 +176,8 @@ class OuterNodes:
         for node in nodes_from([node for node, _ in roots]):
             if node.sequence < self.begun and type(node) is not AccumulateGrad:
                 self.hook_ids[id(node)] = weakref.ref(node), node_hook_ids(node)
+                if mode.scope.get() is not None:
+                    mode.scope.get().meet_hooks(hooks_of_node(node))
                 self.is_run = self.is_run or runs(node)
                 self.residuals += [(node, name, getattr(node, name)) for name in node._residuals]
                 if node.extras is not None:

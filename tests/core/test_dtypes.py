@@ -112,13 +112,10 @@ def test_numpy_dtypes_that_torch_has_not(name):
         dtypes.from_numpy(numpy.dtype(name))
 
 
-def test_default_dtype_and_its_generation(default_dtype):
-    before = dtypes.generation()
-    default_dtype(dtypes.float32)
-    assert dtypes.generation() == before
+def test_default_dtype(default_dtype):
+    assert dtypes.get_default_dtype() is dtypes.float32
     default_dtype(dtypes.float64)
     assert dtypes.get_default_dtype() is dtypes.float64
-    assert dtypes.generation() > before
 
 
 @pytest.mark.parametrize("wrong", [dtypes.int32, dtypes.complex64, dtypes.bool])

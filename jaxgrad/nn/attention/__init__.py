@@ -7,6 +7,7 @@ import contextvars
 import enum
 
 from ...core.not_provided import names_of
+from ...tape import settings
 
 __all__ = ["SDPBackend", "sdpa_kernel"]
 
@@ -36,6 +37,10 @@ _enabled = contextvars.ContextVar("jaxgrad.sdpa_backends", default=tuple(SDPBack
 
 def enabled() -> tuple[SDPBackend, ...]:
     """Return the implementations that the current context allows."""
+    return settings.noted(_enabled_in_context)
+
+
+def _enabled_in_context(_) -> tuple[SDPBackend, ...]:
     return _enabled.get()
 
 
@@ -51,8 +56,8 @@ def sdpa_kernel(backends, set_priority: bool = False):
 
     backends: an `SDPBackend` or a list of them. set_priority: accepted; of several the fused
     operator is always taken first. A call that none of them can serve raises RuntimeError. A
-    compiled function keeps the choice of the call that traced it. Raises AssertionError for another
-    type of `backends`.
+    compiled function is traced again for another choice. Raises AssertionError for another type of
+    `backends`.
 
     >>> attention = jaxgrad.nn.attention
     >>> with attention.sdpa_kernel(attention.SDPBackend.MATH):
