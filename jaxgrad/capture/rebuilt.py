@@ -27,7 +27,8 @@ MOST_MET = 10_000  # a value with more parts is not searched any further
 class Part:
     """An object, or a part of one. `make`: makes it of the values of `arguments`; `fill`: puts the
     values of `contents` into it; `result`: where a call finds a tensor, an array or a symbolic
-    number. Where no tensor is in it, each call gives `value`, the object of the trace.
+    number. Without both, each call gives `value`, an object from before the trace or one that
+    cannot be copied.
     """
 
     __slots__ = ("arguments", "contents", "fill", "has_tensors", "make", "result", "value")
@@ -40,22 +41,22 @@ class Part:
         self.arguments: list[Part] = []
         self.contents: list[Part] = []
 
-    def rebuild(self, value_of, made: dict):
-        """The object of a call. value_of: gives the value of a result; made: by the id of their
-        part the objects that this call has made.
+    def rebuild(self, value_of, rebuilt: dict):
+        """The object of a call. value_of: gives the value of a result; rebuilt: by the id of
+        their part the objects that this call has made.
         """
-        if not self.has_tensors:
-            return self.value
         if self.result is not None:
             return value_of(self.result)
-        if id(self) not in made:
-            arguments = [part.rebuild(value_of, made) for part in self.arguments]
-            made[id(self)] = self.make(*arguments)
+        if self.make is None:
+            return self.value
+        if id(self) not in rebuilt:
+            arguments = [part.rebuild(value_of, rebuilt) for part in self.arguments]
+            rebuilt[id(self)] = self.make(*arguments)
             # later, since contents may refer to the object itself
-            contents = [part.rebuild(value_of, made) for part in self.contents]
+            contents = [part.rebuild(value_of, rebuilt) for part in self.contents]
             if self.fill is not None:
-                self.fill(made[id(self)], contents)
-        return made[id(self)]
+                self.fill(rebuilt[id(self)], contents)
+        return rebuilt[id(self)]
 
 
 class Objects:
@@ -86,9 +87,10 @@ class Objects:
             part.contents = [self.part_of(content, unmet) for content in contents]
         _mark(self.parts.values())
         for part in met:
-            if part.has_tensors:
-                inner, part.value = part.value, None
-                part.result = self.result_of(inner) if part.make is None else None
+            if part.has_tensors and part.make is None:
+                part.result = self.result_of(part.value)
+            if part.has_tensors or (root.has_tensors and part.make is not None):
+                part.value = None  # the object of the trace may go
         return root if root.has_tensors else None
 
     def part_of(self, value, unmet) -> Part:
@@ -145,32 +147,32 @@ def _taken_apart(value) -> tuple:
     return make, arguments, fill, (state, *items, *keys, *values)
 
 
-def _fill_dict(made, contents):
+def _fill_dict(target, contents):
     count = len(contents) // 2
-    made.update(zip(contents[:count], contents[count:], strict=True))
+    target.update(zip(contents[:count], contents[count:], strict=True))
 
 
-def _fill(count: int, made, contents):
+def _fill(count: int, target, contents):
     """Fill an object by its state, so many elements, and items, as Python's `copy` does."""
     state, elements, items = contents[0], contents[1 : count + 1], contents[count + 1 :]
     if state is not None:
-        _set_state(made, state)
+        _set_state(target, state)
     if elements:
-        made.extend(elements)
+        target.extend(elements)
     half = len(items) // 2
     for key, value in zip(items[:half], items[half:], strict=True):
-        made[key] = value
+        target[key] = value
 
 
-def _set_state(made, state):
-    if hasattr(made, "__setstate__"):
-        made.__setstate__(state)
+def _set_state(target, state):
+    if hasattr(target, "__setstate__"):
+        target.__setstate__(state)
         return
     attributes, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
     if attributes:
-        vars(made).update(attributes)
+        vars(target).update(attributes)
     for name, value in (slots or {}).items():
-        object.__setattr__(made, name, value)  # the class may be frozen
+        object.__setattr__(target, name, value)  # the class may be frozen
 
 
 def _function_taken_apart(function) -> tuple:
@@ -180,17 +182,17 @@ def _function_taken_apart(function) -> tuple:
 
     def make():
         cells = tuple(types.CellType() for _ in range(count))
-        made = types.FunctionType(code, scope, name, None, cells)
-        made.__qualname__ = qualified_name
-        return made
+        copy = types.FunctionType(code, scope, name, None, cells)
+        copy.__qualname__ = qualified_name
+        return copy
 
     filled = [number for number, cell in enumerate(cells) if _is_bound(cell)]
 
-    def fill(made, contents):
-        made.__defaults__, made.__kwdefaults__, attributes, *values = contents
-        made.__dict__.update(attributes)
+    def fill(copy, contents):
+        copy.__defaults__, copy.__kwdefaults__, attributes, *values = contents
+        copy.__dict__.update(attributes)
         for number, value in zip(filled, values, strict=True):
-            made.__closure__[number].cell_contents = value
+            copy.__closure__[number].cell_contents = value
 
     values = [cells[number].cell_contents for number in filled]
     contents = function.__defaults__, function.__kwdefaults__, vars(function), *values

@@ -414,7 +414,7 @@ def prehook_of_an_inner_node(k):
     w = torch.ones(1, requires_grad=True)
     y = (w * 1).reshape(1, 1)
     inner = y.grad_fn.next_functions[0][0]
-    inner.register_prehook(lambda gradients: tuple(each * k["k"] for each in gradients))
+    inner.register_prehook(lambda gradients: (gradients[0] * k["k"],))
 
     def f(x):
         return torch.autograd.grad((y * x).sum(), w, retain_graph=True)[0]
@@ -659,45 +659,45 @@ def closure(loss):
 
 # what makes the result, and what takes the loss out of it
 CONTAINERS = {
-    "a class of dict": (lambda loss: Mapping(loss=loss), lambda made: made["loss"]),
+    "a class of dict": (lambda loss: Mapping(loss=loss), lambda output: output["loss"]),
     "OrderedDict": (
         lambda loss: collections.OrderedDict(loss=loss),
-        lambda made: made["loss"],
+        lambda output: output["loss"],
     ),
     "defaultdict": (
         lambda loss: collections.defaultdict(list, loss=[loss]),
-        lambda made: made["loss"][0],
+        lambda output: output["loss"][0],
     ),
-    "a class of list": (lambda loss: Sequence([loss]), lambda made: made[0]),
-    "a class of tuple": (lambda loss: Pair((loss, 1)), lambda made: made[0]),
-    "SimpleNamespace": (lambda loss: types.SimpleNamespace(loss=loss), lambda made: made.loss),
-    "deque": (lambda loss: collections.deque([loss], maxlen=2), lambda made: made[0]),
-    "set": (lambda loss: {loss}, lambda made: next(iter(made))),
-    "frozenset": (lambda loss: frozenset([loss]), lambda made: next(iter(made))),
-    "UserDict": (lambda loss: collections.UserDict(loss=loss), lambda made: made["loss"]),
-    "ChainMap": (lambda loss: collections.ChainMap({"loss": loss}), lambda made: made["loss"]),
-    "partial": (lambda loss: functools.partial(abs, loss), lambda made: made()),
-    "object": (Output, lambda made: made.loss),
-    "slots": (Slotted, lambda made: made.loss),
-    "frozen dataclass": (Frozen, lambda made: made.loss),
-    "method": (lambda loss: Output(loss).get, lambda made: made()),
-    "closure": (closure, lambda made: made()),
-    "cycle": (Cycle, lambda made: made.own.own.loss),
-    "nested": (lambda loss: [Mapping(a=Output((loss,)))], lambda made: made[0]["a"].loss[0]),
+    "a class of list": (lambda loss: Sequence([loss]), lambda output: output[0]),
+    "a class of tuple": (lambda loss: Pair((loss, 1)), lambda output: output[0]),
+    "SimpleNamespace": (lambda loss: types.SimpleNamespace(loss=loss), lambda output: output.loss),
+    "deque": (lambda loss: collections.deque([loss], maxlen=2), lambda output: output[0]),
+    "set": (lambda loss: {loss}, lambda output: next(iter(output))),
+    "frozenset": (lambda loss: frozenset([loss]), lambda output: next(iter(output))),
+    "UserDict": (lambda loss: collections.UserDict(loss=loss), lambda output: output["loss"]),
+    "ChainMap": (lambda loss: collections.ChainMap({"loss": loss}), lambda output: output["loss"]),
+    "partial": (lambda loss: functools.partial(abs, loss), lambda output: output()),
+    "object": (Output, lambda output: output.loss),
+    "slots": (Slotted, lambda output: output.loss),
+    "frozen dataclass": (Frozen, lambda output: output.loss),
+    "method": (lambda loss: Output(loss).get, lambda output: output()),
+    "closure": (closure, lambda output: output()),
+    "cycle": (Cycle, lambda output: output.own.own.loss),
+    "nested": (lambda loss: [Mapping(a=Output((loss,)))], lambda output: output[0]["a"].loss[0]),
 }
 
 
 @pytest.mark.parametrize("name", CONTAINERS)
 def test_a_result_with_a_history_in_a_container(name):
     make, take = CONTAINERS[name]
-    compiled, made = torch.jit(lambda x: make((x * x).sum())), []
+    compiled, outputs = torch.jit(lambda x: make((x * x).sum())), []
     for number in (1.0, 2.0, 3.0):
         x = torch.tensor([number, number], requires_grad=True)
-        made.append(compiled(x))
-        assert type(made[-1]) is type(make(x.sum()))
-        take(made[-1]).backward()
+        outputs.append(compiled(x))
+        assert type(outputs[-1]) is type(make(x.sum()))
+        take(outputs[-1]).backward()
         assert x.grad.tolist() == [2 * number] * 2
-    assert [take(each).item() for each in made] == [2, 8, 18]
+    assert [take(output).item() for output in outputs] == [2, 8, 18]
     assert len(compiled.traces) == 1
 
 
@@ -707,12 +707,14 @@ def test_results_that_are_one_object_stay_one():
     @torch.jit
     def f(x):
         h = x * 2
-        made = Output(h)
-        return made, [made], h, types.SimpleNamespace(held=held, y=x * 3)
+        output = Output(h)
+        output.log = [1]
+        return output, [output], h, types.SimpleNamespace(held=held, y=x * 3)
 
     for number in (1.0, 2.0):
         first, (second,), h, space = f(ONE * number)
-        assert first is second and first.loss is h
+        assert first is second and first.loss is h and first.log == [1]
+        first.log.append(2)  # of this call alone
         assert space.held is held and space.y.tolist() == [number * 3]
 
 
