@@ -139,7 +139,7 @@ def _taken_apart(value) -> tuple:
     try:
         reduced = value.__reduce_ex__(4)
         make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
-    except Exception:
+    except Exception:  # its class may refuse in any way to be copied
         return None, (), None, ()
     items, pairs = list(items or ()), list(pairs or ())
     keys, values = [key for key, _ in pairs], [value for _, value in pairs]
