@@ -559,4 +559,17 @@ def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
     return ["cpu", "cuda", "tpu"]
 
 
+def _default_to_fused_or_foreach(
+    params: list, differentiable: bool, use_fused: bool = False
+) -> tuple[bool, bool]:
+    """Whether an optimizer for these parameters takes a fused step by default, and whether it takes
+    one by `torch._foreach_NAME`: the latter on GPUs, neither if it is `differentiable`.
+    """
+    params = [param for param in params if param is not None]
+    if differentiable or any(type(param) is not Tensor for param in params):
+        return False, False
+    fused = use_fused and all(param.is_floating_point() for param in params)
+    return fused, not fused and all(param.device.type == "cuda" for param in params)
+
+
 __getattr__ = missing_in(__name__)

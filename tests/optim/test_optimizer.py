@@ -525,3 +525,26 @@ def test_a_wrapper_need_not_call_the_init_of_optimizer():
         (x * 2).sum().backward()
         wrapper.step()
     assert x.item() == -1 and wrapper.count == 2
+
+
+# ---- what optimizers of other packages ask
+
+
+@as_torch("""
+    [False, False]
+    [True, False]
+    [False, False]
+    [False, False]
+    [True, False]
+""")
+def test_the_default_kind_of_step(torch):
+    default = base(torch)._default_to_fused_or_foreach
+    x, whole = leaf(torch, 1.0), torch.tensor([1])
+    parameters = [torch.nn.Parameter(x), None]
+    return (
+        list(default(parameters, differentiable=False)),
+        list(default(parameters, False, use_fused=True)),
+        list(default(parameters, True, use_fused=True)),
+        list(default([x, whole], False, True)),
+        list(default([], False, True)),
+    )
