@@ -28,6 +28,7 @@ A, B = lists()
         (lambda: torch._foreach_addcdiv(A, B, B, torch.tensor([1.0, 2.0])), (2, 6)),
         (lambda: torch._foreach_lerp(A, B, [0.5, 0.1]), (1.5, 4.1)),
         (lambda: torch._foreach_pow(A, [2, 3]), (1, 64)),
+        (lambda: torch._foreach_pow(3.0, A), (3, 81)),
         (lambda: torch._foreach_clamp_max(A, 2.0), (1, 2)),
         (lambda: torch._foreach_maximum(A, B), (2, 5)),
         (lambda: torch._foreach_sqrt(A), (1, 2)),
@@ -35,6 +36,15 @@ A, B = lists()
         (lambda: torch._foreach_norm(A, 1), (2, 12)),
         (lambda: torch._foreach_norm(A, ord=float("inf")), (1, 4)),
         (lambda: torch._foreach_max(A), (1, 4)),
+        (lambda: torch._foreach_add(A, other=B, alpha=2), (5, 14)),
+        (lambda: torch._foreach_mul(A, scalar=3.0), (3, 12)),
+        (lambda: torch._foreach_div(A, scalars=[2.0, 8.0]), (0.5, 0.5)),
+        (lambda: torch._foreach_clamp_min(A, scalar=2.0), (2, 4)),
+        (lambda: torch._foreach_addcmul(A, tensor1=B, tensor2=B, value=2), (9, 54)),
+        (lambda: torch._foreach_addcdiv(A, B, tensor2=B, scalars=[1.0, 2.0]), (2, 6)),
+        (lambda: torch._foreach_lerp(A, tensors1=B, weight=0.5), (1.5, 4.5)),
+        (lambda: torch._foreach_lerp(A, B, weights=A), (2, 8)),
+        (lambda: torch._foreach_pow(A, exponent=[2, 3]), (1, 64)),
     ],
 )
 def test_values(compute, expected):
@@ -51,6 +61,10 @@ def test_in_place():
     assert [each.tolist() for each in a] == [[4, 4], [15, 15, 15]]
     assert [each.tolist() for each in b] == [[2, 2], [5, 5, 5]]
     assert [each._version for each in a] == [version + 2 for version in versions]
+    torch._foreach_maximum_(b, scalar=3.0)
+    assert [each.tolist() for each in b] == [[3, 3], [5, 5, 5]]
+    torch._foreach_copy_(b, src=a)
+    assert [each.tolist() for each in b] == [[4, 4], [15, 15, 15]]
     torch._foreach_zero_(b)
     assert b[1].tolist() == [0, 0, 0]
 
@@ -77,10 +91,12 @@ def test_every_name_is_there():
     ("compute", "error", "text"),
     [
         (lambda: torch._foreach_add(A, B[:1]), RuntimeError, "same number of tensors, got 2 and 1"),
+        (lambda: torch._foreach_mul(A, B, scalar=2.0), TypeError, "invalid combination"),
+        (lambda: torch._foreach_mul(A, weight=2.0), TypeError, "invalid combination"),
         (lambda: torch._foreach_sqrt([]), RuntimeError, "must have at least one tensor"),
         (lambda: torch._foreach_add([1, 2], 3), TypeError, "Tensor as element 0 in argument 0"),
         (
-            lambda: torch._foreach_pow(2.0, A),
+            lambda: torch._foreach_exp(2.0),
             TypeError,
             "expected a list of tensors, but got float",
         ),

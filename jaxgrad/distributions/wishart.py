@@ -205,6 +205,10 @@ class Wishart(ExponentialFamily, OfMatrix):
         key = new_key(None, "Wishart.rsample", self.df)
         return _matrices(self.df, self._unbroadcasted_scale_tril, key, shape, tries)
 
+    def _bartlett_sampling(self, sample_shape=()) -> Tensor:
+        """Random matrices as `rsample` draws them, where singular ones stay."""
+        return self.rsample(sample_shape, max_try_correction=0)
+
     def log_prob(self, value) -> Tensor:
         return wishart_log_prob(self._checked(value), self.df, self._unbroadcasted_scale_tril)
 

@@ -31,6 +31,11 @@ WRITTEN = {
 }
 # whose last argument is a factor
 VALUES = ("addcdiv", "addcmul")
+# the names of the arguments after the list of tensors: one for a number, a tensor or a list of them
+NAMES = dict.fromkeys(SEVERAL[:4] + SEVERAL[5:9], (("other", "scalar", "scalars"),))
+NAMES |= dict.fromkeys(VALUES, (("tensor1",), ("tensor2",), ("value", "scalars")))
+NAMES |= {"lerp": (("tensors1",), ("weight", "weights")), "pow": (("exponent",),)}
+NAMES |= {"copy": (("src",),), "mm": (("mat2",),)}
 PREFIX = "_foreach_"
 
 
@@ -54,7 +59,10 @@ def find(name: str):
 
     @api_boundary
     def each(self, *arguments, **options):
+        if operator == "pow" and isinstance(self, int | float | complex):
+            return tuple(self**exponent for exponent in checked(name, *arguments, **options))
         tensors = checked(name, self)
+        arguments, options = by_position(plain, arguments, options)
         if plain in VALUES and len(arguments) == 3:
             *arguments, value = arguments
             values = column(name, value, len(tensors))
@@ -76,6 +84,17 @@ def find(name: str):
         "anything but tensors."
     )
     return each
+
+
+def by_position(operator, arguments: tuple, options: dict) -> tuple[tuple, dict]:
+    """Arguments with those that were passed by name, and the options that remain."""
+    options = dict(options)
+    for names in NAMES.get(operator, ())[len(arguments) :]:
+        passed = [name for name in names if name in options]
+        if not passed:
+            break
+        arguments = (*arguments, options.pop(passed[0]))
+    return arguments, options
 
 
 def checked(name, tensors) -> list[Tensor]:

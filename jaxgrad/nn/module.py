@@ -335,6 +335,13 @@ class Module(ModuleCall, ModuleState):
         result.__dict__.update({name: copy.deepcopy(value, memo) for name, value in state.items()})
         return result
 
+    def _replicate_for_data_parallel(self) -> Module:
+        """A copy without parameters that shares all else, as PyTorch makes one for each device."""
+        replica = object.__new__(type(self))
+        replica.__dict__.update(_state(self), _parameters={}, _is_replica=True)
+        replica.__dict__.update(_buffers={**self._buffers}, _modules={**self._modules})
+        return replica
+
 
 def _state(module: Module) -> dict:
     """The attributes of a module, without its compiled form."""

@@ -32,7 +32,7 @@ from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, wrap
 from .groups import as_set, options_of, raw, settings
 from .initial_state import filled, new_counter
-from .optimizer import Optimizer
+from .optimizer import Optimizer, StateLoader
 from .update_program import prepared
 
 MOST_BYTES_COPIED = 2**26  # larger parameters are updated in place, smaller ones are copied
@@ -372,6 +372,10 @@ class FusedOptimizer(Optimizer):
 
     # Options that state dicts of older versions lack, with their values there.
     added_options: ClassVar[dict] = {}
+
+    def _loader(self) -> StateLoader:
+        # a subclass may count in a step of its own
+        return StateLoader(True, shares_counts=type(self).step is FusedOptimizer.step)
 
     def __setstate__(self, state):
         super().__setstate__(state)

@@ -408,7 +408,7 @@ class Optimizer:
             for own, group in zip(self.param_groups, groups, strict=True)
             for number, param in zip(group["params"], own["params"], strict=True)
         }
-        loader = _StateLoader()
+        loader = self._loader()
         state = defaultdict(dict)
         for key, value in given["state"].items():
             param = param_of.get(key)
@@ -422,22 +422,30 @@ class Optimizer:
         for hook in list(self._after_loading.values()):
             hook(self)
 
+    def _loader(self) -> StateLoader:
+        return StateLoader()
+
 
 # state that is a number in state dicts of older versions
 _SCALARS = ("step", "mu_product", "eta", "mu")
 
 
-class _StateLoader:
-    """Copies values of a state dict; equal step counters become one tensor."""
+class StateLoader:
+    """Copies values of a state dict.
 
-    def __init__(self):
+    counts_in_tensors: whether numbers that count become tensors. shares_counts: whether equal step
+    counters become one tensor; an optimizer that counts in place would count for all parameters.
+    """
+
+    def __init__(self, counts_in_tensors: bool = False, shares_counts: bool = False):
+        self.counts_in_tensors, self.shares_counts = counts_in_tensors, shares_counts
         self.counts: dict[tuple, Tensor] = {}
 
     def copy(self, value, param, key=None):
         """Copy a value of the state of `param`, or of a group if that is None; `key`: its name."""
         if isinstance(value, Tensor) or hasattr(value, "__array__"):
             return self.tensor(value, param, key)
-        if key in _SCALARS and isinstance(value, int | float):
+        if self.counts_in_tensors and key in _SCALARS and isinstance(value, int | float):
             wide = dtypes.get_default_dtype() is dtypes.float64
             kind = dtypes.float64 if wide else dtypes.float32
             made = tensor_data.tensor(float(value), dtype=kind, device=device_of_jax())
@@ -464,6 +472,8 @@ class _StateLoader:
         return wrap(value._array)
 
     def count(self, value):
+        if not self.shares_counts:
+            return wrap(value._array)
         key = value.dtype, value.item() if is_concrete(value) else id(value)
         return self.counts.setdefault(key, wrap(value._array))
 
@@ -564,6 +574,19 @@ def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
     step.
     """
     return ["cpu", "cuda", "tpu"]
+
+
+def _default_to_fused_or_foreach(
+    params: list, differentiable: bool, use_fused: bool = False
+) -> tuple[bool, bool]:
+    """Whether an optimizer for these parameters takes a fused step by default, and whether it takes
+    one by `torch._foreach_NAME`: the latter on GPUs, neither if it is `differentiable`.
+    """
+    params = [param for param in params if param is not None]
+    if differentiable or any(type(param) is not Tensor for param in params):
+        return False, False
+    fused = use_fused and all(param.is_floating_point() for param in params)
+    return fused, not fused and all(param.device.type == "cuda" for param in params)
 
 
 __getattr__ = missing_in(__name__)

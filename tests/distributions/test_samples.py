@@ -242,6 +242,9 @@ def test_no_sample_of_a_wishart_distribution_is_singular():
     jaxgrad.manual_seed(0)
     again = jaxgrad.linalg.cholesky_ex(wishart.rsample((COUNT,)))[1]
     assert once.count_nonzero() > 100 and again.count_nonzero() == 0
+    jaxgrad.manual_seed(0)
+    single = jaxgrad.linalg.cholesky_ex(wishart._bartlett_sampling((COUNT,)))[1]
+    assert single.tolist() == once.tolist()
 
 
 @pytest.mark.parametrize("concentration", [1e-6, 1e-3, 1e3, 1e6])

@@ -172,3 +172,25 @@ def test_processes_that_train_together_need_a_process_group():
     with pytest.raises(RuntimeError, match="processes cannot share it; send the values"):
         layer.share_memory()
     assert nn.Identity().share_memory() is not None
+
+
+@as_torch("""
+    [True, True, True]
+    [[], ['offset'], ['inner']]
+    [['weight', 'bias'], ['inner.weight', 'inner.bias']]
+    [True, 3, 1]
+""")
+def test_replica_of_a_module(torch):
+    layer = torch.nn.Linear(2, 1)
+    layer.inner, layer.known, layer.size = torch.nn.Linear(1, 1), {}, 1
+    layer.register_buffer("offset", torch.zeros(1))
+    replica = layer._replicate_for_data_parallel()
+    replica.size = 3
+    del replica._modules["inner"], replica._buffers["offset"]
+    again = layer._replicate_for_data_parallel()
+    return (
+        [type(replica) is type(layer), replica.known is layer.known, again.inner is layer.inner],
+        [list(again._parameters), list(again._buffers), list(again._modules)],
+        [list(layer._parameters), [name for name, _ in again.named_parameters()]],
+        [replica._is_replica, replica.size, layer.size],
+    )

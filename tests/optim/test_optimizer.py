@@ -525,3 +525,63 @@ def test_a_wrapper_need_not_call_the_init_of_optimizer():
         (x * 2).sum().backward()
         wrapper.step()
     assert x.item() == -1 and wrapper.count == 2
+
+
+# ---- what optimizers of other packages ask
+
+
+@as_torch("""
+    [False, False]
+    [True, False]
+    [False, False]
+    [False, False]
+    [True, False]
+""")
+def test_the_default_kind_of_step(torch):
+    default = base(torch)._default_to_fused_or_foreach
+    x, whole = leaf(torch, 1.0), torch.tensor([1])
+    parameters = [torch.nn.Parameter(x), None]
+    return (
+        list(default(parameters, differentiable=False)),
+        list(default(parameters, False, use_fused=True)),
+        list(default(parameters, True, use_fused=True)),
+        list(default([x, whole], False, True)),
+        list(default([], False, True)),
+    )
+
+
+@as_torch("""
+    [[tensor(3.0), 3], [tensor(3.0), 3]]
+    [tensor(3.0), tensor(3.0)]
+""")
+def test_steps_that_an_own_optimizer_counts_in_place_after_loading(torch):
+    class Counting(base(torch).Optimizer):
+        def __init__(self, params):
+            super().__init__(params, {})
+
+        @torch.no_grad()
+        def step(self):
+            for param in self.param_groups[0]["params"]:
+                state = self.state[param]
+                if not state:
+                    state |= {"step": torch.tensor(0.0), "mu": 0}
+                state["step"] += 1
+                state["mu"] += 1
+
+    class CountingAdam(torch.optim.Adam):
+        @torch.no_grad()
+        def step(self):
+            for param in self.param_groups[0]["params"]:
+                self.state[param].setdefault("step", torch.tensor(0.0)).add_(1)
+
+    counts = []
+    for kind in (Counting, CountingAdam):
+        params = [leaf(torch, 1.0), leaf(torch, 2.0)]
+        optimizer, other = kind(params), kind(params)
+        optimizer.step()
+        other.load_state_dict(copy.deepcopy(optimizer.state_dict()))
+        other.step()
+        other.step()
+        counts.append([list(other.state[param].values()) for param in params])
+    first, second = counts
+    return first, [count for (count,) in second]
