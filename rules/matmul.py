@@ -52,15 +52,47 @@ def _sizes(shape):
 # checks of the factors
 
 
+_OF_MATRICES = "expected m1 and m2 to have the same dtype, but got: {first} != {second}"
+_OF_BATCHES = "expected scalar type {First} but found {Second}"
+_OF_VECTORS = "expected both vectors to have same dtype, but found {First} and {Second}"
+_OF_ADDED = "self and mat2 must have the same dtype, but got {First} and {Second}"
+_OF_MATRIX_AND_VECTOR = "addmv input tensors must have the same dtype, but got {all}"
+
+# PyTorch's words, by which programs tell these errors
+_TWO_DTYPES = {
+    **dict.fromkeys(("mm", "linear", "matmul"), _OF_MATRICES),
+    **dict.fromkeys(("bmm", "baddbmm"), _OF_BATCHES),
+    **dict.fromkeys(("dot", "vdot"), _OF_VECTORS),
+    **dict.fromkeys(("addmm", "addbmm"), _OF_ADDED),
+    **dict.fromkeys(("mv", "addmv"), _OF_MATRIX_AND_VECTOR),
+}
+
+
 def _check_dtypes(name, *operands):
-    found = [dtypes.from_numpy(operand.dtype) for operand in operands]
-    if any(each is not found[0] for each in found):
-        names = ", ".join(each.scalar_type for each in found)
-        raise RuntimeError(
-            f"{name}: expected all tensors to have the same dtype, but got {names}: convert with "
-            ".to(dtype)"
+    kinds = [dtypes.from_numpy(operand.dtype) for operand in operands]
+    if any(kind is not kinds[0] for kind in kinds):
+        first = kinds[0]
+        second = next(kind for kind in kinds if kind is not first)
+        names = ", ".join(kind.scalar_type for kind in kinds)
+        words = _TWO_DTYPES.get(name, "expected all tensors to have the same dtype, but got {all}")
+        if name == "matmul":
+            words = _words_of_product(*operands)
+        words = words.format(
+            first=first.scalar_type.lower(),
+            second=second.scalar_type.lower(),
+            First=first.scalar_type,
+            Second=second.scalar_type,
+            all=names,
         )
+        raise RuntimeError(f"{name}: {words}: convert with .to(dtype)")
     promotion.refuse(name, operands[0], dtypes.BOOLEAN)
+
+
+def _words_of_product(first, second):
+    """The words of the operator that PyTorch computes `matmul` by."""
+    if second.ndim == 1:
+        return _OF_VECTORS if first.ndim == 1 else _OF_MATRIX_AND_VECTOR
+    return _OF_BATCHES if min(first.ndim, second.ndim) > 2 else _OF_MATRICES
 
 
 def _check_matrices(name, **operands):

@@ -83,4 +83,5 @@ def _is_inside(steps, quant_min, quant_max):
 def _rounded(self, scale, zero_point, quant_min, quant_max):
     # NaN becomes the least number, as in PyTorch
     steps = jnp.fmin(jnp.fmax(_steps(self, scale, zero_point), quant_min), quant_max)
-    return ((steps - zero_point) * scale).astype(self.dtype)
+    # a scale is a number of float32 in PyTorch, also beside a tensor of float64
+    return ((steps - zero_point) * jnp.asarray(scale, jnp.float32)).astype(self.dtype)

@@ -21,7 +21,7 @@ def found():
     flags = "--xla_force_host_platform_device_count=4"
     child = subprocess.run(
         [sys.executable, "-W", "error", str(PROGRAM)],
-        env=os.environ | {"XLA_FLAGS": flags},
+        env=os.environ | {"XLA_FLAGS": flags, "JAX_CPU_ENABLE_ASYNC_DISPATCH": "false"},
         capture_output=True,
         text=True,
         timeout=hangs.LIMIT,

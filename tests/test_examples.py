@@ -53,7 +53,7 @@ def test_example_on_four_devices(name):
     flags = "--xla_force_host_platform_device_count=4"
     result = subprocess.run(
         command,
-        env=os.environ | {"XLA_FLAGS": flags},
+        env=os.environ | {"XLA_FLAGS": flags, "JAX_CPU_ENABLE_ASYNC_DISPATCH": "false"},
         capture_output=True,
         text=True,
         timeout=LIMIT,

@@ -13,8 +13,13 @@ DEVICES = "--xla_force_host_platform_device_count"
 
 
 def environment(devices=1):
-    flags = [each for each in os.environ.get("XLA_FLAGS", "").split() if DEVICES not in each]
-    return os.environ | {"XLA_FLAGS": " ".join([*flags, f"{DEVICES}={devices}"])}
+    flags = [flag for flag in os.environ.get("XLA_FLAGS", "").split() if DEVICES not in flag]
+    settings = {"XLA_FLAGS": " ".join([*flags, f"{DEVICES}={devices}"])}
+    if devices > 1:
+        # with several programs in flight their devices may wait for one another, until XLA ends the
+        # process
+        settings["JAX_CPU_ENABLE_ASYNC_DISPATCH"] = "false"
+    return os.environ | settings
 
 
 def command(program, *arguments, processes=None):

@@ -29,7 +29,12 @@ def results(*parts):
     flags = "--xla_force_host_platform_device_count=4"
     child = subprocess.run(
         [sys.executable, "-W", "error", str(PROGRAM), *parts],
-        env=os.environ | {"XLA_FLAGS": flags, "PYTHONPATH": str(EXAMPLES)},
+        env=os.environ
+        | {
+            "XLA_FLAGS": flags,
+            "JAX_CPU_ENABLE_ASYNC_DISPATCH": "false",
+            "PYTHONPATH": str(EXAMPLES),
+        },
         capture_output=True,
         text=True,
         timeout=hangs.LIMIT,

@@ -26,6 +26,36 @@ REFUSED = [
         "to have the same dtype, but got",
     ),
     (
+        "torch.linear(zeros(2, 3), zeros(2, 3, dtype=torch.float64))",
+        RuntimeError,
+        "expected m1 and m2 to have the same dtype, but got: float != double",
+    ),
+    (
+        "torch.bmm(zeros(1, 2, 3), zeros(1, 3, 2, dtype=torch.float64))",
+        RuntimeError,
+        "expected scalar type Float but found Double",
+    ),
+    (
+        "torch.matmul(zeros(1, 2, 3), zeros(1, 3, 2, dtype=torch.float64))",
+        RuntimeError,
+        "expected scalar type Float but found Double",
+    ),
+    (
+        "torch.dot(zeros(3), zeros(3, dtype=torch.float64))",
+        RuntimeError,
+        "expected both vectors to have same dtype, but found Float and Double",
+    ),
+    (
+        "torch.addmm(zeros(2, 2), zeros(2, 3), zeros(3, 2, dtype=torch.float64))",
+        RuntimeError,
+        "self and mat2 must have the same dtype, but got Float and Double",
+    ),
+    (
+        "torch.mv(zeros(2, 3), zeros(3, dtype=torch.float64))",
+        RuntimeError,
+        "addmv input tensors must have the same dtype, but got",
+    ),
+    (
         "torch.mm(zeros(2, 3, dtype=torch.bool), zeros(3, 2, dtype=torch.bool))",
         NotImplementedError,
         "not implemented for 'Bool'",

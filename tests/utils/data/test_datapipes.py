@@ -26,10 +26,10 @@ def test_pipes_have_others_as_methods(torch):
             return self.source[index]
 
     try:
-        data.functional_datapipe("doubled")(Doubled)
+        data.functional_datapipe("with_doubled_items")(Doubled)
         data.functional_datapipe("kept")(Kept)
         pipe = Doubled([1, 2])
-        twice = pipe.doubled()
+        twice = pipe.with_doubled_items()
         items = [list(twice), list(twice)]
         old = iter(pipe)
         next(old)
@@ -39,12 +39,12 @@ def test_pipes_have_others_as_methods(torch):
             "words": repr(twice).rpartition(".")[2],
             "new": new,
             "old": name_of_error(next, old),
-            "is a method": ["doubled" in dir(pipe), hasattr(pipe, "tripled")],
+            "is a method": ["with_doubled_items" in dir(pipe), hasattr(pipe, "tripled")],
             "item": Kept([4, 5]).kept()[1],
             "taken": name_of_error(data.functional_datapipe("kept"), Kept),
         }
     finally:
-        data.IterDataPipe.functions.pop("doubled", None)
+        data.IterDataPipe.functions.pop("with_doubled_items", None)
         data.MapDataPipe.functions.pop("kept", None)
 
 
