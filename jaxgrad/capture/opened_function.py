@@ -17,7 +17,7 @@ import jax
 
 from ..core import tracebacks
 from ..core.bounded_cache import exact
-from ..tape.object_walk import UNSET, cell_value, is_of_library, named_cells
+from ..tape.object_walk import CLOSED, UNSET, cell_value, is_of_library, named_cells
 from ..tape.sparse_tensor import is_sparse
 from ..tape.tensor import Tensor
 from .guards import PLAIN, Identity, is_compared
@@ -188,13 +188,18 @@ _WAYS = {
 
 
 def _is_lasting(function) -> bool:
-    """Whether a function is the same one at each call: that of a module, or of a library other than
-    what a transform of `jaxgrad.func` or of `autograd.functional` makes.
+    """Whether a function is the same one at each call: that of a module, or of a library. What a
+    call of an installed package or of a transform of `jaxgrad.func` or `autograd.functional` makes
+    is not.
     """
     home = sys.modules.get(function.__module__)
     if home is not None and vars(home).get(function.__name__) is function:
         return True
-    return is_of_library(function.__module__) and not _is_of_transform(function)
+    if not is_of_library(function.__module__):
+        return False
+    root = function.__module__.partition(".")[0]
+    is_own = root in CLOSED or root in sys.stdlib_module_names
+    return not (_is_of_transform(function) if is_own else "<locals>" in function.__qualname__)
 
 
 def _is_of_transform(function) -> bool:

@@ -3,6 +3,7 @@ memory.
 """
 
 import gc
+import importlib
 import threading
 import time
 import weakref
@@ -631,3 +632,20 @@ def test_a_function_that_finds_nothing_stops_looking():
         assert func.vmap(times_global)(torch.ones(1)).item() == number
     (shared,) = shared_function._functions.everything()
     assert shared.is_refused and shared.count < 15
+
+
+def test_functions_that_an_installed_package_makes_share_programs(tmp_path, monkeypatch):
+    # each call of the package makes its function anew
+    folder = tmp_path / "site-packages"
+    folder.mkdir()
+    lines = (
+        "def factor(number):\n    def scaled(x):\n        return x * number\n    return scaled\n"
+    )
+    (folder / "makes_factors.py").write_text(lines)
+    monkeypatch.syspath_prepend(folder)
+    factor = importlib.import_module("makes_factors").factor
+    x = torch.ones(2, 3)
+    begun = traces()
+    for number in (2.0, 3.0, 2.0):
+        assert torch.func.vmap(factor(number))(x).tolist() == (x * number).tolist()
+    assert traces() == begun + 2
