@@ -9,6 +9,7 @@ import dataclasses
 import functools
 import types
 
+import jax
 import pytest
 
 import jaxgrad as torch
@@ -274,7 +275,12 @@ SETTINGS = [
     ),
     (torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode, 1, 0),
     (torch.get_num_threads, torch.set_num_threads, 7, torch.get_num_threads()),
-    (torch.get_num_interop_threads, torch.set_num_interop_threads, 7, 1),
+    (
+        torch.get_num_interop_threads,
+        torch.set_num_interop_threads,
+        7,
+        torch.get_num_interop_threads(),
+    ),
     (torch.is_warn_always_enabled, torch.set_warn_always, True, False),
     (torch.initial_seed, torch.manual_seed, 3, 4),
     (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision, "high", "highest"),
@@ -300,6 +306,7 @@ SETTINGS = [
 
 @pytest.mark.parametrize(("get", "put", "new", "old"), SETTINGS)
 def test_a_setting_that_is_read_inside(get, put, new, old):
+    precision = jax.config.jax_default_matmul_precision  # None, until someone sets it
     put(old)
     try:
         compiled = torch.jit(lambda x: x * len(repr(get())))
@@ -309,6 +316,7 @@ def test_a_setting_that_is_read_inside(get, put, new, old):
             assert compiled(ONE).item() == len(repr(value))
     finally:
         put(old)
+        jax.config.update("jax_default_matmul_precision", precision)
     assert len(compiled.traces) <= 2
 
 

