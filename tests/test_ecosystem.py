@@ -64,3 +64,12 @@ def test_missing_and_surplus_arrays_are_differences():
 
 def test_a_name_stands_for_the_same_numbers_in_every_process():
     assert harness.generator_of("input").integers(0, 1000, 4).tolist() == [11, 795, 164, 383]
+
+
+def test_digests_tell_integers_apart_however_they_are_rounded():
+    values = np.arange(1000)
+    shape, kind, size, (share, _) = compare.digest("a", values)
+    rounded = shape, kind, size * (1 - 2e-16), [share * (1 + 4e-16), 0.0]
+    assert compare.differences_from_digests({"a": values}, {"a": rounded}, 1e-4) == []
+    values[17] += 1
+    assert compare.differences_from_digests({"a": values}, {"a": rounded}, 1e-4) != []
