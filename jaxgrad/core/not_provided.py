@@ -273,7 +273,7 @@ class NotProvidedLoader(importlib.abc.Loader):
         is_space = isinstance(known, types.ModuleType | types.SimpleNamespace)
         if is_space and getattr(known, "__name__", "") != own:
             return AliasModule(own, known)
-        if not hasattr(known, "__path__"):
+        if not (is_space or hasattr(known, "__path__")):
             return NotProvidedModule(own)
         self.spec, known.__name__ = getattr(known, "__spec__", None), own
         return known

@@ -350,3 +350,18 @@ def test_a_final_class_cannot_be_decorated():
     function = one(f"from {DECORATORS} _register_fusion_pattern")
     with pytest.raises(NotImplementedError):
         exec("Kind = function(Kind)", {"function": function, "Kind": Kind})
+
+
+def test_options_of_the_compiler_are_those_of_its_module():
+    code = """
+import jaxgrad._dynamo.config
+import jaxgrad._inductor.config as inductor
+from jaxgrad._dynamo import config
+
+jaxgrad._dynamo.config.suppress_errors = True
+assert config is jaxgrad._dynamo.config and config.suppress_errors and not config.verbose
+inductor.max_autotune = True
+assert jaxgrad._inductor.config.max_autotune and not inductor.triton.cudagraphs
+"""
+    child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert child.returncode == 0, child.stderr
