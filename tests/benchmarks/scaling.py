@@ -204,7 +204,7 @@ def use_devices(count: int, folder: str):
     """Let one processor stand for devices, and XLA write programs; before anything else of JAX."""
     os.environ["JAX_PLATFORMS"] = "cpu"
     os.environ["XLA_FLAGS"] = (
-        f"--xla_force_host_platform_device_count={count} --xla_dump_to={folder} "
+        f"--xla_force_host_platform_device_count={count} --xla_dump_to='{folder}' "
         "--xla_dump_hlo_module_re=jit_step --xla_dump_hlo_pass_re=spmd"
     )
 
