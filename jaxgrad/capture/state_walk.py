@@ -96,7 +96,7 @@ class StateWalk:
 
     `wanted`: by the key of a holder the names of it that code reads, or ALL; `tensors`: by id those
     that it has met; `kinds`: holders of functions with their code, and of instances with their
-    class, both of which reloading a module changes; `skipped`: containers that are too large to
+    class, since a reload of a module changes both; `skipped`: containers that are too large to
     compare, with their names.
     """
 

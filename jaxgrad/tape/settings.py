@@ -17,7 +17,7 @@ from . import mode
 
 
 class ProcessSettings:
-    """The settings of the process, none of which changes what an operator computes."""
+    """The settings of the process. No operator reads them."""
 
     def __init__(self):
         self.threads: int | None = None

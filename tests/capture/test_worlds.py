@@ -36,7 +36,7 @@ def set_item(state, values):
     return lambda number: state.update(k=values[number]) if number in values else None
 
 
-# ---- tensors with two names, one of which the function binds anew
+# ---- a tensor has two names, and the function binds one of them to another tensor
 
 
 def begin_again():
