@@ -44,7 +44,7 @@ LATE = """
     jaxgrad.frontend.printing jaxgrad.frontend.random
     jaxgrad.frontend.storages
 """
-PACKAGES = "autograd cached core frontend functions late ops rules storage table tape"
+PACKAGES = "autograd cached core frontend functions late ops rules state storage table tape"
 
 COMPILED_AS_A_WHOLE = """
 import sys
@@ -156,7 +156,7 @@ def test_dir_offers_what_users_call():
 
 
 def test_dir_does_not_offer_the_core_or_formulas_of_gradients():
-    packages = {"capture", "core", "frontend", "rules", "storage", "table", "tape", "cli"}
+    packages = {"capture", "core", "frontend", "rules", "state", "storage", "table", "tape", "cli"}
     assert not set(dir(jaxgrad)) & (packages | {"importlib", "methods"})
     assert not [name for name in dir(jaxgrad) if name.endswith("_backward")]
 

@@ -17,6 +17,7 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 # From the ground up: a module imports from its own layer and from the layers before it.
 LAYERS = (
     ("cached", "late"),
+    ("state",),
     ("table",),
     ("core",),
     ("rules",),

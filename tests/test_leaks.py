@@ -10,7 +10,7 @@ from jax.extend.backend import get_backend
 
 import jaxgrad
 from jaxgrad import func, nn, optim
-from jaxgrad.capture.compiled_program import CompiledProgram
+from jaxgrad.capture.executable import Executable
 from jaxgrad.core import bounded_cache
 from jaxgrad.tape.node import Node
 from jaxgrad.utils import checkpoint
@@ -254,7 +254,7 @@ def counts() -> dict[str, int]:
     while gc.collect():
         pass
     found = gc.get_objects()
-    kinds = jaxgrad.Tensor, Node, CompiledProgram, nn.Module, optim.Optimizer
+    kinds = jaxgrad.Tensor, Node, Executable, nn.Module, optim.Optimizer
     alive = {kind.__name__: sum(issubclass(type(each), kind) for each in found) for kind in kinds}
     executables, arrays = get_backend().live_executables(), jax.live_arrays()
     return alive | {"executables": len(executables), "arrays": len(arrays)}

@@ -17,6 +17,7 @@ from ..core import world
 from ..core.aval import IMMEDIATE, SPREAD, make_aval, with_dual
 from ..core.communication import is_global
 from ..core.pending import value_of
+from ..state.holder import MOST_BYTES_COMPARED
 from ..storage.alias import snapshot
 from ..tape import traced_hooks
 from ..tape.mode import RECORD, current_mode, switch
@@ -32,7 +33,6 @@ from ..tape.tensor import (
     wrap,
 )
 from .guards import ArgumentSource, GradSource, HandleSource, TensorGuard, TensorSource
-from .holders import MOST_BYTES_COMPARED
 from .places import PlaceSource
 
 

@@ -8,8 +8,9 @@ import types
 import warnings
 
 from ..core.bounded_cache import ENTRY, BoundedCache, Clock
-from ..core.tracebacks import is_internal, users_stacklevel
-from .reachable import python_function
+from ..core.tracebacks import users_stacklevel
+from ..state.code import python_function
+from ..state.ownership import is_internal
 
 
 class Fallback:

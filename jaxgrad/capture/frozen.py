@@ -25,7 +25,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..tape.object_walk import UNSET, cell_value, codes, is_of_library
+from ..state.code import UNSET, cell_value, codes
+from ..state.ownership import is_of_library
 from .graph_input import NumberInput
 
 _MOMENTS = frozenset([id(datetime.datetime), id(datetime.date)])

@@ -4,13 +4,12 @@ program that serves a call.
 A program is valid for what tracing saw: the modes, the kinds of the arguments and of the captured
 tensors, the attributes, variables, items and hooks that the function read. Arguments and modes are
 the key under which a program is filed. Everything else is a `Guard` in the program's one list,
-recorded while tracing (capture/scope.py, capture/object_state.py) and right after it
+recorded while tracing (capture/scope.py, state/reports.py) and right after it
 (capture/observation.py).
 """
 
 from __future__ import annotations
 
-import enum
 import functools
 import operator
 import weakref
@@ -20,41 +19,21 @@ import jax
 
 from ..core import dtypes
 from ..core.aval import Aval, aval_of, is_key
-from ..core.bounded_cache import ENTRY, BoundedCache, Clock, Weight, exact, total
+from ..core.bounded_cache import ENTRY, BoundedCache, Clock, Weight, total
 from ..core.device import is_meta
+from ..state.guards import Guard, ObjectRead
+from ..state.merged_guards import MergedGuard
+from ..state.values import PLAIN, Identity, exact, is_compared
 from ..storage.sole_owner import is_shared, leave_storage
 from ..tape import mode, node_annotations, traced_hooks, version_counter
 from ..tape.dual import mark
 from ..tape.node import Node
-from ..tape.object_walk import UNSET, is_of_library
 from ..tape.source_location import place_of_caller
 from ..tape.tensor import INFERENCE_TENSOR, Tensor, current, held
 from .varying_numbers import VaryingNumbers
 
 # how many programs are kept for one kind of arguments
 MOST_KEPT = 32
-
-PLAIN = (int, float, complex, str, bytes, bool, type(None))
-HEAP_TYPE = 1 << 9  # of the flags of a class: defined by code in Python, or as if it were
-
-
-class Guard:
-    """What must hold for a program to serve a call.
-
-    `leaves` are the arguments of the call; `tensors` are the captured tensors that the guards
-    before this one have found.
-    """
-
-    __slots__ = ()
-
-    def check(self, leaves: list, tensors: list[Tensor]) -> bool:
-        """Whether it holds."""
-        raise NotImplementedError(f"{type(self).__name__}.check")
-
-    def reason(self, leaves: list, tensors: list[Tensor]) -> str:
-        """Why it does not hold."""
-        raise NotImplementedError(f"{type(self).__name__}.reason")
-
 
 # ---- the decision
 
@@ -99,7 +78,7 @@ class ProgramCache:
             raise error from None
         for program in programs:
             tensors = []
-            for check in program.checks:
+            for check in program.trace.checks:
                 if not check(leaves, tensors):
                     break
             else:
@@ -137,7 +116,7 @@ class ProgramCache:
             return ESCAPED.format(escaped)
         programs = self.programs.find(self.key(leaves, structure))
         if programs:
-            guards, known = programs[0].guards, ()
+            guards, known = programs[0].trace.guards, ()
         elif structure != before:
             return f"the structure of the arguments was {before}, and is {structure}"
         for position, (old, new) in enumerate(zip(known, _compared(leaves), strict=False)):
@@ -156,9 +135,10 @@ class ProgramCache:
         """File a program under its key. A program that leaves tensors behind is not filed: it runs
         once, since another run would have to create them anew.
         """
-        self.last = structure, _compared(leaves), program.guards, program.escaped
+        trace = program.trace
+        self.last = structure, _compared(leaves), trace.guards, trace.escaped
         key = self.key(leaves, structure)
-        if program.escaped is None:
+        if trace.escaped is None:
             programs = self.programs.keep(key, [])
             programs[:] = [program, *programs[: MOST_KEPT - 1]]
             self.clock.count(program.weight())
@@ -166,7 +146,7 @@ class ProgramCache:
     def drop_expired(self):
         """Drop the programs that can never serve again."""
         for programs in self.programs.everything():
-            programs[:] = [each for each in programs if not each.has_expired()]
+            programs[:] = [program for program in programs if not program.trace.has_expired()]
 
     def give_up(self, numbers: VaryingNumbers) -> bool:
         """Make numbers that vary constants again, for good: those that the function looked at, or
@@ -214,28 +194,6 @@ def key_of(leaf):
     return exact(leaf) if kind in PLAIN else (kind, way_of(kind)(leaf))
 
 
-class Identity:
-    """An argument that is the same as no other object, though it may equal some. Kept weakly where
-    its class allows that, so that it may go, with the tensors that it holds.
-    """
-
-    __slots__ = ("number", "reference")
-
-    def __init__(self, value):
-        self.number = id(value)
-        self.reference = weakref.ref(value) if type(value).__weakrefoffset__ else lambda: value
-
-    def __hash__(self):
-        return self.number
-
-    def __eq__(self, other):
-        if not isinstance(other, Identity) or self.number != other.number:
-            return False
-        # another object may have the number of one that is gone
-        value = self.reference()
-        return value is not None and value is other.reference()
-
-
 @functools.lru_cache(maxsize=4096)
 def way_of(kind: type):
     """What makes an argument of a class a part of a key: its value, the object, a weak reference to
@@ -250,32 +208,6 @@ def way_of(kind: type):
 
 def _itself(leaf):
     return leaf
-
-
-@functools.lru_cache(maxsize=4096)
-def is_compared(kind: type) -> bool:
-    """Whether equal arguments of a class are the same to a function. A class of the user may
-    compare less than all that the function reads. False too where only the same object is equal.
-    """
-    if kind.__hash__ is None:
-        # a container is refused; an object with attributes is guarded by these
-        return not (kind.__flags__ & HEAP_TYPE or kind.__dictoffset__)
-    by_value = is_value_class(kind) or issubclass(kind, enum.Enum | tuple)
-    return by_value or (kind.__hash__ is not object.__hash__ and is_of_library(kind.__module__))
-
-
-@functools.lru_cache(maxsize=4096)
-def is_value_class(kind: type) -> bool:
-    """Whether instances are equal only if all of their attributes are, which never change: frozen
-    dataclasses.
-    """
-    parameters = getattr(kind, "__dataclass_params__", None)
-    return (
-        parameters is not None
-        and parameters.frozen
-        and parameters.eq
-        and all(each.compare for each in kind.__dataclass_fields__.values())
-    )
 
 
 def _compared(leaves) -> list:
@@ -382,9 +314,15 @@ class TensorGuard(Guard):
         why = "it is gone" if tensor is None else self.difference(tensor)
         return f"of the tensor of shape {list(self.aval.shape)} read at {self.line}: {why}"
 
+    def group(self):
+        return TensorGuard
+
+    def merged(self, guards):
+        return CapturedTensors(guards)
+
     def difference(self, tensor: Tensor) -> str | None:
         """How a tensor differs from what is required; None where it does not. The common cases are
-        decided without it (`merged_guards.CapturedTensors`).
+        decided without it (`CapturedTensors`).
         """
         if current(tensor)._aval.dual:
             mark(tensor)
@@ -405,6 +343,60 @@ class TensorGuard(Guard):
         if (() if has_no_hooks else traced_hooks.hook_ids(tensor)) != self.hooks:
             return "its hooks have changed"
         return None
+
+
+class CapturedTensors(MergedGuard):
+    """What the captured tensors must be. Most are leaves without hooks that share no memory: one
+    loop compares these, and others are left to their guards.
+    """
+
+    def __init__(self, guards):
+        super().__init__(guards)
+        self.rows = [*map(_row, guards)]
+
+    def check(self, leaves, tensors):
+        for guard, reference, position, aval, tracked, has_grad in self.rows:
+            tensor = leaves[position] if reference is None else reference()
+            if (
+                tensor is None
+                or tensor._aval is not aval
+                or tensor._alias is not None
+                or tensor._node is not None
+                or tensor._tracked is not tracked
+            ):
+                if not guard.check(leaves, tensors):
+                    return False
+                continue
+            leaf = tensor._leaf
+            if leaf is None:
+                is_same = not has_grad
+            elif leaf.hooks or leaf.post_hooks or leaf.node() is not None:
+                if not guard.check(leaves, tensors):
+                    return False
+                continue
+            else:
+                is_same = has_grad is None or (leaf.grad is not None) is has_grad
+            if not is_same:
+                return False
+            tensors.append(tensor)
+        return True
+
+
+def _row(guard: TensorGuard) -> tuple:
+    """A guard, a reference to its tensor or the position of that among the arguments, its abstract
+    value, whether it is tracked, and whether it must have a `.grad`, None where that does not
+    matter. Without an abstract value the guard itself must look.
+    """
+    reference, position = guard.reference, getattr(guard.source, "position", None)
+    is_leaf = guard.kind is guard.pinned is guard.history is None and not guard.hooks
+    if not is_leaf or guard.aval.dual or (reference is None and position is None):
+        return guard, _nothing, None, None, None, None
+    has_grad = guard.has_grad if guard.reads_grad else None
+    return guard, reference, position, guard.aval, guard.tracked, has_grad
+
+
+def _nothing():
+    return None
 
 
 def kind_of(tensor: Tensor):
@@ -530,56 +522,27 @@ class NodeHooks(Guard):
         return f"the hooks of {self.reference().name()}, from outside, have changed"
 
 
-# ---- guards of Python objects
+def read_guard(exchanged: dict[int, int], owner, read, value) -> Guard:
+    """The guard that `read` gives a value for what a weak reference leads to.
+
+    exchanged: by id the numbers of the captured tensors in whose place a call may have others.
+    """
+    number = exchanged.get(id(owner()))
+    return ObjectRead(owner, read, value) if number is None else TensorRead(number, read, value)
 
 
-class ObjectRead(Guard):
-    """What `read(owner)` gives."""
+class TensorRead(Guard):
+    """What `read` gives for the captured tensor of a number."""
 
-    __slots__ = ("owner", "read", "value")
+    __slots__ = ("number", "read", "value")
 
-    def __init__(self, owner: weakref.ref, read, value):
-        self.owner, self.read, self.value = owner, read, value
-
-    def check(self, leaves, tensors):
-        owner = self.owner()
-        return owner is not None and self.read(owner) == self.value
-
-    def reason(self, leaves, tensors):
-        return f"the {type(self.owner()).__name__} that it uses has changed"
-
-
-class AttributeValue(Guard):
-    """The value of an attribute, as `is_same_plain_value` compares."""
-
-    __slots__ = ("name", "owner", "value")
-
-    def __init__(self, owner: weakref.ref, name: str, value):
-        self.owner, self.name, self.value = owner, name, value
+    def __init__(self, number: int, read, value):
+        self.number, self.read, self.value = number, read, value
 
     def check(self, leaves, tensors):
-        # UNSET where the owner is gone: it is the same as no value
-        return is_same_plain_value(getattr(self.owner(), self.name, UNSET), self.value)
+        return self.read(tensors[self.number]) == self.value
 
     def reason(self, leaves, tensors):
-        owner = self.owner()
-        found = getattr(owner, self.name, UNSET)
-        return f"{self.name} of a {type(owner).__name__} was {self.value!r}, and is {found!r}"
-
-
-def is_same_plain_value(value, known) -> bool:
-    """Whether a value is the known object, or an equal number, text or tuple of them."""
-    if value is known:
-        return True
-    if type(value) is not type(known):
-        return False
-    if type(known) is tuple:
-        return len(value) == len(known) and all(map(is_same_plain_value, value, known))
-    return isinstance(known, PLAIN) and exact(value) == exact(known)
-
-
-def show_change(name, known, value) -> str:
-    """How a binding differs from the known one."""
-    if isinstance(known, PLAIN) and isinstance(value, PLAIN):
-        return f"{name} was {known!r}, and is {value!r}"
-    return f"{name} is bound to something else"
+        name = self.read.__name__.strip("_").removesuffix("_of").replace("_", " ")
+        value = self.read(tensors[self.number])
+        return f"the {name} of a tensor was {self.value}, and is {value}"

@@ -35,14 +35,15 @@ COMPILE_EQUATION = 2_500
 FEWEST = 100
 
 
-def planned(compiling, jaxpr, outputs) -> HostCalls | None:
+def planned(compiling, tensors, jaxpr, outputs) -> HostCalls | None:
     """The first calls of a program, if the host may make them: it gives tensors alone, takes
     tensors, numbers and random states, and nobody expects its arguments to be deleted.
 
-    compiling: the CompiledProgram; outputs: the variables of the program's outputs.
+    compiling: the Executable; tensors: the captured ones; outputs: the variables of the program's
+    outputs.
     """
-    output, others = compiling.output, compiling.other_inputs
-    if compiling.pullback is not None:
+    output, others = compiling.output, compiling.trace.other_inputs
+    if compiling.partition is not None:
         jaxpr = jaxpr.replace(eqns=compiling.partition.equations)
     effects = [each.value for each in output.tensor_effects.effects]
     given = {each.output for each in (*output.created, *effects) if each is not None}
@@ -50,12 +51,12 @@ def planned(compiling, jaxpr, outputs) -> HostCalls | None:
         has_one_cpu()
         and not world.is_several()
         and not any(each.effects for each in jaxpr.eqns)
-        and not compiling.jitted.donate
+        and not compiling.trace.function.donate
         and given.issuperset(range(output.count))
         and all(each.is_number or isinstance(each, GeneratorInput) for each in others)
-        and not any(map(is_on_mesh, compiling.traced_tensors))
+        and not any(map(is_on_mesh, tensors))
     )
-    return HostCalls(jaxpr, outputs, compiling.constants) if may_run else None
+    return HostCalls(jaxpr, outputs, compiling.trace.constants) if may_run else None
 
 
 class HostCalls:
@@ -74,7 +75,7 @@ class HostCalls:
         self.calls = self.start = self.end = 0
 
     def choose(self, compiling, leaves):
-        """Let the host make the next call of a CompiledProgram, or XLA that and all later ones.
+        """Let the host make the next call of an Executable, or XLA that and all later ones.
 
         leaves: the arguments of the call.
         """
@@ -145,9 +146,9 @@ class HostCalls:
 
 
 def compilation(compiling, leaves):
-    """A function that compiles a CompiledProgram, for arguments such as those of a call."""
-    inputs = [struct_of(each.aval) for each in compiling.captured]
-    inputs += [each.example(leaves) for each in compiling.other_inputs]
+    """A function that compiles an Executable, for arguments such as those of a call."""
+    inputs = [struct_of(each.aval) for each in compiling.trace.captured]
+    inputs += [each.example(leaves) for each in compiling.trace.other_inputs]
     program = compiling.program
 
     def compile():

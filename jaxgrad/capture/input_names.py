@@ -13,11 +13,13 @@ import types
 
 import jax
 
-from ..tape.object_walk import ObjectWalk, is_of_library
+from ..state.code import python_function, variables
+from ..state.objects import ObjectWalk
+from ..state.ownership import is_of_library
 from ..tape.tensor import Tensor
 from .graph_input import ArgumentInput
 from .guards import grad_of
-from .reachable import VALUES, python_function, variables
+from .reachable import VALUES
 
 # attributes of a module whose members are named as its attributes
 _MEMBERS = ("_parameters", "_buffers", "_modules")
@@ -38,23 +40,23 @@ class NamedInputs(inspect.Signature):
         return inspect.BoundArguments(self, dict(zip(self.names, arrays, strict=True)))
 
 
-def input_names(program, inputs) -> list[str]:
-    """A name for each input of a program that has just been traced; no two are the same.
+def input_names(trace, tensors, inputs) -> list[str]:
+    """A name for each input of a program; no two are the same.
 
-    inputs: the `GraphInput`s in the order of the compiled function.
+    tensors: the captured ones; inputs: the `GraphInput`s in the order of the compiled function.
     """
-    arguments = argument_names(program.jitted.function, program.structure)
-    tensors = captured_names(program, arguments)
-    found: dict[str, None] = {}
-    for number, each in enumerate(inputs):
-        if each.captured is not None:
-            name = tensors[each.captured.number]
-        elif isinstance(each, ArgumentInput):
-            name = arguments[each.position]
+    arguments = argument_names(trace.function.function, trace.arguments.structure)
+    captured = captured_names(trace, tensors, arguments)
+    names: dict[str, None] = {}
+    for number, source in enumerate(inputs):
+        if source.captured is not None:
+            name = captured[source.captured.number]
+        elif isinstance(source, ArgumentInput):
+            name = arguments[source.position]
         else:
-            name = each.key[0]  # the state of a generator, or a number that each call reads
-        found[f"{name} ({number})" if name in found else name] = None
-    return list(found)
+            name = source.key[0]  # the state of a generator, or a number that each call reads
+        names[f"{name} ({number})" if name in names else name] = None
+    return list(names)
 
 
 def argument_names(function, structure) -> list[str]:
@@ -121,16 +123,13 @@ def _is_dict(value) -> bool:
     return isinstance(value, dict)
 
 
-def captured_names(program, arguments) -> list[str]:
-    """The names of a program's captured tensors, by number."""
-    outside = [
-        tensor
-        for captured, tensor in zip(program.captured, program.traced_tensors, strict=True)
-        if captured.is_outside
-    ]
-    reached = PathWalk(program.jitted.function).names_of(outside)
+def captured_names(trace, tensors, arguments) -> list[str]:
+    """The names of the captured tensors of a trace, by number."""
+    pairs = [*zip(trace.captured, tensors, strict=True)]
+    outside = [tensor for captured, tensor in pairs if captured.is_outside]
+    reached = PathWalk(trace.function.function).names_of(outside)
     names: list[str] = []
-    for captured, tensor in zip(program.captured, program.traced_tensors, strict=True):
+    for captured, tensor in pairs:
         if captured.position is not None:
             names.append(arguments[captured.position])
         # the owner has its name by now: it is captured before its `.grad`

@@ -26,12 +26,13 @@ from ..tape import handle_lock, interception, mode, pytree, torch_function
 from ..tape.tensor import Tensor, has_tangent, held
 from . import one_shot, script_names, stages, stance
 from . import verify as verification
-from .compiled_program import CompiledProgram
+from .executable import Executable
 from .fallback import Fallback
 from .frozen import FrozenReads
 from .guards import ProgramCache
 from .known_numbers import ChangingNumbers
 from .scope import RunsUncompiled
+from .tracing import Tracing
 
 AUTO = "auto"
 
@@ -170,7 +171,7 @@ class CompiledFunction:
         self.changing, self.given = ChangingNumbers(), {}
 
     @property
-    def traces(self) -> list[CompiledProgram]:
+    def traces(self) -> list[Executable]:
         """All programs."""
         return [program for programs in self.cache.programs.everything() for program in programs]
 
@@ -283,37 +284,37 @@ class CompiledFunction:
         if self.fallback is not None:
             reads.refuse_iterators(self.__name__)
         try:
-            program = self.traced_program(leaves, structure)
-            self.refuse_changing(program)
+            tracing = self.new_tracing(leaves, structure)
+            self.refuse_changing(tracing)
         except BaseException:
             reads.put_back()
             raise
-        tensors = program.take_tensors(leaves)
+        tensors = tracing.tensors_of(leaves)
         if not all(map(_has_numbers, tensors)):
-            program.discard()
+            tracing.discard()
             return None, None
-        program.record_guards(tensors)
+        program = tracing.executable(tracing.trace(tensors), tensors, leaves)
         # a program that leaves tensors behind runs this once, and freezes nothing
-        if program.escaped is not None or self.may_freeze(reads, program, leaves, structure):
+        if tracing.escaped is not None or self.may_freeze(reads, tracing, leaves, structure):
             self.cache.add(program, leaves, structure)
         self.count_traces(program, had_program, leaves, structure)
         return program, tensors
 
-    def refuse_changing(self, program):
+    def refuse_changing(self, tracing):
         """Raise RuntimeError where the function looks at numbers that it changes at each call."""
         try:
-            self.changing.note(program)
+            self.changing.note(tracing)
         except RuntimeError:
-            program.discard()
+            tracing.discard()
             raise
 
-    def may_freeze(self, reads: FrozenReads, program, leaves, structure) -> bool:
+    def may_freeze(self, reads: FrozenReads, tracing, leaves, structure) -> bool:
         """Whether a program is kept that repeats what the function read, after a warning of it."""
-        if self.fallback is not None and reads.drawn(program):
-            why = f"it draws random numbers from {reads.drawn(program)[0]}"
+        if self.fallback is not None and reads.drawn(tracing):
+            why = f"it draws random numbers from {reads.drawn(tracing)[0]}"
             self.fallback.leave(self.cache.key(leaves, structure), why)
             return False
-        for message in reads.told(program):
+        for message in reads.told(tracing):
             if message not in self.told:
                 self.told.add(message)
                 warnings.warn(message, stacklevel=users_stacklevel())
@@ -323,7 +324,7 @@ class CompiledFunction:
         """Count the traces in a row. Once there are many, leave the function uncompiled for such
         arguments, or warn.
         """
-        is_once = program.escaped is not None
+        is_once = program.trace.escaped is not None
         self.traces_in_a_row = self.traces_in_a_row + 1 if had_program or is_once else 0
         most = MOST_ESCAPING_IN_A_ROW if is_once else self.most_in_a_row
         if self.traces_in_a_row != most:
@@ -335,16 +336,16 @@ class CompiledFunction:
         message = TRACED_AGAIN.format(name=self.__name__, why=self.why)
         warnings.warn(message, stacklevel=users_stacklevel())
 
-    def traced_program(self, leaves, structure) -> CompiledProgram:
-        """The program of a call. Where the function looks at a number that varies, it is traced
-        once more with that number as a constant.
+    def new_tracing(self, leaves, structure) -> Tracing:
+        """A trace of a call. Where the function looks at a number that varies, it is traced once
+        more with that number as a constant.
         """
         cache = self.cache
         numbers = cache.numbers_in(leaves, structure)
         while True:
             cache.inspected.clear()
             try:
-                program = self.new_program(leaves, structure, numbers.varying)
+                tracing = self.run_traced(leaves, structure, numbers.varying)
             except RunsUncompiled:
                 raise
             except Exception:
@@ -354,9 +355,9 @@ class CompiledFunction:
                 continue
             # code may also go another way where a number is refused
             if not (cache.inspected and cache.give_up(numbers)):
-                cache.rebound |= program.changed_numbers - cache.looked_at
-                return program
-            program.discard()
+                cache.rebound |= tracing.changed_numbers - cache.looked_at
+                return tracing
+            tracing.discard()
 
     def traced_function(self):
         """The function that a trace runs."""
@@ -366,8 +367,8 @@ class CompiledFunction:
         """The function whose state a replay reinstates."""
         return self.function
 
-    def new_program(self, leaves, structure, varying) -> CompiledProgram:
-        return CompiledProgram(self, leaves, structure, varying)
+    def run_traced(self, leaves, structure, varying) -> Tracing:
+        return Tracing(self, leaves, structure, varying)
 
     def uncompiled(self, args, kwargs):
         """Call the function uncompiled."""

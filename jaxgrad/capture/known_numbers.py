@@ -27,9 +27,9 @@ from ..core.jax_internals import (
     result_behind,
     results_of,
 )
-from ..core.tracebacks import is_internal
+from ..state.holder import MOST_BYTES_COMPARED
+from ..state.ownership import is_internal
 from .captured import Numbers
-from .holders import MOST_BYTES_COMPARED
 
 # An input found while tracing: an equation without operands, which becomes a parameter of the
 # program afterwards. `number`: its position among the inputs.

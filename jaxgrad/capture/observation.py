@@ -1,166 +1,110 @@
-"""Observation: which state a function reads and changes while it is traced.
+"""Observation: the Python state that a function reads and changes while it is traced, and the
+tensors and numbers there.
 
-Before the function runs, a walk takes a snapshot of all state that its code can reach
-(capture/state_walk.py). While it runs, the reads of attributes are observed: the classes of the
-instances that it meets have a `__getattribute__` that notes them. Afterwards what was read becomes
-guards, what was changed becomes side effects, and everything is put back.
+`state.reads` observes Python objects. Here are the places whose tensors and numbers are inputs of
+the program, what users set on tensors, and hooks.
 """
 
 from __future__ import annotations
 
-import sys
-import threading
 import warnings
 import weakref
-from typing import NamedTuple
 
-from ..core.tracebacks import is_internal, users_stacklevel
+import jax
+
+from ..core.tracebacks import users_stacklevel
+from ..state.code import python_function
+from ..state.guards import Guard, StateGuard
+from ..state.holder import Holder, LeafHolder, MemberHolder
+from ..state.objects import own_dict
+from ..state.places import Place, is_rebound
+from ..state.reads import Change, ObservedClasses, ReadGuards, Reads
+from ..state.snapshot import Leaves
 from ..tape import mode, pytree
 from ..tape.hooks import shared
-from ..tape.object_walk import UNSET
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
 from ..tape.traced_hooks import hooks_of
 from . import tensor_attributes
-from .guards import AttributeValue, Guard, is_value_class
-from .holders import (
-    CapturedAttributes,
-    Holder,
-    InstanceHolder,
-    KindGuard,
-    MemberHolder,
-    SettingsHolder,
-    StateGuard,
-    TensorHolder,
-    own_dict,
-    reference_to,
-)
 from .places import (
+    CapturedAttributes,
+    KindGuard,
     NumberGuard,
     PinnedTensorGuard,
-    Place,
     PlaceSource,
     SameTensorGuard,
     TensorsGuard,
     containers_in,
     has_tensors,
-    is_rebound,
-)
-from .reachable import python_function
-from .state_walk import (
-    ALL,
-    Snapshots,
-    StateWalk,
-    is_closed,
-    is_observable,
-    reported,
-    reported_when_set,
 )
 
 
-class Observation:
+class TensorHolder(LeafHolder):
+    """The attributes that users set on a tensor."""
+
+    leaf = Tensor
+
+
+class Tensors(Leaves):
+    """Tensors, as walks over state see them."""
+
+    kind, opaque, holder = Tensor, (jax.Array,), TensorHolder
+
+    def functions(self, leaf):
+        return hooks_of(leaf)
+
+
+TENSORS = Tensors()
+CLASSES = ObservedClasses(mode.open_observation)
+
+
+class Observation(Reads):
     """What a traced function reads and changes of Python objects.
 
-    `holders`: the snapshots; `existing`: the ids of those of objects that existed before it ran;
     `inputs`: by holder and name the symbolic numbers that stand there while it runs; `own`: the ids
-    of objects whose contents each call compares by itself, None unless functions share the program;
-    afterwards `names`: all names in the code, and `skipped`: what is too large to compare.
+    of objects whose contents each call compares by itself, None unless functions share the program.
     """
 
-    def __init__(self, function, arguments, rebound=(), number=None):
+    def __init__(self, function, arguments, rebound=(), number=None, own=None):
         """arguments: those that are no tensors; rebound: ids of holders with names; the number that
         one has there becomes an input, made by `number(read, key)`.
         """
-        self.rebound, self.number = rebound, number
-        self.roots = [("an argument", each) for each in arguments] + [("function", function)]
-        self.roots += [("a hook", hook) for hooks in shared for hook in hooks.values()]
-        self.root = python_function(function)
-        self.own: dict | None = None
-        self.names, self.skipped = set(), {}
-        self.holders: list[Holder] = []
-        self.existing: set[int] = set()
+        roots = [("an argument", argument) for argument in arguments] + [("function", function)]
+        roots += [("a hook", hook) for hooks in shared for hook in hooks.values()]
+        super().__init__(roots, python_function(function), CLASSES, TENSORS)
+        self.rebound, self.number, self.own = rebound, number, own
         self.inputs: dict[tuple, Varying] = {}
-        self.classes: list[type] = []
-        self.reads: set[tuple] = set()
-        self.is_open = False
-        self.snapshots = Snapshots(self.add)
 
     # ---- while the function runs
 
     def open(self):
-        self.take(*self.roots, existing=True)
+        super().open()
         tensor_attributes.observe(self)
-        self.is_open = True
 
-    def take(self, *roots, existing: bool):
-        """Take snapshots of the state behind these. existing: whether it existed before."""
-        known = len(self.holders)
-        StateWalk(self.snapshots, self.root).walk(*roots)
-        if existing:
-            self.existing.update(map(id, self.holders[known:]))
-
-    def has_existed(self, value) -> bool:
-        """Whether a container or an instance existed before the function ran."""
-        if isinstance(value, Tensor):
-            return False
-        holder = self.snapshots.get(value) or self.snapshots.get(value, InstanceHolder)
-        return id(holder) in self.existing
+    def close(self):
+        super().close()
+        tensor_attributes.release(self)
 
     def add(self, holder: Holder, target):
         """Take in a new holder: observe its class, and make numbers that vary inputs."""
-        self.holders.append(holder)
-        if type(holder) in (InstanceHolder, SettingsHolder) and is_observable(type(target)):
-            self.classes.append(type(target))
-            observe(type(target), self)
+        super().add(holder, target)
         # another call may have another tensor in the place of this one
         before = {} if isinstance(holder, TensorHolder) else holder.before
         for name, value in before.items():
             if type(value) in (int, float) and (id(target), name) in self.rebound:
                 place = Place(holder, name)
-                made = self.inputs[holder, name] = self.number(place.value, place.key)
-                place.put(made)
+                self.inputs[holder, name] = self.number(place.value, place.key)
+                place.put(self.inputs[holder, name])
 
-    def record_read(self, instance, name):
-        """Record that an attribute of an instance was read, or found to be missing."""
-        kind = type(instance)
-        if name in reported(kind):
-            return self.report(instance)
-        if is_value_class(kind):
-            return None
-        holder_kind = SettingsHolder if is_closed(kind) else InstanceHolder
-        holder = self.snapshots.get(instance, holder_kind)
-        if holder is None:
-            if _is_own_of_library(kind):
-                return None
-            # created by the function, or reached in a way that the walk does not see
-            holder = self.snapshots.take(instance, kind.__name__, holder_kind)
-        if name == "__dict__":
-            holder.read |= holder.before.keys() - set(reported(kind))
-            return self.report(instance)
-        is_missing = name not in holder.before
-        # what the function itself has set is not read from outside
-        if holder.before.get(name, UNSET) is holder.value(name):
-            holder.read.add(name)
-            if type(holder) is SettingsHolder and not is_missing:
-                # before the function changes it: the first walk does not enter these
-                self.take((name, holder.before[name]), existing=id(holder) in self.existing)
-        if is_missing:
-            self.record_class_read(kind, name)
-        return None
+    def release(self):
+        super().release()
+        self.number = None  # the scope, which refers to the observation
 
-    def report(self, instance):
-        """Let an instance report what it holds, where its class has such attributes."""
-        report = getattr(type(instance), "_report", None)
-        if report is not None:
-            report(instance)
+    def contents_at_start(self, holder):
+        inputs = {name: value for (known, name), value in self.inputs.items() if known is holder}
+        return holder.before | inputs
 
-    def record_write(self, instance, name):
-        """Record that an attribute of an instance is set."""
-        holder = self.snapshots.get(instance, InstanceHolder)
-        if holder is not None and name not in reported_when_set(type(instance)):
-            holder.written.add(name)
-
-    # ---- attributes of tensors
+    # ---- attributes and hooks of tensors
 
     def holder_of_tensor(self, tensor) -> TensorHolder:
         return self.snapshots.take(tensor, "a tensor", TensorHolder)
@@ -177,10 +121,7 @@ class Observation:
 
     def meet_hooks(self, hooks):
         """Take in the state behind hooks from outside, which the function may run."""
-        roots = [("a hook", hook) for hook in hooks]
-        if roots:
-            self.roots += roots
-            self.take(*roots, existing=True)
+        self.take_roots([("a hook", hook) for hook in hooks])
 
     def record_missing(self, tensor, name):
         """Record that an attribute was looked up that a tensor does not have."""
@@ -194,56 +135,27 @@ class Observation:
         if not scope.is_created_here(tensor):
             self.holder_of_tensor(tensor)
 
-    def record_class_read(self, kind, name):
-        """Record the class that gives an attribute to its instances, and those that might."""
-        if not any(name in vars(base) for base in kind.__mro__):
-            return  # `__getattr__` gives it
-        for base in kind.__mro__:
-            if not is_closed(base):
-                self.snapshots.take(base, base.__name__).read.add(name)
-            if name in vars(base):
-                break
-
-    # ---- afterwards
-
-    def attributes_read(self, instance) -> dict | None:
-        """The attributes of an instance that the function has read, with their values of before;
-        None where not all reads are observed.
-        """
-        kind = type(instance)
-        # a module reads its own parameters past what is observed
-        holder = None if reported(kind) else self.snapshots.get(instance, InstanceHolder)
-        if holder is None or not is_observable(kind) or is_closed(kind):
-            return None
-        return {name: holder.before[name] for name in holder.read & holder.before.keys()}
-
-    def close(self):
-        """End the observation of classes."""
-        self.is_open = False
-        while self.classes:
-            release(self.classes[-1], self)
-            self.classes.pop()
-        tensor_attributes.release(self)
+    # ---- tensors at places that compiled functions bind anew
 
     def rebound_tensors(self) -> list[tuple[Tensor, PlaceSource]]:
         """The tensors at rebound places, and where each call finds others."""
-        found = []
+        pairs = []
         for holder, name in self.rebound_places():
             value = holder.before[name]
-            inner = [value] if isinstance(value, Tensor) else pytree.flatten(value)[0]
-            for number, each in enumerate(inner):
-                if isinstance(each, Tensor):
-                    leaf = None if each is value else number
-                    found.append((each, PlaceSource(Place(holder, name), leaf, type(each))))
-        return found
+            leaves = [value] if isinstance(value, Tensor) else pytree.flatten(value)[0]
+            for number, leaf in enumerate(leaves):
+                if isinstance(leaf, Tensor):
+                    position = None if leaf is value else number
+                    pairs.append((leaf, PlaceSource(Place(holder, name), position, type(leaf))))
+        return pairs
 
     def same_tensors(self, captured, tensors) -> list[Guard]:
         """Guards on rebound places that have a captured tensor which another source finds."""
         numbers = {id(tensor): number for number, tensor in enumerate(tensors)}
-        found = [(numbers.get(id(tensor)), source) for tensor, source in self.rebound_tensors()]
+        pairs = [(numbers.get(id(tensor)), source) for tensor, source in self.rebound_tensors()]
         return [
             SameTensorGuard(source, number)
-            for number, source in found
+            for number, source in pairs
             if number is not None and not source.is_same(captured[number].source)
         ]
 
@@ -260,160 +172,93 @@ class Observation:
     def is_own(self, holder) -> bool:
         return self.own is not None and id(holder.reference()) in self.own
 
-    def changes(self) -> list[Change]:
-        """What the function has changed."""
-        return [each for each in map(self.change_of, self.holders) if each is not None]
 
-    def change_of(self, holder) -> Change | None:
-        inputs = {name: value for (known, name), value in self.inputs.items() if known is holder}
-        bound, removed = holder.changes(holder.before | inputs)
-        holder.changed = {*bound, *removed}
-        # where an attribute was set to what it was, nothing has to be done: as long as it is that
-        holder.read |= holder.written & holder.before.keys() - holder.changed
-        if not (bound or removed):
-            return None
-        is_instance = isinstance(holder, InstanceHolder)
-        hidden = reported_when_set(type(holder.reference())) if is_instance else ()
-        removed = [name for name in removed if name not in hidden]
-        bound = {name: value for name, value in bound.items() if name not in hidden}
-        return Change(holder, bound, removed) if bound or removed else None
+def changed_numbers(change: Change) -> set[tuple]:
+    """The names that were and are bound to numbers, each with the id of the holder."""
+    before, key = change.holder.before, id(change.holder.reference())
+    return {
+        (key, name)
+        for name, value in change.bound.items()
+        if type(before.get(name)) in (int, float)
+        and type(value) in (int, float, Varying)
+        and value is not before[name]
+    }
 
-    def restore(self):
-        """Put all state back to what it was before the function ran."""
-        for holder in self.holders:
-            holder.restore(reported_when_set(type(holder.reference())))
 
-    def forget_created(self):
-        """Let go of objects that the function has created and nothing else holds any more: the
-        tensors in them do not outlive it.
-        """
-        late = [each for each in self.holders if id(each) not in self.existing]
-        alone = late
-        while alone:  # what one of them held may be alone afterwards
-            alone = list(filter(_is_alone, late))
-            for each in alone:
-                each.reference, each.before = _gone, {}
+class ObservationGuards(ReadGuards):
+    """The guards on what a traced function has read of Python objects.
 
-    def guards(self, unseen, captured, numbers) -> list[Guard]:
-        """Guards on what was read. unseen: code objects whose reads do not count; captured: the
-        captured tensors; numbers: of those that may be others at each call, by id.
-        """
-        rebound = self.rebound_places()
-        ignored = [*self.inputs, *rebound]
-        # objects that are gone were created by the function
-        read = [each for each in self.holders if each.read and each.reference() is not None]
-        roots = self.roots + [
-            (name, each.before[name]) for each in read for name in each.read & each.before.keys()
-        ]
-        learned = StateWalk(self.snapshots, self.root, is_after=True, unseen=unseen)
-        learned.walk(*roots)
-        walk = StateWalk(self.snapshots, self.root, True, unseen, learned)
-        for holder in read:
-            walk.want(holder, holder.read)
-        walk.walk(*roots)
-        self.names, self.skipped = walk.names, walk.skipped
-        if self.own is None:
-            warn_of_skipped(walk.skipped)
+    captured: the captured tensors; exchanged: by id the numbers of those that may be others at each
+    call; unseen: code objects whose reads do not count. `names`: all names in the code; `skipped`:
+    containers that are too large to compare, with their names.
+    """
+
+    reads: Observation
+
+    def __init__(self, observation: Observation, captured, exchanged, unseen=()):
+        super().__init__(observation, unseen)
+        self.exchanged, self.captured = exchanged, set(map(id, captured))
+        self.names, self.skipped = self.walk.code.names, self.walk.skipped
+        self.places = observation.rebound_places()
+
+    def all(self):
+        numbers = self.reads.inputs.items()
         guards: list[Guard] = [
-            NumberGuard(Place(holder, name), value.kind)
-            for (holder, name), value in self.inputs.items()
+            NumberGuard(Place(holder, name), value.kind) for (holder, name), value in numbers
         ]
-        guards += [TensorsGuard(Place(*each), each[0].before[each[1]]) for each in rebound]
-        for holder, names in walk.wanted.values():
-            if self.is_own(holder):
-                continue
-            skipped = {name for known, name in ignored if known is holder}
-            number = numbers.get(id(holder.reference()))
-            if number is not None and isinstance(holder, TensorHolder):
-                guards.append(CapturedAttributes(holder, names, number))
-            elif ALL in names:
-                guards.append(StateGuard(holder, None, skipped) if skipped else holder.guard())
-            elif names - skipped:
-                guards.append(StateGuard(holder, names - skipped))
-        guards += self.pinned_tensors(guards)
-        known = {*map(id, captured), *[id(tensor) for tensor, _ in self.rebound_tensors()]}
-        return guards + self.kind_guards(walk, known)
+        guards += [
+            TensorsGuard(Place(holder, name), holder.before[name]) for holder, name in self.places
+        ]
+        read = super().all()
+        return guards + read + self.pinned_tensors(read) + self.kinds_of_tensors()
+
+    def is_guarded(self, holder):
+        return not self.reads.is_own(holder)
+
+    def exchanged_names(self, holder):
+        places = [*self.reads.inputs, *self.places]
+        return {name for known, name in places if known is holder}
+
+    def guard_of(self, holder, names):
+        number = self.exchanged.get(id(holder.reference()))
+        if number is not None and isinstance(holder, TensorHolder):
+            return CapturedAttributes(holder, names, number)
+        return super().guard_of(holder, names)
 
     def pinned_tensors(self, guards) -> list[Guard]:
         """Guards on rebound places whose tensor is also at a place that is not: the trace took both
         for one tensor. guards: those on other places.
         """
-        places = self.rebound_places()
         # what is in a rebound container is not at a place of its own
-        inside = set().union(*[containers_in(holder.before[name]) for holder, name in places])
+        inside = set().union(*[containers_in(holder.before[name]) for holder, name in self.places])
         at_places = [
-            tensor
+            value
             for guard in guards
             if isinstance(guard, StateGuard) and id(guard.holder()) not in inside
-            for tensor in guard.tensors()
+            for value in guard.objects()
         ]
         buffers = [
             tensor
-            for holder in self.holders
+            for holder in self.reads.holders
             if type(holder) is MemberHolder
             for name, tensor in holder.before.items()
             if not is_rebound(holder, name)
         ]
-        pinned = self.snapshots.members.union(map(id, [*at_places, *buffers]))
+        members = self.reads.snapshots.members
+        pinned = members.union(map(id, [*at_places, *buffers]))
         return [
             PinnedTensorGuard(source, tensor)
-            for tensor, source in self.rebound_tensors()
+            for tensor, source in self.reads.rebound_tensors()
             if id(tensor) in pinned
         ]
 
-    def kind_guards(self, walk, known) -> list[Guard]:
-        """Guards on the code of functions, the class of instances and the abstract value of
-        tensors that are not known as inputs: the function may have read their shape.
+    def kinds_of_tensors(self) -> list[Guard]:
+        """Guards on the abstract value of tensors that are not known as inputs: the function may
+        have read their shape.
         """
-        kinds = [
-            AttributeValue(holder.reference, *kind)
-            for holder, *kind in walk.kinds
-            if holder.reference() is not None and not self.is_own(holder)
-        ]
-        tensors = [tensor for tensor in walk.tensors.values() if id(tensor) not in known]
-        return kinds + [KindGuard(weakref.ref(tensor), "_aval", tensor._aval) for tensor in tensors]
-
-    def release(self):
-        """Drop what only tracing needs: snapshots hold tensors, and functions do."""
-        for holder in self.holders:
-            holder.before = None
-        self.roots = self.root = self.snapshots = self.number = None
-
-
-class Change(NamedTuple):
-    """What a function changes of a holder: the names that it binds, with their values, and those
-    that it removes.
-    """
-
-    holder: Holder
-    bound: dict
-    removed: list
-
-    def numbers(self) -> set[tuple]:
-        """The names that were and are bound to numbers, each with the id of the holder."""
-        before, key = self.holder.before, id(self.holder.reference())
-        return {
-            (key, name)
-            for name, value in self.bound.items()
-            if type(before.get(name)) in (int, float)
-            and type(value) in (int, float, Varying)
-            and value is not before[name]
-        }
-
-
-def _is_alone(holder) -> bool:
-    """Whether nothing but a holder and its contents of before refers to the object."""
-    if isinstance(holder.reference, weakref.ref):
-        return holder.reference() is None and bool(holder.before)
-    return sys.getrefcount(holder.reference()) == _ALONE
-
-
-def _gone():
-    """In place of a reference to an object that is gone."""
-
-
-# how many references to an object are counted that only a strong one of a holder keeps
-_ALONE = sys.getrefcount(reference_to([])())
+        known = self.captured | {id(tensor) for tensor, _ in self.reads.rebound_tensors()}
+        tensors = [tensor for tensor in self.walk.leaves.values() if id(tensor) not in known]
+        return [KindGuard(weakref.ref(tensor), "_aval", tensor._aval) for tensor in tensors]
 
 
 def warn_of_skipped(skipped: dict):
@@ -424,85 +269,3 @@ def warn_of_skipped(skipped: dict):
             "it needs as an argument",
             stacklevel=users_stacklevel(),
         )
-
-
-# ---- the classes that are observed
-
-# the ids of the observations of each class: by the id, and not by their number, an end counts once,
-# and counts nothing where an interrupt came before the beginning
-_observed: dict[type, set[int]] = {}
-_lock = threading.Lock()
-
-
-def observe(kind: type, observation):
-    """Let the instances of a class report reads of their attributes, until `release`."""
-    with _lock:
-        _observed.setdefault(kind, set()).add(id(observation))
-        if not _is_installed(kind):
-            _uninstall(kind)
-            _install(kind)
-
-
-def release(kind: type, observation):
-    """End the observation of a class; one without any is as it was."""
-    with _lock:
-        observations = _observed.get(kind, set())
-        observations.discard(id(observation))
-        if not observations:
-            _uninstall(kind)
-            _observed.pop(kind, None)
-
-
-def _is_installed(kind) -> bool:
-    # the one that is installed last
-    return hasattr(vars(kind).get("__setattr__"), "own")
-
-
-def _uninstall(kind):
-    for name in ("__getattribute__", "__setattr__"):
-        installed = vars(kind).get(name)
-        if not hasattr(installed, "own"):
-            continue
-        if installed.own is None:
-            type.__delattr__(kind, name)
-        else:
-            type.__setattr__(kind, name, installed.own)
-
-
-def _install(kind):
-    read, write = kind.__getattribute__, kind.__setattr__
-    is_own = is_closed(kind)  # what jaxgrad itself reads is reported
-
-    def __getattribute__(self, name):
-        observation = mode.open_observation()
-        if observation is None or name == "__class__" or (is_own and _is_called_by_library()):
-            return read(self, name)
-        key = id(self), kind, name
-        if key not in observation.reads and not (name == "__dict__" and _is_called_by_library()):
-            observation.reads.add(key)
-            observation.record_read(self, name)
-        return read(self, name)
-
-    def __setattr__(self, name, value):
-        observation = mode.open_observation()
-        if observation is not None:
-            observation.record_write(self, name)
-        write(self, name, value)
-
-    for each in (__getattribute__, __setattr__):
-        each.own = vars(kind).get(each.__name__)
-    for each in (__getattribute__, __setattr__):
-        type.__setattr__(kind, each.__name__, each)
-
-
-def _is_own_of_library(kind) -> bool:
-    """Whether jaxgrad or JAX reads an instance of a class of Python's, such as a weak dict."""
-    frame = sys._getframe(3)
-    while frame.f_back is not None and frame.f_globals.get("__name__") == kind.__module__:
-        frame = frame.f_back
-    return frame.f_globals.get("__name__") != kind.__module__ and is_internal(frame)
-
-
-def _is_called_by_library() -> bool:
-    """Whether the function that reads an attribute is jaxgrad's."""
-    return sys._getframe(2).f_globals.get("__name__", "").partition(".")[0] == "jaxgrad"

@@ -16,11 +16,11 @@ import weakref
 import jax
 
 from ..core import tracebacks
-from ..core.bounded_cache import exact
-from ..tape.object_walk import CLOSED, UNSET, cell_value, is_of_library, named_cells
+from ..state.code import UNSET, cell_value, named_cells
+from ..state.ownership import CLOSED, is_of_library
+from ..state.values import PLAIN, exact, is_compared, weak_key
 from ..tape.sparse_tensor import is_sparse
 from ..tape.tensor import Tensor
-from .guards import PLAIN, Identity, is_compared
 
 # a function with a longer key is not opened: each call would compare all of it
 LONGEST_KEY = 2000
@@ -86,7 +86,7 @@ class OpenedFunction:
         # a program would keep an array of JAX
         if isinstance(value, jax.Array) or not type(value).__weakrefoffset__:
             raise CannotBeOpenedError
-        self.key.append(_weakly(value))
+        self.key.append(weak_key(value))
         self.others.append(weakref.ref(value))
 
     def enter(self, value, way):
@@ -209,13 +209,6 @@ def _is_of_transform(function) -> bool:
         value = None if inner is None else cell_value(inner)
         return isinstance(value, types.FunctionType) and _is_of_transform(value)
     return home.startswith(("jaxgrad.func", "jaxgrad.autograd.functional"))
-
-
-def _weakly(value):
-    """A weak reference that equals those to the same object, and no other one."""
-    kind = type(value)
-    by_identity = kind.__hash__ is object.__hash__ and kind.__eq__ is object.__eq__
-    return weakref.ref(value) if by_identity else Identity(value)
 
 
 class Rebuilder:

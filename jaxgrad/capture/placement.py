@@ -25,22 +25,22 @@ from ..tape import interception
 from ..tape.tensor import Tensor, held, wrap
 
 
-def compiled(program, compiling, jaxpr, outputs, **options):
+def compiled(program, compiling, tensors, jaxpr, outputs, **options):
     """`jax.jit` of a program with this jaxpr, whose inputs and outputs lie where they belong: what
     comes in the place of a captured tensor keeps its sharding.
 
-    compiling: the CompiledProgram; outputs: the variables of the program's outputs. Raises
-    RuntimeError where a tensor of one process meets one that spans processes.
+    compiling: the Executable; tensors: the captured ones; outputs: the variables of the program's
+    outputs. Raises RuntimeError where a tensor of one process meets one that spans processes.
     """
     mesh = _mesh(jaxpr) if world.is_several() else None
-    written = written_by(compiling.output, compiling.traced_tensors)
+    written = written_by(compiling.output, tensors)
     places = [None] * len(outputs)
     for number, array in written.items():
         if isinstance(getattr(array, "sharding", None), NamedSharding):
             places[number] = array.sharding
     if mesh is None:
         options |= {"out_shardings": places} if any(places) else {}
-        jitted, sharded = jax.jit(program, **options), _sharded(compiling.traced_tensors)
+        jitted, sharded = jax.jit(program, **options), _sharded(tensors)
         return jitted if sharded is None else MeshProgram(jitted, sharded)
     views = views_of(compiling.name, jaxpr)
     spread = [not isinstance(v, Literal) and views.get(v) is GLOBAL for v in outputs]
@@ -68,7 +68,7 @@ def _unchanged_arguments(compiling) -> set[int]:
     array enter as values too: for arrays JAX would compile the program once more.
     """
     changed = {*compiling.donation, *compiling.output.written}
-    given = [each.number for each in compiling.captured if each.position is not None]
+    given = [each.number for each in compiling.trace.captured if each.position is not None]
     return {*given} - changed
 
 
@@ -76,7 +76,7 @@ def note_views(compiling, spread):
     """Note which of the tensors that a program gives span processes: JAX's types do not tell after
     every operator.
     """
-    output, pullback = compiling.output, compiling.pullback
+    output, pullback = compiling.output, compiling.trace.pullback
     effects = [each.value for each in output.tensor_effects.effects]
     for value in (*output.created, *effects):
         if value is not None and spread[value.output]:
@@ -117,7 +117,7 @@ def _mesh_of_array(array):
 
 
 def reader(compiling):
-    """What reads the array of a captured tensor for a call of a CompiledProgram."""
+    """What reads the array of a captured tensor for a call of an Executable."""
     if compiling.saves_inputs:
         return held
     return held_whole if isinstance(compiling.program, SpanningProgram) else held_on_host

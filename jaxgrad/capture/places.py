@@ -1,5 +1,5 @@
-"""Places: names of holders that compiled functions bind anew, so that each call may find another
-tensor or number there, or another container of tensors.
+"""Tensors and numbers at places that compiled functions bind anew, so that each call may find
+others there, and the guards on these places.
 """
 
 from __future__ import annotations
@@ -8,36 +8,14 @@ import weakref
 
 import jax
 
+from ..state.code import UNSET
+from ..state.guards import AttributeValue, Guard, StateGuard
+from ..state.places import Place
+from ..state.values import is_same_plain_value
 from ..tape import pytree
-from ..tape.object_walk import UNSET
 from ..tape.symbolic_number import fits
 from ..tape.tensor import Tensor
-from .guards import Guard, TensorSource, is_same_plain_value
-from .holders import SetHolder
-
-
-class Place:
-    """A name of a holder. `key`: tells it apart from others while the holder lives."""
-
-    __slots__ = ("bind", "holder", "key", "mapping", "name")
-
-    def __init__(self, holder, name):
-        self.holder, self.name = holder.reference, name
-        self.mapping, self.bind = holder.mapping, holder.bind
-        self.key = id(holder.reference()), name
-
-    def value(self):
-        """What the name is bound to; UNSET where it is not."""
-        target = self.holder()
-        try:
-            return UNSET if target is None else self.mapping(target)[self.name]
-        except (KeyError, IndexError, AttributeError):
-            return UNSET
-
-    def put(self, value):
-        target = self.holder()
-        if target is not None:
-            self.bind(target, self.name, value)
+from .guards import TensorSource
 
 
 class PlaceSource(TensorSource):
@@ -98,6 +76,40 @@ class PinnedTensorGuard(Guard):
 
     def reason(self, leaves, tensors):
         return f"{self.source.place.name} is another tensor than the one of another name"
+
+
+class CapturedAttributes(StateGuard):
+    """The attributes of a captured tensor that may be another one at each call, as an argument."""
+
+    def __init__(self, holder, names, number: int):
+        super().__init__(holder, names)
+        self.number = number
+
+    def check(self, leaves, tensors):
+        return self.holds(tensors[self.number])
+
+    def reason(self, leaves, tensors):
+        return self.reason_of(tensors[self.number])
+
+    def reinstate(self):
+        pass  # a replay has a tensor of its own in the place of this one
+
+    def give_to(self, tensor):
+        """Give a tensor the attributes that the captured one had when the guard was made."""
+        referred = {name: reference() for name, reference in self.weak.items()}
+        alive = {name: value for name, value in referred.items() if value is not None}
+        vars(tensor).update(self.strong | alive)
+
+
+class KindGuard(AttributeValue):
+    """The abstract value of a tensor that is no input of the program."""
+
+    __slots__ = ()
+
+    def reason(self, leaves, tensors):
+        tensor = self.owner()
+        now = "is gone" if tensor is None else f"is {tensor._aval}"
+        return f"a tensor that it reaches was {self.value}, and {now}"
 
 
 class NumberGuard(Guard):
@@ -174,26 +186,3 @@ def containers_in(value) -> set[int]:
         return set()
     inner = value.values() if isinstance(value, dict) else value
     return {id(value)}.union(*map(containers_in, inner))
-
-
-# ---- the names of instances that compiled functions bind anew
-
-_rebound: dict[tuple, weakref.ref] = {}
-
-
-def note_rebound(holder, bound: dict):
-    """Note that a compiled function binds names anew, for the programs of other functions: what
-    they find there need not be the tensor that they were traced with.
-    """
-    target, kind = holder.reference(), type(holder)
-    # the elements of a set are there or not, and no name has another one at each call
-    for name, value in () if kind is SetHolder else bound.items():
-        holder.rebound.add(name)
-        if isinstance(holder.reference, weakref.ref) and has_tensors(value):
-            key = id(target), kind, name
-            _rebound[key] = weakref.ref(target, lambda _, key=key: _rebound.pop(key, None))
-
-
-def is_rebound(holder, name) -> bool:
-    """Whether a compiled function binds this name to something else at each call."""
-    return name in holder.rebound or (id(holder.reference()), type(holder), name) in _rebound

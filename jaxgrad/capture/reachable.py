@@ -4,21 +4,14 @@ variables that its code names. Libraries are not entered.
 
 from __future__ import annotations
 
-import functools
-import inspect
 import types
 
 import jax
 import numpy as np
 
-from ..tape.object_walk import (
-    CLOSED,
-    ObjectWalk,
-    cell_value,
-    global_names,
-    is_of_library,
-    named_cells,
-)
+from ..state.code import variables
+from ..state.objects import ObjectWalk
+from ..state.ownership import CLOSED, is_of_library
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
 from .guards import grad_of
@@ -37,13 +30,13 @@ def reachable_tensors(roots, tensors, attributes_read) -> set[int]:
     None where all of them may have been read.
     """
     sought = set(map(id, tensors))
-    found = set()
+    reached = set()
     for value in StateReach(attributes_read).walk(*roots) if sought else ():
         if id(value) in sought:
-            found.add(id(value))
-            if found == sought:
+            reached.add(id(value))
+            if reached == sought:
                 break
-    return found
+    return reached
 
 
 def refuse_numbers(values):
@@ -53,16 +46,6 @@ def refuse_numbers(values):
     for value in _NumberWalk().walk(*values):
         if type(value) is Varying:
             value._refuse()
-
-
-# ---- variables
-
-
-def variables(function):
-    """Yield the names and values of the variables that a function's code names."""
-    yield from ((name, cell_value(cell)) for name, cell in named_cells(function))
-    for name in global_names(function):
-        yield name, function.__globals__[name]
 
 
 # ---- the walks
@@ -107,13 +90,3 @@ class _NumberWalk(ObjectWalk):
 
 def _is_closed(value) -> bool:
     return (getattr(value, "__module__", None) or "").partition(".")[0] in CLOSED
-
-
-def python_function(function):
-    """The function whose code runs; None where that cannot be seen."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    function = inspect.unwrap(function)
-    if isinstance(function, types.MethodType):
-        function = function.__func__
-    return function if isinstance(function, types.FunctionType) else None

@@ -9,10 +9,10 @@ import types
 
 import jax
 
+from ..state.ownership import is_closed
 from ..tape.node import Node
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
-from .state_walk import is_closed
 
 # what a copy shares with its original
 ATOMS = (

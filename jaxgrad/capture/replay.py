@@ -13,16 +13,16 @@ import jax
 
 from ..core.aval import aval_of, traced_aval, users_setting
 from ..ops import autocast
+from ..state.guards import StateGuard
 from ..tape import dual_level
 from ..tape.mode import current_mode, switch
 from ..tape.node import Node
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, edge_of, held, leaf_state, wrap
 from .graph_input import ArgumentInput
-from .holders import CapturedAttributes, StateGuard
 from .known_numbers import scopes_around
 from .observation import Observation
-from .places import NumberGuard, SameTensorGuard
+from .places import CapturedAttributes, NumberGuard, SameTensorGuard
 from .pullback import TracedPass
 from .scope import CaptureScope
 from .side_effects import OutputSpec, StateEffect
@@ -35,16 +35,14 @@ class Replay(CaptureScope):
     those that do not require grad at the start.
     """
 
-    def __init__(self, program, inputs):
-        super().__init__(program.name)
+    def __init__(self, trace, inputs):
+        super().__init__(trace.name)
         self.is_differentiated = True
-        self.is_inner, self.casting = program.is_inner, program.casting
-        self.grad_mode, self.given_answers = program.grad_mode, program.answers
-        self.enable_x64 = program.enable_x64
-        keys = [("tensor", captured.number) for captured in program.captured]
-        keys += [source.key for source in program.other_inputs]
+        self.is_inner, self.modes, self.given_answers = trace.is_inner, trace.modes, trace.answers
+        keys = [("tensor", captured.number) for captured in trace.captured]
+        keys += [source.key for source in trace.other_inputs]
         self.given = dict(zip(keys, inputs, strict=True))
-        pairs = zip(program.captured, inputs, strict=False)  # whose arrays are the first inputs
+        pairs = zip(trace.captured, inputs, strict=False)  # whose arrays are the first inputs
         self.given_numbers = {id(a): c.pinned for c, a in pairs if c.pinned is not None}
         self.known: dict[int, int] = {}
         self.tensors: list[Tensor] = []
@@ -57,10 +55,10 @@ class Replay(CaptureScope):
         are visible, even where the replay is a part of the derivative at another level.
         """
         tokens = dual_level.window.set((0, math.inf)), dual_level.enabled.set(True)
-        before = switch(self.grad_mode)
+        before = switch(self.modes.grad)
         try:
-            x64 = users_setting(self.enable_x64)
-            with super().open(), autocast.entered(self.casting), x64:
+            x64 = users_setting(self.modes.enable_x64)
+            with super().open(), autocast.entered(self.modes.casting), x64:
                 yield self
         finally:
             current_mode.set(before)
@@ -95,12 +93,12 @@ class Replay(CaptureScope):
             return super().number(read, key)
         return Varying.of_input(given, key)
 
-    def prepare(self, program):
+    def prepare(self, trace):
         """Give the captured tensors the given arrays; gives the function's arguments."""
-        leaves = list(program.leaves)
-        for captured in program.captured:
+        leaves, arguments = list(trace.arguments.leaves), trace.arguments
+        for captured in trace.captured:
             # an argument that the function also reaches by itself must be that very handle
-            reference = program.reached_arguments.get(captured.number, captured.reference)
+            reference = trace.reached.get(captured.number, captured.reference)
             if captured.is_of_place:
                 tensor = self.stand_in(captured)
                 captured.source.put(tensor)
@@ -110,17 +108,17 @@ class Replay(CaptureScope):
                 tensor = self.recapture(captured, reference())
             self.tensors.append(tensor)
             self.edges.append(edge_of(tensor) if captured.tracked else None)
-            for position in program.positions.get(captured.number, ()):
+            for position in arguments.positions.get(captured.number, ()):
                 leaves[position] = tensor
-        for guard in program.guards:
+        for guard in trace.guards:
             if isinstance(guard, SameTensorGuard):
                 guard.source.put(self.tensors[guard.number])
             elif isinstance(guard, CapturedAttributes):
                 guard.give_to(self.tensors[guard.number])
-        for other in program.other_inputs:
+        for other in trace.other_inputs:
             if isinstance(other, ArgumentInput):
                 array = self.given[other.key]
-                is_number = other.position in program.varying
+                is_number = other.position in arguments.varying
                 number = Varying.of_input(array, other) if is_number else None
                 leaves[other.position] = other.value(array) if number is None else number
         return leaves
@@ -163,7 +161,7 @@ class Replay(CaptureScope):
         return tensor
 
 
-def replay(program, inputs, passes=()):
+def replay(trace, inputs, passes=()):
     """The outputs with a history for these inputs; after passes, the gradients of the last one.
 
     passes: pairs of cotangents, None for a missing one, and the numbers of what the pass
@@ -171,9 +169,9 @@ def replay(program, inputs, passes=()):
     on, of the cotangents of the passes before it, the latest first. The first pass starts from the
     outputs with a history, every other one from the gradients of the one before.
     """
-    scope = Replay(program, inputs)
+    scope = Replay(trace, inputs)
     with scope.open():
-        roots = output_of(program, scope).roots
+        roots = output_of(trace, scope).roots
         if not passes:
             return tuple([array for _, _, array in roots])
         # grad mode is off in the last pass, which JAX may differentiate
@@ -202,25 +200,25 @@ def run_passes(scope: Replay, roots, inputs, passes):
     return tuple([zeros(arrays[n]) if g is None else g._array for n, g in pairs])
 
 
-def run_operators(program, inputs):
+def run_operators(trace, inputs):
     """The output arrays for these inputs, computed operator by operator."""
-    scope = Replay(program, inputs)
+    scope = Replay(trace, inputs)
     with scope.open():
-        return output_of(program, scope).arrays
+        return output_of(trace, scope).arrays
 
 
-def created_arrays(program, inputs):
+def created_arrays(trace, inputs):
     """The arrays of the tensors that the function creates for these inputs."""
-    scope = Replay(program, inputs)
+    scope = Replay(trace, inputs)
     with scope.open():
-        output = output_of(program, scope)
+        output = output_of(trace, scope)
         return tuple([output.arrays[value.output] for value in output.created])
 
 
-def output_of(program, scope) -> OutputSpec:
-    with reinstated(program, scope) as observation:
-        args, kwargs = jax.tree.unflatten(program.structure, scope.prepare(program))
-        output = program.output_class(scope, [program.jitted.function(*args, **kwargs)])
+def output_of(trace, scope) -> OutputSpec:
+    with reinstated(trace, scope) as observation:
+        args, kwargs = jax.tree.unflatten(trace.arguments.structure, scope.prepare(trace))
+        output = type(trace.output)(scope, [trace.function.function(*args, **kwargs)])
         # tensors that it leaves in objects, or that others are cut from, are outputs too
         for change in observation.changes() if observation is not None else ():
             StateEffect(output, change, None)
@@ -229,18 +227,18 @@ def output_of(program, scope) -> OutputSpec:
 
 
 @contextlib.contextmanager
-def reinstated(program, scope):
+def reinstated(trace, scope):
     """Give Python objects the state in which the function was traced; afterwards that of before."""
-    if program.is_inline:
+    if trace.is_inline:
         yield None  # the state of the trace around, which is still in progress
         return
-    numbers = {guard.place.key for guard in program.guards if isinstance(guard, NumberGuard)}
-    function = program.jitted.observed_function()
-    observation = Observation(function, program.leaves, numbers, scope.number)
+    numbers = {guard.place.key for guard in trace.guards if isinstance(guard, NumberGuard)}
+    function = trace.function.observed_function()
+    observation = Observation(function, trace.arguments.leaves, numbers, scope.number)
     scope.observation = observation
     try:
         observation.open()
-        for guard in program.guards:
+        for guard in trace.guards:
             if isinstance(guard, StateGuard):
                 guard.reinstate()
         yield observation

@@ -19,18 +19,20 @@ import numpy as np
 from ..core import dtypes
 from ..core.aval import has_numbers
 from ..frontend.generator import default_generator
+from ..state.holder import GlobalsHolder, Holder, parts_of
+from ..state.objects import slots_of
+from ..state.ownership import is_of_library
+from ..state.snapshot import SavedHolders, Snapshots
 from ..storage.alias import root_of
 from ..tape import interception, mode, traced_hooks
 from ..tape.node import Node, next_sequence_number
-from ..tape.object_walk import is_of_library
 from ..tape.source_location import place_of_caller
 from ..tape.tensor import Tensor, current, held, hold, is_traced, known_edge_of
 from ..tape.traversal import nodes_from
 from .graph_input import NumberReads
-from .holders import GlobalsHolder, Holder, TensorHolder, parts_of, slots_of
 from .input_names import PathWalk, arguments_by_name
+from .observation import TensorHolder
 from .reachable import VALUES
-from .state_walk import Snapshots
 
 # ---- what a function reaches
 
@@ -103,7 +105,7 @@ class Settings(Holder):
         put(value)
 
 
-class SavedState:
+class SavedState(SavedHolders):
     """The state that a function reaches: its tensors, by id with their names; the `holders` of
     Python objects; `edges`: by the id of a tensor that requires grad where its gradient arrived;
     `numbers`: those that it reads by `tracing.number`.
@@ -178,32 +180,6 @@ class SavedState:
 
     def all(self) -> list[Holder]:
         return [*self.holders, *self.inner.holders.values()]
-
-    def now(self) -> list[Holder]:
-        """Holders of what everything holds now, for `put_back`."""
-        pairs = [(each, each.reference()) for each in self.all()]
-        return [type(each)(target, each.name) for each, target in pairs if target is not None]
-
-    def put_back(self, moment: list[Holder] | None = None):
-        """Make everything what it was when it was saved, or at a later moment."""
-        holders = moment or self.all()
-        try:
-            for holder in holders:
-                holder.restore()
-        except KeyboardInterrupt:
-            # once more comes to the same, and half of it would be a state in between
-            for holder in holders:
-                holder.restore()
-            raise
-
-    @contextlib.contextmanager
-    def put_back_after_errors(self):
-        """Put everything back where the block fails, by an interrupt or a lack of memory too."""
-        try:
-            yield
-        except BaseException:
-            self.put_back()
-            raise
 
     def disturb(self):
         """Change the saved tensors of floating point by about as much as rounding does."""

@@ -31,6 +31,7 @@ from ..core.aval import (
 )
 from ..core.jax_internals import current_trace
 from ..core.meta_array import MetaArray
+from ..state.reports import Reports
 from ..tape import handle_lock, mode, traced_hooks
 from ..tape.interception import intercept, release
 from ..tape.node import AccumulateGrad
@@ -49,7 +50,6 @@ from .graph_input import (
 )
 from .guards import GradSource, HandleSource, TensorSource
 from .known_numbers import answer, input_p, scopes_around
-from .object_state import ObjectState
 from .placement import form_of
 
 
@@ -98,7 +98,7 @@ class CaptureScope:
         self.generators: dict[int, GeneratorInput] = {}
         self.undo: list = []
         self.memo: dict = {}
-        self.objects = ObjectState(self.parent and self.parent.objects)
+        self.objects = Reports(self.parent and self.parent.objects)
         self.observation = self.parent and self.parent.observation
         self.inspected: set[GraphInput] = set()
         self.rebound, self.looked_at, self.can_fall_back = None, frozenset(), False

@@ -29,11 +29,13 @@ def program_and_inputs(function, args, kwargs):
     one_shot.refuse_arguments(function.function, leaves, structure)
     leaves = list(map(_as_argument, leaves))
     with handle_lock.lock:
-        program = function.new_program(leaves, structure, frozenset())
-        arrays = [*map(_example, program.take_tensors(leaves))]
-        program.discard()
-        program.observation.release()
-    return program, arrays + [each.example(leaves) for each in program.other_inputs]
+        tracing = function.run_traced(leaves, structure, frozenset())
+        tensors = tracing.tensors_of(leaves)
+        program = tracing.executable(tracing.trace(), tensors, leaves)
+        tracing.discard()
+        tracing.observation.release()
+    arrays = [*map(_example, tensors)]
+    return program, arrays + [source.example(leaves) for source in program.trace.other_inputs]
 
 
 def _example(tensor):
@@ -95,7 +97,7 @@ def eval_shape(function, args, kwargs):
         if kind == "object":
             return value.rebuild(shape_of, {})
         if kind == "captured" and value not in written:
-            return _struct(program.captured[value].aval)
+            return _struct(program.trace.captured[value].aval)
         if kind in ("created", "captured"):
             return arrays[(output.created[value] if kind == "created" else written[value]).output]
         if kind == "number":

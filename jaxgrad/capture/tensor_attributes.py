@@ -12,7 +12,7 @@ import inspect
 import sys
 import threading
 
-from ..core.tracebacks import is_internal, root
+from ..state.ownership import is_internal, root
 from ..tape import mode
 from ..tape.sparse_tensor import SparseTensor
 from ..tape.tensor import Tensor

@@ -20,13 +20,15 @@ import numpy as np
 
 from ..core import dtypes
 from ..core.aval import has_numbers
+from ..state.code import UNSET
+from ..state.guards import StateGuard
+from ..state.holder import ArrayHolder, parts_of
+from ..state.values import PLAIN
 from ..tape import handle_lock, pytree
 from ..tape.node import Node
-from ..tape.object_walk import UNSET
 from ..tape.tensor import Tensor, current, edge_of, held, wrap
 from . import one_shot
-from .guards import PLAIN, grad_of
-from .holders import ArrayHolder, StateGuard, parts_of
+from .guards import grad_of
 from .input_names import leaf_names
 from .pullback import TracedPass
 from .saved_state import SavedState, is_closed
@@ -154,7 +156,7 @@ def message(compiled, found, repeated, args, kwargs) -> str:
 def constants(compiled, args, kwargs) -> list[str]:
     """The Python values that a call's program was traced with, as far as guards know them."""
     program, _ = compiled.cache.find(*pytree.flatten((args, kwargs)))
-    guards = [] if program is None else program.guards
+    guards = [] if program is None else program.trace.guards
     named = [(getattr(each, "name", None), getattr(each, "value", None)) for each in guards]
     for each in guards:
         if isinstance(each, StateGuard):

@@ -142,16 +142,6 @@ _clocks: weakref.WeakValueDictionary[int, Clock] = weakref.WeakValueDictionary()
 kernels, memory = Clock("kernels"), Memory()
 
 
-def exact(value) -> tuple:
-    """A value as a key. 1, 1.0 and True are equal, and so are 0.0 and -0.0, and NaN equals nothing;
-    what is computed with them differs, and does not differ from one NaN to the next.
-    """
-    kind = type(value)
-    if kind is complex or (kind is float and not (value > 0 or value < 0)):
-        return kind, repr(value)
-    return kind, value
-
-
 def living(weak: weakref.WeakValueDictionary) -> list:
     """The values of a weak dict, copied: threads and finalizers may add others meanwhile."""
     return [value for reference in weak.valuerefs() if (value := reference()) is not None]

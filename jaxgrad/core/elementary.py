@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from ..cached import cached_property
 from ..late import LateModule
+from ..state.values import exact
 from . import bounded_cache
 from .aval import IMMEDIATE, Aval
 from .program import Program
@@ -58,7 +59,7 @@ class Filled(Program):
     @cached_property
     def pattern(self):
         remade = functools.partial(_filled_like, self.filling)
-        return _pattern_of(self, remade, bounded_cache.exact(self.filling))
+        return _pattern_of(self, remade, exact(self.filling))
 
     def function(self):
         (aval,) = self.outputs

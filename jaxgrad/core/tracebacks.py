@@ -22,6 +22,7 @@ from typing import ParamSpec, TypeVar
 
 import jax
 
+from ..state.ownership import is_internal, root
 from .jax_internals import names_tracer
 
 P, R = ParamSpec("P"), TypeVar("R")
@@ -169,17 +170,6 @@ def _filtered(trace: TracebackType | None) -> TracebackType | None:
     for entry in reversed(kept):
         found = TracebackType(found, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
     return found
-
-
-def root(frame: FrameType) -> str:
-    """The package that a frame runs code of."""
-    # a compiled formula has no __name__, so the lines of a table are never hidden
-    return frame.f_globals.get("__name__", "").partition(".")[0]
-
-
-def is_internal(frame: FrameType) -> bool:
-    """Whether a frame runs code of jaxgrad or JAX."""
-    return root(frame) in ("jaxgrad", "jax", "jaxlib")
 
 
 def users_stacklevel() -> int:

@@ -15,13 +15,14 @@ import jax.numpy as jnp
 
 from .. import ops
 from ..capture.captured import CapturedTensor, outside_aval
-from ..capture.compiled_program import CompiledProgram
+from ..capture.executable import Executable
 from ..capture.graph_input import ArgumentInput, GraphInput, TensorInput
 from ..capture.guards import ArgumentSource, SeparateMemory
 from ..capture.partition import depending
 from ..capture.replay import created_arrays, replay
 from ..capture.scope import CaptureScope
 from ..capture.side_effects import UNCHANGED, OutputSpec, TensorEffect
+from ..capture.tracing import Tracing
 from ..core import executor
 from ..core.aval import (
     INLINE32,
@@ -159,9 +160,9 @@ class BatchedCall(Program):
 
     def function(self, *arrays):
         run = jax.vmap(
-            lambda *one: created_arrays(self.batched, one),
+            lambda *one: created_arrays(self.batched.trace, one),
             in_axes=tuple(self.batched.axes[: len(arrays)]),
-            axis_size=self.batched.size,
+            axis_size=self.batched.examples.size,
         )
         return run(*arrays)
 
@@ -182,19 +183,179 @@ def size_of(leaves, dims) -> int:
     return next(leaf.shape[dim] for leaf, dim in zip(leaves, dims, strict=True) if dim is not None)
 
 
-class BatchedProgram(CompiledProgram):
-    """The program of a mapped function, for a number of examples.
-
-    dims: the mapped dimension of each argument, or None. size: the number of examples. axes,
-    output_axes: the mapped dimensions of the program's inputs and outputs. is_inline: whether the
-    program is part of an open trace.
+class Examples:
+    """The examples that a function is mapped over. `size`: their number; `dims`: the mapped
+    dimension of each argument, or None; `written_axes`: by the number of an output that a captured
+    tensor is set to its mapped dimension.
     """
 
-    is_inner, output_class = True, ExampleOutput
+    def __init__(self, leaves, dims):
+        self.size, self.dims = size_of(leaves, dims), dims
+        self.written_axes: dict[int, int] = {}
+
+    def dim_of(self, captured):
+        """The mapped dimension of a captured tensor, None for a shared one."""
+        return None if captured.position is None else self.dims[captured.position]
+
+    def batched_aval(self, aval, dim):
+        shape = tuple(aval.shape)
+        return with_shape(aval, (*shape[:dim], self.size, *shape[dim:]))
+
+
+class BatchedProgram(Executable):
+    """The program of a mapped function. `axes`, `output_axes`: the mapped dimensions of its inputs
+    and outputs; `uncompiled`: the program itself.
+    """
+
     runs_jaxpr = False
 
+    def __init__(self, tracing, trace, tensors, leaves):
+        self.examples = tracing.examples
+        super().__init__(tracing, trace, tensors, leaves)
+
+    def axis(self, source):
+        if source.captured is not None:
+            return self.examples.dim_of(source.captured)
+        if isinstance(source, ExampleNumber):
+            return 0
+        return self.examples.dims[source.position] if isinstance(source, ArgumentInput) else None
+
+    def forward(self, run, order):
+        self.refuse_escaped()
+        self.axes = [*map(self.axis, order), *[None] * len(self.trace.constants)]
+        axes = [self.examples.written_axes.get(number, 0) for number in range(self.output.count)]
+        if self.trace.pullback is not None:
+            pairs = zip(self.partition.inputs, self.axes, strict=True)
+            variables = [variable for variable, axis in pairs if axis is not None]
+            mapped = depending(self.partition.equations, variables)
+            rest = self.partition.outputs[self.output.count :]
+            axes += [0 if variable in mapped else None for variable in rest]
+        self.output_axes = axes
+        size = self.examples.size
+        mapped_run = jax.vmap(run, in_axes=tuple(self.axes), out_axes=axes, axis_size=size)
+        constants, unbatched = self.trace.constants, self.unbatched_outputs()
+
+        def program(*arrays):
+            if unbatched:
+                self.check_unbatched(run, unbatched, [*arrays, *constants])
+            return mapped_run(*arrays, *constants)
+
+        self.uncompiled = program
+        return program
+
+    def unbatched_outputs(self) -> list[int]:
+        """The numbers of the outputs for which `out_dims` is None."""
+        numbers = jax.tree.unflatten(self.output.structure, range(len(self.output.results)))
+        dims = self.trace.function.out_dims_of(numbers)
+        pairs = zip(self.output.results, dims, strict=True)
+        chosen = [result for result, dim in pairs if dim is None and result[0] in ARRAYS]
+        created = self.output.created
+        return [created[value].output if kind == "created" else value for kind, value in chosen]
+
+    def check_unbatched(self, run, unbatched, arrays):
+        """Raise ValueError if an output with `out_dims` None depends on the example."""
+
+        def chosen(*one):
+            outputs = run(*one)
+            return [outputs[number] for number in unbatched]
+
+        size = self.examples.size
+        every = jax.vmap(chosen, in_axes=tuple(self.axes), out_axes=None, axis_size=size)
+        try:
+            jax.eval_shape(every, *arrays)
+        except ValueError:
+            name = self.name
+            raise ValueError(
+                f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None: "
+                "a result that depends on the example has one value for each example"
+            ) from None
+
+    def refuse_escaped(self):
+        if self.escaped_tensors:
+            raise RuntimeError(LEFT_BEHIND.format(self.name))
+
+    def backward(self, group, run, cotangents, residuals, reads):
+        axes = [0] * len(cotangents)
+        for is_output, number in reads:
+            axes.append(self.output_axes[number] if is_output else self.axes[number])
+        run = jax.vmap(run, in_axes=tuple(axes), axis_size=self.examples.size)
+        dims = [self.examples.dim_of(self.trace.captured[number]) for number in group.reached]
+        return joined(run(*cotangents, *residuals), dims)
+
+    def replayed(self, inputs, passes=()):
+        count, given, axes = len(inputs), [], []
+        # the mapped dimensions of what a pass differentiates, and of its cotangents
+        dims, dims_of_cotangents = list(self.axes[:count]), itertools.repeat(0)
+        for cotangents, wanted in passes:
+            pairs = zip(cotangents, dims_of_cotangents, strict=False)
+            present = [pair for pair in pairs if pair[0] is not None]
+            given += [cotangent for cotangent, _ in present]
+            axes += [dim for _, dim in present]
+            dims_of_cotangents = [dims[number] for number in wanted]
+            dims = [*[dim for _, dim in present], *dims]
+
+        def one(*arrays):
+            supply = iter(arrays[count:])
+            traced = [
+                ([None if c is None else next(supply) for c in cotangents], wanted)
+                for cotangents, wanted in passes
+            ]
+            return replay(self.trace, arrays[:count], traced)
+
+        axes = (*self.axes[:count], *axes)
+        found = jax.vmap(one, in_axes=axes, axis_size=self.examples.size)(*inputs, *given)
+        return tuple(joined(found, dims_of_cotangents)) if passes else found
+
+    def inputs_of(self, leaves, tensors):
+        # of tensors with tangents, JAX differentiates the whole call
+        return None if any(map(has_tangent, tensors)) else super().inputs_of(leaves, tensors)
+
+    def __call__(self, leaves, tensors, inputs):
+        if inputs is None:
+            return self.run_with_tangents(leaves, tensors)
+        return super().__call__(leaves, tensors, inputs)
+
+    def run_with_tangents(self, leaves, tensors):
+        """Run on tensors with tangents: JAX differentiates the whole call."""
+        if any(isinstance(effect, TensorEffect) for effect in self.output.effects):
+            raise RuntimeError(
+                f"vmap: {self.name} writes to an argument and gets a tensor with a forward-mode "
+                "tangent: return the new value instead"
+            )
+        others = [wrap(jnp.asarray(source.array(leaves))) for source in self.trace.other_inputs]
+        given = [*tensors, *others]
+        program = BatchedCall(self, [with_dual(current(tensor)._aval, False) for tensor in given])
+        made = apply(executor.prepare(program), given)
+        made = [made] if program.single else list(made)
+        results = [
+            made[value] if kind == "created" else value for kind, value in self.output.results
+        ]
+        return jax.tree.unflatten(self.output.structure, results)
+
+    def run_inline(self, leaves, tensors):
+        """Run as part of the open trace."""
+        if any(map(has_tangent, tensors)):
+            return self.run_with_tangents(leaves, tensors)
+        inputs = [tensor._array for tensor in tensors]
+        inputs += [source.array(leaves) for source in self.trace.other_inputs]
+        with types_of_trace():
+            arrays = self.uncompiled(*inputs)
+        nodes = () if self.trace.pullback is None else self.nodes(tensors, inputs, arrays)
+        run = self.output.run(arrays, tensors, nodes)
+        for tensor in run.created:
+            tensor._aval = traced_aval(tensor._aval, held(tensor))
+        self.output.apply(run)
+        return self.output.result_of(run)
+
+class BatchedTracing(Tracing):
+    """The trace of a mapped function, for one example. is_inline: whether it is part of an open
+    trace. `printed`: has an element for each tensor that the function printed.
+    """
+
+    is_inner, output_class, executable_class = True, ExampleOutput, BatchedProgram
+
     def __init__(self, mapped, leaves, structure, is_inline=False):
-        self.dims, self.size, self.printed = mapped.dims, size_of(leaves, mapped.dims), []
+        self.examples, self.printed = Examples(leaves, mapped.dims), []
         arrays = [held(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
         self.is_narrow = any(
             isinstance(array, jax.Array) and mode_of(array) == INLINE32 for array in arrays
@@ -202,8 +363,8 @@ class BatchedProgram(CompiledProgram):
         self.is_inline, self.is_bare = is_inline, not is_inline or is_bare()
         super().__init__(mapped, leaves, structure)
 
-    def scope(self):
-        return ExampleScope(self.name, self.jitted.randomness, self.size, self.printed)
+    def new_scope(self):
+        return ExampleScope(self.name, self.jitted.randomness, self.examples.size, self.printed)
 
     def wide(self):
         return tracing(not self.is_narrow)
@@ -211,82 +372,77 @@ class BatchedProgram(CompiledProgram):
     def rules(self):
         return bare() if self.is_bare else jax.named_scope(self.name)
 
-    def arguments(self, scope, leaves):
-        given, self.positions = [], {}
+    def traced_leaves(self, leaves):
+        scope, inputs, positions = self.scope, [], self.arguments.positions
         if scope.randomness == "different":
-            number = ExampleNumber(self.size)
+            number = ExampleNumber(self.examples.size)
             scope.example = scope.add_input(jax.ShapeDtypeStruct((), jnp.int32), number)
-        for position, (leaf, dim) in enumerate(zip(leaves, self.dims, strict=True)):
+        for position, (leaf, dim) in enumerate(zip(leaves, self.examples.dims, strict=True)):
             source = self.source_of(position)
             if isinstance(leaf, Tensor) and dim is not None:
                 leaf = scope.capture_slice(leaf, source, dim)
-                self.positions[len(scope.captured) - 1] = [position]
+                positions[len(scope.captured) - 1] = [position]
             elif isinstance(leaf, Tensor):
                 number = scope.capture(leaf, source).number
-                self.positions.setdefault(number, []).append(position)
+                positions.setdefault(number, []).append(position)
             elif isinstance(leaf, jax.Array):
                 shape = leaf.shape if dim is None else leaf.shape[:dim] + leaf.shape[dim + 1 :]
                 struct = jax.ShapeDtypeStruct(shape, leaf.dtype)
                 leaf = scope.add_input(struct, ArgumentInput(position))
-            given.append(leaf)
-        return given
+            inputs.append(leaf)
+        return inputs
 
-    def take_captured(self, scope):
-        super().take_captured(scope)
+    def take_captured(self):
+        super().take_captured()
         if any(captured.aval.mode == META for captured in self.captured):
             raise RuntimeError(
                 f"vmap: Expected all tensors to be on the same device, but {self.name} maps "
                 "tensors with data, and reads one on meta"
             )
 
-    def output_of(self, scope, held):
+    def output_of(self, held):
         self.jitted.check_results(held[0])
-        output = super().output_of(scope, held)
-        captured = list(scope.captured.values())
+        output, batched_aval = super().output_of(held), self.examples.batched_aval
+        captured = list(self.scope.captured.values())
         for value in output.created:
-            value.aval = self.batched_aval(value.aval, 0)
-        self.written_axes = {}
+            value.aval = batched_aval(value.aval, 0)
         for effect in output.effects:
-            self.batch_effect(scope, captured[effect.number], effect, output)
-        output.roots = [
-            (edge, self.batched_aval(aval, 0), array) for edge, aval, array in output.roots
-        ]
+            self.batch_effect(captured[effect.number], effect, output)
+        output.roots = [(edge, batched_aval(aval, 0), array) for edge, aval, array in output.roots]
         return output
 
     def attribute_effects(self):
         # the enclosing program has these side effects itself
         return [] if self.is_inline else super().attribute_effects()
 
-    def add_effects(self, scope, changes):
-        super().add_effects(scope, changes)
-        stored = [pytree.flatten(each)[0] for change in changes for each in change.bound.values()]
-        if any(isinstance(e, Tensor) and not scope.is_outside(e) for e in itertools.chain(*stored)):
+    def add_effects(self, changes):
+        super().add_effects(changes)
+        bound = [value for change in changes for value in change.bound.values()]
+        leaves = itertools.chain(*[pytree.flatten(value)[0] for value in bound])
+        is_outside = self.scope.is_outside
+        if any(isinstance(leaf, Tensor) and not is_outside(leaf) for leaf in leaves):
             raise RuntimeError(LEFT_BEHIND.format(self.name))
 
-    def batch_effect(self, scope, captured, effect: TensorEffect, output: OutputSpec):
+    def batch_effect(self, captured, effect: TensorEffect, output: OutputSpec):
         """Turn a side effect on one example into one on the batched argument."""
-        dim = self.dim_of(captured)
-        self.refuse_shared(scope, captured, effect, dim)
+        dim = self.examples.dim_of(captured)
+        self.refuse_shared(captured, effect, dim)
         effect.grad = UNCHANGED  # the .grad of one example is not that of the argument
         effect.tracked = captured.tracked
         if effect.value is not None:
-            effect.value.aval = self.batched_aval(effect.value.aval, dim)
-            self.written_axes[effect.value.output] = dim
-            reference, dim, shown = scope.batches[id(captured.tracer)]
+            effect.value.aval = self.examples.batched_aval(effect.value.aval, dim)
+            self.examples.written_axes[effect.value.output] = dim
+            reference, dim, shown = self.scope.batches[id(captured.tracer)]
             if captured.is_elsewhere_than(shown):
                 self.move(reference(), dim, captured, effect, output)
 
-    def batched_aval(self, aval, dim):
-        shape = tuple(aval.shape)
-        return with_shape(aval, (*shape[:dim], self.size, *shape[dim:]))
-
-    def refuse_shared(self, scope, captured, effect, dim):
+    def refuse_shared(self, captured, effect, dim):
         """Raise RuntimeError if the examples would change a tensor that they share."""
         if dim is None:
             what = "written to" if effect.grad is UNCHANGED else "given a .grad"
             raise RuntimeError(
                 f"vmap: inplace arithmetic is not possible on a tensor of shape "
-                f"{list(captured.aval.shape)} that all examples of {scope.name} share, and that is "
+                f"{list(captured.aval.shape)} that all examples of {self.name} share, and that is "
                 f"{what} by each: return the value, use autograd.grad instead of backward(), or "
                 "map along a dimension of the tensor"
             )
@@ -308,139 +464,7 @@ class BatchedProgram(CompiledProgram):
         output.created.append(effect.value)
         output.separate = SeparateMemory([], [effect.number])
 
-    def dim_of(self, captured):
-        """The mapped dimension of a captured tensor, None for a shared one."""
-        return None if captured.position is None else self.dims[captured.position]
-
-    def axis(self, source):
-        if source.captured is not None:
-            return self.dim_of(source.captured)
-        if isinstance(source, ExampleNumber):
-            return 0
-        return self.dims[source.position] if isinstance(source, ArgumentInput) else None
-
-    def forward(self, run, order):
-        self.refuse_escaped()
-        self.axes = [*map(self.axis, order), *[None] * len(self.constants)]
-        axes = [self.written_axes.get(number, 0) for number in range(self.output.count)]
-        if self.pullback is not None:
-            pairs = zip(self.partition.inputs, self.axes, strict=True)
-            variables = [variable for variable, axis in pairs if axis is not None]
-            mapped = depending(self.partition.equations, variables)
-            rest = self.partition.outputs[self.output.count :]
-            axes += [0 if variable in mapped else None for variable in rest]
-        self.output_axes = axes
-        mapped_run = jax.vmap(run, in_axes=tuple(self.axes), out_axes=axes, axis_size=self.size)
-        constants, unbatched = self.constants, self.unbatched_outputs()
-
-        def program(*arrays):
-            if unbatched:
-                self.check_unbatched(run, unbatched, [*arrays, *constants])
-            return mapped_run(*arrays, *constants)
-
-        self.uncompiled = program
-        return program
-
-    def unbatched_outputs(self) -> list[int]:
-        """The numbers of the outputs for which `out_dims` is None."""
-        numbers = jax.tree.unflatten(self.output.structure, range(len(self.output.results)))
-        dims = self.jitted.out_dims_of(numbers)
-        pairs = zip(self.output.results, dims, strict=True)
-        chosen = [result for result, dim in pairs if dim is None and result[0] in ARRAYS]
-        created = self.output.created
-        return [created[value].output if kind == "created" else value for kind, value in chosen]
-
-    def check_unbatched(self, run, unbatched, arrays):
-        """Raise ValueError if an output with `out_dims` None depends on the example."""
-
-        def chosen(*one):
-            outputs = run(*one)
-            return [outputs[number] for number in unbatched]
-
-        every = jax.vmap(chosen, in_axes=tuple(self.axes), out_axes=None, axis_size=self.size)
-        try:
-            jax.eval_shape(every, *arrays)
-        except ValueError:
-            name = self.name
-            raise ValueError(
-                f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None: "
-                "a result that depends on the example has one value for each example"
-            ) from None
-
-    def refuse_escaped(self):
-        if self.escaped_tensors:
-            raise RuntimeError(LEFT_BEHIND.format(self.name))
-
-    def backward(self, group, run, cotangents, residuals, reads):
-        axes = [0] * len(cotangents)
-        for is_output, number in reads:
-            axes.append(self.output_axes[number] if is_output else self.axes[number])
-        run = jax.vmap(run, in_axes=tuple(axes), axis_size=self.size)
-        dims = [self.dim_of(self.captured[number]) for number in group.reached]
-        return joined(run(*cotangents, *residuals), dims)
-
-    def replayed(self, inputs, passes=()):
-        count, given, axes = len(inputs), [], []
-        # the mapped dimensions of what a pass differentiates, and of its cotangents
-        dims, dims_of_cotangents = list(self.axes[:count]), itertools.repeat(0)
-        for cotangents, wanted in passes:
-            pairs = zip(cotangents, dims_of_cotangents, strict=False)
-            present = [pair for pair in pairs if pair[0] is not None]
-            given += [cotangent for cotangent, _ in present]
-            axes += [dim for _, dim in present]
-            dims_of_cotangents = [dims[number] for number in wanted]
-            dims = [*[dim for _, dim in present], *dims]
-
-        def one(*arrays):
-            supply = iter(arrays[count:])
-            each = [
-                ([None if c is None else next(supply) for c in cotangents], wanted)
-                for cotangents, wanted in passes
-            ]
-            return replay(self, arrays[:count], each)
-
-        axes = (*self.axes[:count], *axes)
-        found = jax.vmap(one, in_axes=axes, axis_size=self.size)(*inputs, *given)
-        return tuple(joined(found, dims_of_cotangents)) if passes else found
-
-    def inputs_of(self, leaves, tensors):
-        # of tensors with tangents, JAX differentiates the whole call
-        return None if any(map(has_tangent, tensors)) else super().inputs_of(leaves, tensors)
-
-    def __call__(self, leaves, tensors, inputs):
-        if inputs is None:
-            return self.run_with_tangents(leaves, tensors)
-        return super().__call__(leaves, tensors, inputs)
-
-    def run_with_tangents(self, leaves, tensors):
-        """Run on tensors with tangents: JAX differentiates the whole call."""
-        if any(isinstance(effect, TensorEffect) for effect in self.output.effects):
-            raise RuntimeError(
-                f"vmap: {self.name} writes to an argument and gets a tensor with a forward-mode "
-                "tangent: return the new value instead"
-            )
-        others = [wrap(jnp.asarray(source.array(leaves))) for source in self.other_inputs]
-        given = [*tensors, *others]
-        program = BatchedCall(self, [with_dual(current(tensor)._aval, False) for tensor in given])
-        made = apply(executor.prepare(program), given)
-        made = [made] if program.single else list(made)
-        results = [
-            made[value] if kind == "created" else value for kind, value in self.output.results
-        ]
-        return jax.tree.unflatten(self.output.structure, results)
-
     def run_inline(self, leaves):
         """Run as part of the open trace."""
-        tensors = self.take_tensors(leaves)
-        if any(map(has_tangent, tensors)):
-            return self.run_with_tangents(leaves, tensors)
-        inputs = [tensor._array for tensor in tensors]
-        inputs += [source.array(leaves) for source in self.other_inputs]
-        with types_of_trace():
-            arrays = self.uncompiled(*inputs)
-        nodes = () if self.pullback is None else self.nodes(tensors, inputs, arrays)
-        run = self.output.run(arrays, tensors, nodes)
-        for made in run.created:
-            made._aval = traced_aval(made._aval, held(made))
-        self.output.apply(run)
-        return self.output.result_of(run)
+        tensors = self.tensors_of(leaves)
+        return self.executable(self.trace(), tensors, leaves).run_inline(leaves, tensors)

@@ -13,7 +13,7 @@ from ..core import executor
 from ..tape import mode
 from ..tape.pytree import flatten, is_tensor
 from ..tape.tensor import Tensor, current
-from .batched_program import BatchedProgram
+from .batched_program import BatchedTracing
 
 
 class BatchedFunction(CompiledFunction):
@@ -45,15 +45,15 @@ class BatchedFunction(CompiledFunction):
         return self.run_inline(*flatten((args, kwargs)))
 
     def run_inline(self, leaves, structure):
-        return BatchedProgram(self, leaves, structure, is_inline=True).run_inline(leaves)
+        return BatchedTracing(self, leaves, structure, is_inline=True).run_inline(leaves)
 
-    def new_program(self, leaves, structure, varying):
-        return BatchedProgram(self, leaves, structure)
+    def run_traced(self, leaves, structure, varying):
+        return BatchedTracing(self, leaves, structure)
 
-    def may_freeze(self, reads, program, leaves, structure):
+    def may_freeze(self, reads, tracing, leaves, structure):
         # the user did not ask to compile, so a function that reads the time, draws random numbers
         # or prints an example runs at each call
-        return not (any(reads.told(program)) or program.printed)
+        return not (any(reads.told(tracing)) or tracing.printed)
 
 
 class OwnFunctions(Memory):

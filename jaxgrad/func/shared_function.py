@@ -17,22 +17,23 @@ from typing import NamedTuple
 import jax
 
 from ..capture.captured import HeldSource
-from ..capture.compiled_program import CompiledProgram
 from ..capture.graph_input import NumberInput
-from ..capture.guards import PLAIN, ProgramCache
+from ..capture.guards import ProgramCache
 from ..capture.jit import CompiledFunction
 from ..capture.opened_function import CannotBeOpenedError, OpenedFunction, Rebuilder
 from ..capture.reachable import StateReach
 from ..capture.scope import RunsUncompiled
 from ..capture.side_effects import TensorEffect
+from ..capture.tracing import Tracing
 from ..core import deferred, executor
 from ..core.bounded_cache import ENTRY, BoundedCache, Clock, Weight
+from ..state.code import global_names
+from ..state.values import PLAIN
 from ..tape import dual_level, interception, mode, node_annotations, version_counter
 from ..tape.mode import transforms
-from ..tape.object_walk import global_names
 from ..tape.pytree import flatten, is_tensor
 from ..tape.tensor import Tensor
-from .batched_program import ARRAYS, BatchedProgram
+from .batched_program import ARRAYS, BatchedTracing
 from .mapped_function import BatchedFunction, is_in_trace
 
 # code that shows something or keeps a record runs at each call, and so does code that looks at
@@ -202,16 +203,16 @@ class Shared:
         finally:
             _call.reset(token)
 
-    def may_freeze(self, reads, program, leaves, structure):
+    def may_freeze(self, reads, tracing, leaves, structure):
         # the user did not ask to compile
-        may_serve = program.may_serve and not any(reads.told(program))
+        may_serve = tracing.may_serve and not any(reads.told(tracing))
         self.is_refused |= not may_serve
         return may_serve
 
     def count_traces(self, program, had_program, leaves, structure):
         # what differs at each call makes it slower to look for a program
         self.traces_in_a_row = self.traces_in_a_row + 1 if had_program else 0
-        self.is_refused |= self.traces_in_a_row >= self.most_in_a_row or bool(program.escaped)
+        self.is_refused |= self.traces_in_a_row >= self.most_in_a_row or bool(program.trace.escaped)
 
 
 class SharedMap(Shared, BatchedFunction):
@@ -221,12 +222,12 @@ class SharedMap(Shared, BatchedFunction):
         all_dims = (*[None] * len(opened.tensors), *dims)
         super().__init__(opened, _name(opened.function), all_dims, out_dims, randomness)
 
-    def new_program(self, leaves, structure, varying):
-        return SharedBatchedProgram(self, leaves, structure)
+    def run_traced(self, leaves, structure, varying):
+        return SharedBatchedTracing(self, leaves, structure)
 
-    def may_freeze(self, reads, program, leaves, structure):
-        self.is_refused |= bool(program.printed)
-        return super().may_freeze(reads, program, leaves, structure) and not self.is_refused
+    def may_freeze(self, reads, tracing, leaves, structure):
+        self.is_refused |= bool(tracing.printed)
+        return super().may_freeze(reads, tracing, leaves, structure) and not self.is_refused
 
 
 class SharedCall(Shared, CompiledFunction):
@@ -242,8 +243,8 @@ class SharedCall(Shared, CompiledFunction):
     is_inside_uncompiled = BatchedFunction.is_inside_uncompiled
     stays_uncompiled = BatchedFunction.stays_uncompiled
 
-    def new_program(self, leaves, structure, varying):
-        return SharedWholeProgram(self, leaves, structure)
+    def run_traced(self, leaves, structure, varying):
+        return SharedWholeTracing(self, leaves, structure)
 
     def traced(self, leaves, structure, had_program):
         try:
@@ -254,15 +255,15 @@ class SharedCall(Shared, CompiledFunction):
         return program, tensors
 
 
-class SharedProgram:
-    """A program of a shared function. `may_serve`: whether it may serve other calls."""
+class SharedTracing:
+    """A trace of a shared function. `may_serve`: whether its program may serve other calls."""
 
     def __init__(self, shared, leaves, structure):
-        self.opened = opened = _call.get().opened
+        self.opened, self.may_serve = _call.get().opened, True
         super().__init__(shared, leaves, structure)
-        self.weak_objects = [*self.weak_objects, *opened.others]
+        self.arguments.weak_objects += self.opened.others
 
-    def call_traced(self, args, kwargs):
+    def call(self, args, kwargs):
         return self.function(*args[len(self.opened.tensors) :], **kwargs)
 
     def source_of(self, position):
@@ -276,16 +277,19 @@ class SharedProgram:
         """From where the function reaches what it does not hold itself."""
         opened = self.opened
         named = [
-            [each.__globals__[name] for name in global_names(each)] for each in opened.functions
+            [function.__globals__[name] for name in global_names(function)]
+            for function in opened.functions
         ]
-        return [*self.leaves, *itertools.chain(*named), *[each() for each in opened.others]]
+        others = [reference() for reference in opened.others]
+        return [*self.arguments.leaves, *itertools.chain(*named), *others]
 
-    def record_guards(self, tensors):
+    def guards(self, tensors, reached):
         self.may_serve = not (self.leaves_objects() or self.reaches_own())
-        observation = self.observation
-        super().record_guards(tensors)
-        self.may_serve &= not (observation.skipped or observation.names & _RUNS_EACH_TIME)
-        self.opened = None
+        return super().guards(tensors, reached)
+
+    def state_guards(self, guards):
+        self.may_serve &= not (guards.skipped or guards.names & _RUNS_EACH_TIME)
+        return guards.all()
 
     def leaves_objects(self) -> bool:
         """Whether the function changes Python objects, among which may be its own variables, or
@@ -311,12 +315,12 @@ class SharedProgram:
         return len(reach.seen) >= reach.most
 
 
-class SharedBatchedProgram(SharedProgram, BatchedProgram):
-    """A program of a shared mapped function."""
+class SharedBatchedTracing(SharedTracing, BatchedTracing):
+    """A trace of a shared mapped function."""
 
 
-class SharedWholeProgram(SharedProgram, CompiledProgram):
-    """A program of a shared function that is compiled as a whole."""
+class SharedWholeTracing(SharedTracing, Tracing):
+    """A trace of a shared function that is compiled as a whole."""
 
     def leaves_objects(self):
         return bool(self.output.effects) or super().leaves_objects()

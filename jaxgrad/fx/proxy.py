@@ -13,7 +13,7 @@ from typing import Any
 
 from ..core import tracebacks
 from ..core.not_provided import names_of
-from ..core.tracebacks import is_internal
+from ..state.ownership import is_internal
 from ..tape import torch_function
 from . import _names
 from . import traceback as fx_traceback

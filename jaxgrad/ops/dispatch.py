@@ -21,6 +21,7 @@ from ..core.primitive import ARRAY, Overloads, flatten
 from ..core.pytorch_tensors import is_of_pytorch
 from ..core.tracebacks import NOT_OVERRIDDEN, hide_frames
 from ..late import LateModule
+from ..state.values import exact
 from ..storage import inplace_check
 from ..storage.alias import watch
 from ..tape import dual, interception, sparse_tensor
@@ -242,7 +243,7 @@ class Operator:
         # the type alone, so that x * i in a loop finds one plan
         if kind is float or kind is int:
             if value in CONSTANTS or place not in self.varying:
-                return (kind, value) if value else bounded_cache.exact(value)
+                return (kind, value) if value else exact(value)
             if kind is float or -(2**31) <= value < 2**31:
                 return kind
             return _kind_of_int(value) or (kind, value)
@@ -258,7 +259,7 @@ class Operator:
                     for item in value
                 ]
             )
-        return _Unhashable() if kind.__hash__ is None else bounded_cache.exact(value)
+        return _Unhashable() if kind.__hash__ is None else exact(value)
 
     def first_call(self, key, args, kwargs):
         given = (*args, *kwargs.values())

@@ -7,7 +7,7 @@ import warnings
 import weakref
 
 from ..autograd.grad_mode import no_grad
-from ..core.bounded_cache import exact
+from ..state.values import exact
 from ..tape import mode
 from ..tape.tensor import Tensor
 from .groups import outermost

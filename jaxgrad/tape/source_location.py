@@ -2,7 +2,7 @@
 
 import sys
 
-from ..core.tracebacks import is_internal, root
+from ..state.ownership import is_internal, root
 
 
 def place_of_caller() -> str:

@@ -19,10 +19,11 @@ from ..capture.jit import CompiledFunction
 from ..core import dtypes
 from ..core.aval import traced_aval
 from ..frontend.generator import default_generator
+from ..state.code import UNSET, cell_value, full_cells, global_names
+from ..state.objects import ObjectWalk
 from ..tape import mode, traced_hooks
 from ..tape.hooks import Hooks, RemovableHandle
 from ..tape.node import AccumulateGrad, Node
-from ..tape.object_walk import UNSET, ObjectWalk, cell_value, full_cells, global_names
 from ..tape.tensor import Tensor, current, held, restore_state, state_of
 from ..tape.traversal import nodes_from
 
@@ -88,7 +89,7 @@ class _FunctionWalk(ObjectWalk):
         type(None), bool, int, float, complex, str, bytes, Node, type, types.ModuleType, jax.Array,
         types.BuiltinFunctionType,
     )  # fmt: skip
-    most = 5_000
+    leaf, most = Tensor, 5_000
 
     def __init__(self):
         super().__init__()

@@ -5,10 +5,10 @@ from __future__ import annotations
 import types
 
 from ...core.view_ops import plain
+from ...state.objects import ObjectWalk
 from ...tape import node_annotations
 from ...tape.dual import kept, restore
 from ...tape.node import Node
-from ...tape.object_walk import ObjectWalk
 from ...tape.tensor import DERIVED, OWN_DTYPE, LeafState, Tensor, current, held, known_edge_of, wrap
 
 
@@ -93,7 +93,7 @@ def _intermediates(ctx):
 class _AttributeWalk(ObjectWalk):
     """What an attribute of a call holds through containers, objects and closures."""
 
-    opaque = (Node, SavedVariable, type, types.ModuleType)
+    opaque, leaf = (Node, SavedVariable, type, types.ModuleType), Tensor
 
 
 LOST = (

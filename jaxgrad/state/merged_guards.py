@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import operator
 
-from .guards import AttributeValue, Guard, ObjectRead, TensorGuard, is_same_plain_value
-from .holders import (
+from .guards import AttributeValue, Guard, ObjectRead, StateGuard
+from .holder import (
     CellHolder,
     ClassHolder,
     DictHolder,
@@ -14,8 +14,8 @@ from .holders import (
     GlobalsHolder,
     InstanceHolder,
     SequenceHolder,
-    StateGuard,
 )
+from .values import is_same_plain_value
 
 
 def merged_checks(guards: list[Guard]) -> list:
@@ -28,14 +28,12 @@ def merged_checks(guards: list[Guard]) -> list:
 
 def _group(guard):
     """What guards that are merged have in common; for others the guard itself."""
-    if isinstance(guard, TensorGuard):
-        return TensorGuard
     if isinstance(guard, ObjectRead):
         return guard.read
     if isinstance(guard, AttributeValue):
         return guard.name
     if type(guard) is not StateGuard:
-        return guard
+        return guard.group()
     if guard.kind is CellHolder:
         return guard if guard.absent else StateGuard
     return guard if _reader(guard) is None else StateGuard
@@ -58,10 +56,10 @@ def _reader(guard: StateGuard):
 
 def _merged(guards):
     first = guards[0]
-    if isinstance(first, TensorGuard):
-        return CapturedTensors(guards)
     if _group(first) is StateGuard:
         return Bindings(guards)
+    if not isinstance(first, ObjectRead | AttributeValue):
+        return first.merged(guards)
     if len(guards) == 1:
         return first
     if isinstance(first, ObjectRead):
@@ -79,67 +77,13 @@ class MergedGuard:
         """Whether every object is the one of before."""
         raise NotImplementedError(f"{type(self).__name__}.is_unchanged")
 
-    def check(self, leaves, tensors) -> bool:
+    def check(self, *call) -> bool:
         try:
             if self.is_unchanged():
                 return True
         except (KeyError, IndexError, AttributeError, TypeError, ValueError):
             pass  # something is gone
-        return all(guard.check(leaves, tensors) for guard in self.guards)
-
-
-class CapturedTensors(MergedGuard):
-    """What the captured tensors must be. Most are leaves without hooks that share no memory: one
-    loop compares these, and others are left to their guards.
-    """
-
-    def __init__(self, guards):
-        super().__init__(guards)
-        self.rows = [*map(_row, guards)]
-
-    def check(self, leaves, tensors):
-        for guard, reference, position, aval, tracked, has_grad in self.rows:
-            tensor = leaves[position] if reference is None else reference()
-            if (
-                tensor is None
-                or tensor._aval is not aval
-                or tensor._alias is not None
-                or tensor._node is not None
-                or tensor._tracked is not tracked
-            ):
-                if not guard.check(leaves, tensors):
-                    return False
-                continue
-            leaf = tensor._leaf
-            if leaf is None:
-                is_same = not has_grad
-            elif leaf.hooks or leaf.post_hooks or leaf.node() is not None:
-                if not guard.check(leaves, tensors):
-                    return False
-                continue
-            else:
-                is_same = has_grad is None or (leaf.grad is not None) is has_grad
-            if not is_same:
-                return False
-            tensors.append(tensor)
-        return True
-
-
-def _row(guard: TensorGuard) -> tuple:
-    """A guard, a reference to its tensor or the position of that among the arguments, its abstract
-    value, whether it is tracked, and whether it must have a `.grad`, None where that does not
-    matter. Without an abstract value the guard itself must look.
-    """
-    reference, position = guard.reference, getattr(guard.source, "position", None)
-    is_leaf = guard.kind is guard.pinned is guard.history is None and not guard.hooks
-    if not is_leaf or guard.aval.dual or (reference is None and position is None):
-        return guard, _nothing, None, None, None, None
-    has_grad = guard.has_grad if guard.reads_grad else None
-    return guard, reference, position, guard.aval, guard.tracked, has_grad
-
-
-def _nothing():
-    return None
+        return all(guard.check(*call) for guard in self.guards)
 
 
 class Reads(MergedGuard):
@@ -165,27 +109,27 @@ class Bindings(MergedGuard):
 
     def __init__(self, guards):
         super().__init__(guards)
-        cells = [each for each in guards if each.kind is CellHolder]
-        kinds = {read: [] for read in (_attributes, _defaults, _itself)}
-        for each in guards:
-            if each.kind is not CellHolder:
-                kinds[_reader(each)].append(each)
-        self.holders = [[each.holder for each in kinds[read]] for read in kinds]
-        others = [*itertools.chain(*kinds.values())]
+        cells = [guard for guard in guards if guard.kind is CellHolder]
+        by_reader = {read: [] for read in (_attributes, _defaults, _itself)}
+        for guard in guards:
+            if guard.kind is not CellHolder:
+                by_reader[_reader(guard)].append(guard)
+        self.holders = [[guard.holder for guard in group] for group in by_reader.values()]
+        others = [*itertools.chain(*by_reader.values())]
         # lists whose elements all are referred to weakly, such as those of parameters
-        listed = [k for k, each in enumerate(others) if _is_weak_list(each)]
+        listed = [k for k, guard in enumerate(others) if _is_weak_list(guard)]
         self.listed, self.elements = listed, [r for k in listed for r in others[k].references]
         known = [_rows(others, kind, besides=listed) for kind in ("strong", "weak")]
         self.places, self.names, self.values = _columns([*known[0], *known[1]])
         self.references, self.values = self.values[len(known[0]) :], self.values[: len(known[0])]
-        self.absent = [(k, name) for k, each in enumerate(others) for name in each.absent]
+        self.absent = [(k, name) for k, guard in enumerate(others) for name in guard.absent]
         # the numbers of those that are compared as a whole, and of these with names
-        self.whole = [k for k, each in enumerate(others) if each.keys is not None]
+        self.whole = [k for k, guard in enumerate(others) if guard.keys is not None]
         self.sizes = [len(others[k].keys) for k in self.whole]
         self.named = [k for k in self.whole if not others[k].is_sequence]
         self.keys = [key for k in self.named for key in others[k].keys]
         inner = _rows(cells, "strong"), _rows(cells, "weak")
-        targets = [each.holder() for each in cells]
+        targets = [guard.holder() for guard in cells]
         self.cells = [targets[row[0]] for row in inner[0]]
         self.contents = [row[2] for row in inner[0]]
         self.weak_cells = [(targets[row[0]], row[2]) for row in inner[1]]
@@ -203,7 +147,7 @@ class Bindings(MergedGuard):
         return not self.has_others or self.compare_others(same)
 
     def compare_others(self, same) -> bool:
-        # all in C: `same` takes from what was found as many as there are values, `_alive` the rest
+        # all in C: `same` takes as many of the values as it knows, `_alive` the rest
         instances, functions, containers = self.holders
         contents = [*map(_call, containers)]
         if functions:
@@ -214,13 +158,13 @@ class Bindings(MergedGuard):
         if self.whole:
             if [*map(len, map(of, self.whole))] != self.sizes:
                 return False
-            if not all(map(_is, _each(map(of, self.named)), self.keys)):
+            if not all(map(_is, _chained(map(of, self.named)), self.keys)):
                 return False
-            if not all(map(_is, _each(map(of, self.listed)), map(_call, self.elements))):
+            if not all(map(_is, _chained(map(of, self.listed)), map(_call, self.elements))):
                 return False
         if self.places:
-            found = map(_item, map(of, self.places), self.names)
-            if not (same(self.values, found) and _alive(self.references, found)):
+            values = map(_item, map(of, self.places), self.names)
+            if not (same(self.values, values) and _alive(self.references, values)):
                 return False
         return not any(name in contents[place] for place, name in self.absent)
 
@@ -232,10 +176,10 @@ def _is_weak_list(guard) -> bool:
 def _rows(guards, kind, besides=()) -> list[tuple]:
     """The number of a guard, a name and what it is bound to."""
     return [
-        (k, _NUMBERS.get(name, name) if each.kind is FunctionHolder else name, value)
-        for k, each in enumerate(guards)
+        (k, _NUMBERS.get(name, name) if guard.kind is FunctionHolder else name, value)
+        for k, guard in enumerate(guards)
         if k not in besides
-        for name, value in getattr(each, kind).items()
+        for name, value in getattr(guard, kind).items()
     ]
 
 
@@ -243,23 +187,23 @@ def _columns(rows) -> list[list]:
     return [[row[column] for row in rows] for column in range(3)]
 
 
-def _same(values, found) -> bool:
-    return not values or all(map(_is, values, found))
+def _same(known, values) -> bool:
+    return not known or all(map(_is, known, values))
 
 
-def _equal(values, found) -> bool:
-    found = list(itertools.islice(found, len(values)))
-    if not all(map(is_same_plain_value, found, values)):
+def _equal(known, values) -> bool:
+    values = list(itertools.islice(values, len(known)))
+    if not all(map(is_same_plain_value, values, known)):
         return False
-    values[:] = found  # the next call may find the same objects
+    known[:] = values  # the next call may meet the same objects
     return True
 
 
-def _alive(references, found) -> bool:
-    return not references or all(map(_is, map(_call, references), found))
+def _alive(references, values) -> bool:
+    return not references or all(map(_is, map(_call, references), values))
 
 
-_each = itertools.chain.from_iterable
+_chained = itertools.chain.from_iterable
 _is, _call, _item = operator.is_, operator.call, operator.getitem
 _attributes = operator.attrgetter("__dict__")
 _defaults = operator.attrgetter("__defaults__", "__kwdefaults__")

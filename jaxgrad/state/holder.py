@@ -1,9 +1,9 @@
-"""Holders: the Python objects whose contents a traced function may read and change.
+"""Holders: the Python objects whose contents a function may read and change.
 
 A holder is an instance, a class, a dict, a list, a set, a NumPy array, a closure variable, or the
-globals of a function. Capture takes a snapshot of each that the function reaches, guards on what it
-reads (capture/observation.py), and replays what it changes after each call. Verification puts back
-what a run changes, and compares it with what another run changes (capture/saved_state.py).
+globals of a function. A trace takes a snapshot of each that the function reaches, guards on what it
+reads (state/reads.py), and each call repeats what it changed. Verification puts back what a run
+changes, and compares it with what another run changes (state/snapshot.py).
 """
 
 from __future__ import annotations
@@ -12,18 +12,15 @@ import array
 import functools
 import itertools
 import operator
-import threading
 import types
-import weakref
 from collections import deque
-from collections.abc import Sequence
 from contextvars import ContextVar
 
 import numpy as np
 
-from ..tape.object_walk import UNSET, dict_class, named_cells, own_items, slot_values, slots_of
-from ..tape.tensor import Tensor
-from .guards import AttributeValue, Guard, is_same_plain_value, show_change
+from .code import UNSET, named_cells
+from .guards import ContentGuard, Guard, StateGuard
+from .objects import dict_class, own_dict, own_items, reference_to, slot_values, slots_of
 
 # a larger container or array is not compared at each call: the user is warned
 MOST_COMPARED, MOST_BYTES_COMPARED = 10_000, 2**22
@@ -74,7 +71,7 @@ class Holder:
             return bound, removed
         # names that were removed and bound again come last
         rest = iter(old)
-        late = itertools.dropwhile(lambda name: any(name is each for each in rest), new)
+        late = itertools.dropwhile(lambda name: any(name is other for other in rest), new)
         last = {name: new[name] for name in late}
         bound = {name: value for name, value in bound.items() if name not in last} | last
         return bound, removed + [name for name in last if name in old]
@@ -162,21 +159,25 @@ def _attributes(slots, target) -> dict:
     return {**slot_values(target, slots), **own_dict(target)}
 
 
-class TensorHolder(InstanceHolder):
-    """The attributes that users set on a tensor."""
+class LeafHolder(InstanceHolder):
+    """The attributes that users set on a leaf, such as a tensor, whose own slots are no state.
+    `leaf`: the class of the leaves.
+    """
+
+    leaf: type
 
     def __init__(self, target, name):
         self.slots, self.is_ordered = {}, True
         Holder.__init__(self, target, name)
-        # an attribute of a user's class is seen until the tensor gets its own
+        # an attribute of a user's class is seen until the leaf gets its own
         kinds = type(target).__mro__
-        classes = kinds[: kinds.index(Tensor)]
+        classes = kinds[: kinds.index(self.leaf)]
         self.names = self.before.keys() | {name for kind in classes for name in vars(kind)}
 
 
-class SettingsHolder(InstanceHolder):
-    """The attributes of a module, an optimizer or a scheduler of jaxgrad, which reads them itself:
-    the reads of other code are observed.
+class ReportingHolder(InstanceHolder):
+    """The attributes of an instance whose class reports what it reads itself, such as a module, an
+    optimizer or a scheduler of jaxgrad: the reads of other code are observed.
     """
 
 
@@ -281,7 +282,7 @@ class SetHolder(Holder):
     suffix = "[{!r}]"
 
     def contents(self, target):
-        return {each: each for each in target}
+        return {element: element for element in target}
 
     def difference(self, old, new):
         return {n: n for n in new if n not in old}, [name for name in old if name not in new]
@@ -374,7 +375,6 @@ class FunctionHolder(Holder):
 
 
 KINDS = (
-    (Tensor, TensorHolder),
     (dict, DictHolder),
     (types.MappingProxyType, ProxyHolder),
     (ContextVar, ContextHolder),
@@ -407,193 +407,3 @@ def parts_of(target, name):
     kind = type(target)
     if not isinstance(target, type) and (kind.__dictoffset__ or slots_of(kind)):
         yield target, name, InstanceHolder
-
-
-def own_dict(target) -> dict:
-    try:
-        return object.__getattribute__(target, "__dict__")
-    except AttributeError:
-        return vars(target) if type(target) is threading.local else {}
-
-
-def reference_to(target):
-    """A weak reference; a strong one to what takes none. Both are called in C."""
-    try:
-        return weakref.ref(target)
-    except TypeError:
-        return functools.partial(operator.getitem, (target,), 0)
-
-
-# ---- guards
-
-
-class StateGuard(Guard):
-    """What names of a holder are bound to: the same objects, or equal plain values.
-
-    It keeps no tensor and no instance alive. names: those that are compared; None: all, in their
-    order. Where the holder gives a name another tensor at each call, `ignores` has that name.
-    """
-
-    def __init__(self, holder: Holder, names=None, ignores=()):
-        before = holder.before
-        self.name, self.holder, self.mapping = holder.name, holder.reference, holder.mapping
-        self.is_sequence, self.bind, self.kind = holder.is_sequence, holder.bind, type(holder)
-        # in the order of the contents, which a loop over them may depend on
-        self.keys = list(before) if names is None else None
-        wanted = before if names is None else names
-        bound = [name for name in wanted if name in before and name not in ignores]
-        self.absent = frozenset(wanted) - before.keys()
-        self.weak = {name: weakref.ref(before[name]) for name in bound if _is_weak(before[name])}
-        self.strong = {name: before[name] for name in bound if name not in self.weak}
-        self.read_weak, self.read_strong = getter(self.weak), getter(self.strong)
-        self.references, self.values = tuple(self.weak.values()), tuple(self.strong.values())
-
-    def check(self, leaves, tensors):
-        return self.holds(self.holder())
-
-    def holds(self, target) -> bool:
-        """Whether the names of an object are bound to what they were bound to."""
-        if target is None:
-            return False
-        try:
-            found = self.mapping(target)
-            if self.keys is not None and not self.has_keys(found):
-                return False
-            if self.absent and any(name in found for name in self.absent):
-                return False
-            same = all(map(operator.is_, self.read_weak(found), map(_call, self.references)))
-            values = self.read_strong(found)
-        except (KeyError, IndexError, AttributeError):
-            return False
-        return same and (
-            all(map(operator.is_, values, self.values))
-            or all(map(is_same_plain_value, values, self.values))
-        )
-
-    def tensors(self) -> list[Tensor]:
-        """The tensors that must be where they were."""
-        values = [reference() for reference in self.references]
-        return [value for value in values if isinstance(value, Tensor)]
-
-    def has_keys(self, found) -> bool:
-        if len(found) != len(self.keys):
-            return False
-        # by identity first: keys may be tensors, whose `==` computes
-        return (
-            self.is_sequence
-            or all(map(operator.is_, found, self.keys))
-            or (all(map(is_same_plain_value, found, self.keys)))
-        )
-
-    def reason(self, leaves, tensors):
-        return self.reason_of(self.holder())
-
-    def reason_of(self, target) -> str:
-        """Why the guard does not hold for an object."""
-        found = {} if target is None else self.mapping(target)
-        if self.keys is not None and not self.has_keys(found):
-            return f"{self.name} has other elements"
-        changed = [
-            show_change(self.label(name), known, value)
-            for name, known, value in self.differences(target)
-            if not is_same_plain_value(value, known)
-        ]
-        return "; ".join(changed) or f"{self.name} is gone"
-
-    def label(self, name) -> str:
-        """How a name is shown."""
-        return name if isinstance(name, str) else f"{self.name}[{name!r}]"
-
-    def differences(self, target):
-        """Yield the names whose values differ, with what they were and what they are."""
-        known = self.strong | {name: each() for name, each in self.weak.items()}
-        known |= dict.fromkeys(self.absent, UNSET)
-        found = {} if target is None else self.mapping(target)
-        found = dict(enumerate(found)) if isinstance(found, Sequence) else found
-        for name, value in known.items():
-            if found.get(name, UNSET) is not value:
-                yield name, value, found.get(name, UNSET)
-
-    def reinstate(self):
-        """Bind the names to what they were bound to when the guard was made."""
-        target = self.holder()
-        for name, known, _ in () if target is None else list(self.differences(target)):
-            if known is None and name in self.weak:
-                continue  # an instance or a tensor that is gone
-            if known is not UNSET:
-                self.bind(target, name, known)
-
-
-class CapturedAttributes(StateGuard):
-    """The attributes of a captured tensor that may be another one at each call, as an argument."""
-
-    def __init__(self, holder: TensorHolder, names, number: int):
-        super().__init__(holder, names)
-        self.number = number
-
-    def check(self, leaves, tensors):
-        return self.holds(tensors[self.number])
-
-    def reason(self, leaves, tensors):
-        return self.reason_of(tensors[self.number])
-
-    def reinstate(self):
-        pass  # a replay has a tensor of its own in the place of this one
-
-    def give_to(self, tensor):
-        """Give a tensor the attributes that the captured one had when the guard was made."""
-        alive = {name: each() for name, each in self.weak.items() if each() is not None}
-        vars(tensor).update(self.strong | alive)
-
-
-_call = operator.call
-
-
-def getter(names):
-    """A function that reads several names of a mapping as a tuple."""
-    names = tuple(names)
-    if not names:
-        return lambda found: ()
-    if len(names) == 1:
-        (name,) = names
-        return lambda found: (found[name],)
-    return operator.itemgetter(*names)
-
-
-def _is_weak(value) -> bool:
-    """Whether a guard refers weakly to a value: tensors and instances may hold much memory."""
-    kind = type(value)  # isinstance would ask a proxy for its object, which may be gone
-    if issubclass(kind, Tensor):
-        return True
-    if issubclass(kind, type | types.FunctionType | types.ModuleType):
-        return False
-    return kind.__weakrefoffset__ != 0  # negative from Python 3.12 on
-
-
-class ContentGuard(Guard):
-    """The contents of a set or an array, by equality."""
-
-    __slots__ = ("holder", "is_same", "known", "name")
-
-    def __init__(self, holder: Holder, known, is_same):
-        self.holder, self.name, self.known, self.is_same = (
-            holder.reference, holder.name, known, is_same,
-        )  # fmt: skip
-
-    def check(self, leaves, tensors):
-        target = self.holder()
-        return target is not None and self.is_same(target, self.known)
-
-    def reason(self, leaves, tensors):
-        return f"{self.name} has other elements"
-
-
-class KindGuard(AttributeValue):
-    """The abstract value of a tensor that is no input of the program."""
-
-    __slots__ = ()
-
-    def reason(self, leaves, tensors):
-        tensor = self.owner()
-        now = "is gone" if tensor is None else f"is {tensor._aval}"
-        return f"a tensor that it reaches was {self.value}, and {now}"

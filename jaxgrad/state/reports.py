@@ -1,22 +1,22 @@
-"""What a traced function reads from Python objects and sets in them, as modules, optimizers and
-schedulers report it.
+"""What a traced function reads of objects that report it themselves, and sets in them: modules,
+optimizers, schedulers, settings.
 """
 
 from __future__ import annotations
 
 import weakref
 
-from ..tape.object_walk import UNSET
+from .code import UNSET
 from .guards import AttributeValue, Guard, ObjectRead
 
 
-class ObjectState:
-    """The reads and writes of attributes that a scope records.
+class Reports:
+    """The reads and writes of attributes that a trace records.
 
-    parent: the record of the scope around, whose program depends on all of this as well.
+    parent: the record of the trace around, whose program depends on all of this as well.
     """
 
-    def __init__(self, parent: ObjectState | None = None):
+    def __init__(self, parent: Reports | None = None):
         self.parent = parent
         self.reads: dict[tuple, weakref.ref] = {}
         self.attributes: dict[tuple, _Attribute] = {}
@@ -45,9 +45,9 @@ class ObjectState:
 
     def put_back(self):
         """Give the attributes that were set the values of before."""
-        for each in self.attributes.values():
-            if each.before is not UNSET and each.owner() is not None:
-                object.__setattr__(each.owner(), each.name, each.before)
+        for attribute in self.attributes.values():
+            if attribute.before is not UNSET and attribute.owner() is not None:
+                object.__setattr__(attribute.owner(), attribute.name, attribute.before)
 
     def is_set(self, owner, name: str) -> bool:
         """Whether the function has set an attribute."""
@@ -63,50 +63,27 @@ class ObjectState:
 
     # Objects that are gone when the trace has ended were created by it: they need no guard.
 
-    def guards(self, exchanged: dict[int, int]) -> list[Guard]:
-        """exchanged: by id the numbers of the captured tensors in whose place a call may have
-        others.
-        """
-        reads = [(read, owner, owner()) for (_, read), owner in self.reads.items()]
+    def guards(self, guard_of=ObjectRead) -> list[Guard]:
+        """guard_of: makes the guard of an owner, a function that reads it, and what that gives."""
+        reads = [(owner, read, owner()) for (_, read), owner in self.reads.items()]
         guards = [
-            ObjectRead(owner, read, read(each))
-            if id(each) not in exchanged
-            else TensorRead(exchanged[id(each)], read, read(each))
-            for read, owner, each in reads
-            if each is not None
+            guard_of(owner, read, read(alive)) for owner, read, alive in reads if alive is not None
         ]
+        attributes = [one for one in self.attributes.values() if one.value is not UNSET]
         guards += [
-            AttributeValue(each.owner, each.name, each.value)
-            for each in self.attributes.values()
-            if each.value is not UNSET and each.owner() is not None
+            AttributeValue(attribute.owner, attribute.name, attribute.value)
+            for attribute in attributes
+            if attribute.owner() is not None
         ]
         return guards
 
     def final_values(self) -> list[tuple]:
         """Weak references to owners, names and values of the attributes that the function set."""
-        attributes = [each for each in self.attributes.values() if each.is_set]
         return [
-            (each.owner, each.name, getattr(each.owner(), each.name))
-            for each in attributes
-            if each.owner() is not None
+            (attribute.owner, attribute.name, getattr(attribute.owner(), attribute.name))
+            for attribute in self.attributes.values()
+            if attribute.is_set and attribute.owner() is not None
         ]
-
-
-class TensorRead(Guard):
-    """What `read` gives for the captured tensor of a number."""
-
-    __slots__ = ("number", "read", "value")
-
-    def __init__(self, number: int, read, value):
-        self.number, self.read, self.value = number, read, value
-
-    def check(self, leaves, tensors):
-        return self.read(tensors[self.number]) == self.value
-
-    def reason(self, leaves, tensors):
-        name = self.read.__name__.strip("_").removesuffix("_of").replace("_", " ")
-        found = self.read(tensors[self.number])
-        return f"the {name} of a tensor was {self.value}, and is {found}"
 
 
 class _Attribute:

@@ -4,7 +4,8 @@ import functools
 from types import SimpleNamespace
 
 import jaxgrad
-from jaxgrad.tape.object_walk import ObjectWalk, codes, full_cells, global_names, names_in
+from jaxgrad.state.code import codes, full_cells, global_names, names_in
+from jaxgrad.state.objects import ObjectWalk
 
 STEP = 2.0
 

@@ -1,0 +1,302 @@
+"""Executables: the program of a trace as XLA compiles it, and what a call of it does.
+
+An `Executable` passes the arrays of a call to its kernel, and applies the side effects of the trace
+(capture/trace.py) to what the kernel gives.
+"""
+
+from __future__ import annotations
+
+import itertools
+from threading import get_ident
+
+import jax
+
+from ..core import executor
+from ..core.aval import IMMEDIATE
+from ..core.bounded_cache import Weight, weight_of_kernel
+from ..core.jax_state import keeps_jax_state
+from ..late import LateModule
+from ..tape import handle_lock, pytree
+from ..tape.tensor import held, wrap
+from . import donation, first_run, host_calls, placement
+from .compiler_options import options_for
+from .graph_input import GeneratorInput, GraphInput
+from .input_names import NamedInputs, input_names
+from .partition import PartitionedJaxpr, RecordedCalls, function_of
+from .replay import replay, run_operators
+from .scope import input_p
+from .side_effects import ProgramRun
+from .trace import Trace
+from .varying_numbers import argument_at
+
+disk_cache = LateModule("jaxgrad.core.disk_cache")
+
+
+class Executable:
+    """The compiled program of a trace.
+
+    `program`: the jitted function of the captured arrays and the other inputs; `partition`: its
+    forward and backward programs; `recorded`: how the tape records its calls; `donation`: the
+    numbers of the inputs whose memory it takes; `host`: makes the first calls, else None; `held`:
+    reads the array of a captured tensor; `generators`: those that it draws from; `has_run`: whether
+    the memory that it takes is safe; `escaped_tensors`: until the first call the tensors that
+    tracing created and that are still referenced; `results`: while a call that changes state runs
+    the list that its results go to.
+    """
+
+    mode = IMMEDIATE
+    defers, may_get_pending = False, False
+    runs_jaxpr = True  # whether it computes what was traced, and not a transform of it
+
+    def __init__(self, tracing, trace: Trace, tensors, leaves):
+        """tracing: what the trace is of; tensors: the captured ones; leaves: the arguments."""
+        self.trace, self.output = trace, trace.output
+        self.partition = self.recorded = self.results = None
+        self.escaped_tensors = tracing.escaped_tensors
+        self.program = self.compile(tracing, tensors, leaves)
+        others = trace.other_inputs
+        self.generators = [source for source in others if isinstance(source, GeneratorInput)]
+        self.has_run = not self.donation
+        self.held = placement.reader(self)
+        kernel = self.keep_results if self.changes_state else self.program
+        # adopted as any program is, so that profiles and anomaly mode see one kernel
+        executor.adopt(self, self.first_call(executor.with_wide_types(kernel)))
+
+    @property
+    def name(self) -> str:
+        return self.trace.name
+
+    # ---- compiling
+
+    def compile(self, tracing, tensors, leaves):
+        """The program as a jitted function of the captured arrays and the other inputs."""
+        trace, jaxpr, inputs = self.trace, tracing.closed.jaxpr, tracing.scope.inputs
+        variables = {
+            inputs[equation.params["number"]]: equation.outvars[0]
+            for equation in jaxpr.eqns
+            if equation.primitive is input_p
+        }
+        order = [source for source in inputs if source.captured is not None]
+        order += trace.other_inputs
+        jaxpr = jaxpr.replace(
+            # constants become inputs of the jaxpr, since both parts of a partition may read them
+            constvars=[],
+            invars=[*map(variables.get, order), *jaxpr.constvars],
+            eqns=[equation for equation in jaxpr.eqns if equation.primitive is not input_p],
+        )
+        run, outputs = self.forward_of(jaxpr, variables)
+        program = self.forward(run, order)
+        program.__name__ = program.__qualname__ = self.name
+        program.__signature__ = NamedInputs(input_names(trace, tensors, order))
+        donated = self.donated(leaves)
+        # captured tensors are the first inputs, so their numbers are positions of arguments
+        self.donation = [one.number for one in trace.captured if one.number in donated]
+        changes = self.output.effects or self.output.shared or self.escaped_tensors
+        draws = any(isinstance(source, GeneratorInput) for source in trace.other_inputs)
+        self.changes_state = bool(changes or self.donation or draws)
+        self.host = host_calls.planned(self, tensors, jaxpr, outputs) if self.runs_jaxpr else None
+        options = {"donate_argnums": self.donation, "compiler_options": options_for(jaxpr)}
+        return placement.compiled(program, self, tensors, jaxpr, outputs, **options)
+
+    def forward_of(self, jaxpr, variables):
+        """The function that the forward program computes, and the variables of its outputs.
+
+        variables: by input the variable of the jaxpr.
+        """
+        pullback = self.trace.pullback
+        if pullback is None:
+            return function_of(jaxpr, jaxpr.invars, jaxpr.outvars, jaxpr.eqns), jaxpr.outvars
+        cotangents = [variables.get(source) for source in pullback.cotangents]
+        self.partition = PartitionedJaxpr(
+            jaxpr, self.output.count, cotangents, pullback.groups, self.name
+        )
+        return self.partition.forward, self.partition.outputs
+
+    def forward(self, run, order: list[GraphInput]):
+        """The program of a part of the jaxpr, which takes inputs and constants."""
+        constants = self.trace.constants
+
+        def program(*arrays):
+            return run(*arrays, *constants)
+
+        return program
+
+    def backward(self, group, run, cotangents, residuals, reads):
+        """The gradients of the captured tensors that a pass from a group of outputs reaches, by a
+        backward program of the partition, which reads the residuals `reads`.
+        """
+        return run(*cotangents, *residuals)
+
+    @property
+    def saves_inputs(self) -> bool:
+        """Whether a node of the call saves the inputs: arrays of this process, whose memory must
+        outlive it.
+        """
+        pullback = self.trace.pullback
+        return pullback is not None and any(group.reached for group in pullback.groups)
+
+    def donated(self, leaves) -> set[int]:
+        """The numbers of the captured tensors whose memory the outputs may take."""
+        function, structure = self.trace.function, self.trace.arguments.structure
+        if not function.donates or self.saves_inputs:
+            return set()
+        args, kwargs = jax.tree.unflatten(structure, range(structure.num_leaves))
+        chosen = {
+            leaf
+            for key in function.donate
+            for leaf in pytree.flatten(argument_at(args, kwargs, key))[0]
+        }
+        named = {one.number for one in self.trace.captured if one.position in chosen}
+        return (named - self.output.sources) | self.output.written
+
+    def weight(self) -> Weight:
+        """One program, and the bytes of its kernel and of its derivatives."""
+        if self.recorded is None:
+            return weight_of_kernel(self.trace.equations)
+        return Weight(1, self.recorded.program.weight().bytes)
+
+    # ---- running
+
+    def first_call(self, kernel):
+        """The kernel until it has run once: JAX traces it in that call."""
+
+        @keeps_jax_state
+        def call(*arrays):
+            if self.has_run:  # else `first_kernel` has compiled it
+                with jax.enable_x64(True):
+                    disk_cache.compile_for(self.program, arrays)
+            results = kernel(*arrays)
+            executor.adopt(self, kernel)
+            return results
+
+        return call
+
+    def inputs_of(self, leaves, tensors):
+        """The arrays that a call passes; those to be donated copied where they are shared."""
+        # up to date already: the guards read each tensor, or in the call that traces, capture did
+        if self.host is not None:
+            arrays = placement.values_of(tensors)
+        else:
+            # observers may run the operators on the arrays of this process
+            arrays = placement.arrays_of(tensors, held if executor.observers else self.held)
+            donation.make_own(arrays, tensors, self.donation, self.output.replaced)
+        arrays += [source.array(leaves) for source in self.trace.other_inputs]
+        return arrays
+
+    def __call__(self, leaves, tensors, inputs):
+        """A call of a program that changes nothing."""
+        only = self.output.only
+        if only is not None and self.trace.pullback is None:
+            return wrap(self.kernel(*inputs)[only.output], only.aval, only.tracked, only.mark)
+        return self.output.result_of(self.run_of(tensors, inputs, self.kernel(*inputs)))
+
+    def change(self, leaves, tensors):
+        """A call of a program that changes state, under the lock of handles: all of it or nothing.
+
+        The program may delete the arrays of before. Once it has, or once a change is made, the rest
+        is changed too, whatever comes in between, such as an interrupt.
+        """
+        results, run, inputs = [], None, None
+        before, around = handle_lock.owner, self.results
+        draws = self.draws() if self.generators else ()
+        try:
+            is_ready = self.has_run or self.host is not None
+            kernel = self.kernel if is_ready else self.first_kernel(leaves, tensors)
+            handle_lock.owner, self.results = get_ident(), results
+            inputs = self.inputs_of(leaves, tensors)
+            kernel(*inputs)
+            run = self.run_of(tensors, inputs, results[0])
+            self.output.apply(run)
+        except BaseException:
+            if results and ((run is not None and run.applied) or self.has_deleted(inputs)):
+                self.output.apply(run or self.run_of(tensors, inputs, results[0]))
+            else:
+                self.set_draws(draws)
+            raise
+        finally:
+            # the program may be kept, and must not keep these tensors
+            self.escaped_tensors = ()
+            self.results, handle_lock.owner = around, before
+        return self.output.result_of(run)
+
+    def run_of(self, tensors, inputs, arrays) -> ProgramRun:
+        """The run that gave these arrays."""
+        nodes = () if self.trace.pullback is None else self.nodes(tensors, inputs, arrays)
+        numbers = self.numbers(inputs) if self.output.has_numbers else None
+        return self.output.run(arrays, tensors, nodes, self.escaped_tensors, numbers)
+
+    @keeps_jax_state
+    def first_kernel(self, leaves, tensors):
+        """The kernel for the first run, compiled already. It raises JaxRuntimeError with
+        RESOURCE_EXHAUSTED where there is too little memory.
+        """
+        draws = self.draws()
+        with jax.enable_x64(True):
+            lowered = self.program.lower(*self.inputs_of(leaves, tensors))
+            try:
+                compiled = disk_cache.compile(lowered)
+            except BaseException:
+                # after an interrupt XLA's thread goes on, and reads it
+                first_run.interrupted.append(lowered)
+                raise
+        self.set_draws(draws)
+
+        def kernel(*inputs):
+            inputs = first_run.inputs_of(self.name, compiled, inputs, self.donation)
+            with first_run.deferred_signals():
+                self.kernel(*inputs)
+                jax.block_until_ready(self.results)
+            self.has_run = True
+
+        return kernel
+
+    def keep_results(self, *inputs):
+        """Run the program; its results are in `results` before Python handles a signal."""
+        self.results.extend(itertools.starmap(self.program, (inputs,)))
+        return self.results[0]
+
+    def keep_results_of_host(self, *inputs):
+        """Run the program on the host; its results are in `results`."""
+        self.results.append(self.host.run(*inputs))
+
+    def has_deleted(self, inputs) -> bool:
+        """Whether the program has taken the memory of an input."""
+        return self.host is None and any(inputs[number].is_deleted() for number in self.donation)
+
+    def draws(self) -> list[int]:
+        """How many draws the generators have given."""
+        return [source.generator.draws for source in self.generators]
+
+    def set_draws(self, draws: list[int]):
+        for source, count in zip(self.generators, draws, strict=True):
+            source.generator.draws = count
+
+    def numbers(self, inputs) -> dict:
+        """The values of the inputs that are no tensors, by input."""
+        others = self.trace.other_inputs
+        return dict(zip(others, inputs[len(self.trace.captured) :], strict=True))
+
+    # ---- differentiating from outside
+
+    def nodes(self, tensors, inputs, arrays) -> list:
+        """For each output with a history its node."""
+        # at the first call: only its arrays tell the abstract values of the residuals
+        if self.recorded is None:
+            self.recorded = RecordedCalls(self, inputs, arrays)
+        return self.recorded.nodes(tensors, inputs, arrays)
+
+    def replayed(self, inputs, passes=()):
+        """See `replay.replay`."""
+        return replay(self.trace, inputs, passes)
+
+    def run_operators(self, arrays):
+        """See `replay.run_operators`."""
+        return run_operators(self.trace, arrays)
+
+    def copy_donated(self, arrays):
+        """The inputs of a run in a form that can be used after it: those to be donated copied."""
+        with jax.enable_x64(True):
+            return [
+                jax.numpy.copy(array) if number in self.donation else array
+                for number, array in enumerate(arrays)
+            ]

@@ -1,0 +1,308 @@
+"""Tracing: a function runs once on tracers, so that a program can be made of what it does."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import operator
+import weakref
+
+import jax
+
+from ..core.aval import tracing
+from ..core.jaxprs import equations_of
+from ..core.program import bare
+from ..state.guards import Guard
+from ..state.places import note_rebound
+from ..tape import pytree
+from ..tape.mode import casting, current_mode
+from ..tape.symbolic_number import Varying
+from ..tape.tensor import Tensor
+from . import one_shot
+from .executable import Executable
+from .graph_input import ArgumentInput, NumberInput, argument_of
+from .guards import (
+    ArgumentSource,
+    DistinctTensors,
+    NodeHooks,
+    ReachedArgument,
+    RepeatedArgument,
+    read_guard,
+)
+from .observation import Observation, ObservationGuards, changed_numbers, warn_of_skipped
+from .places import DerivedNumbers, has_tensors
+from .pullback import Pullback
+from .reachable import reachable_tensors, refuse_numbers
+from .scope import CaptureScope
+from .side_effects import AttributeEffect, OutputSpec, StateEffect
+from .trace import Modes, Trace, TracedArguments
+
+
+class Tracing:
+    """One trace of a function, and what it shows.
+
+    `function`: what runs; `scope`: what it reads and creates; `observation`: what it reads and
+    changes of Python objects; `closed`: its jaxpr with constants; `captured`: the captured tensors;
+    `tensors`: these themselves; `output`: what it gives and changes; `escaped_tensors`: by number
+    those that it created and that are still referenced, `escaped` describes one;
+    `changed_numbers`: the names of holders at which it puts other numbers.
+    """
+
+    is_inner = False  # whether it is a part of another program
+    is_inline = False  # whether that program is being traced, which observes all state
+    output_class, executable_class = OutputSpec, Executable
+
+    def __init__(self, jitted, leaves, structure, varying=frozenset()):
+        self.jitted, self.function = jitted, jitted.traced_function()
+        self.arguments = TracedArguments(jitted.__name__, leaves, structure, varying)
+        self.modes = Modes(current_mode.get(), casting.get(), jax.config.jax_enable_x64)
+        self.observation, self.changed_numbers = None, set()
+        self.scope = self.new_scope()
+        self.scope.belong_to(jitted)
+        with self.wide():
+            # without arguments: each input is met while tracing, as an equation of `input_p`
+            self.closed = jax.make_jaxpr(functools.partial(self.run, leaves))()
+        self.take_captured()
+        self.output.effects += self.attribute_effects()
+
+    @property
+    def name(self) -> str:
+        return self.arguments.name
+
+    @property
+    def equations(self) -> int:
+        return sum(1 for _ in equations_of(self.closed))
+
+    @property
+    def other_inputs(self) -> list:
+        """The inputs that are no captured tensors."""
+        return [source for source in self.scope.inputs if source.is_read]
+
+    def discard(self):
+        """Undo what modules, optimizers and passes have set: nothing comes of this trace."""
+        if not self.is_inner:
+            self.scope.take_back()
+
+    # ---- while the function runs
+
+    def new_scope(self) -> CaptureScope:
+        return CaptureScope(self.name, records_lines=self.jitted.traces_in_a_row > 0)
+
+    def wide(self):
+        return tracing(wide=True)
+
+    def rules(self):
+        """The tape differentiates what is traced, so operators need no rules for JAX."""
+        return bare()
+
+    def run(self, leaves):
+        """What JAX traces: the function on tensors of tracers."""
+        scope = self.scope
+        with self.rules(), scope.open(), self.observed():
+            inputs = self.traced_leaves(leaves)
+            args, kwargs = jax.tree.unflatten(self.arguments.structure, inputs)
+            result = [one_shot.refuse_result(self.name, self.call(args, kwargs))]
+            if not self.is_inner:
+                scope.raise_refused()
+            self.refuse_new_arguments(inputs, args, kwargs)
+            # or what the function put into lists among its arguments would count as escaped
+            del inputs, args, kwargs
+            changes = [] if self.is_inline else self.observation.changes()
+            self.output = self.output_of(result)
+            self.add_effects(changes)
+            self.output.share_memory()
+            gradients, inner_leaves, self.pullback = [], (), None
+            if self.output.roots:
+                self.pullback = Pullback(scope, self.output.roots)
+                gradients, inner_leaves = self.pullback.take_arrays(), self.pullback.leaves
+            # before the search for tensors that escape: what was stored in objects comes out
+            del changes
+            if not self.is_inline:
+                self.observation.restore()
+                refuse_numbers(self.output.constants)
+            del self.output.constants
+            arrays, self.escaped_tensors = self.output.finish(inner_leaves)
+            return arrays + gradients
+
+    def call(self, args, kwargs):
+        return self.function(*args, **kwargs)
+
+    @contextlib.contextmanager
+    def observed(self):
+        """Observe the state that the function reads and changes; put it back at the end."""
+        if self.is_inline:
+            yield  # the program around observes
+            return
+        scope, rebound = self.scope, self.jitted.cache.rebound
+        self.observation = Observation(
+            self.function, self.arguments.leaves, rebound, scope.number, self.own_parts()
+        )
+        scope.observation = self.observation
+        try:
+            self.observation.open()
+            yield
+        except BaseException:
+            self.observation.restore()
+            self.observation.release()
+            raise
+        finally:
+            self.observation.close()
+
+    def traced_leaves(self, leaves) -> list:
+        """The arguments as the traced function gets them."""
+        inputs = []
+        for position, leaf in enumerate(leaves):
+            if isinstance(leaf, Tensor):
+                number = self.scope.capture(leaf, self.source_of(position)).number
+                self.arguments.positions.setdefault(number, []).append(position)
+            elif isinstance(leaf, jax.Array):
+                leaf = argument_of(self.scope, leaf, position)
+            elif position in self.arguments.varying:
+                source = ArgumentInput(position, is_number=True)
+                leaf = Varying.of_input(self.scope.add_input(leaf, source), source, leaf)
+            inputs.append(leaf)
+        return inputs
+
+    def source_of(self, position) -> ArgumentSource:
+        return ArgumentSource(position)
+
+    def refuse_new_arguments(self, inputs, args, kwargs):
+        """Raises RuntimeError where the function has changed a list or dict among its arguments."""
+        leaves, structure = pytree.flatten((args, kwargs))
+        same = len(leaves) == len(inputs) and all(map(operator.is_, leaves, inputs))
+        if not same or structure != self.arguments.structure:
+            raise RuntimeError(
+                f"{self.name}, compiled by jaxgrad.jit, changes a list or dict among its "
+                "arguments, and the caller would not see it: return the new one"
+            )
+
+    def output_of(self, held) -> OutputSpec:
+        return self.output_class(self.scope, held)
+
+    def add_effects(self, changes):
+        """Add what the function changes of Python objects to its side effects."""
+        for change in changes:
+            captured = self.scope.captured.get(id(change.holder.reference()))
+            is_exchanged = captured is not None and captured.is_exchanged
+            number = captured.number if is_exchanged else None
+            self.output.effects.append(StateEffect(self.output, change, number))
+            self.changed_numbers |= changed_numbers(change)
+            note_rebound(change.holder, change.bound, has_tensors)
+
+    def attribute_effects(self) -> list[AttributeEffect]:
+        return [AttributeEffect(*values) for values in self.scope.objects.final_values()]
+
+    def take_captured(self):
+        """Take over the captured tensors of the scope, without the tensors themselves."""
+        self.captured = list(self.scope.captured.values())
+        rebound = [] if self.is_inline else self.observation.rebound_tensors()
+        places = {id(tensor): source for tensor, source in reversed(rebound)}
+        for captured in self.captured:
+            is_argument = captured.position is not None
+            if captured.is_outside and not is_argument and id(captured.tensor) in places:
+                captured.find_at(places[id(captured.tensor)])
+        if self.scope.outer.is_run:
+            for captured in self.captured:
+                captured.require_history()
+        self.tensors = [captured.tensor for captured in self.captured]
+        for captured in self.captured:
+            captured.release()
+
+    @property
+    def escaped(self) -> str | None:
+        for tensor in self.escaped_tensors.values():
+            line = self.scope.lines.get(id(tensor))
+            where = "" if line is None else f" (made at {line})"
+            return f"a tensor of shape {list(tensor.shape)}{where}"
+        return None
+
+    # ---- afterwards
+
+    def executable(self, trace: Trace, tensors, leaves) -> Executable:
+        """The program of the trace, compiled; nothing comes of the trace where that fails."""
+        try:
+            return self.executable_class(self, trace, tensors, leaves)
+        except BaseException:
+            self.discard()
+            raise
+
+    def tensors_of(self, leaves) -> list[Tensor]:
+        """The captured tensors at the call that traced, with these arguments."""
+        tensors = []
+        for captured, tensor in zip(self.captured, self.tensors, strict=True):
+            is_known = captured.is_outside
+            tensors.append(tensor if is_known else captured.source.find(leaves, tensors))
+        return tensors
+
+    def trace(self, tensors=None) -> Trace:
+        """What the trace shows, with the guards on the captured `tensors`; without these there are
+        no guards, and no later call is served.
+        """
+        if tensors is None:
+            return Trace(self, [], {})
+        reached = self.reached_arguments(tensors)
+        guards = self.guards(tensors, reached)
+        self.observation.release()
+        return Trace(self, guards, reached)
+
+    def reached_arguments(self, tensors) -> dict[int, weakref.ref]:
+        """The arguments that the function also reaches by itself. Such a tensor was captured once,
+        as the argument: with another argument the function would read two tensors, and the program
+        one.
+        """
+        numbers = [captured.number for captured in self.captured if captured.position is not None]
+        own = [tensors[number] for number in numbers]
+        reachable = reachable_tensors(self.roots(), own, self.observation.attributes_read)
+        pairs = zip(numbers, own, strict=True)
+        return {
+            number: weakref.ref(tensor) for number, tensor in pairs if id(tensor) in reachable
+        }
+
+    def guards(self, tensors, reached) -> list[Guard]:
+        """When the program serves again."""
+        exchanged = self.exchanged(tensors)
+        several = [pair for pair in self.arguments.positions.items() if len(pair[1]) > 1]
+        observed = ObservationGuards(self.observation, tensors, exchanged, self.number_readers())
+        return [
+            # first, since each appends its tensor to `tensors`, which the guards after it read
+            *self.captured,
+            *self.distinct(tensors),
+            *([] if self.output.separate is None else [self.output.separate]),
+            *[RepeatedArgument(number, positions) for number, positions in several],
+            *[ReachedArgument(number, tensors[number]) for number in reached],
+            *[NodeHooks(node, ids) for node, ids in self.scope.outer.hook_ids.values()],
+            *self.scope.objects.guards(functools.partial(read_guard, exchanged)),
+            *self.observation.same_tensors(self.captured, tensors),
+            *self.state_guards(observed),
+            *([DerivedNumbers(self.scope.derived)] if self.scope.derived else ()),
+        ]
+
+    def state_guards(self, guards: ObservationGuards) -> list[Guard]:
+        """The guards on Python objects, after a warning of what is too large to compare."""
+        warn_of_skipped(guards.skipped)
+        return guards.all()
+
+    def distinct(self, tensors) -> list[DistinctTensors]:
+        """The guard that the tensors are different ones, where they might not be."""
+        others = [captured.number for captured in self.captured if captured.is_exchanged]
+        handles = frozenset(map(id, tensors)).difference([id(tensors[n]) for n in others])
+        return [DistinctTensors(tensors, handles, others)] if len(tensors) > 1 else []
+
+    def exchanged(self, tensors) -> dict[int, int]:
+        """The numbers of the captured tensors in whose place a call may have others, by id."""
+        numbers = [captured.number for captured in self.captured if captured.is_exchanged]
+        return {id(tensors[number]): number for number in numbers}
+
+    def roots(self) -> list:
+        """From where the function may reach a tensor that is also an argument."""
+        return [*self.arguments.leaves, self.function]
+
+    def own_parts(self):
+        """The ids of objects whose contents need no guard; None for a function of the user's."""
+        return None
+
+    def number_readers(self) -> list:
+        """The code of the functions that each call runs for a number (`tracing.number`)."""
+        sources = self.other_inputs
+        reads = [source.read for source in sources if isinstance(source, NumberInput)]
+        return [read.__code__ for read in reads if hasattr(read, "__code__")]

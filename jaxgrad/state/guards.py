@@ -1,0 +1,211 @@
+"""Guards: conditions on places, with reasons, under which what a trace has seen still holds."""
+
+from __future__ import annotations
+
+import operator
+import types
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from .code import UNSET
+from .values import is_same_plain_value, show_change
+
+if TYPE_CHECKING:
+    from .holder import Holder
+
+
+class Guard:
+    """What must hold for a program to serve a call.
+
+    `call`: what the caller passes of a call to each of its guards; those of this package look at
+    Python state alone.
+    """
+
+    __slots__ = ()
+
+    def check(self, *call) -> bool:
+        """Whether it holds."""
+        raise NotImplementedError(f"{type(self).__name__}.check")
+
+    def reason(self, *call) -> str:
+        """Why it does not hold."""
+        raise NotImplementedError(f"{type(self).__name__}.reason")
+
+    def group(self):
+        """What guards that can be checked together have in common; the guard itself for others."""
+        return self
+
+    def merged(self, guards: list[Guard]):
+        """One guard for those of a group, of which this is the first."""
+        return self
+
+
+class StateGuard(Guard):
+    """What names of a holder are bound to: the same objects, or equal plain values.
+
+    It keeps no instance alive. names: those that are compared; None: all, in their order. Where the
+    holder gives a name another object at each call, `ignores` has that name.
+    """
+
+    def __init__(self, holder: Holder, names=None, ignores=()):
+        before = holder.before
+        self.name, self.holder, self.mapping = holder.name, holder.reference, holder.mapping
+        self.is_sequence, self.bind, self.kind = holder.is_sequence, holder.bind, type(holder)
+        # in the order of the contents, which a loop over them may depend on
+        self.keys = list(before) if names is None else None
+        wanted = before if names is None else names
+        bound = [name for name in wanted if name in before and name not in ignores]
+        self.absent = frozenset(wanted) - before.keys()
+        self.weak = {name: weakref.ref(before[name]) for name in bound if _is_weak(before[name])}
+        self.strong = {name: before[name] for name in bound if name not in self.weak}
+        self.read_weak, self.read_strong = getter(self.weak), getter(self.strong)
+        self.references, self.values = tuple(self.weak.values()), tuple(self.strong.values())
+
+    def check(self, *call):
+        return self.holds(self.holder())
+
+    def holds(self, target) -> bool:
+        """Whether the names of an object are bound to what they were bound to."""
+        if target is None:
+            return False
+        try:
+            contents = self.mapping(target)
+            if self.keys is not None and not self.has_keys(contents):
+                return False
+            if self.absent and any(name in contents for name in self.absent):
+                return False
+            same = all(map(operator.is_, self.read_weak(contents), map(_call, self.references)))
+            values = self.read_strong(contents)
+        except (KeyError, IndexError, AttributeError):
+            return False
+        return same and (
+            all(map(operator.is_, values, self.values))
+            or all(map(is_same_plain_value, values, self.values))
+        )
+
+    def objects(self) -> list:
+        """The objects that must be where they were, and that it does not keep alive."""
+        return [reference() for reference in self.references]
+
+    def has_keys(self, contents) -> bool:
+        if len(contents) != len(self.keys):
+            return False
+        # by identity first: keys may be tensors, whose `==` computes
+        return (
+            self.is_sequence
+            or all(map(operator.is_, contents, self.keys))
+            or (all(map(is_same_plain_value, contents, self.keys)))
+        )
+
+    def reason(self, *call):
+        return self.reason_of(self.holder())
+
+    def reason_of(self, target) -> str:
+        """Why the guard does not hold for an object."""
+        contents = {} if target is None else self.mapping(target)
+        if self.keys is not None and not self.has_keys(contents):
+            return f"{self.name} has other elements"
+        changed = [
+            show_change(self.label(name), known, value)
+            for name, known, value in self.differences(target)
+            if not is_same_plain_value(value, known)
+        ]
+        return "; ".join(changed) or f"{self.name} is gone"
+
+    def label(self, name) -> str:
+        """How a name is shown."""
+        return name if isinstance(name, str) else f"{self.name}[{name!r}]"
+
+    def differences(self, target):
+        """Yield the names whose values differ, with what they were and what they are."""
+        known = self.strong | {name: reference() for name, reference in self.weak.items()}
+        known |= dict.fromkeys(self.absent, UNSET)
+        contents = {} if target is None else self.mapping(target)
+        contents = dict(enumerate(contents)) if isinstance(contents, Sequence) else contents
+        for name, value in known.items():
+            if contents.get(name, UNSET) is not value:
+                yield name, value, contents.get(name, UNSET)
+
+    def reinstate(self):
+        """Bind the names to what they were bound to when the guard was made."""
+        target = self.holder()
+        for name, known, _ in () if target is None else list(self.differences(target)):
+            if known is None and name in self.weak:
+                continue  # an instance or a tensor that is gone
+            if known is not UNSET:
+                self.bind(target, name, known)
+
+
+_call = operator.call
+
+
+def getter(names):
+    """A function that reads several names of a mapping as a tuple."""
+    names = tuple(names)
+    if not names:
+        return lambda contents: ()
+    if len(names) == 1:
+        (name,) = names
+        return lambda contents: (contents[name],)
+    return operator.itemgetter(*names)
+
+
+def _is_weak(value) -> bool:
+    """Whether a guard refers weakly to a value: instances may hold much memory."""
+    kind = type(value)  # isinstance would ask a proxy for its object, which may be gone
+    if issubclass(kind, type | types.FunctionType | types.ModuleType):
+        return False
+    return kind.__weakrefoffset__ != 0  # negative from Python 3.12 on
+
+
+class ContentGuard(Guard):
+    """The contents of a set or an array, by equality."""
+
+    __slots__ = ("holder", "is_same", "known", "name")
+
+    def __init__(self, holder: Holder, known, is_same):
+        self.holder, self.name, self.known, self.is_same = (
+            holder.reference, holder.name, known, is_same,
+        )  # fmt: skip
+
+    def check(self, *call):
+        target = self.holder()
+        return target is not None and self.is_same(target, self.known)
+
+    def reason(self, *call):
+        return f"{self.name} has other elements"
+
+
+class ObjectRead(Guard):
+    """What `read(owner)` gives."""
+
+    __slots__ = ("owner", "read", "value")
+
+    def __init__(self, owner: weakref.ref, read, value):
+        self.owner, self.read, self.value = owner, read, value
+
+    def check(self, *call):
+        owner = self.owner()
+        return owner is not None and self.read(owner) == self.value
+
+    def reason(self, *call):
+        return f"the {type(self.owner()).__name__} that it uses has changed"
+
+
+class AttributeValue(Guard):
+    """The value of an attribute, as `is_same_plain_value` compares."""
+
+    __slots__ = ("name", "owner", "value")
+
+    def __init__(self, owner: weakref.ref, name: str, value):
+        self.owner, self.name, self.value = owner, name, value
+
+    def check(self, *call):
+        # UNSET where the owner is gone: it is the same as no value
+        return is_same_plain_value(getattr(self.owner(), self.name, UNSET), self.value)
+
+    def reason(self, *call):
+        owner = self.owner()
+        value = getattr(owner, self.name, UNSET)
+        return f"{self.name} of a {type(owner).__name__} was {self.value!r}, and is {value!r}"

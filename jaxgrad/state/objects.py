@@ -1,0 +1,139 @@
+"""Walks over Python objects: from some objects to everything that they hold.
+
+Capture looks for the tensors that a function can reach, checkpointing for those that it must put
+back, a Function's context for intermediate results.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import operator
+import threading
+import types
+import weakref
+
+from .code import full_cells
+
+_CONTAINERS = (list, tuple, set, frozenset, collections.deque)
+
+
+class ObjectWalk:
+    """A depth-first walk over objects, which visits each of them once.
+
+    Subclasses choose how far it goes: `opaque`, the types that it leaves out; `leaf`, the type
+    whose instances hold no more than the attributes that users set on them; `most`, the number of
+    objects after which it ends; and what it enters of a function (`of_function`) and of any other
+    object (`of_object`).
+    """
+
+    opaque: tuple[type, ...] = ()
+    leaf: type | tuple[type, ...] = ()
+    most = 10_000
+
+    def __init__(self):
+        self.seen: dict[int, object] = {}
+
+    def walk(self, *roots):
+        """Yield the roots and everything reachable from them."""
+        stack = [*reversed(roots)]
+        while stack and len(self.seen) < self.most:
+            value = referent(stack.pop())
+            if id(value) in self.seen or isinstance(value, self.opaque):
+                continue
+            self.seen[id(value)] = value  # keeps it alive: a freed object's id is used again
+            yield value
+            stack.extend(self.contents(value))
+
+    def contents(self, value):
+        """The objects that an object holds."""
+        if isinstance(value, self.leaf):
+            return vars(value).values()
+        # what the object holds, which a subclass with methods of its own may not show
+        for kind in _CONTAINERS:
+            if isinstance(value, kind):
+                return kind.__iter__(value)
+        if isinstance(value, dict):
+            return dict.values(value)
+        if isinstance(value, functools.partial):
+            return value.func, *value.args, *value.keywords.values()
+        if isinstance(value, types.MethodType):
+            return value.__self__, value.__func__
+        if isinstance(value, types.FunctionType):
+            return self.of_function(value)
+        return self.of_object(value)
+
+    def of_function(self, function):
+        return [cell.cell_contents for cell in full_cells(function)]
+
+    def of_object(self, value):
+        held = vars(value).values() if hasattr(value, "__dict__") else ()
+        return [*held, *slot_values(value, slots_of(type(value))).values()]
+
+
+# ---- what an object holds
+
+
+def referent(value):
+    """The object behind a `weakref.proxy`, None where it is gone; any other value is its own."""
+    if type(value) not in weakref.ProxyTypes:
+        return value
+    try:
+        return value.__init__.__self__
+    except ReferenceError:
+        return None
+
+
+@functools.lru_cache(maxsize=1024)
+def slots_of(kind: type) -> dict:
+    """The slots of a class and its bases, by name."""
+    return {
+        name: member
+        for base in reversed(kind.__mro__)
+        if "__slots__" in vars(base)  # classes in C make some members anew at each read
+        for name, member in vars(base).items()
+        if type(member) is types.MemberDescriptorType
+    }
+
+
+def slot_values(target, slots: dict) -> dict:
+    """What is in the slots of an instance, by name."""
+    values = {}
+    for name, slot in slots.items():
+        try:
+            values[name] = slot.__get__(target)
+        except AttributeError:
+            continue
+    return values
+
+
+def own_dict(target) -> dict:
+    """The attributes of an instance, past what its class does when one is read."""
+    try:
+        return object.__getattribute__(target, "__dict__")
+    except AttributeError:
+        return vars(target) if type(target) is threading.local else {}
+
+
+_ITERATIONS = dict.__iter__, collections.OrderedDict.__iter__
+
+
+def dict_class(target: dict) -> type:
+    """The built-in class of a dict, whose methods reach its items past those of its own class."""
+    return collections.OrderedDict if isinstance(target, collections.OrderedDict) else dict
+
+
+def own_items(target: dict) -> dict:
+    """The items of a dict, past what its class does when one is read."""
+    kind = type(target)
+    if kind.__getitem__ is dict.__getitem__ and kind.__iter__ in _ITERATIONS:
+        return target
+    return dict(dict_class(target).items(target))
+
+
+def reference_to(target):
+    """A weak reference; a strong one to what takes none. Both are called in C."""
+    try:
+        return weakref.ref(target)
+    except TypeError:
+        return functools.partial(operator.getitem, (target,), 0)

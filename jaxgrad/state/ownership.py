@@ -1,0 +1,99 @@
+"""Whose code it is: the user's, an installed library's, Python's, or that of the tensors; and the
+instances of which classes hold the user's state.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import sysconfig
+import threading
+from pathlib import Path
+from types import FrameType
+
+# packages whose objects are entered by no walk: they tell of the user's state themselves
+CLOSED = ("jax", "jaxgrad", "jaxlib", "numpy", "builtins", "torch")
+
+INTERNAL = ("jaxgrad", "jax", "jaxlib")
+
+# modules of Python whose instances hold the user's data, and the user's own script
+_DATA = frozenset(
+    ["__main__", "_weakrefset", "argparse", "array", "collections", "types", "weakref"]
+)
+
+HEAP_TYPE = 1 << 9  # of the flags of a class: defined by code in Python, or as if it were
+_IMMUTABLE_TYPE = 1 << 8
+
+
+# ---- code
+
+
+def root(frame: FrameType) -> str:
+    """The package that a frame runs code of."""
+    # a compiled formula has no __name__, so the lines of a table are never hidden
+    return frame.f_globals.get("__name__", "").partition(".")[0]
+
+
+def is_internal(frame: FrameType) -> bool:
+    """Whether a frame runs code of jaxgrad or JAX."""
+    return root(frame) in INTERNAL
+
+
+@functools.lru_cache(maxsize=4096)
+def is_of_library(module: str | None) -> bool:
+    """Whether a Python module belongs to Python, or was installed."""
+    package = (module or "builtins").partition(".")[0]
+    if package == "__main__":  # among the names of Python's own modules
+        return False
+    if package in CLOSED or package in sys.stdlib_module_names:
+        return True
+    path = getattr(sys.modules.get(module), "__file__", None) or ""
+    # those of other environments are in the path too, as with --system-site-packages
+    is_installed = not _INSTALLED.isdisjoint(Path(path).parts)
+    paths = sysconfig.get_paths()
+    return is_installed or path.startswith((paths["purelib"], paths["platlib"]))
+
+
+_INSTALLED = frozenset(["site-packages", "dist-packages"])
+
+
+# ---- classes
+
+
+def is_closed(kind: type, but=()) -> bool:
+    """Whether a class belongs to Python, NumPy, JAX or jaxgrad: its instances are not observed.
+
+    Locks, queues and files are among them, whose state other threads change during a trace.
+    """
+    package = kind.__module__.partition(".")[0]
+    is_python = package in sys.stdlib_module_names and package not in _DATA
+    return (package in CLOSED or is_python) and package not in but and kind is not threading.local
+
+
+def is_observable(kind: type) -> bool:
+    """Whether reads of the attributes of instances can be observed: not of classes in C."""
+    return bool(kind.__flags__ & HEAP_TYPE) and not kind.__flags__ & _IMMUTABLE_TYPE
+
+
+@functools.lru_cache(maxsize=4096)
+def is_value_class(kind: type) -> bool:
+    """Whether instances are equal only if all of their attributes are, which never change: frozen
+    dataclasses.
+    """
+    parameters = getattr(kind, "__dataclass_params__", None)
+    return (
+        parameters is not None
+        and parameters.frozen
+        and parameters.eq
+        and all(field.compare for field in kind.__dataclass_fields__.values())
+    )
+
+
+def reported(kind: type):
+    """The attributes whose reads a class reports by itself (state/reports.py)."""
+    return getattr(kind, "_reported", ())
+
+
+def reported_when_set(kind: type):
+    """The attributes that a class reports by itself when they are set."""
+    return getattr(kind, "_reported_when_set", reported(kind))
