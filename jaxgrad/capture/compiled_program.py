@@ -54,6 +54,7 @@ from .pullback import Pullback
 from .reachable import reachable_tensors, refuse_numbers
 from .replay import replay, run_operators
 from .scope import CaptureScope, input_p
+from .seed_effects import seed_effects
 from .side_effects import AttributeEffect, OutputSpec, ProgramRun, StateEffect
 from .varying_numbers import argument_at
 
@@ -321,6 +322,7 @@ class CompiledProgram:
             self.output.effects.append(StateEffect(self.output, change, number))
             self.changed_numbers |= change.numbers()
             note_rebound(change.holder, change.bound)
+        self.output.effects += seed_effects(self.output, scope)
 
     def refuse_new_arguments(self, given, args, kwargs):
         """Raises RuntimeError where the function has changed a list or dict among its arguments."""

@@ -18,9 +18,8 @@ from ..tape.mode import current_mode, switch
 from ..tape.node import Node
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, edge_of, held, leaf_state, wrap
-from .graph_input import ArgumentInput
+from .graph_input import ArgumentInput, scopes_around
 from .holders import CapturedAttributes, StateGuard
-from .known_numbers import scopes_around
 from .observation import Observation
 from .places import NumberGuard, SameTensorGuard
 from .pullback import TracedPass
