@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import contextvars
 from collections import Counter
 from collections.abc import Hashable
 
@@ -12,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core.aval import aval_of, is_key, types_of_trace
+from ..tape import mode
 from .captured import CapturedTensor
 
 
@@ -157,7 +157,14 @@ class NumberReads:
 
 
 # those of the verified call that is going on in this context
-number_reads = contextvars.ContextVar("jaxgrad.number_reads", default=None)
+number_reads = mode.number_reads
+
+
+def scopes_around(scope):
+    """Yield a scope and those around it."""
+    while scope is not None:
+        yield scope
+        scope = scope.parent
 
 
 def random_words(state, number):

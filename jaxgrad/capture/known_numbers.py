@@ -30,6 +30,7 @@ from ..core.jax_internals import (
 from ..state.holder import MOST_BYTES_COMPARED
 from ..state.ownership import is_internal
 from .captured import Numbers
+from .graph_input import scopes_around
 
 # An input found while tracing: an equation without operands, which becomes a parameter of the
 # program afterwards. `number`: its position among the inputs.
@@ -64,13 +65,6 @@ def is_in_jax(scope) -> bool:
     """Whether JAX traces around a scope."""
     with set_current_trace(scope.around):
         return executor.is_traced()
-
-
-def scopes_around(scope):
-    """Yield a scope and those around it."""
-    while scope is not None:
-        yield scope
-        scope = scope.parent
 
 
 def _lines() -> tuple:

@@ -19,8 +19,7 @@ from ..tape.mode import current_mode, switch
 from ..tape.node import Node
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, edge_of, held, leaf_state, wrap
-from .graph_input import ArgumentInput
-from .known_numbers import scopes_around
+from .graph_input import ArgumentInput, scopes_around
 from .observation import Observation
 from .places import CapturedAttributes, NumberGuard, SameTensorGuard
 from .pullback import TracedPass

@@ -47,10 +47,12 @@ from .graph_input import (
     number_reads,
     random_words,
     reader_of,
+    scopes_around,
 )
 from .guards import GradSource, HandleSource, TensorSource
-from .known_numbers import answer, input_p, scopes_around
+from .known_numbers import answer, input_p
 from .placement import form_of
+from .seeded import SeededGenerators
 
 
 class CaptureScope:
@@ -67,7 +69,8 @@ class CaptureScope:
     `answers`: the numbers that code has looked at, by the lines that asked; `evaluated`: by the id
     of an equation it and its results, where code has looked at numbers that need it; `refused`: the
     error where code looked at numbers that are not known, and `why_refused`; `memo`: what
-    jaxgrad's own code keeps for the trace alone, which it forgets at its end.
+    jaxgrad's own code keeps for the trace alone, which it forgets at its end; `seeded`: the states
+    that it has given to generators.
     """
 
     # An inner scope traces a part of another program: one example of a vmap, the body of a loop.
@@ -96,6 +99,7 @@ class CaptureScope:
         self.created: dict[int, weakref.ref] = {}
         self.versions: dict[int, tuple] = {}
         self.generators: dict[int, GeneratorInput] = {}
+        self.seeded = SeededGenerators(self)
         self.undo: list = []
         self.memo: dict = {}
         self.objects = Reports(self.parent and self.parent.objects)
@@ -170,6 +174,7 @@ class CaptureScope:
             captured.tracer = None
         for source in self.generators.values():
             source.words = None
+        self.seeded = None
 
     # ---- capturing
 
@@ -306,16 +311,24 @@ class CaptureScope:
         return self.next_words(generator, self.generators, GeneratorInput)
 
     def next_words(self, generator, sources: dict, kind):
-        """The words of a draw, from the state that is an input: `kind` makes it, `sources` keeps it
-        by the id of the generator.
+        """The words of a draw, from the state that is an input, or that was set inside."""
+        state = self.seeded.get(generator)
+        if state is not None:
+            return state.next_words()
+        source = self.source_of_draws(generator, sources, kind)
+        number, source.count = source.count, source.count + 1
+        return random_words(source.words, number)
+
+    def source_of_draws(self, generator, sources: dict, kind):
+        """The state of a generator that is an input: `kind` makes it, `sources` keeps it by the id
+        of the generator.
         """
         source = sources.get(id(generator))
         if source is None:
             source = sources[id(generator)] = kind(generator)
             # zeros, for their type alone: each call supplies the state
             source.words = self.add_input(np.zeros(2, np.uint64), source)
-        number, source.count = source.count, source.count + 1
-        return random_words(source.words, number)
+        return source
 
     def number(self, read, key=None):
         """A symbolic number, which each call reads anew by `read()`.

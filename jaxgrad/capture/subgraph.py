@@ -101,8 +101,9 @@ class RunDraws(GraphInput):
 
         def draw():
             words = scope.draw(self.generator)
+            source = scope.seeded.get(self.generator) or known[id(self.generator)]
             # `scope.draw` has counted one
-            known[id(self.generator)].count += runs * self.count - 1
+            source.count += runs * self.count - 1
             return words
 
         # a checkpoint that runs the loop again gets the draws of its first run

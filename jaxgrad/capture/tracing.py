@@ -34,6 +34,7 @@ from .places import DerivedNumbers, has_tensors
 from .pullback import Pullback
 from .reachable import reachable_tensors, refuse_numbers
 from .scope import CaptureScope
+from .seed_effects import seed_effects
 from .side_effects import AttributeEffect, OutputSpec, StateEffect
 from .trace import Modes, Trace, TracedArguments
 
@@ -188,6 +189,7 @@ class Tracing:
             self.output.effects.append(StateEffect(self.output, change, number))
             self.changed_numbers |= changed_numbers(change)
             note_rebound(change.holder, change.bound, has_tensors)
+        self.output.effects += seed_effects(self.output, self.scope)
 
     def attribute_effects(self) -> list[AttributeEffect]:
         return [AttributeEffect(*values) for values in self.scope.objects.final_values()]

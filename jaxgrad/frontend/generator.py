@@ -13,6 +13,7 @@ from ..core.device import as_device
 from ..core.pytorch_tensors import type_name
 from ..tape import mode
 from ..tape.mode import drawn
+from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
 from .array_creation import is_traced
 from .tensor_data import from_numpy
@@ -24,8 +25,8 @@ class Generator:
     device: a device; the numbers do not depend on it, so one generator serves all devices.
 
     A function that `jaxgrad.jit` compiled draws new numbers in each call: those that the uncompiled
-    function would draw. A draw inside `jax.jit` raises RuntimeError, because JAX would make it once
-    and keep it as a constant of the program.
+    function would draw, also from states that it sets itself. A draw inside `jax.jit` raises
+    RuntimeError, because JAX would make it once and keep it as a constant of the program.
 
     >>> generator = jaxgrad.Generator().manual_seed(0)
     >>> first = jaxgrad.rand(2, generator=generator)
@@ -52,20 +53,25 @@ class Generator:
 
         seed: an int of 64 bits, signed or unsigned.
 
-        Raises RuntimeError for anything but an int and inside of `jaxgrad.jit`, ValueError for more
-        than 64 bits.
+        Raises RuntimeError for anything but an int, ValueError for more than 64 bits.
 
         >>> jaxgrad.Generator().manual_seed(7).initial_seed()
         7
         """
-        self._refuse_traced("manual_seed")
         if not hasattr(seed, "__index__"):
             raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
+        scope = mode.scope.get()
+        if scope is not None and type(seed) is Varying:
+            scope.seeded.set_seed(self, seed)
+            return self
         seed = int(seed)
         if not -(2**63) <= seed < 2**64:
             raise ValueError(
                 f"Overflow when unpacking long long: a seed has 64 bits, and {seed} more"
             )
+        if scope is not None:
+            scope.seeded.set_seed(self, seed)
+            return self
         with self._lock:
             self._seed, self._draws = seed % 2**64, 0
         return self
@@ -77,7 +83,9 @@ class Generator:
         >>> generator.seed() == generator.initial_seed()
         True
         """
-        return self.manual_seed(secrets.randbits(64)).initial_seed()
+        scope = mode.scope.get()
+        seed = mode.new_seed() if scope is None else scope.seeded.new_seed()
+        return self.manual_seed(seed).initial_seed()
 
     def initial_seed(self) -> int:
         """Return the seed.
@@ -87,18 +95,21 @@ class Generator:
         """
         scope = mode.scope.get()
         if scope is not None:
+            seed = scope.seeded.seed_of(self)
+            if seed is not None:
+                return seed
             scope.objects.guard(self, _seed_of)
         return self._seed
 
     def get_state(self) -> Tensor:
         """Return seed and count of draws as a uint8 tensor of shape (16,), for `set_state`.
 
-        Raises RuntimeError inside of `jaxgrad.jit`.
-
         >>> jaxgrad.Generator().get_state().shape
         torch.Size([16])
         """
-        self._refuse_traced("get_state")
+        scope = mode.scope.get()
+        if scope is not None:
+            return scope.seeded.get_state(self)
         with self._lock:
             state = np.array([self._seed, self._draws], np.uint64)
         return from_numpy(state.view(np.uint8))
@@ -108,8 +119,7 @@ class Generator:
 
         new_state: a uint8 tensor of shape (16,), from `get_state`.
 
-        Raises TypeError for anything else than a uint8 tensor, RuntimeError for another shape and
-        inside of `jaxgrad.jit`.
+        Raises TypeError for anything else than a uint8 tensor, RuntimeError for another shape.
 
         >>> generator = jaxgrad.Generator()
         >>> state, first = generator.get_state(), jaxgrad.rand(2, generator=generator)
@@ -117,7 +127,6 @@ class Generator:
         >>> bool((first == jaxgrad.rand(2, generator=generator)).all())
         True
         """
-        self._refuse_traced("set_state")
         if not isinstance(new_state, Tensor):
             raise TypeError(f"expected a torch.ByteTensor, but got {type_name(new_state)}")
         if new_state.dtype is not dtypes.uint8:
@@ -127,6 +136,10 @@ class Generator:
                 "RNG state is wrong size: expected a shape of [16], as get_state gives, "
                 f"found {list(new_state.shape)}"
             )
+        scope = mode.scope.get()
+        if scope is not None:
+            scope.seeded.set_state(self, new_state)
+            return
         state = np.array(new_state.tolist(), np.uint8).view(np.uint64).tolist()
         with self._lock:
             self._seed, self._draws = state
@@ -171,8 +184,7 @@ class Generator:
         return state
 
 
-default_generator = Generator()
-default_generator.seed()
+default_generator = Generator().manual_seed(secrets.randbits(64))
 
 
 def manual_seed(seed) -> Generator:
@@ -184,7 +196,7 @@ def manual_seed(seed) -> Generator:
     >>> bool((first == jaxgrad.randn(2)).all())
     True
     """
-    return default_generator.manual_seed(int(seed))
+    return default_generator.manual_seed(seed if type(seed) is Varying else int(seed))
 
 
 def seed() -> int:
@@ -234,7 +246,7 @@ def fork_rng(devices=None, enabled=True, device_type="cuda", **names):
     """A context after which the default generator goes on as if nothing had been drawn in it.
 
     enabled: False changes nothing. devices, device_type and PyTorch's private keywords have no
-    effect: one generator serves all devices. Raises RuntimeError inside of `jaxgrad.jit`.
+    effect: one generator serves all devices.
 
     >>> _ = jaxgrad.manual_seed(0)
     >>> with jaxgrad.random.fork_rng():

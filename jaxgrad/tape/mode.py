@@ -6,6 +6,7 @@ Each state of this module is a context variable, so it belongs to a thread or an
 from __future__ import annotations
 
 import contextvars
+import secrets
 from contextlib import contextmanager
 
 # INFERENCE marks results and records nothing, even where grad mode is switched on again within.
@@ -160,6 +161,21 @@ def refuse_draws(message: str):
 def drawn(draw):
     """`draw()`, or its recorded result where the enclosing function runs again."""
     return _drawn(draws.get(), draw)
+
+
+# the numbers that a verified call reads by `tracing.number` (capture/graph_input.py)
+number_reads = contextvars.ContextVar("jaxgrad.number_reads", default=None)
+
+
+def random_seed() -> int:
+    """A seed of 63 bits that the operating system draws."""
+    return secrets.randbits(63)
+
+
+def new_seed() -> int:
+    """A seed that the operating system draws; the runs of a verified call get the same."""
+    reads = number_reads.get()
+    return secrets.randbits(64) if reads is None else reads.read(random_seed)
 
 
 def _drawn(around, draw):

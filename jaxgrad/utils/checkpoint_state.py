@@ -303,11 +303,18 @@ def _set_fields(tensor, fields):
 
 
 def _generator_state():
+    scope = mode.scope.get()
+    # in a trace the states that the function has set
+    if scope is not None:
+        return scope.seeded.save()
     return default_generator._seed, default_generator._draws
 
 
 def _restore_generator(state):
-    if mode.scope.get() is None and state != _generator_state():
+    scope = mode.scope.get()
+    if scope is not None:
+        scope.seeded.put_back(state)
+    elif state != _generator_state():
         with default_generator._lock:
             default_generator._seed, default_generator._draws = state
 

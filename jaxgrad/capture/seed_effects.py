@@ -1,0 +1,47 @@
+"""The states in which each call of a compiled function leaves generators that it has set."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..storage.commit import set_all
+from .seeded import SeededState
+from .side_effects import OutputSpec, SideEffect
+
+
+class SeedEffect(SideEffect):
+    """The state that a function leaves a generator with.
+
+    `output`: the number of the array with it, None where `known` has it; `moved`: how many draws
+    the generator has to go back from those that the call has taken, where it keeps its seed.
+    """
+
+    __slots__ = ("generator", "known", "moved", "output")
+
+    def __init__(self, outputs: OutputSpec, generator, state: SeededState):
+        self.generator, self.known, self.output, self.moved = generator, None, None, None
+        if state.source is not None:
+            self.moved = state.source.count - state.count
+        elif isinstance(state.words, np.ndarray):
+            seed, count = state.words.tolist()
+            self.known = seed, count + state.count
+        else:
+            self.output = outputs.add_array(state.now())
+
+    def apply(self, run, number):
+        generator = self.generator
+        with generator._lock:
+            if self.moved is not None:
+                seed, count = generator._seed, generator._draws - self.moved
+            elif self.output is None:
+                seed, count = self.known
+            else:
+                seed, count = np.asarray(run.arrays[self.output]).tolist()
+            # not twice
+            names = ["_seed", "_draws", "applied"]
+            set_all([generator, generator, run], names, [seed, count, number])
+
+
+def seed_effects(outputs: OutputSpec, scope) -> list[SeedEffect]:
+    """What a traced function has made of the states of generators."""
+    return [SeedEffect(outputs, each, state) for each, state in scope.seeded.states.values()]

@@ -1,0 +1,149 @@
+"""Seeds and states that a traced function gives to generators.
+
+A generator is a seed and a count of draws. While a function is traced, both are values of the
+trace: the generator's own at the start of each call, or those that the function has set. Each call
+leaves the generator with the state of its end.
+"""
+
+from __future__ import annotations
+
+import copy
+import weakref
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from ..core.aval import types_of_trace
+from ..tape.mode import random_seed
+from ..tape.symbolic_number import Varying
+from ..tape.tensor import Tensor, current, held, wrap
+from .graph_input import GeneratorInput, random_words, scopes_around
+
+INSIDE = (
+    "Generator.{name} in a function that is traced once for many runs (vmap, a branch or a loop of "
+    "jaxgrad.func, a replay of these) would not run in each of them: call it outside"
+)
+
+
+class SeededState:
+    """The state that a traced function has given to a generator.
+
+    `words`: the seed and a count of draws, as an array; `count`: the draws since then; `seed`: the
+    seed as a number, None where it is not known; `source`: the input with the state of the start of
+    the call, where the words are those.
+    """
+
+    def __init__(self, words, seed, source: GeneratorInput | None = None):
+        self.words, self.seed, self.source, self.count = words, seed, source, 0
+
+    def next_words(self):
+        self.count += 1
+        return random_words(self.words, self.count - 1)
+
+    def now(self):
+        """The seed and the count of draws as an array."""
+        if not self.count:
+            return self.words
+        with types_of_trace():
+            return jnp.stack([self.words[0], self.words[1] + np.uint64(self.count)])
+
+
+class SeededGenerators:
+    """The states that the trace of a scope has given to generators.
+
+    `states`: by the id of a generator it and its state; `known`: by the id of a tensor that a state
+    was read as the tensor, its array, and that state.
+    """
+
+    def __init__(self, scope):
+        self.scope = scope
+        self.states: dict[int, tuple] = {}
+        self.known: dict[int, tuple] = {}
+
+    def get(self, generator) -> SeededState | None:
+        return self.states.get(id(generator), (None, None))[1]
+
+    def save(self) -> dict:
+        """The states of now, for `put_back`."""
+        return {key: (each, copy.copy(state)) for key, (each, state) in self.states.items()}
+
+    def put_back(self, states: dict):
+        self.states = {key: (each, copy.copy(state)) for key, (each, state) in states.items()}
+
+    # ---- what the function does
+
+    def set_seed(self, generator, seed):
+        """Set the seed of a generator. seed: an int, or a symbolic one."""
+        self.refuse_inside("manual_seed")
+        if type(seed) is Varying:
+            with types_of_trace():
+                number = jnp.asarray(seed._array).astype(np.int64).astype(np.uint64)
+                words = jnp.stack([number, jnp.zeros((), np.uint64)])
+        else:
+            words, seed = np.array([seed % 2**64, 0], np.uint64), seed % 2**64
+        self.states[id(generator)] = generator, SeededState(words, seed)
+
+    def new_seed(self) -> Varying:
+        """A seed that the operating system draws at each call, of the 63 bits that a symbolic
+        number has.
+        """
+        self.refuse_inside("seed")
+        return self.scope.number(random_seed)
+
+    def seed_of(self, generator):
+        """The seed that the function has given to a generator; None where it has given none. Raises
+        RuntimeError where it is not known.
+        """
+        scopes = scopes_around(self.scope)
+        state = next(filter(None, [each.seeded.get(generator) for each in scopes]), None)
+        if state is None or state.source is not None:
+            return None
+        if state.seed is None:
+            raise RuntimeError(
+                "initial_seed() inside of jaxgrad.jit, after a state was set that comes from "
+                "outside: the seed in it is an input of the program, and no number for Python"
+            )
+        return state.seed
+
+    def get_state(self, generator) -> Tensor:
+        """The state of a generator as a tensor of bytes."""
+        self.refuse_inside("get_state")
+        state = self.get(generator)
+        if state is None:
+            scope = self.scope
+            source = scope.source_of_draws(generator, scope.generators, GeneratorInput)
+            state = SeededState(source.words, None, source)
+            state.count = source.count
+        with types_of_trace():
+            array = jax.lax.bitcast_convert_type(jnp.asarray(state.now()), np.uint8).reshape(16)
+        made = wrap(array)
+        self.known[id(made)] = weakref.ref(made), array, copy.copy(state)
+        return made
+
+    def set_state(self, generator, tensor: Tensor):
+        """Set the state of a generator from a tensor of bytes."""
+        self.refuse_inside("set_state")
+        array = held(current(tensor))
+        reference, known, state = self.known.get(id(tensor), (None, None, None))
+        if known is not array or reference() is not tensor:
+            state = None
+        if state is not None and (state.source is None or state.source.generator is generator):
+            state = copy.copy(state)
+        else:
+            with types_of_trace():
+                parts = jnp.reshape(array, (2, 8)).astype(np.uint64) << _SHIFTS
+                words = parts.sum(1, dtype=np.uint64)
+            state = SeededState(words, None if state is None else state.seed)
+        self.states[id(generator)] = generator, state
+
+    def refuse_inside(self, name: str):
+        """Raise RuntimeError where what is traced runs more than once for one run of the user's
+        code, or not at all.
+        """
+        if any(scope.is_inner for scope in scopes_around(self.scope)):
+            raise RuntimeError(INSIDE.format(name=name))
+
+
+# by how many bits the bytes of a number are moved, the lowest first
+_SHIFTS = np.arange(0, 64, 8, dtype=np.uint64)
