@@ -1,0 +1,228 @@
+"""Compares a random world with its copy in which the function is compiled, statement by statement."""
+
+import contextlib
+import gc
+import linecache
+import re
+import textwrap
+import warnings
+from collections import Counter
+
+import jaxgrad
+
+from . import prelude
+from .observe import Observer, difference, is_large
+from .writer import Program, get_settings, put_settings, write
+
+REFUSAL = re.compile(r"compiled by jaxgrad\.jit|that jaxgrad\.jit is tracing")
+
+
+class Differs(AssertionError):
+    """A world and its copy differ. `what`: at what, which is the same in a smaller program."""
+
+    def __init__(self, what, text):
+        super().__init__(f"{what}: {text}")
+        self.what = what
+
+
+class World:
+    """A world that a program has made. `refused`: what compiled calls were refused for."""
+
+    def __init__(self, program: Program, jit, name):
+        self.names, self.name, self.raw, self.step = prelude.namespace("world"), name, None, None
+        self.refused = []
+        jaxgrad.manual_seed(3)
+        for number, text in enumerate(program.setup()):
+            self.run(text, f"setup {number}")
+        self.raw = self.names["step"]
+        self.step = self.names["step"] = jit(self.raw)
+
+    def run(self, text, place):
+        name = f"<{self.name} {place}>"
+        linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name
+        exec(compile(text, name, "exec"), self.names)
+
+    def observed(self):
+        return Observer().world(self.names)
+
+    def statement(self, line, number):
+        """Run a line; gives what is observed afterwards and the exception, or None."""
+        error = None
+        is_call = re.match(r"out\d+ = step", line) and self.step is not self.raw
+        before = self.observed() if is_call else None
+        try:
+            self.run(line, number)
+        except Exception as raised:
+            error = raised
+        if is_call and error is not None:
+            error = self.again(line, number, before, error)
+        return self.observed(), error
+
+    def again(self, line, number, before, error):
+        """Run a call uncompiled that has raised compiled, and so must have changed nothing."""
+        changed = difference(self.observed(), before)
+        if changed:
+            path, now, then = changed
+            raise Differs(
+                f"changed by a call that raised, {path}", f"{now} for {then} at\n{line}"
+            ) from error
+        if is_refusal(error):
+            self.refused.append(error)
+        self.names["step"] = self.raw
+        uncompiled = None
+        try:
+            self.run(line, number)
+        except Exception as raised:
+            uncompiled = raised
+        finally:
+            self.names["step"] = self.step
+        if not is_refusal(error) and type(uncompiled) is not type(error):
+            told = "".join(f"\n{type(e).__name__}: {e}" for e in (error, uncompiled))
+            names = type(error).__name__, type(uncompiled).__name__
+            what = f"raises {names} {reason(error)}"
+            raise Differs(what, f"{told} at\n{line}") from error
+        return uncompiled
+
+
+def is_refusal(error):
+    return isinstance(error, RuntimeError) and REFUSAL.search(str(error)) is not None
+
+
+def reason(error):
+    """The words of a message without what differs from program to program."""
+    text = REFUSAL.sub('', str(error))
+    text = re.sub(r"\S*[\d<>\[\]()'\"/]\S*", "_", text.splitlines()[0] if text else "")
+    return text[:110].strip(" ,:")
+
+
+def plain(function):
+    return function
+
+
+def check(program: Program, jit=None):
+    """Raises Differs where the compiled function does something else. Gives the refusals."""
+    settings = get_settings()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            uncompiled = run(program, plain, "uncompiled", settings)
+            return compare(program, uncompiled, jit or jaxgrad.jit, settings)
+        finally:
+            put_settings(settings)
+
+
+def run(program, jit, name, settings):
+    """What is observed before the first line of the script and after each, with its exception."""
+    put_settings(settings)
+    world = World(program, jit, name)
+    states = [(world.observed(), None)]
+    for number, line in enumerate(program.script):
+        states.append(world.statement(line, number))
+    return states
+
+
+def compare(program, uncompiled, jit, settings):
+    put_settings(settings)
+    world = World(program, jit, "compiled")
+    states = [(world.observed(), None)]
+    lines = ["the beginning", *program.script]
+    for number, (line, (wanted, error)) in enumerate(zip(lines, uncompiled, strict=True)):
+        if number:
+            states.append(world.statement(line, number - 1))
+        observed, raised = states[-1]
+        if type(raised) is not type(error):
+            told = "".join(f"\n{type(e).__name__}: {e}" for e in (raised, error))
+            names = type(raised).__name__, type(error).__name__
+            raise Differs(f"raises {names}", f"{told} at\n{line}") from (raised or error)
+        differing = difference(observed, wanted)
+        if differing:
+            path, one, other = differing
+            what = re.sub(r"\d+", "", path)
+            raise Differs(what, f"{path} is {one}, uncompiled {other}, after\n{line}")
+        if is_large(wanted):
+            break
+    return world.refused
+
+
+# ---- seeds
+
+
+def seed_result(seed, is_made_small=True):
+    """The refusals of the program of a seed; raises AssertionError with a small program where the
+    compiled function does something else.
+    """
+    program = write(seed)
+    try:
+        return check(program)
+    except Differs as differs:
+        what, text = differs.what, str(differs)
+        cause = differs.__cause__
+    if not is_made_small:
+        raise AssertionError(f"seed {seed}: {text}") from cause
+    small = smaller(program, lambda part: fails(part, what))
+    differs = fails(small, what)
+    raise AssertionError(f"seed {seed}: {differs}\n\n{small}") from differs.__cause__
+
+
+def fails(program, what):
+    try:
+        check(program)
+    except Differs as differs:
+        return differs if kind(differs.what) == kind(what) else None
+    except Exception:
+        return None  # what is left is no program
+    return None
+
+
+def kind(what):
+    """Whether it raises, or which part of a tensor or holder differs."""
+    return what if what.startswith(("raises", "changed")) else "state"
+
+
+def smaller(program, fails):
+    """A program without anything that it fails without."""
+    for part in ("script", "body", "state") * 2:
+        number = 0
+        while number < len(getattr(program, part)):
+            shorter = next(filter(fails, reductions(program, part, number)), None)
+            program, number = shorter or program, number + (shorter is None)
+    return program
+
+
+def reductions(program, part, number):
+    """Programs without a statement, or without a line of it."""
+    statements = getattr(program, part)
+    replaced = statements[number]
+    rest = [[]]
+    if replaced.startswith("return") and replaced != "return None":
+        rest = [["return None"]]
+    yield from (
+        program._replace(**{part: (*statements[:number], *r, *statements[number + 1 :])})
+        for r in rest
+    )
+    lines = replaced.split("\n")
+    for place in range(len(lines) if len(lines) > 1 else 0):
+        less = textwrap.dedent("\n".join(lines[:place] + lines[place + 1 :]))
+        yield program._replace(**{part: (*statements[:number], less, *statements[number + 1 :])})
+
+
+class Tally:
+    """What was seen of many seeds: how many calls, the refusals by reason, the disagreements."""
+
+    def __init__(self):
+        self.seeds, self.refusals, self.disagreements = 0, Counter(), {}
+
+    def add(self, seed, is_made_small=True):
+        self.seeds += 1
+        try:
+            refused = seed_result(seed, is_made_small)
+        except AssertionError as error:
+            self.disagreements[seed] = error
+        else:
+            for why in {reason(error) for error in refused}:
+                self.refusals[why] += 1
+            self.refusals["any"] += bool(refused)
+        if self.seeds % 200 == 0:
+            with contextlib.suppress(AttributeError):
+                jaxgrad.compiler.reset()
+            gc.collect()

@@ -1,0 +1,464 @@
+"""Random expressions and statements of Python over the places of a world."""
+
+from .places import kind_of
+
+NUMBERS = ("0.5", "1.5", "2.0", "-1.0", "3", "2", "1")
+WORDS = ("'a'", "'b'", "'c'")
+# few names, so that instances, classes, modules and dicts have them in common
+TENSOR_NAMES = ("h", "w", "v")
+NUMBER_NAMES = ("n", "k")
+
+
+class Expressions:
+    """Draws expressions. `places`: what they may name; `tensors` and `numbers`: the variables that
+    are bound so far; `calls`: texts of calls that give a tensor, with `{}` for the argument.
+    """
+
+    def __init__(self, random, places, tensors=(), numbers=()):
+        self.random, self.places = random, places
+        self.tensors, self.numbers = list(tensors), list(numbers)
+        self.calls = [text for place in places for text in calls_of(place)]
+        # few of these, so that statements meet at the same places
+        self.favourites = set(random.sample([p.expression for p in places], min(14, len(places))))
+
+    def chance(self, probability):
+        return self.random.random() < probability
+
+    def pick(self, choices):
+        return self.random.choice(list(choices))
+
+    def weighted(self, *choices):
+        """One of (weight, value)."""
+        weights, values = zip(*choices, strict=True)
+        return self.random.choices(values, weights)[0]
+
+    def place(self, kinds, condition=lambda place: True):
+        """A place that holds a value of one of these kinds, or None."""
+        fitting = [p for p in self.places if kind_of(p.value) in kinds and condition(p)]
+        favourite = [p for p in fitting if p.expression in self.favourites]
+        if favourite and self.chance(0.8):
+            fitting = favourite
+        return self.random.choice(fitting) if fitting else None
+
+    # ---- expressions
+
+    def number(self, depth=0):
+        place = self.place("N")
+        if depth > 1 or self.chance(0.3) or place is None:
+            return self.pick([*NUMBERS, *self.numbers])
+        return self.weighted(
+            (8, place.expression),
+            (2, f"({place.expression} * {self.number(depth + 1)})"),
+            (2, f"({place.expression} + {self.number(depth + 1)})"),
+            (2, self.absent_number()),
+            (1, self.counted()),
+            (1, f"(2.0 if {self.condition(depth + 1)} else {self.number(depth + 1)})"),
+        )
+
+    def absent_number(self):
+        """What may be absent, with what it is then."""
+        name, place = self.pick(NUMBER_NAMES), self.place("OMXD")
+        if place is None:
+            return "1.0"
+        owner = place.expression
+        if kind_of(place.value) == "D":
+            return f"number({owner}.get({name!r}, 2.0))"
+        return f"number(getattr({owner}, {name!r}, 2.0))"
+
+    def counted(self):
+        place = self.place("LDQEU")
+        return "1.0" if place is None else f"len({place.expression})"
+
+    def condition(self, depth=0):
+        one, other = self.place("BNSOLDQET"), self.place("OTLDSN")
+        container = self.place("LDQE")
+        holder = self.place("OMX")
+        name = self.pick(TENSOR_NAMES + NUMBER_NAMES)
+        choices = [(1, "flag"), (1, "k > 1"), (1, "torch.is_grad_enabled()"), (1, self.setting())]
+        if one and other:
+            choices.append((2, f"{one.expression} is {other.expression}"))
+        if self.place("N"):
+            choices.append((2, f"{self.place('N').expression} > {self.pick(NUMBERS)}"))
+        if self.place("B"):
+            choices.append((2, self.place("B").expression))
+        if self.place("S"):
+            choices.append((2, f"{self.place('S').expression} == {self.pick(WORDS)}"))
+        if container:
+            choices.append((1, f"len({container.expression}) > {self.pick('1234')}"))
+            choices.append((1, f"not {container.expression}"))
+        if self.place("DE"):
+            key = self.pick(["'n'", "'h'", "'k'", *WORDS])
+            choices.append((2, f"{key} in {self.place('DE').expression}"))
+        if holder:
+            choices.append((2, f"hasattr({holder.expression}, {name!r})"))
+            if kind_of(holder.value) != "X":
+                choices.append((1, f"{name!r} in vars({holder.expression})"))
+        text = self.weighted(*choices)
+        return f"not ({text})" if self.chance(0.2) else text
+
+    def setting(self):
+        return self.pick(
+            [
+                "torch.get_default_dtype() is torch.float64",
+                "torch.get_autocast_dtype('cpu') is torch.float16",
+                "torch.backends.cudnn.benchmark",
+                "torch.backends.opt_einsum.strategy == 'greedy'",
+                "torch.is_anomaly_enabled()",
+                "torch.get_num_threads() == 5",
+                "torch.is_warn_always_enabled()",
+            ]
+        )
+
+    def tensor(self, depth=0):
+        place = self.place("T", is_small)
+        if place is None or depth > 2 or self.chance(0.3):
+            return self.pick([*self.tensors, "x"])
+        inner = place.expression
+        choices = [
+            (7, inner),
+            (3, f"({inner} * {self.number(depth + 1)})"),
+            (3, f"({inner} + {self.tensor(depth + 1)})"),
+            (2, f"({inner} * {self.tensor(depth + 1)})"),
+            (1, f"{self.tensor(depth + 1)}.tanh()"),
+            (1, f"{self.tensor(depth + 1)}.detach()"),
+            (1, f"{self.tensor(depth + 1)}.clone()"),
+            (1, f"Scaled.apply({self.tensor(depth + 1)})"),
+            (1, f"torch.stack([{inner}, {inner}]).sum(0)"),
+            (1, f"torch.as_tensor({self.number(depth + 1)})"),
+            (1, f"(torch.tensor([1, 3]) / 2 + {inner})"),
+            (1, self.absent_tensor(inner)),
+        ]
+        if self.calls and depth < 2:
+            call = self.pick(self.calls).format(self.tensor(depth + 1))
+            choices.append((6, call))
+        return self.weighted(*choices)
+
+    def absent_tensor(self, default):
+        name, place = self.pick(TENSOR_NAMES), self.place("OMXD")
+        if place is None:
+            return default
+        get = ".get(" if kind_of(place.value) == "D" else None
+        owner = place.expression
+        return f"{owner}{get}{name!r}, {default})" if get else (
+            f"getattr({owner}, {name!r}, {default})"
+        )
+
+    def value(self, kind, depth=0):
+        """An expression of a value of a kind, or None: a place, or a new one."""
+        if kind == "T":
+            text = self.tensor()
+            return f"{text}.detach()" if self.chance(0.5) else text
+        if kind == "N":
+            return self.number()
+        if kind == "B":
+            place = self.place("B")
+            return self.pick(["True", "False"] + ([f"not {place.expression}"] if place else []))
+        if kind == "S":
+            return self.pick(WORDS)
+        place = self.place(kind)
+        if place is not None and (self.chance(0.5) or kind not in "LDQEUO"):
+            return place.expression
+        return self.new(kind, depth)
+
+    def new(self, kind, depth=0):
+        """An expression of a new object of a kind, or None."""
+        item = self.pick("TNNS" if depth < 2 else "N")
+        part, other = (self.value(item, depth + 1) for _ in range(2))
+        if kind == "L":
+            return f"[{part}, {other}]"
+        if kind == "U":
+            return f"({part}, {other})"
+        if kind == "Q":
+            return f"collections.deque([{part}, {other}], maxlen={self.pick(['2', '3', 'None'])})"
+        if kind == "E":
+            return "{" + f"{self.pick(WORDS)}, {self.pick(NUMBERS)}" + "}"
+        if kind == "D":
+            made = f"{{'h': {self.value('T')}, 'n': {self.number()}}}"
+            return self.pick([made, made, f"collections.OrderedDict({made})"])
+        if kind == "O":
+            place = self.place("C", lambda p: p.value.__module__.startswith("world"))
+            if place is not None and "Module" not in [c.__name__ for c in place.value.__mro__]:
+                return f"{place.expression}()"
+            return f"Space(h={self.value('T')}, n={self.number()})"
+        return None
+
+
+def calls_of(place):
+    """The calls of a place that take a tensor and give one."""
+    if kind_of(place.value) == "M":
+        return [f"{place.expression}({{}})"] * 2
+    if kind_of(place.value) == "F":
+        return [f"{place.expression}({{}})"]
+    if kind_of(place.value) == "O":
+        methods = [n for n in dir(type(place.value)) if n.startswith("m_")]
+        tensors = [n for n in dir(type(place.value)) if n.startswith("t_")]
+        return [f"{place.expression}.{n}({{}})" for n in methods] + [
+            f"({place.expression}.{n} + {{}})" for n in tensors
+        ]
+    return []
+
+
+def is_small(place):
+    return place.value.dim() < 2 and place.value.numel() <= 2
+
+
+class Statements(Expressions):
+    """Draws statements. inside: whether they stand in the function, and not between its calls."""
+
+    def __init__(self, *args, inside=True, **options):
+        super().__init__(*args, **options)
+        self.inside, self.count = inside, 0
+
+    def block(self, depth, least=1, most=3):
+        """Lines, whose variables end with the block."""
+        known = len(self.tensors), len(self.numbers)
+        lines = []
+        for _ in range(self.random.randint(least, most)):
+            lines += self.statement(depth)
+        if depth:
+            del self.tensors[known[0] :], self.numbers[known[1] :]
+        return lines or ["pass"]
+
+    def statement(self, depth=0):
+        while True:
+            draw = self.weighted(
+                (5, self.local), (6, self.rebinding), (2, self.addition), (2, self.deletion),
+                (4, self.in_place), (3, self.mutation), (2, self.exchange),
+                (3, self.counting), (2, self.gradients), (1, self.optimizing),
+                (1, self.lasting), (1, self.changed_setting),
+                (3 if depth < 2 else 0, self.branch), (1 if depth < 2 else 0, self.loop),
+                (1 if depth < 2 else 0, self.mode), (1 if depth < 2 else 0, self.attempt),
+            )  # fmt: skip
+            lines = draw(depth)
+            if lines:
+                return lines
+
+    def local(self, depth):
+        if not self.inside:
+            return None
+        self.count += 1
+        if self.chance(0.25):
+            text = f"n{self.count} = {self.number()}"
+            self.numbers.append(f"n{self.count}")
+            return [text]
+        text = f"y{self.count} = {self.tensor()}"
+        self.tensors.append(f"y{self.count}")
+        return [text]
+
+    def rebinding(self, depth):
+        place = self.place("TTTTNNBSLDQEUOMF", is_assignable)
+        if place is None:
+            return None
+        value = self.value(kind_of(place.value))
+        return value and [f"{place.expression} = {value}"]
+
+    def addition(self, depth):
+        """A name that appears where there was none, or that hides one of the class."""
+        place = self.place("OMXDC")
+        name, kind = self.weighted(*[(1, (n, "T")) for n in "hwv"], *[(1, (n, "N")) for n in "nk"])
+        if place is None:
+            return None
+        owner, value = place.expression, self.value(kind)
+        if kind_of(place.value) == "D":
+            return [f"{owner}[{name!r}] = {value}"]
+        return [f"{owner}.{name} = {value}"]
+
+    def deletion(self, depth):
+        place = self.place("TNSBLDO", lambda p: is_assignable(p) and p.holder == "a")
+        entry = self.place("TNSB", lambda p: p.holder == "i" and isinstance(p.key, str))
+        if entry is not None and self.chance(0.5):
+            return [f"{entry.owner}.pop({entry.key!r}, None)"]
+        if place is None:
+            return None
+        name = place.expression.rpartition(".")[2]
+        if self.chance(0.2):
+            return [f"del {place.expression}"]
+        if self.chance(0.3):
+            return [f"vars({place.owner}).pop({name!r}, None)"]
+        return [f"if {name!r} in vars({place.owner}):", f"    del {place.expression}"]
+
+    def in_place(self, depth):
+        place = self.place("T", is_small)
+        if place is None:
+            return None
+        target, factor = place.expression, self.pick(["0.5", "2.0", "-1.0"])
+        if self.inside and self.tensors and self.chance(0.3):
+            target = self.pick(self.tensors)
+        term = f"{self.tensor()}.sum().detach()"
+        line = self.pick(
+            [
+                f"{target}.mul_({factor})", f"{target}.add_({term})", f"{target}.copy_({term})",
+                f"{target}.zero_()", f"{target}.data.mul_({factor})", f"{target}[...] = {term}",
+                f"{target}.detach().add_({self.number()})",
+            ]
+        )  # fmt: skip
+        return ["with torch.no_grad():", f"    {line}"]
+
+    def mutation(self, depth):
+        place = self.place("LDQE")
+        if place is None:
+            return None
+        owner, kind = place.expression, kind_of(place.value)
+        item = self.value(self.pick("TTNS"))
+        if kind == "D":
+            key = self.pick(["'h'", "'n'", "'a'", "'k'"])
+            item = self.value("T" if key == "'h'" else "N")
+            return [
+                self.pick(
+                    [
+                        f"{owner}[{key}] = {item}", f"{owner}.update({{{key}: {item}}})",
+                        f"{owner}.setdefault({key}, {item})", f"{owner}.pop({key}, None)",
+                        f"{owner}[{key}] = {owner}.get({key}, {item})", f"{owner}.clear()",
+                    ]
+                )
+            ]  # fmt: skip
+        if kind == "E":
+            word = self.pick([*WORDS, *NUMBERS])
+            return [f"{owner}.{self.pick(['add', 'add', 'discard'])}({word})"]
+        ways = [f"{owner}.append({item})"] * 3 + [f"{owner}.insert(0, {item})"]
+        ways += [f"{owner}.extend([{item}, {item}])", f"{owner}.reverse()"]
+        ways += [f"if len({owner}) > 1: {owner}.pop()", f"if len({owner}) > 3: {owner}.clear()"]
+        if kind == "Q":
+            ways += [f"{owner}.rotate(1)", f"{owner}.appendleft({item})"] * 2
+        else:
+            ways += [f"{owner}[:] = {owner}[1:] + {owner}[:1]", f"{owner} += [{item}]"]
+        return [self.pick(ways)]
+
+    def exchange(self, depth):
+        kind = self.pick("TTTNLDO")
+        one, other = self.place(kind, is_assignable), self.place(kind, is_assignable)
+        if one is None or one.expression == other.expression:
+            return None
+        return [f"{one.expression}, {other.expression} = {other.expression}, {one.expression}"]
+
+    def counting(self, depth):
+        place = self.place("N", is_assignable)
+        if place is None:
+            return None
+        sign = self.pick(["+=", "-=", "*="])
+        return [f"{place.expression} {sign} {self.pick([*NUMBERS, 'k'] if self.inside else NUMBERS)}"]
+
+    def gradients(self, depth):
+        leaf = self.place("T", lambda p: p.value.is_leaf and p.value.requires_grad)
+        if leaf is None:
+            return None
+        loss = f"({self.tensor()} * {leaf.expression}).tanh().sum()"
+        if not self.inside:
+            return [f"{leaf.expression}.grad = None"]
+        name = f"y{self.count + 1}"
+        lines = self.pick(
+            [
+                [f"{loss}.backward()"], [f"{leaf.expression}.grad = None", f"{loss}.backward()"],
+                [f"{leaf.expression}.grad = None"],
+                [f"if {leaf.expression}.grad is not None:", f"    {leaf.expression}.grad.zero_()"],
+                [f"{name} = torch.autograd.grad({loss}, {leaf.expression})[0]"],
+                [
+                    f"{name} = torch.autograd.grad({loss}, {leaf.expression}, create_graph=True)[0]"
+                ],
+                [
+                    f"{name} = {self.tensor()} * {leaf.expression}",
+                    f"{name}.register_hook(lambda g: g * {self.number()})",
+                    f"{name}.sum().backward()",
+                ],
+            ]
+        )  # fmt: skip
+        if lines[0].startswith(f"{name} ="):
+            self.count += 1
+            self.tensors.append(name)
+        return lines
+
+    def optimizing(self, depth):
+        place = self.place("P")
+        if place is None:
+            return None
+        name = place.expression
+        loss = f"total([p * x.sum().detach() for p in {name}.param_groups[0]['params']])"
+        step = [f"{name}.zero_grad()", f"{loss}.backward()", f"{name}.step()"]
+        rate = [f"{name}.param_groups[0]['lr'] = {self.pick(['0.1', '0.5'])}"]
+        fading = [f"{name}.param_groups[0]['lr'] *= 0.5"]
+        return self.pick([step, step, step, rate, fading] if self.inside else [rate, fading])
+
+    def lasting(self, depth):
+        """Changes of modules, and of flags of tensors."""
+        place = self.place("M")
+        leaf = self.place("T", lambda p: p.value.is_leaf)
+        if place is not None and self.chance(0.5):
+            return [f"{place.expression}.{self.pick(['train()', 'eval()', 'zero_grad()'])}"]
+        if leaf is None or self.inside:
+            return None
+        return [f"{leaf.expression}.requires_grad_({self.pick(['True', 'False'])})"]
+
+    def changed_setting(self, depth):
+        if self.inside and self.chance(0.7):
+            return None
+        return [
+            self.pick(
+                [
+                    "torch.set_default_dtype(torch.float64)",
+                    "torch.set_default_dtype(torch.float32)",
+                    "torch.set_autocast_dtype('cpu', torch.float16)",
+                    "torch.backends.cudnn.benchmark = True",
+                    "torch.backends.opt_einsum.strategy = 'greedy'",
+                    "torch.autograd.set_detect_anomaly(True)",
+                    "torch.set_num_threads(5)",
+                    "torch.set_warn_always(True)",
+                    "torch.set_grad_enabled(False)" if not self.inside else "torch.set_num_threads(3)",
+                ]
+            )
+        ]
+
+    def branch(self, depth):
+        lines = [f"if {self.condition()}:", *indented(self.block(depth + 1))]
+        if self.chance(0.5):
+            lines += ["else:", *indented(self.block(depth + 1))]
+        return lines
+
+    def loop(self, depth):
+        self.count += 1
+        name, place = f"n{self.count}", self.place("LDQU")
+        over = f"range({self.pick('123')})"
+        if place is not None and self.chance(0.6):
+            what = f"{place.expression}.values()" if kind_of(place.value) == "D" else place.expression
+            over = f"[number(part) for part in {what}]"
+        self.numbers.append(name)
+        lines = [f"for {name} in {over}:", *indented(self.block(depth + 1, most=2))]
+        self.numbers.remove(name)
+        return lines
+
+    def mode(self, depth):
+        if not self.inside:
+            return None
+        if self.chance(0.3):
+            self.count += 1
+            name = f"y{self.count}"
+            source = self.tensor()
+            self.tensors.append(name)
+            return ["with torch.autocast('cpu'):", f"    {name} = {source}.sum().reshape(1, 1) @ torch.ones(1, 1)", f"{name} = {name}.reshape(1)"]
+        mode = self.pick(["torch.no_grad()", "torch.enable_grad()", "torch.set_grad_enabled(flag)"])
+        return [f"with {mode}:", *indented(self.block(depth + 1))]
+
+    def attempt(self, depth):
+        place = self.place("OMXD")
+        if place is None:
+            return None
+        name = self.pick(TENSOR_NAMES)
+        target = "x" if not self.tensors else self.pick(self.tensors)
+        if not self.inside:
+            return None
+        text = f"[{name!r}]" if kind_of(place.value) == "D" else f".{name}"
+        return [
+            "try:",
+            f"    {target} = {target} + {place.expression}{text}",
+            "except (AttributeError, KeyError):",
+            f"    {target} = {target} * 2",
+        ]
+
+
+def is_assignable(place):
+    if place.holder == "a" and kind_of(place.value) == "T" and place.value.is_leaf:
+        return type(place.value).__name__ != "Parameter"
+    return place.holder in "gaic"
+
+
+def indented(lines):
+    return ["    " + line for line in lines]

@@ -1,0 +1,125 @@
+"""The names that the source of a random world may use without defining them."""
+
+import collections
+import contextlib
+import functools
+import types
+
+import jaxgrad
+
+
+class Doubled:
+    """A descriptor that gives twice an attribute, and takes twice its new value."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else getattr(instance, self.name) * 2
+
+    def __set__(self, instance, value):
+        setattr(instance, self.name, value * 0.5)
+
+
+class Constant:
+    """A descriptor without `__set__`: an entry in the instance hides it."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __get__(self, instance, owner=None):
+        return self.value
+
+
+class Scaled(jaxgrad.autograd.Function):
+    """Three times its input, with a gradient of five times."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * 3
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 5
+
+
+def tensor(*values, dtype=jaxgrad.float32):
+    """A vector."""
+    return jaxgrad.tensor(values, dtype=dtype)
+
+
+def leaf(*values, dtype=jaxgrad.float32):
+    """A vector that requires grad."""
+    return jaxgrad.tensor(values, dtype=dtype, requires_grad=True)
+
+
+def filled(module, value=0.5):
+    """A module with the same number in all of its parameters."""
+    with jaxgrad.no_grad():
+        for parameter in module.parameters():
+            parameter.fill_(value)
+    return module
+
+
+def parts(value):
+    """What a container holds, or an object with attributes."""
+    if isinstance(value, dict):
+        return list(value.values())
+    if isinstance(value, list | tuple | set | frozenset | collections.deque):
+        return list(value)
+    if isinstance(value, functools.partial):
+        return [*value.args, *value.keywords.values()]
+    if isinstance(value, types.FunctionType):
+        return [cell.cell_contents for cell in value.__closure__ or ()]
+    return list(getattr(value, "__dict__", {}).values())
+
+
+def differentiable(value, seen=None):
+    """The tensors in a result that require grad, in the order in which they stand there."""
+    seen = {} if seen is None else seen
+    if id(value) in seen or isinstance(value, jaxgrad.nn.Module):
+        return []
+    seen[id(value)] = value
+    if isinstance(value, jaxgrad.Tensor):
+        return [value] if value.requires_grad else []
+    return [tensor for part in parts(value) for tensor in differentiable(part, seen)]
+
+
+def total(value):
+    """One number that depends on all tensors of a result that require grad."""
+    tensors = differentiable(value)
+    return sum(((t.double() * t.double()).sum() for t in tensors), leaf(0.0).sum() * 0)
+
+
+def clear(parameters):
+    """Let go of gradients."""
+    for parameter in parameters:
+        parameter.grad = None
+
+
+def number(value):
+    """A number that stands for a value of any kind."""
+    if isinstance(value, jaxgrad.Tensor):
+        return value.numel()
+    if value is None:
+        return 0
+    return len(value) if hasattr(value, "__len__") else value
+
+
+NAMES = {
+    "torch": jaxgrad,
+    "nn": jaxgrad.nn,
+    "F": jaxgrad.nn.functional,
+    "collections": collections,
+    "contextlib": contextlib,
+    "functools": functools,
+    "types": types,
+    "Space": types.SimpleNamespace,
+    **{f.__name__: f for f in (Doubled, Constant, Scaled)},
+    **{f.__name__: f for f in (tensor, leaf, filled, total, clear, number)},
+}
+
+
+def namespace(name):
+    """The globals of a program."""
+    return {"__name__": name, **NAMES}
