@@ -27,7 +27,7 @@ from ..tape.mode import casting, current_mode
 from ..tape.node import FREED
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, edge_of, held, wrap
-from . import donation, first_run, graph_input, host_calls, one_shot, placement
+from . import donation, first_run, graph_input, host_calls, one_shot, opening, placement
 from .compiler_options import options_for
 from .graph_input import ArgumentInput, GeneratorInput, GraphInput, NumberInput, argument_of
 from .guards import (
@@ -539,12 +539,14 @@ class CompiledProgram:
         if self.call_program is None:
             self.make_call_program(inputs, arrays)
         made: list = [None] * self.output.roots
+        call = self.pullback.inner and opening.call_of(self)
         for group, reverse, numbers in self.reverses:
             saved = [*inputs, *[arrays[n] for n in reverse.numbers]] if reverse.saves else []
             saved = FREED if group.is_freed else saved
             node_class = CompiledNode if group.is_freed or group.frees else LastingNode
             edges = [edge_of(tensors[number]) for number in numbers]
-            node = node_class(reverse, saved, edges, self.output.roots)
+            make = call.node(node_class) if call else node_class
+            node = make(reverse, saved, edges, self.output.roots)
             if self.weak_objects:
                 node.more().objects = [each() for each in self.weak_objects]
             for number in group.outputs:
