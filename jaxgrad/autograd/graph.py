@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ..core.missing_names import MissingName
 from ..core.pytorch_tensors import type_name
 from ..tape import node_annotations, version_counter
+from ..tape.asked_edge import find_edge
 from ..tape.node import Node as Node
 from ..tape.node import shown
 from ..tape.tensor import Tensor, edge_of
@@ -76,7 +77,7 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
             "It is not possible to get the gradient edge for a Tensor that does not require "
             f"gradients: one of shape {list(tensor.shape)}"
         )
-    node, output_nr = edge_of(tensor)
+    node, output_nr = edge_of(find_edge(tensor))
     return GradientEdge(shown(node), output_nr)
 
 

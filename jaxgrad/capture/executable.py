@@ -22,7 +22,8 @@ from . import donation, first_run, host_calls, placement
 from .compiler_options import options_for
 from .graph_input import GeneratorInput, GraphInput
 from .input_names import NamedInputs, input_names
-from .partition import PartitionedJaxpr, RecordedCalls, function_of
+from .opening import RecordedCalls
+from .partition import PartitionedJaxpr, function_of
 from .replay import replay, run_operators
 from .scope import input_p
 from .side_effects import ProgramRun

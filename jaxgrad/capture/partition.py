@@ -13,13 +13,11 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Literal
 from jax.interpreters import partial_eval
 
-from ..core.aval import aval_of, joint_mode
+from ..core.aval import joint_mode
 from ..core.bounded_cache import weight_of_kernel
 from ..core.jax_internals import traced_function
 from ..core.program import Program, Reverse
 from ..tape.node import FREED, ProgramNode
-from ..tape.tensor import edge_of
-from .graph_input import seen_input
 from .pullback import OutputGroup
 
 
@@ -217,51 +215,6 @@ class CompiledCall(Program):
 
     def make_reverse(self, mask):
         return CompiledReverse(self, mask)
-
-
-class RecordedCalls:
-    """The calls of an executable, as the tape records them.
-
-    `program`: what the nodes record; `reverses`: for each group of outputs with a history its
-    reverse program, and the numbers of the captured tensors that get a gradient.
-    """
-
-    def __init__(self, executable, inputs, arrays):
-        """inputs, arrays: those of the first call."""
-        self.trace, partition = executable.trace, executable.partition
-        pullback = self.trace.pullback
-        shown = [captured.aval for captured in self.trace.captured]
-        shown += map(seen_input, inputs[len(shown) :])
-        kept = [aval_of(arrays[number]) for number in partition.numbers]
-        self.program = CompiledCall(executable, shown, pullback.avals, kept)
-        tracked = [captured.number for captured in self.trace.captured if captured.tracked]
-        roots, self.reverses = range(self.trace.output.roots), []
-        for group in pullback.groups:
-            numbers = tracked if group.is_freed else group.reached
-            mask = tuple(map(set(numbers).__contains__, range(len(shown))))
-            present = tuple(map(set(group.outputs).__contains__, roots))
-            reverse = CompiledReverse(self.program, mask, present)
-            # so that its kernels count
-            self.program.reverses[present] = reverse
-            self.reverses.append((group, reverse, numbers))
-
-    def nodes(self, tensors, inputs, arrays) -> list:
-        """For each output with a history its node, one for each group of the pullback. Where the
-        function has used its graph up, the saved arrays of the node are freed.
-        """
-        count, objects = self.trace.output.roots, self.trace.arguments.weak_objects
-        nodes: list = [None] * count
-        for group, reverse, numbers in self.reverses:
-            saved = [*inputs, *[arrays[n] for n in reverse.numbers]] if reverse.saves else []
-            saved = FREED if group.is_freed else saved
-            node_class = CompiledNode if group.is_freed or group.frees else LastingNode
-            edges = [edge_of(tensors[number]) for number in numbers]
-            node = node_class(reverse, saved, edges, count)
-            if objects:
-                node.more().objects = [reference() for reference in objects]
-            for number in group.outputs:
-                nodes[number] = node
-        return nodes
 
 
 class CompiledNode(ProgramNode):

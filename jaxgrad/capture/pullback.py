@@ -52,8 +52,8 @@ class Pullback:
     """The passes from the outputs of a function that have a history to its captured tensors.
 
     `avals`: those of these outputs; `groups`: one pass starts from each; `cotangents`: the inputs
-    that the passes start from; `leaves`: the ids of the leaves from inside that the outputs depend
-    on, which get none.
+    that the passes start from; `inner`: the numbers of the outputs on which others depend;
+    `leaves`: the ids of the leaves from inside that the outputs depend on, which get none.
     """
 
     def __init__(self, scope, roots):
@@ -63,6 +63,8 @@ class Pullback:
         ends = [(captured, edge) for captured, edge in ends if edge is not None]
         nodes = nodes_between(scope, roots, [edge[0] for _, edge in ends])
         self.groups = groups_of([edge[0] for edge, _, _ in roots], nodes)
+        led_to = {edge for node in nodes for edge in node.edges}
+        self.inner = frozenset(n for n, (edge, _, _) in enumerate(roots) if edge in led_to)
         lasting = [n for group in self.groups if not group.is_freed for n in group.outputs]
         self.leaves = leaves_of([roots[number][0][0] for number in lasting])
         self.leaves -= {id(captured.tensor) for captured, _ in ends}

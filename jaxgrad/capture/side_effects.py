@@ -73,10 +73,8 @@ class OutputTensor:
         return self.root is None and self.severed is None and self.kind is Tensor
 
     def new_tensor(self, arrays, nodes) -> Tensor:
-        if self.root is not None:
-            made = wrap(arrays[self.output], self.aval, True, nodes[self.root], self.root)
-        else:
-            made = wrap(arrays[self.output], self.aval, self.tracked, self.mark)
+        node = self.mark if self.root is None else nodes[self.root]
+        made = wrap(arrays[self.output], self.aval, self.tracked, node, self.root or 0)
         if self.severed is not None:
             made._leaf = copy.copy(self.severed)
         if self.kind is not Tensor:
@@ -116,8 +114,7 @@ class ProgramRun:
         if kind == "object":
             return value.rebuild(self.value, self.rebuilt)
         if kind == "tree":
-            structure, results = value
-            return jax.tree.unflatten(structure, list(map(self.value, results)))
+            return jax.tree.unflatten(value[0], list(map(self.value, value[1])))
         return self.arrays[value] if kind == "array" else value
 
 
@@ -339,7 +336,8 @@ class OutputSpec:
     `results`: what the function returns, leaf by leaf; `effects`: the side effects; `roots`: of
     each output with a history its edge, abstract value and array, later only their number;
     `shared`: how created tensors share memory; `separate`: the guard on captured tensors that must
-    not; `constants`: objects that each run gives as they are; `objects`: those that it makes anew.
+    not; `constants`: objects that each run gives as they are; `objects`: those that it makes anew;
+    `retaining`: the numbers of the created tensors that retain their `.grad`.
     """
 
     # whether its tensors share memory with one another and with captured tensors
@@ -351,7 +349,7 @@ class OutputSpec:
         self.created: list[OutputTensor] = []
         self.grads: dict[int, int] = {}
         self.has_numbers = self.has_attributes = False
-        self.kept, self.numbers = [], {}
+        self.kept, self.numbers, self.retaining = [], {}, []
         self.constants, self.objects = [], Objects(self.result, scope.observation)
         self.memory, self.shared, self.separate = None, (), None
         # Overwritten tensors come first: JAX gives an output the memory of the first donated input
@@ -384,8 +382,7 @@ class OutputSpec:
     @cached_property
     def replaced(self) -> frozenset[int]:
         """The numbers of the captured tensors that leave their memory to those that share it."""
-        effects = [each for each in self.effects if isinstance(each, TensorEffect)]
-        return frozenset(each.number for each in effects if each.place is not None)
+        return frozenset(e.number for e in self.tensor_effects.effects if e.place is not None)
 
     def add_array(self, array) -> int:
         self.arrays.append(array)
@@ -441,6 +438,8 @@ class OutputSpec:
         number = self.numbers[id(tensor)] = len(self.created)
         made = OutputTensor(self, tensor)
         self.created.append(made)
+        if made.root is not None and tensor._node.retained_at(tensor._nr) is tensor:
+            self.retaining.append(number)
         # last, since an attribute may be the tensor itself
         if vars(tensor) and self.scope.is_created_here(tensor):
             made.attributes = {name: self.tree(value) for name, value in vars(tensor).items()}
@@ -594,6 +593,8 @@ class OutputSpec:
 
     def result_of(self, run: ProgramRun):
         """The function's result."""
+        for number in self.retaining:
+            run.created[number].retain_grad()
         if self.structure == LEAF:
             return run.value(self.results[0])
         return jax.tree.unflatten(self.structure, list(map(run.value, self.results)))

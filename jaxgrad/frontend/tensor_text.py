@@ -12,7 +12,7 @@ from ..core.device import device_of_jax
 from ..core.tracebacks import api_boundary
 from ..late import LateModule
 from ..tape.mode import transform_levels
-from ..tape.tensor import Tensor, held, shown_array
+from ..tape.tensor import Tensor, held, known_node, shown_array
 
 forward_ad = LateModule("jaxgrad.autograd.forward_ad")
 printing = LateModule("jaxgrad.frontend.printing")
@@ -74,7 +74,8 @@ def text_of(
 def name_of_node(tensor: Tensor) -> str | None:
     """The name of a tensor's `grad_fn` as it is printed."""
     try:
-        node = tensor.grad_fn
+        # for a known one not `grad_fn`, which may record the graph of a compiled call
+        node = known_node(tensor) or tensor.grad_fn
     except RuntimeError:
         return "Invalid"  # its history is not known
     return None if node is None else node.name()

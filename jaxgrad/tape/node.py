@@ -87,7 +87,8 @@ class Node:
         >>> [(node and node.name(), number) for node, number in (x * 2).grad_fn.next_functions]
         [('AccumulateGrad', 0), (None, 0)]
         """
-        return tuple([(shown(node), output_nr) for node, output_nr in self.edges])
+        edges = [node.edge_at(output_nr) for node, output_nr in self.edges]
+        return tuple([(shown(node), output_nr) for node, output_nr in edges])
 
     @property
     def metadata(self) -> dict:
@@ -112,6 +113,12 @@ class Node:
     def outputs(self):
         """The abstract value of each gradient that arrives here, by output number."""
         raise NotImplementedError(f"{type(self).__name__}.outputs")
+
+    def edge_at(self, output_nr: int):
+        """The edge at which all of the gradient of an output arrives, for who asks for it: another
+        one where the output is a result of a compiled call on which another result depends.
+        """
+        return self, output_nr
 
     def retain(self, output_nr: int, tensor):
         """Fill `tensor.grad` with the gradient of an output, as long as the tensor lives."""
@@ -170,7 +177,7 @@ class Node:
         return register(extras.pre_hooks, fn)
 
     def _sequence_nr(self) -> int:
-        return self.sequence
+        return int(self.sequence)  # a fraction in the graph of a call that was opened
 
     @property
     def _input_metadata(self):

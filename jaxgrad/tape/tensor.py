@@ -18,6 +18,7 @@ from ..core.meta_array import NO_DATA, ON_META
 from ..core.pending import Pending, known, value_of
 from ..core.pytorch_tensors import type_name
 from . import handle_lock, interception, mode
+from .asked_edge import find_edge
 from .mode import is_inference_mode_enabled
 from .node import AccumulateGrad, Node, shown
 from .noted_reads import history_of, noted_read
@@ -183,7 +184,7 @@ class Tensor:
         >>> (x * 2).grad_fn.name(), x.grad_fn
         ('MulBackward0', None)
         """
-        node = known_node(self)
+        node = known_node(find_edge(self))
         if node is None and self._leaf is not None:
             self._leaf.check_history()
         return None if node is None else noted_read(self, history_of) and shown(node)
@@ -348,7 +349,7 @@ class Tensor:
         """
         if not self._requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-        node = known_node(self)
+        node = known_node(find_edge(self))
         if node is not None:
             node.retain(self._output_nr, self)
 

@@ -365,6 +365,10 @@ class Pass:
             self._reachable = {node.sequence for node in nodes}
         return self._reachable
 
+    def graph_has_grown(self):
+        """Take nodes into account that were recorded below others since the pass began."""
+        vars(self).pop("_reachable", None)
+
 
 class PassTo(Pass):
     """A pass through the nodes that lead to `ends`, which are edges.
@@ -388,10 +392,18 @@ class PassTo(Pass):
             self.ends.setdefault(node.sequence, []).append(output_nr)
 
     def run(self, roots, gradients):
+        self.select(roots)
+        super().run(roots, gradients)
+
+    def select(self, roots):
+        """Find the nodes that lead to an end."""
         self.needed = leading_to(self.ends, roots, self.stops)
         if self.accumulates:
             self.needed |= self.ends.keys()
-        super().run(roots, gradients)
+
+    def graph_has_grown(self):
+        super().graph_has_grown()
+        self.select(self.roots)
 
     def visit(self, node, gradients):
         sequence = node.sequence

@@ -8,6 +8,7 @@ from ...core import executor
 from ...core.aval import META
 from ...core.pytorch_tensors import type_name
 from ...tape import sparse_tensor
+from ...tape.asked_edge import find_edge
 from ...tape.tensor import Tensor, current, edge_of, wrap
 from ...tape.torch_function import stands_for_tensor
 from ..graph import GradientEdge
@@ -80,7 +81,9 @@ def edges_of_inputs(inputs, complaint: str) -> list:
     for tensor in inputs:
         if isinstance(tensor, Tensor) and not tensor._requires_grad:
             raise RuntimeError(f"{complaint}: one of `inputs`, of shape {list(tensor.shape)}")
-    return [edge(tensor) for tensor in inputs]
+        if isinstance(tensor, Tensor):
+            find_edge(tensor)
+    return list(map(edge, inputs))
 
 
 def gradients_of(outputs, given) -> list:

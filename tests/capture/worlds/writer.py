@@ -12,7 +12,7 @@ from typing import NamedTuple
 import jaxgrad
 
 from . import prelude
-from .expressions import NUMBER_NAMES, TENSOR_NAMES, Statements, indented
+from .expressions import NUMBER_NAMES, TENSOR_NAMES, Statements
 from .observe import SETTINGS
 from .places import kind_of, places
 
