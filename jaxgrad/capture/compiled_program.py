@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-import operator
 import weakref
 from threading import get_ident
 
@@ -28,6 +27,7 @@ from ..tape.node import FREED
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, edge_of, held, wrap
 from . import donation, first_run, graph_input, host_calls, one_shot, placement
+from .argument_containers import ArgumentContainers, containers_of
 from .compiler_options import options_for
 from .graph_input import ArgumentInput, GeneratorInput, GraphInput, NumberInput, argument_of
 from .guards import (
@@ -74,6 +74,8 @@ class CompiledProgram:
     is_inner = False  # whether it is a part of another program
     is_inline = False  # whether that program is being traced, which observes all state
     runs_jaxpr = True  # whether it computes what was traced, and not a transform of it
+    sees_containers = True  # whether calls change containers among their arguments
+    uses_containers = False
     output_class = OutputSpec
 
     def __init__(self, jitted, leaves, structure, varying=frozenset()):
@@ -206,9 +208,11 @@ class CompiledProgram:
             *self.observation.same_tensors(self.captured, tensors),
             *self.observation.guards(unseen, tensors, self.exchanged(tensors)),
             *([DerivedNumbers(self.derived)] if self.derived else ()),
+            *self.containers.guards(self.output.effects),
         ]
         self.observation.release()
-        self.function = self.observation = self.discard = self.derived = None
+        self.uses_containers = self.containers.is_used
+        self.function = self.observation = self.discard = self.derived = self.containers = None
         self.checks = merged_checks(self.guards)
 
     def distinct(self, tensors) -> list[DistinctTensors]:
@@ -264,15 +268,19 @@ class CompiledProgram:
     def run(self, scope: CaptureScope, leaves):
         """What JAX traces: the function on tensors of tracers."""
         with self.rules(), scope.open(), self.observed(scope):
-            given = self.arguments(scope, leaves)
-            args, kwargs = jax.tree.unflatten(self.structure, given)
-            result = [one_shot.refuse_result(self.name, self.call_traced(args, kwargs))]
+            observation = self.observation if self.sees_containers else None
+            containers = ArgumentContainers(
+                leaves, self.arguments(scope, leaves), self.structure, observation
+            )
+            self.containers = containers
+            scope.take_containers(containers)
+            result = [one_shot.refuse_result(self.name, self.call_traced(*containers.arguments))]
             if not self.is_inner:
                 scope.raise_refused()
-            self.refuse_new_arguments(given, args, kwargs)
-            # or what the function put into lists among its arguments would count as escaped
-            del given, args, kwargs
             changes = [] if self.is_inline else self.observation.changes()
+            containers.refuse_changes(self.name, changes)
+            # or what the function put into lists among its arguments would count as escaped
+            containers.release_copies()
             self.output = self.output_of(scope, result)
             self.add_effects(scope, changes)
             self.output.share_memory()
@@ -315,22 +323,16 @@ class CompiledProgram:
     def add_effects(self, scope, changes):
         """Add what the function changes of Python objects to its side effects."""
         for change in changes:
+            effect = self.containers.effect_of(self.output, change)
+            if effect is not None:
+                self.output.effects.append(effect)
+                continue
             captured = scope.captured.get(id(change.holder.reference()))
             is_exchanged = captured is not None and captured.is_exchanged
             number = captured.number if is_exchanged else None
             self.output.effects.append(StateEffect(self.output, change, number))
             self.changed_numbers |= change.numbers()
             note_rebound(change.holder, change.bound)
-
-    def refuse_new_arguments(self, given, args, kwargs):
-        """Raises RuntimeError where the function has changed a list or dict among its arguments."""
-        leaves, structure = pytree.flatten((args, kwargs))
-        same = len(leaves) == len(given) and all(map(operator.is_, leaves, given))
-        if not same or structure != self.structure:
-            raise RuntimeError(
-                f"{self.name}, compiled by jaxgrad.jit, changes a list or dict among its "
-                "arguments, and the caller would not see it: return the new one"
-            )
 
     def output_of(self, scope, held) -> OutputSpec:
         return self.output_class(scope, held)
@@ -446,7 +448,7 @@ class CompiledProgram:
         only = self.output.only
         if only is not None and self.pullback is None:
             return wrap(self.kernel(*inputs)[only.output], only.aval, only.tracked, only.mark)
-        return self.output.result_of(self.run_of(tensors, inputs, self.kernel(*inputs)))
+        return self.output.result_of(self.run_of(leaves, tensors, inputs, self.kernel(*inputs)))
 
     def change(self, leaves, tensors):
         """A call of a program that changes state, under the lock of handles: all of it or nothing.
@@ -463,11 +465,11 @@ class CompiledProgram:
             handle_lock.owner, self.made = get_ident(), made
             inputs = self.inputs_of(leaves, tensors)
             kernel(*inputs)
-            run = self.run_of(tensors, inputs, made[0])
+            run = self.run_of(leaves, tensors, inputs, made[0])
             self.output.apply(run)
         except BaseException:
             if made and ((run is not None and run.applied) or self.has_deleted(inputs)):
-                self.output.apply(run or self.run_of(tensors, inputs, made[0]))
+                self.output.apply(run or self.run_of(leaves, tensors, inputs, made[0]))
             else:
                 self.set_draws(draws)
             raise
@@ -477,11 +479,12 @@ class CompiledProgram:
             self.made, handle_lock.owner = around, before
         return self.output.result_of(run)
 
-    def run_of(self, tensors, inputs, arrays) -> ProgramRun:
+    def run_of(self, leaves, tensors, inputs, arrays) -> ProgramRun:
         """The run that gave these arrays."""
         nodes = () if self.pullback is None else self.nodes(tensors, inputs, arrays)
         numbers = self.numbers(inputs) if self.output.has_numbers else None
-        return self.output.run(arrays, tensors, nodes, self.escaped_tensors, numbers)
+        containers = containers_of(leaves) if self.uses_containers else ()
+        return self.output.run(arrays, tensors, nodes, self.escaped_tensors, numbers, containers)
 
     @keeps_jax_state
     def first_kernel(self, leaves, tensors):

@@ -18,6 +18,7 @@ from ..tape.mode import current_mode, switch
 from ..tape.node import Node
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, edge_of, held, leaf_state, wrap
+from .argument_containers import ArgumentContainers, Leaves
 from .graph_input import ArgumentInput
 from .holders import CapturedAttributes, StateGuard
 from .known_numbers import scopes_around
@@ -219,11 +220,15 @@ def created_arrays(program, inputs):
 
 def output_of(program, scope) -> OutputSpec:
     with reinstated(program, scope) as observation:
-        args, kwargs = jax.tree.unflatten(program.structure, scope.prepare(program))
+        leaves = Leaves(scope.prepare(program))
+        leaves.arguments = args, kwargs = jax.tree.unflatten(program.structure, leaves)
+        seen = observation if program.sees_containers else None
+        containers = ArgumentContainers(leaves, leaves, program.structure, seen)
+        scope.take_containers(containers)
         output = program.output_class(scope, [program.jitted.function(*args, **kwargs)])
         # tensors that it leaves in objects, or that others are cut from, are outputs too
         for change in observation.changes() if observation is not None else ():
-            StateEffect(output, change, None)
+            containers.effect_of(output, change) or StateEffect(output, change, None)
         output.share_memory()
         return output
 

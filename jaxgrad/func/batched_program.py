@@ -191,7 +191,7 @@ class BatchedProgram(CompiledProgram):
     """
 
     is_inner, output_class = True, ExampleOutput
-    runs_jaxpr = False
+    runs_jaxpr = sees_containers = False
 
     def __init__(self, mapped, leaves, structure, is_inline=False):
         self.dims, self.size, self.printed = mapped.dims, size_of(leaves, mapped.dims), []

@@ -257,6 +257,8 @@ class SharedCall(Shared, CompiledFunction):
 class SharedProgram:
     """A program of a shared function. `may_serve`: whether it may serve other calls."""
 
+    sees_containers = False
+
     def __init__(self, shared, leaves, structure):
         self.opened = opened = _call.get().opened
         super().__init__(shared, leaves, structure)
