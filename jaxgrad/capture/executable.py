@@ -19,6 +19,7 @@ from ..late import LateModule
 from ..tape import handle_lock, pytree
 from ..tape.tensor import held, wrap
 from . import donation, first_run, host_calls, placement
+from .argument_containers import containers_of
 from .compiler_options import options_for
 from .graph_input import GeneratorInput, GraphInput
 from .input_names import NamedInputs, input_names
@@ -189,7 +190,7 @@ class Executable:
         only = self.output.only
         if only is not None and self.trace.pullback is None:
             return wrap(self.kernel(*inputs)[only.output], only.aval, only.tracked, only.mark)
-        return self.output.result_of(self.run_of(tensors, inputs, self.kernel(*inputs)))
+        return self.output.result_of(self.run_of(leaves, tensors, inputs, self.kernel(*inputs)))
 
     def change(self, leaves, tensors):
         """A call of a program that changes state, under the lock of handles: all of it or nothing.
@@ -206,11 +207,11 @@ class Executable:
             handle_lock.owner, self.results = get_ident(), results
             inputs = self.inputs_of(leaves, tensors)
             kernel(*inputs)
-            run = self.run_of(tensors, inputs, results[0])
+            run = self.run_of(leaves, tensors, inputs, results[0])
             self.output.apply(run)
         except BaseException:
             if results and ((run is not None and run.applied) or self.has_deleted(inputs)):
-                self.output.apply(run or self.run_of(tensors, inputs, results[0]))
+                self.output.apply(run or self.run_of(leaves, tensors, inputs, results[0]))
             else:
                 self.set_draws(draws)
             raise
@@ -220,11 +221,12 @@ class Executable:
             self.results, handle_lock.owner = around, before
         return self.output.result_of(run)
 
-    def run_of(self, tensors, inputs, arrays) -> ProgramRun:
+    def run_of(self, leaves, tensors, inputs, arrays) -> ProgramRun:
         """The run that gave these arrays."""
         nodes = () if self.trace.pullback is None else self.nodes(tensors, inputs, arrays)
         numbers = self.numbers(inputs) if self.output.has_numbers else None
-        return self.output.run(arrays, tensors, nodes, self.escaped_tensors, numbers)
+        containers = containers_of(leaves) if self.trace.arguments.uses_containers else ()
+        return self.output.run(arrays, tensors, nodes, self.escaped_tensors, numbers, containers)
 
     @keeps_jax_state
     def first_kernel(self, leaves, tensors):

@@ -26,6 +26,7 @@ from ..tape import handle_lock, interception, mode, pytree, torch_function
 from ..tape.tensor import Tensor, has_tangent, held
 from . import one_shot, script_names, stages, stance
 from . import verify as verification
+from .argument_containers import Leaves
 from .executable import Executable
 from .fallback import Fallback
 from .frozen import FrozenReads
@@ -225,7 +226,10 @@ class CompiledFunction:
         if not self.sees_order and not pytree.is_sorted(tuple(kwargs)):
             # one program for all orders of the keywords
             kwargs = dict(sorted(kwargs.items()))
-        return pytree.flatten((args, kwargs))
+        leaves, structure = pytree.flatten((args, kwargs))
+        leaves = Leaves(leaves)
+        leaves.arguments = args, kwargs
+        return leaves, structure
 
     def explain(self) -> str:
         """Why the function was last traced: what differed from the trace before.

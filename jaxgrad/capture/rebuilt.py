@@ -4,6 +4,7 @@ anew, as `copy.deepcopy` would, with its own tensors in the place of those of th
 
 from __future__ import annotations
 
+import collections
 import functools
 import types
 
@@ -21,6 +22,8 @@ ATOMS = (
 )  # fmt: skip
 # Python's modules whose classes hold the user's data
 OPEN = ("builtins", "collections", "types", "functools")
+# containers that each call makes anew, whatever they hold
+NEW = (list, dict, set, collections.deque)
 MOST_MET = 10_000  # a value with more parts is not searched any further
 
 
@@ -31,13 +34,15 @@ class Part:
     cannot be copied.
     """
 
-    __slots__ = ("arguments", "contents", "fill", "has_tensors", "make", "result", "value")
+    __slots__ = (
+        "arguments", "contents", "fill", "has_tensors", "is_new", "make", "result", "value"
+    )  # fmt: skip
 
     def __init__(self, value):
         self.value, self.result = value, None
         is_number = isinstance(value, Varying) and value.compute is not None
         self.has_tensors = is_number or isinstance(value, Tensor | jax.Array)
-        self.make, self.fill = None, None
+        self.make, self.fill, self.is_new = None, None, False
         self.arguments: list[Part] = []
         self.contents: list[Part] = []
 
@@ -63,17 +68,24 @@ class Objects:
     """The objects of one trace that its results consist of.
 
     result_of: gives where a call finds a tensor, an array or a symbolic number; observation: tells
-    which objects are from before the trace, and stay what they are.
+    which objects are from before the trace, and stay what they are; position_of: the place of a
+    container among the arguments, None for another object.
     """
 
-    def __init__(self, result_of, observation):
-        self.result_of = result_of
-        self.has_existed = (lambda _: False) if observation is None else observation.has_existed
+    def __init__(self, result_of, observation, position_of=lambda _: None):
+        self.result_of, self.position_of = result_of, position_of
+        self.is_old = (lambda _: False) if observation is None else observation.has_existed
         self.parts: dict[int, Part] = {}
         self.kept: list = []  # while their ids are in use
 
+    def has_existed(self, value) -> bool:
+        """Whether an object is from before the trace, or from the arguments of each call."""
+        return self.position_of(value) is not None or self.is_old(value)
+
     def part(self, value) -> Part | None:
-        """The part of an object that the trace has made and that holds tensors, else None."""
+        """The part of an object that the trace has made, where it holds tensors or is a container;
+        else None.
+        """
         unmet: list[Part] = []
         root = self.part_of(value, unmet)
         met = []
@@ -97,9 +109,18 @@ class Objects:
         part = self.parts.get(id(value))
         if part is None:
             part = self.parts[id(value)] = Part(value)
+            part.has_tensors |= self.position_of(value) is not None
+            part.is_new = type(value) in NEW and not self.has_existed(value)
             self.kept.append(value)
             unmet.append(part)
         return part
+
+
+def has_containers(value) -> bool:
+    """Whether a value is a list or a dict, or a tuple that holds one: each call makes new ones."""
+    return isinstance(value, list | dict) or (
+        isinstance(value, tuple) and any(map(has_containers, value))
+    )
 
 
 def _is_open(value) -> bool:
@@ -112,11 +133,16 @@ def _mark(parts):
     for part in parts:
         for inner in (*part.arguments, *part.contents):
             holders.setdefault(id(inner), []).append(part)
-    marked = [part for part in parts if part.has_tensors]
+    new = [part for part in parts if part.is_new]
+    for part in new:  # and the tuples that hold it
+        part.has_tensors = True
+        tuples = [each for each in holders.get(id(part), ()) if type(each.value) is tuple]
+        new += [each for each in tuples if not each.has_tensors]
+    marked = [part for part in parts if part.has_tensors and not part.is_new]
     while marked:
         for holder in holders.get(id(marked.pop()), ()):
-            if not holder.has_tensors:
-                holder.has_tensors = True
+            if not holder.has_tensors or holder.is_new:
+                holder.has_tensors, holder.is_new = True, False
                 marked.append(holder)
 
 

@@ -19,6 +19,7 @@ from ..tape.mode import current_mode, switch
 from ..tape.node import Node
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, edge_of, held, leaf_state, wrap
+from .argument_containers import ArgumentContainers, Leaves
 from .graph_input import ArgumentInput, scopes_around
 from .observation import Observation
 from .places import CapturedAttributes, NumberGuard, SameTensorGuard
@@ -215,12 +216,17 @@ def created_arrays(trace, inputs):
 
 
 def output_of(trace, scope) -> OutputSpec:
+    structure = trace.arguments.structure
     with reinstated(trace, scope) as observation:
-        args, kwargs = jax.tree.unflatten(trace.arguments.structure, scope.prepare(trace))
+        leaves = Leaves(scope.prepare(trace))
+        leaves.arguments = args, kwargs = jax.tree.unflatten(structure, leaves)
+        seen = observation if trace.arguments.sees_containers else None
+        containers = ArgumentContainers(leaves, leaves, structure, seen)
+        scope.take_containers(containers)
         output = type(trace.output)(scope, [trace.function.function(*args, **kwargs)])
         # tensors that it leaves in objects, or that others are cut from, are outputs too
         for change in observation.changes() if observation is not None else ():
-            StateEffect(output, change, None)
+            containers.effect_of(output, change) or StateEffect(output, change, None)
         output.share_memory()
         return output
 

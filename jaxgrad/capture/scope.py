@@ -76,6 +76,8 @@ class CaptureScope:
     # An inner scope traces a part of another program: one example of a vmap, the body of a loop.
     # Tensors of the trace around it are from outside too.
     is_inner = False
+    # the containers among the arguments, and whether a value of a result is one of them
+    position_of, is_whole = staticmethod(lambda value: None), None
     # of a replay: the answers that it repeats, whether it has come to the passes, which may ask for
     # more, and by the id of what it is given for a captured tensor the numbers looked at
     given_answers, is_in_passes, given_numbers = None, False, MappingProxyType({})
@@ -108,6 +110,12 @@ class CaptureScope:
         self.rebound, self.looked_at, self.can_fall_back = None, frozenset(), False
         self.derived: list[Varying] = []
         self.outer = traced_hooks.OuterNodes()
+
+    def take_containers(self, containers):
+        """Take in the containers among the arguments (capture/argument_containers.py)."""
+        if containers.positions:
+            self.position_of = containers.position_of
+            self.is_whole = lambda value: containers.position_of(value) is not None
 
     def belong_to(self, function):
         """Belong to the trace of a compiled function, in whose cache looks at numbers are noted."""

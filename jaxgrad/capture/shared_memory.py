@@ -247,3 +247,23 @@ class SharedMemory:
         """The guard on captured tensors that must not share memory; None where all may."""
         written = self.outputs.written
         return SeparateMemory(list(written), list(self.alone)) if written else None
+
+
+def refuse_overlaps(scope, written: set[int]):
+    """Raise RuntimeError where two captured tensors share memory and one is written to.
+
+    written: the numbers of those that are.
+    """
+    storages: dict[int, list] = {}
+    for captured in scope.captured.values():
+        alias = captured.snapshot.alias
+        if alias is not None:
+            storages.setdefault(id(alias.storage), []).append(captured)
+    for sharing in storages.values():
+        if len(sharing) > 1 and written.intersection(each.number for each in sharing):
+            shapes = " and ".join(str(list(each.aval.shape)) for each in sharing)
+            raise RuntimeError(
+                f"{scope.name}, compiled by jaxgrad.jit, uses tensors from outside, of "
+                f"shapes {shapes}, that share memory, and writes to one of them: take the "
+                "views inside of the function, or clone() before it"
+            )

@@ -33,9 +33,9 @@ from ..tape.version_counter import counter_of
 from .captured import CapturedTensor, outside_aval
 from .guards import grad_of
 from .placement import wrap_all
-from .rebuilt import Objects
+from .rebuilt import Objects, has_containers
 from .scope import CaptureScope, RunsUncompiled
-from .shared_memory import SharedMemory
+from .shared_memory import SharedMemory, refuse_overlaps
 
 UNCHANGED = object()
 LEAF = jax.tree.structure(0)
@@ -91,16 +91,19 @@ class OutputTensor:
 
 class ProgramRun:
     """One call of a program: its output arrays, the captured tensors, the nodes of the outputs with
-    a history, the tensors that the call creates, and the numbers that it takes in, by input.
+    a history, the tensors that the call creates, the numbers that it takes in, by input, and the
+    containers among its arguments.
 
     `applied`: 0, then 1 once the effects on tensors are applied, and one more for each on objects.
     """
 
-    __slots__ = ("applied", "arrays", "created", "nodes", "numbers", "rebuilt", "tensors")
+    __slots__ = (
+        "applied", "arrays", "containers", "created", "nodes", "numbers", "rebuilt", "tensors"
+    )  # fmt: skip
 
-    def __init__(self, arrays, tensors, nodes, created, numbers):
+    def __init__(self, arrays, tensors, nodes, created, numbers, containers=()):
         self.arrays, self.tensors, self.nodes, self.created = arrays, tensors, nodes, created
-        self.numbers, self.applied, self.rebuilt = numbers, 0, {}
+        self.numbers, self.containers, self.applied, self.rebuilt = numbers, containers, 0, {}
 
     def value(self, result):
         """The value of a result of the function, or of a `.grad`: see `OutputSpec.result`."""
@@ -111,6 +114,8 @@ class ProgramRun:
             return self.tensors[value]
         if kind == "number":
             return value(self.numbers)
+        if kind == "argument":
+            return self.containers[value]
         if kind == "object":
             return value.rebuild(self.value, self.rebuilt)
         if kind == "tree":
@@ -316,9 +321,12 @@ class StateEffect(SideEffect):
         self.holder, self.removed, self.number = change.holder, change.removed, number
         self.bound = {name: outputs.tree(value) for name, value in change.bound.items()}
 
+    def target(self, run):
+        """What is changed; None where it is gone."""
+        return self.holder.reference() if self.number is None else run.tensors[self.number]
+
     def apply(self, run, number):
-        is_tensor = self.number is not None
-        target = run.tensors[self.number] if is_tensor else self.holder.reference()
+        target = self.target(run)
         bound = {name: run.value(result) for name, result in self.bound.items()}
         if target is not None and self.holder.is_sequence and not self.removed:
             # not twice
@@ -350,12 +358,13 @@ class OutputSpec:
         self.grads: dict[int, int] = {}
         self.has_numbers = self.has_attributes = False
         self.kept, self.numbers, self.retaining = [], {}, []
-        self.constants, self.objects = [], Objects(self.result, scope.observation)
+        self.constants = []
+        self.objects = Objects(self.result, scope.observation, scope.position_of)
         self.memory, self.shared, self.separate = None, (), None
         # Overwritten tensors come first: JAX gives an output the memory of the first donated input
         # of its shape and dtype, and XLA copies where that was another tensor's.
         effects = [TensorEffect(self, captured) for captured in scope.captured.values()]
-        outputs, self.structure = pytree.flatten(held.pop())
+        outputs, self.structure = pytree.flatten(held.pop(), scope.is_whole)
         self.results = list(map(self.result, outputs))
         number = 0
         while number < len(scope.captured):  # recording a result or a `.grad` may capture it
@@ -366,7 +375,7 @@ class OutputSpec:
             number += 1
         pairs = zip(effects, scope.captured.values(), strict=True)
         self.effects = [effect for effect, captured in pairs if effect.is_needed(captured)]
-        self.refuse_overlaps()
+        refuse_overlaps(scope, self.written)
 
     @property
     def written(self) -> set[int]:
@@ -414,23 +423,29 @@ class OutputSpec:
         return "created", self.add_created(value)
 
     def object(self, value) -> tuple:
-        """Where a run finds an object: ("object", its part) for one that the function has made and
-        that holds tensors, else ("constant", value).
+        """Where a run finds an object: ("argument", its place) for a container among these,
+        ("object", its part) for one that each run makes anew, else ("constant", value).
         """
+        if (position := self.scope.position_of(value)) is not None:
+            return "argument", position
         part = self.objects.part(value)
         self.constants += [value] if part is None else []
         return ("constant", value) if part is None else ("object", part)
 
     def tree(self, value) -> tuple:
         """Where a run finds a value that may hold tensors: as `result`, or ("tree", a structure
-        with the results of its leaves). What has none, or existed before, is that very object at
-        each run: what changes inside of it is an effect of its own.
+        with the results of its leaves). What existed before is that very object at each run: what
+        changes inside of it is an effect of its own.
         """
+        if has_containers(value):
+            return self.object(value)
         leaves, structure = pytree.flatten(value, self.objects.has_existed)
         results = list(map(self.result, leaves))
+        if len(leaves) == 1 and leaves[0] is value:
+            return results[0]
         if all(kind == "constant" for kind, _ in results):
             return "constant", value
-        return results[0] if leaves[0] is value else ("tree", (structure, results))
+        return "tree", (structure, results)
 
     def add_output(self, tensor: Tensor) -> int:
         """Add a tensor to those that a call creates."""
@@ -460,23 +475,6 @@ class OutputSpec:
             if grad is not None:
                 self.grads[number] = self.add_created(grad)
         return number
-
-    def refuse_overlaps(self):
-        """Raises RuntimeError where two captured tensors share memory and one is written to."""
-        written = self.written
-        storages: dict[int, list[CapturedTensor]] = {}
-        for captured in self.scope.captured.values():
-            alias = captured.snapshot.alias
-            if alias is not None:
-                storages.setdefault(id(alias.storage), []).append(captured)
-        for sharing in storages.values():
-            if len(sharing) > 1 and written.intersection(each.number for each in sharing):
-                shapes = " and ".join(str(list(each.aval.shape)) for each in sharing)
-                raise RuntimeError(
-                    f"{self.scope.name}, compiled by jaxgrad.jit, uses tensors from outside, of "
-                    f"shapes {shapes}, that share memory, and writes to one of them: take the "
-                    "views inside of the function, or clone() before it"
-                )
 
     def share_memory(self):
         """Find out which tensors share memory, once all that objects hold are known."""
@@ -530,12 +528,12 @@ class OutputSpec:
         self.numbers = self.scope = self.arrays = None
         return arrays, escaped
 
-    def run(self, arrays, tensors, nodes, escaped=(), numbers=None) -> ProgramRun:
+    def run(self, arrays, tensors, nodes, escaped=(), numbers=None, containers=()):
         """A run, with the tensors that it creates.
 
         tensors: the captured tensors; nodes: one for each output with a history; escaped: by number
         the tensors that tracing created, at the call that traced; numbers: the numbers that the
-        call takes in, by input.
+        call takes in, by input; containers: those among its arguments.
         """
         if self.plain is None:
             created = [value.new_tensor(arrays, nodes) for value in self.created]
@@ -550,7 +548,7 @@ class OutputSpec:
             shared.attach(arrays, tensors, created)
         for number, grad in self.grads.items():
             leaf_state(created[number]).grad = created[grad]
-        run = ProgramRun(arrays, tensors, nodes, created, numbers)
+        run = ProgramRun(arrays, tensors, nodes, created, numbers, containers)
         for made, output in zip(created, self.created, strict=True) if self.has_attributes else ():
             vars(made).update({name: run.value(each) for name, each in output.attributes.items()})
         return run

@@ -22,11 +22,14 @@ class TracedArguments:
     must not keep the memory of its arguments. Objects are kept weakly.
 
     `structure`: that of the arguments; `varying`: the positions of numbers that are inputs;
-    `positions`: by the number of a captured tensor its positions among the arguments.
+    `positions`: by the number of a captured tensor its positions among the arguments;
+    `sees_containers`: whether calls change containers among them; `uses_containers`: whether this
+    function does, or gives them.
     """
 
     def __init__(self, name: str, leaves, structure, varying):
         self.name, self.structure, self.varying = name, structure, varying
+        self.sees_containers = self.uses_containers = False
         self.positions: dict[int, list[int]] = {}
         self.weak_leaves = list(map(_weakly, leaves))
         self.weak_objects = [leaf for leaf in self.weak_leaves if isinstance(leaf, weakref.ref)]

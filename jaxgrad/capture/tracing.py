@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import operator
 import weakref
 
 import jax
@@ -14,11 +13,11 @@ from ..core.jaxprs import equations_of
 from ..core.program import bare
 from ..state.guards import Guard
 from ..state.places import note_rebound
-from ..tape import pytree
 from ..tape.mode import casting, current_mode
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
 from . import one_shot
+from .argument_containers import ArgumentContainers
 from .executable import Executable
 from .graph_input import ArgumentInput, NumberInput, argument_of
 from .guards import (
@@ -51,11 +50,13 @@ class Tracing:
 
     is_inner = False  # whether it is a part of another program
     is_inline = False  # whether that program is being traced, which observes all state
+    sees_containers = True  # whether calls change containers among their arguments
     output_class, executable_class = OutputSpec, Executable
 
     def __init__(self, jitted, leaves, structure, varying=frozenset()):
         self.jitted, self.function = jitted, jitted.traced_function()
         self.arguments = TracedArguments(jitted.__name__, leaves, structure, varying)
+        self.arguments.sees_containers = self.sees_containers
         self.modes = Modes(current_mode.get(), casting.get(), jax.config.jax_enable_x64)
         self.observation, self.changed_numbers = None, set()
         self.scope = self.new_scope()
@@ -100,15 +101,17 @@ class Tracing:
         """What JAX traces: the function on tensors of tracers."""
         scope = self.scope
         with self.rules(), scope.open(), self.observed():
-            inputs = self.traced_leaves(leaves)
-            args, kwargs = jax.tree.unflatten(self.arguments.structure, inputs)
-            result = [one_shot.refuse_result(self.name, self.call(args, kwargs))]
+            self.containers = self.new_containers(leaves)
+            scope.take_containers(self.containers)
+            called = self.call(*self.containers.arguments)
+            result = [one_shot.refuse_result(self.name, called)]
+            del called
             if not self.is_inner:
                 scope.raise_refused()
-            self.refuse_new_arguments(inputs, args, kwargs)
-            # or what the function put into lists among its arguments would count as escaped
-            del inputs, args, kwargs
             changes = [] if self.is_inline else self.observation.changes()
+            self.containers.refuse_changes(self.name, changes)
+            # or what the function put into lists among its arguments would count as escaped
+            self.containers.release_copies()
             self.output = self.output_of(result)
             self.add_effects(changes)
             self.output.share_memory()
@@ -124,6 +127,12 @@ class Tracing:
             del self.output.constants
             arrays, self.escaped_tensors = self.output.finish(inner_leaves)
             return arrays + gradients
+
+    def new_containers(self, leaves) -> ArgumentContainers:
+        """The containers among the arguments, with the traced leaves."""
+        observation = self.observation if self.sees_containers else None
+        structure = self.arguments.structure
+        return ArgumentContainers(leaves, self.traced_leaves(leaves), structure, observation)
 
     def call(self, args, kwargs):
         return self.function(*args, **kwargs)
@@ -167,22 +176,16 @@ class Tracing:
     def source_of(self, position) -> ArgumentSource:
         return ArgumentSource(position)
 
-    def refuse_new_arguments(self, inputs, args, kwargs):
-        """Raises RuntimeError where the function has changed a list or dict among its arguments."""
-        leaves, structure = pytree.flatten((args, kwargs))
-        same = len(leaves) == len(inputs) and all(map(operator.is_, leaves, inputs))
-        if not same or structure != self.arguments.structure:
-            raise RuntimeError(
-                f"{self.name}, compiled by jaxgrad.jit, changes a list or dict among its "
-                "arguments, and the caller would not see it: return the new one"
-            )
-
     def output_of(self, held) -> OutputSpec:
         return self.output_class(self.scope, held)
 
     def add_effects(self, changes):
         """Add what the function changes of Python objects to its side effects."""
         for change in changes:
+            effect = self.containers.effect_of(self.output, change)
+            if effect is not None:
+                self.output.effects.append(effect)
+                continue
             captured = self.scope.captured.get(id(change.holder.reference()))
             is_exchanged = captured is not None and captured.is_exchanged
             number = captured.number if is_exchanged else None
@@ -244,6 +247,7 @@ class Tracing:
             return Trace(self, [], {})
         reached = self.reached_arguments(tensors)
         guards = self.guards(tensors, reached)
+        self.arguments.uses_containers = self.containers.is_used
         self.observation.release()
         return Trace(self, guards, reached)
 
@@ -277,6 +281,7 @@ class Tracing:
             *self.observation.same_tensors(self.captured, tensors),
             *self.state_guards(observed),
             *([DerivedNumbers(self.scope.derived)] if self.scope.derived else ()),
+            *self.containers.guards(self.output.effects),
         ]
 
     def state_guards(self, guards: ObservationGuards) -> list[Guard]:

@@ -353,6 +353,7 @@ class BatchedTracing(Tracing):
     """
 
     is_inner, output_class, executable_class = True, ExampleOutput, BatchedProgram
+    sees_containers = False
 
     def __init__(self, mapped, leaves, structure, is_inline=False):
         self.examples, self.printed = Examples(leaves, mapped.dims), []

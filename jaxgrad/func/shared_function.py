@@ -258,6 +258,8 @@ class SharedCall(Shared, CompiledFunction):
 class SharedTracing:
     """A trace of a shared function. `may_serve`: whether its program may serve other calls."""
 
+    sees_containers = False
+
     def __init__(self, shared, leaves, structure):
         self.opened, self.may_serve = _call.get().opened, True
         super().__init__(shared, leaves, structure)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import enum
 import functools
 import weakref
+from collections import deque
 
 from .ownership import HEAP_TYPE, is_of_library, is_value_class
 
@@ -77,7 +78,8 @@ def is_compared(kind: type) -> bool:
     compare less than all that the function reads. False too where only the same object is equal.
     """
     if kind.__hash__ is None:
-        # a container is refused; an object with attributes is guarded by these
-        return not (kind.__flags__ & HEAP_TYPE or kind.__dictoffset__)
+        # an array is refused; an object is guarded by its attributes or elements
+        is_guarded = kind.__flags__ & HEAP_TYPE or kind.__dictoffset__ or kind in (set, deque)
+        return not is_guarded
     by_value = is_value_class(kind) or issubclass(kind, enum.Enum | tuple)
     return by_value or (kind.__hash__ is not object.__hash__ and is_of_library(kind.__module__))
