@@ -16,13 +16,13 @@ from urllib.parse import urlparse as urlparse
 
 from .core.missing_names import MissingName
 from .serialization import load as load_file
+from .tape import settings
 
 DEFAULT_CACHE_DIR = "~/.cache"
 ENV_TORCH_HOME, ENV_XDG_CACHE_HOME = "TORCH_HOME", "XDG_CACHE_HOME"
 HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 MODULE_HUBCONF, VAR_DEPENDENCY = "hubconf.py", "dependencies"
 
-_folder = None
 
 
 def get_dir() -> str:
@@ -32,7 +32,8 @@ def get_dir() -> str:
     >>> jaxgrad.hub.get_dir().endswith("hub")
     True
     """
-    return os.path.join(_get_torch_home(), "hub") if _folder is None else _folder
+    folder = settings.get("hub_folder")
+    return os.path.join(_get_torch_home(), "hub") if folder is None else folder
 
 
 def set_dir(d: str | os.PathLike) -> None:
@@ -44,8 +45,7 @@ def set_dir(d: str | os.PathLike) -> None:
     'weights'
     >>> jaxgrad.hub.set_dir(before)
     """
-    global _folder
-    _folder = os.path.expanduser(d)
+    settings.put("hub_folder", os.path.expanduser(d))
 
 
 def _get_torch_home() -> str:

@@ -4,6 +4,7 @@ import pytest
 
 import jaxgrad
 from jaxgrad import hub
+from jaxgrad.tape import settings
 
 HUBCONF = '''
 dependencies = ["numpy"]
@@ -20,7 +21,7 @@ def _private():
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(hub, "_folder", None)
+    monkeypatch.setattr(settings.process, "hub_folder", None)
     hub.set_dir(tmp_path / "hub")
     for name in ("hub/owner_net_main", "hub/owner_net_v1_0", "local"):
         place = tmp_path / name
@@ -31,7 +32,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_folders(monkeypatch):
-    monkeypatch.setattr(hub, "_folder", None)
+    monkeypatch.setattr(settings.process, "hub_folder", None)
     monkeypatch.setenv("TORCH_HOME", "/home")
     assert hub.get_dir() == "/home/hub"
     monkeypatch.delenv("TORCH_HOME")

@@ -283,6 +283,53 @@ def test_the_slot_of_a_handle_is_private():
     assert broken(reads_of_the_slot, MODULES) == {}
 
 
+# Variables of modules that functions assign, and that no traced function reads as a setting: counts
+# and locks, what a mechanism has installed, and what shows errors. A setting of users is one of
+# tape/settings.py, where a compiled function sees it.
+NO_SETTINGS = {
+    "autograd._engine.observers": {"started"},
+    "capture.stance": {"current"},  # of `jit` itself, which reads it at each call
+    "capture.verify": {"running"},
+    "core.bounded_cache": {"_in_force"},
+    "core.deferred": {"mode"},  # who runs operators, not what they give
+    "core.device": {"_is_meta_default"},  # in the key of programs
+    "core.dtypes": {"default"},  # in the key of programs
+    "core.executor": {
+        *("_lock", "_refusal", "_wide_types", "eager_kernel", "is_forked", "observers"),
+        "run_pending",
+    },
+    "core.tracebacks": {"_filters"},
+    "core.world": {"current"},
+    "frontend.threefry": {"_drawn_by_numpy"},
+    "fx._patching": {"CURRENT_PATCHER"},
+    "fx._symbolic_trace": {"_is_fx_tracing_flag"},
+    "fx.traceback": {"current_meta", "should_preserve_node_meta"},
+    "tape.dual_level": {"_was_begun"},
+    "tape.handle_lock": {"_helpers", "lock", "owner"},
+    "tape.interception": {"is_general", "is_noted"},
+    "tape.node_annotations": {"observers"},
+    "tape.record": {"_plain"},
+    "utils.data._utils.worker": {"_info"},  # set once, as a worker begins
+}
+
+
+def assigned_globals(name, path):
+    nodes = [node for node in ast.walk(parse(path)) if isinstance(node, ast.Global)]
+    known = NO_SETTINGS.get(name.removeprefix("jaxgrad."), set())
+    return sorted({variable for node in nodes for variable in node.names} - known)
+
+
+def test_settings_have_one_mechanism():
+    assert broken(assigned_globals, MODULES) == {}
+
+
+def test_the_globals_that_are_no_settings_exist():
+    for name, variables in NO_SETTINGS.items():
+        nodes = ast.walk(parse(MODULES[f"jaxgrad.{name}"]))
+        assigned = {v for node in nodes if isinstance(node, ast.Global) for v in node.names}
+        assert variables == assigned, name
+
+
 def hidden_tests(_, path):
     names = Counter(node.name for node in parse(path).body if isinstance(node, Function))
     return [name for name, times in names.items() if times > 1]

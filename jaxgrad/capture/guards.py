@@ -17,15 +17,13 @@ from collections import Counter
 
 import jax
 
-from ..core import dtypes
 from ..core.aval import Aval, aval_of, is_key
 from ..core.bounded_cache import ENTRY, BoundedCache, Clock, Weight, total
-from ..core.device import is_meta
 from ..state.guards import Guard, ObjectRead
 from ..state.merged_guards import MergedGuard
 from ..state.values import PLAIN, Identity, exact, is_compared
 from ..storage.sole_owner import is_shared, leave_storage
-from ..tape import mode, node_annotations, traced_hooks, version_counter
+from ..tape import settings, traced_hooks
 from ..tape.dual import mark
 from ..tape.node import Node
 from ..tape.source_location import place_of_caller
@@ -96,14 +94,7 @@ class ProgramCache:
         numbers = self.numbers.get(structure) or self.numbers.find(structure)
         for position in () if numbers is None else numbers.varying:
             keys[position] = type(leaves[position])
-        # what the tape reads while it traces: each of these is a constant of the program
-        modes = (
-            mode.current_mode.get(), mode.casting.get(), dtypes.default,
-            node_annotations.packing.get(), version_counter.strict.get(),
-            jax.config.jax_enable_x64, jax.config.jax_default_device,
-            jax.config.jax_default_matmul_precision, is_meta(None),
-        )  # fmt: skip
-        return structure, modes, *keys
+        return structure, settings.in_key(), *keys
 
     def reason(self, leaves, structure) -> str:
         """Why no program serves a call, by comparison with the program for arguments of this kind

@@ -24,7 +24,7 @@ from ..state.objects import slots_of
 from ..state.ownership import is_of_library
 from ..state.snapshot import SavedHolders, Snapshots
 from ..storage.alias import root_of
-from ..tape import interception, mode, traced_hooks
+from ..tape import interception, mode, settings, traced_hooks
 from ..tape.node import Node, next_sequence_number
 from ..tape.source_location import place_of_caller
 from ..tape.tensor import Tensor, current, held, hold, is_traced, known_edge_of
@@ -98,11 +98,16 @@ class Settings(Holder):
         return {
             "the grad mode": mode.current_mode.get(),
             "the default dtype": dtypes.get_default_dtype(),
+            **vars(settings.process),
         }
 
     def bind(self, target, name, value):
-        put = mode.current_mode.set if name == "the grad mode" else dtypes.set_default_dtype
-        put(value)
+        if name == "the grad mode":
+            mode.current_mode.set(value)
+        elif name == "the default dtype":
+            dtypes.set_default_dtype(value)
+        else:
+            setattr(settings.process, name, value)
 
 
 class SavedState(SavedHolders):

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy
 
 from ..core import dtypes
+from ..tape import settings
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,6 @@ _PROFILES = {
     "short": PrintOptions(precision=2, edgeitems=2),
     "full": PrintOptions(threshold=math.inf),
 }
-_options = PrintOptions()
 _INDENT = len("tensor(")
 _CUT = " ..."  # marks omitted elements
 
@@ -52,7 +52,6 @@ def set_printoptions(
     'tensor([0.50, 2.25])'
     >>> printing.set_printoptions(profile="default")
     """
-    global _options
     if profile is not None and profile not in _PROFILES:
         raise ValueError(f"set_printoptions: profile is {profile!r}, must be one of {[*_PROFILES]}")
     counts = {"precision": precision, "threshold": threshold}
@@ -60,7 +59,12 @@ def set_printoptions(
     given = {name: value for name, value in counts.items() if value is not None}
     for name, value in given.items():
         _check_count(name, value)
-    _options = replace(_PROFILES.get(profile, _options), **given, sci_mode=sci_mode)
+    options = replace(_PROFILES.get(profile, _options()), **given, sci_mode=sci_mode)
+    settings.put("print_options", options)
+
+
+def _options() -> PrintOptions:
+    return settings.get("print_options") or _PROFILES["default"]
 
 
 def _check_count(name, value):
@@ -77,7 +81,7 @@ def get_printoptions() -> dict:
     >>> printing.get_printoptions()["precision"]
     4
     """
-    return dict(vars(_options))
+    return dict(vars(_options()))
 
 
 def tensor_str(
@@ -95,7 +99,7 @@ def tensor_str(
     suffixes = []
     if device is not None:
         suffixes.append(f"device='{device}'")
-    is_telling = array.ndim == 1 if shown_count == 0 else _options.edgeitems != 0
+    is_telling = array.ndim == 1 if shown_count == 0 else _options().edgeitems != 0
     if contents is None and not (has_data and is_telling):
         suffixes.append(f"size={shape}")
     if dtype not in _unmarked_dtypes(shown_count):
@@ -143,9 +147,9 @@ def _unmarked_dtypes(size):
 
 def with_suffixes(text, suffixes, is_on_new_line=False, indent=_INDENT):
     """The text with suffixes; is_on_new_line: whether these begin on a line of their own."""
-    column = len(text) - text.rfind("\n") + 1
+    column, width = len(text) - text.rfind("\n") + 1, _options().linewidth
     for suffix in suffixes:
-        if is_on_new_line or column + len(suffix) + 2 > _options.linewidth:
+        if is_on_new_line or column + len(suffix) + 2 > width:
             text, column = f"{text},\n{' ' * indent}{suffix}", indent + len(suffix)
             is_on_new_line = False
             continue
@@ -157,8 +161,8 @@ def body(array, dtype, indent=_INDENT):
     """The text of values, in brackets. indent: the number of characters before it in its line."""
     if array.size == 0:
         return "[]"
-    summarized = array.size > _options.threshold
-    if summarized and _options.edgeitems == 0 and array.ndim:
+    summarized = array.size > _options().threshold
+    if summarized and _options().edgeitems == 0 and array.ndim:
         return "[...]"
     shown = _edges(array) if summarized else array
     texts, width = _element_texts(shown, dtype)
@@ -171,7 +175,7 @@ def body(array, dtype, indent=_INDENT):
 
 def _edges(array):
     """The first and last items along each long dimension."""
-    count = _options.edgeitems
+    count = _options().edgeitems
     for axis, length in enumerate(array.shape):
         if length > 2 * count:
             array = array.take([*range(count), *range(length - count, length)], axis)
@@ -194,7 +198,7 @@ def _with_cut(items, is_cut, mark=_CUT):
 
 
 def _line_by_line(items, width, indent):
-    in_line = max(1, (_options.linewidth - indent) // (width + len(", ")))
+    in_line = max(1, (_options().linewidth - indent) // (width + len(", ")))
     lines = [", ".join(items[at : at + in_line]) for at in range(0, len(items), in_line)]
     return (",\n" + " " * (indent + 1)).join(lines)
 
@@ -237,11 +241,11 @@ def _notation(telling) -> Callable[[float], str]:
     low, high = sizes.min(), sizes.max()
     whole = bool((telling == numpy.ceil(telling)).all())
     scientific = high / low > 1000 or high > 1e8 or (low < 1e-4 and not whole)
-    if _options.sci_mode is not None:
-        scientific = _options.sci_mode
+    if _options().sci_mode is not None:
+        scientific = _options().sci_mode
     if scientific:
-        return f"{{:.{_options.precision}e}}".format
-    return _whole if whole else f"{{:.{_options.precision}f}}".format
+        return f"{{:.{_options().precision}e}}".format
+    return _whole if whole else f"{{:.{_options().precision}f}}".format
 
 
 def _whole(value):

@@ -13,6 +13,7 @@ from multiprocessing import *  # noqa: F403
 
 from ..core.missing_names import missing_in
 from ..frontend import sending  # noqa: F401  tensors with a history are refused
+from ..tape import settings
 from ._contexts import Named, context_of, method_of_program, set_method
 from .spawn import ProcessContext as ProcessContext
 from .spawn import ProcessException as ProcessException
@@ -23,7 +24,6 @@ from .spawn import spawn as spawn
 from .spawn import start_processes as start_processes
 
 _STRATEGIES = {"file_system", "file_descriptor"}
-_strategy = "file_descriptor"
 
 
 def get_context(method: str | None = None):
@@ -121,7 +121,7 @@ def get_sharing_strategy() -> str:
     >>> jaxgrad.multiprocessing.get_sharing_strategy()
     'file_descriptor'
     """
-    return _strategy
+    return settings.get("sharing_strategy")
 
 
 def set_sharing_strategy(new_strategy: str):
@@ -133,12 +133,11 @@ def set_sharing_strategy(new_strategy: str):
     'file_system'
     >>> jaxgrad.multiprocessing.set_sharing_strategy("file_descriptor")
     """
-    global _strategy
     if new_strategy not in _STRATEGIES:
         raise ValueError(
             f"invalid sharing strategy {new_strategy!r}, expected one of {sorted(_STRATEGIES)}"
         )
-    _strategy = new_strategy
+    settings.put("sharing_strategy", new_strategy)
 
 
 __getattr__ = missing_in(__name__)

@@ -11,6 +11,7 @@ import sys
 from multiprocessing import context
 
 from ..compat.import_hook import TorchFinder
+from ..tape import settings
 
 
 class _Name(str):
@@ -69,22 +70,17 @@ class ForkServer(context.ForkServerContext):
 _OURS = {"spawn": Spawn(), "forkserver": ForkServer()}
 
 
-# the start method of the program, once one has been needed: Python decides for "fork" as soon as it
-# starts a process in any other way
-_method: str | None = None
-
-
 def set_method(method: str | None):
     """Set the start method of the program; None for the one that Python has."""
-    global _method
-    _method = method
+    settings.put("start_method", method)
 
 
 def method_of_program() -> str:
     """The start method that the program has named, else "spawn"."""
-    if _method is None:
+    # kept, since Python decides for "fork" as soon as it starts a process in any other way
+    if settings.get("start_method") is None:
         set_method(multiprocessing.get_start_method(allow_none=True) or "spawn")
-    return _method
+    return settings.get("start_method")
 
 
 def context_of(method: str | None):

@@ -31,7 +31,8 @@ def _group(guard):
     if isinstance(guard, ObjectRead):
         return guard.read
     if isinstance(guard, AttributeValue):
-        return guard.name
+        # `attrgetter` takes a dot for the attribute of an attribute
+        return guard if "." in guard.name else guard.name
     if type(guard) is not StateGuard:
         return guard.group()
     if guard.kind is CellHolder:

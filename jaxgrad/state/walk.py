@@ -93,6 +93,12 @@ class StateWalk:
             # names that were found late may be those of objects that were found early
             stack = stack or self.named_values()
 
+    def is_unmet(self, name, value) -> bool:
+        """Whether the walk has yet to enter a value."""
+        if isinstance(value, self.known_leaves.kind):
+            return id(value) not in self.leaves
+        return not isinstance(value, self.opaque) and _key(name, value) not in self.seen
+
     def is_new(self, name, value) -> bool:
         key = _key(name, value)
         if key in self.seen:
@@ -328,12 +334,10 @@ class StateWalk:
             for name in names:
                 value = before[name]
                 values += [(name, part) for part in wrapped_functions(value) or (value,)]
-                if isinstance(value, self.known_leaves.kind):
-                    self.leaves[id(value)] = value
         return [
             (name, value)
             for name, value in values
-            if not isinstance(value, self.opaque) and _key(name, value) not in self.seen
+            if self.is_unmet(name, value)
         ]
 
 

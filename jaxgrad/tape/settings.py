@@ -1,19 +1,36 @@
-"""Settings that Python code may read, and set, while a compiled function is traced.
+"""Settings: what code sets for a whole process, thread or task, and reads elsewhere.
 
-A program is right for the settings that its function read: `noted` makes each a guard. Those of the
-process are attributes of `process`: what a function sets there, each call sets again. The grad mode
-and others that the tape reads at every operator are part of the key of all programs instead
-(capture/guards.py).
+A program is right for the settings that its function read. Those of the process are attributes of
+`process`: what a function reads there is a guard, and what it sets each call sets again. Those of a
+thread or task are context variables, whose readers are wrapped by `noted`. What operators and the
+tape read while they run, such as the grad mode, is a part of the key of all programs: `in_key`.
 """
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
-from . import mode
+import jax
+
+from ..core import dtypes
+from ..core.device import is_meta
+from . import mode, node_annotations, version_counter
+
+
+def in_key() -> tuple:
+    """What operators and the tape read while a function is traced: each is a constant of its
+    program.
+    """
+    return (
+        mode.current_mode.get(), mode.casting.get(), dtypes.default,
+        node_annotations.packing.get(), version_counter.strict.get(),
+        jax.config.jax_enable_x64, jax.config.jax_default_device,
+        jax.config.jax_default_matmul_precision, is_meta(None),
+    )  # fmt: skip
 
 
 class ProcessSettings:
@@ -24,6 +41,13 @@ class ProcessSettings:
         self.interop_threads: int | None = None
         self.debug_mode = 0  # of deterministic algorithms
         self.warn_always = False
+        self.print_options: Any = None  # those of frontend/printing.py
+        # of checkpointed calls; None: what the call says
+        self.checkpoint_early_stop: bool | None = None
+        self.checkpoint_debug: bool | None = None
+        self.hub_folder: str | None = None  # None: as the environment says
+        self.start_method: str | None = None  # of processes, once one has been needed
+        self.sharing_strategy = "file_descriptor"
 
 
 process = ProcessSettings()
@@ -43,6 +67,17 @@ def put(name: str, value):
     if scope is not None:
         scope.objects.record_set(process, name, getattr(process, name))
     setattr(process, name, value)
+
+
+@contextlib.contextmanager
+def put_for_block(name: str, value):
+    """Change a setting of the process until the end of the block."""
+    before = get(name)
+    put(name, value)
+    try:
+        yield
+    finally:
+        put(name, before)
 
 
 def _flag(name: str, value) -> property:

@@ -22,7 +22,7 @@ from ..core.dtypes import dtype
 from ..core.missing_names import missing_in
 from ..core.tracebacks import api_boundary
 from ..frontend.generator import get_rng_state, set_rng_state
-from ..tape import dual_level
+from ..tape import dual_level, settings
 from ..tape.mode import is_grad_enabled
 from ..tape.tensor import Tensor, has_tangent, held
 from . import checkpoint_traced
@@ -59,10 +59,6 @@ __all__ = [
     "set_device_states",
 ]
 
-# set by set_checkpoint_early_stop and set_checkpoint_debug_enabled; None: what the call says
-_early_stop = _debug = None
-
-
 @contextlib.contextmanager
 def set_checkpoint_early_stop(enable: bool):
     """A context manager that overrides `early_stop` of the checkpointed calls inside.
@@ -73,12 +69,8 @@ def set_checkpoint_early_stop(enable: bool):
     >>> with jaxgrad.utils.checkpoint.set_checkpoint_early_stop(False):
     ...     pass
     """
-    global _early_stop
-    before, _early_stop = _early_stop, enable
-    try:
+    with settings.put_for_block("checkpoint_early_stop", enable):
         yield
-    finally:
-        _early_stop = before
 
 
 @contextlib.contextmanager
@@ -90,12 +82,8 @@ def set_checkpoint_debug_enabled(enabled: bool | None):
     >>> with jaxgrad.utils.checkpoint.set_checkpoint_debug_enabled(True):
     ...     pass
     """
-    global _debug
-    before, _debug = _debug, enabled
-    try:
+    with settings.put_for_block("checkpoint_debug", enabled):
         yield
-    finally:
-        _debug = before
 
 
 def noop_context_fn():
@@ -203,10 +191,12 @@ def checkpoint(
         )
     if policy is not None:
         context_fn = _contexts_of(policy, context_fn)
-    debug = debug if _debug is None else bool(_debug)
+    wanted = settings.get("checkpoint_debug")
+    debug = debug if wanted is None else bool(wanted)
     if debug and context_fn is not noop_context_fn:
         raise ValueError("debug=True is incompatible with non-default context_fn")
-    early_stop = early_stop if _early_stop is None else _early_stop
+    wanted = settings.get("checkpoint_early_stop")
+    early_stop = early_stop if wanted is None else wanted
     if checkpoint_traced.concerns():
         return checkpoint_traced.call(function, args, kwargs, policy)
     forward_context, recompute_context = context_fn()
