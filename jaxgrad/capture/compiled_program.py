@@ -49,8 +49,9 @@ from .partition import (
     PartitionedJaxpr,
     function_of,
 )
-from .places import DerivedNumbers, note_rebound
+from .places import note_rebound
 from .pullback import Pullback
+from .python_runs import drawn_in, guards_with_draws, taking_in
 from .reachable import reachable_tensors, refuse_numbers
 from .replay import replay, run_operators
 from .scope import CaptureScope, input_p
@@ -91,6 +92,7 @@ class CompiledProgram:
         self.observation, self.changed_numbers = None, set()
         scope = self.scope()
         scope.belong_to(jitted)
+        self.drawn = drawn_in(scope, jitted)
         with self.wide():
             # without arguments: each input is found while tracing, as an equation of `input_p`
             closed = jax.make_jaxpr(functools.partial(self.run, scope, leaves))()
@@ -148,6 +150,7 @@ class CompiledProgram:
         """Take over the captured tensors of the scope, without the tensors themselves."""
         self.captured = list(scope.captured.values())
         rebound = [] if self.is_inline else self.observation.rebound_tensors()
+        rebound += [] if self.drawn is None else self.drawn.tensors.values()
         places = {id(tensor): source for tensor, source in reversed(rebound)}
         for captured in self.captured:
             is_given = captured.position is not None
@@ -206,10 +209,10 @@ class CompiledProgram:
             *self.objects.guards(self.exchanged(tensors)),
             *self.observation.same_tensors(self.captured, tensors),
             *self.observation.guards(unseen, tensors, self.exchanged(tensors)),
-            *([DerivedNumbers(self.derived)] if self.derived else ()),
         ]
+        self.guards = guards_with_draws(self.drawn, self.guards, self.derived)
         self.observation.release()
-        self.function = self.observation = self.discard = self.derived = None
+        self.function = self.observation = self.discard = self.derived = self.drawn = None
         self.checks = merged_checks(self.guards)
 
     def distinct(self, tensors) -> list[DistinctTensors]:
@@ -300,12 +303,13 @@ class CompiledProgram:
             yield  # the program around observes
             return
         rebound = self.jitted.cache.rebound
-        self.observation = Observation(self.function, self.leaves, rebound, scope.number)
-        self.observation.own = self.own_parts()
-        scope.observation = self.observation
+        watch = Observation(self.function, self.leaves, rebound, scope.number, self.drawn)
+        self.observation = scope.observation = watch
+        watch.own = self.own_parts()
         try:
             self.observation.open()
-            yield
+            with taking_in(self.drawn):
+                yield
         except BaseException:
             self.observation.restore()
             self.observation.release()

@@ -46,6 +46,7 @@ from .places import (
     has_tensors,
     is_rebound,
 )
+from .python_reads import original, put_stand_ins
 from .reachable import python_function
 from .state_walk import (
     ALL,
@@ -67,9 +68,10 @@ class Observation:
     afterwards `names`: all names in the code, and `skipped`: what is too large to compare.
     """
 
-    def __init__(self, function, arguments, rebound=(), number=None):
+    def __init__(self, function, arguments, rebound=(), number=None, drawn=None):
         """arguments: those that are no tensors; rebound: ids of holders with names; the number that
-        one has there becomes an input, made by `number(read, key)`.
+        one has there becomes an input, made by `number(read, key)`; drawn: what takes in what the
+        function draws, None where nothing does.
         """
         self.rebound, self.number = rebound, number
         self.roots = [("an argument", each) for each in arguments] + [("function", function)]
@@ -83,7 +85,10 @@ class Observation:
         self.classes: list[type] = []
         self.reads: set[tuple] = set()
         self.is_open = False
-        self.snapshots = Snapshots(self.add)
+        # what was put in the place of generators and iterators, and the trace that takes it in
+        self.stand_ins: dict[tuple, object] = {}
+        self.drawn = drawn
+        self.snapshots = Snapshots(self.add, self.meet_moving)
 
     # ---- while the function runs
 
@@ -112,6 +117,9 @@ class Observation:
         if type(holder) in (InstanceHolder, SettingsHolder) and is_observable(type(target)):
             self.classes.append(type(target))
             observe(type(target), self)
+        if self.drawn is not None:
+            placed = put_stand_ins(holder, self.drawn)
+            self.stand_ins |= {(holder, name): each for name, each in placed.items()}
         # another call may have another tensor in the place of this one
         before = {} if isinstance(holder, TensorHolder) else holder.before
         for name, value in before.items():
@@ -139,7 +147,8 @@ class Observation:
             return self.report(instance)
         is_missing = name not in holder.before
         # what the function itself has set is not read from outside
-        if holder.before.get(name, UNSET) is holder.value(name):
+        before = self.stand_ins.get((holder, name), holder.before.get(name, UNSET))
+        if before is holder.value(name):
             holder.read.add(name)
             if type(holder) is SettingsHolder and not is_missing:
                 # before the function changes it: the first walk does not enter these
@@ -147,6 +156,10 @@ class Observation:
         if is_missing:
             self.record_class_read(kind, name)
         return None
+
+    def meet_moving(self, value):
+        if self.drawn is not None:
+            self.drawn.meet(value)
 
     def report(self, instance):
         """Let an instance report what it holds, where its class has such attributes."""
@@ -265,7 +278,8 @@ class Observation:
         return [each for each in map(self.change_of, self.holders) if each is not None]
 
     def change_of(self, holder) -> Change | None:
-        inputs = {name: value for (known, name), value in self.inputs.items() if known is holder}
+        placed = self.inputs | self.stand_ins
+        inputs = {name: value for (known, name), value in placed.items() if known is holder}
         bound, removed = holder.changes(holder.before | inputs)
         holder.changed = {*bound, *removed}
         # where an attribute was set to what it was, nothing has to be done: as long as it is that
@@ -275,7 +289,7 @@ class Observation:
         is_instance = isinstance(holder, InstanceHolder)
         hidden = reported_when_set(type(holder.reference())) if is_instance else ()
         removed = [name for name in removed if name not in hidden]
-        bound = {name: value for name, value in bound.items() if name not in hidden}
+        bound = {name: original(value) for name, value in bound.items() if name not in hidden}
         return Change(holder, bound, removed) if bound or removed else None
 
     def restore(self):

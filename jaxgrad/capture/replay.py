@@ -23,6 +23,7 @@ from .holders import CapturedAttributes, StateGuard
 from .observation import Observation
 from .places import NumberGuard, SameTensorGuard
 from .pullback import TracedPass
+from .python_runs import PythonReplay, taking_in
 from .scope import CaptureScope
 from .side_effects import OutputSpec, StateEffect
 
@@ -235,14 +236,17 @@ def reinstated(program, scope):
         return
     numbers = {guard.place.key for guard in program.guards if isinstance(guard, NumberGuard)}
     function = program.jitted.observed_function()
-    observation = Observation(function, program.leaves, numbers, scope.number)
+    guard = next((guard for guard in program.guards if guard.is_performed), None)
+    drawn = None if guard is None else PythonReplay(scope, guard)
+    observation = Observation(function, program.leaves, numbers, scope.number, drawn)
     scope.observation = observation
     try:
         observation.open()
         for guard in program.guards:
             if isinstance(guard, StateGuard):
                 guard.reinstate()
-        yield observation
+        with taking_in(drawn):
+            yield observation
     finally:
         observation.restore()
         observation.close()

@@ -71,11 +71,11 @@ class Snapshots:
     ids of the parameters of modules, and of the buffers of jaxgrad's own.
     """
 
-    def __init__(self, on_new=lambda holder, target: None):
-        """on_new: called with each new holder."""
+    def __init__(self, on_new=lambda holder, target: None, on_met=lambda value: None):
+        """on_new: called with each new holder; on_met: with each value that a walk comes to."""
         self.holders: dict[tuple, Holder] = {}
         self.members: set[int] = set()
-        self.on_new = on_new
+        self.on_new, self.on_met = on_new, on_met
 
     def get(self, target, kind=None) -> Holder | None:
         found = self.holders.get((id(target), kind))
@@ -130,6 +130,7 @@ class StateWalk:
                 self.tensors[id(value)] = value
                 stack.extend(self.of_tensor(name, value))
             elif not isinstance(value, OPAQUE) and self.is_new(name, value):
+                self.snapshots.on_met(value)
                 stack.extend(self.contents(name, value))
             # names that were found late may be those of objects that were found early
             stack = stack or self.named_values()
