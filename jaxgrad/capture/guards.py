@@ -28,6 +28,7 @@ from ..tape.dual import mark
 from ..tape.node import Node
 from ..tape.source_location import place_of_caller
 from ..tape.tensor import INFERENCE_TENSOR, Tensor, current, held
+from .event_log import EventLog
 from .varying_numbers import VaryingNumbers
 
 # how many programs are kept for one kind of arguments
@@ -57,6 +58,8 @@ class ProgramCache:
         # of the program traced last: the structure, the keys of the arguments, the guards, and what
         # escaped; the program itself may go
         self.last = None
+        # what has been drawn for the call that is going on; whether numbers among that are inputs
+        self.log, self.has_symbolic_draws, self.has_drawn = EventLog(), True, False
 
     def find(self, leaves, structure):
         """The program that serves a call, and its captured tensors. Where the function must be
@@ -116,7 +119,9 @@ class ProgramCache:
         tensors = []
         reasons = []
         for guard in guards:
-            if not guard.check(leaves, tensors):
+            if guard.is_performed:  # at the call itself, where all that stands before it holds
+                reasons += [] if reasons else filter(None, [guard.reason(leaves, tensors)])
+            elif not guard.check(leaves, tensors):
                 reasons.append(guard.reason(leaves, tensors))
                 if isinstance(guard, TensorGuard):
                     break  # the guards that follow read the tensors that those before have found
@@ -149,6 +154,11 @@ class ProgramCache:
         self.rebound -= given_up
         self.looked_at |= given_up
         return numbers.give_up(positions if self.inspected else numbers.varying) or bool(given_up)
+
+    def give_up_draws(self) -> bool:
+        """Make what is drawn constants that checks compare, for good; whether it was inputs."""
+        had, self.has_symbolic_draws = self.has_symbolic_draws and self.has_drawn, False
+        return had
 
     def numbers_in(self, leaves, structure) -> VaryingNumbers:
         """The Python numbers among the arguments, those that differ from earlier calls noted."""

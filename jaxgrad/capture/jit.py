@@ -32,8 +32,10 @@ from .fallback import Fallback
 from .frozen import FrozenReads
 from .guards import ProgramCache
 from .known_numbers import ChangingNumbers
+from .python_runs import looks_at_draws, opaque_of
 from .scope import RunsUncompiled
 from .tracing import Tracing
+from .undrawn import Undrawn, why_undrawn
 
 AUTO = "auto"
 
@@ -155,6 +157,7 @@ class CompiledFunction:
 
     fallback: Fallback | None = None
     most_in_a_row = MOST_IN_A_ROW
+    draws_anew = True  # at each call, what Python draws
 
     def __init__(self, function, donate, static_argnames):
         self.__name__ = type(function).__name__  # for a function without a name, such as a partial
@@ -170,6 +173,8 @@ class CompiledFunction:
         self.count, self.why, self.traces_in_a_row = 0, "it has not been called", 0
         self.told: set[str] = set()
         self.changing, self.given = ChangingNumbers(), {}
+        # the kinds of arguments for which it draws what no program can draw
+        self.undrawn = Undrawn(self.__name__, function)
 
     @property
     def traces(self) -> list[Executable]:
@@ -201,7 +206,7 @@ class CompiledFunction:
                 inputs = program and program.inputs_of(leaves, tensors)
             if program is None:
                 # the arguments themselves, which it may change
-                result = self.uncompiled(args, kwargs)
+                result = self.undrawn.run(self, args, kwargs)
                 if tensors is not None:
                     self.fallback.note(self.cache.key(leaves, structure), tensors)
                 return result
@@ -212,11 +217,11 @@ class CompiledFunction:
                 raise
             self.fallback.tell(error)
         # an argument has no key under which a program could be filed
-        return self.uncompiled(args, kwargs)
+        return self.undrawn.run(self, args, kwargs)
 
     def rename(self, name: str):
         """Give it a name for messages, HLO and profiles."""
-        self.__name__ = self.cache.name = name
+        self.__name__ = self.cache.name = self.undrawn.name = name
         if self.fallback is not None:
             self.fallback.name = name
 
@@ -245,7 +250,8 @@ class CompiledFunction:
         """A new program and its captured tensors. Where the function must run uncompiled, None, and
         what its trace raised, or None.
         """
-        if self.fallback is not None and self.fallback.holds(self.cache.key(leaves, structure)):
+        key = self.cache.key(leaves, structure)
+        if self.undrawn.holds(key) or (self.fallback is not None and self.fallback.holds(key)):
             return None, None
         if self.stays_uncompiled(leaves, structure):
             return None, None
@@ -285,19 +291,24 @@ class CompiledFunction:
         # here, where time is lost anyway: it looks at all programs
         self.cache.drop_expired()
         reads = FrozenReads(self.traced_function())
-        if self.fallback is not None:
-            reads.refuse_iterators(self.__name__)
         try:
             tracing = self.new_tracing(leaves, structure)
             self.refuse_changing(tracing)
         except BaseException:
-            reads.put_back()
+            if self.fallback is None:  # else the uncompiled function gets what was drawn
+                self.cache.log.clear()
+                reads.put_back()
             raise
         tensors = tracing.tensors_of(leaves)
         if not all(map(_has_numbers, tensors)):
             tracing.discard()
             return None, None
+        opaque = opaque_of(tracing)
         program = tracing.executable(tracing.trace(tensors), tensors, leaves)
+        self.cache.log.clear()
+        if opaque and tracing.escaped is None:
+            self.undrawn.leave_all(self.cache, leaves, structure, why_undrawn(reads, opaque))
+            return program, tensors
         # a program that leaves tensors behind runs this once, and freezes nothing
         if tracing.escaped is not None or self.may_freeze(reads, tracing, leaves, structure):
             self.cache.add(program, leaves, structure)
@@ -314,10 +325,8 @@ class CompiledFunction:
 
     def may_freeze(self, reads: FrozenReads, tracing, leaves, structure) -> bool:
         """Whether a program is kept that repeats what the function read, after a warning of it."""
-        if self.fallback is not None and reads.drawn(tracing):
-            why = f"it draws random numbers from {reads.drawn(tracing)[0]}"
-            self.fallback.leave(self.cache.key(leaves, structure), why)
-            return False
+        if self.draws_anew:
+            return True
         for message in reads.told(tracing):
             if message not in self.told:
                 self.told.add(message)
@@ -337,6 +346,10 @@ class CompiledFunction:
             why = f"it was traced at every call, this time because {self.why}"
             self.fallback.leave(self.cache.key(leaves, structure), why)
             return
+        if looks_at_draws(program):
+            why = f"it looks at what it draws, and was traced at every call: {self.why}"
+            self.undrawn.leave_all(self.cache, leaves, structure, why)
+            return
         message = TRACED_AGAIN.format(name=self.__name__, why=self.why)
         warnings.warn(message, stacklevel=users_stacklevel())
 
@@ -354,7 +367,7 @@ class CompiledFunction:
                 raise
             except Exception:
                 # whatever was raised: libraries refuse symbolic numbers with errors of their own
-                if not cache.give_up(numbers):
+                if not (cache.give_up(numbers) or cache.give_up_draws()):
                     raise
                 continue
             # code may also go another way where a number is refused
@@ -448,6 +461,7 @@ class CompiledFunction:
         with handle_lock.lock:
             self.cache = ProgramCache(self.__name__, self.cache.static)
             self.traces_in_a_row, self.changing = 0, ChangingNumbers()
+            self.undrawn = Undrawn(self.__name__, self.function)
             if self.fallback is not None:
                 self.fallback = Fallback(self.__name__, self.function)
 

@@ -37,6 +37,7 @@ from .places import (
     containers_in,
     has_tensors,
 )
+from .python_reads import original, put_stand_ins
 
 
 class TensorHolder(LeafHolder):
@@ -65,15 +66,19 @@ class Observation(Reads):
     of objects whose contents each call compares by itself, None unless functions share the program.
     """
 
-    def __init__(self, function, arguments, rebound=(), number=None, own=None):
+    def __init__(self, function, arguments, rebound=(), number=None, own=None, drawn=None):
         """arguments: those that are no tensors; rebound: ids of holders with names; the number that
-        one has there becomes an input, made by `number(read, key)`.
+        one has there becomes an input, made by `number(read, key)`; drawn: takes in what the
+        function draws, None where nothing does.
         """
         roots = [("an argument", argument) for argument in arguments] + [("function", function)]
         roots += [("a hook", hook) for hooks in shared for hook in hooks.values()]
         super().__init__(roots, python_function(function), CLASSES, TENSORS)
         self.rebound, self.number, self.own = rebound, number, own
         self.inputs: dict[tuple, Varying] = {}
+        # what was put in the place of generators and iterators, and the trace that takes it in
+        self.stand_ins: dict[tuple, object] = {}
+        self.drawn = drawn
 
     # ---- while the function runs
 
@@ -88,6 +93,9 @@ class Observation(Reads):
     def add(self, holder: Holder, target):
         """Take in a new holder: observe its class, and make numbers that vary inputs."""
         super().add(holder, target)
+        if self.drawn is not None:
+            placed = put_stand_ins(holder, self.drawn)
+            self.stand_ins |= {(holder, name): value for name, value in placed.items()}
         # another call may have another tensor in the place of this one
         before = {} if isinstance(holder, TensorHolder) else holder.before
         for name, value in before.items():
@@ -100,9 +108,21 @@ class Observation(Reads):
         super().release()
         self.number = None  # the scope, which refers to the observation
 
+    def meet(self, value):
+        if self.drawn is not None:
+            self.drawn.meet(value)
+
+    def value_at_start(self, holder, name):
+        return self.stand_ins.get((holder, name), super().value_at_start(holder, name))
+
+    def settled(self, value):
+        return original(value)
+
     def contents_at_start(self, holder):
-        inputs = {name: value for (known, name), value in self.inputs.items() if known is holder}
-        return holder.before | inputs
+        placed = self.inputs | self.stand_ins
+        return holder.before | {
+            name: value for (known, name), value in placed.items() if known is holder
+        }
 
     # ---- attributes and hooks of tensors
 

@@ -24,6 +24,7 @@ from .graph_input import ArgumentInput, scopes_around
 from .observation import Observation
 from .places import CapturedAttributes, NumberGuard, SameTensorGuard
 from .pullback import TracedPass
+from .python_runs import PythonReplay, taking_in
 from .scope import CaptureScope
 from .side_effects import OutputSpec, StateEffect
 
@@ -239,14 +240,19 @@ def reinstated(trace, scope):
         return
     numbers = {guard.place.key for guard in trace.guards if isinstance(guard, NumberGuard)}
     function = trace.function.observed_function()
-    observation = Observation(function, trace.arguments.leaves, numbers, scope.number)
+    guard = next((guard for guard in trace.guards if guard.is_performed), None)
+    drawn = None if guard is None else PythonReplay(scope, guard)
+    observation = Observation(
+        function, trace.arguments.leaves, numbers, scope.number, drawn=drawn
+    )
     scope.observation = observation
     try:
         observation.open()
         for guard in trace.guards:
             if isinstance(guard, StateGuard):
                 guard.reinstate()
-        yield observation
+        with taking_in(drawn):
+            yield observation
     finally:
         observation.restore()
         observation.close()

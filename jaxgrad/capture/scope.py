@@ -349,7 +349,8 @@ class CaptureScope:
         known = [reader_of(each.read) for each in self.inputs if isinstance(each, NumberInput)]
         key = next(self.number_keys) if key is None else key
         source = NumberInput(read, key, known.count(reader_of(read)))
-        with self.unobserved():
+        run = mode.drawn_run.get()
+        with self.unobserved(), contextlib.nullcontext() if run is None else run.reading():
             value = read()
         return Varying.of_input(self.add_input(value, source), source, value)
 

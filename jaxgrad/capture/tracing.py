@@ -29,8 +29,9 @@ from .guards import (
     read_guard,
 )
 from .observation import Observation, ObservationGuards, changed_numbers, warn_of_skipped
-from .places import DerivedNumbers, has_tensors
+from .places import has_tensors
 from .pullback import Pullback
+from .python_runs import drawn_in, guards_with_draws, taking_in
 from .reachable import reachable_tensors, refuse_numbers
 from .scope import CaptureScope
 from .seed_effects import seed_effects
@@ -61,6 +62,7 @@ class Tracing:
         self.observation, self.changed_numbers = None, set()
         self.scope = self.new_scope()
         self.scope.belong_to(jitted)
+        self.drawn = drawn_in(self.scope, jitted)
         with self.wide():
             # without arguments: each input is met while tracing, as an equation of `input_p`
             self.closed = jax.make_jaxpr(functools.partial(self.run, leaves))()
@@ -143,14 +145,14 @@ class Tracing:
         if self.is_inline:
             yield  # the program around observes
             return
-        scope, rebound = self.scope, self.jitted.cache.rebound
-        self.observation = Observation(
-            self.function, self.arguments.leaves, rebound, scope.number, self.own_parts()
-        )
-        scope.observation = self.observation
+        roots, own = (self.function, self.arguments.leaves), self.own_parts()
+        rebound, number = self.jitted.cache.rebound, self.scope.number
+        self.observation = Observation(*roots, rebound, number, own, self.drawn)
+        self.scope.observation = self.observation
         try:
             self.observation.open()
-            yield
+            with taking_in(self.drawn):
+                yield
         except BaseException:
             self.observation.restore()
             self.observation.release()
@@ -201,6 +203,7 @@ class Tracing:
         """Take over the captured tensors of the scope, without the tensors themselves."""
         self.captured = list(self.scope.captured.values())
         rebound = [] if self.is_inline else self.observation.rebound_tensors()
+        rebound += [] if self.drawn is None else self.drawn.tensors.values()
         places = {id(tensor): source for tensor, source in reversed(rebound)}
         for captured in self.captured:
             is_argument = captured.position is not None
@@ -269,7 +272,7 @@ class Tracing:
         exchanged = self.exchanged(tensors)
         several = [pair for pair in self.arguments.positions.items() if len(pair[1]) > 1]
         observed = ObservationGuards(self.observation, tensors, exchanged, self.number_readers())
-        return [
+        guards = [
             # first, since each appends its tensor to `tensors`, which the guards after it read
             *self.captured,
             *self.distinct(tensors),
@@ -280,9 +283,9 @@ class Tracing:
             *self.scope.objects.guards(functools.partial(read_guard, exchanged)),
             *self.observation.same_tensors(self.captured, tensors),
             *self.state_guards(observed),
-            *([DerivedNumbers(self.scope.derived)] if self.scope.derived else ()),
             *self.containers.guards(self.output.effects),
         ]
+        return guards_with_draws(self.drawn, guards, self.scope.derived)
 
     def state_guards(self, guards: ObservationGuards) -> list[Guard]:
         """The guards on Python objects, after a warning of what is too large to compare."""

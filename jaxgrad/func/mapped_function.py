@@ -21,6 +21,8 @@ class BatchedFunction(CompiledFunction):
     argument leaf.
     """
 
+    draws_anew = False  # what draws runs at each call
+
     def __init__(self, function, name, dims, out_dims, randomness):
         super().__init__(function, (), ())
         # a program has no inputs for numbers that vary

@@ -175,6 +175,7 @@ class Shared:
         self.is_refused = False
 
     __call__ = CompiledFunction.__call__  # never a part of a trace
+    draws_anew = False  # what draws runs at each call
 
     def run(self, call: Call, args, kwargs):
         token = _call.set(call)

@@ -23,6 +23,7 @@ class Guard:
     """
 
     __slots__ = ()
+    is_performed = False  # whether a check of it draws, and so belongs to a call
 
     def check(self, *call) -> bool:
         """Whether it holds."""

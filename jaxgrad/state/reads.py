@@ -44,7 +44,7 @@ class Reads:
         self.observed, self.classes = classes, []
         self.noted: set[tuple] = set()
         self.is_open = False
-        self.snapshots = Snapshots(leaves, self.add)
+        self.snapshots = Snapshots(leaves, self.add, self.meet)
 
     # ---- while the function runs
 
@@ -79,6 +79,9 @@ class Reads:
             self.classes.append(type(target))
             self.observed.observe(type(target), self)
 
+    def meet(self, value):
+        """Take note of a value that a walk comes to."""
+
     def record_read(self, instance, name):
         """Record that an attribute of an instance was read, or that it is missing."""
         kind = type(instance)
@@ -98,7 +101,7 @@ class Reads:
             return self.report(instance)
         is_missing = name not in holder.before
         # what the function itself has set is not read from outside
-        if holder.before.get(name, UNSET) is holder.value(name):
+        if self.value_at_start(holder, name) is holder.value(name):
             holder.read.add(name)
             if type(holder) is ReportingHolder and not is_missing:
                 # before the function changes it: the first walk does not enter these
@@ -149,6 +152,14 @@ class Reads:
             return None
         return {name: holder.before[name] for name in holder.read & holder.before.keys()}
 
+    def value_at_start(self, holder, name):
+        """What a name was bound to when the function began to run; UNSET where it was not."""
+        return holder.before.get(name, UNSET)
+
+    def settled(self, value):
+        """What each call binds where the function has bound a value."""
+        return value
+
     def contents_at_start(self, holder) -> dict:
         """What the names of a holder were bound to when the function began to run."""
         return holder.before
@@ -167,7 +178,7 @@ class Reads:
         is_instance = isinstance(holder, InstanceHolder)
         hidden = reported_when_set(type(holder.reference())) if is_instance else ()
         removed = [name for name in removed if name not in hidden]
-        bound = {name: value for name, value in bound.items() if name not in hidden}
+        bound = {name: self.settled(value) for name, value in bound.items() if name not in hidden}
         return Change(holder, bound, removed) if bound or removed else None
 
     def restore(self):

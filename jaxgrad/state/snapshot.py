@@ -24,16 +24,22 @@ class Leaves:
         return []
 
 
+def _ignore(*_):
+    pass
+
+
 class Snapshots:
     """The holders of state that a walk has met, with their contents before, and in `members` the
     ids of the leaves that modules hold.
     """
 
-    def __init__(self, leaves: Leaves | None = None, on_new=lambda holder, target: None):
-        """on_new: called with each new holder."""
+    def __init__(self, leaves: Leaves | None = None, on_new=_ignore, on_met=_ignore):
+        """on_new: called with each new holder and its object; on_met: with each value that a walk
+        comes to.
+        """
         self.holders: dict[tuple, Holder] = {}
         self.members: set[int] = set()
-        self.leaves, self.on_new = leaves or Leaves(), on_new
+        self.leaves, self.on_new, self.on_met = leaves or Leaves(), on_new, on_met
 
     def get(self, target, kind=None) -> Holder | None:
         holder = self.holders.get((id(target), kind))

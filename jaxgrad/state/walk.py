@@ -89,6 +89,7 @@ class StateWalk:
                 self.leaves[id(value)] = value
                 stack.extend(self.of_leaf(name, value))
             elif not isinstance(value, self.opaque) and self.is_new(name, value):
+                self.snapshots.on_met(value)
                 stack.extend(self.contents(name, value))
             # names that were found late may be those of objects that were found early
             stack = stack or self.named_values()

@@ -167,6 +167,10 @@ def drawn(draw):
 number_reads = contextvars.ContextVar("jaxgrad.number_reads", default=None)
 
 
+# what takes in what Python draws and reads of the outside world (capture/drawn.py); None where none
+drawn_run = contextvars.ContextVar("jaxgrad.drawn_run", default=None)
+
+
 def random_seed() -> int:
     """A seed of 63 bits that the operating system draws."""
     return secrets.randbits(63)

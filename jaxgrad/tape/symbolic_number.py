@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 import operator
 
@@ -44,11 +45,6 @@ class Varying(numbers.Number):
             f"{place_of_caller()}"
         )
 
-    __bool__ = __float__ = __int__ = __index__ = __complex__ = __round__ = _refuse
-    __repr__ = __str__ = __format__ = _refuse
-    # a bool is there to be looked at, by a flag or a mode that would keep it
-    __lt__ = __le__ = __gt__ = __ge__ = __eq__ = __ne__ = _refuse
-
     # what `isinstance` sees, so that code goes the way that it goes with the number
     @property
     def __class__(self):
@@ -61,6 +57,30 @@ class Varying(numbers.Number):
         return self  # as a number
 
     __deepcopy__ = __copy__
+
+
+def _look(function):
+    """A method that needs the value. What it gives is known of numbers that were drawn: a check of
+    the program compares it at each call (capture/drawn.py).
+    """
+
+    def look(self, *others):
+        run = mode.drawn_run.get()
+        found = NotImplemented if run is None else run.outcome(function, (self, *others))
+        return self._refuse() if found is NotImplemented else found
+
+    return look
+
+
+# a bool is there to be looked at, by a flag or a mode that would keep it
+for _name in ("lt", "le", "gt", "ge", "eq", "ne", "index"):
+    setattr(Varying, f"__{_name}__", _look(getattr(operator, _name)))
+for _name, _function in {
+    **{"bool": bool, "float": float, "int": int, "complex": complex, "round": round},
+    **{"repr": repr, "str": str, "format": format},
+    **{"floor": math.floor, "ceil": math.ceil, "trunc": math.trunc},
+}.items():
+    setattr(Varying, f"__{_name}__", _look(_function))
 
 
 def fits(value, kind) -> bool:

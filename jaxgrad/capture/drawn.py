@@ -1,0 +1,440 @@
+"""What a function draws or takes from outside at each call: random numbers of Python and NumPy, the
+time, elements of iterators.
+
+While a function is traced, such a call is an *event*: it is made, and noted (`DrawnTrace`). A
+number that it gives is an input of the program. What code looks at (`if random.random() < p`) is a
+*check*. At each later call the guard `DrawnGuard` makes the events again, in their order, and the
+program serves if every check comes out as it did. If one does not, the events made so far are kept
+in the `EventLog` of the call: the next program, a new trace or the uncompiled function gets them
+from there, so that nothing is drawn twice.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+
+import jax
+import numpy as np
+
+from ..state.guards import Guard
+from ..state.objects import reference_to
+from ..state.places import Place
+from ..state.values import PLAIN
+from ..tape import mode, pytree
+from ..tape.symbolic_number import Varying, fits
+from ..tape.tensor import Tensor
+from .event_log import EventLog
+from .graph_input import ArgumentInput, GraphInput, NumberInput
+from .places import PlaceSource
+
+# the events that take an element out of an iterator or a queue: it may hold tensors
+TAKING = frozenset(["next", "get"])
+
+
+class Event:
+    """A call that each call of the program makes.
+
+    owner: the object that it reads from, such as a generator; name: what it does with it; run:
+    takes the owner and the arguments. `error`: the class of what it raised; `structure`: that of
+    what it gave, None for a single value; `forms`: of each leaf the class of a number, Tensor for a
+    tensor, else the value itself in a tuple; `first`: the slot of the first leaf.
+    """
+
+    __slots__ = ("error", "first", "forms", "name", "owner", "plan", "run", "structure")
+
+    def __init__(self, owner, name: str, run, plan):
+        self.owner, self.name, self.run, self.plan = reference_to(owner), name, run, plan
+        self.structure = self.error = None
+        self.forms: list = []
+
+    def perform(self, guard, log: EventLog):
+        """Make it again, or take it from the log; whether it gives what a trace was made of."""
+        owner, values = self.owner(), guard.values
+        if owner is None:
+            return False
+        args, kwargs = self.plan.filled(values)
+        try:
+            value = log.perform((id(owner), self.name), lambda: self.run(owner, *args, **kwargs))
+        except Exception as error:
+            return type(error) is self.error
+        if self.error is not None:
+            return False
+        leaves = [value]
+        if self.structure is not None:
+            leaves, structure = pytree.flatten(value)
+            if structure != self.structure:
+                return False
+        guard.slots += leaves
+        return all(map(has_form, leaves, self.forms))
+
+
+def has_form(value, form) -> bool:
+    """Whether a leaf of what an event gives is what the trace was made of."""
+    if type(form) is tuple:
+        return is_equal(value, form[0])
+    return isinstance(value, Tensor) if form is Tensor else fits(value, form)
+
+
+class Plan:
+    """The arguments of an event, some of which are computed from what was drawn before."""
+
+    __slots__ = ("leaves", "structure", "varies")
+
+    def __init__(self, args, kwargs):
+        self.leaves, self.structure = jax.tree.flatten((args, kwargs))
+        self.leaves = [each.copy() if type(each) is np.ndarray else each for each in self.leaves]
+        self.varies = any(type(each) is Varying for each in self.leaves)
+
+    def filled(self, values):
+        leaves = self.leaves
+        if self.varies:
+            leaves = [e.compute(values) if type(e) is _Computed else e for e in leaves]
+        return jax.tree.unflatten(self.structure, leaves)
+
+    def known(self):
+        """The arguments at the call that is traced."""
+        leaves = [each.value if type(each) is Varying else each for each in self.leaves]
+        return jax.tree.unflatten(self.structure, leaves)
+
+    def release(self):
+        self.leaves = [_Computed(each) if type(each) is Varying else each for each in self.leaves]
+
+
+class Check:
+    """What a look at drawn numbers gives: `function` of `operands`, some of them computed."""
+
+    __slots__ = ("expected", "function", "operands")
+
+    def __init__(self, function, operands, expected):
+        self.function, self.operands, self.expected = function, operands, expected
+
+    def perform(self, guard, log):
+        values = guard.values
+        try:
+            operands = [e.compute(values) if hasattr(e, "compute") else e for e in self.operands]
+            return is_equal(self.function(*operands), self.expected)
+        except (ArithmeticError, TypeError, ValueError):
+            return False
+
+
+class _Computed:
+    """How a number is computed, without its tracer."""
+
+    __slots__ = ("compute",)
+
+    def __init__(self, number: Varying):
+        self.compute = number.compute
+
+
+def is_equal(value, known) -> bool:
+    """Whether a value is the same to any code: equal, and of the same class."""
+    if value is known:
+        return True
+    if type(value) is not type(known):
+        return False
+    if isinstance(value, tuple | list):
+        return len(value) == len(known) and all(map(is_equal, value, known))
+    if isinstance(value, dict):
+        return list(value) == list(known) and all(map(is_equal, value.values(), known.values()))
+    if isinstance(value, np.ndarray):
+        same = value.dtype == known.dtype and value.shape == known.shape
+        return bool(same and (value.dtype.hasobject or value.tobytes() == known.tobytes()))
+    if isinstance(value, float):
+        return value.hex() == known.hex()
+    return isinstance(value, (*PLAIN, np.generic, *_COMPARED)) and bool(value == known)
+
+
+_COMPARED = (frozenset, set, range, slice, bytearray)
+
+
+class DrawnInput(GraphInput):
+    """A number that an event has given."""
+
+    is_read = is_number = True
+    what = "what Python draws"
+
+    def __init__(self, guard: DrawnGuard, slot: int):
+        self.guard, self.slot, self.key = guard, slot, ("drawn", slot)
+
+    def array(self, leaves):
+        return self.guard.slots[self.slot]
+
+
+class DrawnGuard(Guard):
+    """The events and checks of a program. A check of it makes the events.
+
+    `steps`: events and checks; `slots`: what the events of the last check have given; `values`: the
+    numbers of inputs at that call, for what is computed from them; `why`: the step that did not
+    come out as before; `answers`: what code got in the trace, one after the other: events, and
+    errors or the outcomes of checks; `replayed`: by slot the tensors of a replay. `before`: the
+    guards that are checked before anything is drawn, where drawn tensors are among the captured
+    ones; None in the places of these.
+    """
+
+    __slots__ = ("answers", "before", "log", "replayed", "slots", "steps", "values", "why")
+
+    is_performed = True
+
+    def __init__(self, log: EventLog):
+        self.log, self.steps, self.answers = log, [], []
+        self.slots, self.why, self.before, self.replayed = [], None, (), {}
+        self.values = InputValues(())
+
+    @property
+    def looks(self) -> bool:
+        """Whether it serves for some of what is drawn alone."""
+        events = [step.forms for step in self.steps if isinstance(step, Event)]
+        is_compared = any(type(form) is tuple for forms in events for form in forms)
+        return is_compared or any(isinstance(step, Check) for step in self.steps)
+
+    def check(self, leaves, tensors):
+        log, self.why = self.log, None
+        known: list = []
+        for guard in self.before:
+            if guard is None:
+                known.append(None)
+            elif not guard.check(leaves, known):
+                return False
+        log.position, self.slots = 0, []
+        self.values = InputValues(leaves)
+        for step in self.steps:
+            if not step.perform(self, log):
+                self.why = step
+                return False
+        return True
+
+    def reason(self, leaves, tensors):
+        if self.why is None:
+            return ""
+        if isinstance(self.why, Check):
+            return f"a drawn number was looked at ({self.why.function.__name__}), and is another"
+        return f"{self.why.name} gave something else"
+
+
+class DrawnSource(PlaceSource):
+    """A tensor of a class among what an event gives."""
+
+    def __init__(self, guard: DrawnGuard, slot: int, kind: type):
+        self.guard, self.slot, self.kind = guard, slot, kind
+
+    def find(self, leaves, tensors):
+        slots = self.guard.slots
+        tensor = slots[self.slot] if self.slot < len(slots) else None
+        return tensor if type(tensor) is self.kind else None
+
+    def is_same(self, other):
+        is_drawn = isinstance(other, DrawnSource)
+        return is_drawn and other.guard is self.guard and other.slot == self.slot
+
+    def put(self, tensor):
+        """Use a tensor in its place in a replay."""
+        self.guard.replayed[self.slot] = tensor
+
+
+class DrawnOnce(Guard):
+    """The last guard of a program that draws: what was drawn belongs to this call."""
+
+    __slots__ = ("log",)
+    is_performed, looks = True, False
+
+    def __init__(self, log: EventLog):
+        self.log = log
+
+    def check(self, leaves, tensors):
+        self.log.clear()
+        return True
+
+    def reason(self, leaves, tensors):
+        return ""
+
+
+class InputValues(dict):
+    """The values of inputs at a call, by input, read where they are needed."""
+
+    __slots__ = ("leaves",)
+
+    def __init__(self, leaves):
+        super().__init__()
+        self.leaves = leaves
+
+    def __missing__(self, source):
+        self[source] = value = source.array(self.leaves)
+        return value
+
+
+def is_repeatable(source) -> bool:
+    """Whether an input may be read twice in a call: it is an argument, or what a place holds."""
+    if isinstance(source, NumberInput):
+        return isinstance(getattr(source.read, "__self__", None), Place)
+    return isinstance(source, ArgumentInput | DrawnInput)
+
+
+# ---- while a function runs
+
+
+class DrawnRun:
+    """The events of a run of the uncompiled function, which the log knows or takes in."""
+
+    def __init__(self, log: EventLog):
+        self.log, self.opaque = log, None
+        log.position = 0
+
+    def event(self, owner, name, run, args, kwargs):
+        with self.outside():
+            return self.log.perform((id(owner), name), lambda: run(owner, *args, **kwargs))
+
+    @contextlib.contextmanager
+    def outside(self):
+        """What runs in the block is no part of the function."""
+        token = mode.drawn_run.set(None)
+        try:
+            yield
+        finally:
+            mode.drawn_run.reset(token)
+
+    def reading(self):
+        """What runs in the block runs at each call."""
+        return self.outside()
+
+    def refuse(self, why: str):
+        """Note that the function reads what no event repeats."""
+
+    def outcome(self, function, operands):
+        """What a look at symbolic numbers gives: here there are none that were drawn."""
+        return NotImplemented
+
+    @contextlib.contextmanager
+    def open(self):
+        token = mode.drawn_run.set(self)
+        try:
+            yield self
+        finally:
+            mode.drawn_run.reset(token)
+
+
+class DrawnTrace(DrawnRun):
+    """The events of a function that is traced in a scope.
+
+    `guard`: takes them in; `is_symbolic`: whether numbers become inputs; `tensors`: by id the
+    tensors among the elements of iterators, and where each call finds others; `opaque`: why the
+    program cannot be used again, None where it can.
+    """
+
+    def __init__(self, scope, cache):
+        super().__init__(cache.log)
+        self.cache, log, is_symbolic = cache, cache.log, cache.has_symbolic_draws
+        self.scope, self.guard, self.is_symbolic = scope, DrawnGuard(log), is_symbolic
+        self.tensors: dict[int, tuple] = {}
+
+    @contextlib.contextmanager
+    def outside(self):
+        with super().outside(), self.scope.unobserved(), self.scope.outer_trace():
+            yield
+
+    def refuse(self, why):
+        self.opaque = self.opaque or why
+
+    def event(self, owner, name, run, args, kwargs):
+        event = Event(owner, name, run, Plan(args, kwargs))
+        known_args, known_kwargs = event.plan.known()
+        if any(not is_constant(each) for each in event.plan.leaves):
+            self.refuse(f"{name} depends on values of the trace")
+        self.guard.steps.append(event)
+        try:
+            with self.outside():
+                key = id(owner), name
+                value = self.log.perform(key, lambda: run(owner, *known_args, **known_kwargs))
+        except Exception as error:
+            event.error = type(error)
+            self.guard.answers.append((None, error))
+            raise
+        return self.answer(event, value)
+
+    def answer(self, event, value):
+        """What the code gets for what an event gave."""
+        leaves = [value]
+        if event.name in TAKING and isinstance(value, tuple | list | dict):
+            leaves, event.structure = pytree.flatten(value)
+        event.first = len(self.guard.slots)
+        self.guard.slots += leaves
+        given = [self.answer_leaf(event, n, leaf) for n, leaf in enumerate(leaves, event.first)]
+        self.guard.answers.append((event, None))
+        return given[0] if event.structure is None else jax.tree.unflatten(event.structure, given)
+
+    def answer_leaf(self, event, slot, value):
+        kind = type(value)
+        if kind in (int, float) and self.is_symbolic and fits(value, kind):
+            event.forms.append(kind)
+            source = DrawnInput(self.guard, slot)
+            self.cache.has_drawn = True
+            return Varying.of_input(self.scope.add_input(value, source), source, value)
+        if isinstance(value, Tensor):
+            event.forms.append(Tensor)
+            self.tensors[id(value)] = value, DrawnSource(self.guard, slot, kind)
+            return value
+        event.forms.append((copy.copy(value) if isinstance(value, np.ndarray) else value,))
+        return value
+
+    def outcome(self, function, operands):
+        """What a look at numbers gives that depend on what was drawn; NotImplemented where they
+        depend on other inputs, whose numbers are not known.
+        """
+        numbers = [each for each in operands if type(each) is Varying]
+        origins = origins_of(operands)
+        if not any(isinstance(each, DrawnInput) for each in origins):
+            return NotImplemented
+        if not all(map(is_repeatable, origins)) or any(each.value is None for each in numbers):
+            return NotImplemented
+        result = function(*[e.value if type(e) is Varying else e for e in operands])
+        kept = [_Computed(each) if type(each) is Varying else each for each in operands]
+        self.guard.steps.append(Check(function, kept, result))
+        self.guard.answers.append((None, result))
+        return result
+
+    def close(self):
+        """Let go of the tracers."""
+        for step in self.guard.steps:
+            if isinstance(step, Event):
+                step.plan.release()
+        self.scope = None
+
+
+def is_constant(leaf) -> bool:
+    """Whether an argument of an event is the same at each call, or is computed anew."""
+    if type(leaf) is Varying:
+        return leaf.compute is not None and all(map(is_repeatable, leaf.origins))
+    return not isinstance(leaf, Tensor | jax.Array)
+
+
+class DrawnReplay(DrawnRun):
+    """The events of a function that is replayed: code gets what it got in the trace."""
+
+    def __init__(self, scope, guard: DrawnGuard):
+        self.scope, self.opaque, self.guard = scope, None, guard
+        self.answers = iter(guard.answers)
+
+    def event(self, owner, name, run, args, kwargs):
+        event, error = next(self.answers)
+        if error is not None:
+            raise error
+        leaves = [self.leaf(n, form) for n, form in enumerate(event.forms, event.first)]
+        return leaves[0] if event.structure is None else jax.tree.unflatten(event.structure, leaves)
+
+    def leaf(self, slot, form):
+        if form is Tensor:
+            return self.guard.replayed[slot]
+        if type(form) is tuple:
+            return copy.copy(form[0]) if isinstance(form[0], np.ndarray) else form[0]
+        source = DrawnInput(self.guard, slot)
+        return Varying.of_input(self.scope.given[source.key], source)
+
+    def outcome(self, function, operands):
+        if not any(isinstance(each, DrawnInput) for each in origins_of(operands)):
+            return NotImplemented
+        return next(self.answers)[1]
+
+
+def origins_of(operands) -> frozenset:
+    """The inputs that operands depend on."""
+    return frozenset().union(*[each.origins for each in operands if type(each) is Varying])

@@ -1,0 +1,47 @@
+"""What has been drawn for one call of a compiled function."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+
+
+class EventLog:
+    """The events of one call, as far as they have been made.
+
+    `entries`: of each event its key, and what it gave or raised; `position`: how many of them the
+    run that is going on has had.
+    """
+
+    def __init__(self):
+        self.entries: list[tuple] = []
+        self.position = 0
+
+    def perform(self, key, run):
+        """What an event gives, the first time or again. Raises LookupError where a run comes to
+        another event than the one before it.
+        """
+        if self.position == len(self.entries):
+            self.entries.append((key, *outcome_of(run)))
+        known, value, error = self.entries[self.position]
+        if known != key:
+            raise LookupError(key)
+        self.position += 1
+        if error is not None:
+            raise error
+        # the run may write to an array or a list that it has drawn
+        return copy.copy(value) if type(value) in (np.ndarray, list, bytearray) else value
+
+    def clear(self):
+        if self.entries:
+            self.entries = []
+        self.position = 0
+
+
+def outcome_of(run) -> tuple:
+    """What a function gives, and what it raises: one of them is None."""
+    try:
+        return run(), None
+    except Exception as error:
+        return None, error

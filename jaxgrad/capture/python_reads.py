@@ -1,0 +1,373 @@
+"""What Python reads from outside, intercepted while a function is traced: the functions that draw
+random numbers and tell the time, iterators, the environment, files.
+
+Functions of modules and methods of classes in Python are replaced in their modules and classes.
+Methods of classes in C cannot be: the objects themselves, and functions under other names
+(`from time import perf_counter`), are replaced where the function finds them, by stand-ins. Both
+pass on the calls of threads that trace nothing.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import datetime
+import functools
+import io
+import os
+import queue
+import random
+import socket
+import subprocess
+import sys
+import threading
+import time
+import types
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.random import bit_generator
+
+from ..state.holder import ArrayHolder, LeafHolder, ProxyHolder, SetHolder
+from ..state.ownership import is_internal
+from ..tape import mode
+from .drawn import TAKING
+from .environment import replaced_methods
+
+PYTHONS, NUMPYS = random._inst, np.random.mtrand._rand
+_OF_NUMPY = (np.random.Generator, np.random.RandomState)
+GENERATORS = (random.Random, *_OF_NUMPY)
+
+# methods of `random.Random` whose code makes its draws by others: it runs as any code of the user's
+_COMPOSED = frozenset(["choice", "choices", "sample", "shuffle"])
+_RANDOM = (
+    "random", "uniform", "triangular", "gauss", "normalvariate", "lognormvariate", "expovariate",
+    "vonmisesvariate", "gammavariate", "betavariate", "paretovariate", "weibullvariate",
+    "binomialvariate", "randint", "randrange", "getrandbits", "randbytes", "_randbelow", "seed",
+    "getstate", "setstate",
+)  # fmt: skip
+# methods of NumPy's generators that write to an array of the caller's
+_WRITING = frozenset(["shuffle"])
+_CLOCKS = (
+    "time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns",
+    "process_time", "process_time_ns", "thread_time", "thread_time_ns", "localtime", "gmtime",
+    "ctime", "strftime",
+)  # fmt: skip
+_ALL_OF_RANDOM = ("random", "getrandbits", "randbytes")
+
+
+def drawing():
+    """The run that takes in what is drawn here; None where none does, and for the code of JAX and
+    the library.
+    """
+    run = mode.drawn_run.get()
+    return None if run is None or is_internal(_caller(sys._getframe(2))) else run
+
+
+def _caller(frame):
+    """The function that calls Python's own modules, from one of their frames on."""
+    while frame.f_back is not None and _is_of_python(frame):
+        frame = frame.f_back
+    return frame
+
+
+def _is_of_python(frame) -> bool:
+    root = frame.f_globals.get("__name__", "").partition(".")[0]
+    return root in sys.stdlib_module_names and root != "__main__"
+
+
+# ---- functions and methods that are replaced where they are defined
+
+
+def _method(name, plain):
+    """A method of a class in Python that reports what it gives."""
+
+    @functools.wraps(plain)
+    def method(self, *args, **kwargs):
+        run = drawing()
+        if run is None or run.is_own(self):
+            if run is not None and name == "seed" and not (args or kwargs) and _seeds(plain):
+                run.refuse("a generator gets its seed from the operating system")
+            return plain(self, *args, **kwargs)
+        event = name if name in TAKING else f"{type(self).__name__}.{name}"
+        return run.event(self, event, plain, args, kwargs)
+
+    return method
+
+
+def _seeds(plain) -> bool:
+    return plain is not random.SystemRandom.seed
+
+
+class Call:
+    """Stands for a function that draws or tells the time."""
+
+    def __init__(self, function, owner, name):
+        self.original, self._owner, self._name = function, owner, name
+        functools.update_wrapper(self, function, updated=())
+
+    def __call__(self, *args, **kwargs):
+        run, function = drawing(), self.original
+        if run is None or run.is_own(self._owner):
+            return function(*args, **kwargs)
+        if self._name.rpartition(".")[2] in _WRITING or "out" in kwargs:
+            run.refuse(f"{self._name} writes to an array")
+            with run.outside():
+                return function(*args, **kwargs)
+        return run.event(self._owner, self._name, _without_owner(function), args, kwargs)
+
+    def __getattr__(self, name):
+        return getattr(self.original, name)
+
+    def __reduce__(self):
+        return self.original.__reduce__()
+
+
+def _without_owner(function):
+    return lambda owner, *args, **kwargs: function(*args, **kwargs)
+
+
+class Refusal:
+    """Stands for a function whose results no later call can get again."""
+
+    def __init__(self, function, why):
+        self.original, self._why = function, why
+        functools.update_wrapper(self, function, updated=())
+
+    def __call__(self, *args, **kwargs):
+        run = drawing()
+        if run is not None and _is_read(args, kwargs, self._why):
+            run.refuse(self._why)
+            with run.outside():
+                return self.original(*args, **kwargs)
+        return self.original(*args, **kwargs)
+
+    def __get__(self, instance, owner=None):
+        return self if instance is None else functools.partial(self, instance)
+
+
+_FILE = "it opens a file"
+
+
+def _is_read(args, kwargs, why) -> bool:
+    """Whether a call reads: of the calls that open files those for reading alone."""
+    if why != _FILE:
+        return True
+    opened = kwargs.get("mode", args[1] if len(args) > 1 else "r")
+    frame = sys._getframe(2)
+    by_python = frame.f_globals.get("__name__") in ("tokenize", "linecache", "inspect", "traceback")
+    return isinstance(opened, str) and not by_python and ("r" in opened or "+" in opened)
+
+
+class _Today(type):
+    """The class of a stand-in for `datetime`, of which the instances of the real one are."""
+
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, cls.original)
+
+    def __subclasscheck__(cls, other):
+        return issubclass(other, cls.original)
+
+    def __call__(cls, *args, **kwargs):
+        return cls.original(*args, **kwargs)
+
+    def __getattribute__(cls, name):
+        original = type.__getattribute__(cls, "original")
+        if name in ("original", "__class__"):
+            return original if name == "original" else _Today
+        found = getattr(original, name)
+        if name in ("now", "utcnow", "today"):
+            return Call(found, time, f"datetime.{name}")
+        return found
+
+
+def _datetime(kind):
+    return _Today(kind.__name__, (), {"original": kind})
+
+
+def _replaced():
+    """Yield what is replaced: where it is, its name, and what stands for it."""
+    for kind in (random.Random, random.SystemRandom):
+        for name in _RANDOM:
+            plain = getattr(kind, name, None)
+            is_new = kind is random.Random or name in vars(kind)
+            if plain is not None and is_new:
+                yield kind, name, _method(name, plain)
+    for name in _RANDOM:
+        if hasattr(random, name):
+            yield random, name, Call(getattr(random, name), PYTHONS, f"random.{name}")
+    for name in dir(np.random):
+        value = getattr(np.random, name)
+        if getattr(value, "__self__", None) is NUMPYS:
+            yield np.random, name, Call(value, NUMPYS, f"numpy.random.{name}")
+    for name in _CLOCKS:
+        yield time, name, Call(getattr(time, name), time, f"time.{name}")
+    yield os, "urandom", Call(os.urandom, os, "os.urandom")
+    yield datetime, "datetime", _datetime(datetime.datetime)
+    yield datetime, "date", _datetime(datetime.date)
+    yield bit_generator, "randbits", Refusal(bit_generator.randbits, "a generator has no seed")
+    for module in (builtins, io):
+        yield module, "open", Refusal(open, _FILE)
+    yield builtins, "input", Refusal(input, "it asks for input")
+    yield queue.Queue, "get", _method("get", queue.Queue.get)
+    yield subprocess.Popen, "__init__", Refusal(subprocess.Popen.__init__, "it starts a process")
+    yield socket.socket, "__init__", Refusal(socket.socket.__init__, "it opens a socket")
+    yield from replaced_methods()
+
+
+class _Replacement(NamedTuple):
+    target: object
+    name: str
+    original: object
+    stand_in: object
+    was_own: bool
+
+
+@functools.cache
+def _replacements() -> list[_Replacement]:
+    return [
+        _Replacement(target, name, getattr(target, name), stand_in, name in vars(target))
+        for target, name, stand_in in _replaced()
+    ]
+
+
+@functools.cache
+def _functions() -> dict[int, object]:
+    """By the id of a function what stands for it where it has another name."""
+    known = [each for each in _replacements() if not isinstance(each.target, type)]
+    return {id(each.original): each.stand_in for each in known if each.target is not builtins}
+
+
+_lock = threading.Lock()
+_users: set = set()
+
+
+@contextlib.contextmanager
+def replaced(user):
+    """Replace functions and methods inside of the block."""
+    with _lock:
+        _users.add(id(user))
+        if len(_users) == 1:
+            for each in _replacements():
+                setattr(each.target, each.name, each.stand_in)
+    try:
+        yield
+    finally:
+        with _lock:
+            _users.discard(id(user))
+            for each in () if _users else _replacements():
+                _put_back(each)
+
+
+def _put_back(each: _Replacement):
+    if each.was_own:
+        setattr(each.target, each.name, each.original)
+    else:
+        delattr(each.target, each.name)
+
+
+# ---- stand-ins for objects
+
+
+class StandIn:
+    """Stands for a generator of NumPy while a function is traced. `original`: the generator."""
+
+    def __init__(self, original):
+        self.original = original
+
+    @property
+    def __class__(self):
+        return type(self.original)
+
+    def __getattr__(self, name):
+        found = getattr(self.original, name)
+        if not callable(found):
+            return found
+        return Call(found, self.original, f"{type(self.original).__name__}.{name}")
+
+
+class IteratorStandIn:
+    """Stands for an iterator while a function is traced. `original`: the iterator."""
+
+    def __init__(self, original):
+        self.original = original
+
+    @property
+    def __class__(self):
+        return type(self.original)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        run = mode.drawn_run.get()
+        if run is None or run.is_own(self.original):
+            return next(self.original)
+        return run.event(self.original, "next", next, (), {})
+
+    def __getattr__(self, name):
+        run = mode.drawn_run.get()
+        if run is not None and not name.startswith("__"):
+            run.refuse(f"it uses {name} of an iterator")
+        return getattr(self.original, name)
+
+
+STAND_INS = (StandIn, IteratorStandIn, Call, Refusal)
+
+
+def original(value):
+    """What a stand-in stands for; any other value itself."""
+    return value.original if type(value) in STAND_INS else value
+
+
+def put_stand_ins(holder, run) -> dict:
+    """Put stand-ins in the place of what a holder has of generators, iterators and functions that
+    draw; gives them by name.
+    """
+    target, placed = holder.reference(), {}
+    for name, value in () if isinstance(holder, _FIXED) else holder.before.items():
+        stand_in = stand_in_for(value)
+        if stand_in is not None:
+            run.meet(getattr(value, "__self__", value))
+            holder.bind(target, name, stand_in)
+            placed[name] = stand_in
+    return placed
+
+
+# the holders whose contents have no names, or cannot be set
+_FIXED = (SetHolder, ArrayHolder, ProxyHolder, LeafHolder)
+
+
+def stand_in_for(value):
+    """What stands for a value while a function is traced; None where the value stays."""
+    kind = type(value)
+    if kind in _PLAIN:
+        return None
+    if issubclass(kind, _OF_NUMPY):
+        return StandIn(value)
+    if issubclass(kind, Iterator) and is_hidden(kind):
+        return IteratorStandIn(value)
+    if kind in _BOUND:
+        return _functions().get(id(value)) or _bound(value)
+    return _functions().get(id(value)) if issubclass(kind, type) else None
+
+
+def _bound(method) -> Call | None:
+    """What stands for a method of a generator that is not looked up in its class any more."""
+    owner, name = method.__self__, method.__name__
+    is_pythons = isinstance(owner, random.Random) and name in _RANDOM
+    is_drawing = is_pythons or isinstance(owner, _OF_NUMPY)
+    return Call(method, owner, f"{type(owner).__name__}.{name}") if is_drawing else None
+
+
+_PLAIN = frozenset([int, float, str, bool, type(None), dict, list, tuple, types.FunctionType])
+_BOUND = (types.BuiltinFunctionType, types.MethodType)
+
+
+def is_hidden(kind: type) -> bool:
+    """Whether the state of an iterator of a class is hidden: that of a generator, of `iter([])`, of
+    `zip()`, of a DataLoader, of an open file.
+    """
+    root = kind.__module__.partition(".")[0]
+    return root in ("builtins", "itertools", "jaxgrad", "_io", "collections", "_collections")

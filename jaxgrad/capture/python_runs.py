@@ -1,0 +1,251 @@
+"""The runs of a function whose draws are taken in, and what becomes of them in its program.
+
+What is drawn past the stand-ins (capture/python_reads.py) is seen by the states of generators and
+iterators before and after: such a program serves one call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import os
+import queue
+import random
+import time
+import types
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..state.code import python_function
+from ..state.guards import AttributeValue, ContentGuard, ObjectRead, StateGuard
+from ..state.snapshot import Snapshots
+from ..state.walk import StateWalk
+from ..tape import mode
+from .drawn import TAKING, DrawnOnce, DrawnReplay, DrawnRun, DrawnSource, DrawnTrace
+from .event_log import EventLog
+from .guards import TensorGuard
+from .observation import TENSORS
+from .places import CapturedAttributes, DerivedNumbers
+from .python_reads import GENERATORS, NUMPYS, PYTHONS, put_stand_ins, replaced
+
+
+class Movements:
+    """The states of generators and iterators, to see whether anything has moved them but events."""
+
+    def __init__(self):
+        self.objects: dict[int, object] = {}
+        self.states: dict[int, object] = {}
+        for each in (PYTHONS, NUMPYS):
+            self.meet(each)
+
+    def meet(self, value):
+        """Take in an object from before the trace."""
+        if id(value) not in self.objects:
+            self.objects[id(value)] = value
+            self.note(value)
+
+    def note(self, value):
+        """Take what an object is now for what it is to be."""
+        if id(value) in self.objects:
+            self.states[id(value)] = state_of(value)
+
+    def is_moved(self, value) -> bool:
+        known = id(value) in self.objects
+        return known and self.states[id(value)] != state_of(value)
+
+    def is_known(self, value) -> bool:
+        return id(value) in self.objects
+
+
+def state_of(value):
+    """The state of a generator, an iterator, a queue or a file, in a form that compares."""
+    try:
+        if isinstance(value, random.Random):
+            return None if isinstance(value, random.SystemRandom) else value.getstate()
+        if isinstance(value, np.random.Generator):
+            return repr(value.bit_generator.state)
+        if isinstance(value, np.random.RandomState):
+            return repr([e.tobytes() if hasattr(e, "tobytes") else e for e in value.get_state()])
+        if isinstance(value, types.GeneratorType):
+            frame = value.gi_frame
+            return None if frame is None else frame.f_lasti
+        if isinstance(value, itertools.count):
+            return repr(value)
+        if isinstance(value, io.IOBase):
+            return None if value.closed else value.tell()
+        if isinstance(value, queue.Queue | queue.SimpleQueue):
+            return _Size(value.qsize())
+        return value.__length_hint__()
+    except Exception:  # an object without such a state
+        return None
+
+
+class _Size(int):
+    """The size of a queue: one that has grown since has given nothing."""
+
+    __hash__ = None
+
+    def __ne__(self, other):
+        return int(other) < int(self)
+
+
+MOVING = (*GENERATORS, Iterator, io.IOBase, queue.Queue, queue.SimpleQueue)
+
+
+class Owners:
+    """What a run knows of the objects that it draws from: those from before it, and how they are
+    expected to be.
+    """
+
+    movements: Movements
+
+    def meet(self, value):
+        if isinstance(value, MOVING):
+            self.movements.meet(value)
+
+    def is_own(self, value) -> bool:
+        """Whether the function has made an object: what it draws is the same at each call."""
+        if value is time or value is os or isinstance(value, random.SystemRandom):
+            return False
+        return not self.movements.is_known(value)
+
+    def refuse_moved(self, values):
+        """Note which of these something else than an event has moved."""
+        for each in filter(self.movements.is_moved, values):
+            self.refuse(f"it reads from a {type(each).__name__} in a way that is not seen")
+
+    def finish(self):
+        """End the run."""
+        self.refuse_moved([*self.movements.objects.values()])
+
+
+class PythonTrace(Owners, DrawnTrace):
+    """The events of a trace, and the objects that it may move."""
+
+    def __init__(self, scope, cache):
+        super().__init__(scope, cache)
+        self.movements = Movements()
+
+    @contextlib.contextmanager
+    def reading(self):
+        moving = [*self.movements.objects.values()]
+        self.refuse_moved(moving)
+        token = mode.drawn_run.set(None)
+        try:
+            yield
+        finally:
+            mode.drawn_run.reset(token)
+            for each in moving:
+                self.movements.note(each)
+
+    def event(self, owner, name, run, args, kwargs):
+        # an iterator may draw from any generator
+        moving = [*self.movements.objects.values()] if name in TAKING else [owner]
+        self.refuse_moved(moving)
+        try:
+            return super().event(owner, name, run, args, kwargs)
+        finally:
+            for each in moving:
+                self.movements.note(each)
+
+
+class PythonReplay(Owners, DrawnReplay):
+    """The events of a replay."""
+
+    def __init__(self, scope, guard):
+        super().__init__(scope, guard)
+        self.movements = Movements()
+
+    def finish(self):
+        """Nothing moves here."""
+
+
+class PythonRun(Owners, DrawnRun):
+    """The events of a run of the uncompiled function."""
+
+    def __init__(self, log: EventLog):
+        super().__init__(log)
+        self.movements = Movements()
+
+
+def run_with_log(function, roots, log: EventLog, call):
+    """`call()`, a run of the uncompiled function, whose events the log knows or takes in.
+
+    roots: from where the function reaches generators and iterators, each with a name.
+    """
+    run, placed = PythonRun(log), {}
+
+    def put(holder, target):
+        placed.update({(holder, name): each for name, each in put_stand_ins(holder, run).items()})
+
+    snapshots = Snapshots(TENSORS, put, run.meet)
+    try:
+        StateWalk(snapshots, python_function(function)).walk(*roots)
+        with replaced(run), run.open():
+            return call()
+    finally:
+        for (holder, name), stand_in in placed.items():
+            if holder.value(name) is stand_in:
+                holder.bind(holder.reference(), name, stand_in.original)
+
+
+# ---- in a program
+
+
+def drawn_in(scope, compiled) -> PythonTrace | None:
+    """What takes in the events of a trace; None where the function runs anew at each call, or is a
+    part of another.
+    """
+    if scope.parent is not None or not compiled.draws_anew:
+        return None
+    return PythonTrace(scope, compiled.cache)
+
+
+def opaque_of(tracing) -> str | None:
+    """Why no later call can draw what a trace has drawn; before the guards are recorded."""
+    return None if tracing.drawn is None else tracing.drawn.opaque
+
+
+def looks_at_draws(program) -> bool:
+    """Whether a program serves for some of the numbers that are drawn alone."""
+    return any(guard.is_performed and guard.looks for guard in program.trace.guards)
+
+
+@contextlib.contextmanager
+def taking_in(drawn: PythonTrace | None):
+    """Take in what is drawn inside of the block."""
+    if drawn is None:
+        yield
+        return
+    with replaced(drawn), drawn.open():
+        yield
+    drawn.finish()
+
+
+def guards_with_draws(drawn: PythonTrace | None, guards: list, derived: list) -> list:
+    """The guards of a program, with those on what it draws: a call draws once all the rest holds.
+
+    derived: the numbers that are computed from those of inputs.
+    """
+    derived = [DerivedNumbers(derived)] if derived else []
+    if drawn is None or not drawn.guard.steps:
+        return [*guards, *derived]
+    guard, once = drawn.guard, DrawnOnce(drawn.log)
+    drawn.close()
+    if not drawn.tensors:
+        return [*guards, guard, *derived, once]
+    # a drawn tensor is one of the captured ones, which guards find first
+    guard.before = [each for each in map(_before_draws, guards) if each is not False]
+    return [guard, *guards, *derived, once]
+
+
+def _before_draws(guard):
+    """A guard that holds before anything is drawn; None in the place of one that finds a drawn
+    tensor, False where it needs all tensors.
+    """
+    if isinstance(guard, TensorGuard):
+        return None if isinstance(guard.source, DrawnSource) else guard
+    is_of_state = isinstance(guard, StateGuard | AttributeValue | ObjectRead | ContentGuard)
+    return guard if is_of_state and type(guard) is not CapturedAttributes else False

@@ -1,0 +1,41 @@
+"""Functions that draw what no program can draw, and so run uncompiled."""
+
+from __future__ import annotations
+
+import functools
+
+from ..tape import pytree
+from .fallback import Fallback
+from .python_runs import run_with_log
+
+
+class Undrawn(Fallback):
+    """For which arguments a compiled function runs uncompiled because of what it draws."""
+
+    def leave_all(self, cache, leaves, structure, why: str):
+        """Leave the function uncompiled from the next call on, with a warning that says why."""
+        key = cache.key(leaves, structure)
+        # which would draw in vain
+        cache.programs.keep(key, [])[:] = []
+        self.leave(key, why)
+
+    def run(self, compiled, args, kwargs):
+        """Call the function uncompiled, with what has been drawn for this call."""
+        log = compiled.cache.log
+        if not log.entries:
+            return compiled.uncompiled(args, kwargs)
+        roots = [("an argument", each) for each in pytree.flatten((args, kwargs))[0]]
+        roots.append(("function", compiled.function))
+        call = functools.partial(compiled.uncompiled, args, kwargs)
+        try:
+            return run_with_log(compiled.function, roots, log, call)
+        finally:
+            log.clear()
+
+
+def why_undrawn(reads, why: str) -> str:
+    """Why no program can draw what a function draws, with the line where that is known. reads: the
+    reads that its code names.
+    """
+    places = [each.place for each in reads.named]
+    return f"{why} (at {places[0]})" if places else why
