@@ -72,7 +72,7 @@ class FrozenReads:
         self.before = self.states()
 
     def states(self) -> dict:
-        return {key: _StateOf(each) for key, each in self.generators.items()}
+        return {key: StateOf(each) for key, each in self.generators.items()}
 
     def told(self, program):
         """Yield a message for each read, and for each generator that the trace drew from."""
@@ -121,7 +121,7 @@ def _kind(generator) -> str:
     return getattr(generator, "__name__", f"a {type(generator).__name__}")
 
 
-class _StateOf:
+class StateOf:
     """The state of a generator. `shown`: its numbers, for a comparison."""
 
     def __init__(self, generator):

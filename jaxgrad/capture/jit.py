@@ -298,14 +298,16 @@ class CompiledFunction:
         if not all(map(_has_numbers, tensors)):
             program.discard()
             return None, None
-        opaque = opaque_of(program)
+        opaque, is_once = opaque_of(program)
         program.record_guards(tensors)
         self.cache.log.clear()
         if opaque and program.escaped is None:
             self.undrawn.leave_all(self.cache, leaves, structure, why_undrawn(reads, opaque))
             return program, tensors
         # a program that leaves tensors behind runs this once, and freezes nothing
-        if program.escaped is not None or self.may_freeze(reads, program, leaves, structure):
+        if not is_once and (
+            program.escaped is not None or self.may_freeze(reads, program, leaves, structure)
+        ):
             self.cache.add(program, leaves, structure)
         self.count_traces(program, had_program, leaves, structure)
         return program, tensors

@@ -46,7 +46,7 @@ from .places import (
     has_tensors,
     is_rebound,
 )
-from .python_reads import original, put_stand_ins
+from .python_reads import is_iterator, original, put_stand_ins
 from .reachable import python_function
 from .state_walk import (
     ALL,
@@ -108,6 +108,10 @@ class Observation:
         """Whether a container or an instance existed before the function ran."""
         if isinstance(value, Tensor):
             return False
+        if self.drawn is not None and is_iterator(type(value)):
+            # it goes on where the trace has left it
+            self.drawn.is_once |= original(value) is value
+            return True
         holder = self.snapshots.get(value) or self.snapshots.get(value, InstanceHolder)
         return id(holder) in self.existing
 
@@ -391,7 +395,7 @@ class Observation:
         """Drop what only tracing needs: snapshots hold tensors, and functions do."""
         for holder in self.holders:
             holder.before = None
-        self.roots = self.root = self.snapshots = self.number = None
+        self.roots = self.root = self.snapshots = self.number = self.drawn = None
 
 
 class Change(NamedTuple):

@@ -451,7 +451,8 @@ def is_closed(kind: type, but=()) -> bool:
 
     Locks, queues and files are among them, whose state other threads change during a trace.
     """
-    root = kind.__module__.partition(".")[0]
+    # of some classes in C it is no text
+    root = str(kind.__module__).partition(".")[0]
     is_python = root in sys.stdlib_module_names and root not in _DATA
     return (root in CLOSED or is_python) and root not in but and kind is not threading.local
 

@@ -8,6 +8,7 @@ must be the same: results, tensors, gradients, draws of generators, and Python o
 from __future__ import annotations
 
 import contextvars
+import functools
 import math
 import os
 import types
@@ -25,10 +26,12 @@ from ..tape.node import Node
 from ..tape.object_walk import UNSET
 from ..tape.tensor import Tensor, current, edge_of, held, wrap
 from . import one_shot
+from .frozen import FrozenReads
 from .guards import PLAIN, grad_of
 from .holders import ArrayHolder, StateGuard, parts_of
 from .input_names import leaf_names
 from .pullback import TracedPass
+from .python_runs import Unrepeatable, run_with_log
 from .saved_state import SavedState, is_closed
 
 # how many reasons there are for functions to run uncompiled: comparisons that are going on, and the
@@ -81,21 +84,34 @@ def verified(compiled, call, args, kwargs):
             finally:
                 state.put_back()
 
-        expected = outcome()
-        with state.numbers.open():
-            result = call(*args, **kwargs)
+        log = compiled.cache.log
+        log.clear()
+        reads = FrozenReads(compiled.function)
+        try:
+            expected = outcome()
+        except Unrepeatable:
+            return call(*args, **kwargs)
+        drawn = [*log.entries]
+        try:
+            with state.numbers.open():
+                result = call(*args, **kwargs)
+        except BaseException:
+            reads.put_back()
+            raise
         with state.put_back_after_errors():
             found = expected.differences(Outcome(state, result))
             if not found:
                 return result
             after = state.now()
             state.put_back()
+            log.entries = drawn
             repeated = expected.differences(outcome())
             state.disturb()
             found = beyond_rounding(found, repeated, expected.differences(outcome()))
             if found:
                 text = message(compiled, found, repeated, args, kwargs)
                 raise RuntimeError(text) from expected.error
+            log.clear()
             state.put_back(after)
             return result
 
@@ -127,13 +143,23 @@ def uncompiled(state, compiled, args, kwargs) -> Outcome:
         with state.recording(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                made = compiled.function(*args, **kwargs)
+                made = run_with_log(*drawing_run(compiled, args, kwargs), is_undone=True)
                 result = one_shot.refuse_result(compiled.__name__, made)
+            except Unrepeatable:
+                raise
             except Exception as raised:
                 error = raised
             return Outcome(state, result, error)
     finally:
         running -= 1
+
+
+def drawing_run(compiled, args, kwargs) -> tuple:
+    """What `run_with_log` takes: all runs of a call get the same from generators and clocks."""
+    function, log = compiled.function, compiled.cache.log
+    roots = [("an argument", each) for each in pytree.flatten((args, kwargs))[0]]
+    roots.append(("function", function))
+    return function, roots, log, functools.partial(function, *args, **kwargs)
 
 
 def message(compiled, found, repeated, args, kwargs) -> str:

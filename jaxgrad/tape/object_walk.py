@@ -261,7 +261,9 @@ CLOSED = ("jax", "jaxgrad", "jaxlib", "numpy", "builtins", "torch")
 @functools.lru_cache(maxsize=4096)
 def is_of_library(module: str | None) -> bool:
     """Whether a Python module belongs to Python, or was installed."""
-    root = (module or "builtins").partition(".")[0]
+    if not isinstance(module, str):  # of classes in C
+        return True
+    root = module.partition(".")[0]
     if root == "__main__":  # among the names of Python's own modules
         return False
     if root in CLOSED or root in sys.stdlib_module_names:
