@@ -82,8 +82,7 @@ class CompiledProgram:
         self.jitted, self.structure, self.varying = jitted, structure, varying
         self.name = jitted.__name__
         self.function = jitted.traced_function()  # until the guards are recorded
-        # a program outlives the call, and must not keep the memory of its arguments: no tensors,
-        # and objects weakly
+        # a program outlives the call, and must not keep tensors, and objects weakly
         self.weak_leaves = list(map(_weakly, leaves))
         self.weak_objects = [each for each in self.weak_leaves if isinstance(each, weakref.ref)]
         self.grad_mode, self.casting = current_mode.get(), casting.get()
@@ -91,7 +90,6 @@ class CompiledProgram:
         self.call_program, self.reached_arguments, self.guards = None, {}, []
         self.observation, self.changed_numbers = None, set()
         scope = self.scope()
-        scope.belong_to(jitted)
         self.drawn = drawn_in(scope, jitted)
         with self.wide():
             # without arguments: each input is found while tracing, as an equation of `input_p`

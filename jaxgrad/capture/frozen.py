@@ -8,6 +8,7 @@ are found by the names in the code of the function and of the functions that it 
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import dis
 import functools
@@ -110,6 +111,15 @@ class FrozenReads:
                 error = RuntimeError(USED_UP.format(name=name, read=each.text))
                 error.place = each.place
                 raise error
+
+    @contextlib.contextmanager
+    def put_back_after_errors(self):
+        """Put the generators back where the block fails."""
+        try:
+            yield
+        except BaseException:
+            self.put_back()
+            raise
 
     def put_back(self):
         """Give the generators the states of before the trace."""

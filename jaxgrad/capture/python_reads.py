@@ -125,9 +125,6 @@ class Call:
     def __getattr__(self, name):
         return getattr(self.original, name)
 
-    def __reduce__(self):
-        return self.original.__reduce__()
-
 
 def _without_owner(function):
     return lambda owner, *args, **kwargs: function(*args, **kwargs)

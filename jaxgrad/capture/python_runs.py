@@ -233,9 +233,10 @@ def run_with_log(function, roots, log: EventLog, call, is_undone=False):
 
 
 def drawn_in(scope, compiled) -> PythonTrace | None:
-    """What takes in the events of a trace; None where the function runs anew at each call, or is a
-    part of another.
+    """What takes in the events of the trace of a compiled function, to which the scope belongs from
+    now on; None where the function runs anew at each call, or is a part of another.
     """
+    scope.belong_to(compiled)
     if scope.parent is not None or not compiled.draws_anew:
         return None
     return PythonTrace(scope, compiled.cache)

@@ -84,36 +84,38 @@ def verified(compiled, call, args, kwargs):
             finally:
                 state.put_back()
 
-        log = compiled.cache.log
+        log, reads = compiled.cache.log, FrozenReads(compiled.function)
         log.clear()
-        reads = FrozenReads(compiled.function)
         try:
             expected = outcome()
         except Unrepeatable:
             return call(*args, **kwargs)
         drawn = [*log.entries]
-        try:
-            with state.numbers.open():
-                result = call(*args, **kwargs)
-        except BaseException:
-            reads.put_back()
-            raise
-        with state.put_back_after_errors():
+        with state.numbers.open(), reads.put_back_after_errors():
+            result = call(*args, **kwargs)
+        with state.put_back_after_errors(), reads.put_back_after_errors():
             found = expected.differences(Outcome(state, result))
-            if not found:
-                return result
-            after = state.now()
-            state.put_back()
-            log.entries = drawn
-            repeated = expected.differences(outcome())
-            state.disturb()
-            found = beyond_rounding(found, repeated, expected.differences(outcome()))
             if found:
-                text = message(compiled, found, repeated, args, kwargs)
-                raise RuntimeError(text) from expected.error
-            log.clear()
-            state.put_back(after)
+                log.entries = drawn
+                after = refuse_differences(compiled, state, expected, found, outcome, args, kwargs)
+                log.clear()
+                state.put_back(after)
             return result
+
+
+def refuse_differences(compiled, state, expected, found, outcome, args, kwargs):
+    """Raise RuntimeError for the differences of a call that rounding does not explain; gives the
+    state after the call, for `put_back`.
+    """
+    after = state.now()
+    state.put_back()
+    repeated = expected.differences(outcome())
+    state.disturb()
+    found = beyond_rounding(found, repeated, expected.differences(outcome()))
+    if found:
+        text = message(compiled, found, repeated, args, kwargs)
+        raise RuntimeError(text) from expected.error
+    return after
 
 
 def beyond_rounding(found, repeated, disturbed) -> list[Difference]:
