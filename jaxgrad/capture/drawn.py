@@ -23,11 +23,15 @@ from ..state.places import Place
 from ..state.values import PLAIN
 from ..tape import mode, pytree
 from ..tape.symbolic_number import Varying, fits
-from ..tape.tensor import Tensor
+from ..tape.tensor import Tensor, held, restore_state, state_of
 from .event_log import EventLog
 from .graph_input import ArgumentInput, GraphInput, NumberInput
 from .places import PlaceSource
 
+WRITES = (
+    "an iterator or a queue that a function compiled by jaxgrad.jit reads writes to a tensor that "
+    "the function reads too: take the element outside, and pass it in"
+)
 # the events that take an element out of an iterator or a queue: it may hold tensors
 TAKING = frozenset(["next", "get"])
 
@@ -318,7 +322,7 @@ class DrawnTrace(DrawnRun):
 
     `guard`: takes them in; `is_symbolic`: whether numbers become inputs; `tensors`: by id the
     tensors among the elements of iterators, and where each call finds others; `opaque`: why the
-    program cannot be used again, None where it can.
+    program cannot be used again, None where it can; `is_once`: whether another trace can be.
     """
 
     def __init__(self, scope, cache):
@@ -326,11 +330,28 @@ class DrawnTrace(DrawnRun):
         self.cache, log, is_symbolic = cache, cache.log, cache.has_symbolic_draws
         self.scope, self.guard, self.is_symbolic = scope, DrawnGuard(log), is_symbolic
         self.tensors: dict[int, tuple] = {}
+        self.is_once = False
 
     @contextlib.contextmanager
     def outside(self):
         with super().outside(), self.scope.unobserved(), self.scope.outer_trace():
             yield
+
+    @contextlib.contextmanager
+    def handles(self, name):
+        """The code of an iterator finds the captured tensors as they are outside."""
+        captured = self.scope.captured.values() if name in TAKING else ()
+        captured = [each for each in captured if held(each.tensor) is each.tracer]
+        inside = [state_of(each.tensor) for each in captured]
+        for each in captured:
+            restore_state(each.tensor, each.snapshot.state)
+        try:
+            yield
+            if any(held(each.tensor) is not each.snapshot.array for each in captured):
+                raise RuntimeError(WRITES)
+        finally:
+            for each, state in zip(captured, inside, strict=True):
+                restore_state(each.tensor, state)
 
     def refuse(self, why):
         self.opaque = self.opaque or why
@@ -342,7 +363,7 @@ class DrawnTrace(DrawnRun):
             self.refuse(f"{name} depends on values of the trace")
         self.guard.steps.append(event)
         try:
-            with self.outside():
+            with self.outside(), self.handles(name):
                 key = id(owner), name
                 value = self.log.perform(key, lambda: run(owner, *known_args, **known_kwargs))
         except Exception as error:
@@ -393,11 +414,10 @@ class DrawnTrace(DrawnRun):
         return result
 
     def close(self):
-        """Let go of the tracers."""
+        """Let go of the tracers, once all is known."""
         for step in self.guard.steps:
             if isinstance(step, Event):
                 step.plan.release()
-        self.scope = None
 
 
 def is_constant(leaf) -> bool:

@@ -8,6 +8,7 @@ are found by the names in the code of the function and of the functions that it 
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import dis
 import functools
@@ -73,7 +74,7 @@ class FrozenReads:
         self.before = self.states()
 
     def states(self) -> dict:
-        return {key: _StateOf(each) for key, each in self.generators.items()}
+        return {key: StateOf(each) for key, each in self.generators.items()}
 
     def told(self, program):
         """Yield a message for each read, and for each generator that the trace drew from."""
@@ -112,6 +113,15 @@ class FrozenReads:
                 error.place = each.place
                 raise error
 
+    @contextlib.contextmanager
+    def put_back_after_errors(self):
+        """Put the generators back where the block fails."""
+        try:
+            yield
+        except BaseException:
+            self.put_back()
+            raise
+
     def put_back(self):
         """Give the generators the states of before the trace."""
         for key, generator in self.generators.items():
@@ -122,7 +132,7 @@ def _kind(generator) -> str:
     return getattr(generator, "__name__", f"a {type(generator).__name__}")
 
 
-class _StateOf:
+class StateOf:
     """The state of a generator. `shown`: its numbers, for a comparison."""
 
     def __init__(self, generator):

@@ -303,14 +303,16 @@ class CompiledFunction:
         if not all(map(_has_numbers, tensors)):
             tracing.discard()
             return None, None
-        opaque = opaque_of(tracing)
+        opaque, is_once = opaque_of(tracing)
         program = tracing.executable(tracing.trace(tensors), tensors, leaves)
         self.cache.log.clear()
         if opaque and tracing.escaped is None:
             self.undrawn.leave_all(self.cache, leaves, structure, why_undrawn(reads, opaque))
             return program, tensors
         # a program that leaves tensors behind runs this once, and freezes nothing
-        if tracing.escaped is not None or self.may_freeze(reads, tracing, leaves, structure):
+        if not is_once and (
+            tracing.escaped is not None or self.may_freeze(reads, tracing, leaves, structure)
+        ):
             self.cache.add(program, leaves, structure)
         self.count_traces(program, had_program, leaves, structure)
         return program, tensors

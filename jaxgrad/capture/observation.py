@@ -37,7 +37,7 @@ from .places import (
     containers_in,
     has_tensors,
 )
-from .python_reads import original, put_stand_ins
+from .python_reads import is_iterator, original, put_stand_ins
 
 
 class TensorHolder(LeafHolder):
@@ -90,6 +90,13 @@ class Observation(Reads):
         super().close()
         tensor_attributes.release(self)
 
+    def has_existed(self, value):
+        if self.drawn is not None and is_iterator(type(value)):
+            # it goes on where the trace has left it
+            self.drawn.is_once |= original(value) is value
+            return True
+        return super().has_existed(value)
+
     def add(self, holder: Holder, target):
         """Take in a new holder: observe its class, and make numbers that vary inputs."""
         super().add(holder, target)
@@ -106,7 +113,7 @@ class Observation(Reads):
 
     def release(self):
         super().release()
-        self.number = None  # the scope, which refers to the observation
+        self.number = self.drawn = None  # they have the scope, which refers to the observation
 
     def meet(self, value):
         if self.drawn is not None:

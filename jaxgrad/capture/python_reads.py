@@ -120,9 +120,6 @@ class Call:
     def __getattr__(self, name):
         return getattr(self.original, name)
 
-    def __reduce__(self):
-        return self.original.__reduce__()
-
 
 def _without_owner(function):
     return lambda owner, *args, **kwargs: function(*args, **kwargs)
@@ -309,7 +306,7 @@ class IteratorStandIn:
     def __getattr__(self, name):
         run = mode.drawn_run.get()
         if run is not None and not name.startswith("__"):
-            run.refuse(f"it uses {name} of an iterator")
+            run.refuse(f"it uses {name} of a {type(self.original).__name__}")
         return getattr(self.original, name)
 
 
@@ -346,7 +343,7 @@ def stand_in_for(value):
         return None
     if issubclass(kind, _OF_NUMPY):
         return StandIn(value)
-    if issubclass(kind, Iterator) and is_hidden(kind):
+    if is_iterator(kind):
         return IteratorStandIn(value)
     if kind in _BOUND:
         return _functions().get(id(value)) or _bound(value)
@@ -365,9 +362,12 @@ _PLAIN = frozenset([int, float, str, bool, type(None), dict, list, tuple, types.
 _BOUND = (types.BuiltinFunctionType, types.MethodType)
 
 
-def is_hidden(kind: type) -> bool:
-    """Whether the state of an iterator of a class is hidden: that of a generator, of `iter([])`, of
-    `zip()`, of a DataLoader, of an open file.
+@functools.lru_cache(maxsize=4096)
+def is_iterator(kind: type) -> bool:
+    """Whether the instances of a class are iterators whose state is hidden: generators, `iter([])`,
+    `zip()`, those of a DataLoader, open files.
     """
-    root = kind.__module__.partition(".")[0]
-    return root in ("builtins", "itertools", "jaxgrad", "_io", "collections", "_collections")
+    return issubclass(kind, Iterator) and str(kind.__module__).partition(".")[0] in _HIDDEN
+
+
+_HIDDEN = ("builtins", "itertools", "jaxgrad", "_io", "collections", "_collections")

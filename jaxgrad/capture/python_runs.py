@@ -25,10 +25,18 @@ from ..state.walk import StateWalk
 from ..tape import mode
 from .drawn import TAKING, DrawnOnce, DrawnReplay, DrawnRun, DrawnSource, DrawnTrace
 from .event_log import EventLog
+from .frozen import StateOf
 from .guards import TensorGuard
 from .observation import TENSORS
 from .places import CapturedAttributes, DerivedNumbers
-from .python_reads import GENERATORS, NUMPYS, PYTHONS, put_stand_ins, replaced
+from .python_reads import (
+    GENERATORS,
+    NUMPYS,
+    PYTHONS,
+    IteratorStandIn,
+    put_stand_ins,
+    replaced,
+)
 
 
 class Movements:
@@ -54,6 +62,12 @@ class Movements:
     def is_moved(self, value) -> bool:
         known = id(value) in self.objects
         return known and self.states[id(value)] != state_of(value)
+
+    def generators(self) -> list[tuple]:
+        """The states of the generators, and these."""
+        known = [each for each in self.objects.values() if isinstance(each, GENERATORS)]
+        seeded = [each for each in known if not isinstance(each, random.SystemRandom)]
+        return [(StateOf(each), each) for each in seeded]
 
     def is_known(self, value) -> bool:
         return id(value) in self.objects
@@ -111,23 +125,6 @@ class Owners:
             return False
         return not self.movements.is_known(value)
 
-    def refuse_moved(self, values):
-        """Note which of these something else than an event has moved."""
-        for each in filter(self.movements.is_moved, values):
-            self.refuse(f"it reads from a {type(each).__name__} in a way that is not seen")
-
-    def finish(self):
-        """End the run."""
-        self.refuse_moved([*self.movements.objects.values()])
-
-
-class PythonTrace(Owners, DrawnTrace):
-    """The events of a trace, and the objects that it may move."""
-
-    def __init__(self, scope, cache):
-        super().__init__(scope, cache)
-        self.movements = Movements()
-
     @contextlib.contextmanager
     def reading(self):
         moving = [*self.movements.objects.values()]
@@ -150,6 +147,23 @@ class PythonTrace(Owners, DrawnTrace):
             for each in moving:
                 self.movements.note(each)
 
+    def refuse_moved(self, values):
+        """Note which of these something else than an event has moved."""
+        for each in filter(self.movements.is_moved, values):
+            self.refuse(f"it reads from a {type(each).__name__} in a way that is not seen")
+
+    def finish(self):
+        """End the run."""
+        self.refuse_moved([*self.movements.objects.values()])
+
+
+class PythonTrace(Owners, DrawnTrace):
+    """The events of a trace, and the objects that it may move."""
+
+    def __init__(self, scope, cache):
+        super().__init__(scope, cache)
+        self.movements = Movements()
+
 
 class PythonReplay(Owners, DrawnReplay):
     """The events of a replay."""
@@ -163,19 +177,38 @@ class PythonReplay(Owners, DrawnReplay):
 
 
 class PythonRun(Owners, DrawnRun):
-    """The events of a run of the uncompiled function."""
+    """The events of a run of the uncompiled function. `opaque`: how it draws past the log."""
 
     def __init__(self, log: EventLog):
         super().__init__(log)
         self.movements = Movements()
 
+    def refuse(self, why):
+        self.opaque = self.opaque or why
 
-def run_with_log(function, roots, log: EventLog, call):
+
+class Unrepeatable(Exception):
+    """A run of a function cannot be undone."""
+
+
+def runs_code(stand_in) -> bool:
+    """Whether the next element of an iterator may change other state, as the code of a generator
+    does.
+    """
+    return type(stand_in) is IteratorStandIn and type(stand_in.original) not in _PLAIN
+
+
+_PLAIN = (type(iter([])), type(iter(())), type(iter(range(0))), itertools.count)
+
+
+def run_with_log(function, roots, log: EventLog, call, is_undone=False):
     """`call()`, a run of the uncompiled function, whose events the log knows or takes in.
 
-    roots: from where the function reaches generators and iterators, each with a name.
+    roots: from where the function reaches generators and iterators, each with a name; is_undone:
+    whether a run that draws past the log leaves generators and the log as they were. Then raises
+    Unrepeatable for an iterator that may change other state.
     """
-    run, placed = PythonRun(log), {}
+    run, placed, before = PythonRun(log), {}, ()
 
     def put(holder, target):
         placed.update({(holder, name): each for name, each in put_stand_ins(holder, run).items()})
@@ -183,29 +216,41 @@ def run_with_log(function, roots, log: EventLog, call):
     snapshots = Snapshots(TENSORS, put, run.meet)
     try:
         StateWalk(snapshots, python_function(function)).walk(*roots)
+        if is_undone and any(runs_code(each) for each in placed.values()):
+            raise Unrepeatable
+        before = run.movements.generators() if is_undone else ()
         with replaced(run), run.open():
             return call()
     finally:
         for (holder, name), stand_in in placed.items():
             if holder.value(name) is stand_in:
                 holder.bind(holder.reference(), name, stand_in.original)
+        run.finish()
+        if is_undone and run.opaque and before:
+            log.clear()
+            for state, generator in before:
+                state.restore(generator)
 
 
 # ---- in a program
 
 
 def drawn_in(scope, compiled) -> PythonTrace | None:
-    """What takes in the events of a trace; None where the function runs anew at each call, or is a
-    part of another.
+    """What takes in the events of the trace of a compiled function, to which the scope belongs from
+    now on; None where the function runs anew at each call, or is a part of another.
     """
+    scope.belong_to(compiled)
     if scope.parent is not None or not compiled.draws_anew:
         return None
     return PythonTrace(scope, compiled.cache)
 
 
-def opaque_of(tracing) -> str | None:
-    """Why no later call can draw what a trace has drawn; before the guards are recorded."""
-    return None if tracing.drawn is None else tracing.drawn.opaque
+def opaque_of(tracing) -> tuple:
+    """Why no later call can draw what a trace has drawn, None where it can, and whether another
+    trace can; before the guards are recorded.
+    """
+    drawn = tracing.drawn
+    return (None, False) if drawn is None else (drawn.opaque, drawn.is_once)
 
 
 def looks_at_draws(program) -> bool:
@@ -219,9 +264,12 @@ def taking_in(drawn: PythonTrace | None):
     if drawn is None:
         yield
         return
-    with replaced(drawn), drawn.open():
-        yield
-    drawn.finish()
+    try:
+        with replaced(drawn), drawn.open():
+            yield
+        drawn.finish()
+    finally:
+        drawn.scope = None  # which knows the observation, and that this
 
 
 def guards_with_draws(drawn: PythonTrace | None, guards: list, derived: list) -> list:

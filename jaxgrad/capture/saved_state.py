@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import os
 import types
 import weakref
 
@@ -29,9 +30,11 @@ from ..tape.node import Node, next_sequence_number
 from ..tape.source_location import place_of_caller
 from ..tape.tensor import Tensor, current, held, hold, is_traced, known_edge_of
 from ..tape.traversal import nodes_from
+from .environment import EnvironmentHolder
 from .graph_input import NumberReads
 from .input_names import PathWalk, arguments_by_name
 from .observation import TensorHolder
+from .python_runs import MOVING
 from .reachable import VALUES
 
 # ---- what a function reaches
@@ -42,7 +45,7 @@ _OPEN = ("nn", "optim", "amp", "frontend")
 
 def is_closed(kind: type) -> bool:
     """Whether the instances of a class hold no state of the user."""
-    root, _, rest = kind.__module__.partition(".")
+    root, _, rest = str(kind.__module__).partition(".")
     return root in ("jax", "jaxlib") or (root == "jaxgrad" and rest.partition(".")[0] not in _OPEN)
 
 
@@ -72,12 +75,14 @@ class ReachedState(PathWalk):
         elif isinstance(value, type | types.FunctionType):
             if is_of_library(value.__module__):
                 return
+        elif issubclass(kind, MOVING):
+            return  # all runs of a call get the same from it (capture/python_runs.py)
         elif is_closed(kind):
             # the function of a compiled one, whose programs are no state
             yield name, getattr(value, "__wrapped__", None)
             return
         yield from super().named_contents(name, value)
-        is_counter = kind.__module__.startswith("jaxgrad.") and slots_of(kind)
+        is_counter = str(kind.__module__).startswith("jaxgrad.") and slots_of(kind)
         snapshots = self.counters if is_counter else self.objects
         is_tensor = isinstance(value, Tensor)
         for part in [(value, name, TensorHolder)] if is_tensor else parts_of(value, name):
@@ -118,7 +123,8 @@ class SavedState(SavedHolders):
 
     def __init__(self, function, args, kwargs):
         reached = ReachedState(function, arguments_by_name(function, args, kwargs))
-        self.holders = [Settings(mode, ""), *reached.objects.holders.values()]
+        variables = EnvironmentHolder(os.environ, "os.environ")
+        self.holders = [Settings(mode, ""), variables, *reached.objects.holders.values()]
         self.names = {id(tensor): reached.names[id(tensor)] for tensor in reached.tensors}
         self.tensors: dict[int, Tensor] = {}
         self.edges: dict[int, tuple] = {}

@@ -61,7 +61,6 @@ class Tracing:
         self.modes = Modes(current_mode.get(), casting.get(), jax.config.jax_enable_x64)
         self.observation, self.changed_numbers = None, set()
         self.scope = self.new_scope()
-        self.scope.belong_to(jitted)
         self.drawn = drawn_in(self.scope, jitted)
         with self.wide():
             # without arguments: each input is met while tracing, as an equation of `input_p`

@@ -8,6 +8,7 @@ must be the same: results, tensors, gradients, draws of generators, and Python o
 from __future__ import annotations
 
 import contextvars
+import functools
 import math
 import os
 import types
@@ -28,9 +29,11 @@ from ..tape import handle_lock, pytree
 from ..tape.node import Node
 from ..tape.tensor import Tensor, current, edge_of, held, wrap
 from . import one_shot
+from .frozen import FrozenReads
 from .guards import grad_of
 from .input_names import leaf_names
 from .pullback import TracedPass
+from .python_runs import Unrepeatable, run_with_log
 from .saved_state import SavedState, is_closed
 
 # how many reasons there are for functions to run uncompiled: comparisons that are going on, and the
@@ -83,23 +86,38 @@ def verified(compiled, call, args, kwargs):
             finally:
                 state.put_back()
 
-        expected = outcome()
-        with state.numbers.open():
+        log, reads = compiled.cache.log, FrozenReads(compiled.function)
+        log.clear()
+        try:
+            expected = outcome()
+        except Unrepeatable:
+            return call(*args, **kwargs)
+        drawn = [*log.entries]
+        with state.numbers.open(), reads.put_back_after_errors():
             result = call(*args, **kwargs)
-        with state.put_back_after_errors():
+        with state.put_back_after_errors(), reads.put_back_after_errors():
             found = expected.differences(Outcome(state, result))
-            if not found:
-                return result
-            after = state.now()
-            state.put_back()
-            repeated = expected.differences(outcome())
-            state.disturb()
-            found = beyond_rounding(found, repeated, expected.differences(outcome()))
             if found:
-                text = message(compiled, found, repeated, args, kwargs)
-                raise RuntimeError(text) from expected.error
-            state.put_back(after)
+                log.entries = drawn
+                after = refuse_differences(compiled, state, expected, found, outcome, args, kwargs)
+                log.clear()
+                state.put_back(after)
             return result
+
+
+def refuse_differences(compiled, state, expected, found, outcome, args, kwargs):
+    """Raise RuntimeError for the differences of a call that rounding does not explain; gives the
+    state after the call, for `put_back`.
+    """
+    after = state.now()
+    state.put_back()
+    repeated = expected.differences(outcome())
+    state.disturb()
+    found = beyond_rounding(found, repeated, expected.differences(outcome()))
+    if found:
+        text = message(compiled, found, repeated, args, kwargs)
+        raise RuntimeError(text) from expected.error
+    return after
 
 
 def beyond_rounding(found, repeated, disturbed) -> list[Difference]:
@@ -129,13 +147,23 @@ def uncompiled(state, compiled, args, kwargs) -> Outcome:
         with state.recording(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                made = compiled.function(*args, **kwargs)
+                made = run_with_log(*drawing_run(compiled, args, kwargs), is_undone=True)
                 result = one_shot.refuse_result(compiled.__name__, made)
+            except Unrepeatable:
+                raise
             except Exception as raised:
                 error = raised
             return Outcome(state, result, error)
     finally:
         running -= 1
+
+
+def drawing_run(compiled, args, kwargs) -> tuple:
+    """What `run_with_log` takes: all runs of a call get the same from generators and clocks."""
+    function, log = compiled.function, compiled.cache.log
+    roots = [("an argument", each) for each in pytree.flatten((args, kwargs))[0]]
+    roots.append(("function", function))
+    return function, roots, log, functools.partial(function, *args, **kwargs)
 
 
 def message(compiled, found, repeated, args, kwargs) -> str:

@@ -42,7 +42,9 @@ def is_internal(frame: FrameType) -> bool:
 @functools.lru_cache(maxsize=4096)
 def is_of_library(module: str | None) -> bool:
     """Whether a Python module belongs to Python, or was installed."""
-    package = (module or "builtins").partition(".")[0]
+    if not isinstance(module, str):  # of classes in C
+        return True
+    package = module.partition(".")[0]
     if package == "__main__":  # among the names of Python's own modules
         return False
     if package in CLOSED or package in sys.stdlib_module_names:
@@ -65,7 +67,8 @@ def is_closed(kind: type, but=()) -> bool:
 
     Locks, queues and files are among them, whose state other threads change during a trace.
     """
-    package = kind.__module__.partition(".")[0]
+    # of some classes in C it is no text
+    package = str(kind.__module__).partition(".")[0]
     is_python = package in sys.stdlib_module_names and package not in _DATA
     return (package in CLOSED or is_python) and package not in but and kind is not threading.local
 

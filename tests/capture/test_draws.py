@@ -11,6 +11,7 @@ import math
 import os
 import queue
 import random
+import subprocess
 import time
 import types
 import warnings
@@ -534,16 +535,17 @@ def test_a_variable_that_is_set_inside(monkeypatch):
         return x * len(os.environ["JAXGRAD_TEST"])
 
     assert [f(X[:1]).item() for _ in range(3)] == [2, 3, 4]
-    assert os.environ["JAXGRAD_TEST"] == "1111" == os.popen("echo $JAXGRAD_TEST").read().strip()
+    shown = subprocess.check_output("echo $JAXGRAD_TEST", shell=True, text=True)
+    assert os.environ["JAXGRAD_TEST"] == "1111" == shown.strip()
 
 
 def test_a_file_is_read_at_each_call(tmp_path):
     path = tmp_path / "numbers"
-    readers = [
-        lambda x: x * float(path.read_text()),
-        lambda x: x * float(open(path).read()),  # noqa: SIM115
-    ]
-    for read in readers:
+    def opened(x):
+        with open(path) as file:
+            return x * float(file.read())
+
+    for read in (opened, lambda x: x * float(path.read_text())):
         path.write_text("1")
         f = torch.jit(read)
         with pytest.warns(
@@ -558,7 +560,7 @@ def test_a_file_that_is_open():
     with open(__file__) as file:
         f = torch.jit(lambda x: x * len(file.readline()))
         with pytest.warns(
-            UserWarning, match="reads from a TextIOWrapper in a way that is not seen"
+            UserWarning, match="it uses readline of a TextIOWrapper"
         ):
             found = [f(X[:1]).item() for _ in range(3)]
     with open(__file__) as file:
@@ -641,6 +643,7 @@ def test_a_derivative_of_higher_order_repeats_the_draws():
     assert second.item() == pytest.approx(6 * 2 * 2 * random.random())
 
 
+@pytest.mark.unverified
 def test_a_function_that_is_traced_at_each_call_draws_each_time():
     kept = queue.SimpleQueue()  # whose contents capture cannot see
 
