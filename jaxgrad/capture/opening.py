@@ -22,7 +22,7 @@ from ..tape.node import AccumulateGrad, Node
 from ..tape.tensor import current, edge_of, wrap
 from ..tape.traversal import nodes_from
 from .partition import CompiledNode, LastingNode
-from .replay import Replay, output_of
+from .replay import Replay, output_of, part_of
 
 
 def call_of(program) -> OpenableCall | None:
@@ -205,9 +205,7 @@ class Recording(Replay):
         below `before`.
         """
         with self.open():
-            output = output_of(self.program, self)
-            roots = output.roots
-            vars(output).clear()  # or its tensors would stay until a collection
+            roots = part_of(output_of(self.program, self), "roots")
             ends = {n: self.edges[n] or edge_of(self.tensors[n]) for n in self.targets}
         edges = tuple([edge for edge, _, _ in roots])
         outer = {target[0] for target in self.targets.values()}
