@@ -24,7 +24,7 @@ from ..tape.tensor import current, edge_of, wrap
 from ..tape.traversal import nodes_from
 from .graph_input import seen_input
 from .partition import CompiledCall, CompiledNode, CompiledReverse, LastingNode
-from .replay import Replay, output_of
+from .replay import Replay, output_of, part_of
 
 
 class RecordedCalls:
@@ -255,9 +255,7 @@ class Recording(Replay):
         below `before`.
         """
         with self.open():
-            output = output_of(self.traced, self)
-            roots = output.roots
-            vars(output).clear()  # or its tensors would stay until a collection
+            roots = part_of(output_of(self.traced, self), "roots")
             ends = {n: self.edges[n] or edge_of(self.tensors[n]) for n in self.targets}
         edges = tuple([edge for edge, _, _ in roots])
         outer = {target[0] for target in self.targets.values()}

@@ -172,7 +172,7 @@ def replay(trace, inputs, passes=()):
     """
     scope = Replay(trace, inputs)
     with scope.open():
-        roots = output_of(trace, scope).roots
+        roots = part_of(output_of(trace, scope), "roots")
         if not passes:
             return tuple([array for _, _, array in roots])
         # grad mode is off in the last pass, which JAX may differentiate
@@ -205,7 +205,7 @@ def run_operators(trace, inputs):
     """The output arrays for these inputs, computed operator by operator."""
     scope = Replay(trace, inputs)
     with scope.open():
-        return output_of(trace, scope).arrays
+        return part_of(output_of(trace, scope), "arrays")
 
 
 def created_arrays(trace, inputs):
@@ -213,7 +213,17 @@ def created_arrays(trace, inputs):
     scope = Replay(trace, inputs)
     with scope.open():
         output = output_of(trace, scope)
-        return tuple([output.arrays[value.output] for value in output.created])
+        numbers = [value.output for value in output.created]
+        return tuple(map(part_of(output, "arrays").__getitem__, numbers))
+
+
+def part_of(output: OutputSpec, name: str):
+    """An attribute of the outputs of a replay; the outputs themselves are no longer needed. They
+    refer to one another, and would keep the tensors of the replay until a collection.
+    """
+    value = getattr(output, name)
+    vars(output).clear()
+    return value
 
 
 def output_of(trace, scope) -> OutputSpec:

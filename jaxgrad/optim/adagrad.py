@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from ..core.missing_names import missing_in
 from . import rules, sparse_step
-from .fused_step import FusedOptimizer, filled, new_counter
+from .fused_step import FusedOptimizer, beginning, filled, new_counter
 from .options import check, check_fused, check_rate, is_used
 
 
@@ -61,11 +61,12 @@ class Adagrad(FusedOptimizer):
         }  # fmt: skip
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)
-        count = new_counter()
-        for group in self.param_groups:
-            for param in group["params"]:
-                begin = {"step": count, "sum": self.initial(group, "sum", param)}
-                self.state[param].update(begin)
+        with beginning(self):
+            count = new_counter()
+            for group in self.param_groups:
+                for param in group["params"]:
+                    begin = {"step": count, "sum": self.initial(group, "sum", param)}
+                    self.state[param].update(begin)
 
     def rule(self, group):
         return rules.AdagradUpdate(group["maximize"], is_used(group["weight_decay"]))

@@ -31,7 +31,8 @@ from ..tape.sparse_tensor import is_sparse
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, wrap
 from .groups import as_set, options_of, raw, settings
-from .initial_state import filled, new_counter
+from .initial_state import beginning, filled, new_counter
+from .new_optimizers import scope_of
 from .optimizer import Optimizer, StateLoader
 from .update_program import prepared
 
@@ -116,7 +117,7 @@ class FusedStep:
     """
 
     def __init__(self, optimizer):
-        self.optimizer, self.scope = optimizer, modes.scope.get()
+        self.optimizer, self.scope = optimizer, scope_of(optimizer)
         self.given: list[tuple] = []
         self.is_complete = False
         self.created: list[functools.partial] = []
@@ -426,7 +427,11 @@ class FusedOptimizer(Optimizer):
         return loss
 
     def _update(self):
-        FusedStep(self).run()
+        if modes.scope.get() is None:
+            FusedStep(self).run()
+            return
+        with beginning(self):
+            FusedStep(self).run()
 
     def _is_large(self) -> bool:
         """Whether two copies of parameters and state are too much memory."""

@@ -14,6 +14,7 @@ from ..frontend import factories
 from ..tape import mode
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
+from .new_optimizers import is_new
 
 VARIES = (
     "param_groups[...][{!r}] is set to a tuple with a symbolic number in a function that "
@@ -48,12 +49,23 @@ class Group(dict):
 
     # known_rule: what a compiled step has found out about the options, see fused_step.py
     # waits_for: a weak reference to the scope after whose calls a scheduler sets options
-    __slots__ = ("__weakref__", "known_rule", "waits_for")
+    # owner: a weak reference to the optimizer, where the function being traced has made that
+    __slots__ = ("__weakref__", "known_rule", "owner", "waits_for")
 
     def __new__(cls, *_, **__):
         made = super().__new__(cls)
-        made.known_rule = made.waits_for = None
+        made.known_rule = made.waits_for = made.owner = None
         return made
+
+    def own(self, optimizer) -> Group:
+        """Belong to an optimizer; gives the group itself."""
+        self.owner = weakref.ref(optimizer) if is_new(optimizer) else None
+        return self
+
+    def _scope(self):
+        """The scope to which reads and settings are reported."""
+        is_plain = self.owner is not None and is_new(self.owner())
+        return None if is_plain else mode.scope.get()
 
     def __getstate__(self):
         return None  # files hold the options alone
@@ -68,7 +80,7 @@ class Group(dict):
         """The options for a copy. In a trace a float among them is a symbolic number, which each
         call reads anew, unless the function looks at it.
         """
-        scope = mode.scope.get()
+        scope = self._scope()
         return options_of(self) if scope is None else {n: self._copied(scope, n) for n in self}
 
     def _copied(self, scope, name):
@@ -82,7 +94,7 @@ class Group(dict):
         return scope.number(functools.partial(_option, weakref.ref(self), name, value), place)
 
     def __getitem__(self, name):
-        scope = mode.scope.get()
+        scope = self._scope()
         known = None
         if scope is not None:
             self._refuse_unknown(scope, name)
@@ -115,17 +127,17 @@ class Group(dict):
         return len(self.keys())
 
     def keys(self):
-        scope = mode.scope.get()
+        scope = self._scope()
         if scope is None:
             return dict.keys(self)
         scope.objects.guard(self, _names)
         return as_set(scope, self).keys()
 
     def items(self):
-        return dict.items(self if mode.scope.get() is None else {n: self[n] for n in self})
+        return dict.items(self if self._scope() is None else {n: self[n] for n in self})
 
     def values(self):
-        return dict.values(self if mode.scope.get() is None else {n: self[n] for n in self})
+        return dict.values(self if self._scope() is None else {n: self[n] for n in self})
 
     def setdefault(self, name, default=None):
         if name not in self:
@@ -145,7 +157,7 @@ class Group(dict):
         return dict.pop(self, name, *default)
 
     def _refuse(self, name):
-        if mode.scope.get() is not None:
+        if self._scope() is not None:
             raise RuntimeError(REMOVES.format(name))
         self.known_rule = None
 
@@ -159,7 +171,7 @@ class Group(dict):
             raise RuntimeError(UNKNOWN.format(name))
 
     def __setitem__(self, name, value):
-        scope = mode.scope.get()
+        scope = self._scope()
         if scope is not None:
             self._refuse_unknown(scope, name)
         if scope is None or isinstance(value, Tensor | list):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 
 from jax.sharding import NamedSharding, PartitionSpec
 
@@ -14,11 +15,26 @@ from ..core.meta_array import MetaArray
 from ..frontend import factories
 from ..tape import mode as modes
 from ..tape.tensor import Tensor, wrap
+from .new_optimizers import is_new
+
+# whether the optimizer whose state begins was made by the function that is being traced
+_is_inside = contextvars.ContextVar("jaxgrad.state_is_inside", default=False)
 
 
 def outside_of_trace():
     """A context in which new tensors are no part of the trace under way."""
-    return contextlib.nullcontext() if modes.scope.get() is None else scope.outside()
+    is_here = modes.scope.get() is None or _is_inside.get()
+    return contextlib.nullcontext() if is_here else scope.outside()
+
+
+@contextlib.contextmanager
+def beginning(optimizer):
+    """Create the state of an optimizer in the block."""
+    token = _is_inside.set(is_new(optimizer))
+    try:
+        yield
+    finally:
+        _is_inside.reset(token)
 
 
 def new_counter(begin: float = 0.0) -> Tensor:

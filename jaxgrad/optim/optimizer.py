@@ -22,6 +22,7 @@ from ..tape.hooks import Hooks, RemovableHandle, register, share
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, is_concrete, wrap
 from .groups import Group, named
+from .new_optimizers import note_new, scope_of
 
 # The default of an option that each group must set.
 required = object()
@@ -145,10 +146,11 @@ class Optimizer:
     @param_groups.setter
     def param_groups(self, groups: list[dict]):
         if not all(isinstance(each, Group) for each in groups):
-            groups = list(map(Group, groups))
+            groups = [Group(group).own(self) for group in groups]
         self.__dict__["param_groups"] = groups
 
     def _set_up(self):
+        note_new(self)
         self._changes, self._stepping = 0, False
         self._in_place = _InPlace()
         self._opt_called = self._is_scheduled = self._is_traced = False
@@ -172,7 +174,7 @@ class Optimizer:
     def __setstate__(self, state):
         """Restore what `__getstate__` or `load_state_dict` provides."""
         self.__dict__.update(state)
-        self.param_groups = list(map(Group, self.param_groups))
+        self.param_groups = [Group(group).own(self) for group in self.param_groups]
         self.defaults.setdefault("differentiable", False)
         self._changes += 1
 
@@ -226,7 +228,7 @@ class Optimizer:
         param_group["params"] = params
         if names is not None:
             param_group["param_names"] = names
-        self.param_groups.append(Group(param_group))
+        self.param_groups.append(Group(param_group).own(self))
         self._changes += 1
 
     def _check(self, param):
@@ -525,7 +527,7 @@ def _with_hooks(step):
     def call(self, *args, **kwargs):
         if self._stepping:
             return step(self, *args, **kwargs)
-        scope = mode.scope.get()
+        scope = scope_of(self)
         if scope is not None:
             self._is_traced = True
             self._check_rates(scope)

@@ -8,9 +8,9 @@ import weakref
 
 from ..autograd.grad_mode import no_grad
 from ..state.values import exact
-from ..tape import mode
 from ..tape.tensor import Tensor
 from .groups import outermost
+from .new_optimizers import scope_of
 from .optimizer import Optimizer
 
 EPOCH = (
@@ -78,7 +78,7 @@ def _after_traced_call(step):
 
     @functools.wraps(step)
     def call(self, *args, **kwargs):
-        scope = mode.scope.get()
+        scope = scope_of(self.optimizer)
         if scope is None:
             return step(self, *args, **kwargs)
         return self._wait(scope, args or kwargs)
@@ -172,7 +172,7 @@ class LRScheduler:
         >>> jaxgrad.optim.lr_scheduler.ExponentialLR(optimizer, 0.5).get_last_lr()
         [1.0]
         """
-        scope = mode.scope.get()
+        scope = scope_of(self.optimizer)
         if scope is not None:
             if any(group.is_waiting(scope) for group in self.optimizer.param_groups):
                 raise RuntimeError(NOT_YET)
