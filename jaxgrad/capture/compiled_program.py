@@ -284,8 +284,7 @@ class CompiledProgram:
             del changes
             if not self.is_inline:
                 self.observation.restore()
-                refuse_numbers(self.output.constants)
-            del self.output.constants
+                refuse_numbers(self.output.objects.constants)
             arrays, self.escaped_tensors = self.output.finish(leaves)
             return arrays + gradients
 

@@ -25,6 +25,7 @@ from . import tensor_attributes
 from .guards import AttributeValue, Guard, is_value_class
 from .holders import (
     CapturedAttributes,
+    CellHolder,
     Holder,
     InstanceHolder,
     KindGuard,
@@ -35,6 +36,7 @@ from .holders import (
     own_dict,
     reference_to,
 )
+from .members import BoundGuard
 from .places import (
     NumberGuard,
     PinnedTensorGuard,
@@ -45,8 +47,9 @@ from .places import (
     containers_in,
     has_tensors,
     is_rebound,
+    part_tree,
 )
-from .reachable import python_function
+from .reachable import NewObjects, python_function
 from .state_walk import (
     ALL,
     Snapshots,
@@ -58,10 +61,15 @@ from .state_walk import (
 )
 
 
+# under which an object may have a snapshot; None: that of its own class
+KINDS_OF_HOLDERS = (None, InstanceHolder, CellHolder, SettingsHolder)
+
+
 class Observation:
     """What a traced function reads and changes of Python objects.
 
     `holders`: the snapshots; `existing`: the ids of those of objects that existed before it ran;
+    `kept`: by id containers, functions and classes that did;
     `inputs`: by holder and name the symbolic numbers that stand there while it runs; `own`: the ids
     of objects whose contents each call compares by itself, None unless functions share the program;
     afterwards `names`: all names in the code, and `skipped`: what is too large to compare.
@@ -79,6 +87,7 @@ class Observation:
         self.names, self.skipped = set(), {}
         self.holders: list[Holder] = []
         self.existing: set[int] = set()
+        self.kept: dict[int, object] = {}
         self.inputs: dict[tuple, Varying] = {}
         self.classes: list[type] = []
         self.reads: set[tuple] = set()
@@ -94,17 +103,30 @@ class Observation:
 
     def take(self, *roots, existing: bool):
         """Take snapshots of the state behind these. existing: whether it existed before."""
-        known = len(self.holders)
-        StateWalk(self.snapshots, self.root).walk(*roots)
+        known, walk = len(self.holders), StateWalk(self.snapshots, self.root)
+        walk.walk(*roots)
         if existing:
             self.existing.update(map(id, self.holders[known:]))
+            self.kept.update((id(value), value) for value in walk.kept)
 
     def has_existed(self, value) -> bool:
-        """Whether a container or an instance existed before the function ran."""
+        """Whether a container, a function or an instance existed before the function ran."""
         if isinstance(value, Tensor):
             return False
-        holder = self.snapshots.get(value) or self.snapshots.get(value, InstanceHolder)
-        return id(holder) in self.existing
+        if id(value) in self.kept:
+            return True
+        holders = [self.snapshots.get(value, kind) for kind in KINDS_OF_HOLDERS]
+        return any(id(holder) in self.existing for holder in holders if holder is not None)
+
+    def has_aliases(self, value) -> bool:
+        """Whether a list or dict in a result is there twice, or in what the function binds too."""
+        inner, leaves = [], []
+        part_tree(value, inner, leaves)
+        if not inner:
+            return False
+        bound = [holder.value(name) for holder in self.holders for name in holder.changed]
+        elsewhere = set(map(id, NewObjects(self.has_existed).walk(*leaves, *bound)))
+        return len(set(map(id, inner))) < len(inner) or not elsewhere.isdisjoint(map(id, inner))
 
     def add(self, holder: Holder, target):
         """Take in a new holder: observe its class, and make numbers that vary inputs."""
@@ -195,9 +217,9 @@ class Observation:
             self.holder_of_tensor(tensor)
 
     def record_class_read(self, kind, name):
-        """Record the class that gives an attribute to its instances, and those that might."""
-        if not any(name in vars(base) for base in kind.__mro__):
-            return  # `__getattr__` gives it
+        """Record the class that gives an attribute to its instances, and those that might: all of
+        them where none does, and the attribute is missing or `__getattr__` gives it.
+        """
         for base in kind.__mro__:
             if not is_closed(base):
                 self.snapshots.take(base, base.__name__).read.add(name)
@@ -267,7 +289,7 @@ class Observation:
     def change_of(self, holder) -> Change | None:
         inputs = {name: value for (known, name), value in self.inputs.items() if known is holder}
         bound, removed = holder.changes(holder.before | inputs)
-        holder.changed = {*bound, *removed}
+        holder.changed, holder.removed = {*bound, *removed}, {*removed} & holder.before.keys()
         # where an attribute was set to what it was, nothing has to be done: as long as it is that
         holder.read |= holder.written & holder.before.keys() - holder.changed
         if not (bound or removed):
@@ -330,9 +352,22 @@ class Observation:
                 guards.append(StateGuard(holder, None, skipped) if skipped else holder.guard())
             elif names - skipped:
                 guards.append(StateGuard(holder, names - skipped))
+        guards += [BoundGuard(holder) for holder in self.holders if holder.removed]
+        guards += self.changed_members(rebound)
         guards += self.pinned_tensors(guards)
         known = {*map(id, captured), *[id(tensor) for tensor, _ in self.rebound_tensors()]}
         return guards + self.kind_guards(walk, known)
+
+    def changed_members(self, rebound) -> list[Guard]:
+        """Guards on what members were that the function binds to something else: modules report
+        changes by others, and none of its own.
+        """
+        guards = []
+        for holder in self.holders:
+            if isinstance(holder, MemberHolder) and holder.changed and not self.is_own(holder):
+                names = holder.changed.difference(name for owner, name in rebound if owner is holder)
+                guards += [StateGuard(holder, names)] if names else []
+        return guards
 
     def pinned_tensors(self, guards) -> list[Guard]:
         """Guards on rebound places whose tensor is also at a place that is not: the trace took both
@@ -350,7 +385,7 @@ class Observation:
         buffers = [
             tensor
             for holder in self.holders
-            if type(holder) is MemberHolder
+            if isinstance(holder, MemberHolder)
             for name, tensor in holder.before.items()
             if not is_rebound(holder, name)
         ]
@@ -377,7 +412,7 @@ class Observation:
         """Drop what only tracing needs: snapshots hold tensors, and functions do."""
         for holder in self.holders:
             holder.before = None
-        self.roots = self.root = self.snapshots = self.number = None
+        self.roots = self.root = self.snapshots = self.number = self.kept = None
 
 
 class Change(NamedTuple):

@@ -36,18 +36,19 @@ from .guards import HEAP_TYPE, is_value_class
 from .holders import (
     MOST_BYTES_COMPARED,
     MOST_COMPARED,
+    WHOLE,
     ArrayHolder,
     CellHolder,
     FunctionHolder,
     GlobalsHolder,
     Holder,
     InstanceHolder,
-    MemberHolder,
     SettingsHolder,
     TensorHolder,
     holder_of,
     own_dict,
 )
+from .members import take_members
 
 OPAQUE = (
     int, float, complex, str, bytes, type(None), range, slice, Tensor, jax.Array, np.generic,
@@ -57,6 +58,7 @@ OPAQUE = (
 MUTABLE = (
     dict, list, set, collections.deque, types.MappingProxyType, *ArrayHolder.kinds,
 )  # fmt: skip
+KEPT = (*MUTABLE, tuple, frozenset, type, types.FunctionType, functools.partial)
 # what a class may wrap a function in
 WRAPPERS = (staticmethod, classmethod, property, functools.cached_property)
 
@@ -141,7 +143,7 @@ class StateWalk:
         self.seen.add(key)
         # while it is kept its id is not used again; instances that the function creates must be
         # free to go
-        if isinstance(value, (*MUTABLE, tuple, frozenset, type, types.FunctionType)):
+        if isinstance(value, KEPT):
             self.kept.append(value)
         return True
 
@@ -212,6 +214,7 @@ class StateWalk:
             return [(name, own["__wrapped__"])]
         if hasattr(type(value), "_reported"):
             self.snapshots.take(value, name, SettingsHolder)
+            take_members(self.snapshots, value, name, own)
         for group in ("_parameters", "_buffers"):
             self.snapshots.members.update(map(id, own.get(group, {}).values()))
         return members(own) or functions_held(own)
@@ -239,6 +242,9 @@ class StateWalk:
         or appends to a list; None where it may read anything.
         """
         if self.learned is None or self.names & _DYNAMIC or isinstance(value, set):
+            return None
+        # each call repeats a change of the order by writing all elements anew
+        if WHOLE in self.snapshots.take(value, name).changed:
             return None
         # an item is read by these keys alone if the code gets at it by its own key alone
         around = [name[:end] for end, letter in enumerate(name) if letter == "["]
@@ -268,7 +274,7 @@ class StateWalk:
         self.kinds.append((holder, "__class__", kind))
         found = members(own)
         if isinstance(own.get("_buffers"), dict):
-            self.snapshots.take(value, name, MemberHolder)
+            take_members(self.snapshots, value, name, own)
             self.snapshots.members.update(map(id, own["_parameters"].values()))
         if "__wrapped__" in own:
             found.append((name, own["__wrapped__"]))
