@@ -36,8 +36,10 @@ from .places import (
     TensorsGuard,
     containers_in,
     has_tensors,
+    part_tree,
 )
 from .python_reads import is_iterator, original, put_stand_ins
+from .reachable import NewObjects
 
 
 class TensorHolder(LeafHolder):
@@ -130,6 +132,16 @@ class Observation(Reads):
         return holder.before | {
             name: value for (known, name), value in placed.items() if known is holder
         }
+
+    def has_aliases(self, value) -> bool:
+        """Whether a list or dict in a result is there twice, or in what the function binds too."""
+        inner, leaves = [], []
+        part_tree(value, inner, leaves)
+        if not inner:
+            return False
+        bound = [holder.value(name) for holder in self.holders for name in holder.changed]
+        elsewhere = set(map(id, NewObjects(self.has_existed).walk(*leaves, *bound)))
+        return len(set(map(id, inner))) < len(inner) or not elsewhere.isdisjoint(map(id, inner))
 
     # ---- attributes and hooks of tensors
 
@@ -267,7 +279,7 @@ class ObservationGuards(ReadGuards):
         buffers = [
             tensor
             for holder in self.reads.holders
-            if type(holder) is MemberHolder
+            if isinstance(holder, MemberHolder)
             for name, tensor in holder.before.items()
             if not is_rebound(holder, name)
         ]

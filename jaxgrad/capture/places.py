@@ -186,3 +186,17 @@ def containers_in(value) -> set[int]:
         return set()
     inner = value.values() if isinstance(value, dict) else value
     return {id(value)}.union(*map(containers_in, inner))
+
+
+def part_tree(value, inner: list, leaves: list):
+    """Add the lists and dicts of a tree to `inner`, and what is neither, nor a tuple, to `leaves`.
+    One that is met twice is added twice, and entered once.
+    """
+    if not isinstance(value, tuple | list | dict):
+        leaves.append(value)
+        return
+    is_met = any(value is known for known in inner)
+    if not isinstance(value, tuple):
+        inner.append(value)
+    for part in () if is_met else value.values() if isinstance(value, dict) else value:
+        part_tree(part, inner, leaves)

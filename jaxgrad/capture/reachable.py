@@ -82,6 +82,19 @@ class StateReach(ObjectWalk):
         return held if isinstance(value, type) else (*held, type(value))
 
 
+class NewObjects(ObjectWalk):
+    """What objects of a traced function hold, without what existed before it ran."""
+
+    opaque = (Tensor, str, bytes, jax.Array, np.ndarray, types.ModuleType, type)
+
+    def __init__(self, has_existed):
+        super().__init__()
+        self.has_existed = has_existed
+
+    def contents(self, value):
+        return () if self.has_existed(value) else super().contents(value)
+
+
 class _NumberWalk(ObjectWalk):
     """Everything that objects made by a function may hold."""
 

@@ -1,16 +1,17 @@
-"""Objects of any class that a traced function makes and that hold its tensors: each call makes them
-anew, as `copy.deepcopy` would, with its own tensors in the place of those of the trace.
+"""Objects of any class that a traced function makes, and returns or leaves behind: each call makes
+them anew, as `copy.deepcopy` would, with its own tensors in the place of those of the trace.
 """
 
 from __future__ import annotations
 
-import collections
+import enum
 import functools
 import types
 
 import jax
+import numpy as np
 
-from ..state.ownership import is_closed
+from ..state.ownership import is_closed, is_of_library, is_value_class
 from ..tape.node import Node
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
@@ -18,33 +19,32 @@ from ..tape.tensor import Tensor
 # what a copy shares with its original
 ATOMS = (
     int, float, complex, str, bytes, type(None), range, slice, type, types.ModuleType,
-    types.BuiltinFunctionType, types.CodeType, Node,
+    types.BuiltinFunctionType, types.CodeType, Node, enum.Enum,
 )  # fmt: skip
+# what nobody changes later: each call makes one anew only where it holds something new
+FIXED = (tuple, frozenset, types.FunctionType, types.MethodType, functools.partial)
 # Python's modules whose classes hold the user's data
 OPEN = ("builtins", "collections", "types", "functools")
-# containers that each call makes anew, whatever they hold
-NEW = (list, dict, set, collections.deque)
 MOST_MET = 10_000  # a value with more parts is not searched any further
 
 
 class Part:
     """An object, or a part of one. `make`: makes it of the values of `arguments`; `fill`: puts the
     values of `contents` into it; `result`: where a call finds a tensor, an array or a symbolic
-    number. Without both, each call gives `value`, an object from before the trace or one that
-    cannot be copied.
+    number; `is_new`: whether each call has another one. If it does not, each call gives `value`, an
+    object from before the trace or one that cannot be copied.
     """
 
-    __slots__ = (
-        "arguments", "contents", "fill", "has_tensors", "is_new", "make", "result", "value"
-    )  # fmt: skip
+    __slots__ = ("arguments", "contents", "fill", "is_new", "make", "plain", "result", "value")
 
     def __init__(self, value):
         self.value, self.result = value, None
         is_number = isinstance(value, Varying) and value.compute is not None
-        self.has_tensors = is_number or isinstance(value, Tensor | jax.Array)
-        self.make, self.fill, self.is_new = None, None, False
+        self.is_new = is_number or isinstance(value, Tensor | jax.Array)
+        self.make, self.fill = None, None
         self.arguments: list[Part] = []
         self.contents: list[Part] = []
+        self.plain: list | None = None  # the values of the contents, where none of them is new
 
     def rebuild(self, value_of, rebuilt: dict):
         """The object of a call. value_of: gives the value of a result; rebuilt: by the id of
@@ -52,14 +52,16 @@ class Part:
         """
         if self.result is not None:
             return value_of(self.result)
-        if self.make is None:
+        if not self.is_new:
             return self.value
         if id(self) not in rebuilt:
             arguments = [part.rebuild(value_of, rebuilt) for part in self.arguments]
+            if id(self) in rebuilt:
+                return rebuilt[id(self)]  # an argument holds the object itself
             rebuilt[id(self)] = self.make(*arguments)
             # later, since contents may refer to the object itself
-            contents = [part.rebuild(value_of, rebuilt) for part in self.contents]
             if self.fill is not None:
+                contents = self.plain or [p.rebuild(value_of, rebuilt) for p in self.contents]
                 self.fill(rebuilt[id(self)], contents)
         return rebuilt[id(self)]
 
@@ -68,63 +70,81 @@ class Objects:
     """The objects of one trace that its results consist of.
 
     result_of: gives where a call finds a tensor, an array or a symbolic number; observation: tells
-    which objects are from before the trace, and stay what they are; position_of: the place of a
-    container among the arguments, None for another object.
+    which objects are from before the trace, and stay what they are; with_plain: whether objects
+    without tensors are made anew too; position_of: the place of a container among the arguments,
+    None for another object; `constants`: what each call gives as it is.
     """
 
-    def __init__(self, result_of, observation, position_of=lambda _: None):
-        self.result_of, self.position_of = result_of, position_of
+    def __init__(self, result_of, observation, with_plain=True, position_of=lambda _: None):
+        self.result_of, self.with_plain, self.position_of = result_of, with_plain, position_of
         self.is_old = (lambda _: False) if observation is None else observation.has_existed
         self.parts: dict[int, Part] = {}
         self.kept: list = []  # while their ids are in use
+        self.constants: list = []
 
     def has_existed(self, value) -> bool:
         """Whether an object is from before the trace, or from the arguments of each call."""
         return self.position_of(value) is not None or self.is_old(value)
 
     def part(self, value) -> Part | None:
-        """The part of an object that the trace has made, where it holds tensors or is a container;
-        else None.
-        """
+        """The part of an object that each call makes anew, else None."""
         unmet: list[Part] = []
-        root = self.part_of(value, unmet)
-        met = []
+        root, met = self.part_of(value, unmet), []
         while unmet and len(self.parts) < MOST_MET:
             part = unmet.pop()
             met.append(part)
-            if part.has_tensors or not _is_open(part.value) or self.has_existed(part.value):
+            if part.is_new or not _is_open(part.value) or self.has_existed(part.value):
                 continue
             part.make, arguments, part.fill, contents = _taken_apart(part.value)
+            part.is_new = self.with_plain and part.make is not None and not _is_fixed(part.value)
             part.arguments = [self.part_of(argument, unmet) for argument in arguments]
             part.contents = [self.part_of(content, unmet) for content in contents]
         _mark(self.parts.values())
-        for part in met:
-            if part.has_tensors and part.make is None:
-                part.result = self.result_of(part.value)
-            if part.has_tensors or (root.has_tensors and part.make is not None):
-                part.value = None  # the object of the trace may go
-        return root if root.has_tensors else None
+        for part in (*met, *unmet):
+            self.finish(part)
+        return root if root.is_new else None
+
+    def finish(self, part: Part):
+        """Find where a call finds a part, once it is known what is new."""
+        if not part.is_new:
+            self.constants.append(part.value)
+            return
+        if part.make is None:
+            part.result = self.result_of(part.value)
+        elif part.contents and not any(content.is_new for content in part.contents):
+            part.plain = [content.value for content in part.contents]
+        part.value = None  # the object of the trace may go
 
     def part_of(self, value, unmet) -> Part:
+        if isinstance(value, ATOMS) and not isinstance(value, Varying):
+            return Part(value)
         part = self.parts.get(id(value))
         if part is None:
             part = self.parts[id(value)] = Part(value)
-            part.has_tensors |= self.position_of(value) is not None
-            part.is_new = type(value) in NEW and not self.has_existed(value)
+            part.is_new |= self.position_of(value) is not None
             self.kept.append(value)
             unmet.append(part)
         return part
 
 
-def has_containers(value) -> bool:
-    """Whether a value is a list or a dict, or a tuple that holds one: each call makes new ones."""
-    return isinstance(value, list | dict) or (
-        isinstance(value, tuple) and any(map(has_containers, value))
-    )
-
-
 def _is_open(value) -> bool:
+    if isinstance(value, np.ndarray):
+        return not value.dtype.hasobject
+    if isinstance(value, types.FunctionType):
+        return not (is_of_library(value.__module__ or "") or _is_global(value))
     return not isinstance(value, ATOMS) and not is_closed(type(value), but=OPEN)
+
+
+def _is_global(function) -> bool:
+    """Whether a function stands in its module under its name, as decorated ones do."""
+    place = function.__globals__
+    for name in function.__qualname__.split("."):
+        place = place.get(name) if isinstance(place, dict) else getattr(place, name, None)
+    return place is function
+
+
+def _is_fixed(value) -> bool:
+    return isinstance(value, FIXED) or is_value_class(type(value))
 
 
 def _mark(parts):
@@ -133,16 +153,11 @@ def _mark(parts):
     for part in parts:
         for inner in (*part.arguments, *part.contents):
             holders.setdefault(id(inner), []).append(part)
-    new = [part for part in parts if part.is_new]
-    for part in new:  # and the tuples that hold it
-        part.has_tensors = True
-        tuples = [each for each in holders.get(id(part), ()) if type(each.value) is tuple]
-        new += [each for each in tuples if not each.has_tensors]
-    marked = [part for part in parts if part.has_tensors and not part.is_new]
+    marked = [part for part in parts if part.is_new]
     while marked:
         for holder in holders.get(id(marked.pop()), ()):
-            if not holder.has_tensors or holder.is_new:
-                holder.has_tensors, holder.is_new = True, False
+            if not holder.is_new:
+                holder.is_new = True
                 marked.append(holder)
 
 
@@ -162,8 +177,15 @@ def _taken_apart(value) -> tuple:
         return dict, (), _fill_dict, (*value, *value.values())
     if kind is types.FunctionType:
         return _function_taken_apart(value)
+    if kind is types.CellType:
+        contents = (value.cell_contents,) if _is_bound(value) else ()
+        return types.CellType, (), _fill_cell, contents
+    if kind is np.ndarray:
+        return value.copy, (), None, ()
     try:
         reduced = value.__reduce_ex__(4)
+        if isinstance(reduced, str):  # a global of this name
+            return None, (), None, ()
         make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
     except Exception:  # its class may refuse in any way to be copied
         return None, (), None, ()
@@ -201,28 +223,29 @@ def _set_state(target, state):
         object.__setattr__(target, name, value)  # the class may be frozen
 
 
-def _function_taken_apart(function) -> tuple:
-    code, scope, name = function.__code__, function.__globals__, function.__name__
-    qualified_name, cells = function.__qualname__, function.__closure__ or ()
-    count = len(cells)
+def _fill_cell(cell, contents):
+    for value in contents:
+        cell.cell_contents = value
 
-    def make():
-        cells = tuple(types.CellType() for _ in range(count))
+
+def _function_taken_apart(function) -> tuple:
+    """Its variables are parts of their own: functions that share one share it later too, and one
+    that also the traced function has stays what it is.
+    """
+    code, scope, name = function.__code__, function.__globals__, function.__name__
+    qualified_name = function.__qualname__
+
+    def make(*cells):
         copy = types.FunctionType(code, scope, name, None, cells)
         copy.__qualname__ = qualified_name
         return copy
 
-    filled = [number for number, cell in enumerate(cells) if _is_bound(cell)]
-
     def fill(copy, contents):
-        copy.__defaults__, copy.__kwdefaults__, attributes, *values = contents
+        copy.__defaults__, copy.__kwdefaults__, attributes = contents
         copy.__dict__.update(attributes)
-        for number, value in zip(filled, values, strict=True):
-            copy.__closure__[number].cell_contents = value
 
-    values = [cells[number].cell_contents for number in filled]
-    contents = function.__defaults__, function.__kwdefaults__, vars(function), *values
-    return make, (), fill, contents
+    contents = function.__defaults__, function.__kwdefaults__, vars(function)
+    return make, function.__closure__ or (), fill, contents
 
 
 def _is_bound(cell) -> bool:

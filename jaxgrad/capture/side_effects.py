@@ -33,7 +33,7 @@ from ..tape.version_counter import counter_of
 from .captured import CapturedTensor, outside_aval
 from .guards import grad_of
 from .placement import wrap_all
-from .rebuilt import Objects, has_containers
+from .rebuilt import Objects
 from .scope import CaptureScope, RunsUncompiled
 from .shared_memory import SharedMemory, refuse_overlaps
 
@@ -319,7 +319,7 @@ class StateEffect(SideEffect):
 
     def __init__(self, outputs: OutputSpec, change, number: int | None):
         self.holder, self.removed, self.number = change.holder, change.removed, number
-        self.bound = {name: outputs.tree(value) for name, value in change.bound.items()}
+        self.bound = {name: outputs.result(value) for name, value in change.bound.items()}
 
     def target(self, run):
         """What is changed; None where it is gone."""
@@ -344,7 +344,7 @@ class OutputSpec:
     `results`: what the function returns, leaf by leaf; `effects`: the side effects; `roots`: of
     each output with a history its edge, abstract value and array, later only their number;
     `shared`: how created tensors share memory; `separate`: the guard on captured tensors that must
-    not; `constants`: objects that each run gives as they are; `objects`: those that it makes anew;
+    not; `objects`: those that each run makes anew, and those that it gives as they are;
     `retaining`: the numbers of the created tensors that retain their `.grad`.
     """
 
@@ -358,13 +358,14 @@ class OutputSpec:
         self.grads: dict[int, int] = {}
         self.has_numbers = self.has_attributes = False
         self.kept, self.numbers, self.retaining = [], {}, []
-        self.constants = []
-        self.objects = Objects(self.result, scope.observation, scope.position_of)
+        self.objects = Objects(
+            self.result, scope.observation, self.shares_memory, scope.position_of
+        )
         self.memory, self.shared, self.separate = None, (), None
         # Overwritten tensors come first: JAX gives an output the memory of the first donated input
         # of its shape and dtype, and XLA copies where that was another tensor's.
         effects = [TensorEffect(self, captured) for captured in scope.captured.values()]
-        outputs, self.structure = pytree.flatten(held.pop(), scope.is_whole)
+        outputs, self.structure = self.leaves_of(held.pop())
         self.results = list(map(self.result, outputs))
         number = 0
         while number < len(scope.captured):  # recording a result or a `.grad` may capture it
@@ -422,6 +423,15 @@ class OutputSpec:
             return self.tree(value)
         return "created", self.add_created(value)
 
+    def leaves_of(self, value) -> tuple:
+        """What the function returns, leaf by leaf, and the structure. One leaf where containers in
+        it have several names: a structure would have one for each.
+        """
+        observation = self.scope.observation
+        if self.shares_memory and observation is not None and observation.has_aliases(value):
+            return [value], LEAF
+        return pytree.flatten(value, self.objects.has_existed)
+
     def object(self, value) -> tuple:
         """Where a run finds an object: ("argument", its place) for a container among these,
         ("object", its part) for one that each run makes anew, else ("constant", value).
@@ -429,23 +439,12 @@ class OutputSpec:
         if (position := self.scope.position_of(value)) is not None:
             return "argument", position
         part = self.objects.part(value)
-        self.constants += [value] if part is None else []
         return ("constant", value) if part is None else ("object", part)
 
     def tree(self, value) -> tuple:
-        """Where a run finds a value that may hold tensors: as `result`, or ("tree", a structure
-        with the results of its leaves). What existed before is that very object at each run: what
-        changes inside of it is an effect of its own.
-        """
-        if has_containers(value):
-            return self.object(value)
-        leaves, structure = pytree.flatten(value, self.objects.has_existed)
-        results = list(map(self.result, leaves))
-        if len(leaves) == 1 and leaves[0] is value:
-            return results[0]
-        if all(kind == "constant" for kind, _ in results):
-            return "constant", value
-        return "tree", (structure, results)
+        """Where a run finds a sparse tensor: ("tree", a structure, the results of its parts)."""
+        leaves, structure = pytree.flatten(value)
+        return "tree", (structure, list(map(self.result, leaves)))
 
     def add_output(self, tensor: Tensor) -> int:
         """Add a tensor to those that a call creates."""
@@ -457,7 +456,7 @@ class OutputSpec:
             self.retaining.append(number)
         # last, since an attribute may be the tensor itself
         if vars(tensor) and self.scope.is_created_here(tensor):
-            made.attributes = {name: self.tree(value) for name, value in vars(tensor).items()}
+            made.attributes = {name: self.result(value) for name, value in vars(tensor).items()}
             self.has_attributes = True
         return number
 

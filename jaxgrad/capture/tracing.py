@@ -124,8 +124,7 @@ class Tracing:
             del changes
             if not self.is_inline:
                 self.observation.restore()
-                refuse_numbers(self.output.constants)
-            del self.output.constants
+                refuse_numbers(self.output.objects.constants)
             arrays, self.escaped_tensors = self.output.finish(inner_leaves)
             return arrays + gradients
 

@@ -178,6 +178,29 @@ class ContentGuard(Guard):
         return f"{self.name} has other elements"
 
 
+class BoundGuard(Guard):
+    """Names of a holder that the function removes are bound, to whatever it may be."""
+
+    __slots__ = ("holder", "mapping", "name", "names")
+
+    def __init__(self, holder: Holder):
+        self.name, self.holder, self.mapping = holder.name, holder.reference, holder.mapping
+        self.names = tuple(holder.removed)
+
+    def check(self, *call):
+        target = self.holder()
+        return target is not None and not self.missing(target)
+
+    def missing(self, target) -> list:
+        contents = self.mapping(target)
+        return [name for name in self.names if name not in contents]
+
+    def reason(self, *call):
+        target = self.holder()
+        names = self.names if target is None else self.missing(target)
+        return f"{', '.join(map(str, names))} of {self.name}, which it removes, is not there"
+
+
 class ObjectRead(Guard):
     """What `read(owner)` gives."""
 

@@ -31,8 +31,8 @@ class Holder:
 
     `name`: the variable, attribute or item by which the function reached it first; `before`: what
     its names were bound to; `read`: the names whose values the function has read; `written`: the
-    attributes that it has set; `changed`: the names that it has bound to something else; `rebound`:
-    those that it binds anew.
+    attributes that it has set; `changed`: the names that it has bound to something else or
+    `removed`; `rebound`: those that it binds anew.
     """
 
     is_sequence, is_ordered = False, False  # whether the names are numbers, and keep their order
@@ -43,6 +43,7 @@ class Holder:
         self.before, self.read, self.rebound = self.contents(target), set(), set()
         self.written: set = set()
         self.changed: set = set()
+        self.removed: set = set()
 
     # ---- what each kind of holder defines
 
@@ -187,6 +188,32 @@ class MemberHolder(Holder):
     @staticmethod
     def mapping(target):
         return own_dict(target)["_buffers"]
+
+
+class ParameterHolder(MemberHolder):
+    """The parameters of a module."""
+
+    @staticmethod
+    def mapping(target):
+        return own_dict(target)["_parameters"]
+
+
+class SubmoduleHolder(MemberHolder):
+    """The submodules of a module."""
+
+    is_ordered = True
+
+    @staticmethod
+    def mapping(target):
+        return own_dict(target)["_modules"]
+
+
+# by the attribute of a module with members of a kind their holder
+MEMBERS = {
+    "_buffers": MemberHolder,
+    "_parameters": ParameterHolder,
+    "_modules": SubmoduleHolder,
+}
 
 
 class ClassHolder(Holder):

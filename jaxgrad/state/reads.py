@@ -14,8 +14,8 @@ import weakref
 from typing import NamedTuple
 
 from .code import UNSET
-from .guards import AttributeValue, Guard, StateGuard
-from .holder import Holder, InstanceHolder, ReportingHolder
+from .guards import AttributeValue, BoundGuard, Guard, StateGuard
+from .holder import CellHolder, Holder, InstanceHolder, MemberHolder, ReportingHolder
 from .objects import reference_to
 from .ownership import (
     is_closed,
@@ -28,19 +28,24 @@ from .ownership import (
 from .snapshot import Leaves, Snapshots
 from .walk import ALL, StateWalk
 
+# under which an object may have a snapshot; None: that of its own class
+_KINDS = (None, InstanceHolder, CellHolder, ReportingHolder)
+
 
 class Reads:
     """What a function reads and changes of Python objects.
 
-    `holders`: the snapshots; `existing`: the ids of those of objects that existed before it ran;
-    `is_open`: whether it runs. roots: pairs of a name and an object from which it reaches state;
-    root: the function whose code runs, or None.
+    `holders`: the snapshots; `existing`: the ids of those of objects that existed before it ran,
+    and `kept` by id the containers, functions and classes among these; `is_open`: whether it runs.
+    roots: pairs of a name and an object from which it reaches state; root: the function whose code
+    runs, or None.
     """
 
     def __init__(self, roots, root, classes: ObservedClasses, leaves: Leaves | None = None):
         self.roots, self.root = list(roots), root
         self.holders: list[Holder] = []
         self.existing: set[int] = set()
+        self.kept: dict[int, object] = {}
         self.observed, self.classes = classes, []
         self.noted: set[tuple] = set()
         self.is_open = False
@@ -54,10 +59,11 @@ class Reads:
 
     def take(self, *roots, existing: bool):
         """Take snapshots of the state behind these. existing: whether it existed before."""
-        known = len(self.holders)
-        StateWalk(self.snapshots, self.root).walk(*roots)
+        known, walk = len(self.holders), StateWalk(self.snapshots, self.root)
+        walk.walk(*roots)
         if existing:
             self.existing.update(map(id, self.holders[known:]))
+            self.kept.update((id(value), value) for value in walk.kept)
 
     def take_roots(self, roots: list):
         """Take in more roots, which the function has met."""
@@ -66,11 +72,13 @@ class Reads:
             self.take(*roots, existing=True)
 
     def has_existed(self, value) -> bool:
-        """Whether a container or an instance existed before the function ran."""
+        """Whether a container, a function or an instance existed before the function ran."""
         if isinstance(value, self.snapshots.leaves.kind):
             return False
-        holder = self.snapshots.get(value) or self.snapshots.get(value, InstanceHolder)
-        return id(holder) in self.existing
+        if id(value) in self.kept:
+            return True
+        holders = [self.snapshots.get(value, kind) for kind in _KINDS]
+        return any(id(holder) in self.existing for holder in holders if holder is not None)
 
     def add(self, holder: Holder, target):
         """Take in a new holder: observe its class."""
@@ -123,9 +131,9 @@ class Reads:
             holder.written.add(name)
 
     def record_class_read(self, kind, name):
-        """Record the class that gives an attribute to its instances, and those that might."""
-        if not any(name in vars(base) for base in kind.__mro__):
-            return  # `__getattr__` gives it
+        """Record the class that gives an attribute to its instances, and those that might: all of
+        them where none does, and the attribute is missing or `__getattr__` gives it.
+        """
         for base in kind.__mro__:
             if not is_closed(base):
                 self.snapshots.take(base, base.__name__).read.add(name)
@@ -170,7 +178,7 @@ class Reads:
 
     def change_of(self, holder) -> Change | None:
         bound, removed = holder.changes(self.contents_at_start(holder))
-        holder.changed = {*bound, *removed}
+        holder.changed, holder.removed = {*bound, *removed}, {*removed} & holder.before.keys()
         # where an attribute was set to what it was, nothing has to be done: as long as it is that
         holder.read |= holder.written & holder.before.keys() - holder.changed
         if not (bound or removed):
@@ -201,7 +209,7 @@ class Reads:
         """Drop what only tracing needs: snapshots hold leaves, and functions do."""
         for holder in self.holders:
             holder.before = None
-        self.roots = self.root = self.snapshots = None
+        self.roots = self.root = self.snapshots = self.kept = None
 
 
 class ReadGuards:
@@ -239,7 +247,18 @@ class ReadGuards:
             for holder, attribute, value in self.walk.kinds
             if holder.reference() is not None and self.is_guarded(holder)
         ]
-        return [guard for guard in guards if guard is not None]
+        guards += [BoundGuard(holder) for holder in self.reads.holders if holder.removed]
+        return [guard for guard in (*guards, *self.changed_members()) if guard is not None]
+
+    def changed_members(self) -> list[Guard | None]:
+        """Guards on what members were that the function binds to something else: modules report
+        changes by others, and none of its own.
+        """
+        return [
+            self.guard_of(holder, holder.changed)
+            for holder in self.reads.holders
+            if isinstance(holder, MemberHolder) and holder.changed and self.is_guarded(holder)
+        ]
 
     def is_guarded(self, holder) -> bool:
         """Whether the contents of a holder are compared at each call."""

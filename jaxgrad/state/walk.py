@@ -21,15 +21,16 @@ import numpy as np
 
 from .code import CodeNames, KnownCode, named_cells
 from .holder import (
+    MEMBERS,
     MOST_BYTES_COMPARED,
     MOST_COMPARED,
+    WHOLE,
     ArrayHolder,
     CellHolder,
     FunctionHolder,
     GlobalsHolder,
     Holder,
     InstanceHolder,
-    MemberHolder,
     ReportingHolder,
 )
 from .objects import own_dict, referent
@@ -44,6 +45,7 @@ OPAQUE = (
 MUTABLE = (
     dict, list, set, collections.deque, types.MappingProxyType, *ArrayHolder.kinds,
 )  # fmt: skip
+KEPT = (*MUTABLE, tuple, frozenset, type, types.FunctionType, functools.partial)
 # what a class may wrap a function in
 WRAPPERS = (staticmethod, classmethod, property, functools.cached_property)
 
@@ -107,7 +109,7 @@ class StateWalk:
         self.seen.add(key)
         # while it is kept its id is not used again; instances that the function creates must be
         # free to go
-        if isinstance(value, (*MUTABLE, tuple, frozenset, type, types.FunctionType)):
+        if isinstance(value, KEPT):
             self.kept.append(value)
         return True
 
@@ -179,6 +181,7 @@ class StateWalk:
             return [(name, own["__wrapped__"])]
         if hasattr(type(value), "_reported"):
             self.snapshots.take(value, name, ReportingHolder)
+            self.take_members(value, name, own)
         for group in ("_parameters", "_buffers"):
             self.snapshots.members.update(map(id, own.get(group, {}).values()))
         return self.members(own) or functions_held(own)
@@ -207,6 +210,9 @@ class StateWalk:
         """
         if not self.knows_items or self.code.is_dynamic or isinstance(value, set):
             return None
+        # each call repeats a change of the order by writing all elements anew
+        if WHOLE in self.snapshots.take(value, name).changed:
+            return None
         # where elements are dropped, what is left depends on those that were there
         if isinstance(value, collections.deque) and value.maxlen is not None:
             return None
@@ -231,7 +237,7 @@ class StateWalk:
         self.kinds.append((holder, "__class__", kind))
         contents = self.members(own)
         if isinstance(own.get("_buffers"), dict):
-            self.snapshots.take(value, name, MemberHolder)
+            self.take_members(value, name, own)
             self.snapshots.members.update(map(id, own["_parameters"].values()))
         if "__wrapped__" in own:
             contents.append((name, own["__wrapped__"]))
@@ -243,6 +249,12 @@ class StateWalk:
             hidden = reported_when_set(kind)
             contents += [pair for pair in holder.before.items() if pair[0] not in hidden]
         return contents
+
+    def take_members(self, module, name, own: dict):
+        """Take snapshots of the members of a module. own: its attributes."""
+        for group, kind in MEMBERS.items():
+            if isinstance(own.get(group), dict):
+                self.snapshots.take(module, name, kind)
 
     def members(self, own: dict) -> list:
         """The submodules and hooks of a module, from its attributes, and its leaves that have

@@ -15,6 +15,7 @@ from .observe import Observer, difference, is_large
 from .writer import Program, get_settings, put_settings, write
 
 REFUSAL = re.compile(r"compiled by jaxgrad\.jit|that jaxgrad\.jit is tracing")
+PASS = re.compile("backward through the graph a second time")
 
 
 class Differs(AssertionError):
@@ -36,6 +37,9 @@ class World:
             self.run(text, f"setup {number}")
         self.raw = self.names["step"]
         self.step = self.names["step"] = jit(self.raw)
+        observer = Observer()
+        observer.world(self.names)
+        self.watched = observer.tensors()
 
     def run(self, text, place):
         name = f"<{self.name} {place}>"
@@ -43,7 +47,7 @@ class World:
         exec(compile(text, name, "exec"), self.names)
 
     def observed(self):
-        return Observer().world(self.names)
+        return Observer(self.watched).world(self.names)
 
     def statement(self, line, number):
         """Run a line; gives what is observed afterwards and the exception, or None."""
@@ -134,6 +138,8 @@ def compare(program, uncompiled, jit, settings):
             told = "".join(f"\n{type(e).__name__}: {e}" for e in (raised, error))
             names = type(raised).__name__, type(error).__name__
             raise Differs(f"raises {names}", f"{told} at\n{line}") from (raised or error)
+        if error is not None and (PASS.search(str(error)) or "backward()" in line):
+            break  # which gradients a pass has filled before it fails is not defined
         differing = difference(observed, wanted)
         if differing:
             path, one, other = differing

@@ -62,8 +62,14 @@ SETTINGS = {
 class Observer:
     """Notes everything below some roots in `noted`, by path."""
 
-    def __init__(self):
+    def __init__(self, watched=()):
+        """watched: the tensors whose versions are observed."""
         self.noted, self.seen, self.memory = {}, {}, {}
+        self.watched = {id(tensor) for tensor in watched}
+
+    def tensors(self):
+        """The tensors that were met."""
+        return [value for _, value in self.seen.values() if isinstance(value, jaxgrad.Tensor)]
 
     def world(self, names):
         """All that can be observed of the globals of a world, and of the settings."""
@@ -95,7 +101,8 @@ class Observer:
             *(f"requires_grad={tensor.requires_grad}", f"is_leaf={tensor.is_leaf}"),
         )
         self.noted[f"{path}.values"] = np.array(tensor.tolist()), str(tensor.dtype)
-        self.noted[f"{path}._version"] = tensor._version
+        if id(tensor) in self.watched:
+            self.noted[f"{path}._version"] = tensor._version
         if tensor._alias is not None:
             storage = tensor._alias.storage
             first = self.memory.setdefault(id(storage), (path, storage))[0]
@@ -147,13 +154,10 @@ def of_code(value):
         return [(".__self__", value.__self__), (".__func__", value.__func__)]
     if isinstance(value, functools.partial):
         return [(".func", value.func), (".args", value.args), (".keywords", value.keywords)]
-    if isinstance(value, functools._lru_cache_wrapper):
-        return [(".cache_info()", tuple(value.cache_info()))]
     if isinstance(value, type):
         if not value.__module__.startswith("world"):
             return [("", None)]
-        own = {n: v for n, v in vars(value).items() if not n.startswith("__")}
-        return [(f".{name}", part) for name, part in own.items()]
+        return [(f".{n}", v) for n, v in sorted(vars(value).items()) if not n.startswith("__")]
     if isinstance(value, types.ModuleType):
         return [(f".{n}", v) for n, v in vars(value).items() if not n.startswith("__")]
     return []

@@ -41,6 +41,7 @@ KINDS = (
     (jaxgrad.nn.Module, "M"),
     (jaxgrad.optim.Optimizer, "P"),
     (jaxgrad.Generator, "G"),
+    (functools._lru_cache_wrapper, "?"),
     (functools.partial, "F"),
     (types.FunctionType | types.MethodType, "F"),
     (types.ModuleType, "X"),
@@ -61,7 +62,8 @@ def own_names(value):
     """The attributes of an object that are its own, by name."""
     if isinstance(value, jaxgrad.nn.Module):
         own = {k: v for k, v in vars(value).items() if k not in ("training", "in_features")}
-        own |= {**value._parameters, **value._buffers, **value._modules}
+        for members in ("_parameters", "_buffers", "_modules"):
+            own |= vars(value).get(members, {})
         return {k: v for k, v in own.items() if not k.startswith("_")}
     try:
         own = dict(object.__getattribute__(value, "__dict__"))

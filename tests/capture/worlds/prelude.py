@@ -106,6 +106,11 @@ def number(value):
     return len(value) if hasattr(value, "__len__") else value
 
 
+def first(value, *_):
+    """The first of some values."""
+    return value
+
+
 NAMES = {
     "torch": jaxgrad,
     "nn": jaxgrad.nn,
@@ -116,7 +121,7 @@ NAMES = {
     "types": types,
     "Space": types.SimpleNamespace,
     **{f.__name__: f for f in (Doubled, Constant, Scaled)},
-    **{f.__name__: f for f in (tensor, leaf, filled, total, clear, number)},
+    **{f.__name__: f for f in (tensor, leaf, filled, total, clear, number, first)},
 }
 
 

@@ -391,7 +391,7 @@ class Writer:
                 parts[0], parts[-1], f"({joined})", f"[{joined}]", f"{{{pairs}}}",
                 f"Space({keywords})", f"collections.OrderedDict({{{pairs}}})",
                 f"collections.deque([{joined}])", f"({parts[0]}, [{joined}])",
-                f"functools.partial(print, {joined})", "None",
+                f"functools.partial(first, {joined})", "None",
             ]
         )  # fmt: skip
 
