@@ -19,37 +19,20 @@ from collections.abc import Callable, Sequence
 import jax
 
 from ..core import executor
-from ..core.aval import has_numbers
-from ..core.jax_state import keeps_jax_state
-from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
+from ..core.tracebacks import hide_frames, users_stacklevel
 from ..tape import handle_lock, interception, mode, pytree, torch_function
-from ..tape.tensor import Tensor, has_tangent, held
-from . import one_shot, script_names, stages, stance
+from ..tape.tensor import Tensor
+from . import one_shot, script_names, stance
 from . import verify as verification
 from .argument_containers import Leaves
-from .executable import Executable
 from .fallback import Fallback
-from .frozen import FrozenReads
 from .guards import ProgramCache
-from .known_numbers import ChangingNumbers
-from .python_runs import looks_at_draws, opaque_of
-from .scope import RunsUncompiled
-from .tracing import Tracing
-from .undrawn import Undrawn, why_undrawn
+from .stages import StagedFunction
+from .traced_function import TracedFunction, has_numbers_of
 
 AUTO = "auto"
 
 ONLY_TENSORS = frozenset([Tensor])
-
-# How many traces in a row trigger a warning: of programs that leave tensors behind and so serve
-# only once, and of others for arguments of one kind.
-MOST_ESCAPING_IN_A_ROW, MOST_IN_A_ROW = 3, 8
-
-TRACED_AGAIN = (
-    "{name}, compiled by jaxgrad.jit, is traced at every call, this time because {why}. A number "
-    "that changes is best an argument, or read by jaxgrad.tracing.number"
-)
-
 
 def jit(
     function: Callable | None = None,
@@ -137,27 +120,21 @@ def jit(
     else:
         made = CompiledFunction(function, donate, static_argnames)
     made.fallback = Fallback(made.__name__, function) if fallback else None
-    made.given |= {"donate": donate, "static_argnames": static_argnames}
-    made.given |= {"verify": interval, "fallback": fallback}
+    made.options |= {"donate": donate, "static_argnames": static_argnames}
+    made.options |= {"verify": interval, "fallback": fallback}
     return made
 
 
 vars(jit).update(script_names.NAMES)  # those of torch.jit
 
 
-class CompiledFunction:
+class CompiledFunction(TracedFunction, StagedFunction):
     """A compiled function.
 
-    `function`: the function itself; `count`: how often it was traced; `traces_in_a_row`: how many
-    of the last calls were traced although there was a program for their kind of arguments;
-    `fallback`: for which arguments it runs uncompiled, None where it raises; `changing`: the
-    tensors whose numbers it looks at and changes; `given`: the arguments of `jit`; `most_in_a_row`:
-    after so many traces in a row it runs uncompiled, or warns.
+    `function`: the function itself; `donates`: whether its programs take the memory of inputs, and
+    `donate`: of which arguments besides; `sees_order`: whether it may see the order of its keyword
+    arguments; `options`: the arguments of `jit`.
     """
-
-    fallback: Fallback | None = None
-    most_in_a_row = MOST_IN_A_ROW
-    draws_anew = True  # at each call, what Python draws
 
     def __init__(self, function, donate, static_argnames):
         self.__name__ = type(function).__name__  # for a function without a name, such as a partial
@@ -169,17 +146,8 @@ class CompiledFunction:
         donate = () if donate in (AUTO, None) or donate is False else donate
         self.donate = _positions(function, donate, "donate")
         static = _positions(function, static_argnames, "static_argnames")
-        self.cache, self.sees_order = ProgramCache(self.__name__, static), _sees_order(function)
-        self.count, self.why, self.traces_in_a_row = 0, "it has not been called", 0
-        self.told: set[str] = set()
-        self.changing, self.given = ChangingNumbers(), {}
-        # the kinds of arguments for which it draws what no program can draw
-        self.undrawn = Undrawn(self.__name__, function)
-
-    @property
-    def traces(self) -> list[Executable]:
-        """All programs."""
-        return [program for programs in self.cache.programs.everything() for program in programs]
+        self.sees_order, self.options = _sees_order(function), {}
+        self.begin(ProgramCache(self.__name__, static))
 
     def __call__(self, *args, **kwargs):
         try:
@@ -236,159 +204,6 @@ class CompiledFunction:
         leaves.arguments = args, kwargs
         return leaves, structure
 
-    def explain(self) -> str:
-        """Why the function was last traced: what differed from the trace before.
-
-        >>> double = jaxgrad.jit(lambda x: x * 2)
-        >>> _ = double(jaxgrad.ones(2)), double(jaxgrad.ones(3))
-        >>> double.explain().partition(" because ")[2]
-        'argument 0 was torch.float32[2], and is torch.float32[3]'
-        """
-        return f"traced {self.count} times, the last time because {self.why}"
-
-    def traced(self, leaves, structure, had_program: bool):
-        """A new program and its captured tensors. Where the function must run uncompiled, None, and
-        what its trace raised, or None.
-        """
-        key = self.cache.key(leaves, structure)
-        if self.undrawn.holds(key) or (self.fallback is not None and self.fallback.holds(key)):
-            return None, None
-        if self.stays_uncompiled(leaves, structure):
-            return None, None
-        # after the search, so that warm calls need not look: no program serves a tracer, or a
-        # tensor without data
-        if not all(map(_has_numbers, leaves)):
-            return None, None
-        # a program cannot take tangents of forward mode
-        if any(isinstance(leaf, Tensor) and has_tangent(leaf) for leaf in leaves):
-            return None, None
-        try:
-            return self.new_trace(leaves, structure, had_program)
-        except RunsUncompiled:
-            return None, None
-        except Exception as error:
-            if self.fallback is None:
-                raise
-            return None, error  # what is wrong uncompiled too is raised there
-
-    def stays_uncompiled(self, leaves, structure) -> bool:
-        """Whether the stance is not to trace. Raises RuntimeError where it is to fail instead."""
-        if stance.current == "fail_on_recompile":
-            raise RuntimeError(
-                "Detected recompile when torch.compile stance is 'fail_on_recompile': "
-                f"{self.__name__} has no program for this call, because "
-                f"{self.cache.reason(leaves, structure)}"
-            )
-        return stance.current == "eager_on_recompile"
-
-    @keeps_jax_state
-    def new_trace(self, leaves, structure, had_program: bool):
-        """Trace the function; gives the program and its captured tensors."""
-        one_shot.refuse_arguments(self.function, leaves, structure)
-        # before the trace, which changes variables and attributes that guards compare
-        self.why = self.cache.reason(leaves, structure)
-        self.count += 1
-        # here, where time is lost anyway: it looks at all programs
-        self.cache.drop_expired()
-        reads = FrozenReads(self.traced_function())
-        try:
-            tracing = self.new_tracing(leaves, structure)
-            self.refuse_changing(tracing)
-        except BaseException:
-            if self.fallback is None:  # else the uncompiled function gets what was drawn
-                self.cache.log.clear()
-                reads.put_back()
-            raise
-        tensors = tracing.tensors_of(leaves)
-        if not all(map(_has_numbers, tensors)):
-            tracing.discard()
-            return None, None
-        opaque, is_once = opaque_of(tracing)
-        program = tracing.executable(tracing.trace(tensors), tensors, leaves)
-        self.cache.log.clear()
-        if opaque and tracing.escaped is None:
-            self.undrawn.leave_all(self.cache, leaves, structure, why_undrawn(reads, opaque))
-            return program, tensors
-        # a program that leaves tensors behind runs this once, and freezes nothing
-        if not is_once and (
-            tracing.escaped is not None or self.may_freeze(reads, tracing, leaves, structure)
-        ):
-            self.cache.add(program, leaves, structure)
-        self.count_traces(program, had_program, leaves, structure)
-        return program, tensors
-
-    def refuse_changing(self, tracing):
-        """Raise RuntimeError where the function looks at numbers that it changes at each call."""
-        try:
-            self.changing.note(tracing)
-        except RuntimeError:
-            tracing.discard()
-            raise
-
-    def may_freeze(self, reads: FrozenReads, tracing, leaves, structure) -> bool:
-        """Whether a program is kept that repeats what the function read, after a warning of it."""
-        if self.draws_anew:
-            return True
-        for message in reads.told(tracing):
-            if message not in self.told:
-                self.told.add(message)
-                warnings.warn(message, stacklevel=users_stacklevel())
-        return True
-
-    def count_traces(self, program, had_program, leaves, structure):
-        """Count the traces in a row. Once there are many, leave the function uncompiled for such
-        arguments, or warn.
-        """
-        is_once = program.trace.escaped is not None
-        self.traces_in_a_row = self.traces_in_a_row + 1 if had_program or is_once else 0
-        most = MOST_ESCAPING_IN_A_ROW if is_once else self.most_in_a_row
-        if self.traces_in_a_row != most:
-            return
-        if self.fallback is not None:
-            why = f"it was traced at every call, this time because {self.why}"
-            self.fallback.leave(self.cache.key(leaves, structure), why)
-            return
-        if looks_at_draws(program):
-            why = f"it looks at what it draws, and was traced at every call: {self.why}"
-            self.undrawn.leave_all(self.cache, leaves, structure, why)
-            return
-        message = TRACED_AGAIN.format(name=self.__name__, why=self.why)
-        warnings.warn(message, stacklevel=users_stacklevel())
-
-    def new_tracing(self, leaves, structure) -> Tracing:
-        """A trace of a call. Where the function looks at a number that varies, it is traced once
-        more with that number as a constant.
-        """
-        cache = self.cache
-        numbers = cache.numbers_in(leaves, structure)
-        while True:
-            cache.inspected.clear()
-            try:
-                tracing = self.run_traced(leaves, structure, numbers.varying)
-            except RunsUncompiled:
-                raise
-            except Exception:
-                # whatever was raised: libraries refuse symbolic numbers with errors of their own
-                if not (cache.give_up(numbers) or cache.give_up_draws()):
-                    raise
-                continue
-            # code may also go another way where a number is refused
-            if not (cache.inspected and cache.give_up(numbers)):
-                cache.rebound |= tracing.changed_numbers - cache.looked_at
-                return tracing
-            tracing.discard()
-
-    def traced_function(self):
-        """The function that a trace runs."""
-        return self.function
-
-    def observed_function(self):
-        """The function whose state a replay reinstates."""
-        return self.function
-
-    def run_traced(self, leaves, structure, varying) -> Tracing:
-        return Tracing(self, leaves, structure, varying)
-
     def uncompiled(self, args, kwargs):
         """Call the function uncompiled."""
         return self.function(*args, **kwargs)
@@ -410,62 +225,11 @@ class CompiledFunction:
 
     def settings(self) -> tuple:
         """What a copy is to have: its name, its limit of traces, and the arguments of `jit`."""
-        return self.__name__, self.most_in_a_row, self.given
+        return self.__name__, self.most_in_a_row, self.options
 
     def __get__(self, instance, owner=None):
         # the instance becomes the first argument, so each has programs of its own
         return self if instance is None else BoundFunction(self, instance)
-
-    @api_boundary
-    def lower(self, *args, **kwargs):
-        """The program for these arguments as JAX lowers it: a `jax.stages.Lowered`, with
-        `.as_text()` and `.compile().cost_analysis()`. The function is traced, and not run.
-
-        Its inputs have the names by which the function reaches them, as `model.0.weight`; its
-        operations are in a scope of the operator's name, those of a gradient in one of the node's.
-        A `jax.ShapeDtypeStruct` among the arguments stands for a tensor.
-
-        >>> double = jaxgrad.jit(lambda x: x * 2)
-        >>> "multiply" in double.lower(jaxgrad.ones(2)).as_text()
-        True
-        """
-        return stages.lower(self, args, kwargs)
-
-    @api_boundary
-    def trace(self, *args, **kwargs):
-        """The program for these arguments: a `jax.stages.Traced`, with `.jaxpr` and `.lower()`;
-        arguments as for `lower`.
-
-        >>> len(jaxgrad.jit(lambda x: x * 2).trace(jaxgrad.ones(2)).jaxpr.eqns)
-        1
-        """
-        return stages.trace(self, args, kwargs)
-
-    @api_boundary
-    def eval_shape(self, *args, **kwargs):
-        """The result for these arguments, with a `jax.ShapeDtypeStruct` for each tensor; arguments
-        as for `lower`. Nothing is computed.
-
-        >>> jaxgrad.jit(lambda x: x @ x).eval_shape(jaxgrad.ones(2, 2))
-        ShapeDtypeStruct(shape=(2, 2), dtype=float32)
-        """
-        return stages.eval_shape(self, args, kwargs)
-
-    def clear_cache(self):
-        """Forget all programs of the function, and for which arguments it runs uncompiled.
-
-        >>> double = jaxgrad.jit(lambda x: x * 2)
-        >>> _ = double(jaxgrad.ones(2))
-        >>> double.clear_cache()
-        >>> double.traces
-        []
-        """
-        with handle_lock.lock:
-            self.cache = ProgramCache(self.__name__, self.cache.static)
-            self.traces_in_a_row, self.changing = 0, ChangingNumbers()
-            self.undrawn = Undrawn(self.__name__, self.function)
-            if self.fallback is not None:
-                self.fallback = Fallback(self.__name__, self.function)
 
     def __repr__(self):
         return f"<jitted {self.__name__}>"
@@ -528,7 +292,7 @@ class VerifiedFunction(CompiledFunction):
 
     def __call__(self, *args, **kwargs):
         inside = mode.scope.get() is not None or executor.is_traced() or self.is_inside_uncompiled()
-        if inside or not all(map(_has_numbers, pytree.flatten((args, kwargs))[0])):
+        if inside or not all(map(has_numbers_of, pytree.flatten((args, kwargs))[0])):
             return super().__call__(*args, **kwargs)
         self.calls += 1
         if (self.calls - 1) % self.interval:
@@ -544,10 +308,6 @@ class VerifiedFunction(CompiledFunction):
 def _structure_of(count: int):
     """The structure of so many tensors as arguments."""
     return jax.tree.structure(((0,) * count, {}))
-
-
-def _has_numbers(leaf) -> bool:
-    return has_numbers(held(leaf) if isinstance(leaf, Tensor) else leaf)
 
 
 def _sees_order(function) -> bool:

@@ -10,6 +10,7 @@ import jax
 from ..core import dtypes
 from ..core.aval import make_aval
 from ..core.meta_array import MetaArray
+from ..core.tracebacks import api_boundary
 from ..tape import handle_lock, mode
 from ..tape.tensor import held, wrap
 from . import one_shot
@@ -109,3 +110,42 @@ def eval_shape(function, args, kwargs):
 
 def _struct(aval):
     return jax.ShapeDtypeStruct(tuple(aval.shape), aval.dtype.numpy)
+
+
+class StagedFunction:
+    """The stages of a compiled function, without a call."""
+
+    @api_boundary
+    def lower(self, *args, **kwargs):
+        """The program for these arguments as JAX lowers it: a `jax.stages.Lowered`, with
+        `.as_text()` and `.compile().cost_analysis()`. The function is traced, and not run.
+
+        Its inputs have the names by which the function reaches them, as `model.0.weight`; its
+        operations are in a scope of the operator's name, those of a gradient in one of the node's.
+        A `jax.ShapeDtypeStruct` among the arguments stands for a tensor.
+
+        >>> double = jaxgrad.jit(lambda x: x * 2)
+        >>> "multiply" in double.lower(jaxgrad.ones(2)).as_text()
+        True
+        """
+        return lower(self, args, kwargs)
+
+    @api_boundary
+    def trace(self, *args, **kwargs):
+        """The program for these arguments: a `jax.stages.Traced`, with `.jaxpr` and `.lower()`;
+        arguments as for `lower`.
+
+        >>> len(jaxgrad.jit(lambda x: x * 2).trace(jaxgrad.ones(2)).jaxpr.eqns)
+        1
+        """
+        return trace(self, args, kwargs)
+
+    @api_boundary
+    def eval_shape(self, *args, **kwargs):
+        """The result for these arguments, with a `jax.ShapeDtypeStruct` for each tensor; arguments
+        as for `lower`. Nothing is computed.
+
+        >>> jaxgrad.jit(lambda x: x @ x).eval_shape(jaxgrad.ones(2, 2))
+        ShapeDtypeStruct(shape=(2, 2), dtype=float32)
+        """
+        return eval_shape(self, args, kwargs)

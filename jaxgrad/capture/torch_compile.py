@@ -6,7 +6,8 @@ import functools
 from collections.abc import Callable
 
 from ..tape import mode as modes
-from .jit import MOST_IN_A_ROW, jit
+from .jit import jit
+from .traced_function import MOST_IN_A_ROW
 
 MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
 BACKENDS = ("inductor", "cudagraphs", "aot_eager", "eager", "tvm", "openxla")
