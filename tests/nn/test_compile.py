@@ -93,15 +93,14 @@ def test_other_arguments_are_compiled_still():
 
 def test_arguments_that_the_function_changes_are_the_callers():
     @torch.compile
-    def appended(x, found):
-        found.append(x * 2)
+    def appended(x, doubled):
+        doubled.append(x * 2)
         return x
 
-    found = []
-    with pytest.warns(UserWarning, match="appended runs uncompiled.*test_compile.py.*arguments"):
-        for _ in range(2):
-            appended(torch.ones(1), found)
-    assert [each.item() for each in found] == [2, 2]
+    doubled = []
+    for _ in range(2):
+        appended(torch.ones(1), doubled)
+    assert [tensor.item() for tensor in doubled] == [2, 2] and len(appended.traces) >= 1
 
 
 def test_an_argument_that_cannot_be_hashed():
@@ -130,8 +129,8 @@ def test_random_numbers_of_python_and_numpy_are_drawn_at_each_call():
             with warnings.catch_warnings(record=True) as told:
                 warnings.simplefilter("always")
                 found.append([float(each(x)) for _ in range(6)])
-        assert found[0] == found[1] and len(told) == 1
-        assert "runs uncompiled" in str(told[0].message)
+        assert found[0] == found[1]
+        assert len(told) == (function is looked)  # it looks at numbers of an argument
 
 
 @pytest.mark.unverified
@@ -145,8 +144,7 @@ def test_iterators_are_not_used_up(make):
     def scaled(x):
         return x * next(numbers)
 
-    with pytest.warns(UserWarning, match="scaled takes elements from numbers"):
-        assert [scaled(torch.ones(1)).item() for _ in range(3)] == [1, 2, 3]
+    assert [scaled(torch.ones(1)).item() for _ in range(3)] == [1, 2, 3]
 
 
 def test_what_would_be_traced_at_each_call_runs_uncompiled_in_the_end():
