@@ -43,9 +43,7 @@ from .merged_guards import merged_checks
 from .observation import Observation
 from .partition import (
     CompiledCall,
-    CompiledNode,
     CompiledReverse,
-    LastingNode,
     PartitionedJaxpr,
     function_of,
 )
@@ -539,18 +537,17 @@ class CompiledProgram:
         if self.call_program is None:
             self.make_call_program(inputs, arrays)
         made: list = [None] * self.output.roots
-        call = self.pullback.inner and opening.call_of(self)
-        for group, reverse, numbers in self.reverses:
+        for group, reverse, numbers, node_class in self.reverses:
             saved = [*inputs, *[arrays[n] for n in reverse.numbers]] if reverse.saves else []
             saved = FREED if group.is_freed else saved
-            node_class = CompiledNode if group.is_freed or group.frees else LastingNode
             edges = [edge_of(tensors[number]) for number in numbers]
-            make = call.node(node_class) if call else node_class
-            node = make(reverse, saved, edges, self.output.roots)
+            node = node_class(reverse, saved, edges, self.output.roots)
             if self.weak_objects:
                 node.more().objects = [each() for each in self.weak_objects]
             for number in group.outputs:
                 made[number] = node
+        if self.pullback.inner and len(self.reverses) > 1:
+            opening.link(made)
         return made
 
     def make_call_program(self, inputs, arrays):
@@ -570,7 +567,8 @@ class CompiledProgram:
             reverse = CompiledReverse(self.call_program, mask, present)
             # so that its kernels count
             self.call_program.reverses[present] = reverse
-            self.reverses.append((group, reverse, numbers))
+            node_class = opening.class_of_node(self, not (group.is_freed or group.frees))
+            self.reverses.append((group, reverse, numbers, node_class))
 
     def replayed(self, inputs, passes=()):
         """See `replay.replay`."""

@@ -25,73 +25,56 @@ from .partition import CompiledNode, LastingNode
 from .replay import Replay, output_of, part_of
 
 
-def call_of(program) -> OpenableCall | None:
-    """A call of a program that can be opened; None for a program of one example of many."""
-    is_possible = program.runs_jaxpr and not program.is_inner
-    return OpenableCall(program, program.pullback.inner) if is_possible else None
+def class_of_node(program, is_lasting: bool):
+    """The class of the nodes of calls of a program."""
+    # a program of one example of many cannot be replayed by the tape
+    if not program.pullback.inner or program.is_inner or not program.runs_jaxpr:
+        return LastingNode if is_lasting else CompiledNode
+    return OpenableLastingNode if is_lasting else OpenableNode
 
 
-class OpenableCall:
-    """One call whose results depend on one another.
+def link(nodes):
+    """Tell nodes that they are those of one call."""
+    nodes = {node for node in nodes if isinstance(node, Openable)}
+    references = tuple(map(weakref.ref, nodes))
+    for node in nodes:
+        node.call = references
 
-    `compiled`: its program; `nodes`: weak references to its nodes, one for each group of results;
-    `inner`: the numbers of the results on which others depend; `packing`: the hooks for saved
-    tensors under which it ran.
-    """
 
-    def __init__(self, compiled, inner: frozenset[int]):
-        self.compiled, self.inner, self.nodes = compiled, inner, []
-        self.packing = node_annotations.packing.get()
+def open_call(node: Openable):
+    """Record what the call of a node has computed, and lead all nodes of the call there."""
+    nodes = [reference() for reference in getattr(node, "call", ())] or [node]
+    # those from which a pass can start
+    nodes = [each for each in nodes if each is not None and not each.is_freed]
+    targets, compiled = {}, node.reverse.compiled
+    for each in nodes:
+        targets |= zip(each.reverse.wanted, each.edges, strict=True)
+    packing = node_annotations.packing.set(compiled.pullback.packing)
+    token = mode.scope.set(None)
+    try:
+        with jax.ensure_compile_time_eval(), tracing(wide=True):
+            recording = Recording(compiled, inputs_of(compiled, nodes), targets)
+            edges = recording.edges_of_results(min(each.sequence for each in nodes))
+    finally:
+        mode.scope.reset(token)
+        node_annotations.packing.reset(packing)
+    for each in nodes:
+        each.lead_to(edges)
+    run = graph_task.current.get()
+    while run is not None:
+        run.graph_has_grown()
+        run = run.around
 
-    def node(self, node_class):
-        """What makes a node of the call in place of a `node_class`."""
-        openable = OpenableLastingNode if node_class is LastingNode else OpenableNode
 
-        def make(*arguments):
-            node = openable(*arguments)
-            node.call, self.name = self, node.reverse.node_name
-            self.nodes.append(weakref.ref(node))
-            return node
-
-        return make
-
-    def live(self) -> list:
-        """The nodes from which a pass can start."""
-        nodes = [reference() for reference in self.nodes]
-        return [node for node in nodes if node is not None and not node.is_freed]
-
-    def open(self):
-        """Record what the call has computed, and lead its nodes there."""
-        nodes = self.live()
-        targets = {}
+def inputs_of(compiled, nodes) -> list:
+    """The inputs of a call. Where no node has saved them, the gradients do not depend on them."""
+    avals = compiled.call_program.inputs
+    with jax.enable_x64(True):
         for node in nodes:
-            targets |= zip(node.reverse.wanted, node.edges, strict=True)
-        packing, token = node_annotations.packing.set(self.packing), mode.scope.set(None)
-        try:
-            with jax.ensure_compile_time_eval(), tracing(wide=True):
-                recording = Recording(self.compiled, self.inputs(nodes), targets)
-                edges = recording.edges_of_results(min(node.sequence for node in nodes))
-        finally:
-            mode.scope.reset(token)
-            node_annotations.packing.reset(packing)
-        for node in nodes:
-            node.lead_to(edges)
-        run = graph_task.current.get()
-        while run is not None:
-            run.graph_has_grown()
-            run = run.around
-
-    def inputs(self, nodes) -> list:
-        """The inputs of the call. Where no node has saved them, the gradients do not depend on
-        them.
-        """
-        avals = self.compiled.call_program.inputs
-        with jax.enable_x64(True):
-            for node in nodes:
-                if node.reverse.saves:
-                    # numbers too, as arrays
-                    return list(map(as_array, node.saved[: len(avals)]))
-            return [executor.filled(a, 0) if isinstance(a, Aval) else as_array(a()) for a in avals]
+            if node.reverse.saves:
+                # numbers too, as arrays
+                return list(map(as_array, node.saved[: len(avals)]))
+        return [executor.filled(a, 0) if isinstance(a, Aval) else as_array(a()) for a in avals]
 
 
 def as_array(value):
@@ -99,22 +82,29 @@ def as_array(value):
 
 
 class Openable:
-    """What a node has whose call can be opened. Once it is, `reverse` is None."""
+    """What a node has whose call can be opened. Once it is, `reverse` is None.
+
+    `call`: weak references to all nodes of the call, unset where this is the only one; once it is
+    opened, the reverse program that it had.
+    """
 
     __slots__ = ()
 
     def edge_at(self, output_nr: int):
         """See `Node.edge_at`."""
-        call = self.call
-        if output_nr not in call.inner or mode.scope.get() is not None:
+        is_open = self.reverse is None
+        reverse = self.call if is_open else self.reverse
+        if output_nr not in reverse.compiled.pullback.inner or mode.scope.get() is not None:
             return self, output_nr
-        if self.reverse is not None and not self.is_freed:
-            call.open()
-        return self.edges[output_nr] if self.reverse is None else (self, output_nr)
+        if not is_open:
+            if self.is_freed:
+                return self, output_nr
+            open_call(self)
+        return self.edges[output_nr]
 
     def lead_to(self, edges):
         """Pass gradients on to these edges, one for each result, from now on."""
-        self.reverse, self.edges, self.saved = None, edges, ()
+        self.call, self.reverse, self.edges, self.saved = self.reverse, None, edges, ()
         if self.extras is not None:
             self.extras.objects = None
 
@@ -123,10 +113,10 @@ class Openable:
         return gradients if len(gradients) > 1 else gradients[0]
 
     def name(self) -> str:
-        return self.call.name
+        return (self.reverse or self.call).node_name
 
     def outputs(self):
-        return self.call.compiled.call_program.outputs
+        return (self.reverse or self.call).program.outputs
 
     @property
     def next_functions(self):
