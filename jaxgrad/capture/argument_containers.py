@@ -19,6 +19,7 @@ from ..state.guards import Guard
 from ..state.holder import InstanceHolder, holder_of
 from ..state.objects import reference_to
 from ..tape import pytree
+from ..tape.sparse_tensor import is_sparse
 from .side_effects import StateEffect
 
 
@@ -53,6 +54,11 @@ def _contents(value) -> list | None:
     return None
 
 
+def _has_sparse(arguments) -> bool:
+    """Whether a sparse tensor is among arguments, whose leaves are its parts."""
+    return any(map(is_sparse, jax.tree.leaves(arguments, is_leaf=pytree.is_tensor)))
+
+
 class ArgumentContainers:
     """The containers among the arguments of a call that is traced.
 
@@ -68,7 +74,8 @@ class ArgumentContainers:
         """
         self.inner, self.structure, self.is_used = inner, structure, False
         self.before, self.arguments = containers_of(leaves), getattr(leaves, "arguments", None)
-        if self.arguments is not None and all(map(operator.is_, inner, leaves)):
+        is_same = self.arguments is not None and all(map(operator.is_, inner, leaves))
+        if is_same and not _has_sparse(self.arguments):
             self.inside = self.before
         else:
             copied = Leaves(inner)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 
+from ..state.code import UNSET
 from ..state.holder import Holder
 from ..state.walk import ALL
 from ..tape import mode
@@ -23,11 +25,26 @@ class EnvironmentHolder(Holder):
 
     contents = mapping
 
+    def difference(self, old, new):
+        # each look decodes the texts anew
+        bound = {name: value for name, value in new.items() if old.get(name, UNSET) != value}
+        return bound, [name for name in old if name not in new]
+
     def bind(self, target, name, value):
         target[name] = value
 
     def unbind(self, target, name):
         del target[name]
+
+
+def _is_importing() -> bool:
+    """Whether a module is being imported: its code runs once, and is no part of the function."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        if frame.f_globals.get("__name__") == "importlib._bootstrap":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _noted(plain, reads_all=False):
@@ -36,7 +53,7 @@ def _noted(plain, reads_all=False):
     @functools.wraps(plain)
     def method(self, *args):
         observation = mode.open_observation()
-        if observation is not None and self is os.environ:
+        if observation is not None and self is os.environ and not _is_importing():
             holder = observation.snapshots.take(self, "os.environ", EnvironmentHolder)
             if reads_all:
                 holder.read.add(ALL)

@@ -31,14 +31,12 @@ class RecordedCalls:
     """The calls of an executable, as the tape records them.
 
     `program`: what the nodes record; `reverses`: for each group of outputs with a history its
-    reverse program, and the numbers of the captured tensors that get a gradient.
+    reverse program, the numbers of the captured tensors that get a gradient, and the class of node.
     """
 
     def __init__(self, executable, inputs, arrays):
         """inputs, arrays: those of the first call."""
         self.trace, partition = executable.trace, executable.partition
-        # no call of a program of one example of many
-        self.may_open = executable.runs_jaxpr and not self.trace.is_inner
         pullback = self.trace.pullback
         shown = [captured.aval for captured in self.trace.captured]
         shown += map(seen_input, inputs[len(shown) :])
@@ -53,7 +51,8 @@ class RecordedCalls:
             reverse = CompiledReverse(self.program, mask, present)
             # so that its kernels count
             self.program.reverses[present] = reverse
-            self.reverses.append((group, reverse, numbers))
+            node_class = class_of_node(executable, not (group.is_freed or group.frees))
+            self.reverses.append((group, reverse, numbers, node_class))
 
     def nodes(self, tensors, inputs, arrays) -> list:
         """For each output with a history its node, one for each group of the pullback. Where the
@@ -61,87 +60,71 @@ class RecordedCalls:
         """
         count, objects = self.trace.output.roots, self.trace.arguments.weak_objects
         nodes: list = [None] * count
-        call = self.trace.pullback.inner and self.openable_call()
-        for group, reverse, numbers in self.reverses:
+        for group, reverse, numbers, node_class in self.reverses:
             saved = [*inputs, *[arrays[n] for n in reverse.numbers]] if reverse.saves else []
             saved = FREED if group.is_freed else saved
-            node_class = CompiledNode if group.is_freed or group.frees else LastingNode
             edges = [edge_of(tensors[number]) for number in numbers]
-            make = call.node(node_class) if call else node_class
-            node = make(reverse, saved, edges, count)
+            node = node_class(reverse, saved, edges, count)
             if objects:
                 node.more().objects = [reference() for reference in objects]
             for number in group.outputs:
                 nodes[number] = node
+        if self.trace.pullback.inner and len(self.reverses) > 1:
+            link(nodes)
         return nodes
 
-    def openable_call(self) -> OpenableCall | None:
-        """A call that can be opened."""
-        return OpenableCall(self) if self.may_open else None
+
+def class_of_node(program, is_lasting: bool):
+    """The class of the nodes of calls of a program."""
+    # a program of one example of many cannot be replayed by the tape
+    trace = program.trace
+    if not trace.pullback.inner or trace.is_inner or not program.runs_jaxpr:
+        return LastingNode if is_lasting else CompiledNode
+    return OpenableLastingNode if is_lasting else OpenableNode
 
 
-class OpenableCall:
-    """One call whose results depend on one another.
+def link(nodes):
+    """Tell nodes that they are those of one call."""
+    nodes = {node for node in nodes if isinstance(node, Openable)}
+    references = tuple(map(weakref.ref, nodes))
+    for node in nodes:
+        node.call = references
 
-    `trace`: that of its program; `program`: what its nodes record; `nodes`: weak references to
-    these, one for each group of results; `inner`: the numbers of the results on which others
-    depend; `packing`: the hooks for saved tensors under which it ran.
-    """
 
-    def __init__(self, calls: RecordedCalls):
-        self.trace, self.program, self.nodes = calls.trace, calls.program, []
-        self.inner: frozenset[int] = calls.trace.pullback.inner
-        self.packing = node_annotations.packing.get()
+def open_call(node: Openable):
+    """Record what the call of a node has computed, and lead all nodes of the call there."""
+    nodes = [reference() for reference in getattr(node, "call", ())] or [node]
+    # those from which a pass can start
+    nodes = [each for each in nodes if each is not None and not each.is_freed]
+    targets, compiled = {}, node.reverse.compiled
+    for each in nodes:
+        targets |= zip(each.reverse.wanted, each.edges, strict=True)
+    packing = node_annotations.packing.set(compiled.trace.pullback.packing)
+    token = mode.scope.set(None)
+    try:
+        with jax.ensure_compile_time_eval(), tracing(wide=True):
+            recording = Recording(compiled.trace, inputs_of(compiled, nodes), targets)
+            edges = recording.edges_of_results(min(each.sequence for each in nodes))
+    finally:
+        mode.scope.reset(token)
+        node_annotations.packing.reset(packing)
+    for each in nodes:
+        each.lead_to(edges)
+    run = graph_task.current.get()
+    while run is not None:
+        run.graph_has_grown()
+        run = run.around
 
-    def node(self, node_class):
-        """What makes a node of the call in place of a `node_class`."""
-        openable = OpenableLastingNode if node_class is LastingNode else OpenableNode
 
-        def make(*arguments):
-            node = openable(*arguments)
-            node.call, self.name = self, node.reverse.node_name
-            self.nodes.append(weakref.ref(node))
-            return node
-
-        return make
-
-    def live(self) -> list:
-        """The nodes from which a pass can start."""
-        nodes = [reference() for reference in self.nodes]
-        return [node for node in nodes if node is not None and not node.is_freed]
-
-    def open(self):
-        """Record what the call has computed, and lead its nodes there."""
-        nodes = self.live()
-        targets = {}
+def inputs_of(compiled, nodes) -> list:
+    """The inputs of a call. Where no node has saved them, the gradients do not depend on them."""
+    avals = compiled.recorded.program.inputs
+    with jax.enable_x64(True):
         for node in nodes:
-            targets |= zip(node.reverse.wanted, node.edges, strict=True)
-        packing, token = node_annotations.packing.set(self.packing), mode.scope.set(None)
-        try:
-            with jax.ensure_compile_time_eval(), tracing(wide=True):
-                recording = Recording(self.trace, self.inputs(nodes), targets)
-                edges = recording.edges_of_results(min(node.sequence for node in nodes))
-        finally:
-            mode.scope.reset(token)
-            node_annotations.packing.reset(packing)
-        for node in nodes:
-            node.lead_to(edges)
-        run = graph_task.current.get()
-        while run is not None:
-            run.graph_has_grown()
-            run = run.around
-
-    def inputs(self, nodes) -> list:
-        """The inputs of the call. Where no node has saved them, the gradients do not depend on
-        them.
-        """
-        avals = self.program.inputs
-        with jax.enable_x64(True):
-            for node in nodes:
-                if node.reverse.saves:
-                    # numbers too, as arrays
-                    return list(map(as_array, node.saved[: len(avals)]))
-            return [executor.filled(a, 0) if isinstance(a, Aval) else as_array(a()) for a in avals]
+            if node.reverse.saves:
+                # numbers too, as arrays
+                return list(map(as_array, node.saved[: len(avals)]))
+        return [executor.filled(a, 0) if isinstance(a, Aval) else as_array(a()) for a in avals]
 
 
 def as_array(value):
@@ -149,22 +132,29 @@ def as_array(value):
 
 
 class Openable:
-    """What a node has whose call can be opened. Once it is, `reverse` is None."""
+    """What a node has whose call can be opened. Once it is, `reverse` is None.
+
+    `call`: weak references to all nodes of the call, unset where this is the only one; once it is
+    opened, the reverse program that it had.
+    """
 
     __slots__ = ()
 
     def edge_at(self, output_nr: int):
         """See `Node.edge_at`."""
-        call = self.call
-        if output_nr not in call.inner or mode.scope.get() is not None:
+        is_open = self.reverse is None
+        reverse = self.call if is_open else self.reverse
+        if output_nr not in reverse.compiled.trace.pullback.inner or mode.scope.get() is not None:
             return self, output_nr
-        if self.reverse is not None and not self.is_freed:
-            call.open()
-        return self.edges[output_nr] if self.reverse is None else (self, output_nr)
+        if not is_open:
+            if self.is_freed:
+                return self, output_nr
+            open_call(self)
+        return self.edges[output_nr]
 
     def lead_to(self, edges):
         """Pass gradients on to these edges, one for each result, from now on."""
-        self.reverse, self.edges, self.saved = None, edges, ()
+        self.call, self.reverse, self.edges, self.saved = self.reverse, None, edges, ()
         if self.extras is not None:
             self.extras.objects = None
 
@@ -173,10 +163,10 @@ class Openable:
         return gradients if len(gradients) > 1 else gradients[0]
 
     def name(self) -> str:
-        return self.call.name
+        return (self.reverse or self.call).node_name
 
     def outputs(self):
-        return self.call.program.outputs
+        return (self.reverse or self.call).program.outputs
 
     @property
     def next_functions(self):

@@ -11,6 +11,7 @@ from operator import attrgetter
 
 from ..autograd._engine.graph_task import PassTo
 from ..autograd._function.call import FunctionNode
+from ..tape import node_annotations
 from ..tape.node import AccumulateGrad, ProgramNode
 from ..tape.tensor import wrap
 from ..tape.traversal import nodes_from, search
@@ -53,6 +54,7 @@ class Pullback:
 
     `avals`: those of these outputs; `groups`: one pass starts from each; `cotangents`: the inputs
     that the passes start from; `inner`: the numbers of the outputs on which others depend;
+    `packing`: the hooks for saved tensors under which the function runs;
     `leaves`: the ids of the leaves from inside that the outputs depend on, which get none.
     """
 
@@ -64,6 +66,7 @@ class Pullback:
         nodes = nodes_between(scope, roots, [edge[0] for _, edge in ends])
         self.groups = groups_of([edge[0] for edge, _, _ in roots], nodes)
         led_to = {edge for node in nodes for edge in node.edges}
+        self.packing = node_annotations.packing.get()
         self.inner = frozenset(n for n, (edge, _, _) in enumerate(roots) if edge in led_to)
         lasting = [n for group in self.groups if not group.is_freed for n in group.outputs]
         self.leaves = leaves_of([roots[number][0][0] for number in lasting])

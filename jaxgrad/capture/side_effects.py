@@ -17,7 +17,7 @@ from ..storage.creation_meta import Severed
 from ..storage.inplace_check import alias_of_other
 from ..tape import pytree, version_counter
 from ..tape.node import Node
-from ..tape.sparse_tensor import is_sparse
+from ..tape.sparse_tensor import drop_padding, is_sparse
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import (
     INFERENCE_TENSOR,
@@ -59,7 +59,7 @@ class OutputTensor:
         if tensor.is_meta:
             raise RunsUncompiled(f"{outputs.scope.name} gives a tensor on the device meta")
         self.output = outputs.add_array(held(current(tensor)))
-        self.kind, self.attributes = type(tensor), {}
+        self.kind, self.attributes = Tensor if is_sparse(tensor) else type(tensor), {}
         self.aval, self.tracked, self.root = outside_aval(tensor), tensor._tracked, None
         self.mark = INFERENCE_TENSOR if tensor._node is INFERENCE_TENSOR else None
         self.severed = tensor._leaf if isinstance(tensor._leaf, Severed) else None
@@ -537,12 +537,12 @@ class OutputSpec:
         if self.plain is None:
             created = [value.new_tensor(arrays, nodes) for value in self.created]
         else:
-            outputs, *rest = self.plain
-            created = wrap_all(outputs(arrays), *rest)
+            created = wrap_all(self.plain[0](arrays), *self.plain[1:])
         if escaped:
             for number, tensor in escaped.items():
                 self.created[number].give_to(tensor, arrays, nodes)
                 created[number] = tensor
+            drop_padding(escaped.values())
         for shared in self.shared:
             shared.attach(arrays, tensors, created)
         for number, grad in self.grads.items():

@@ -23,9 +23,10 @@ class Lookups:
         if not gradient._coalesced:
             groups, count = _pattern.groups(gradient, list(range(_pattern.sparse_dims(gradient))))
             values = ops._coo_ungroup(ops._coo_group(values, groups, count), groups)
-            members = ops._coo_group(groups.new_ones(groups.shape), groups, count)
-            members = ops._coo_ungroup(members, groups).to(values.dtype)
-            self.part = members.reciprocal().reshape(-1, *[1] * (values.ndim - 1))
+            present = _pattern.present(gradient).to(groups.dtype)  # padding changes nothing
+            members = ops._coo_ungroup(ops._coo_group(present, groups, count), groups)
+            part = present.to(values.dtype) / members.clamp(min=1).to(values.dtype)
+            self.part = part.reshape(-1, *[1] * (values.ndim - 1))
         self.gradient = -values if maximize else values
 
     def read(self, tensor: Tensor) -> Tensor:

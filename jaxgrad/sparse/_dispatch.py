@@ -8,7 +8,7 @@ from .. import ops
 from ..storage.alias import assign, detached
 from ..storage.inplace_check import check_fit, permit
 from ..tape.mode import RECORD, current_mode
-from ..tape.sparse_tensor import SparseTensor, sparse, values_of
+from ..tape.sparse_tensor import Padding, SparseTensor, sparse, values_of
 from ..tape.tensor import has_tangent
 from . import _methods, _operators, _pattern
 
@@ -67,20 +67,29 @@ def on_pattern(tensor: SparseTensor, gradient):
     The function of a tensor depends on the sum of the elements at one index, so each of them has
     the gradient of the sum: it stays at one of them, or in a trace at all in equal parts.
     """
+    if _operators.is_coalesced(tensor) and not tensor._coalesced:
+        # no other element changes the function
+        return _operators.like_or_nothing(tensor, gradient)
     known = None if tensor._coalesced else _pattern.known(tensor)
     if tensor._coalesced:
         is_followed = gradient.requires_grad or has_tangent(gradient)
         shown = ops.alias(gradient) if is_followed else detached(gradient)
         return sparse(shown, tensor._indices_held, tensor._sizes, True)
     if known is None:
-        groups, count = _pattern.groups(tensor, list(range(_pattern.sparse_dims(tensor))))
-        members = ops._coo_group(groups.new_ones(groups.shape), groups, count)
-        members = ops._coo_ungroup(members, groups).to(gradient.dtype)
-        shared = gradient / members.reshape(-1, *[1] * (gradient.ndim - 1))
-        return sparse(shared, tensor._indices_held, tensor._sizes, False)
+        kept, first, _, present = _pattern.traced_distinct(tensor)
+        values = _operators.at_present(ops._coo_ungroup(gradient, first), present)
+        return sparse(values, kept, tensor._sizes, Padding(present, True))
     kept, first, _ = _pattern.distinct(known, _pattern.sparse_sizes(tensor))
     values = ops._coo_ungroup(gradient, _pattern.as_indices(first))
     return sparse(values, _pattern.as_indices(kept), tensor._sizes, True)
+
+
+without_padding = _operators.without_padding
+
+
+def drop_padding(tensor: SparseTensor):
+    """Give a tensor the elements that it has besides padding."""
+    _methods.give_pattern(tensor, without_padding(tensor))
 
 
 def at_pattern(tensor: SparseTensor, gradient):

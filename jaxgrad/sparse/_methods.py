@@ -101,14 +101,14 @@ def to_dense(self: Tensor, dtype=None, *, masked_grad: bool | None = None) -> Te
 def coalesce(self: Tensor) -> Tensor:
     """Return the sparse tensor with sorted and distinct indices, where equal ones are added.
 
-    Raises RuntimeError for a dense tensor, and in a trace for a tensor that is not coalesced: the
-    number of its elements depends on the indices.
+    Raises RuntimeError for a dense tensor. In a trace, where the number of elements depends on
+    indices that are not known, `values()`, `indices()` and the like of the result raise it.
 
     >>> jaxgrad.sparse_coo_tensor([[1, 1]], [2.0, 3.0], (3,)).coalesce().values()
     tensor([5.])
     """
     _needs_sparse("coalesce", self)
-    return _operators.coalesce(self)
+    return _operators.merged(self)
 
 
 @api_boundary
@@ -121,7 +121,7 @@ def is_coalesced(self: Tensor) -> bool:
     True
     """
     _needs_sparse("is_coalesced", self)
-    return self._coalesced
+    return _operators.is_coalesced(self)
 
 
 @api_boundary
@@ -135,7 +135,7 @@ def indices(self: Tensor) -> Tensor:
             [0, 1]])
     """
     _needs_sparse("indices", self, "sparse tensor layout")
-    _needs_coalesced("indices", self)
+    self = _needs_coalesced("indices", self)
     return self._indices_held.detach()
 
 
@@ -150,38 +150,37 @@ def values(self: Tensor) -> Tensor:
     tensor([1., 1.])
     """
     _needs_sparse("values", self, "sparse tensor layout")
-    _needs_coalesced("values", self)
+    self = _needs_coalesced("values", self)
     # on the sparse handle itself: the view shares its memory
     program, _ = ops._coo_values.operator.bind((values_of(self),), {})
     return finish(program, [self], (held(current(self)),), (self._tracked,))
 
 
-def _needs_coalesced(name, tensor):
-    if not tensor._coalesced:
-        raise RuntimeError(
-            f"Cannot get {name} on an uncoalesced tensor, please call .coalesce() first"
-        )
+def _needs_coalesced(name, tensor) -> SparseTensor:
+    if _operators.is_coalesced(tensor):
+        return _operators.counted(tensor, f"{name}()")
+    raise RuntimeError(f"Cannot get {name} on an uncoalesced tensor, please call .coalesce() first")
 
 
 @api_boundary
 def _indices(self: Tensor) -> Tensor:
     """Return the indices of a sparse tensor, also of one that is not coalesced."""
     _needs_layout("_indices", self)
-    return self._indices_held.detach()
+    return _operators.counted(self, "_indices()")._indices_held.detach()
 
 
 @api_boundary
 def _values(self: Tensor) -> Tensor:
     """Return the values of a sparse tensor without their history, on its memory."""
     _needs_layout("_values", self)
-    return detached(self)
+    return detached(_operators.counted(self, "_values()"))
 
 
 @api_boundary
 def _nnz(self: Tensor) -> int:
     """Return the number of elements that a sparse tensor stores."""
     _needs_layout("_nnz", self)
-    return _pattern.nnz(self)
+    return _pattern.nnz(_operators.counted(self, "_nnz()"))
 
 
 def _needs_layout(name, tensor):
@@ -229,13 +228,12 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
             "sparse_mask(): operands have incompatible sizes; self has size "
             f"{list(self.shape)} but mask has size {list(mask.shape)}"
         )
-    is_known = _pattern.known(mask) is not None
-    mask = _operators.coalesce(mask) if is_known else mask
+    mask = _operators.merged(mask)
     if is_sparse(self):
         found = _operators.elements_at(self, mask)
     else:
         found = ops._coo_mask(self, mask._indices_held)
-    return sparse(found, mask._indices_held, mask._sizes, mask._coalesced)
+    return _operators.like_or_nothing(mask, found)
 
 
 # ---- of sparse tensors, in place of those of dense ones

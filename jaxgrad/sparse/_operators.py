@@ -14,8 +14,8 @@ import numpy as np
 
 from .. import ops
 from ..core import promotion
-from ..tape.sparse_tensor import SparseTensor, is_sparse, sparse, values_of
-from ..tape.tensor import Tensor
+from ..tape.sparse_tensor import Padding, SparseTensor, is_sparse, sparse, values_of
+from ..tape.tensor import Tensor, concrete
 from . import _pattern
 from ._pattern import groups, known, needed, nnz, sparse_dims, sparse_sizes
 
@@ -40,7 +40,7 @@ def like(tensor: SparseTensor, values: Tensor) -> SparseTensor:
 
 def elementwise(name: str, self, *args, **kwargs):
     """An operator that maps 0 to 0, on the values."""
-    self = self if name in LINEAR else coalesce(self)
+    self = self if name in LINEAR else merged(self)
     return like(self, getattr(ops, name)(values_of(self), *args, **kwargs))
 
 
@@ -48,9 +48,69 @@ def coalesce(self: SparseTensor) -> SparseTensor:
     """The tensor with sorted and distinct indices; elements at equal indices are added."""
     if self._coalesced:
         return self
-    kept, _, inverse = _pattern.distinct(needed(self, "coalesce()"), sparse_sizes(self))
+    indices = needed(self, "coalesce()")
+    if _pattern.has_padding(self):
+        return coalesce(without_padding(self))
+    kept, _, inverse = _pattern.distinct(indices, sparse_sizes(self))
     values = ops._coo_group(values_of(self), _pattern.as_indices(inverse), kept.shape[1])
     return sparse(values, _pattern.as_indices(kept), self._sizes, True)
+
+
+def merged(self: SparseTensor) -> SparseTensor:
+    """The tensor with elements at equal indices added: coalesced, or in a trace where the indices
+    are not known coalesced but for padding at the end.
+    """
+    if is_coalesced(self):
+        return self
+    if _pattern.is_known(self):
+        return coalesce(self)
+    if self._indices_held.is_meta:
+        needed(self, "coalesce()")  # raises
+    kept, _, inverse, present = _pattern.traced_distinct(self)
+    values = ops._coo_group(values_of(self), inverse, kept.shape[1])
+    return sparse(values, kept, self._sizes, Padding(present, True))
+
+
+def padded(self: SparseTensor, values: Tensor, present: Tensor) -> SparseTensor:
+    """The elements that are present, at distinct ones of the indices of a tensor."""
+    return sparse(
+        at_present(values, present), self._indices_held, self._sizes, Padding(present, True)
+    )
+
+
+def at_present(values: Tensor, present: Tensor) -> Tensor:
+    """Values with 0 where there is padding."""
+    return ops.where(present.reshape(-1, *[1] * (values.ndim - 1)), values, 0)
+
+
+def like_or_nothing(self: SparseTensor, values: Tensor) -> SparseTensor:
+    """`like` for an operator that gives no 0 for the 0 of padding, such as a product with inf."""
+    if _pattern.has_padding(self):
+        values = at_present(values, self._coalesced.present)
+    return like(self, values)
+
+
+def counted(self, what: str):
+    """The tensor for `what` depends on the number of its elements. Raises RuntimeError in a trace
+    where that is not known.
+    """
+    if not (is_sparse(self) and _pattern.has_padding(self)):
+        return self
+    needed(self, what)  # raises
+    return without_padding(self)
+
+
+def without_padding(self: SparseTensor) -> SparseTensor:
+    """The tensor as it would be outside of a trace, where its indices are known."""
+    padding, indices = self._coalesced, needed(self, "a sparse tensor without its padding")
+    present = concrete(padding.present, "a sparse tensor without its padding")
+    places = np.flatnonzero(np.asarray(present))
+    if padding.is_coalesced:
+        order = _pattern.distinct(indices[:, places], sparse_sizes(self))[1]
+        places = places[order]
+    values = ops._coo_ungroup(values_of(self), _pattern.as_indices(places))
+    kept = _pattern.as_indices(indices[:, places])
+    return sparse(values, kept, self._sizes, padding.is_coalesced)
 
 
 def to_dense(self: SparseTensor) -> Tensor:
@@ -67,11 +127,26 @@ def elements_at(self: SparseTensor, mask: SparseTensor) -> Tensor:
     """The values of a tensor at the indices of another one, 0 where it has no element."""
     if _pattern.is_same(self, mask) and self._coalesced:
         return values_of(self)
+    if not all(map(_pattern.is_known, (self, mask))):
+        return found_at(self, values_of(self), mask)
     self = coalesce(self)
     places = _pattern.positions(self, needed(mask, "a comparison of sparse patterns"))
     values = values_of(self)
     nothing = ops.narrow(values, 0, 0, 0).new_zeros(1, *values.shape[1:])
     return ops._coo_ungroup(ops.cat([values, nothing]), _pattern.as_indices(places))
+
+
+def found_at(self: SparseTensor, values: Tensor, mask: SparseTensor) -> Tensor:
+    """The sums of values at the indices of a tensor, at those of another one: in a trace, where the
+    indices are not known.
+    """
+    joined = ops.cat([self._indices_held, mask._indices_held], 1)
+    numbers, count = groups(
+        sparse(joined.new_zeros(joined.shape[1]), joined, sparse_sizes(self), False),
+        list(range(sparse_dims(self))),
+    )
+    sums = ops._coo_group(values, numbers[: nnz(self)], count)
+    return ops._coo_ungroup(sums, numbers[nnz(self) :])
 
 
 # ---- sums
@@ -89,16 +164,41 @@ def add(self, other, *, alpha=1, name="add"):
     dtype = promotion.promote_types(self.dtype, other.dtype)
     one, two = (values_of(each).to(dtype) for each in (self, other))
     if _pattern.is_same(self, other):
-        made = like(self, getattr(ops, name)(one, two, alpha=alpha))
-        return made
+        total = getattr(ops, name)(one, two, alpha=alpha)
+        return sparse(total, self._indices_held, self._sizes, _united(self, other))
     operator = ops._coo_add if name == "add" else ops._coo_sub
-    patterns = known(self), known(other)
-    if any(each is None for each in patterns) or not (self._coalesced and other._coalesced):
+    are_merged = all(map(is_coalesced, (self, other)))
+    if not are_merged or any(known(each) is None for each in (self, other)):
         joined = ops.cat([self._indices_held, other._indices_held], 1)
-        return sparse(operator(one, two, None, 0, alpha), joined, self._sizes, False)
+        padding = joined_padding([self, other])
+        made = sparse(operator(one, two, None, 0, alpha), joined, self._sizes, padding)
+        return merged(made) if are_merged else made
+    patterns = known(self), known(other)
     kept, _, inverse = _pattern.distinct(np.concatenate(patterns, 1), sparse_sizes(self))
     values = operator(one, two, _pattern.as_indices(inverse), kept.shape[1], alpha)
     return sparse(values, _pattern.as_indices(kept), self._sizes, True)
+
+
+def is_coalesced(self: SparseTensor) -> bool:
+    """Whether the indices are sorted and distinct, or would be outside of a trace."""
+    return bool(self._coalesced) or (_pattern.has_padding(self) and self._coalesced.is_coalesced)
+
+
+def _united(self, other):
+    """What takes the place of `is_coalesced` for the sum of two tensors with the same indices."""
+    if self._coalesced is other._coalesced:
+        return self._coalesced
+    if not any(map(_pattern.has_padding, (self, other))):
+        return self._coalesced and other._coalesced
+    present = _pattern.present(self) | _pattern.present(other)
+    return Padding(present, all(map(is_coalesced, (self, other))))
+
+
+def joined_padding(tensors):
+    """What takes the place of `is_coalesced` where the elements of tensors stand side by side."""
+    if not any(map(_pattern.has_padding, tensors)):
+        return False
+    return Padding(ops.cat(list(map(_pattern.present, tensors))), False)
 
 
 def _add_to_dense(self, other, alpha):
@@ -152,10 +252,9 @@ def sum_over(self: SparseTensor, dim) -> Tensor:
     indices = ops.index_select(self._indices_held, 0, _pattern.as_indices(kept))
     if known(self) is None or len(kept) == count:
         held = _pattern.as_indices(np.arange(nnz(self)))
-        return sparse(
-            ops._coo_sum(values, held, nnz(self)), indices, sizes,
-            self._coalesced and len(kept) == count,
-        )  # fmt: skip
+        is_kept = _pattern.if_kept(self, len(kept) == count)
+        made = sparse(ops._coo_sum(values, held, nnz(self)), indices, sizes, is_kept)
+        return made if len(kept) == count else merged(made)
     found, _, inverse = _pattern.distinct(known(self)[kept], [self._sizes[i] for i in kept])
     values = ops._coo_sum(values, _pattern.as_indices(inverse), found.shape[1])
     return sparse(values, _pattern.as_indices(found), sizes, True)
@@ -178,20 +277,33 @@ def mul(self, other):
     if not is_sparse(self):
         self, other = other, self
     if isinstance(other, numbers.Number) or (not is_sparse(other) and not _ndim(other)):
-        return like(self, ops.mul(values_of(self), other))
+        return like_or_nothing(self, ops.mul(values_of(self), other))
     if not is_sparse(other):
         _check_same_shape("mul", self, other)
-        return like(self, ops.mul(values_of(self), ops._coo_mask(other, self._indices_held)))
+        at_indices = ops._coo_mask(other, self._indices_held)
+        return like_or_nothing(self, ops.mul(values_of(self), at_indices))
     _check_same_size("mul", self, other)
-    self, other = coalesce(self), coalesce(other)
-    if _pattern.is_same(self, other):
+    is_one = self is other
+    self = merged(self)
+    other = self if is_one else merged(other)
+    if _pattern.is_same(self, other) and self._coalesced is other._coalesced:
         return like(self, ops.mul(values_of(self), values_of(other)))
-    places = _pattern.positions(other, needed(self, "mul of sparse tensors"))
+    if not all(map(_pattern.is_known, (self, other))):
+        return _traced_product(self, other)
+    indices = needed(self, "mul of sparse tensors")
+    places = _pattern.positions(other, indices)
     common = np.flatnonzero(places < nnz(other))
     one = ops._coo_ungroup(values_of(self), _pattern.as_indices(common))
     two = ops._coo_ungroup(values_of(other), _pattern.as_indices(places[common]))
-    indices = _pattern.as_indices(known(self)[:, common])
-    return sparse(ops.mul(one, two), indices, self._sizes, True)
+    return sparse(ops.mul(one, two), _pattern.as_indices(indices[:, common]), self._sizes, True)
+
+
+def _traced_product(self, other):
+    """The product of the elements at common indices, where these are not known."""
+    here, there = _pattern.present(self), _pattern.present(other)
+    there = found_at(other, there.to(self._indices_held.dtype), self) > 0
+    values = ops.mul(values_of(self), found_at(other, values_of(other), self))
+    return padded(self, values, here & there)
 
 
 def div(self, other, *, rounding_mode=None):
@@ -200,16 +312,16 @@ def div(self, other, *, rounding_mode=None):
     if not is_sparse(self) or not is_number:
         raise RuntimeError("div: a sparse tensor can only be divided by a number or a 0-d tensor")
     if rounding_mode is None:
-        return like(self, ops.div(values_of(self), other))
-    self = coalesce(self)
-    return like(self, ops.div(values_of(self), other, rounding_mode=rounding_mode))
+        return like_or_nothing(self, ops.div(values_of(self), other))
+    self = merged(self)
+    return like_or_nothing(self, ops.div(values_of(self), other, rounding_mode=rounding_mode))
 
 
 def power(self, exponent):
     """The power of each element with a positive number as exponent."""
     if not is_sparse(self) or not isinstance(exponent, numbers.Number) or not exponent > 0:
         raise RuntimeError("pow: a sparse tensor takes a positive number as exponent")
-    self = coalesce(self)
+    self = merged(self)
     return like(self, ops.pow(values_of(self), exponent))
 
 
@@ -336,7 +448,7 @@ def _permuted(self, dims, operator):
     values = ops.permute(values, inner) if is_inner else operator(values)
     order = _pattern.as_indices(dims[:count])
     indices = ops.index_select(self._indices_held, 0, order)
-    is_kept = self._coalesced and dims[:count] == sorted(dims[:count])
+    is_kept = _pattern.if_kept(self, dims[:count] == sorted(dims[:count]))
     return sparse(values, indices, [self._sizes[dim] for dim in dims], is_kept)
 
 
@@ -381,7 +493,7 @@ def cat(tensors, dim=0) -> SparseTensor:
         indices.append(each._indices_held + _pattern.as_indices(shift))
     sizes[dim] = offset
     values = ops.cat([values_of(each) for each in tensors])
-    return sparse(values, ops.cat(indices, 1), sizes, False)
+    return sparse(values, ops.cat(indices, 1), sizes, joined_padding(tensors))
 
 
 # ---- slices
@@ -389,6 +501,7 @@ def cat(tensors, dim=0) -> SparseTensor:
 
 def select(self, dim, index) -> Tensor:
     """A slice across a dimension: sparse, or dense if no sparse dimension is left."""
+    self = counted(self, "select()")
     dim, count, sizes = _wrapped(dim, self.ndim), sparse_dims(self), list(self._sizes)
     size = sizes.pop(dim)
     if not -size <= index < size:
@@ -422,6 +535,7 @@ def unbind(self, dim=0) -> tuple[Tensor, ...]:
 
 def unsqueeze(self, dim) -> SparseTensor:
     """The tensor with one more dimension, of extent 1; it is sparse up to the last sparse one."""
+    self = counted(self, "unsqueeze()")
     dim, count, values = _wrapped(dim, self.ndim + 1), sparse_dims(self), values_of(self)
     indices, sizes = self._indices_held, [*self._sizes[:dim], 1, *self._sizes[dim:]]
     if dim > count:

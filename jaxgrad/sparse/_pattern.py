@@ -13,8 +13,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..tape.sparse_tensor import SparseTensor
-from ..tape.tensor import Tensor, concrete, is_concrete, wrap
+from ..core.aval import has_numbers
+from ..tape.sparse_tensor import Padding, SparseTensor
+from ..tape.tensor import Tensor, concrete, is_concrete, shown_array, wrap
 
 
 def as_indices(array) -> Tensor:
@@ -32,6 +33,61 @@ def known(tensor: SparseTensor) -> np.ndarray | None:
 def needed(tensor: SparseTensor, what: str) -> np.ndarray:
     """The indices as a numpy array. Raises RuntimeError in a trace, naming `what` needs them."""
     return np.asarray(concrete(tensor._indices_held, what))
+
+
+def has_known(tensor: SparseTensor) -> bool:
+    """Whether the indices are known, in a trace because they are constants."""
+    return has_numbers(shown_array(tensor._indices_held))
+
+
+def has_padding(tensor) -> bool:
+    """Whether a tensor of a trace has more elements than it would have outside."""
+    return isinstance(tensor._coalesced, Padding)
+
+
+def is_known(tensor: SparseTensor) -> bool:
+    """Whether the indices are known, of elements without padding."""
+    return not has_padding(tensor) and has_known(tensor)
+
+
+def present(tensor: SparseTensor) -> Tensor:
+    """Which elements a tensor has besides padding."""
+    if has_padding(tensor):
+        return tensor._coalesced.present
+    return as_mask(np.ones(nnz(tensor), bool))
+
+
+def as_mask(array) -> Tensor:
+    return wrap(jnp.asarray(array, dtype=bool))
+
+
+def if_kept(tensor: SparseTensor, condition: bool):
+    """What takes the place of `is_coalesced` where a condition must hold for it too."""
+    if has_padding(tensor):
+        padding = tensor._coalesced
+        return Padding(padding.present, padding.is_coalesced and condition)
+    return tensor._coalesced and condition
+
+
+def traced_distinct(tensor: SparseTensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """`distinct` in a trace, with as many indices as there may be, and which of them are no
+    padding.
+    """
+    count = min(nnz(tensor), math.prod(sparse_sizes(tensor)))
+    with jax.enable_x64(True):
+        indices, is_there = tensor._indices_held._array, present(tensor)._array
+        if not count or not indices.shape[0]:
+            numbers = jnp.zeros(nnz(tensor), jnp.int64)
+            kept = indices[:, :count]
+        else:
+            kept, numbers = jnp.unique(indices, axis=1, return_inverse=True, size=count)
+            numbers = numbers.reshape(-1)
+        # the first of those that are there; the others hold 0
+        places = jnp.where(is_there, jnp.arange(nnz(tensor)), nnz(tensor))
+        first = jnp.full(count, nnz(tensor)).at[numbers].min(places)
+        found = first < nnz(tensor)
+        first = jnp.where(found, first, 0)
+        return as_indices(kept), as_indices(first), wrap(numbers), wrap(found)
 
 
 def linear(indices: np.ndarray, sizes) -> np.ndarray | None:

@@ -20,7 +20,7 @@ from ..core import device as devices
 from ..core.aval import Size
 from . import interception, torch_function
 from .node import AccumulateGrad
-from .tensor import Tensor, current, edge_of, held, hold, leaf_state, wrap
+from .tensor import Tensor, current, edge_of, held, hold, is_concrete, leaf_state, wrap
 
 
 class SparseTensor(Tensor):
@@ -69,6 +69,23 @@ class SparseTensor(Tensor):
         self.grad = None
 
 
+class Padding:
+    """In place of `is_coalesced`, of a tensor in a trace, where the number of elements is fixed: it
+    has more elements than the same lines would give outside.
+
+    `present`: which elements it would have, a tensor of bool; the values of the others are 0.
+    `is_coalesced`: whether these would be sorted and distinct; here they need not be sorted.
+    """
+
+    __slots__ = ("is_coalesced", "present")
+
+    def __init__(self, present: Tensor, is_coalesced: bool):
+        self.present, self.is_coalesced = present, is_coalesced
+
+    def __bool__(self):
+        return False  # what needs sorted and distinct indices has none
+
+
 def is_sparse(value) -> bool:
     return isinstance(value, SparseTensor)
 
@@ -82,7 +99,8 @@ def sparse(values: Tensor, indices: Tensor, size, is_coalesced: bool) -> SparseT
     """A sparse tensor that takes the place of `values` in the graph, with its memory.
 
     values: the result of an operator, or a tensor that requires no grad; indices: int64, of shape
-    (sparse dimensions, elements); is_coalesced: whether the indices are sorted and distinct.
+    (sparse dimensions, elements); is_coalesced: whether the indices are sorted and distinct, or in
+    a trace a `Padding`.
     """
     current(values)
     implementation()  # which gives the class its methods
@@ -122,29 +140,46 @@ def values_for(tensor, gradient):
     return implementation().at_pattern(tensor, gradient)
 
 
+def drop_padding(tensors):
+    """Take the padding from those of some tensors that a trace has made and whose indices have
+    values by now.
+    """
+    for tensor in tensors:
+        if isinstance(tensor, SparseTensor) and isinstance(tensor._coalesced, Padding):
+            implementation().drop_padding(tensor)
+
+
 # ---- in JAX's pytrees, and so in the arguments and results of compiled functions
 
 
 def _flatten(tensor: SparseTensor):
-    values = tensor._part
+    values, padding = tensor._part, tensor._coalesced
+    known, rest = (tensor._sizes, padding), ()
+    if isinstance(padding, Padding):
+        known, rest = (tensor._sizes, ("padded", padding.is_coalesced)), (padding.present,)
     if tensor._aval is None:  # JAX's trees hold other leaves than tensors too
-        return (held(tensor), tensor._indices_held), (tensor._sizes, tensor._coalesced)
+        return (held(tensor), tensor._indices_held, *rest), known
     current(tensor)
     is_old = values is not None and held(values) is held(tensor) and values._node is tensor._node
     if not is_old:
         values = values_of(tensor)
-    return (values, tensor._indices_held), (tensor._sizes, tensor._coalesced)
+    return (values, tensor._indices_held, *rest), known
 
 
 def _unflatten(known, children):
-    values, indices = children
+    values, indices, *present = children
+    size, is_coalesced = known
+    if present:
+        is_coalesced = Padding(*present, is_coalesced[1])
     if isinstance(values, Tensor):
         # a leaf that is taken apart and put together is that leaf
         node = values._node
         leaf = node.variable if type(node) is AccumulateGrad else None
         if isinstance(leaf, SparseTensor) and held(leaf) is held(values):
             return leaf
-        made = sparse(values, indices, *known)
+        made = sparse(values, indices, size, is_coalesced)
+        if present and is_concrete(indices):
+            return implementation().without_padding(made)
         made._part = values
         return made
     made = object.__new__(SparseTensor)
@@ -152,7 +187,7 @@ def _unflatten(known, children):
     made._aval, made._tracked, made._node, made._nr = None, False, None, 0
     made._leaf = made._alias = made._counter = None
     made._indices_held, made._part, made._is_grad = indices, None, False
-    made._sizes, made._coalesced = known
+    made._sizes, made._coalesced = size, is_coalesced
     return made
 
 
