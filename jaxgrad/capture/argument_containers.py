@@ -138,6 +138,15 @@ class ArgumentContainers:
         return [SameContainers(self.before, self.reached, state)]
 
 
+def arguments_of(program, scope, leaves) -> ArgumentContainers:
+    """What the function of a CompiledProgram gets for the arguments of the call that is traced."""
+    observation = program.observation if program.sees_containers else None
+    inner = program.arguments(scope, leaves)
+    containers = ArgumentContainers(leaves, inner, program.structure, observation)
+    scope.take_containers(containers)
+    return containers
+
+
 class ArgumentEffect(StateEffect):
     """What a function binds and removes in a container among its arguments. `position`: its place
     among these.

@@ -27,9 +27,9 @@ from ..tape.node import FREED
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, edge_of, held, wrap
 from . import donation, first_run, graph_input, host_calls, one_shot, placement
-from .argument_containers import ArgumentContainers, containers_of
+from .argument_containers import arguments_of, containers_of
 from .compiler_options import options_for
-from .graph_input import ArgumentInput, GeneratorInput, GraphInput, NumberInput, argument_of
+from .graph_input import ArgumentInput, GeneratorInput, GraphInput, argument_of, in_order
 from .guards import (
     ArgumentSource,
     DistinctTensors,
@@ -39,6 +39,8 @@ from .guards import (
     key_of,
 )
 from .input_names import NamedInputs, input_names
+from .joined_effects import JoinedOutput, joined_after_errors
+from .joined_memory import PLACEHOLDER, is_viewed, released
 from .merged_guards import merged_checks
 from .observation import Observation
 from .partition import (
@@ -92,7 +94,7 @@ class CompiledProgram:
         self.observation, self.changed_numbers = None, set()
         scope = self.scope()
         scope.belong_to(jitted)
-        with self.wide():
+        with self.wide(), joined_after_errors(scope):
             # without arguments: each input is found while tracing, as an equation of `input_p`
             closed = jax.make_jaxpr(functools.partial(self.run, scope, leaves))()
         self.equations = sum(1 for _ in equations_of(closed))
@@ -147,7 +149,8 @@ class CompiledProgram:
 
     def take_captured(self, scope):
         """Take over the captured tensors of the scope, without the tensors themselves."""
-        self.captured = list(scope.captured.values())
+        self.captured, self.groups = list(scope.captured.values()), released(scope.groups)
+        self.members = [cut.number for group in self.groups for cut in group.cuts]
         rebound = [] if self.is_inline else self.observation.rebound_tensors()
         places = {id(tensor): source for tensor, source in reversed(rebound)}
         for captured in self.captured:
@@ -184,8 +187,8 @@ class CompiledProgram:
 
     def record_guards(self, tensors):
         """Record when the program serves again. tensors: the captured ones."""
-        unseen = self.number_readers()
-        given = [captured for captured in self.captured if captured.position is not None]
+        unseen = graph_input.number_readers(self.other_inputs)
+        given = [c for c in self.captured if c.position is not None or is_viewed(c)]
         own = [tensors[captured.number] for captured in given]
         reachable = reachable_tensors(self.roots(), own, self.observation.attributes_read)
         # such a tensor was captured once, as the argument: with another argument the function would
@@ -235,11 +238,6 @@ class CompiledProgram:
         """The ids of objects whose contents need no guard; None for a function of the user's."""
         return None
 
-    def number_readers(self) -> list:
-        """The code of the functions that each call runs for a number (`tracing.number`)."""
-        reads = [each.read for each in self.other_inputs if isinstance(each, NumberInput)]
-        return [read.__code__ for read in reads if hasattr(read, "__code__")]
-
     def weight(self) -> Weight:
         """One program, and the bytes of its kernel and of its derivatives."""
         made = weight_of_kernel(self.equations)
@@ -268,18 +266,13 @@ class CompiledProgram:
     def run(self, scope: CaptureScope, leaves):
         """What JAX traces: the function on tensors of tracers."""
         with self.rules(), scope.open(), self.observed(scope):
-            observation = self.observation if self.sees_containers else None
-            containers = ArgumentContainers(
-                leaves, self.arguments(scope, leaves), self.structure, observation
-            )
-            self.containers = containers
-            scope.take_containers(containers)
+            containers = self.containers = arguments_of(self, scope, leaves)
             result = [one_shot.refuse_result(self.name, self.call_traced(*containers.arguments))]
             if not self.is_inner:
                 scope.raise_refused()
             changes = [] if self.is_inline else self.observation.changes()
             containers.refuse_changes(self.name, changes)
-            # or what the function put into lists among its arguments would count as escaped
+            # what it put into lists among its arguments would count as escaped
             containers.release_copies()
             self.output = self.output_of(scope, result)
             self.add_effects(scope, changes)
@@ -324,17 +317,18 @@ class CompiledProgram:
         """Add what the function changes of Python objects to its side effects."""
         for change in changes:
             effect = self.containers.effect_of(self.output, change)
-            if effect is not None:
-                self.output.effects.append(effect)
-                continue
-            captured = scope.captured.get(id(change.holder.reference()))
-            is_exchanged = captured is not None and captured.is_exchanged
-            number = captured.number if is_exchanged else None
-            self.output.effects.append(StateEffect(self.output, change, number))
-            self.changed_numbers |= change.numbers()
-            note_rebound(change.holder, change.bound)
+            if effect is None:
+                captured = scope.captured.get(id(change.holder.reference()))
+                is_exchanged = captured is not None and captured.is_exchanged
+                number = captured.number if is_exchanged else None
+                effect = StateEffect(self.output, change, number)
+                self.changed_numbers |= change.numbers()
+                note_rebound(change.holder, change.bound)
+            self.output.effects.append(effect)
 
     def output_of(self, scope, held) -> OutputSpec:
+        if scope.groups:
+            self.output_class = JoinedOutput
         return self.output_class(scope, held)
 
     def arguments(self, scope, leaves):
@@ -364,7 +358,7 @@ class CompiledProgram:
             for equation in jaxpr.eqns
             if equation.primitive is input_p
         }
-        order = [each for each in inputs if each.captured is not None] + self.other_inputs
+        order = in_order(inputs) + self.other_inputs
         jaxpr = jaxpr.replace(
             # constants become inputs of the jaxpr, since both parts of a partition may read them
             constvars=[],
@@ -386,7 +380,8 @@ class CompiledProgram:
         # captured tensors are the first inputs, so their numbers are positions of arguments
         self.donation = [each.number for each in self.captured if each.number in donated]
         outputs = jaxpr.outvars if self.pullback is None else self.partition.outputs
-        self.host = host_calls.planned(self, jaxpr, outputs) if self.runs_jaxpr else None
+        may_be_of_host = self.runs_jaxpr and not self.groups
+        self.host = host_calls.planned(self, jaxpr, outputs) if may_be_of_host else None
         options = {"donate_argnums": self.donation, "compiler_options": options_for(jaxpr)}
         return placement.compiled(program, self, jaxpr, outputs, **options)
 
@@ -423,7 +418,7 @@ class CompiledProgram:
             for leaf in pytree.flatten(argument_at(args, kwargs, key))[0]
         }
         named = {each.number for each in self.captured if each.position in chosen}
-        return (named - self.output.sources) | self.output.written
+        return ((named - self.output.sources) | self.output.written) - self.output.joined
 
     # ---- running
 
@@ -436,6 +431,8 @@ class CompiledProgram:
             # observers may run the operators on the arrays of this process
             arrays = placement.arrays_of(tensors, held if executor.observers else self.held)
             donation.make_own(arrays, tensors, self.donation, self.output.replaced)
+        for number in self.members:
+            arrays[number] = PLACEHOLDER
         arrays += [source.array(leaves) for source in self.other_inputs]
         return arrays
 

@@ -31,6 +31,7 @@ from .compiled_program import CompiledProgram
 from .fallback import Fallback
 from .frozen import FrozenReads
 from .guards import ProgramCache
+from .joined_memory import SharesMemory
 from .known_numbers import ChangingNumbers
 from .scope import RunsUncompiled
 
@@ -351,6 +352,9 @@ class CompiledFunction:
                 program = self.new_program(leaves, structure, numbers.varying)
             except RunsUncompiled:
                 raise
+            except SharesMemory as error:
+                cache.joined.update(error.storages)
+                continue
             except Exception:
                 # whatever was raised: libraries refuse symbolic numbers with errors of their own
                 if not cache.give_up(numbers):

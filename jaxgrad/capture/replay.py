@@ -21,6 +21,7 @@ from ..tape.tensor import Tensor, edge_of, held, leaf_state, wrap
 from .argument_containers import ArgumentContainers, Leaves
 from .graph_input import ArgumentInput
 from .holders import CapturedAttributes, StateGuard
+from .joined_memory import join_again
 from .known_numbers import scopes_around
 from .observation import Observation
 from .places import NumberGuard, SameTensorGuard
@@ -113,6 +114,7 @@ class Replay(CaptureScope):
             self.edges.append(edge_of(tensor) if captured.tracked else None)
             for position in program.positions.get(captured.number, ()):
                 leaves[position] = tensor
+        join_again(self, program.groups, list(self.captured.values()))
         for guard in program.guards:
             if isinstance(guard, SameTensorGuard):
                 guard.source.put(self.tensors[guard.number])
