@@ -18,7 +18,8 @@ from ..core.aval import IMMEDIATE, SPREAD, make_aval, with_dual
 from ..core.communication import is_global
 from ..core.pending import value_of
 from ..state.holder import MOST_BYTES_COMPARED
-from ..storage.alias import snapshot
+from ..storage.alias import handle_at, snapshot
+from ..storage.creation_meta import USUAL, Severed
 from ..tape import traced_hooks
 from ..tape.mode import RECORD, current_mode, switch
 from ..tape.node import Node
@@ -32,7 +33,7 @@ from ..tape.tensor import (
     state_of,
     wrap,
 )
-from .guards import ArgumentSource, GradSource, HandleSource, TensorGuard, TensorSource
+from .guards import ArgumentSource, GradSource, HandleSource, TensorGuard, TensorSource, kind_of
 from .places import PlaceSource
 
 
@@ -118,12 +119,13 @@ class CapturedTensor(TensorGuard):
     """A tensor from outside that a traced function reads, and the guard on it.
 
     `number`: its position among the captured tensors of its scope; `of_class`: its class;
-    `writes_grad`: whether its
-    `.grad` was set before it was read; `ignores_grad`: whether `.grad` is not an input, as when the
-    function is replayed. Only while tracing: `tensor`; `snapshot`: its state before; `tracer`: what
-    its handle held first; `edge`: where its gradient goes; `is_moved`: whether it was given the
-    memory of another tensor; `left`: the storage that it had until then; `led_past`: of a view that
-    was written to, the node of its hooks and the edge to which that leads.
+    `writes_grad`: whether its `.grad` was set before it was read; `ignores_grad`: whether `.grad`
+    is not an input, as when the function is replayed. Only while tracing: `tensor`; `snapshot`: its
+    state before; `tracer`: what its handle held first; `edge`: where its gradient goes; `entry`:
+    its alias inside, where its memory is joined; `root`: what it is a view of, None for none;
+    `is_moved`: whether it was given the memory of another tensor; `left`: the storage that it had
+    until then; `led_past`: of a view that was written to, the node of its hooks and the edge to
+    which that leads.
     """
 
     def __init__(self, tensor: Tensor, source: TensorSource, number: int):
@@ -132,11 +134,13 @@ class CapturedTensor(TensorGuard):
         self.of_class = type(tensor)
         # the edge before any write: gradients of the function's input arrive there, while a write
         # in place moves the handle on
-        self.edge = known_edge_of(tensor) if tensor._tracked else None
+        is_known = tensor._tracked and not isinstance(tensor._leaf, Severed)
+        self.edge = known_edge_of(tensor) if is_known else None
         self.snapshot = Snapshot(tensor)
         self.has_tangent = has_tangent(tensor)
         self.writes_grad = self.ignores_grad = self.is_moved = False
-        self.left, self.led_past = None, (None, None)
+        self.left, self.led_past, self.entry = None, (None, None), None
+        self.root = root_of_view(tensor)
 
     def lead_past_hooks(self):
         """Give a view that was written to a node for its hooks alone: the gradient of the tensor
@@ -162,6 +166,16 @@ class CapturedTensor(TensorGuard):
         alias, node = self.snapshot.alias, self.snapshot.node
         is_view = alias is not None and alias.root is not None
         return is_view and isinstance(node, Node) and bool(traced_hooks.hooks_at(*self.edge))
+
+    @property
+    def may_refuse_writes(self) -> bool:
+        """Whether it was a view that PyTorch may refuse to write to, by how it was created or by
+        what it is a view of.
+        """
+        made = USUAL if self.snapshot.alias is None else self.snapshot.alias.made
+        if self.root is None or not self.root._tracked:
+            return made != USUAL and self.tensor._tracked
+        return made != USUAL or kind_of(self.root) is None
 
     @property
     def is_elsewhere(self) -> bool:
@@ -196,7 +210,10 @@ class CapturedTensor(TensorGuard):
     def release(self) -> CapturedTensor:
         """Drop what only tracing needs; gives the captured tensor itself."""
         # a program that held the tensor would keep it alive, and its guard could never expire
-        self.tensor = self.snapshot = self.edge = self.tracer = self.left = self.led_past = None
+        self.tensor = self.root = self.snapshot = self.edge = self.tracer = self.left = (
+            self.led_past
+        ) = None
+        self.is_joined, self.entry = self.entry is not None, None
         return self
 
     def find_at(self, place: PlaceSource):
@@ -221,7 +238,8 @@ class CapturedTensor(TensorGuard):
     @property
     def is_outside(self) -> bool:
         """Whether the function reaches the tensor by itself, not as an argument or a `.grad`."""
-        return isinstance(self.source, HandleSource | PlaceSource | HeldSource)
+        is_own = isinstance(self.source, HandleSource | PlaceSource | HeldSource)
+        return is_own or getattr(self.source, "is_outside", False)
 
     @property
     def position(self) -> int | None:
@@ -232,6 +250,12 @@ class CapturedTensor(TensorGuard):
     def grad_owner(self) -> int | None:
         """The number of the captured tensor whose `.grad` it is; None for others."""
         return self.source.owner if isinstance(self.source, GradSource) else None
+
+
+def root_of_view(tensor: Tensor) -> Tensor | None:
+    """The root of a view; None for other tensors, and where a trace has captured it."""
+    alias = tensor._alias
+    return None if alias is None or alias.root is None else handle_at(alias.base, alias.root)
 
 
 def outside_aval(tensor: Tensor):

@@ -21,8 +21,9 @@ from ..tape.tensor import held, wrap
 from . import donation, first_run, host_calls, placement
 from .argument_containers import containers_of
 from .compiler_options import options_for
-from .graph_input import GeneratorInput, GraphInput
+from .graph_input import GeneratorInput, GraphInput, in_order
 from .input_names import NamedInputs, input_names
+from .joined_memory import PLACEHOLDER
 from .opening import RecordedCalls
 from .partition import PartitionedJaxpr, function_of
 from .replay import replay, run_operators
@@ -78,8 +79,7 @@ class Executable:
             for equation in jaxpr.eqns
             if equation.primitive is input_p
         }
-        order = [source for source in inputs if source.captured is not None]
-        order += trace.other_inputs
+        order = in_order(inputs) + trace.other_inputs
         jaxpr = jaxpr.replace(
             # constants become inputs of the jaxpr, since both parts of a partition may read them
             constvars=[],
@@ -96,7 +96,8 @@ class Executable:
         changes = self.output.effects or self.output.shared or self.escaped_tensors
         draws = any(isinstance(source, GeneratorInput) for source in trace.other_inputs)
         self.changes_state = bool(changes or self.donation or draws)
-        self.host = host_calls.planned(self, tensors, jaxpr, outputs) if self.runs_jaxpr else None
+        may_be_of_host = self.runs_jaxpr and not trace.groups
+        self.host = host_calls.planned(self, tensors, jaxpr, outputs) if may_be_of_host else None
         options = {"donate_argnums": self.donation, "compiler_options": options_for(jaxpr)}
         return placement.compiled(program, self, tensors, jaxpr, outputs, **options)
 
@@ -149,7 +150,7 @@ class Executable:
             for leaf in pytree.flatten(argument_at(args, kwargs, key))[0]
         }
         named = {one.number for one in self.trace.captured if one.position in chosen}
-        return (named - self.output.sources) | self.output.written
+        return ((named - self.output.sources) | self.output.written) - self.output.joined
 
     def weight(self) -> Weight:
         """One program, and the bytes of its kernel and of its derivatives."""
@@ -182,6 +183,8 @@ class Executable:
             # observers may run the operators on the arrays of this process
             arrays = placement.arrays_of(tensors, held if executor.observers else self.held)
             donation.make_own(arrays, tensors, self.donation, self.output.replaced)
+        for number in self.trace.members:
+            arrays[number] = PLACEHOLDER
         arrays += [source.array(leaves) for source in self.trace.other_inputs]
         return arrays
 

@@ -112,6 +112,18 @@ class NumberInput(GraphInput):
         return self.read() if reads is None else reads.repeat(self)
 
 
+def in_order(inputs: list[GraphInput]) -> list[GraphInput]:
+    """The inputs that are captured tensors, by their numbers."""
+    tensors = [each for each in inputs if each.captured is not None]
+    return sorted(tensors, key=lambda each: each.captured.number)
+
+
+def number_readers(inputs: list[GraphInput]) -> list:
+    """The code of the functions that each call runs for a number (`tracing.number`)."""
+    reads = [each.read for each in inputs if isinstance(each, NumberInput)]
+    return [read.__code__ for read in reads if hasattr(read, "__code__")]
+
+
 def reader_of(read):
     """What readers that are made anew at each call have in common."""
     reader = getattr(read, "__code__", read)

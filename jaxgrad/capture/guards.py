@@ -22,6 +22,7 @@ from ..core.bounded_cache import ENTRY, BoundedCache, Clock, Weight, total
 from ..state.guards import Guard, ObjectRead
 from ..state.merged_guards import MergedGuard
 from ..state.values import PLAIN, Identity, exact, is_compared
+from ..storage.alias import with_history
 from ..storage.sole_owner import is_shared, leave_storage
 from ..tape import settings, traced_hooks
 from ..tape.dual import mark
@@ -53,6 +54,8 @@ class ProgramCache:
         # the numbers in Python objects that the function changes, by the id of what holds them and
         # their name: those that are inputs, and those that it looks at
         self.rebound, self.looked_at = set(), set()
+        # the memory that programs have as one input where several captured tensors share it
+        self.joined = weakref.WeakSet()
         # the inputs whose numbers the function looked at while it was traced
         self.inspected: set = set()
         # of the program traced last: the structure, the keys of the arguments, the guards, and what
@@ -284,7 +287,7 @@ class TensorGuard(Guard):
         # kept here as well: most are found by handle
         self.reference = getattr(source, "reference", None)
         self.pinned = self.history = None
-        self.reads_grad = False
+        self.reads_grad = self.is_joined = False
         self.expect(tensor)
 
     def expect(self, tensor: Tensor):
@@ -325,7 +328,8 @@ class TensorGuard(Guard):
         """How a tensor differs from what is required; None where it does not. The common cases are
         decided without it (`CapturedTensors`).
         """
-        if current(tensor)._aval.dual:
+        # a tensor of joined memory need not have its value
+        if (with_history if self.is_joined else current)(tensor)._aval.dual:
             mark(tensor)
         if tensor._aval is not self.aval:
             return f"it was {self.aval}, and is {tensor._aval}"

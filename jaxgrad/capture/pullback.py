@@ -11,6 +11,7 @@ from operator import attrgetter
 
 from ..autograd._engine.graph_task import PassTo
 from ..autograd._function.call import FunctionNode
+from ..storage.creation_meta import Severed
 from ..tape import node_annotations
 from ..tape.node import AccumulateGrad, ProgramNode
 from ..tape.tensor import wrap
@@ -105,7 +106,7 @@ def end_of(captured):
         return captured.edge
     # a leaf that requires grad since the function said so
     leaf = captured.tensor._leaf
-    node = None if leaf is None else leaf.node()
+    node = None if leaf is None or isinstance(leaf, Severed) else leaf.node()
     return None if node is None else (node, 0)
 
 

@@ -21,6 +21,7 @@ from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, edge_of, held, leaf_state, wrap
 from .argument_containers import ArgumentContainers, Leaves
 from .graph_input import ArgumentInput, scopes_around
+from .joined_memory import join_again
 from .observation import Observation
 from .places import CapturedAttributes, NumberGuard, SameTensorGuard
 from .pullback import TracedPass
@@ -111,6 +112,7 @@ class Replay(CaptureScope):
             self.edges.append(edge_of(tensor) if captured.tracked else None)
             for position in arguments.positions.get(captured.number, ()):
                 leaves[position] = tensor
+        join_again(self, trace.groups, list(self.captured.values()))
         for guard in trace.guards:
             if isinstance(guard, SameTensorGuard):
                 guard.source.put(self.tensors[guard.number])

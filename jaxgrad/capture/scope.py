@@ -32,12 +32,13 @@ from ..core.aval import (
 from ..core.jax_internals import current_trace
 from ..core.meta_array import MetaArray
 from ..state.reports import Reports
+from ..storage.sole_owner import leave_storage
 from ..tape import handle_lock, mode, traced_hooks
 from ..tape.interception import intercept, release
 from ..tape.node import AccumulateGrad
 from ..tape.source_location import place_of_caller
 from ..tape.symbolic_number import Varying
-from ..tape.tensor import LeafState, Tensor, current, hold, is_traced
+from ..tape.tensor import LeafState, Tensor, current, hold, is_traced, restore_state, state_of
 from .captured import CapturedTensor
 from .graph_input import (
     GeneratorInput,
@@ -50,6 +51,7 @@ from .graph_input import (
     scopes_around,
 )
 from .guards import GradSource, HandleSource, TensorSource
+from .joined_memory import SharesMemory, is_joined, join
 from .known_numbers import answer, input_p
 from .placement import form_of
 from .seeded import SeededGenerators
@@ -109,6 +111,8 @@ class CaptureScope:
         self.inspected: set[GraphInput] = set()
         self.rebound, self.looked_at, self.can_fall_back = None, frozenset(), False
         self.derived: list[Varying] = []
+        # the memory that is joined, None where none can be; by its id what is joined inside
+        self.joined, self.groups = None, {}
         self.outer = traced_hooks.OuterNodes()
 
     def take_containers(self, containers):
@@ -122,6 +126,7 @@ class CaptureScope:
         cache = function.cache
         self.inspected, self.rebound = cache.inspected, cache.rebound
         self.looked_at, self.can_fall_back = cache.looked_at, function.fallback is not None
+        self.joined = None if self.is_inner else set(cache.joined)
 
     # ---- opening
 
@@ -196,6 +201,24 @@ class CaptureScope:
         finally:
             mode.scope.reset(token)
 
+    @contextlib.contextmanager
+    def outer_memory(self, tensor):
+        """Let a view that is out of date find what it is a view of as it is outside."""
+        if not is_view_out_of_date(tensor):
+            yield
+            return
+        storage = tensor._alias.storage
+        aliases = [(each, each.snapshot.alias) for each in self.captured.values()]
+        known = [captured for captured, alias in aliases if alias and alias.storage is storage]
+        inside = [(captured.tensor, state_of(captured.tensor)) for captured in known]
+        for captured in known:
+            restore_state(captured.tensor, captured.snapshot.state)
+        try:
+            yield
+        finally:
+            for tensor, state in inside:
+                restore_state(tensor, state)
+
     def is_created_here(self, tensor: Tensor) -> bool:
         known = self.created.get(id(tensor))
         return known is not None and known() is tensor
@@ -244,14 +267,19 @@ class CaptureScope:
         if captured is not None:
             return captured
         # pending writes are settled in the trace around: the input is their result
-        with self.outer_trace():
+        with self.outer_trace(), self.outer_memory(tensor):
             source = source or HandleSource(tensor)
-            captured = CapturedTensor(current(tensor), source, len(self.captured))
+            if current(tensor)._alias is not None:
+                leave_storage(tensor)  # as each call does: the views of before may be gone
+            captured = CapturedTensor(tensor, source, len(self.captured))
         self.captured[id(tensor)] = captured
         if self.observation is not None:
             self.observation.meet_tensor(tensor)
         self.record_version(tensor)
         captured.snapshot.hooks.enter_scope(tensor)
+        if self.joined and is_joined(captured, self.joined):
+            join(self, captured)
+            return captured
         captured.tracer = self.add_input(form_of(tensor), TensorInput(captured))
         hold(tensor, captured.tracer, traced_aval(tensor._aval, captured.tracer))
         if captured.has_tangent:
@@ -259,6 +287,25 @@ class CaptureScope:
         # a write to the tracer must not reach the storage outside; `restore` puts the alias back
         tensor._alias = None
         return captured
+
+    def require_joined(self, captured, is_of_memory: bool):
+        """Raise RuntimeError where a function changes more of a captured tensor than its array, and
+        its memory is not joined.
+        """
+        if is_of_memory:
+            return
+        raise self.refused_memory(
+            f"gives another shape or history to a tensor of shape {list(captured.aval.shape)} that "
+            "shares its memory (t_, unsqueeze_, detach_ and the like): do that outside of the "
+            "function",
+            captured.snapshot.alias.storage,
+        )
+
+    def refused_memory(self, what: str, storage) -> RuntimeError:
+        """The error for what can be done to joined memory only."""
+        message = f"{self.name}, compiled by jaxgrad.jit, {what}"
+        can_join = self.joined is not None and storage not in self.joined
+        return SharesMemory(message, storage) if can_join else RuntimeError(message)
 
     def hide_tangents(self, tensor):
         """Hide the tangents of a captured tensor: a program cannot take them in."""
@@ -416,6 +463,11 @@ class CaptureScope:
             tensor = reference()
             if tensor is not None:
                 yield tensor
+
+
+def is_view_out_of_date(tensor) -> bool:
+    alias = tensor._alias
+    return alias is not None and alias.root is not None and alias.seen != alias.storage.epoch
 
 
 class RunsUncompiled(RuntimeError):

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 
 from ..core.copy_slices import in_order
 from ..storage.alias import Alias, place_detached, place_view, root_of, settle, watch
+from ..storage.sole_owner import is_shared
 from ..tape.tensor import Tensor, wrap
 from ..tape.version_counter import counter_of
 from .guards import SeparateMemory
@@ -238,6 +239,21 @@ class SharedMemory:
             f"{list(tensor.shape)} that shares memory with another one: clone() it, or return it"
         )
 
+    def refuse_shared(self):
+        """Raise RuntimeError where a captured tensor shares the memory with one outside that it
+        leaves to a tensor of the function, or the other way round.
+        """
+        scope = self.outputs.scope
+        captured = list(scope.captured.values())
+        for number in self.alone:
+            alias = captured[number].tensor._alias
+            if alias is not None and is_shared(captured[number].tensor):
+                raise scope.refused_memory(
+                    "gives other memory to a tensor of shape "
+                    f"{list(captured[number].aval.shape)} that shares its memory",
+                    alias.storage,
+                )
+
     def shared(self) -> list[SharedTensor | SharedVersion]:
         """The tensors that share memory or a version, in the order in which they get these."""
         # views are cut from tensors that have their places
@@ -245,6 +261,7 @@ class SharedMemory:
 
     def separate(self) -> SeparateMemory | None:
         """The guard on captured tensors that must not share memory; None where all may."""
+        self.refuse_shared()
         written = self.outputs.written
         return SeparateMemory(list(written), list(self.alone)) if written else None
 
@@ -257,13 +274,13 @@ def refuse_overlaps(scope, written: set[int]):
     storages: dict[int, list] = {}
     for captured in scope.captured.values():
         alias = captured.snapshot.alias
-        if alias is not None:
+        if alias is not None and captured.entry is None:
             storages.setdefault(id(alias.storage), []).append(captured)
     for sharing in storages.values():
         if len(sharing) > 1 and written.intersection(each.number for each in sharing):
             shapes = " and ".join(str(list(each.aval.shape)) for each in sharing)
-            raise RuntimeError(
-                f"{scope.name}, compiled by jaxgrad.jit, uses tensors from outside, of "
-                f"shapes {shapes}, that share memory, and writes to one of them: take the "
-                "views inside of the function, or clone() before it"
+            raise scope.refused_memory(
+                f"uses tensors from outside, of shapes {shapes}, that share memory, and writes to "
+                "one of them: take the views inside of the function, or clone() before it",
+                sharing[0].snapshot.alias.storage,
             )

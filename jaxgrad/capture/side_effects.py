@@ -134,6 +134,7 @@ class TensorEffect:
     """
 
     __slots__ = ("grad", "known", "number", "past", "place", "tracked", "value", "writes")
+    sets_tracked = True
 
     def __init__(self, outputs: OutputSpec, captured: CapturedTensor):
         tensor, snapshot = current(captured.tensor), captured.snapshot
@@ -151,8 +152,8 @@ class TensorEffect:
             hooked, edge = captured.led_past
             if hooked is not None and tensor._node is hooked:
                 self.past = outputs.root_number(edge, self.value.aval, held(tensor))
-        if is_written and snapshot.alias is not None and not captured.is_moved:
-            self.refuse_new_shape(outputs.scope.name, captured)
+        if is_written and snapshot.alias is not None:
+            outputs.scope.require_joined(captured, self.is_of_memory(captured))
         if is_written and captured.is_hooked_view and tensor._alias is not None:
             raise refused_view(outputs.scope.name, captured)
 
@@ -164,14 +165,10 @@ class TensorEffect:
         if grad is not captured.snapshot.grad or captured.writes_grad:
             self.grad = outputs.result(grad)
 
-    def refuse_new_shape(self, name, captured: CapturedTensor):
-        """Raises RuntimeError where a view, or a tensor with views, was given another shape."""
-        if self.place is not None or not self.writes:
-            raise RuntimeError(
-                f"{name}, compiled by jaxgrad.jit, gives another shape or history to a tensor of "
-                f"shape {list(captured.aval.shape)} that shares its memory (t_, unsqueeze_, "
-                "detach_ and the like): do that outside of the function"
-            )
+    def is_of_memory(self, captured: CapturedTensor) -> bool:
+        """Whether a change of what shares memory is one of its array alone, and is permitted."""
+        is_moved = captured.is_moved or (self.place is None and self.writes > 0)
+        return is_moved and not captured.may_refuse_writes
 
     def is_needed(self, captured: CapturedTensor) -> bool:
         is_kept = self.value is None and self.grad is UNCHANGED and not self.writes
@@ -203,7 +200,8 @@ class TensorEffect:
             if counter.places is not None:
                 places = [version_counter.place_of_caller()] * self.writes
                 found.append((counter, "places", counter.places + places))
-        found.append((tensor, "_tracked", self.tracked))
+        if self.sets_tracked:
+            found.append((tensor, "_tracked", self.tracked))
         if self.grad is not UNCHANGED:
             found.append((leaf_state(tensor), "grad", run.value(self.grad)))
         return found
@@ -349,7 +347,8 @@ class OutputSpec:
     """
 
     # whether its tensors share memory with one another and with captured tensors
-    shares_memory = True
+    shares_memory, memory_class = True, SharedMemory
+    joined: frozenset[int] = frozenset()  # the numbers of captured tensors whose memory is joined
 
     def __init__(self, scope: CaptureScope, held: list):
         """held: a list with the result of the function, which is taken out of it."""
@@ -364,19 +363,22 @@ class OutputSpec:
         self.memory, self.shared, self.separate = None, (), None
         # Overwritten tensors come first: JAX gives an output the memory of the first donated input
         # of its shape and dtype, and XLA copies where that was another tensor's.
-        effects = [TensorEffect(self, captured) for captured in scope.captured.values()]
+        effects = [self.effect_of(captured) for captured in scope.captured.values()]
         outputs, self.structure = self.leaves_of(held.pop())
         self.results = list(map(self.result, outputs))
         number = 0
         while number < len(scope.captured):  # recording a result or a `.grad` may capture it
             captured = list(scope.captured.values())[number]
             if number == len(effects):
-                effects.append(TensorEffect(self, captured))
+                effects.append(self.effect_of(captured))
             effects[number].record_grad(self, captured)
             number += 1
         pairs = zip(effects, scope.captured.values(), strict=True)
         self.effects = [effect for effect, captured in pairs if effect.is_needed(captured)]
         refuse_overlaps(scope, self.written)
+
+    def effect_of(self, captured: CapturedTensor) -> TensorEffect:
+        return TensorEffect(self, captured)
 
     @property
     def written(self) -> set[int]:
@@ -478,7 +480,7 @@ class OutputSpec:
     def share_memory(self):
         """Find out which tensors share memory, once all that objects hold are known."""
         if self.shares_memory:
-            self.memory = SharedMemory(self)
+            self.memory = self.memory_class(self)
             self.memory.find(self.kept)
 
     def refuse_leaves(self, tensors, leaves):

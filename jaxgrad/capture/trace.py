@@ -74,8 +74,9 @@ class Trace:
     """What tracing a function has shown. It never changes.
 
     `function`: the compiled function; `captured`: the captured tensors, whose arrays are the first
-    inputs; `other_inputs`: those that follow; `output`: outputs and side effects; `pullback`: the
-    passes from outputs with a history; `constants`: the arrays that are part of the program;
+    inputs; `groups`: the joined memories among these, and `members` the numbers of the tensors
+    there; `other_inputs`: the inputs that follow; `output`: outputs and side effects; `pullback`:
+    the passes from outputs with a history; `constants`: the arrays that are part of the program;
     `equations`: their number; `answers`: the numbers that the function looked at; `guards`: when
     the program serves again, and `checks` the same merged; `reached`: by the number of an argument
     that the function also reaches by itself a weak reference to it; `escaped`: a tensor that it
@@ -85,14 +86,16 @@ class Trace:
 
     __slots__ = (
         *("answers", "arguments", "captured", "checks", "constants", "equations", "escaped"),
-        *("function", "guards", "is_inline", "is_inner", "modes", "other_inputs", "output"),
-        *("pullback", "reached"),
+        *("function", "groups", "guards", "is_inline", "is_inner", "members", "modes"),
+        *("other_inputs", "output", "pullback", "reached"),
     )
 
     def __init__(self, tracing, guards: list[Guard], reached):
         """tracing: the `Tracing` that has come to its end."""
         self.function, self.arguments, self.modes = tracing.jitted, tracing.arguments, tracing.modes
         self.captured: list[CapturedTensor] = tracing.captured
+        self.groups = tracing.groups
+        self.members = [cut.number for group in tracing.groups for cut in group.cuts]
         self.other_inputs: list[GraphInput] = tracing.other_inputs
         self.output: OutputSpec = tracing.output
         self.pullback: Pullback | None = tracing.pullback

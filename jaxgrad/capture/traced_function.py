@@ -16,6 +16,7 @@ from .executable import Executable
 from .fallback import Fallback
 from .frozen import FrozenReads
 from .guards import ProgramCache
+from .joined_memory import SharesMemory
 from .known_numbers import ChangingNumbers
 from .python_runs import looks_at_draws, opaque_of
 from .scope import RunsUncompiled
@@ -192,6 +193,9 @@ class TracedFunction:
                 tracing = self.run_traced(leaves, structure, numbers.varying)
             except RunsUncompiled:
                 raise
+            except SharesMemory as error:
+                cache.joined.update(error.storages)
+                continue
             except Exception:
                 # whatever was raised: libraries refuse symbolic numbers with errors of their own
                 if not (cache.give_up(numbers) or cache.give_up_draws()):

@@ -19,7 +19,7 @@ from ..tape.tensor import Tensor
 from . import one_shot
 from .argument_containers import ArgumentContainers
 from .executable import Executable
-from .graph_input import ArgumentInput, NumberInput, argument_of
+from .graph_input import ArgumentInput, argument_of, number_readers
 from .guards import (
     ArgumentSource,
     DistinctTensors,
@@ -28,6 +28,8 @@ from .guards import (
     RepeatedArgument,
     read_guard,
 )
+from .joined_effects import JoinedOutput, joined_after_errors
+from .joined_memory import is_viewed, released
 from .observation import Observation, ObservationGuards, changed_numbers, warn_of_skipped
 from .places import has_tensors
 from .pullback import Pullback
@@ -62,7 +64,7 @@ class Tracing:
         self.observation, self.changed_numbers = None, set()
         self.scope = self.new_scope()
         self.drawn = drawn_in(self.scope, jitted)
-        with self.wide():
+        with self.wide(), joined_after_errors(self.scope):
             # without arguments: each input is met while tracing, as an equation of `input_p`
             self.closed = jax.make_jaxpr(functools.partial(self.run, leaves))()
         self.take_captured()
@@ -177,7 +179,8 @@ class Tracing:
         return ArgumentSource(position)
 
     def output_of(self, held) -> OutputSpec:
-        return self.output_class(self.scope, held)
+        made_by = JoinedOutput if self.scope.groups else self.output_class
+        return made_by(self.scope, held)
 
     def add_effects(self, changes):
         """Add what the function changes of Python objects to its side effects."""
@@ -200,6 +203,7 @@ class Tracing:
     def take_captured(self):
         """Take over the captured tensors of the scope, without the tensors themselves."""
         self.captured = list(self.scope.captured.values())
+        self.groups = released(self.scope.groups)
         rebound = [] if self.is_inline else self.observation.rebound_tensors()
         rebound += [] if self.drawn is None else self.drawn.tensors.values()
         places = {id(tensor): source for tensor, source in reversed(rebound)}
@@ -257,7 +261,7 @@ class Tracing:
         as the argument: with another argument the function would read two tensors, and the program
         one.
         """
-        numbers = [captured.number for captured in self.captured if captured.position is not None]
+        numbers = [c.number for c in self.captured if c.position is not None or is_viewed(c)]
         own = [tensors[number] for number in numbers]
         reachable = reachable_tensors(self.roots(), own, self.observation.attributes_read)
         pairs = zip(numbers, own, strict=True)
@@ -269,7 +273,8 @@ class Tracing:
         """When the program serves again."""
         exchanged = self.exchanged(tensors)
         several = [pair for pair in self.arguments.positions.items() if len(pair[1]) > 1]
-        observed = ObservationGuards(self.observation, tensors, exchanged, self.number_readers())
+        unseen = number_readers(self.other_inputs)
+        observed = ObservationGuards(self.observation, tensors, exchanged, unseen)
         guards = [
             # first, since each appends its tensor to `tensors`, which the guards after it read
             *self.captured,
@@ -308,9 +313,3 @@ class Tracing:
     def own_parts(self):
         """The ids of objects whose contents need no guard; None for a function of the user's."""
         return None
-
-    def number_readers(self) -> list:
-        """The code of the functions that each call runs for a number (`tracing.number`)."""
-        sources = self.other_inputs
-        reads = [source.read for source in sources if isinstance(source, NumberInput)]
-        return [read.__code__ for read in reads if hasattr(read, "__code__")]

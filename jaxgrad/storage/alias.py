@@ -144,11 +144,30 @@ def root_of(alias: Alias) -> Tensor:
     return tensor
 
 
+def handle_at(tensor: Tensor | None, alias: Alias) -> Tensor | None:
+    """The handle that has an alias which a tensor has or has had before `t_` or `data=`; None where
+    it is gone, or has lost it in a trace.
+    """
+    while tensor is not None and tensor._alias is not alias:
+        tensor = None if tensor._alias is None else tensor._alias.before
+    return tensor
+
+
 def known_offset_of(tensor: Tensor) -> int | None:
     """The number of elements of the storage before the first element of a tensor; None where a view
     was taken at an index that is being traced.
     """
-    step, behind = None if tensor._alias is None else tensor._alias.place, 0
+    behind = _bytes_before(None if tensor._alias is None else tensor._alias.place)
+    return None if behind is None else behind // tensor.dtype.itemsize
+
+
+def offset_of(place: ViewStep | None) -> int | None:
+    """As `known_offset_of`, in bytes, for a place in a storage."""
+    return _bytes_before(place)
+
+
+def _bytes_before(step):
+    behind = 0
     while step is not None:
         if any(isinstance(number, jax.core.Tracer) for number in step.numbers):
             return None
@@ -156,7 +175,7 @@ def known_offset_of(tensor: Tensor) -> int | None:
         _, elements = view_ops.layout(step.call, [int(number) for number in step.numbers])
         behind += elements * step.call.outputs[0].dtype.itemsize
         step = step.before
-    return behind // tensor.dtype.itemsize
+    return behind
 
 
 # creating aliases
@@ -303,6 +322,24 @@ def place_detached(tensor: Tensor, source: Tensor, steps):
     for call, numbers in steps:
         place = ViewStep(call, numbers, place)
     tensor._alias, tensor._counter = Alias(alias.storage, place), source._counter
+
+
+def place_inside(tensor: Tensor, alias: Alias):
+    """Give a tensor an alias, with the value and the history that it has there."""
+    settle(alias.storage)
+    tensor._alias, alias.seen = alias, alias.storage.epoch
+    if alias.root is not None and alias.root.followed > alias.followed:
+        _follow_root(tensor, alias)
+    _put(tensor, _look(alias.storage, alias.place))
+
+
+def with_history(tensor: Tensor) -> Tensor:
+    """The tensor itself, with the history that it has by now; its value may be out of date."""
+    alias = tensor._alias
+    if alias is not None and alias.root is not None and alias.root.followed > alias.followed:
+        with handle_lock.lock:
+            _follow_root(tensor, alias)
+    return tensor
 
 
 def place_view(tensor: Tensor, source: Tensor, steps, made: int):

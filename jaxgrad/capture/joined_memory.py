@@ -1,0 +1,255 @@
+"""Joined memory: tensors from outside that share memory which a traced function writes to.
+
+The memory is one input of the program, and each captured tensor that shows a part of it is inside
+what it is outside: cut from the memory by the calls of its place, a view of the same tensors. So a
+write through one of them reaches the others, with all that storage/alias.py does for values and
+histories. Calls give the memory its new value, and the tensors follow it when they are read.
+
+A function is traced with each captured tensor apart at first, since most share memory that nothing
+writes to. Where that does not do, `SharesMemory` tells which memory to join, and the function is
+traced again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..core.copy_slices import ViewStep, in_order, same
+from ..storage.alias import Alias, begin, offset_of, place_inside, root_of, settle, watch
+from ..tape.tensor import Tensor, held, wrap
+from .graph_input import TensorInput
+from .guards import SeparateMemory, TensorSource
+
+# what a program gets in the place of the array of a joined tensor, which it does not read
+PLACEHOLDER = np.zeros((), np.bool_)
+
+# views whose elements are those of their source at some strides
+STRIDED = frozenset([
+    "alias", "detach", "reshape", "reshape_as", "view", "view_as", "broadcast_to", "expand",
+    "expand_as", "swapaxes", "transpose", "movedim", "_select", "_slice", "as_strided", "diagonal",
+    "flatten", "narrow", "permute", "ravel", "select", "slice", "squeeze", "t", "unflatten",
+    "unfold", "unsqueeze",
+])  # fmt: skip
+
+
+class SharesMemory(RuntimeError):
+    """A traced function does to captured tensors what it can do only where their memory is joined.
+    `storages`: that memory.
+    """
+
+    def __init__(self, message: str, *storages):
+        super().__init__(message)
+        self.storages = storages
+
+
+class OwnerSource(TensorSource):
+    """A tensor for all of the memory of which a captured one shows a part."""
+
+    def __init__(self, member):
+        self.number, self.is_outside = member.number, member.is_outside
+
+    def find(self, leaves, tensors):
+        return owner_of(tensors[self.number])
+
+
+class ViewedSource(TensorSource):
+    """What a captured tensor is a view of: its root or its base, as `read` gives it of an alias."""
+
+    def __init__(self, member, read):
+        self.number, self.read, self.is_outside = member.number, read, member.is_outside
+
+    def find(self, leaves, tensors):
+        alias = tensors[self.number]._alias
+        return None if alias is None or alias.root is None else self.read(alias)
+
+
+def owner_of(tensor: Tensor) -> Tensor | None:
+    """A new tensor for all of the memory that a tensor shares; None where it shares none."""
+    alias = tensor._alias
+    if alias is None:
+        return None
+    settle(alias.storage)
+    owner = wrap(alias.storage.array, alias.storage.aval)
+    owner._alias, owner._counter = Alias(alias.storage), tensor._counter
+    return owner
+
+
+def is_viewed(captured) -> bool:
+    """Whether a captured tensor is one that an argument is a view of."""
+    return isinstance(captured.source, ViewedSource) and not captured.is_outside
+
+
+def base_of(alias: Alias) -> Tensor | None:
+    return alias.base
+
+
+class Cut:
+    """Which part of a joined memory a captured tensor shows.
+
+    `number`: that of the tensor; `root`, `base`: the numbers of those that it is a view of, None
+    for none; `place`, `steps`: the calls that lead to it from the memory and from the root; `made`:
+    how it was created as a view; `offset`: where all are strides, its first element.
+    """
+
+    __slots__ = ("base", "made", "number", "offset", "place", "root", "steps")
+
+    def __init__(self, number: int, alias: Alias, root: int | None, base: int | None):
+        self.number, self.root, self.base, self.made = number, root, base, alias.made
+        self.place, self.steps = alias.place, alias.steps
+        self.offset = strided_offset(alias.place)
+
+    def fits(self, alias: Alias, tensors) -> bool:
+        """Whether the alias of a tensor is this cut; its shape and strides are known to fit."""
+        if alias.made != self.made or (alias.root is None) is not (self.root is None):
+            return False
+        if self.root is not None:
+            base = None if self.base is None else tensors[self.base]
+            if alias.root is not tensors[self.root]._alias or alias.base is not base:
+                return False
+        if same(alias.place, self.place):
+            return True
+        return self.offset is not None and strided_offset(alias.place) == self.offset
+
+
+def strided_offset(place: ViewStep | None) -> int | None:
+    """How many elements of the memory are before the first one at a place; None where not all views
+    that lead there are by strides.
+    """
+    if any(call.primitive.name not in STRIDED for call, _ in in_order(place)):
+        return None
+    return offset_of(place)
+
+
+class JoinedMemory:
+    """A memory that is one input of a program, by the number of its `owner`, and its `cuts`.
+
+    Only while it is traced: `inner`: the memory inside; `avals`: by number the abstract values of
+    the tensors inside at first; `entries`: their aliases; `of_alias`: the captured tensors, by the
+    ids of their aliases outside.
+    """
+
+    def __init__(self, owner):
+        alias = begin(owner.tensor)
+        owner.entry = alias
+        self.owner, self.inner, self.cuts = owner.number, alias.storage, []
+        self.avals: dict[int, object] = {}
+        self.entries: dict[int, Alias] = {}
+        self.of_alias: dict[int, object] = {}
+
+    def place(self, cut: Cut, captured, before: Tensor | None, base: Tensor | None):
+        """Give a captured tensor its place inside. before, base: the handles of its root and base;
+        None where it has none.
+        """
+        if cut.root is None:
+            entry = Alias(self.inner, chain_from(self.inner.aval, cut.place))
+        else:
+            root = self.entries[cut.root]
+            steps = place = chain_from(self.avals[cut.root], cut.steps)
+            if root.place is not None:
+                place = root.place
+                for call, numbers in in_order(steps):
+                    place = ViewStep(call, numbers, place)
+            entry = Alias(self.inner, place, root, base, steps, cut.made)
+            entry.before = before if base is None else None
+        entry.followed = 0
+        tensor = captured.tensor
+        place_inside(tensor, entry)
+        self.cuts.append(cut)
+        self.entries[cut.number], self.avals[cut.number] = entry, tensor._aval
+        captured.entry, captured.tracer = entry, held(tensor)
+
+    def release(self):
+        self.inner = self.avals = self.entries = self.of_alias = None
+
+
+def released(groups: dict) -> list[JoinedMemory]:
+    """The joined memories of a scope that has ended, for later calls."""
+    for group in groups.values():
+        group.release()
+    return list(groups.values())
+
+
+def chain_from(shown, place: ViewStep | None) -> ViewStep | None:
+    """The calls of a place on a source of another abstract value, as that of a tracer."""
+    step = None
+    for call, numbers in in_order(place):
+        again = call.primitive.call(call.structure, (shown, *call.inputs[1:]))
+        shown, step = again.outputs[0], ViewStep(watch(again), list(map(int, numbers)), step)
+    return step
+
+
+def is_joined(captured, joined: set) -> bool:
+    """Whether a captured tensor shows a part of joined memory."""
+    alias = captured.snapshot.alias
+    is_owner = type(captured.source) is OwnerSource
+    return alias is not None and alias.storage in joined and not is_owner
+
+
+def join(scope, captured):
+    """Capture a tensor as a part of joined memory."""
+    alias, tensor = captured.snapshot.alias, captured.tensor
+    group = scope.groups.get(id(alias.storage))
+    if group is None:
+        with scope.outer_trace():
+            owner = owner_of(tensor)
+        owner = scope.capture(owner, OwnerSource(captured))
+        group = scope.groups[id(alias.storage)] = JoinedMemory(owner)
+    root = base = None
+    if alias.root is not None:
+        root = group.of_alias.get(id(alias.root))
+        if root is None:
+            root = scope.capture(root_of(alias), ViewedSource(captured, root_of))
+        if alias.base is not None:
+            base = scope.capture(alias.base, ViewedSource(captured, base_of))
+    group.of_alias[id(alias)] = captured
+    scope.add_input(PLACEHOLDER, TensorInput(captured))
+    numbers = [None if each is None else each.number for each in (root, base)]
+    handles = [None if each is None else each.tensor for each in (root, base)]
+    group.place(Cut(captured.number, alias, *numbers), captured, *handles)
+
+
+def join_again(scope, groups, captured):
+    """Give the tensors of a replay the places of the captured ones of a trace.
+
+    groups: those of the trace; captured: the captured tensors of the replay, by number.
+    """
+    for group in groups:
+        again = JoinedMemory(captured[group.owner])
+        for cut in group.cuts:
+            root, base = [
+                None if number is None else captured[number].tensor
+                for number in (cut.root, cut.base)
+            ]
+            again.place(cut, captured[cut.number], root, base)
+        scope.groups[id(again)] = again
+
+
+class JoinedTensors(SeparateMemory):
+    """Captured tensors share memory as they did, and with no others; see `SeparateMemory`."""
+
+    __slots__ = ("groups", "members")
+
+    def __init__(self, written: list[int], alone: list[int], groups: list[JoinedMemory]):
+        super().__init__(written, alone)
+        self.groups = groups
+        owners = {group.owner for group in groups}
+        self.members = owners | {cut.number for group in groups for cut in group.cuts}
+
+    def check(self, leaves, tensors):
+        storages = set()
+        for group in self.groups:
+            storage = tensors[group.owner]._alias.storage
+            storages.add(id(storage))
+            for cut in group.cuts:
+                alias = tensors[cut.number]._alias
+                if alias is None or alias.storage is not storage or not cut.fits(alias, tensors):
+                    return False
+        others = [each for number, each in enumerate(tensors) if number not in self.members]
+        return (
+            len(storages) == len(self.groups)
+            and not any(each._alias and id(each._alias.storage) in storages for each in others)
+            and super().check(leaves, tensors)
+        )
+
+    def reason(self, leaves, tensors):
+        return "tensors that share memory which it changes do so in another way now"
