@@ -19,6 +19,7 @@ from ..tape.node import Node
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, edge_of, held, leaf_state, wrap
 from .graph_input import ArgumentInput
+from .guards import AttributeValue
 from .holders import CapturedAttributes, StateGuard
 from .known_numbers import scopes_around
 from .observation import Observation
@@ -228,7 +229,7 @@ def part_of(output: OutputSpec, name: str):
 
 
 def output_of(program, scope) -> OutputSpec:
-    with reinstated(program, scope) as observation:
+    with code_and_classes(program.guards), reinstated(program, scope) as observation:
         args, kwargs = jax.tree.unflatten(program.structure, scope.prepare(program))
         output = program.output_class(scope, [program.jitted.function(*args, **kwargs)])
         # tensors that it leaves in objects, or that others are cut from, are outputs too
@@ -236,6 +237,23 @@ def output_of(program, scope) -> OutputSpec:
             StateEffect(output, change, None)
         output.share_memory()
         return output
+
+
+@contextlib.contextmanager
+def code_and_classes(guards):
+    """Give functions the code and instances the classes with which they were traced."""
+    before = []
+    try:
+        for guard in guards:
+            is_kind = type(guard) is AttributeValue and guard.name in ("__code__", "__class__")
+            owner = guard.owner() if is_kind else None
+            if owner is not None and getattr(owner, guard.name) is not guard.value:
+                before.append((owner, guard.name, getattr(owner, guard.name)))
+                object.__setattr__(owner, guard.name, guard.value)
+        yield
+    finally:
+        for change in before:
+            object.__setattr__(*change)
 
 
 @contextlib.contextmanager
