@@ -76,10 +76,11 @@ class RecordedCalls:
 
 def class_of_node(program, is_lasting: bool):
     """The class of the nodes of calls of a program."""
-    # a program of one example of many cannot be replayed by the tape
     trace = program.trace
-    if not trace.pullback.inner or trace.is_inner or not program.runs_jaxpr:
+    if not trace.pullback.inner:
         return LastingNode if is_lasting else CompiledNode
+    if trace.is_inner:
+        return ClosedLastingNode if is_lasting else ClosedNode
     return OpenableLastingNode if is_lasting else OpenableNode
 
 
@@ -140,7 +141,7 @@ class Openable:
 
     __slots__ = ()
 
-    def edge_at(self, output_nr: int):
+    def edge_at(self, output_nr: int, is_asked: bool = True):
         """See `Node.edge_at`."""
         is_open = self.reverse is None
         reverse = self.call if is_open else self.reverse
@@ -185,6 +186,36 @@ class OpenableLastingNode(Openable, LastingNode):
     """The node of a call that can be opened, whose graph has saved nothing."""
 
     __slots__ = ("call",)
+
+
+class Closed:
+    """What a node has of a call for many examples, which the tape cannot replay as one."""
+
+    __slots__ = ()
+
+    def edge_at(self, output_nr: int, is_asked: bool = True):
+        """See `Node.edge_at`."""
+        compiled = self.reverse.compiled
+        is_inner = output_nr in compiled.trace.pullback.inner and mode.scope.get() is None
+        if is_inner and is_asked and not self.is_freed:
+            raise RuntimeError(
+                f"the gradient of a result of vmap({compiled.name}) on which another result depends"
+                " does not arrive outside: compute the other result outside of the vmap, or the "
+                "gradient inside"
+            )
+        return self, output_nr
+
+
+class ClosedNode(Closed, CompiledNode):
+    """The node of such a call."""
+
+    __slots__ = ()
+
+
+class ClosedLastingNode(Closed, LastingNode):
+    """The node of such a call, whose graph has saved nothing."""
+
+    __slots__ = ()
 
 
 class EntryNode(Node):

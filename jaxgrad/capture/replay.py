@@ -13,7 +13,7 @@ import jax
 
 from ..core.aval import aval_of, traced_aval, users_setting
 from ..ops import autocast
-from ..state.guards import StateGuard
+from ..state.guards import AttributeValue, StateGuard
 from ..tape import dual_level
 from ..tape.mode import current_mode, switch
 from ..tape.node import Node
@@ -230,7 +230,7 @@ def part_of(output: OutputSpec, name: str):
 
 def output_of(trace, scope) -> OutputSpec:
     structure = trace.arguments.structure
-    with reinstated(trace, scope) as observation:
+    with code_and_classes(trace.guards), reinstated(trace, scope) as observation:
         leaves = Leaves(scope.prepare(trace))
         leaves.arguments = args, kwargs = jax.tree.unflatten(structure, leaves)
         seen = observation if trace.arguments.sees_containers else None
@@ -242,6 +242,23 @@ def output_of(trace, scope) -> OutputSpec:
             containers.effect_of(output, change) or StateEffect(output, change, None)
         output.share_memory()
         return output
+
+
+@contextlib.contextmanager
+def code_and_classes(guards):
+    """Give functions the code and instances the classes with which they were traced."""
+    before = []
+    try:
+        for guard in guards:
+            is_kind = type(guard) is AttributeValue and guard.name in ("__code__", "__class__")
+            owner = guard.owner() if is_kind else None
+            if owner is not None and getattr(owner, guard.name) is not guard.value:
+                before.append((owner, guard.name, getattr(owner, guard.name)))
+                object.__setattr__(owner, guard.name, guard.value)
+        yield
+    finally:
+        for change in before:
+            object.__setattr__(*change)
 
 
 @contextlib.contextmanager

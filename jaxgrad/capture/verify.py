@@ -251,7 +251,8 @@ class Outcome:
             for number, holder in enumerate(state.holders)
             for now in [holder.now()]
             for key in dict.fromkeys([*holder.before, *now])
-            if key not in INTERNAL and now.get(key, UNSET) is not holder.before.get(key, UNSET)
+            if now.get(key, UNSET) is not holder.before.get(key, UNSET)
+            and not is_internal(holder, key)
         }
         self.roots, self.gradients = {}, {}
         if error is None:
@@ -276,7 +277,12 @@ class Outcome:
         if not parts or id(value) in self.saved:
             return value
         holders = [kind(target, name) for target, name, kind in parts]
-        held = {each.suffix.format(n): v for each in holders for n, v in each.before.items()}
+        held = {
+            holder.suffix.format(name): part
+            for holder in holders
+            for name, part in holder.before.items()
+            if not is_internal(holder, name)
+        }
         return Copied(type(value), {key: self.shown(each, seen) for key, each in held.items()})
 
     def pull(self, leaves):
@@ -294,10 +300,11 @@ class Outcome:
         if not self.roots or not edges:
             return
         try:
-            found = TracedPass(*zip(*self.roots.values(), strict=True), list(edges.values())).found
+            run = TracedPass(*zip(*self.roots.values(), strict=True), list(edges.values()))
         except RuntimeError:  # of a graph that the function has used up
             return
-        arrays = [None if gradient is None else gradient._array for gradient in found]
+        run.before.restore()  # the .grad of results that retain it
+        arrays = [None if gradient is None else gradient._array for gradient in run.found]
         self.gradients = dict(zip(edges, arrays, strict=True))
 
     # ---- the comparison
@@ -352,6 +359,12 @@ COMPARED = "{} compiled, {} uncompiled"
 OPAQUE = (type, types.ModuleType, types.FunctionType, types.MethodType, Node, jax.Array)
 
 FIXED = (tuple, frozenset)
+
+
+def is_internal(holder, name) -> bool:
+    """Whether an attribute is no state of the user's: one that jaxgrad keeps for speed."""
+    slot = getattr(holder, "slots", {}).get(name)
+    return name in INTERNAL or (slot and slot.__objclass__.__module__.startswith("jaxgrad."))
 
 
 def ramp(array):

@@ -9,11 +9,11 @@ from __future__ import annotations
 from .node import Node
 
 
-def find_edge(tensor):
+def find_edge(tensor, is_asked: bool = True):
     """The tensor, which gets the edge at which all of its gradient arrives: see `Node.edge_at`."""
     node = tensor._grad_fn
     if isinstance(node, Node):
-        edge = node.edge_at(tensor._nr)
+        edge = node.edge_at(tensor._nr, is_asked)
         if edge[0] is not node:
             tensor._node, tensor._nr = edge
     return tensor

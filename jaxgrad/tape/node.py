@@ -87,7 +87,7 @@ class Node:
         >>> [(node and node.name(), number) for node, number in (x * 2).grad_fn.next_functions]
         [('AccumulateGrad', 0), (None, 0)]
         """
-        edges = [node.edge_at(output_nr) for node, output_nr in self.edges]
+        edges = [node.edge_at(output_nr, False) for node, output_nr in self.edges]
         return tuple([(shown(node), output_nr) for node, output_nr in edges])
 
     @property
@@ -114,9 +114,11 @@ class Node:
         """The abstract value of each gradient that arrives here, by output number."""
         raise NotImplementedError(f"{type(self).__name__}.outputs")
 
-    def edge_at(self, output_nr: int):
-        """The edge at which all of the gradient of an output arrives, for who asks for it: another
-        one where the output is a result of a compiled call on which another result depends.
+    def edge_at(self, output_nr: int, is_asked: bool = True):
+        """The edge at which all of the gradient of an output arrives: another one where the output
+        is a result of a compiled call on which another result depends.
+
+        is_asked: whether the gradient is asked for. Raises RuntimeError where it never arrives.
         """
         return self, output_nr
 

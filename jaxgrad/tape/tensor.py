@@ -184,7 +184,7 @@ class Tensor:
         >>> (x * 2).grad_fn.name(), x.grad_fn
         ('MulBackward0', None)
         """
-        node = known_node(find_edge(self))
+        node = known_node(find_edge(self, False))
         if node is None and self._leaf is not None:
             self._leaf.check_history()
         return None if node is None else noted_read(self, history_of) and shown(node)

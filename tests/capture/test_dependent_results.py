@@ -467,6 +467,45 @@ def test_results_have_the_gradients_of_the_uncompiled_function(program):
     assert numbers(program(torch.jit)) == numbers(program(lambda function: function))
 
 
+class Double(nn.Module):
+    def forward(self, x):
+        return x * 2
+
+
+class Triple(nn.Module):
+    def forward(self, x):
+        return x * 3
+
+
+def double(x):
+    return x * 2
+
+
+def triple(x):
+    return x * 3
+
+
+@pytest.mark.parametrize("is_opened", [True, False])
+def test_code_and_classes_change_after_the_call(is_opened, monkeypatch):
+    layer, x = Double(), leaf()
+
+    def f(x):
+        h = layer(double(x))
+        return (h * h).sum(), h
+
+    loss, h = torch.jit(f)(x)
+    monkeypatch.setattr(double, "__code__", triple.__code__)
+    layer.__class__ = Triple
+    if is_opened:
+        h.retain_grad()
+        loss.backward()
+        assert (h.grad.tolist(), x.grad.tolist()) == ([4, 8], [16, 32])
+    else:
+        (slope,) = grad(loss, x, create_graph=True)
+        assert grad(slope.sum(), x)[0].tolist() == [32, 32]
+    assert type(layer) is Triple and layer(double(1)) == 9
+
+
 @pytest.mark.parametrize("asks_first", [True, False])
 def test_pass_frees_the_graph(asks_first):
     loss, h = torch.jit(squares)(leaf())
@@ -476,6 +515,17 @@ def test_pass_frees_the_graph(asks_first):
     h.retain_grad()
     with pytest.raises(RuntimeError, match="backward through the graph a second time"):
         loss.backward()
+
+
+def test_result_of_many_examples_says_that_no_gradient_arrives():
+    examples = torch.ones(3, 2, requires_grad=True)
+    losses, h = torch.func.vmap(squares)(examples)
+    for ask in (h.retain_grad, lambda: h.register_hook(print), lambda: grad(losses.sum(), h)):
+        with pytest.raises(RuntimeError, match="on which another result depends"):
+            ask()
+    losses.retain_grad()
+    (losses.sum() + h.sum()).backward()
+    assert losses.grad.tolist() == [1, 1, 1] and examples.grad.tolist() == [[10, 10]] * 3
 
 
 @pytest.mark.unverified

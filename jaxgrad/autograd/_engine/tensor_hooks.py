@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Sequence
 
 from ...tape import interception
+from ...tape.asked_edge import find_edge
 from ...tape.hooks import Hooks, RemovableHandle, register
 from ...tape.node import Node
 from ...tape.tensor import Tensor, edge_of, known_node, leaf_state
@@ -117,7 +118,7 @@ def hooks_of(tensor: Tensor) -> Hooks:
     """The hooks of a tensor, created if it has none: a leaf's own, else its node's."""
     if interception.hooked is not None:
         interception.hooked(tensor)
-    if tensor.grad_fn is not None:
+    if find_edge(tensor).grad_fn is not None:
         return tensor.grad_fn.hooks_of(tensor.output_nr)
     state = leaf_state(tensor)
     state.hooks = Hooks() if state.hooks is None else state.hooks
