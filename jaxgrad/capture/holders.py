@@ -33,8 +33,8 @@ class Holder:
     """An object with state, and its contents before the function ran.
 
     `name`: the variable, attribute or item by which the function reached it first; `before`: what
-    its names were bound to; `read`: the names whose values the function has read; `written`: the
-    attributes that it has set; `changed`: the names that it has bound to something else or
+    its names were bound to; `read`: the names whose values the function has read, or `reads_all` of
+    them, those that may be added later too; `written`: the attributes that it has set; `changed`: the names that it has bound to something else or
     `removed`; `rebound`: those that it binds anew.
     """
 
@@ -46,7 +46,7 @@ class Holder:
         self.before, self.read, self.rebound = self.contents(target), set(), set()
         self.written: set = set()
         self.changed: set = set()
-        self.removed: set = set()
+        self.removed, self.reads_all = set(), False
 
     # ---- what each kind of holder defines
 
@@ -460,7 +460,7 @@ class StateGuard(Guard):
             found = self.mapping(target)
             if self.keys is not None and not self.has_keys(found):
                 return False
-            if self.absent and any(name in found for name in self.absent):
+            if self.absent and any(map(found.__contains__, self.absent)):
                 return False
             same = all(map(operator.is_, self.read_weak(found), map(_call, self.references)))
             values = self.read_strong(found)

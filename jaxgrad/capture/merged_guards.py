@@ -178,7 +178,7 @@ class Bindings(MergedGuard):
         known = [_rows(others, kind, besides=listed) for kind in ("strong", "weak")]
         self.places, self.names, self.values = _columns([*known[0], *known[1]])
         self.references, self.values = self.values[len(known[0]) :], self.values[: len(known[0])]
-        self.absent = [(k, name) for k, each in enumerate(others) for name in each.absent]
+        self.absent = [(k, tuple(each.absent)) for k, each in enumerate(others) if each.absent]
         # the numbers of those that are compared as a whole, and of these with names
         self.whole = [k for k, each in enumerate(others) if each.keys is not None]
         self.sizes = [len(others[k].keys) for k in self.whole]
@@ -222,7 +222,10 @@ class Bindings(MergedGuard):
             found = map(_item, map(of, self.places), self.names)
             if not (same(self.values, found) and _alive(self.references, found)):
                 return False
-        return not any(name in contents[place] for place, name in self.absent)
+        for place, names in self.absent:
+            if any(map(contents[place].__contains__, names)):
+                return False
+        return True
 
 
 def _is_weak_list(guard) -> bool:

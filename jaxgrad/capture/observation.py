@@ -158,6 +158,7 @@ class Observation:
             holder = self.snapshots.take(instance, kind.__name__, holder_kind)
         if name == "__dict__":
             holder.read |= holder.before.keys() - set(reported(kind))
+            holder.reads_all |= holder_kind is InstanceHolder and not reported(kind)
             return self.report(instance)
         is_missing = name not in holder.before
         # what the function itself has set is not read from outside
@@ -323,7 +324,11 @@ class Observation:
         rebound = self.rebound_places()
         ignored = [*self.inputs, *rebound]
         # objects that are gone were created by the function
-        read = [each for each in self.holders if each.read and each.reference() is not None]
+        read = [
+            each
+            for each in self.holders
+            if (each.read or each.reads_all) and each.reference() is not None
+        ]
         roots = self.roots + [
             (name, each.before[name]) for each in read for name in each.read & each.before.keys()
         ]
@@ -331,7 +336,7 @@ class Observation:
         learned.walk(*roots)
         walk = StateWalk(self.snapshots, self.root, True, unseen, learned)
         for holder in read:
-            walk.want(holder, holder.read)
+            walk.want(holder, ALL if holder.reads_all else holder.read)
         walk.walk(*roots)
         self.names, self.skipped = walk.names, walk.skipped
         if self.own is None:

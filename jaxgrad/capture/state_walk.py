@@ -114,6 +114,8 @@ class StateWalk:
         self.kept: list = []
         self.names: set[str] = set() if learned is None else learned.names
         self.stored_names: set[str] = set() if learned is None else learned.stored_names
+        # where modules and classes lack these, the code goes on
+        self.maybe_absent: set[str] = set() if learned is None else learned.maybe_absent
         self.keys: dict[str, frozenset | None] = {} if learned is None else learned.keys
         self.stored_keys: dict[str, frozenset] = {} if learned is None else learned.stored_keys
         # classes, modules and functions: the names in the code say what it reads of them
@@ -349,9 +351,11 @@ class StateWalk:
 
     def learn(self, code) -> list[CodeNames]:
         """Collect the names in the code of a function; gives them."""
-        learned = [names_in(each) for each in codes(code, self.unseen)]
-        for found in learned:
+        all_code = list(codes(code, self.unseen))
+        learned = [names_in(each) for each in all_code]
+        for code, found in zip(all_code, learned, strict=True):
             self.names |= found.attributes | found.strings | found.globals | found.cells
+            self.maybe_absent |= _maybe_absent(found, code)
             self.stored_names |= found.stored_attributes
             self.keys.update(dict.fromkeys(found.strings))
             for name, keys in found.keys.items():
@@ -368,8 +372,9 @@ class StateWalk:
             # what was set to what it was must be that; all names of the code are many more
             bound = before.keys()
             names = bound & self.names | (bound & self.stored_names) - holder.changed
-            absent = self.names - before.keys() if isinstance(holder, InstanceHolder) else ()
-            if isinstance(holder, InstanceHolder) and self.names & _DYNAMIC:
+            is_instance = isinstance(holder, InstanceHolder)
+            absent = (self.names if is_instance else self.maybe_absent) - before.keys()
+            if is_instance and self.names & _DYNAMIC:
                 self.want(holder, ALL)
             elif names or absent:
                 self.want(holder, [*names, *absent])
@@ -385,6 +390,13 @@ class StateWalk:
         ]
 
 
+def _maybe_absent(names: CodeNames, code) -> set[str]:
+    """The names that code reads of an object which may lack them."""
+    asked = names.strings if names.globals & _ASKING else frozenset()
+    tried = names.attributes if code.co_exceptiontable else frozenset()
+    return {name for name in asked | tried if name.isidentifier()}
+
+
 def _key(name, value) -> tuple:
     # what the code reads of a container depends on the name by which it reaches it
     return id(value), type(value), name if isinstance(value, MUTABLE) else None
@@ -392,6 +404,7 @@ def _key(name, value) -> tuple:
 
 # code that names one of these may read any attribute or variable
 _DYNAMIC = frozenset(["getattr", "attrgetter", "vars", "__dict__", "globals", "locals"])
+_ASKING = frozenset(["getattr", "hasattr", "vars"])
 # called when an object is created, shown or compared as a key, not by what reads its state
 _NO_CALLS = ("__repr__", "__str__", "__hash__", "__del__", "__init_subclass__")
 # the attributes of a module with submodules and hooks
