@@ -198,7 +198,7 @@ def _entries(value, owner=None) -> list:
     if isinstance(value, types.FunctionType):
         return [(value, owner)]
     is_module = isinstance(getattr(type(value), "named_modules", None), types.FunctionType)
-    members = value.modules() if is_module else ()
+    members = value.modules() if is_module and "_modules" in vars(value) else ()
     found = [(getattr(type(each), "forward", None), each) for each in members]
     found.append((vars(type(value)).get("__call__"), value))
     return [each for each in found if isinstance(each[0], types.FunctionType)]

@@ -123,25 +123,39 @@ def codes(code, unseen=frozenset()):
 _DYNAMIC = frozenset(["getattr", "attrgetter", "vars", "__dict__", "globals", "locals"])
 
 
+# code that names one of these may ask whether there is an attribute
+_ASKING = frozenset(["getattr", "hasattr", "vars"])
+
+
+def _maybe_absent(names: CodeNames, code) -> set[str]:
+    """The names that code reads of an object which may lack them."""
+    asked = names.strings if names.globals & _ASKING else frozenset()
+    tried = names.attributes if code.co_exceptiontable else frozenset()
+    return {name for name in asked | tried if name.isidentifier()}
+
+
 class KnownCode:
     """The names in all the code that a walk has met.
 
-    `names`: those that it reads, of attributes, variables and constant strings; `stored_names`: the
-    attributes that it assigns; `keys`, `stored_keys`: as in `CodeNames`. unseen: code objects whose
-    reads do not count.
+    `names`: those that it reads, of attributes, variables and constant strings; `maybe_absent`:
+    those without which the code goes on; `stored_names`: the attributes that it assigns; `keys`,
+    `stored_keys`: as in `CodeNames`. unseen: code objects whose reads do not count.
     """
 
     def __init__(self, unseen=()):
         self.unseen = frozenset(unseen)
         self.names: set[str] = set()
+        self.maybe_absent: set[str] = set()
         self.stored_names: set[str] = set()
         self.keys: dict[str, frozenset | None] = {}
         self.stored_keys: dict[str, frozenset] = {}
 
     def learn(self, code) -> list[CodeNames]:
         """Collect the names in the code of a function; gives them."""
-        learned = [names_in(part) for part in codes(code, self.unseen)]
-        for names in learned:
+        parts = list(codes(code, self.unseen))
+        learned = [names_in(part) for part in parts]
+        for part, names in zip(parts, learned, strict=True):
+            self.maybe_absent |= _maybe_absent(names, part)
             self.names |= names.attributes | names.strings | names.globals | names.cells
             self.stored_names |= names.stored_attributes
             self.keys.update(dict.fromkeys(names.strings))

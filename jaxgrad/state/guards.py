@@ -74,7 +74,7 @@ class StateGuard(Guard):
             contents = self.mapping(target)
             if self.keys is not None and not self.has_keys(contents):
                 return False
-            if self.absent and any(name in contents for name in self.absent):
+            if self.absent and any(map(contents.__contains__, self.absent)):
                 return False
             same = all(map(operator.is_, self.read_weak(contents), map(_call, self.references)))
             values = self.read_strong(contents)

@@ -30,9 +30,9 @@ class Holder:
     """An object with state, and its contents before the function ran.
 
     `name`: the variable, attribute or item by which the function reached it first; `before`: what
-    its names were bound to; `read`: the names whose values the function has read; `written`: the
-    attributes that it has set; `changed`: the names that it has bound to something else or
-    `removed`; `rebound`: those that it binds anew.
+    its names were bound to; `read`: the names whose values the function has read, or `reads_all` of
+    them, those that may be added later too; `written`: the attributes that it has set; `changed`:
+    the names that it has bound to something else or `removed`; `rebound`: those that it binds anew.
     """
 
     is_sequence, is_ordered = False, False  # whether the names are numbers, and keep their order
@@ -43,7 +43,7 @@ class Holder:
         self.before, self.read, self.rebound = self.contents(target), set(), set()
         self.written: set = set()
         self.changed: set = set()
-        self.removed: set = set()
+        self.removed, self.reads_all = set(), False
 
     # ---- what each kind of holder defines
 

@@ -123,7 +123,7 @@ class Bindings(MergedGuard):
         known = [_rows(others, kind, besides=listed) for kind in ("strong", "weak")]
         self.places, self.names, self.values = _columns([*known[0], *known[1]])
         self.references, self.values = self.values[len(known[0]) :], self.values[: len(known[0])]
-        self.absent = [(k, name) for k, guard in enumerate(others) for name in guard.absent]
+        self.absent = [(k, tuple(guard.absent)) for k, guard in enumerate(others) if guard.absent]
         # the numbers of those that are compared as a whole, and of these with names
         self.whole = [k for k, guard in enumerate(others) if guard.keys is not None]
         self.sizes = [len(others[k].keys) for k in self.whole]
@@ -167,7 +167,10 @@ class Bindings(MergedGuard):
             values = map(_item, map(of, self.places), self.names)
             if not (same(self.values, values) and _alive(self.references, values)):
                 return False
-        return not any(name in contents[place] for place, name in self.absent)
+        for place, names in self.absent:
+            if any(map(contents[place].__contains__, names)):
+                return False
+        return True
 
 
 def _is_weak_list(guard) -> bool:

@@ -106,6 +106,7 @@ class Reads:
             holder = self.snapshots.take(instance, kind.__name__, holder_kind)
         if name == "__dict__":
             holder.read |= holder.before.keys() - set(reported(kind))
+            holder.reads_all |= holder_kind is InstanceHolder and not reported(kind)
             return self.report(instance)
         is_missing = name not in holder.before
         # what the function itself has set is not read from outside
@@ -222,7 +223,8 @@ class ReadGuards:
     def __init__(self, reads: Reads, unseen=()):
         self.reads = reads
         # objects that are gone were created by the function
-        holders = [one for one in reads.holders if one.read and one.reference() is not None]
+        alive = [holder for holder in reads.holders if holder.reference() is not None]
+        holders = [holder for holder in alive if holder.read or holder.reads_all]
         roots = reads.roots + [
             (name, holder.before[name])
             for holder in holders
@@ -232,7 +234,7 @@ class ReadGuards:
         first.walk(*roots)
         self.walk = StateWalk(reads.snapshots, reads.root, True, unseen, first.code)
         for holder in holders:
-            self.walk.want(holder, holder.read)
+            self.walk.want(holder, ALL if holder.reads_all else holder.read)
         self.walk.walk(*roots)
 
     def all(self) -> list[Guard]:

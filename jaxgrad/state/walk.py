@@ -339,8 +339,9 @@ class StateWalk:
             # what was set to what it was must be that; all names of the code are many more
             bound = before.keys()
             names = bound & self.code.names | (bound & self.code.stored_names) - holder.changed
-            absent = self.code.names - bound if isinstance(holder, InstanceHolder) else ()
-            if isinstance(holder, InstanceHolder) and self.code.is_dynamic:
+            is_instance = isinstance(holder, InstanceHolder)
+            absent = (self.code.names if is_instance else self.code.maybe_absent) - bound
+            if is_instance and self.code.is_dynamic:
                 self.want(holder, ALL)
             elif names or absent:
                 self.want(holder, [*names, *absent])

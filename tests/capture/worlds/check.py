@@ -14,7 +14,7 @@ from . import prelude
 from .observe import Observer, difference, is_large
 from .writer import Program, get_settings, put_settings, write
 
-REFUSAL = re.compile(r"compiled by jaxgrad\.jit|that jaxgrad\.jit is tracing")
+REFUSAL = re.compile(r"compiled by jaxgrad\.jit|that jaxgrad\.jit is tracing|recorded outside: a pass with create_graph")
 PASS = re.compile("backward through the graph a second time")
 
 

@@ -1,6 +1,7 @@
 """Random expressions and statements of Python over the places of a world."""
 
-from .places import kind_of
+import types
+
 
 NUMBERS = ("0.5", "1.5", "2.0", "-1.0", "3", "2", "1")
 WORDS = ("'a'", "'b'", "'c'")
@@ -11,15 +12,18 @@ NUMBER_NAMES = ("n", "k")
 
 class Expressions:
     """Draws expressions. `places`: what they may name; `tensors` and `numbers`: the variables that
-    are bound so far; `calls`: texts of calls that give a tensor, with `{}` for the argument.
+    are bound so far; `calls`: texts of calls that give a tensor, with `{}` for the argument; text:
+    other code, whose places they rather name.
     """
 
-    def __init__(self, random, places, tensors=(), numbers=()):
+    def __init__(self, random, places, tensors=(), numbers=(), text=""):
         self.random, self.places = random, places
         self.tensors, self.numbers = list(tensors), list(numbers)
-        self.calls = [text for place in places for text in calls_of(place)]
+        self.calls = [text for place in places if place.kind in "MFO" for text in calls_of(place)]
         # few of these, so that statements meet at the same places
         self.favourites = set(random.sample([p.expression for p in places], min(14, len(places))))
+        if text:
+            self.favourites = {p.expression for p in places if p.expression in text}
 
     def chance(self, probability):
         return self.random.random() < probability
@@ -34,11 +38,13 @@ class Expressions:
 
     def place(self, kinds, condition=lambda place: True):
         """A place that holds a value of one of these kinds, or None."""
-        fitting = [p for p in self.places if kind_of(p.value) in kinds and condition(p)]
+        fitting = [p for p in self.places if p.kind in kinds]
         favourite = [p for p in fitting if p.expression in self.favourites]
-        if favourite and self.chance(0.8):
-            fitting = favourite
-        return self.random.choice(fitting) if fitting else None
+        for candidates in (favourite, fitting) if self.chance(0.8) else (fitting,):
+            candidates = [p for p in candidates if condition(p)]
+            if candidates:
+                return self.random.choice(candidates)
+        return None
 
     # ---- expressions
 
@@ -47,13 +53,14 @@ class Expressions:
         if depth > 1 or self.chance(0.3) or place is None:
             return self.pick([*NUMBERS, *self.numbers])
         return self.weighted(
-            (8, place.expression),
-            (2, f"({place.expression} * {self.number(depth + 1)})"),
-            (2, f"({place.expression} + {self.number(depth + 1)})"),
-            (2, self.absent_number()),
-            (1, self.counted()),
-            (1, f"(2.0 if {self.condition(depth + 1)} else {self.number(depth + 1)})"),
-        )
+            (8, lambda: place.expression),
+            (2, lambda: f"({place.expression} * {self.number(depth + 1)})"),
+            (2, lambda: f"({place.expression} + {self.number(depth + 1)})"),
+            (2, lambda: self.absent_number()),
+            (1, lambda: self.counted()),
+            (1, lambda: self.odd_number()),
+            (1, lambda: f"(2.0 if {self.condition(depth + 1)} else {self.number(depth + 1)})"),
+        )()
 
     def absent_number(self):
         """What may be absent, with what it is then."""
@@ -61,9 +68,28 @@ class Expressions:
         if place is None:
             return "1.0"
         owner = place.expression
-        if kind_of(place.value) == "D":
+        if place.kind == "D":
             return f"number({owner}.get({name!r}, 2.0))"
         return f"number(getattr({owner}, {name!r}, 2.0))"
+
+    def odd_number(self):
+        """A number that is read in a way of its own."""
+        array, variable, holder = self.place("A"), self.place("V"), self.place("OX")
+        choices = ["Mode.FAST.value", "1.0"]
+        if array is not None:
+            choices += [f"float({array.expression}[0])", f"float({array.expression}.sum())"] * 2
+        if variable is not None:
+            choices += [f"{variable.expression}.get()"] * 4
+        if holder is not None:
+            name = self.pick(NUMBER_NAMES)
+            owner = holder.expression
+            if hasattr(holder.value, name):
+                choices += [f"number(operator.attrgetter({name!r})({owner}))"] * 2
+            choices += [f"sum(number(part) for part in vars({owner}).values())"]
+            choices += [f"number(weakref.ref({owner})().{name})"] if hasattr(
+                holder.value, name
+            ) and holder.kind == "O" and hasattr(holder.value, "__weakref__") else []
+        return self.pick(choices)
 
     def counted(self):
         place = self.place("LDQEU")
@@ -74,7 +100,7 @@ class Expressions:
         container = self.place("LDQE")
         holder = self.place("OMX")
         name = self.pick(TENSOR_NAMES + NUMBER_NAMES)
-        choices = [(1, "flag"), (1, "k > 1"), (1, "torch.is_grad_enabled()"), (1, self.setting())]
+        choices = [(1, "flag"), (1, "k > 1"), (1, "torch.is_grad_enabled()"), (2, self.setting())]
         if one and other:
             choices.append((2, f"{one.expression} is {other.expression}"))
         if self.place("N"):
@@ -86,12 +112,15 @@ class Expressions:
         if container:
             choices.append((1, f"len({container.expression}) > {self.pick('1234')}"))
             choices.append((1, f"not {container.expression}"))
+        kind = self.place("C")
+        if one and kind:
+            choices.append((2, f"isinstance({one.expression}, {kind.expression})"))
         if self.place("DE"):
             key = self.pick(["'n'", "'h'", "'k'", *WORDS])
             choices.append((2, f"{key} in {self.place('DE').expression}"))
         if holder:
             choices.append((2, f"hasattr({holder.expression}, {name!r})"))
-            if kind_of(holder.value) != "X":
+            if holder.kind != "X":
                 choices.append((1, f"{name!r} in vars({holder.expression})"))
         text = self.weighted(*choices)
         return f"not ({text})" if self.chance(0.2) else text
@@ -115,29 +144,31 @@ class Expressions:
             return self.pick([*self.tensors, "x"])
         inner = place.expression
         choices = [
-            (7, inner),
-            (3, f"({inner} * {self.number(depth + 1)})"),
-            (3, f"({inner} + {self.tensor(depth + 1)})"),
-            (2, f"({inner} * {self.tensor(depth + 1)})"),
-            (1, f"{self.tensor(depth + 1)}.tanh()"),
-            (1, f"{self.tensor(depth + 1)}.detach()"),
-            (1, f"{self.tensor(depth + 1)}.clone()"),
-            (1, f"Scaled.apply({self.tensor(depth + 1)})"),
-            (1, f"torch.stack([{inner}, {inner}]).sum(0)"),
-            (1, f"torch.as_tensor({self.number(depth + 1)})"),
-            (1, f"(torch.tensor([1, 3]) / 2 + {inner})"),
-            (1, self.absent_tensor(inner)),
+            (7, lambda: inner),
+            (3, lambda: f"({inner} * {self.number(depth + 1)})"),
+            (3, lambda: f"({inner} + {self.tensor(depth + 1)})"),
+            (2, lambda: f"({inner} * {self.tensor(depth + 1)})"),
+            (1, lambda: f"{self.tensor(depth + 1)}.tanh()"),
+            (1, lambda: f"{self.tensor(depth + 1)}.detach()"),
+            (1, lambda: f"{self.tensor(depth + 1)}.clone()"),
+            (1, lambda: f"Scaled.apply({self.tensor(depth + 1)})"),
+            (1, lambda: f"torch.stack([{inner}, {inner}]).sum(0)"),
+            (1, lambda: f"torch.as_tensor({self.number(depth + 1)})"),
+            (1, lambda: f"(torch.tensor([1, 3]) / 2 + {inner})"),
+            (1, lambda: self.absent_tensor(inner)),
+            (1, lambda: f"{inner}.reshape(-1)[0:1]"),
+            (1, lambda: f"(lambda part: part * {self.number(depth + 1)})({inner})"),
+            (1, lambda: f"sum([part * {self.number(depth + 1)} for part in ({inner}, x)])"),
         ]
         if self.calls and depth < 2:
-            call = self.pick(self.calls).format(self.tensor(depth + 1))
-            choices.append((6, call))
-        return self.weighted(*choices)
+            choices.append((6, lambda: self.pick(self.calls).format(self.tensor(depth + 1))))
+        return self.weighted(*choices)()
 
     def absent_tensor(self, default):
         name, place = self.pick(TENSOR_NAMES), self.place("OMXD")
         if place is None:
             return default
-        get = ".get(" if kind_of(place.value) == "D" else None
+        get = ".get(" if place.kind == "D" else None
         owner = place.expression
         return f"{owner}{get}{name!r}, {default})" if get else (
             f"getattr({owner}, {name!r}, {default})"
@@ -156,7 +187,7 @@ class Expressions:
         if kind == "S":
             return self.pick(WORDS)
         place = self.place(kind)
-        if place is not None and (self.chance(0.5) or kind not in "LDQEUO"):
+        if place is not None and (self.chance(0.5) or kind not in "LDQEUOF"):
             return place.expression
         return self.new(kind, depth)
 
@@ -174,28 +205,40 @@ class Expressions:
             return "{" + f"{self.pick(WORDS)}, {self.pick(NUMBERS)}" + "}"
         if kind == "D":
             made = f"{{'h': {self.value('T')}, 'n': {self.number()}}}"
-            return self.pick([made, made, f"collections.OrderedDict({made})"])
+            if place := self.place("D"):
+                made = self.pick([made, f"dict({place.expression})"])
+            return self.pick([made, made, f"collections.OrderedDict({made})", f"Missing({made})"])
         if kind == "O":
             place = self.place("C", lambda p: p.value.__module__.startswith("world"))
             if place is not None and "Module" not in [c.__name__ for c in place.value.__mro__]:
                 return f"{place.expression}()"
-            return f"Space(h={self.value('T')}, n={self.number()})"
+            held = self.place("O")
+            if held is not None and self.chance(0.3):
+                return f"copy.copy({held.expression})"
+            name = self.pick(["Space", "Space", "Data", "Frozen"])
+            return f"{name}(h={self.value('T')}, n={self.number()})"
+        if kind == "F":
+            return f"lambda part: part * {self.number()} + {self.tensor()}"
         return None
 
 
 def calls_of(place):
     """The calls of a place that take a tensor and give one."""
-    if kind_of(place.value) == "M":
+    if place.kind == "M":
         return [f"{place.expression}({{}})"] * 2
-    if kind_of(place.value) == "F":
+    if place.kind == "F":
         return [f"{place.expression}({{}})"]
-    if kind_of(place.value) == "O":
+    if place.kind == "O":
         methods = [n for n in dir(type(place.value)) if n.startswith("m_")]
         tensors = [n for n in dir(type(place.value)) if n.startswith("t_")]
         return [f"{place.expression}.{n}({{}})" for n in methods] + [
             f"({place.expression}.{n} + {{}})" for n in tensors
         ]
     return []
+
+
+def is_leaf(place):
+    return place.value.is_leaf and place.value.is_floating_point()
 
 
 def is_small(place):
@@ -222,12 +265,15 @@ class Statements(Expressions):
     def statement(self, depth=0):
         while True:
             draw = self.weighted(
-                (5, self.local), (6, self.rebinding), (2, self.addition), (2, self.deletion),
-                (4, self.in_place), (3, self.mutation), (2, self.exchange),
-                (3, self.counting), (2, self.gradients), (1, self.optimizing),
-                (1, self.lasting), (1, self.changed_setting),
+                (5 if self.inside else 0, self.local), (6 if self.inside else 9, self.rebinding),
+                (2 if self.inside else 6, self.addition), (2 if self.inside else 4, self.deletion),
+                (4, self.in_place), (3 if self.inside else 5, self.mutation), (2, self.exchange),
+                (3, self.counting), (2 if self.inside else 1, self.gradients),
+                (1, self.optimizing), (1, self.lasting), (3, self.odd),
+                (1 if self.inside else 2, self.changed_setting),
                 (3 if depth < 2 else 0, self.branch), (1 if depth < 2 else 0, self.loop),
                 (1 if depth < 2 else 0, self.mode), (1 if depth < 2 else 0, self.attempt),
+                (1 if depth == 0 else 0, self.inner_function), (1 if depth < 2 else 0, self.held),
             )  # fmt: skip
             lines = draw(depth)
             if lines:
@@ -249,7 +295,7 @@ class Statements(Expressions):
         place = self.place("TTTTNNBSLDQEUOMF", is_assignable)
         if place is None:
             return None
-        value = self.value(kind_of(place.value))
+        value = self.value(place.kind)
         return value and [f"{place.expression} = {value}"]
 
     def addition(self, depth):
@@ -259,7 +305,7 @@ class Statements(Expressions):
         if place is None:
             return None
         owner, value = place.expression, self.value(kind)
-        if kind_of(place.value) == "D":
+        if place.kind == "D":
             return [f"{owner}[{name!r}] = {value}"]
         return [f"{owner}.{name} = {value}"]
 
@@ -298,7 +344,7 @@ class Statements(Expressions):
         place = self.place("LDQE")
         if place is None:
             return None
-        owner, kind = place.expression, kind_of(place.value)
+        owner, kind = place.expression, place.kind
         item = self.value(self.pick("TTNS"))
         if kind == "D":
             key = self.pick(["'h'", "'n'", "'a'", "'k'"])
@@ -330,6 +376,33 @@ class Statements(Expressions):
         if one is None or one.expression == other.expression:
             return None
         return [f"{one.expression}, {other.expression} = {other.expression}, {one.expression}"]
+
+    def odd(self, depth):
+        """Changes in ways of their own."""
+        array, variable, holder = self.place("A"), self.place("V"), self.place("OX")
+        leaf, tensor = self.place("T", is_leaf), self.place("T", is_small)
+        function = self.place("F", lambda p: hasattr(p.value, "__dict__"))
+        choices = []
+        if array is not None:
+            choices.append(f"{array.expression}[0] = {self.pick(NUMBERS)}")
+            choices.append(f"{array.expression} *= 0.5" if array.holder in "gai" else "pass")
+        if variable is not None:
+            choices.append(f"{variable.expression}.set({self.number()})")
+        if function is not None and not isinstance(function.value, types.MethodType):
+            choices.append(f"{function.expression}.n = {self.number()}")
+        if holder is not None:
+            name = self.pick(TENSOR_NAMES)
+            choices.append(f"setattr({holder.expression}, {name!r}, {self.value('T')})")
+            if hasattr(holder.value, "__dict__") and self.chance(0.5):
+                choices.append(f"vars({holder.expression}).update({name}={self.value('T')})")
+        if tensor is not None:
+            choices.append(f"{tensor.expression}.n = {self.number()}")
+        if leaf is not None:
+            shape = "torch.ones_like" if self.chance(0.5) else "torch.zeros_like"
+            choices.append(f"{leaf.expression}.grad = {shape}({leaf.expression})")
+            if tuple(leaf.value.shape) == (2,):
+                choices.append(f"{leaf.expression}.data = {leaf.expression}.data * 0.5")
+        return [self.pick(choices)] if choices else None
 
     def counting(self, depth):
         place = self.place("N", is_assignable)
@@ -418,12 +491,36 @@ class Statements(Expressions):
         name, place = f"n{self.count}", self.place("LDQU")
         over = f"range({self.pick('123')})"
         if place is not None and self.chance(0.6):
-            what = f"{place.expression}.values()" if kind_of(place.value) == "D" else place.expression
+            what = f"{place.expression}.values()" if place.kind == "D" else place.expression
             over = f"[number(part) for part in {what}]"
         self.numbers.append(name)
         lines = [f"for {name} in {over}:", *indented(self.block(depth + 1, most=2))]
         self.numbers.remove(name)
+        if self.inside and self.chance(0.2):
+            lines.insert(1, f"    if {name} > 2: break")
         return lines
+
+    def inner_function(self, depth):
+        """A function that is defined inside, and perhaps kept."""
+        if not self.inside:
+            return None
+        self.count += 1
+        name, captured = f"inner{self.count}", self.pick([*self.tensors, "x"])
+        lines = [f"def {name}(part, factor={self.number()}):"]
+        lines += [f"    return part * factor + {captured} * {self.number()}"]
+        self.calls.append(f"{name}({{}})")
+        holder = self.place("OX")
+        if holder is not None and self.chance(0.4):
+            lines.append(f"{holder.expression}.f = {name}")
+        return lines
+
+    def held(self, depth):
+        """A block in which an attribute has another value."""
+        place = self.place("N", lambda p: p.holder in "ac" and p.owner)
+        if place is None or not self.inside:
+            return None
+        manager = f"Held({place.owner}, {place.key!r}, {self.number()})"
+        return [f"with {manager}:", *indented(self.block(depth + 1))]
 
     def mode(self, depth):
         if not self.inside:
@@ -445,7 +542,7 @@ class Statements(Expressions):
         target = "x" if not self.tensors else self.pick(self.tensors)
         if not self.inside:
             return None
-        text = f"[{name!r}]" if kind_of(place.value) == "D" else f".{name}"
+        text = f"[{name!r}]" if place.kind == "D" else f".{name}"
         return [
             "try:",
             f"    {target} = {target} + {place.expression}{text}",
@@ -455,7 +552,9 @@ class Statements(Expressions):
 
 
 def is_assignable(place):
-    if place.holder == "a" and kind_of(place.value) == "T" and place.value.is_leaf:
+    if place.key == "grad":
+        return False
+    if place.holder == "a" and place.kind == "T" and place.value.is_leaf:
         return type(place.value).__name__ != "Parameter"
     return place.holder in "gaic"
 

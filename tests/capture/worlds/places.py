@@ -3,9 +3,14 @@ is an expression, with what stands there now and what holds it.
 """
 
 import collections
+import contextvars
+import enum
 import functools
 import types
+import weakref
 from typing import Any, NamedTuple
+
+import numpy as np
 
 import jaxgrad
 
@@ -18,7 +23,7 @@ DEEPEST = 4
 class Place(NamedTuple):
     """`holder` is the kind of what holds it: its letter; `owner` the expression of that, `key` its
     name or index there. g: global, a: attribute, c: attribute of the class, i: item, u: item of a
-    tuple, o: option of an optimizer.
+    tuple, o: option of an optimizer. `kind` is that of the value.
     """
 
     expression: str
@@ -26,6 +31,7 @@ class Place(NamedTuple):
     holder: str
     owner: str
     key: Any
+    kind: str
 
 
 KINDS = (
@@ -41,7 +47,9 @@ KINDS = (
     (jaxgrad.nn.Module, "M"),
     (jaxgrad.optim.Optimizer, "P"),
     (jaxgrad.Generator, "G"),
-    (functools._lru_cache_wrapper, "?"),
+    (functools._lru_cache_wrapper | weakref.ref | enum.Enum, "?"),
+    (np.ndarray, "A"),
+    (contextvars.ContextVar, "V"),
     (functools.partial, "F"),
     (types.FunctionType | types.MethodType, "F"),
     (types.ModuleType, "X"),
@@ -69,6 +77,8 @@ def own_names(value):
         own = dict(object.__getattribute__(value, "__dict__"))
     except AttributeError:
         own = {}
+    if isinstance(value, jaxgrad.Tensor) and value.is_leaf and value.grad is not None:
+        own["grad"] = value.grad
     slots = [n for c in type(value).__mro__ for n in vars(c).get("__slots__", ())]
     for name in slots:
         if not name.startswith("__") and hasattr(value, name):
@@ -80,14 +90,14 @@ def members(kind):
     """What a class and its bases give to instances: plain values only, by name."""
     shown = {}
     for base in reversed(kind.__mro__):
-        if base.__module__.startswith("world"):
+        if base.__module__.startswith("world") or base in (prelude.Data, prelude.Frozen):
             shown |= {n: v for n, v in vars(base).items() if not n.startswith("_")}
     return {n: v for n, v in shown.items() if kind_of(v) in "BNSTLDQEU"}
 
 
 def inside(value, expression, letter):
     """Yield (expression, value, holder, key) of all that an object holds."""
-    if letter in "OMX":
+    if letter in "OMXFT":
         for name, part in own_names(value).items():
             is_name = name.isidentifier()  # of a part of a Sequential it is a number
             yield expression + (f".{name}" if is_name else f"[{name}]"), part, "a", name
@@ -114,7 +124,7 @@ def inside(value, expression, letter):
 def places(names, depth=DEEPEST):
     """All places that are reached from the globals of a world, the near ones first."""
     level = [
-        Place(name, value, "g", "", name)
+        Place(name, value, "g", "", name, kind_of(value))
         for name, value in names.items()
         if name not in prelude.NAMES and not name.startswith("_") and name != "step"
     ]
@@ -124,10 +134,8 @@ def places(names, depth=DEEPEST):
         if len(everything) > MOST:
             break
         level = [
-            Place(text, part, holder, outer.expression, key)
+            Place(text, part, holder, outer.expression, key, kind_of(part))
             for outer in level
-            for text, part, holder, key in inside(
-                outer.value, outer.expression, kind_of(outer.value)
-            )
+            for text, part, holder, key in inside(outer.value, outer.expression, outer.kind)
         ]
     return everything[:MOST]

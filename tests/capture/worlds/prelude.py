@@ -2,8 +2,17 @@
 
 import collections
 import contextlib
+import contextvars
+import copy
+import dataclasses
+import enum
 import functools
+import operator
 import types
+import weakref
+from typing import NamedTuple
+
+import numpy as np
 
 import jaxgrad
 
@@ -29,6 +38,49 @@ class Constant:
 
     def __get__(self, instance, owner=None):
         return self.value
+
+
+class Pair(NamedTuple):
+    h: object
+    n: object
+
+
+@dataclasses.dataclass
+class Data:
+    h: object
+    n: object
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    h: object
+    n: object
+
+
+class Mode(enum.Enum):
+    FAST = 1.5
+    SLOW = 0.5
+
+
+class Missing(dict):
+    """A dict that gives a number for a key that it lacks."""
+
+    def __missing__(self, key):
+        return 2.0
+
+
+class Held:
+    """Another value of an attribute while the block runs."""
+
+    def __init__(self, owner, name, value):
+        self.owner, self.name, self.value = owner, name, value
+
+    def __enter__(self):
+        self.before = getattr(self.owner, self.name)
+        setattr(self.owner, self.name, self.value)
+
+    def __exit__(self, *_):
+        setattr(self.owner, self.name, self.before)
 
 
 class Scaled(jaxgrad.autograd.Function):
@@ -115,12 +167,12 @@ NAMES = {
     "torch": jaxgrad,
     "nn": jaxgrad.nn,
     "F": jaxgrad.nn.functional,
-    "collections": collections,
-    "contextlib": contextlib,
-    "functools": functools,
-    "types": types,
+    **{m.__name__: m for m in (collections, contextlib, contextvars, copy, functools, operator)},
+    **{m.__name__: m for m in (types, weakref)},
+    "np": np,
     "Space": types.SimpleNamespace,
     **{f.__name__: f for f in (Doubled, Constant, Scaled)},
+    **{f.__name__: f for f in (Pair, Data, Frozen, Mode, Missing, Held)},
     **{f.__name__: f for f in (tensor, leaf, filled, total, clear, number, first)},
 }
 

@@ -14,7 +14,7 @@ import jaxgrad
 from . import prelude
 from .expressions import NUMBER_NAMES, TENSOR_NAMES, Statements
 from .observe import SETTINGS
-from .places import kind_of, places
+from .places import places
 
 
 class Program(NamedTuple):
@@ -85,8 +85,8 @@ class Writer:
             self.add(self.class_text())
         kinds = self.random.choices(
             ["instance", "container", "space", "function", "closure", "module", "library",
-             "network", "optimizer", "alias", "number", "cached", "hook", "setting"],
-            [5, 5, 1, 2, 2, 2, 1, 2, 2, 3, 2, 1, 1, 1],
+             "network", "optimizer", "alias", "number", "cached", "hook", "setting", "odd"],
+            [5, 5, 1, 2, 2, 2, 1, 2, 2, 3, 2, 1, 1, 1, 3],
             k=self.random.randint(4, 8),
         )  # fmt: skip
         for kind in kinds:
@@ -113,7 +113,7 @@ class Writer:
             return place.expression
         if kind == "N":
             return self.pick(["0.5", "1.0", "2", "3"])
-        draws.places = [p for p in draws.places if kind_of(p.value) != "F"]
+        draws.places = [p for p in draws.places if p.kind != "F"]
         draws.calls = []
         text = draws.value(kind)
         return text.replace("(x", f"({self.new_tensor()}") if text else "1.0"
@@ -176,6 +176,26 @@ class Writer:
             ["    def m_p(self, x):", "        return x * getattr(self, 'p', 1.0)"],
             ["    def __len__(self):", "        return 2"],
             ["    __slots__ = ('s1', 's2')"] if base == "object" else [],
+            [
+                "    def __setattr__(self, name, value):",
+                "        vars(self)['last'] = name", "        super().__setattr__(name, value)",
+            ],
+            [
+                "    def __getattribute__(self, name):",
+                "        return super().__getattribute__('w' if name == 'v' else name)",
+            ],
+            ["    def m_u(self, x):", "        return super().m_a(x) * self.n"]
+            if base in known else [],
+            ["    def m_t(self, x):", "        return x * type(self).n + self.__class__.k"],
+            ["    def m_i(self, x):", "        return x * len(vars(self))"],
+            [
+                "    def m_y(self, x):", "        try:", "            return x * self.y",
+                "        except AttributeError:", "            self.y = 2.0", "            return x",
+            ],
+            [
+                "    def m_l(self, x):", "        if not hasattr(self, 'first'):",
+                "            self.first = x.detach()", "        return x + self.first",
+            ],
         ]  # fmt: skip
         for member in self.random.sample(members, self.random.randint(1, 6)):
             lines += member
@@ -318,6 +338,41 @@ class Writer:
                 f"weight_decay=0.1 * number({draws.number()})))"
             )
 
+    def make_odd(self):
+        """State of a class that Python has, and functions that keep something."""
+        name, function = self.new_name("g"), self.new_name("fn")
+        tensor, number = self.some_value("T"), self.some_value("N")
+        self.add(
+            self.pick(
+                [
+                    f"{name} = np.array([1.0, 2.0])", f"{name} = Pair({tensor}, {number})",
+                    f"{name} = contextvars.ContextVar('{name}', default=1.0)",
+                    f"{name} = Data({tensor}, {number})", f"{name} = Frozen({tensor}, {number})",
+                    f"{name} = Missing(h={tensor}, n={number})",
+                    f"{name} = collections.Counter(a=2)", f"{name} = Mode.FAST",
+                    f"{name} = collections.UserDict(h={tensor}, n={number})",
+                    f"{name} = collections.ChainMap({{'h': {tensor}}}, {{'n': {number}}})",
+                    f"{name} = types.MappingProxyType({{'h': {tensor}, 'n': {number}}})",
+                    f"def {function}(x, log=[]):\n    log.append({number})\n"
+                    "    return x * len(log)",
+                    f"def {function}(x, *, a={tensor}, n={number}):\n    return x * n + a",
+                    f"def {function}(x):\n    {function}.n = getattr({function}, 'n', 0) + 1\n"
+                    f"    return x * {function}.n",
+                    f"def {function}(x, *, memory={{}}):\n"
+                    f"    memory['h'] = (memory.get('h', x) * 0.5).detach()\n"
+                    "    return x + memory['h']",
+                    f"def {function}(x):\n    for name in ('n', 'k'):\n"
+                    f"        x = x * number(getattr({self.holder()}, name, 1.0))\n    return x",
+                    f"def {function}(x):\n    for key, part in vars({self.holder()}).items():\n"
+                    "        x = x + number(part) * len(key)\n    return x",
+                ]
+            )
+        )  # fmt: skip
+
+    def holder(self):
+        place = self.draws().place("OX")
+        return place.expression if place else "Space"
+
     def make_alias(self):
         place = self.draws().place("TTTLDQEONF")
         if place is not None:
@@ -397,7 +452,8 @@ class Writer:
 
     # ---- calls, and changes between them
 
-    def make_script(self):
+    def make_script(self, text):
+        """text: the body of the function, whose places are rather changed."""
         script, calls = [], 0
         numbers = self.pick([["1.0"], ["1.0"], ["2"], ["0.5", "1.0", "2.0"], ["1", "2"]])
         call = self.call(numbers)
@@ -409,8 +465,8 @@ class Writer:
             if self.chance(0.25):
                 script.append(f"total(out{self.random.randrange(calls)}).backward()")
                 self.attempt(script[-1])
-            if self.chance(0.5):
-                script += self.change()
+            for _ in range(self.pick([0, 1, 1, 2])):
+                script += self.change(text)
             if self.chance(0.3):
                 call = self.call(numbers)
         return script
@@ -433,12 +489,13 @@ class Writer:
             parts.append(f"flag={self.pick(['True', 'False'])}")
         return f"step({', '.join(parts)})"
 
-    def change(self):
+    def change(self, body):
         """Changes from outside that can be made now."""
         for _ in range(4):
-            draws = self.draws(inside=False)
+            draws = self.draws(inside=False, text=body)
             draws.tensors.append(self.new_tensor())
-            lines = self.pick([draws.statement, lambda: self.replacement(draws)])()
+            is_replacement = self.chance(0.3)
+            lines = self.replacement(draws) if is_replacement else draws.statement()
             text = "\n".join(lines or ["pass"]).replace("(x", f"({self.new_tensor()}")
             if lines and self.attempt(text):
                 return [text]
@@ -516,7 +573,7 @@ def _written(seed):
         before = Program(tuple(writer.state), tuple(lines), tuple(head), tuple(tail), ())
         if not writer.attempt(before.setup()[-1]):
             continue
-        script = writer.make_script()
+        script = writer.make_script("\n".join(lines))
         program = before._replace(script=tuple(script), body=tuple(joined(lines)))
         if "out0" in writer.world or number == MOST_TRIES - 1:
             return program
