@@ -127,7 +127,8 @@ class Reads:
 
     def record_write(self, instance, name):
         """Record that an attribute of an instance is set."""
-        holder = self.snapshots.get(instance, InstanceHolder)
+        kind = ReportingHolder if is_closed(type(instance)) else InstanceHolder
+        holder = self.snapshots.get(instance, kind)
         if holder is not None and name not in reported_when_set(type(instance)):
             holder.written.add(name)
 
@@ -371,7 +372,7 @@ def _install(kind, current):
 
     def __setattr__(self, name, value):
         reads = current()
-        if reads is not None:
+        if reads is not None and not (is_own and _is_called_by_library()):
             reads.record_write(self, name)
         write(self, name, value)
 

@@ -109,7 +109,7 @@ class StateWalk:
         self.seen.add(key)
         # while it is kept its id is not used again; instances that the function creates must be
         # free to go
-        if isinstance(value, KEPT):
+        if isinstance(value, KEPT) or is_value_class(type(value)):
             self.kept.append(value)
         return True
 
@@ -322,14 +322,14 @@ class StateWalk:
         if function.__defaults__ or function.__kwdefaults__:
             self.want(defaults, ["__defaults__", "__kwdefaults__"])
             contents += defaults.before.items()
-        if vars(function):
-            attributes = self.snapshots.take(vars(function), function.__name__)
-            self.named.append((attributes, attributes.before))
-            contents += [
-                (function.__name__, attributes.before[name])
-                for name in ("__wrapped__", "registry")  # the second of functools.singledispatch
-                if name in attributes.before
-            ]
+        # also where it has none: code may ask for one, and set it
+        attributes = self.snapshots.take(vars(function), function.__name__)
+        self.named.append((attributes, attributes.before))
+        contents += [
+            (function.__name__, attributes.before[name])
+            for name in ("__wrapped__", "registry")  # the second of functools.singledispatch
+            if name in attributes.before
+        ]
         return contents
 
     def named_values(self) -> list:

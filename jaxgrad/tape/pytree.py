@@ -141,7 +141,13 @@ def _is_node(leaf) -> bool:
     """Whether a leaf is a dict, or an instance of a dataclass that contains tensors."""
     if type(leaf) in _SORTED:
         return True
-    return hasattr(type(leaf), "__dataclass_fields__") and any(map(_has_array, _members(leaf)))
+    return _has_fields(leaf) and any(map(_has_array, _members(leaf)))
+
+
+def _has_fields(value) -> bool:
+    """Whether a value is an instance of a dataclass, with all of its fields."""
+    fields = getattr(type(value), "__dataclass_fields__", None)
+    return fields is not None and all(hasattr(value, field.name) for field in _fields(type(value)))
 
 
 def _has_array(leaf) -> bool:
@@ -158,7 +164,10 @@ def _members(value) -> list:
 def _items(value) -> dict:
     if type(value) in _SORTED:
         return value
-    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    return {field.name: getattr(value, field.name) for field in _fields(type(value))}
+
+
+_fields = functools.lru_cache(maxsize=4096)(dataclasses.fields)
 
 
 def _opened(leaves, structure, is_whole=None):
