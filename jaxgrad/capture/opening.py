@@ -199,9 +199,9 @@ class Closed:
         is_inner = output_nr in compiled.trace.pullback.inner and mode.scope.get() is None
         if is_inner and is_asked and not self.is_freed:
             raise RuntimeError(
-                f"the gradient of a result of vmap({compiled.name}) on which another result depends"
-                " does not arrive outside: compute the other result outside of the vmap, or the "
-                "gradient inside"
+                f"the gradient of a result of vmap({compiled.name}) on which another result "
+                "depends, or that has hooks, does not arrive outside: compute the other result "
+                "outside of the vmap, or the gradient inside"
             )
         return self, output_nr
 

@@ -15,6 +15,7 @@ from ..storage.creation_meta import Severed
 from ..tape import node_annotations
 from ..tape.node import AccumulateGrad, ProgramNode
 from ..tape.tensor import wrap
+from ..tape.traced_hooks import hooks_at
 from ..tape.traversal import nodes_from, search
 from .graph_input import GraphInput
 
@@ -54,7 +55,8 @@ class Pullback:
     """The passes from the outputs of a function that have a history to its captured tensors.
 
     `avals`: those of these outputs; `groups`: one pass starts from each; `cotangents`: the inputs
-    that the passes start from; `inner`: the numbers of the outputs on which others depend;
+    that the passes start from; `inner`: the numbers of the outputs whose gradient passes hooks of
+    the function, or on which other outputs depend;
     `packing`: the hooks for saved tensors under which the function runs;
     `leaves`: the ids of the leaves from inside that the outputs depend on, which get none.
     """
@@ -68,7 +70,8 @@ class Pullback:
         self.groups = groups_of([edge[0] for edge, _, _ in roots], nodes)
         led_to = {edge for node in nodes for edge in node.edges}
         self.packing = node_annotations.packing.get()
-        self.inner = frozenset(n for n, (edge, _, _) in enumerate(roots) if edge in led_to)
+        edges = [edge for edge, _, _ in roots]
+        self.inner = frozenset(n for n, e in enumerate(edges) if e in led_to or has_hooks(*e))
         lasting = [n for group in self.groups if not group.is_freed for n in group.outputs]
         self.leaves = leaves_of([roots[number][0][0] for number in lasting])
         self.leaves -= {id(captured.tensor) for captured, _ in ends}
@@ -98,6 +101,12 @@ class Pullback:
         for group in self.groups:
             group.arrays = None
         return arrays
+
+
+def has_hooks(node, output_nr: int) -> bool:
+    """Whether the gradient of an output of a node passes hooks before the node runs."""
+    extras = node.extras
+    return extras is not None and bool(extras.pre_hooks or hooks_at(node, output_nr))
 
 
 def end_of(captured):

@@ -186,6 +186,21 @@ def hooked_inside_and_outside(jit):
     return x.grad
 
 
+def hooked_inside_alone(jit):
+    x, arrived = leaf(), []
+
+    def f(x):
+        h = x * 2
+        h.register_hook(lambda gradient: gradient * 10)
+        return h
+
+    h = jit(f)(x)
+    h.retain_grad()
+    h.register_hook(arrived.append)
+    (h * h).sum().backward()
+    return arrived, h.grad, x.grad
+
+
 def hooks_of_several(jit):
     x, arrived = leaf(), []
     loss, h = jit(squares)(x)
@@ -438,6 +453,7 @@ PROGRAMS = [
     written_state,
     retained_inside,
     hooked_inside_and_outside,
+    hooked_inside_alone,
     hooks_of_several,
     gradient_edge,
     hooks_of_its_node,
