@@ -8,6 +8,7 @@ guards, what was changed becomes side effects, and everything is put back.
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 import warnings
@@ -160,6 +161,8 @@ class Observation:
             holder.read |= holder.before.keys() - set(reported(kind))
             holder.reads_all |= holder_kind is InstanceHolder and not reported(kind)
             return self.report(instance)
+        # what a method of the user's reads past the hook is not seen
+        holder.reads_all |= holder_kind is InstanceHolder and _reads_in_its_own_way(kind)
         is_missing = name not in holder.before
         # what the function itself has set is not read from outside
         if holder.before.get(name, UNSET) is holder.value(name):
@@ -179,7 +182,8 @@ class Observation:
 
     def record_write(self, instance, name):
         """Record that an attribute of an instance is set."""
-        holder = self.snapshots.get(instance, InstanceHolder)
+        holder_kind = SettingsHolder if is_closed(type(instance)) else InstanceHolder
+        holder = self.snapshots.get(instance, holder_kind)
         if holder is not None and name not in reported_when_set(type(instance)):
             holder.written.add(name)
 
@@ -211,11 +215,11 @@ class Observation:
         if not scope.is_created_here(tensor):
             self.holder_of_tensor(tensor).read.add(name)
 
-    def record_attribute_write(self, tensor):
+    def record_attribute_write(self, tensor, name):
         """Record that an attribute is about to be set on a tensor."""
         scope = mode.scope.get()
         if not scope.is_created_here(tensor):
-            self.holder_of_tensor(tensor)
+            self.holder_of_tensor(tensor).written.add(name)
 
     def record_class_read(self, kind, name):
         """Record the class that gives an attribute to its instances, and those that might: all of
@@ -491,6 +495,13 @@ def release(kind: type, observation):
         if not observations:
             _uninstall(kind)
             _observed.pop(kind, None)
+
+
+@functools.lru_cache(maxsize=4096)
+def _reads_in_its_own_way(kind) -> bool:
+    """Whether a class of the user's has a `__getattribute__`."""
+    methods = [vars(base).get("__getattribute__") for base in kind.__mro__ if not is_closed(base)]
+    return any(getattr(method, "own", method) is not None for method in methods)
 
 
 def _is_installed(kind) -> bool:

@@ -145,7 +145,7 @@ class StateWalk:
         self.seen.add(key)
         # while it is kept its id is not used again; instances that the function creates must be
         # free to go
-        if isinstance(value, KEPT):
+        if isinstance(value, KEPT) or is_value_class(type(value)):
             self.kept.append(value)
         return True
 
@@ -339,7 +339,7 @@ class StateWalk:
         if function.__defaults__ or function.__kwdefaults__:
             self.want(defaults, ["__defaults__", "__kwdefaults__"])
             found += defaults.before.items()
-        if vars(function):
+        if vars(function) or self.stored_names:
             attributes = self.snapshots.take(vars(function), function.__name__)
             self.named.append((attributes, attributes.before))
             found += [

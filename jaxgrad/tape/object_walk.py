@@ -289,6 +289,7 @@ def dict_class(target: dict) -> type:
 def own_items(target: dict) -> dict:
     """The items of a dict, past what its class does when one is read."""
     kind = type(target)
-    if kind.__getitem__ is dict.__getitem__ and kind.__iter__ in _ITERATIONS:
+    is_plain = kind.__getitem__ is dict.__getitem__ and not hasattr(kind, "__missing__")
+    if is_plain and kind.__iter__ in _ITERATIONS:
         return target
     return dict(dict_class(target).items(target))

@@ -80,7 +80,7 @@ def flatten(value, is_whole=None) -> tuple[list, object]:
     for leaf in leaves:
         if type(leaf) in _TENSORS:
             continue
-        if _is_node(leaf) and not (is_whole and is_whole(leaf)):
+        if not (is_whole and is_whole(leaf)) and _is_node(leaf):
             opened = _opened(leaves, structure, is_whole)
             is_end = is_tensor if is_whole is None else lambda e: is_tensor(e) or is_whole(e)
             return jax.tree.flatten(opened, is_leaf=is_end)
@@ -158,7 +158,8 @@ def _members(value) -> list:
 def _items(value) -> dict:
     if type(value) in _SORTED:
         return value
-    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    names = [field.name for field in dataclasses.fields(value)]
+    return {name: getattr(value, name) for name in names if hasattr(value, name)}
 
 
 def _opened(leaves, structure, is_whole=None):
