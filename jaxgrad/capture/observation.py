@@ -168,11 +168,11 @@ class Observation(Reads):
         if not scope.is_created_here(tensor):
             self.holder_of_tensor(tensor).read.add(name)
 
-    def record_attribute_write(self, tensor):
+    def record_attribute_write(self, tensor, name):
         """Record that an attribute is about to be set on a tensor."""
         scope = mode.scope.get()
         if not scope.is_created_here(tensor):
-            self.holder_of_tensor(tensor)
+            self.holder_of_tensor(tensor).written.add(name)
 
     # ---- tensors at places that compiled functions bind anew
 

@@ -72,4 +72,4 @@ def _delattr(tensor, name):
 def _note_write(tensor, name):
     observation = None if name in OWN else mode.open_observation()
     if observation is not None:
-        observation.record_attribute_write(tensor)
+        observation.record_attribute_write(tensor, name)

@@ -8,6 +8,7 @@ what was changed becomes effects, and everything is put back.
 
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 import weakref
@@ -108,6 +109,8 @@ class Reads:
             holder.read |= holder.before.keys() - set(reported(kind))
             holder.reads_all |= holder_kind is InstanceHolder and not reported(kind)
             return self.report(instance)
+        # what a method of the user's reads past the hook is not seen
+        holder.reads_all |= holder_kind is InstanceHolder and _reads_in_its_own_way(kind)
         is_missing = name not in holder.before
         # what the function itself has set is not read from outside
         if self.value_at_start(holder, name) is holder.value(name):
@@ -338,6 +341,13 @@ class ObservedClasses:
             if not observers:
                 _uninstall(kind)
                 self.observers.pop(kind, None)
+
+
+@functools.lru_cache(maxsize=4096)
+def _reads_in_its_own_way(kind) -> bool:
+    """Whether a class of the user's has a `__getattribute__`."""
+    methods = [vars(base).get("__getattribute__") for base in kind.__mro__ if not is_closed(base)]
+    return any(getattr(method, "own", method) is not None for method in methods)
 
 
 def _is_installed(kind) -> bool:

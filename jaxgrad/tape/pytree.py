@@ -80,7 +80,7 @@ def flatten(value, is_whole=None) -> tuple[list, object]:
     for leaf in leaves:
         if type(leaf) in _TENSORS:
             continue
-        if _is_node(leaf) and not (is_whole and is_whole(leaf)):
+        if not (is_whole and is_whole(leaf)) and _is_node(leaf):
             opened = _opened(leaves, structure, is_whole)
             is_end = is_tensor if is_whole is None else lambda e: is_tensor(e) or is_whole(e)
             return jax.tree.flatten(opened, is_leaf=is_end)

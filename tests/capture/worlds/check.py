@@ -68,7 +68,7 @@ class World:
         if changed:
             path, now, then = changed
             raise Differs(
-                f"changed by a call that raised, {path}", f"{now} for {then} at\n{line}"
+                f"changed by a call that raised, {path}", f"{said(now)} for {said(then)} at\n{line}"
             ) from error
         if is_refusal(error):
             self.refused.append(error)
@@ -97,6 +97,12 @@ def reason(error):
     text = REFUSAL.sub('', str(error))
     text = re.sub(r"\S*[\d<>\[\]()'\"/]\S*", "_", text.splitlines()[0] if text else "")
     return text[:110].strip(" ,:")
+
+
+def said(value):
+    """How an observed value is shown; a number of a trace that is left behind by its class."""
+    is_known = type(value) in (int, float, bool, str, tuple, type(None))
+    return str(value) if is_known else f"a {type(value).__name__}"
 
 
 def plain(function):
@@ -144,7 +150,8 @@ def compare(program, uncompiled, jit, settings):
         if differing:
             path, one, other = differing
             what = re.sub(r"\d+", "", path)
-            raise Differs(what, f"{path} is {one}, uncompiled {other}, after\n{line}")
+            told = f"{path} is {said(one)}, uncompiled {said(other)}, after\n{line}"
+            raise Differs(what, told)
         if is_large(wanted):
             break
     return world.refused

@@ -2,7 +2,6 @@
 
 import types
 
-
 NUMBERS = ("0.5", "1.5", "2.0", "-1.0", "3", "2", "1")
 WORDS = ("'a'", "'b'", "'c'")
 # few names, so that instances, classes, modules and dicts have them in common
