@@ -166,9 +166,8 @@ class ContentGuard(Guard):
     __slots__ = ("holder", "is_same", "known", "name")
 
     def __init__(self, holder: Holder, known, is_same):
-        self.holder, self.name, self.known, self.is_same = (
-            holder.reference, holder.name, known, is_same,
-        )  # fmt: skip
+        self.holder, self.name = holder.reference, holder.name
+        self.known, self.is_same = known, is_same
 
     def check(self, *call):
         target = self.holder()

@@ -45,8 +45,6 @@ class Holder:
         self.changed: set = set()
         self.removed, self.reads_all = set(), False
 
-    # ---- what each kind of holder defines
-
     @staticmethod
     def mapping(target):
         """The contents in a form that `[name]` reads."""
@@ -92,14 +90,10 @@ class Holder:
         """What a name is bound to now; UNSET where it is not."""
         return self.now().get(name, UNSET)
 
-    def changes(self, before=None) -> tuple[dict, list]:
-        """The names that were bound since, with their values, and those that were removed.
-        before: what they were bound to, if it is not `self.before`.
-        """
+    def changes(self, before: dict) -> tuple[dict, list]:
+        """The names bound since `before`, with their values, and those that were removed."""
         target = self.reference()
-        if target is None:
-            return {}, []
-        return self.difference(self.before if before is None else before, self.contents(target))
+        return ({}, []) if target is None else self.difference(before, self.contents(target))
 
     def put(self, target, bound: dict, removed):
         """Bind names, and remove others."""
@@ -115,9 +109,7 @@ class Holder:
         if target is not None:
             bound, removed = self.difference(self.contents(target), self.before)
             bound = {name: value for name, value in bound.items() if name not in besides}
-            removed = [name for name in removed if name not in besides]
-            if bound or removed:
-                self.put(target, bound, removed)
+            self.put(target, bound, [name for name in removed if name not in besides])
 
     def guard(self) -> Guard:
         """A guard on all contents."""

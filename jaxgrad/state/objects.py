@@ -127,9 +127,9 @@ def own_items(target: dict) -> dict:
     """The items of a dict, past what its class does when one is read."""
     kind = type(target)
     is_plain = kind.__getitem__ is dict.__getitem__ and kind.__iter__ in _ITERATIONS
-    if is_plain and not hasattr(kind, "__missing__"):  # which may add an item that is asked for
-        return target
-    return dict(dict_class(target).items(target))
+    # where an item is missing, `__missing__` may add it
+    is_plain &= not hasattr(kind, "__missing__")
+    return target if is_plain else dict(dict_class(target).items(target))
 
 
 def reference_to(target):

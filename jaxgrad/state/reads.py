@@ -275,9 +275,7 @@ class ReadGuards:
         return set()
 
     def guard_of(self, holder, names) -> Guard | None:
-        """The guard on names of a holder, or on all of its contents; None where there is nothing to
-        compare.
-        """
+        """The guard on names of a holder, or on all of them; None where nothing is compared."""
         exchanged = self.exchanged_names(holder)
         if ALL in names:
             return StateGuard(holder, None, exchanged) if exchanged else holder.guard()

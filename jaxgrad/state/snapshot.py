@@ -55,6 +55,11 @@ class Snapshots:
         return holder
 
 
+def _restore(holders):
+    for holder in holders:
+        holder.restore()
+
+
 class SavedHolders:
     """The contents of holders, saved to be put back."""
 
@@ -71,12 +76,9 @@ class SavedHolders:
         """Make everything what it was when it was saved, or at a later moment."""
         holders = moment or self.all()
         try:
-            for holder in holders:
-                holder.restore()
+            _restore(holders)
         except KeyboardInterrupt:
-            # once more comes to the same, and half of it would be a state in between
-            for holder in holders:
-                holder.restore()
+            _restore(holders)  # half of it would be a state in between
             raise
 
     @contextlib.contextmanager

@@ -6,7 +6,9 @@ results, gradients, all state, and which names reach the same object (tests/capt
 
 import pytest
 
-from jaxgrad.capture import guards, holders, merged_guards, observation, places, side_effects
+from jaxgrad.capture import observation, places, side_effects
+from jaxgrad.capture.guards import DistinctTensors
+from jaxgrad.state import guards, merged_guards
 
 from .worlds.check import Differs, check, seed_result
 from .worlds.writer import write
@@ -29,17 +31,17 @@ def holds(*_):
 
 
 def without_absence(monkeypatch):
-    begin = holders.StateGuard.__init__
+    begin = guards.StateGuard.__init__
 
     def without(self, *args, **kwargs):
         begin(self, *args, **kwargs)
         self.absent = frozenset()
 
-    monkeypatch.setattr(holders.StateGuard, "__init__", without)
+    monkeypatch.setattr(guards.StateGuard, "__init__", without)
 
 
 def without_guards_of_values(monkeypatch):
-    monkeypatch.setattr(holders.StateGuard, "check", holds)
+    monkeypatch.setattr(guards.StateGuard, "check", holds)
     monkeypatch.setattr(merged_guards.Bindings, "check", holds)
 
 
@@ -59,7 +61,7 @@ def without_reads(monkeypatch):
 
 
 def without_identity(monkeypatch):
-    for kind in (places.PinnedTensorGuard, places.SameTensorGuard, guards.DistinctTensors):
+    for kind in (places.PinnedTensorGuard, places.SameTensorGuard, DistinctTensors):
         monkeypatch.setattr(kind, "check", holds)
 
 
