@@ -349,12 +349,9 @@ class CompiledFunction:
         while True:
             cache.inspected.clear()
             try:
-                program = self.new_program(leaves, structure, numbers.varying)
+                program = self.program_of(leaves, structure, numbers.varying)
             except RunsUncompiled:
                 raise
-            except SharesMemory as error:
-                cache.joined.update(error.storages)
-                continue
             except Exception:
                 # whatever was raised: libraries refuse symbolic numbers with errors of their own
                 if not cache.give_up(numbers):
@@ -365,6 +362,14 @@ class CompiledFunction:
                 cache.rebound |= program.changed_numbers - cache.looked_at
                 return program
             program.discard()
+
+    def program_of(self, leaves, structure, varying) -> CompiledProgram:
+        """A new program, with memory joined that captured tensors share where it needs that."""
+        while True:
+            try:
+                return self.new_program(leaves, structure, varying)
+            except SharesMemory as error:
+                self.cache.joined.update(error.storages)
 
     def traced_function(self):
         """The function that a trace runs."""
