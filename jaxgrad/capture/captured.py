@@ -172,10 +172,14 @@ class CapturedTensor(TensorGuard):
         """Whether it was a view that PyTorch may refuse to write to, by how it was created or by
         what it is a view of.
         """
-        made = USUAL if self.snapshot.alias is None else self.snapshot.alias.made
         if self.root is None or not self.root._tracked:
-            return made != USUAL and self.tensor._tracked
-        return made != USUAL or kind_of(self.root) is None
+            return self.made != USUAL and self.tensor._tracked
+        return self.made != USUAL or kind_of(self.root) is None
+
+    @property
+    def made(self) -> int:
+        """How it was created, if it was a view (storage/creation_meta.py)."""
+        return USUAL if self.snapshot.alias is None else self.snapshot.alias.made
 
     @property
     def is_elsewhere(self) -> bool:

@@ -43,9 +43,9 @@ class MemberEffect(TensorEffect):
     """What a function changes of a tensor that shows joined memory, beside its value.
 
     `node`: the number of its node among the outputs with a history, None for none, or UNCHANGED;
-    `follows`: whether the views of it have another history too; `sets_tracked`: whether it is a
-    leaf whose requires_grad was set; `is_tracked`: that of what has the node; `loses_node`: whether
-    it shows another part of memory, without the history that it had.
+    `follows`: whether that is the history of its memory, which views of it have to follow;
+    `sets_tracked`: whether it is a leaf whose requires_grad was set; `is_tracked`: that of what has
+    the node; `loses_node`: whether it shows another part of memory, without its old history.
     """
 
     __slots__ = ("follows", "is_tracked", "loses_node", "node", "sets_tracked")
@@ -62,8 +62,9 @@ class MemberEffect(TensorEffect):
         if tensor._alias is not entry:
             self.place = outputs.add_output(tensor)
             self.value = outputs.created[self.place]
-        if entry.root is None:
+        if entry.root is None or has_left_root(tensor, entry):
             self.record_node(outputs, captured)
+            self.follows |= entry.root is not None and self.node is not UNCHANGED
         elif tensor._node is not snapshot.node and has_hooks(tensor):
             # of a node that is made anew when the view is read after a call
             raise refused_view(outputs.scope.name, captured)
@@ -105,6 +106,12 @@ class MemberEffect(TensorEffect):
         if self.follows:
             values.append((alias, "followed", alias.storage.epoch))
         return values
+
+
+def has_left_root(tensor, entry) -> bool:
+    """Whether a view has a history that its root has no more."""
+    root = handle_at(entry.before if entry.base is None else entry.base, entry.root)
+    return tensor._tracked and root is not None and not root._tracked
 
 
 def has_hooks(tensor) -> bool:

@@ -156,6 +156,7 @@ class SavedState(SavedHolders):
         # not before, since a leaf may get its state there
         counter, leaf, alias = tensor._counter, tensor._leaf, tensor._alias
         self.save_inner(tensor, counter, counter and counter.places, leaf, alias)
+        self.save_inner(tensor._node if isinstance(tensor._node, Node) else None)
         self.save_extras(getattr(tensor._node, "extras", None))
         if leaf is not None:
             self.save_inner(getattr(leaf, "hooks", None), getattr(leaf, "post_hooks", None))

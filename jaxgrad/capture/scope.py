@@ -32,6 +32,8 @@ from ..core.aval import (
 from ..core.jax_internals import current_trace
 from ..core.meta_array import MetaArray
 from ..state.reports import Reports
+from ..storage.alias import begin
+from ..storage.creation_meta import USUAL
 from ..storage.sole_owner import leave_storage
 from ..tape import handle_lock, mode, traced_hooks
 from ..tape.interception import intercept, release
@@ -286,6 +288,8 @@ class CaptureScope:
             self.hide_tangents(tensor)
         # a write to the tracer must not reach the storage outside; `restore` puts the alias back
         tensor._alias = None
+        if captured.made != USUAL:
+            begin(tensor).made = captured.made  # that of the views that are cut from it
         return captured
 
     def require_joined(self, captured, is_of_memory: bool):

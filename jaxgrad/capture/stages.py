@@ -5,15 +5,19 @@ The program is not filed, its side effects are not applied, and all state is put
 
 from __future__ import annotations
 
+import operator
+
 import jax
 
 from ..core import dtypes
 from ..core.aval import make_aval
 from ..core.meta_array import MetaArray
 from ..core.tracebacks import api_boundary
-from ..tape import handle_lock, mode
-from ..tape.tensor import held, wrap
+from ..tape import handle_lock, mode, pytree
+from ..tape.tensor import Tensor, held, wrap
 from . import one_shot
+from .argument_containers import ArgumentEffect, Leaves, containers_of
+from .joined_memory import PLACEHOLDER
 
 
 def program_and_inputs(function, args, kwargs):
@@ -28,14 +32,18 @@ def program_and_inputs(function, args, kwargs):
         )
     leaves, structure = function.flatten(args, kwargs)
     one_shot.refuse_arguments(function.function, leaves, structure)
-    leaves = list(map(_as_argument, leaves))
+    known, leaves = leaves, Leaves(map(_as_argument, leaves))
+    is_same = all(map(operator.is_, known, leaves)) and isinstance(known, Leaves)
+    leaves.arguments = known.arguments if is_same else jax.tree.unflatten(structure, leaves)
     with handle_lock.lock:
-        tracing = function.run_traced(leaves, structure, frozenset())
+        tracing = function.tracing_of(leaves, structure, frozenset())
         tensors = tracing.tensors_of(leaves)
         program = tracing.executable(tracing.trace(), tensors, leaves)
         tracing.discard()
         tracing.observation.release()
     arrays = [*map(_example, tensors)]
+    for number in program.trace.members:
+        arrays[number] = PLACEHOLDER
     return program, arrays + [source.example(leaves) for source in program.trace.other_inputs]
 
 
@@ -91,6 +99,10 @@ def eval_shape(function, args, kwargs):
     effects = output.tensor_effects.effects
     written = {each.number: each.value for each in effects if each.value is not None}
 
+    arguments = Leaves()
+    arguments.arguments = pytree.map_leaves(_shape_of_argument, (args, kwargs))
+    containers = containers_of(arguments)
+
     def shape_of(result):
         kind, value = result
         if kind == "tree":
@@ -101,11 +113,21 @@ def eval_shape(function, args, kwargs):
             return _struct(program.trace.captured[value].aval)
         if kind in ("created", "captured"):
             return arrays[(output.created[value] if kind == "created" else written[value]).output]
+        if kind == "argument":
+            return containers[value]
         if kind == "number":
             return jax.eval_shape(lambda: value(numbers))
         return arrays[value] if kind == "array" else value
 
+    for effect in output.object_effects:
+        if isinstance(effect, ArgumentEffect):
+            bound = {name: shape_of(result) for name, result in effect.bound.items()}
+            effect.holder.put(containers[effect.position], bound, effect.removed)
     return jax.tree.unflatten(output.structure, list(map(shape_of, output.results)))
+
+
+def _shape_of_argument(leaf):
+    return _struct(leaf._aval) if isinstance(leaf, Tensor) else leaf
 
 
 def _struct(aval):

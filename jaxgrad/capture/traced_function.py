@@ -190,12 +190,9 @@ class TracedFunction:
         while True:
             cache.inspected.clear()
             try:
-                tracing = self.run_traced(leaves, structure, numbers.varying)
+                tracing = self.tracing_of(leaves, structure, numbers.varying)
             except RunsUncompiled:
                 raise
-            except SharesMemory as error:
-                cache.joined.update(error.storages)
-                continue
             except Exception:
                 # whatever was raised: libraries refuse symbolic numbers with errors of their own
                 if not (cache.give_up(numbers) or cache.give_up_draws()):
@@ -206,6 +203,14 @@ class TracedFunction:
                 cache.rebound |= tracing.changed_numbers - cache.looked_at
                 return tracing
             tracing.discard()
+
+    def tracing_of(self, leaves, structure, varying) -> Tracing:
+        """A trace, with memory joined that captured tensors share where it needs that."""
+        while True:
+            try:
+                return self.run_traced(leaves, structure, varying)
+            except SharesMemory as error:
+                self.cache.joined.update(error.storages)
 
     def traced_function(self):
         """The function that a trace runs."""

@@ -140,6 +140,7 @@ class InPlace(Operator):
         if self.written_as in FILLING and view_ops.overlaps(target._aval):
             whole = unexpanded(target)
             if whole is not None:
+                permit(self.written_as, target, target.requires_grad, overlapping=True)
                 self.overwrite((whole, *args[1:]), kwargs)
                 return target
         call, leaves = self.bind(args, kwargs)

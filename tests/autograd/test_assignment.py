@@ -605,3 +605,16 @@ def test_a_failed_write_changes_nothing():
         with pytest.raises((RuntimeError, TypeError)):
             write()
     assert x.tolist() == [0, 1, 2] and view.tolist() == [1, 2] and x._version == 0
+
+
+@pytest.mark.parametrize("fill", [lambda x: x.fill_(1), lambda x: x.zero_()])
+def test_filling_an_expanded_view_is_checked_like_other_writes(fill):
+    base = jaxgrad.ones(2, 1, requires_grad=True) * 1
+    with jaxgrad.no_grad():
+        unrecorded = base.expand(2, 3)
+    several = base.unsqueeze(0).expand(2, 2, 3).unbind()[0]
+    for view, words in ((unrecorded, "no_grad mode"), (several, "multiple views")):
+        with pytest.raises(RuntimeError, match=words):
+            fill(view)
+    fill(base.expand(2, 3))
+    assert base.tolist() == [[fill(jaxgrad.ones(())).item()]] * 2

@@ -283,6 +283,33 @@ def a_history():
     return f, [3.0], lambda: [weight, base, middle, first]
 
 
+def a_base_that_leaves_the_graph():
+    weight, base = counted(4).requires_grad_(), torch.zeros(4)
+    first = base[:2]
+
+    def f(x):
+        base.zero_()
+        first.copy_(weight[:2] * x)
+        total = (base * base).sum()
+        base.detach_()
+        return total
+
+    return f, [2.0, 3.0], lambda: [weight, base, first]
+
+
+def views_that_an_index_writes_to():
+    cache = torch.zeros(2, 3)
+    keys, values = cache[0], cache[1]
+
+    def f(x):
+        place = x.long()[0]
+        keys[place] = x[0]
+        values[place] = x[0] * 2
+        return cache.sum()
+
+    return f, [0.0, 2.0, 1.0], lambda: [cache, keys, values]
+
+
 def a_gradient_from_outside():
     flat, parts = flat_parameters(4)
 
@@ -391,6 +418,7 @@ WORLDS = [
     *(a_view_and_its_base, views_of_views, views_of_a_base_that_is_gone, views_at_strides),
     *(complex_views, sgd_on_flat_parameters, an_optimizer_on_a_module_of_slices),
     *(gradients_in_one_bucket, buffers_of_a_module, tied_weights, detached_and_written, a_history),
+    *(a_base_that_leaves_the_graph, views_that_an_index_writes_to),
     *(a_gradient_from_outside, what_is_asked_of_views, new_views_are_left),
     *(memories_that_are_exchanged, data_that_is_a_view, written_in_between, shared_in_another_way),
 ]
