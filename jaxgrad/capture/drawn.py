@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import operator
 
 import jax
 import numpy as np
 
 from ..tape import mode, pytree
+from ..tape.drawn_array import DrawnArray
 from ..tape.symbolic_number import Varying, fits
 from ..tape.tensor import Tensor, held, restore_state, state_of
 from .event_log import EventLog
@@ -74,8 +76,12 @@ class Event:
 def has_form(value, form) -> bool:
     """Whether a leaf of what an event gives is what the trace was made of."""
     if type(form) is tuple:
-        return is_equal(value, form[0])
+        return is_equal(value, form[0]) if len(form) == 1 else _has_array_form(value, form)
     return isinstance(value, Tensor) if form is Tensor else fits(value, form)
+
+
+def _has_array_form(value, form) -> bool:
+    return isinstance(value, np.ndarray | np.generic) and form_of(value) == form
 
 
 class Plan:
@@ -85,8 +91,8 @@ class Plan:
 
     def __init__(self, args, kwargs):
         self.leaves, self.structure = jax.tree.flatten((args, kwargs))
-        self.leaves = [each.copy() if type(each) is np.ndarray else each for each in self.leaves]
-        self.varies = any(type(each) is Varying for each in self.leaves)
+        self.leaves = [_kept(leaf) for leaf in self.leaves]
+        self.varies = any(type(each) in COMPUTED for each in self.leaves)
 
     def filled(self, values):
         leaves = self.leaves
@@ -96,11 +102,65 @@ class Plan:
 
     def known(self):
         """The arguments at the call that is traced."""
-        leaves = [each.value if type(each) is Varying else each for each in self.leaves]
-        return jax.tree.unflatten(self.structure, leaves)
+        return jax.tree.unflatten(self.structure, list(map(known_value, self.leaves)))
 
     def release(self):
-        self.leaves = [_Computed(each) if type(each) is Varying else each for each in self.leaves]
+        self.leaves = list(map(released, self.leaves))
+
+
+def _kept(leaf):
+    """An argument as a plan keeps it."""
+    if type(leaf) is slice:
+        return slice(*map(known_bound, (leaf.start, leaf.stop, leaf.step)))
+    return leaf.copy() if type(leaf) is np.ndarray else leaf
+
+
+def known_bound(value):
+    """A bound of a slice, whose value is looked at."""
+    return value.__index__() if type(value) in COMPUTED else value
+
+
+COMPUTED = (Varying, DrawnArray)
+
+
+def known_value(leaf):
+    """The value of an argument at the call that is traced."""
+    if type(leaf) is Varying:
+        return leaf.value
+    return leaf._value if type(leaf) is DrawnArray else leaf
+
+
+def released(leaf):
+    """An argument without its tracer."""
+    return _Computed(leaf) if type(leaf) in COMPUTED else leaf
+
+
+class Derived:
+    """What NumPy makes of what was drawn: `function`, called again at each call."""
+
+    __slots__ = ("forms", "function", "plan", "structure")
+
+    def __init__(self, function, plan):
+        self.function, self.plan, self.structure = function, plan, None
+        self.forms: list = []
+
+    def perform(self, guard, log):
+        args, kwargs = self.plan.filled(guard.values)
+        try:
+            leaves, structure = jax.tree.flatten(self.function(*args, **kwargs), is_leaf=is_array)
+        except Exception:
+            return False
+        guard.slots += leaves
+        return structure == self.structure and all(map(has_form, leaves, self.forms))
+
+
+def is_array(value) -> bool:
+    return isinstance(value, np.ndarray | np.generic) or value is None
+
+
+def form_of(value) -> tuple:
+    """What a program depends on of an array that is drawn."""
+    return type(value), value.shape, value.dtype
 
 
 class Check:
@@ -125,8 +185,9 @@ class _Computed:
 
     __slots__ = ("compute",)
 
-    def __init__(self, number: Varying):
-        self.compute = number.compute
+    def __init__(self, drawn: Varying | DrawnArray):
+        is_array = type(drawn) is DrawnArray
+        self.compute = drawn._run.compute_of(drawn) if is_array else drawn.compute
 
 
 def is_equal(value, known) -> bool:
@@ -211,7 +272,8 @@ class DrawnGuard(Guard):
             return ""
         if isinstance(self.why, Check):
             return f"a drawn number was looked at ({self.why.function.__name__}), and is another"
-        return f"{self.why.name} gave something else"
+        name = self.why.name if isinstance(self.why, Event) else "NumPy"
+        return f"{name} gave something else"
 
 
 class DrawnSource(PlaceSource):
@@ -392,8 +454,45 @@ class DrawnTrace(DrawnRun):
             event.forms.append(Tensor)
             self.tensors[id(value)] = value, DrawnSource(self.guard, slot, kind)
             return value
+        if isinstance(value, np.ndarray | np.generic) and self.is_symbolic:
+            event.forms.append(form_of(value))
+            self.cache.has_drawn = True
+            return DrawnArray(self, slot, value)
         event.forms.append((copy.copy(value) if isinstance(value, np.ndarray) else value,))
         return value
+
+    def derived(self, function, args, kwargs):
+        """What NumPy makes of what was drawn."""
+        plan = Plan(args, kwargs)
+        if any(not is_constant(each) for each in plan.leaves):
+            self.refuse("it computes by NumPy with values of the trace")
+        known_args, known_kwargs = plan.known()
+        value = function(*known_args, **known_kwargs)
+        step = Derived(function, plan)
+        leaves, step.structure = jax.tree.flatten(value, is_leaf=is_array)
+        first = len(self.guard.slots)
+        self.guard.slots += leaves
+        self.guard.steps.append(step)
+        given = [self.answer_leaf(step, n, leaf) for n, leaf in enumerate(leaves, first)]
+        self.guard.answers.append(((step, first), None))
+        return jax.tree.unflatten(step.structure, given)
+
+    def input_of(self, array: DrawnArray):
+        """An array as an input of the program."""
+        source = DrawnInput(self.guard, array._slot)
+        source.is_number = False
+        return self.scope.add_input(array._value, source)
+
+    def computed(self, array: DrawnArray):
+        """How a call finds an array among its inputs."""
+        source = DrawnInput(self.guard, array._slot)
+        self.scope.add_input(array._value, source)
+        return operator.itemgetter(source)
+
+    def compute_of(self, array: DrawnArray):
+        """How a call finds an array among what it has drawn."""
+        guard, slot = self.guard, array._slot
+        return lambda values: guard.slots[slot]
 
     def outcome(self, function, operands):
         """What a look at numbers gives that depend on what was drawn; NotImplemented where they
@@ -401,20 +500,19 @@ class DrawnTrace(DrawnRun):
         """
         numbers = [each for each in operands if type(each) is Varying]
         origins = origins_of(operands)
-        if not any(isinstance(each, DrawnInput) for each in origins):
+        if not is_drawn(operands):
             return NotImplemented
         if not all(map(is_repeatable, origins)) or any(each.value is None for each in numbers):
             return NotImplemented
-        result = function(*[e.value if type(e) is Varying else e for e in operands])
-        kept = [_Computed(each) if type(each) is Varying else each for each in operands]
-        self.guard.steps.append(Check(function, kept, result))
+        result = function(*map(known_value, operands))
+        self.guard.steps.append(Check(function, [*map(released, operands)], result))
         self.guard.answers.append((None, result))
         return result
 
     def close(self):
         """Let go of the tracers, once all is known."""
         for step in self.guard.steps:
-            if isinstance(step, Event):
+            if isinstance(step, Event | Derived):
                 step.plan.release()
 
 
@@ -442,15 +540,32 @@ class DrawnReplay(DrawnRun):
     def leaf(self, slot, form):
         if form is Tensor:
             return self.guard.replayed[slot]
+        if type(form) is tuple and len(form) > 1:
+            return DrawnArray(self, slot, self.guard.slots[slot])
         if type(form) is tuple:
             return copy.copy(form[0]) if isinstance(form[0], np.ndarray) else form[0]
         source = DrawnInput(self.guard, slot)
         return Varying.of_input(self.scope.given[source.key], source)
 
     def outcome(self, function, operands):
-        if not any(isinstance(each, DrawnInput) for each in origins_of(operands)):
-            return NotImplemented
-        return next(self.answers)[1]
+        return next(self.answers)[1] if is_drawn(operands) else NotImplemented
+
+    def derived(self, function, args, kwargs):
+        (step, first), _ = next(self.answers)
+        leaves = [self.leaf(n, form) for n, form in enumerate(step.forms, first)]
+        return jax.tree.unflatten(step.structure, leaves)
+
+    def input_of(self, array):
+        return self.scope.given["drawn", array._slot]
+
+    def computed(self, array):
+        return None
+
+
+def is_drawn(operands) -> bool:
+    """Whether one of the operands depends on what was drawn."""
+    is_array = any(type(each) is DrawnArray for each in operands)
+    return is_array or any(isinstance(each, DrawnInput) for each in origins_of(operands))
 
 
 def origins_of(operands) -> frozenset:

@@ -9,6 +9,7 @@ import types
 
 import jax
 
+from ..tape.drawn_array import DrawnArray
 from ..tape.node import Node
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
@@ -35,7 +36,8 @@ class Part:
 
     def __init__(self, value):
         self.value, self.result = value, None
-        is_number = isinstance(value, Varying) and value.compute is not None
+        is_number = type(value) is DrawnArray
+        is_number |= isinstance(value, Varying) and value.compute is not None
         self.has_tensors = is_number or isinstance(value, Tensor | jax.Array)
         self.make, self.fill = None, None
         self.arguments: list[Part] = []
