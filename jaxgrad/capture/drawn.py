@@ -87,11 +87,11 @@ def _has_array_form(value, form) -> bool:
 class Plan:
     """The arguments of an event, some of which are computed from what was drawn before."""
 
-    __slots__ = ("leaves", "structure", "varies")
+    __slots__ = ("given", "leaves", "structure", "varies")
 
     def __init__(self, args, kwargs):
-        self.leaves, self.structure = jax.tree.flatten((args, kwargs))
-        self.leaves = [_kept(leaf) for leaf in self.leaves]
+        self.given, self.structure = jax.tree.flatten((args, kwargs))
+        self.leaves = [_kept(leaf) for leaf in self.given]
         self.varies = any(type(each) in COMPUTED for each in self.leaves)
 
     def filled(self, values):
@@ -102,7 +102,8 @@ class Plan:
 
     def known(self):
         """The arguments at the call that is traced."""
-        return jax.tree.unflatten(self.structure, list(map(known_value, self.leaves)))
+        given, self.given = self.given, None
+        return jax.tree.unflatten(self.structure, list(map(known_value, given)))
 
     def release(self):
         self.leaves = list(map(released, self.leaves))
@@ -269,11 +270,21 @@ class DrawnGuard(Guard):
 
     def reason(self, leaves, tensors):
         if self.why is None:
-            return ""
+            return self.reason_before(leaves)
         if isinstance(self.why, Check):
             return f"a drawn number was looked at ({self.why.function.__name__}), and is another"
         name = self.why.name if isinstance(self.why, Event) else "NumPy"
         return f"{name} gave something else"
+
+    def reason_before(self, leaves) -> str:
+        """Why nothing was drawn; empty where something was."""
+        known: list = []
+        for guard in self.before:
+            if guard is None:
+                known.append(None)
+            elif not guard.check(leaves, known):
+                return guard.reason(leaves, known)
+        return ""
 
 
 class DrawnSource(PlaceSource):
@@ -368,6 +379,14 @@ class DrawnRun:
         """What a look at symbolic numbers gives: here there are none that were drawn."""
         return NotImplemented
 
+    def array_of(self, convert, data, *options):
+        """An array of what was drawn: here nothing is symbolic."""
+        return None
+
+    def computes(self, operands) -> bool:
+        """Whether what is computed of these is noted."""
+        return False
+
     @contextlib.contextmanager
     def open(self):
         token = mode.drawn_run.set(self)
@@ -377,7 +396,22 @@ class DrawnRun:
             mode.drawn_run.reset(token)
 
 
-class DrawnTrace(DrawnRun):
+class SymbolicRun(DrawnRun):
+    """A run in which what is drawn may be symbolic."""
+
+    def array_of(self, convert, data, *options):
+        """`convert(data, *options)` as an input of the program; None where nothing in the data was
+        drawn.
+        """
+        if not is_drawn(jax.tree.leaves(data)):
+            return None
+        return self.input_of(self.derived(convert, (data, *options), {}))
+
+    def computes(self, operands):
+        return is_drawn(operands)
+
+
+class DrawnTrace(SymbolicRun):
     """The events of a function that is traced in a scope.
 
     `guard`: takes them in; `is_symbolic`: whether numbers become inputs; `tensors`: by id the
@@ -523,7 +557,7 @@ def is_constant(leaf) -> bool:
     return not isinstance(leaf, Tensor | jax.Array)
 
 
-class DrawnReplay(DrawnRun):
+class DrawnReplay(SymbolicRun):
     """The events of a function that is replayed: code gets what it got in the trace."""
 
     def __init__(self, scope, guard: DrawnGuard):

@@ -14,6 +14,7 @@ import contextlib
 import datetime
 import functools
 import io
+import math
 import os
 import queue
 import random
@@ -26,6 +27,7 @@ import types
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import jax
 import numpy as np
 from numpy.random import bit_generator
 
@@ -126,6 +128,22 @@ class Call:
         return getattr(self.original, name)
 
 
+class OfNumbers:
+    """Stands for a function of `math` or NumPy, which takes numbers that were drawn."""
+
+    def __init__(self, function):
+        self.original = function
+        functools.update_wrapper(self, function, updated=())
+
+    def __call__(self, *args, **kwargs):
+        run = mode.drawn_run.get()
+        # a number has a method for these
+        is_own = self.original in (math.floor, math.ceil, math.trunc)
+        if run is None or is_own or not run.computes(jax.tree.leaves(args)):
+            return self.original(*args, **kwargs)
+        return run.derived(self.original, args, kwargs)
+
+
 def _without_owner(function):
     return lambda owner, *args, **kwargs: function(*args, **kwargs)
 
@@ -199,6 +217,11 @@ def _replaced():
     for name in _RANDOM:
         if hasattr(random, name):
             yield random, name, Call(getattr(random, name), PYTHONS, f"random.{name}")
+    for name, function in vars(math).items():
+        if callable(function):
+            yield math, name, OfNumbers(function)
+    for name in ("array", "asarray"):
+        yield np, name, OfNumbers(getattr(np, name))
     for name in dir(np.random):
         value = getattr(np.random, name)
         if getattr(value, "__self__", None) is NUMPYS:
@@ -315,7 +338,7 @@ class IteratorStandIn:
         return getattr(self.original, name)
 
 
-STAND_INS = (StandIn, IteratorStandIn, Call, Refusal)
+STAND_INS = (StandIn, IteratorStandIn, Call, Refusal, OfNumbers)
 
 
 def original(value):

@@ -21,6 +21,7 @@ from ..core.meta_array import MetaArray
 from ..core.pytorch_tensors import dtype_of, is_of_pytorch, numbers_of
 from ..core.tracebacks import api_boundary, users_stacklevel
 from ..late import LateModule
+from ..tape import mode
 from ..tape.drawn_array import DrawnArray
 from ..tape.tensor import Tensor, wrap
 from .array_creation import finish, is_traced, on_device, taken_over
@@ -182,6 +183,10 @@ def _array_of(data, dtype, device) -> jax.Array | MetaArray:
         return on_device(_converted(data, dtype), device)
     if hasattr(data, "__array__"):
         return taken_over(_from_numpy(np.asarray(data), dtype), device)
+    run = mode.drawn_run.get()
+    drawn = None if run is None else run.array_of(_from_python, data, dtype)
+    if drawn is not None:
+        return on_device(drawn, device)
     return taken_over(_from_python(data, dtype), device)
 
 
