@@ -84,9 +84,9 @@ def jit(
     program: variables, attributes, elements of containers; so are numbers of captured tensors that
     it looks at, as in an `if`. A change of what it read causes a new trace, and so does a hook that
     is added or removed. A number that the function itself changes at each call becomes an input.
-    `explain()` tells why it was traced. A warning tells of random numbers of Python and NumPy, of
-    the time, files, the environment, iterators and queues: a program repeats what they gave. Dicts
-    keep the order of their keys, so there is a program for each order.
+    `explain()` tells why it was traced. Random numbers of Python and NumPy, the time, and elements
+    of iterators and queues are drawn anew at each call. Dicts keep the order of their keys, so
+    there is a program for each order.
 
     On one CPU device NumPy makes the first calls where XLA takes as long to compile the program as
     a hundred of them or longer (`set_eager`).

@@ -13,6 +13,7 @@ from ..core.meta_array import MetaArray
 from ..tape import handle_lock, mode
 from ..tape.tensor import held, wrap
 from . import one_shot
+from .frozen import FrozenReads
 
 
 def program_and_inputs(function, args, kwargs):
@@ -28,8 +29,13 @@ def program_and_inputs(function, args, kwargs):
     leaves, structure = function.flatten(args, kwargs)
     one_shot.refuse_arguments(function.function, leaves, structure)
     leaves = list(map(_as_argument, leaves))
+    reads = FrozenReads(function.traced_function())
     with handle_lock.lock:
-        program = function.new_program(leaves, structure, frozenset())
+        try:
+            program = function.new_program(leaves, structure, frozenset())
+        finally:
+            reads.put_back()
+            function.cache.log.clear()
         arrays = [*map(_example, program.take_tensors(leaves))]
         program.discard()
         program.observation.release()
