@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 
 import jax
 
+from ..cached import cached_property
 from ..core import executor
 from ..core.aval import has_numbers
 from ..core.jax_state import keeps_jax_state
@@ -171,8 +172,10 @@ class CompiledFunction:
         self.count, self.why, self.traces_in_a_row = 0, "it has not been called", 0
         self.told: set[str] = set()
         self.changing, self.given = ChangingNumbers(), {}
-        # the kinds of arguments for which it draws what no program can draw
-        self.undrawn = Undrawn(self.__name__, function)
+
+    @cached_property
+    def undrawn(self) -> Undrawn:  # what no program can draw
+        return Undrawn(self.__name__, self.function)
 
     @property
     def traces(self) -> list[CompiledProgram]:
@@ -219,7 +222,8 @@ class CompiledFunction:
 
     def rename(self, name: str):
         """Give it a name for messages, HLO and profiles."""
-        self.__name__ = self.cache.name = self.undrawn.name = name
+        self.__name__ = self.cache.name = name
+        vars(self).pop("undrawn", None)
         if self.fallback is not None:
             self.fallback.name = name
 
@@ -305,9 +309,8 @@ class CompiledFunction:
             self.undrawn.leave_all(self.cache, leaves, structure, why_undrawn(reads, opaque))
             return program, tensors
         # a program that leaves tensors behind runs this once, and freezes nothing
-        if not is_once and (
-            program.escaped is not None or self.may_freeze(reads, program, leaves, structure)
-        ):
+        is_kept = program.escaped or self.may_freeze(reads, program, leaves, structure)
+        if is_kept and not is_once:
             self.cache.add(program, leaves, structure)
         self.count_traces(program, had_program, leaves, structure)
         return program, tensors
@@ -458,7 +461,7 @@ class CompiledFunction:
         with handle_lock.lock:
             self.cache = ProgramCache(self.__name__, self.cache.static)
             self.traces_in_a_row, self.changing = 0, ChangingNumbers()
-            self.undrawn = Undrawn(self.__name__, self.function)
+            vars(self).pop("undrawn", None)
             if self.fallback is not None:
                 self.fallback = Fallback(self.__name__, self.function)
 

@@ -13,6 +13,7 @@ import builtins
 import contextlib
 import datetime
 import functools
+import inspect
 import io
 import math
 import os
@@ -27,7 +28,6 @@ import types
 from collections.abc import Iterator
 from typing import NamedTuple
 
-import jax
 import numpy as np
 from numpy.random import bit_generator
 
@@ -139,7 +139,7 @@ class OfNumbers:
         run = mode.drawn_run.get()
         # a number has a method for these
         is_own = self.original in (math.floor, math.ceil, math.trunc)
-        if run is None or is_own or not run.computes(jax.tree.leaves(args)):
+        if run is None or is_own or not run.computes(args):
             return self.original(*args, **kwargs)
         return run.derived(self.original, args, kwargs)
 
@@ -249,21 +249,17 @@ class _Replacement(NamedTuple):
     was_own: bool
 
 
-@functools.cache
-def _replacements() -> list[_Replacement]:
-    return [
-        _Replacement(target, name, getattr(target, name), stand_in, name in vars(target))
-        for target, name, stand_in in _replaced()
-    ]
-
-
-@functools.cache
-def _functions() -> dict[int, object]:
-    """By the id of a function what stands for it where it has another name."""
-    known = [each for each in _replacements() if not isinstance(each.target, type)]
-    return {id(each.original): each.stand_in for each in known if each.target is not builtins}
-
-
+# what is there when jaxgrad is imported: what a program replaces later stays
+_REPLACEMENTS = [
+    _Replacement(target, name, getattr(target, name), stand_in, name in vars(target))
+    for target, name, stand_in in _replaced()
+]
+# by the id of a function what stands for it where it has another name
+_FUNCTIONS = {
+    id(each.original): each.stand_in
+    for each in _REPLACEMENTS
+    if not isinstance(each.target, type) and each.target is not builtins
+}
 _lock = threading.Lock()
 _users: set = set()
 
@@ -271,25 +267,27 @@ _users: set = set()
 @contextlib.contextmanager
 def replaced(user):
     """Replace functions and methods inside of the block."""
-    with _lock:
-        _users.add(id(user))
-        if len(_users) == 1:
-            for each in _replacements():
-                setattr(each.target, each.name, each.stand_in)
     try:
+        with _lock:
+            if not _users:
+                for each in _REPLACEMENTS:
+                    _exchange(each, each.original, each.stand_in)
+            _users.add(id(user))
         yield
     finally:
         with _lock:
             _users.discard(id(user))
-            for each in () if _users else _replacements():
-                _put_back(each)
+            for each in () if _users else _REPLACEMENTS:
+                _exchange(each, each.stand_in, each.original)
 
 
-def _put_back(each: _Replacement):
-    if each.was_own:
-        setattr(each.target, each.name, each.original)
-    else:
+def _exchange(each: _Replacement, old, new):
+    if inspect.getattr_static(each.target, each.name) is not old:
+        return  # a program has replaced it
+    if new is each.original and not each.was_own:
         delattr(each.target, each.name)
+    else:
+        setattr(each.target, each.name, new)
 
 
 # ---- stand-ins for objects
@@ -338,7 +336,7 @@ class IteratorStandIn:
         return getattr(self.original, name)
 
 
-STAND_INS = (StandIn, IteratorStandIn, Call, Refusal, OfNumbers)
+STAND_INS = (StandIn, IteratorStandIn, Call, Refusal, OfNumbers, _Today)
 
 
 def original(value):
@@ -374,8 +372,8 @@ def stand_in_for(value):
     if is_iterator(kind):
         return IteratorStandIn(value)
     if kind in _BOUND:
-        return _functions().get(id(value)) or _bound(value)
-    return _functions().get(id(value)) if issubclass(kind, type) else None
+        return _FUNCTIONS.get(id(value)) or _bound(value)
+    return _FUNCTIONS.get(id(value)) if issubclass(kind, type) else None
 
 
 def _bound(method) -> Call | None:
