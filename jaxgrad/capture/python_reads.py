@@ -268,17 +268,24 @@ _users: set = set()
 def replaced(user):
     """Replace functions and methods inside of the block."""
     try:
-        with _lock:
-            if not _users:
-                for each in _REPLACEMENTS:
-                    _exchange(each, each.original, each.stand_in)
-            _users.add(id(user))
+        _enter(id(user))
         yield
     finally:
-        with _lock:
-            _users.discard(id(user))
-            for each in () if _users else _REPLACEMENTS:
-                _exchange(each, each.stand_in, each.original)
+        _leave(id(user))
+
+
+def _enter(user: int):
+    with _lock:
+        for each in () if _users else _REPLACEMENTS:
+            _exchange(each, each.original, each.stand_in)
+        _users.add(user)
+
+
+def _leave(user: int):
+    with _lock:
+        _users.discard(user)
+        for each in () if _users else _REPLACEMENTS:
+            _exchange(each, each.stand_in, each.original)
 
 
 def _exchange(each: _Replacement, old, new):
