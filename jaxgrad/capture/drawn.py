@@ -39,6 +39,10 @@ from .graph_input import ArgumentInput, GraphInput, NumberInput
 from .guards import Guard
 from .places import Place, PlaceSource
 
+READS = (
+    "an iterator or a queue that a function compiled by jaxgrad.jit reads needs a tensor that the "
+    "function has written to before: take the element outside, and pass it in"
+)
 WRITES = (
     "an iterator or a queue that a function compiled by jaxgrad.jit reads writes to a tensor that "
     "the function reads too: take the element outside, and pass it in"
@@ -276,6 +280,8 @@ class DrawnTrace(SymbolicRun):
             yield
             if any(held(each.tensor) is not each.snapshot.array for each in captured):
                 raise RuntimeError(WRITES)
+        except jax.errors.UnexpectedTracerError:
+            raise RuntimeError(READS) from None
         finally:
             for each, state in zip(captured, inside, strict=True):
                 restore_state(each.tensor, state)

@@ -447,6 +447,34 @@ def test_an_element_is_not_taken_where_the_function_goes_another_way():
     assert f(X[:1]).item() == 2 and next(numbers) == 3
 
 
+def test_an_iterator_reads_a_tensor_of_the_function():
+    weight = torch.ones(2)
+
+    def scaled():
+        for number in range(9):
+            yield weight * number
+
+    def results(compile, is_written):
+        weight.fill_(1.0)
+        numbers = scaled()
+
+        def f(x):
+            y = weight * next(numbers)
+            if is_written:
+                weight.add_(x)
+                y = y + next(numbers)
+            else:
+                weight.add_(y)
+            return y
+
+        function = compile(f)
+        return [function(torch.ones(2)).tolist() for _ in range(3)]
+
+    assert results(torch.jit, False) == results(lambda f: f, False)
+    with pytest.raises(RuntimeError, match="needs a tensor that the function has written to"):
+        results(torch.jit, True)
+
+
 def test_a_queue():
     waiting = queue.Queue()
     for number in range(3):
