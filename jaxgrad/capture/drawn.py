@@ -13,143 +13,41 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import operator
 
 import jax
 import numpy as np
 
 from ..state.guards import Guard
-from ..state.objects import reference_to
 from ..state.places import Place
-from ..state.values import PLAIN
 from ..tape import mode, pytree
+from ..tape.drawn_array import DrawnArray
 from ..tape.symbolic_number import Varying, fits
 from ..tape.tensor import Tensor, held, restore_state, state_of
+from .drawn_steps import (
+    TAKING,
+    Check,
+    Derived,
+    Event,
+    Plan,
+    form_of,
+    is_array,
+    known_value,
+    parts_in,
+    released,
+)
 from .event_log import EventLog
 from .graph_input import ArgumentInput, GraphInput, NumberInput
 from .places import PlaceSource
 
+READS = (
+    "an iterator or a queue that a function compiled by jaxgrad.jit reads needs a tensor that the "
+    "function has written to before: take the element outside, and pass it in"
+)
 WRITES = (
     "an iterator or a queue that a function compiled by jaxgrad.jit reads writes to a tensor that "
     "the function reads too: take the element outside, and pass it in"
 )
-# the events that take an element out of an iterator or a queue: it may hold tensors
-TAKING = frozenset(["next", "get"])
-
-
-class Event:
-    """A call that each call of the program makes.
-
-    owner: the object that it reads from, such as a generator; name: what it does with it; run:
-    takes the owner and the arguments. `error`: the class of what it raised; `structure`: that of
-    what it gave, None for a single value; `forms`: of each leaf the class of a number, Tensor for a
-    tensor, else the value itself in a tuple; `first`: the slot of the first leaf.
-    """
-
-    __slots__ = ("error", "first", "forms", "name", "owner", "plan", "run", "structure")
-
-    def __init__(self, owner, name: str, run, plan):
-        self.owner, self.name, self.run, self.plan = reference_to(owner), name, run, plan
-        self.structure = self.error = None
-        self.forms: list = []
-
-    def perform(self, guard, log: EventLog):
-        """Make it again, or take it from the log; whether it gives what a trace was made of."""
-        owner, values = self.owner(), guard.values
-        if owner is None:
-            return False
-        args, kwargs = self.plan.filled(values)
-        try:
-            value = log.perform((id(owner), self.name), lambda: self.run(owner, *args, **kwargs))
-        except Exception as error:
-            return type(error) is self.error
-        if self.error is not None:
-            return False
-        leaves = [value]
-        if self.structure is not None:
-            leaves, structure = pytree.flatten(value)
-            if structure != self.structure:
-                return False
-        guard.slots += leaves
-        return all(map(has_form, leaves, self.forms))
-
-
-def has_form(value, form) -> bool:
-    """Whether a leaf of what an event gives is what the trace was made of."""
-    if type(form) is tuple:
-        return is_equal(value, form[0])
-    return isinstance(value, Tensor) if form is Tensor else fits(value, form)
-
-
-class Plan:
-    """The arguments of an event, some of which are computed from what was drawn before."""
-
-    __slots__ = ("leaves", "structure", "varies")
-
-    def __init__(self, args, kwargs):
-        self.leaves, self.structure = jax.tree.flatten((args, kwargs))
-        self.leaves = [each.copy() if type(each) is np.ndarray else each for each in self.leaves]
-        self.varies = any(type(each) is Varying for each in self.leaves)
-
-    def filled(self, values):
-        leaves = self.leaves
-        if self.varies:
-            leaves = [e.compute(values) if type(e) is _Computed else e for e in leaves]
-        return jax.tree.unflatten(self.structure, leaves)
-
-    def known(self):
-        """The arguments at the call that is traced."""
-        leaves = [each.value if type(each) is Varying else each for each in self.leaves]
-        return jax.tree.unflatten(self.structure, leaves)
-
-    def release(self):
-        self.leaves = [_Computed(each) if type(each) is Varying else each for each in self.leaves]
-
-
-class Check:
-    """What a look at drawn numbers gives: `function` of `operands`, some of them computed."""
-
-    __slots__ = ("expected", "function", "operands")
-
-    def __init__(self, function, operands, expected):
-        self.function, self.operands, self.expected = function, operands, expected
-
-    def perform(self, guard, log):
-        values = guard.values
-        try:
-            operands = [e.compute(values) if hasattr(e, "compute") else e for e in self.operands]
-            return is_equal(self.function(*operands), self.expected)
-        except (ArithmeticError, TypeError, ValueError):
-            return False
-
-
-class _Computed:
-    """How a number is computed, without its tracer."""
-
-    __slots__ = ("compute",)
-
-    def __init__(self, number: Varying):
-        self.compute = number.compute
-
-
-def is_equal(value, known) -> bool:
-    """Whether a value is the same to any code: equal, and of the same class."""
-    if value is known:
-        return True
-    if type(value) is not type(known):
-        return False
-    if isinstance(value, tuple | list):
-        return len(value) == len(known) and all(map(is_equal, value, known))
-    if isinstance(value, dict):
-        return list(value) == list(known) and all(map(is_equal, value.values(), known.values()))
-    if isinstance(value, np.ndarray):
-        same = value.dtype == known.dtype and value.shape == known.shape
-        return bool(same and (value.dtype.hasobject or value.tobytes() == known.tobytes()))
-    if isinstance(value, float):
-        return value.hex() == known.hex()
-    return isinstance(value, (*PLAIN, np.generic, *_COMPARED)) and bool(value == known)
-
-
-_COMPARED = (frozenset, set, range, slice, bytearray)
 
 
 class DrawnInput(GraphInput):
@@ -210,10 +108,21 @@ class DrawnGuard(Guard):
 
     def reason(self, leaves, tensors):
         if self.why is None:
-            return ""
+            return self.reason_before(leaves)
         if isinstance(self.why, Check):
             return f"a drawn number was looked at ({self.why.function.__name__}), and is another"
-        return f"{self.why.name} gave something else"
+        name = self.why.name if isinstance(self.why, Event) else "NumPy"
+        return f"{name} gave something else"
+
+    def reason_before(self, leaves) -> str:
+        """Why nothing was drawn; empty where something was."""
+        known: list = []
+        for guard in self.before:
+            if guard is None:
+                known.append(None)
+            elif not guard.check(leaves, known):
+                return guard.reason(leaves, known)
+        return ""
 
 
 class DrawnSource(PlaceSource):
@@ -308,6 +217,14 @@ class DrawnRun:
         """What a look at symbolic numbers gives: here there are none that were drawn."""
         return NotImplemented
 
+    def array_of(self, convert, data, *options):
+        """An array of what was drawn: here nothing is symbolic."""
+        return None
+
+    def computes(self, operands) -> bool:
+        """Whether what is computed of these is noted."""
+        return False
+
     @contextlib.contextmanager
     def open(self):
         token = mode.drawn_run.set(self)
@@ -317,7 +234,22 @@ class DrawnRun:
             mode.drawn_run.reset(token)
 
 
-class DrawnTrace(DrawnRun):
+class SymbolicRun(DrawnRun):
+    """A run in which what is drawn may be symbolic."""
+
+    def array_of(self, convert, data, *options):
+        """`convert(data, *options)` as an input of the program; None where nothing in the data was
+        drawn.
+        """
+        if not is_drawn(parts_in(data)):
+            return None
+        return self.input_of(self.derived(convert, (data, *options), {}))
+
+    def computes(self, operands):
+        return is_drawn(parts_in(operands))
+
+
+class DrawnTrace(SymbolicRun):
     """The events of a function that is traced in a scope.
 
     `guard`: takes them in; `is_symbolic`: whether numbers become inputs; `tensors`: by id the
@@ -349,6 +281,8 @@ class DrawnTrace(DrawnRun):
             yield
             if any(held(each.tensor) is not each.snapshot.array for each in captured):
                 raise RuntimeError(WRITES)
+        except jax.errors.UnexpectedTracerError:
+            raise RuntimeError(READS) from None
         finally:
             for each, state in zip(captured, inside, strict=True):
                 restore_state(each.tensor, state)
@@ -394,8 +328,45 @@ class DrawnTrace(DrawnRun):
             event.forms.append(Tensor)
             self.tensors[id(value)] = value, DrawnSource(self.guard, slot, kind)
             return value
+        if isinstance(value, np.ndarray | np.generic) and self.is_symbolic:
+            event.forms.append(form_of(value))
+            self.cache.has_drawn = True
+            return DrawnArray(self, slot, value)
         event.forms.append((copy.copy(value) if isinstance(value, np.ndarray) else value,))
         return value
+
+    def derived(self, function, args, kwargs):
+        """What NumPy makes of what was drawn."""
+        plan = Plan(args, kwargs)
+        if any(not is_constant(each) for each in plan.leaves):
+            self.refuse("it computes by NumPy with values of the trace")
+        known_args, known_kwargs = plan.known()
+        value = function(*known_args, **known_kwargs)
+        step = Derived(function, plan)
+        leaves, step.structure = jax.tree.flatten(value, is_leaf=is_array)
+        first = len(self.guard.slots)
+        self.guard.slots += leaves
+        self.guard.steps.append(step)
+        given = [self.answer_leaf(step, n, leaf) for n, leaf in enumerate(leaves, first)]
+        self.guard.answers.append(((step, first), None))
+        return jax.tree.unflatten(step.structure, given)
+
+    def input_of(self, array: DrawnArray):
+        """An array as an input of the program."""
+        source = DrawnInput(self.guard, array._slot)
+        source.is_number = False
+        return self.scope.add_input(array._value, source)
+
+    def computed(self, array: DrawnArray):
+        """How a call finds an array among its inputs."""
+        source = DrawnInput(self.guard, array._slot)
+        self.scope.add_input(array._value, source)
+        return operator.itemgetter(source)
+
+    def compute_of(self, array: DrawnArray):
+        """How a call finds an array among what it has drawn."""
+        guard, slot = self.guard, array._slot
+        return lambda values: guard.slots[slot]
 
     def outcome(self, function, operands):
         """What a look at numbers gives that depend on what was drawn; NotImplemented where they
@@ -403,21 +374,23 @@ class DrawnTrace(DrawnRun):
         """
         numbers = [each for each in operands if type(each) is Varying]
         origins = origins_of(operands)
-        if not any(isinstance(each, DrawnInput) for each in origins):
+        if not is_drawn(operands):
             return NotImplemented
         if not all(map(is_repeatable, origins)) or any(each.value is None for each in numbers):
             return NotImplemented
-        result = function(*[e.value if type(e) is Varying else e for e in operands])
-        kept = [_Computed(each) if type(each) is Varying else each for each in operands]
-        self.guard.steps.append(Check(function, kept, result))
+        result = function(*map(known_value, operands))
+        self.guard.steps.append(Check(function, [*map(released, operands)], result))
         self.guard.answers.append((None, result))
         return result
 
     def close(self):
         """Let go of the tracers, once all is known."""
         for step in self.guard.steps:
-            if isinstance(step, Event):
+            if isinstance(step, Event | Derived):
                 step.plan.release()
+        for _, error in self.guard.answers:
+            if isinstance(error, Exception):
+                error.with_traceback(None)  # whose frames hold tensors
 
 
 def is_constant(leaf) -> bool:
@@ -427,7 +400,7 @@ def is_constant(leaf) -> bool:
     return not isinstance(leaf, Tensor | jax.Array)
 
 
-class DrawnReplay(DrawnRun):
+class DrawnReplay(SymbolicRun):
     """The events of a function that is replayed: code gets what it got in the trace."""
 
     def __init__(self, scope, guard: DrawnGuard):
@@ -444,15 +417,33 @@ class DrawnReplay(DrawnRun):
     def leaf(self, slot, form):
         if form is Tensor:
             return self.guard.replayed[slot]
+        if type(form) is tuple and len(form) > 1:
+            return DrawnArray(self, slot, self.guard.slots[slot])
         if type(form) is tuple:
             return copy.copy(form[0]) if isinstance(form[0], np.ndarray) else form[0]
         source = DrawnInput(self.guard, slot)
         return Varying.of_input(self.scope.given[source.key], source)
 
     def outcome(self, function, operands):
-        if not any(isinstance(each, DrawnInput) for each in origins_of(operands)):
-            return NotImplemented
-        return next(self.answers)[1]
+        return next(self.answers)[1] if is_drawn(operands) else NotImplemented
+
+    def derived(self, function, args, kwargs):
+        Plan(args, kwargs)  # which looks at what the trace has looked at
+        (step, first), _ = next(self.answers)
+        leaves = [self.leaf(n, form) for n, form in enumerate(step.forms, first)]
+        return jax.tree.unflatten(step.structure, leaves)
+
+    def input_of(self, array):
+        return self.scope.given["drawn", array._slot]
+
+    def computed(self, array):
+        return None
+
+
+def is_drawn(operands) -> bool:
+    """Whether one of the operands depends on what was drawn."""
+    is_array = any(type(each) is DrawnArray for each in operands)
+    return is_array or any(isinstance(each, DrawnInput) for each in origins_of(operands))
 
 
 def origins_of(operands) -> frozenset:

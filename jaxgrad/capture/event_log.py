@@ -7,6 +7,16 @@ import copy
 import numpy as np
 
 
+class Unrepeated(RuntimeError):
+    """A run of a call draws in another order than the run before it."""
+
+    def __init__(self, name: str, known: str):
+        super().__init__(
+            f"a function compiled by jaxgrad.jit comes to {name} where it came to {known} before: "
+            "it depends on what no guard compares. Pass the numbers in as arguments"
+        )
+
+
 class EventLog:
     """The events of one call, as far as they have been made.
 
@@ -19,14 +29,14 @@ class EventLog:
         self.position = 0
 
     def perform(self, key, run):
-        """What an event gives, the first time or again. Raises LookupError where a run comes to
+        """What an event gives, the first time or again. Raises Unrepeated where a run comes to
         another event than the one before it.
         """
         if self.position == len(self.entries):
             self.entries.append((key, *outcome_of(run)))
         known, value, error = self.entries[self.position]
         if known != key:
-            raise LookupError(key)
+            raise Unrepeated(key[1], known[1])
         self.position += 1
         if error is not None:
             raise error

@@ -1,6 +1,8 @@
-"""What a compiled function reads that no guard can watch: random numbers of Python and NumPy, the
-time, files, the environment, iterators, queues. Each is a constant of the program, and a warning
-tells of it.
+"""The names in code of what no guard can watch: random numbers of Python and NumPy, the time,
+files, the environment, iterators, queues.
+
+A function that `jit` compiles draws them anew (capture/drawn.py), and gets the lines from here. A
+function that a transform compiles without being asked, such as that of `vmap`, is not kept.
 
 Draws are seen by the states of the generators before and after the trace. The rest, and the lines,
 are found by the names in the code of the function and of the functions that it names.

@@ -124,6 +124,7 @@ class ProgramCache:
         for guard in guards:
             if guard.is_performed:  # at the call itself, where all that stands before it holds
                 reasons += [] if reasons else filter(None, [guard.reason(leaves, tensors)])
+                break  # what follows needs what is drawn
             elif not guard.check(leaves, tensors):
                 reasons.append(guard.reason(leaves, tensors))
                 if isinstance(guard, TensorGuard):

@@ -69,9 +69,9 @@ def jit(
     program: variables, attributes, elements of containers; so are numbers of captured tensors that
     it looks at, as in an `if`. A change of what it read causes a new trace, and so does a hook that
     is added or removed. A number that the function itself changes at each call becomes an input.
-    `explain()` tells why it was traced. A warning tells of random numbers of Python and NumPy, of
-    the time, files, the environment, iterators and queues: a program repeats what they gave. Dicts
-    keep the order of their keys, so there is a program for each order.
+    `explain()` tells why it was traced. Random numbers of Python and NumPy, the time, and elements
+    of iterators and queues are drawn anew at each call. Dicts keep the order of their keys, so
+    there is a program for each order.
 
     On one CPU device NumPy makes the first calls where XLA takes as long to compile the program as
     a hundred of them or longer (`set_eager`).
@@ -189,7 +189,8 @@ class CompiledFunction(TracedFunction, StagedFunction):
 
     def rename(self, name: str):
         """Give it a name for messages, HLO and profiles."""
-        self.__name__ = self.cache.name = self.undrawn.name = name
+        self.__name__ = self.cache.name = name
+        vars(self).pop("undrawn", None)
         if self.fallback is not None:
             self.fallback.name = name
 

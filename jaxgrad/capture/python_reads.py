@@ -13,7 +13,9 @@ import builtins
 import contextlib
 import datetime
 import functools
+import inspect
 import io
+import math
 import os
 import queue
 import random
@@ -121,6 +123,22 @@ class Call:
         return getattr(self.original, name)
 
 
+class OfNumbers:
+    """Stands for a function of `math` or NumPy, which takes numbers that were drawn."""
+
+    def __init__(self, function):
+        self.original = function
+        functools.update_wrapper(self, function, updated=())
+
+    def __call__(self, *args, **kwargs):
+        run = mode.drawn_run.get()
+        # a number has a method for these
+        is_own = self.original in (math.floor, math.ceil, math.trunc)
+        if run is None or is_own or not run.computes(args):
+            return self.original(*args, **kwargs)
+        return run.derived(self.original, args, kwargs)
+
+
 def _without_owner(function):
     return lambda owner, *args, **kwargs: function(*args, **kwargs)
 
@@ -194,6 +212,11 @@ def _replaced():
     for name in _RANDOM:
         if hasattr(random, name):
             yield random, name, Call(getattr(random, name), PYTHONS, f"random.{name}")
+    for name, function in vars(math).items():
+        if callable(function):
+            yield math, name, OfNumbers(function)
+    for name in ("array", "asarray"):
+        yield np, name, OfNumbers(getattr(np, name))
     for name in dir(np.random):
         value = getattr(np.random, name)
         if getattr(value, "__self__", None) is NUMPYS:
@@ -221,21 +244,17 @@ class _Replacement(NamedTuple):
     was_own: bool
 
 
-@functools.cache
-def _replacements() -> list[_Replacement]:
-    return [
-        _Replacement(target, name, getattr(target, name), stand_in, name in vars(target))
-        for target, name, stand_in in _replaced()
-    ]
-
-
-@functools.cache
-def _functions() -> dict[int, object]:
-    """By the id of a function what stands for it where it has another name."""
-    known = [each for each in _replacements() if not isinstance(each.target, type)]
-    return {id(each.original): each.stand_in for each in known if each.target is not builtins}
-
-
+# what is there when jaxgrad is imported: what a program replaces later stays
+_REPLACEMENTS = [
+    _Replacement(target, name, getattr(target, name), stand_in, name in vars(target))
+    for target, name, stand_in in _replaced()
+]
+# by the id of a function what stands for it where it has another name
+_FUNCTIONS = {
+    id(each.original): each.stand_in
+    for each in _REPLACEMENTS
+    if not isinstance(each.target, type) and each.target is not builtins
+}
 _lock = threading.Lock()
 _users: set = set()
 
@@ -243,25 +262,34 @@ _users: set = set()
 @contextlib.contextmanager
 def replaced(user):
     """Replace functions and methods inside of the block."""
-    with _lock:
-        _users.add(id(user))
-        if len(_users) == 1:
-            for each in _replacements():
-                setattr(each.target, each.name, each.stand_in)
     try:
+        _enter(id(user))
         yield
     finally:
-        with _lock:
-            _users.discard(id(user))
-            for each in () if _users else _replacements():
-                _put_back(each)
+        _leave(id(user))
 
 
-def _put_back(each: _Replacement):
-    if each.was_own:
-        setattr(each.target, each.name, each.original)
-    else:
+def _enter(user: int):
+    with _lock:
+        for each in () if _users else _REPLACEMENTS:
+            _exchange(each, each.original, each.stand_in)
+        _users.add(user)
+
+
+def _leave(user: int):
+    with _lock:
+        _users.discard(user)
+        for each in () if _users else _REPLACEMENTS:
+            _exchange(each, each.stand_in, each.original)
+
+
+def _exchange(each: _Replacement, old, new):
+    if inspect.getattr_static(each.target, each.name) is not old:
+        return  # a program has replaced it
+    if new is each.original and not each.was_own:
         delattr(each.target, each.name)
+    else:
+        setattr(each.target, each.name, new)
 
 
 # ---- stand-ins for objects
@@ -310,7 +338,7 @@ class IteratorStandIn:
         return getattr(self.original, name)
 
 
-STAND_INS = (StandIn, IteratorStandIn, Call, Refusal)
+STAND_INS = (StandIn, IteratorStandIn, Call, Refusal, OfNumbers, _Today)
 
 
 def original(value):
@@ -346,8 +374,8 @@ def stand_in_for(value):
     if is_iterator(kind):
         return IteratorStandIn(value)
     if kind in _BOUND:
-        return _functions().get(id(value)) or _bound(value)
-    return _functions().get(id(value)) if issubclass(kind, type) else None
+        return _FUNCTIONS.get(id(value)) or _bound(value)
+    return _FUNCTIONS.get(id(value)) if issubclass(kind, type) else None
 
 
 def _bound(method) -> Call | None:

@@ -33,7 +33,6 @@ from .python_reads import (
     GENERATORS,
     NUMPYS,
     PYTHONS,
-    IteratorStandIn,
     put_stand_ins,
     replaced,
 )
@@ -176,26 +175,35 @@ class PythonReplay(Owners, DrawnReplay):
         """Nothing moves here."""
 
 
-class PythonRun(Owners, DrawnRun):
-    """The events of a run of the uncompiled function. `opaque`: how it draws past the log."""
-
-    def __init__(self, log: EventLog):
-        super().__init__(log)
-        self.movements = Movements()
-
-    def refuse(self, why):
-        self.opaque = self.opaque or why
-
-
-class Unrepeatable(Exception):
+class Unrepeatable(BaseException):
     """A run of a function cannot be undone."""
 
 
-def runs_code(stand_in) -> bool:
-    """Whether the next element of an iterator may change other state, as the code of a generator
-    does.
+class PythonRun(Owners, DrawnRun):
+    """The events of a run of the uncompiled function.
+
+    is_undone: whether the run is to be undone: then raises Unrepeatable where it cannot be;
+    `opaque`: how it draws past the log.
     """
-    return type(stand_in) is IteratorStandIn and type(stand_in.original) not in _PLAIN
+
+    def __init__(self, log: EventLog, is_undone: bool):
+        super().__init__(log)
+        self.movements, self.is_undone = Movements(), is_undone
+
+    def event(self, owner, name, run, args, kwargs):
+        is_new = self.log.position == len(self.log.entries)
+        # the code of a generator may change other state
+        if self.is_undone and is_new and name == "next" and type(owner) not in _PLAIN:
+            raise Unrepeatable
+        return super().event(owner, name, run, args, kwargs)
+
+    def refuse(self, why):
+        if self.is_undone:
+            raise Unrepeatable
+
+    def finish(self):
+        moved = any(map(self.movements.is_moved, self.movements.objects.values()))
+        self.opaque = "it draws past the log" if moved else None
 
 
 _PLAIN = (type(iter([])), type(iter(())), type(iter(range(0))), itertools.count)
@@ -205,10 +213,9 @@ def run_with_log(function, roots, log: EventLog, call, is_undone=False):
     """`call()`, a run of the uncompiled function, whose events the log knows or takes in.
 
     roots: from where the function reaches generators and iterators, each with a name; is_undone:
-    whether a run that draws past the log leaves generators and the log as they were. Then raises
-    Unrepeatable for an iterator that may change other state.
+    see PythonRun; where a run draws past the log, generators and the log are as they were.
     """
-    run, placed, before = PythonRun(log), {}, ()
+    run, placed, before = PythonRun(log, is_undone), {}, ()
 
     def put(holder, target):
         placed.update({(holder, name): each for name, each in put_stand_ins(holder, run).items()})
@@ -216,8 +223,6 @@ def run_with_log(function, roots, log: EventLog, call, is_undone=False):
     snapshots = Snapshots(TENSORS, put, run.meet)
     try:
         StateWalk(snapshots, python_function(function)).walk(*roots)
-        if is_undone and any(runs_code(each) for each in placed.values()):
-            raise Unrepeatable
         before = run.movements.generators() if is_undone else ()
         with replaced(run), run.open():
             return call()

@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from ..state.ownership import is_closed, is_of_library, is_value_class
+from ..tape.drawn_array import DrawnArray
 from ..tape.node import Node
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
@@ -39,7 +40,8 @@ class Part:
 
     def __init__(self, value):
         self.value, self.result = value, None
-        is_number = isinstance(value, Varying) and value.compute is not None
+        is_number = type(value) is DrawnArray
+        is_number |= isinstance(value, Varying) and value.compute is not None
         self.is_new = is_number or isinstance(value, Tensor | jax.Array)
         self.make, self.fill = None, None
         self.arguments: list[Part] = []

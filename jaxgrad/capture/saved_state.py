@@ -75,7 +75,7 @@ class ReachedState(PathWalk):
         elif isinstance(value, type | types.FunctionType):
             if is_of_library(value.__module__):
                 return
-        elif issubclass(kind, MOVING):
+        elif issubclass(kind, MOVING) and is_of_library(str(kind.__module__)):
             return  # all runs of a call get the same from it (capture/python_runs.py)
         elif is_closed(kind):
             # the function of a compiled one, whose programs are no state

@@ -16,9 +16,9 @@ from ..storage.commit import Before, set_all
 from ..storage.creation_meta import Severed
 from ..storage.inplace_check import alias_of_other
 from ..tape import pytree, version_counter
+from ..tape.drawn_array import compute_of
 from ..tape.node import Node
 from ..tape.sparse_tensor import drop_padding, is_sparse
-from ..tape.symbolic_number import Varying
 from ..tape.tensor import (
     INFERENCE_TENSOR,
     Tensor,
@@ -414,9 +414,10 @@ class OutputSpec:
         """
         if isinstance(value, jax.Array):
             return "array", self.add_array(value)
-        if isinstance(value, Varying) and value.compute is not None:
+        compute = compute_of(value)
+        if compute is not None:
             self.has_numbers = True
-            return "number", value.compute
+            return "number", compute
         if not isinstance(value, Tensor):
             return self.object(value)
         if self.scope.is_outside(value):

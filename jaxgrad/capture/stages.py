@@ -17,6 +17,7 @@ from ..tape import handle_lock, mode, pytree
 from ..tape.tensor import Tensor, held, wrap
 from . import one_shot
 from .argument_containers import ArgumentEffect, Leaves, containers_of
+from .frozen import FrozenReads
 from .joined_memory import PLACEHOLDER
 
 
@@ -35,8 +36,13 @@ def program_and_inputs(function, args, kwargs):
     known, leaves = leaves, Leaves(map(_as_argument, leaves))
     is_same = all(map(operator.is_, known, leaves)) and isinstance(known, Leaves)
     leaves.arguments = known.arguments if is_same else jax.tree.unflatten(structure, leaves)
+    reads = FrozenReads(function.traced_function())
     with handle_lock.lock:
-        tracing = function.tracing_of(leaves, structure, frozenset())
+        try:
+            tracing = function.tracing_of(leaves, structure, frozenset())
+        finally:
+            reads.put_back()
+            function.cache.log.clear()
         tensors = tracing.tensors_of(leaves)
         program = tracing.executable(tracing.trace(), tensors, leaves)
         tracing.discard()

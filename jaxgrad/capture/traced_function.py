@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import warnings
 
+from ..cached import cached_property
 from ..core.aval import has_numbers
 from ..core.jax_state import keeps_jax_state
 from ..core.tracebacks import users_stacklevel
@@ -55,7 +56,10 @@ class TracedFunction:
         self.count, self.why, self.traces_in_a_row = 0, "it has not been called", 0
         self.told: set[str] = set()
         self.changing = ChangingNumbers()
-        self.undrawn = Undrawn(self.__name__, self.function)
+
+    @cached_property
+    def undrawn(self) -> Undrawn:
+        return Undrawn(self.__name__, self.function)
 
     @property
     def traces(self) -> list[Executable]:
@@ -136,9 +140,8 @@ class TracedFunction:
             self.undrawn.leave_all(self.cache, leaves, structure, why_undrawn(reads, opaque))
             return program, tensors
         # a program that leaves tensors behind runs this once, and freezes nothing
-        if not is_once and (
-            tracing.escaped is not None or self.may_freeze(reads, tracing, leaves, structure)
-        ):
+        is_kept = tracing.escaped or self.may_freeze(reads, tracing, leaves, structure)
+        if is_kept and not is_once:
             self.cache.add(program, leaves, structure)
         self.count_traces(program, had_program, leaves, structure)
         return program, tensors
@@ -235,7 +238,7 @@ class TracedFunction:
         with handle_lock.lock:
             self.cache = ProgramCache(self.__name__, self.cache.static)
             self.traces_in_a_row, self.changing = 0, ChangingNumbers()
-            self.undrawn = Undrawn(self.__name__, self.function)
+            vars(self).pop("undrawn", None)
             if self.fallback is not None:
                 self.fallback = Fallback(self.__name__, self.function)
 

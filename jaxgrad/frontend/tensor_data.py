@@ -6,6 +6,7 @@ numpy arrays are copied first, because JAX may read them after the call and may 
 
 from __future__ import annotations
 
+import functools
 import warnings
 from itertools import chain
 
@@ -20,6 +21,8 @@ from ..core.meta_array import MetaArray
 from ..core.pytorch_tensors import dtype_of, is_of_pytorch, numbers_of
 from ..core.tracebacks import api_boundary, users_stacklevel
 from ..late import LateModule
+from ..tape import mode
+from ..tape.drawn_array import DrawnArray
 from ..tape.tensor import Tensor, wrap
 from .array_creation import finish, is_traced, on_device, taken_over
 
@@ -160,6 +163,9 @@ def _array_of(data, dtype, device) -> jax.Array | MetaArray:
     if device is not None and is_meta(device):
         data = data if isinstance(data, Tensor) else wrap(_array_of(data, dtype, None))
         return meta_array(data.shape, data.dtype if dtype is None else dtype)
+    if type(data) is DrawnArray:
+        drawn = data.traced(functools.partial(_from_numpy, dtype=dtype))
+        return on_device(drawn, device)
     if isinstance(data, _OF_NUMPY):  # first, since it takes long to tell what the others are
         return taken_over(_from_numpy(np.asarray(data), dtype), device)
     if isinstance(data, Tensor):
@@ -177,6 +183,10 @@ def _array_of(data, dtype, device) -> jax.Array | MetaArray:
         return on_device(_converted(data, dtype), device)
     if hasattr(data, "__array__"):
         return taken_over(_from_numpy(np.asarray(data), dtype), device)
+    run = mode.drawn_run.get()
+    drawn = None if run is None else run.array_of(_from_python, data, dtype)
+    if drawn is not None:
+        return on_device(drawn, device)
     return taken_over(_from_python(data, dtype), device)
 
 

@@ -25,6 +25,7 @@ from ..state.values import exact
 from ..storage import inplace_check
 from ..storage.alias import watch
 from ..tape import dual, interception, sparse_tensor
+from ..tape.drawn_array import DrawnArray
 from ..tape.record import apply, finish
 from ..tape.sparse_tensor import is_sparse
 from ..tape.symbolic_number import Varying
@@ -410,6 +411,8 @@ def _prepare(value, kind):
 def _as_tensor(value):
     if value is None or isinstance(value, Tensor):
         return value
+    if type(value) is DrawnArray:
+        return wrap(value.traced(np.copy))
     is_host = isinstance(value, np.ndarray)
     # copy: JAX may read a numpy array after its owner has written to it
     value = value.copy() if is_host else value

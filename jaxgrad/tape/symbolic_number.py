@@ -50,6 +50,19 @@ class Varying(numbers.Number):
     def __class__(self):
         return self.kind
 
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        return self._noted(getattr(ufunc, method), inputs, kwargs)
+
+    def __array_function__(self, function, types, args, kwargs):
+        return self._noted(function, args, kwargs)
+
+    def _noted(self, function, args, kwargs):
+        """What NumPy makes of numbers that were drawn (capture/drawn.py)."""
+        run = mode.drawn_run.get()
+        if run is None or not run.computes((self,)):
+            self._refuse()
+        return run.derived(function, args, kwargs)
+
     def __jax_array__(self):
         return self._array
 

@@ -309,9 +309,11 @@ def run(build, compile):
 
 
 def assert_close(found, expected):
-    if isinstance(expected, dict):
-        found, expected = [*found.items()], [*expected.items()]
-    if isinstance(expected, list | tuple):
+    if isinstance(expected, np.ndarray):
+        np.testing.assert_allclose(found, expected)
+    elif isinstance(expected, dict):
+        assert_close([*found.items()], [*expected.items()])
+    elif isinstance(expected, list | tuple):
         assert len(found) == len(expected)
         for one, other in zip(found, expected, strict=True):
             assert_close(one, other)
@@ -445,6 +447,34 @@ def test_an_element_is_not_taken_where_the_function_goes_another_way():
     assert f(X[:1]).item() == 2 and next(numbers) == 3
 
 
+def test_an_iterator_reads_a_tensor_of_the_function():
+    weight = torch.ones(2)
+
+    def scaled():
+        for number in range(9):
+            yield weight * number
+
+    def results(compile, is_written):
+        weight.fill_(1.0)
+        numbers = scaled()
+
+        def f(x):
+            y = weight * next(numbers)
+            if is_written:
+                weight.add_(x)
+                y = y + next(numbers)
+            else:
+                weight.add_(y)
+            return y
+
+        function = compile(f)
+        return [function(torch.ones(2)).tolist() for _ in range(3)]
+
+    assert results(torch.jit, False) == results(lambda f: f, False)
+    with pytest.raises(RuntimeError, match="needs a tensor that the function has written to"):
+        results(torch.jit, True)
+
+
 def test_a_queue():
     waiting = queue.Queue()
     for number in range(3):
@@ -541,6 +571,7 @@ def test_a_variable_that_is_set_inside(monkeypatch):
 
 def test_a_file_is_read_at_each_call(tmp_path):
     path = tmp_path / "numbers"
+
     def opened(x):
         with open(path) as file:
             return x * float(file.read())
@@ -559,9 +590,7 @@ def test_a_file_is_read_at_each_call(tmp_path):
 def test_a_file_that_is_open():
     with open(__file__) as file:
         f = torch.jit(lambda x: x * len(file.readline()))
-        with pytest.warns(
-            UserWarning, match="it uses readline of a TextIOWrapper"
-        ):
+        with pytest.warns(UserWarning, match="it uses readline of a TextIOWrapper"):
             found = [f(X[:1]).item() for _ in range(3)]
     with open(__file__) as file:
         assert found == [len(file.readline()) for _ in range(3)]
@@ -601,7 +630,7 @@ def test_what_each_call_reads_is_not_told(function):
 
 
 def test_a_function_that_looks_at_every_number_runs_uncompiled():
-    f = torch.jit(lambda x: x * math.sqrt(random.random()))
+    f = torch.jit(lambda x: x * float(random.random()))
     (message,) = told(lambda: [f(X) for _ in range(20)])
     assert "runs uncompiled from now on, because it looks at what it draws" in message
     assert f.count < 20
@@ -698,3 +727,84 @@ def test_other_threads_draw_as_before():
         torch.jit(f)(X)
     assert type(drawn[0]) is float
     assert random.random.__self__ is random._inst and type(time.time()) is float
+
+
+# ---- arrays of NumPy
+
+
+ARRAYS = {
+    "dtype": lambda rng, x: x + torch.tensor(rng.normal(size=4), dtype=torch.float32),
+    "integers": lambda rng, x: x + torch.tensor(rng.normal(size=4) * 5, dtype=torch.int32),
+    "operand": lambda rng, x: x + rng.normal(size=4),
+    "operand on the left": lambda rng, x: rng.normal(size=4) * x,
+    "scalar": lambda rng, x: x * rng.normal(size=3).sum(),
+    "item": lambda rng, x: x * rng.normal(size=3).sum().item(),
+    "condition": lambda rng, x: x if rng.normal(size=3).sum() > 0 else x * 2,
+    "index": lambda rng, x: x[torch.from_numpy(rng.permutation(4)[:2])],
+    "numbers": lambda rng, x: x * rng.integers(5) + rng.integers(0, 3, size=4).sum(),
+    "list": lambda rng, x: x * rng.integers(0, 2, size=2).tolist()[0],
+    "elements": lambda rng, x: x + torch.tensor([rng.normal(), 2.0, rng.normal(), 1.0]),
+    "array of elements": lambda rng, x: x[:2] + torch.tensor(np.array([rng.normal(), 2.0])),
+    "joined": lambda rng, x: x + torch.tensor(np.concatenate([rng.normal(size=2), np.ones(2)])),
+    "where": lambda rng, x: x + torch.as_tensor(np.where(rng.random(4) > 0.5, rng.random(4), 0.0)),
+    "einsum": lambda rng, x: (
+        x + torch.tensor(np.einsum("ij,j->i", rng.normal(size=(4, 2)), rng.normal(size=2)))
+    ),
+    "drawn arguments": lambda rng, x: x + torch.tensor(rng.normal(rng.normal(size=4), 2.0)),
+    "the same memory": lambda rng, x: x + torch.tensor(aliased(rng.normal(size=4))),
+    "results": lambda rng, x: (x * 2, rng.normal(size=2), {"a": rng.normal(size=2) * 2}),
+    "math": lambda rng, x: x * math.log(1 + rng.random()) * math.sqrt(rng.random()),
+    "function of a number": lambda rng, x: x * np.sqrt(1 - rng.random()),
+    "mixed": lambda rng, x: mixed(x, rng.beta(0.4, 0.4)),
+}
+# those that run uncompiled
+PLAIN_ARRAYS = {
+    "index of NumPy's": lambda rng, x: x[rng.permutation(4)[:2]],
+    "float": lambda rng, x: x * float(rng.normal(size=3).sum()),
+    "array from outside": lambda rng, x: x + torch.tensor(filled(rng.normal(size=4))),
+    "argument of a function": lambda rng, x: x + torch.tensor(np.add(rng.random(4), 1, out=KEPT)),
+    "shuffled": lambda rng, x: x + torch.tensor(shuffled_array(rng)),
+}
+KEPT = np.zeros(4)
+
+
+def aliased(noise):
+    view = np.asarray(noise)
+    view[1:] *= 3
+    np.clip(noise, -1, 1, out=noise)
+    return noise
+
+
+def mixed(x, weight):
+    weight = max(weight, 1 - weight)
+    return weight * x + (1 - weight) * x.flip(0)
+
+
+def filled(noise):
+    KEPT[:] = noise
+    return KEPT
+
+
+def shuffled_array(rng):
+    numbers = np.arange(4)
+    rng.shuffle(numbers)
+    return numbers
+
+
+@pytest.mark.parametrize("name", [*ARRAYS, *PLAIN_ARRAYS])
+def test_arrays_are_those_of_the_uncompiled_function(name):
+    use = (ARRAYS | PLAIN_ARRAYS)[name]
+
+    def build(world):
+        return lambda x: use(world.rng, x)
+
+    check(build, 2 if name in ARRAYS else None)
+
+
+def test_an_array_that_is_returned_is_the_callers():
+    rng = np.random.default_rng(0)
+    f = torch.jit(lambda x: (x * 2, rng.normal(size=2)))
+    arrays = [f(X)[1] for _ in range(3)]
+    assert all(type(array) is np.ndarray for array in arrays)
+    arrays[1][:] = 0
+    assert arrays[0].any() and arrays[2].any()
