@@ -12,9 +12,9 @@ import numbers
 import numpy as np
 
 from .capture.known_numbers import is_in_jax, scopes_around
-from .capture.script_names import mark
-from .capture.stance import set_stance as set_stance
-from .capture.torch_compile import compiler
+from .compiled.script_names import mark
+from .compiled.stance import set_stance as set_stance
+from .compiled.torch_compile import compiler
 from .core import bounded_cache, executor
 from .core.ignored_options import IgnoredOptions
 from .core.not_provided import names_of

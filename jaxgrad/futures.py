@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from .capture.script_names import Future as Future
+from .compiled.script_names import Future as Future
 from .core.missing_names import missing_in
 
 __all__ = ["Future", "collect_all", "wait_all"]

@@ -28,7 +28,7 @@ LAYERS = (
     ("frontend",),
     ("sparse",),
     ("functions",),
-    ("capture",),
+    ("capture", "compiled", "draws"),
     (
         *("amp", "distributed", "distributions", "func", "hub", "masked", "nn", "optim"),
         *("serialization", "torch_version", "utils", "version"),
@@ -267,7 +267,7 @@ HANDLES = {
     "tape.record",
     "storage.alias",
     "storage.commit",
-    "capture.placement",
+    "compiled.placement",
     "ops.dispatch",
     "ops.inplace",
 }
@@ -288,8 +288,8 @@ def test_the_slot_of_a_handle_is_private():
 # tape/settings.py, where a compiled function sees it.
 NO_SETTINGS = {
     "autograd._engine.observers": {"started"},
-    "capture.stance": {"current"},  # of `jit` itself, which reads it at each call
-    "capture.verify": {"running"},
+    "compiled.stance": {"current"},  # of `jit` itself, which reads it at each call
+    "compiled.verify": {"running"},
     "core.bounded_cache": {"_in_force"},
     "core.deferred": {"mode"},  # who runs operators, not what they give
     "core.device": {"_is_meta_default"},  # in the key of programs

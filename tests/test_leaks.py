@@ -10,7 +10,7 @@ from jax.extend.backend import get_backend
 
 import jaxgrad
 from jaxgrad import func, nn, optim
-from jaxgrad.capture.executable import Executable
+from jaxgrad.compiled.executable import Executable
 from jaxgrad.core import bounded_cache
 from jaxgrad.tape.node import Node
 from jaxgrad.utils import checkpoint

@@ -19,6 +19,7 @@ import jax
 
 from ..core.aval import Aval, aval_of, is_key
 from ..core.bounded_cache import ENTRY, BoundedCache, Clock, Weight, total
+from ..draws.event_log import EventLog
 from ..state.guards import Guard, ObjectRead
 from ..state.merged_guards import MergedGuard
 from ..state.values import PLAIN, Identity, exact, is_compared
@@ -29,7 +30,6 @@ from ..tape.dual import mark
 from ..tape.node import Node
 from ..tape.source_location import place_of_caller
 from ..tape.tensor import INFERENCE_TENSOR, Tensor, current, held
-from .event_log import EventLog
 from .varying_numbers import VaryingNumbers
 
 # how many programs are kept for one kind of arguments

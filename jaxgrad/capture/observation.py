@@ -13,6 +13,7 @@ import weakref
 import jax
 
 from ..core.tracebacks import users_stacklevel
+from ..draws.python_reads import is_iterator, original, put_stand_ins
 from ..state.code import python_function
 from ..state.guards import Guard, StateGuard
 from ..state.holder import Holder, LeafHolder, MemberHolder
@@ -38,7 +39,6 @@ from .places import (
     has_tensors,
     part_tree,
 )
-from .python_reads import is_iterator, original, put_stand_ins
 from .reachable import NewObjects
 
 

@@ -12,6 +12,7 @@ import math
 import jax
 
 from ..core.aval import aval_of, traced_aval, users_setting
+from ..draws.python_runs import PythonReplay, taking_in
 from ..ops import autocast
 from ..state.guards import AttributeValue, StateGuard
 from ..tape import dual_level
@@ -25,7 +26,6 @@ from .joined_memory import join_again
 from .observation import Observation
 from .places import CapturedAttributes, NumberGuard, SameTensorGuard
 from .pullback import TracedPass
-from .python_runs import PythonReplay, taking_in
 from .scope import CaptureScope
 from .side_effects import OutputSpec, StateEffect
 

@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import set_current_trace
 
+from ..compiled.placement import form_of
 from ..core.aval import (
     INLINE,
     INLINE32,
@@ -31,6 +32,7 @@ from ..core.aval import (
 )
 from ..core.jax_internals import current_trace
 from ..core.meta_array import MetaArray
+from ..draws.seeded import SeededGenerators
 from ..state.reports import Reports
 from ..storage.alias import begin
 from ..storage.creation_meta import USUAL
@@ -55,8 +57,6 @@ from .graph_input import (
 from .guards import GradSource, HandleSource, TensorSource
 from .joined_memory import SharesMemory, is_joined, join
 from .known_numbers import answer, input_p
-from .placement import form_of
-from .seeded import SeededGenerators
 
 
 class CaptureScope:

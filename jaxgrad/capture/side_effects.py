@@ -10,6 +10,7 @@ from functools import partial
 import jax
 
 from ..cached import cached_property
+from ..compiled.placement import wrap_all
 from ..state.guards import getter
 from ..storage.alias import assign
 from ..storage.commit import Before, set_all
@@ -32,7 +33,6 @@ from ..tape.tensor import (
 from ..tape.version_counter import counter_of
 from .captured import CapturedTensor, outside_aval
 from .guards import grad_of
-from .placement import wrap_all
 from .rebuilt import Objects
 from .scope import CaptureScope, RunsUncompiled
 from .shared_memory import SharedMemory, refuse_overlaps

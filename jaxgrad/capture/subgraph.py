@@ -13,6 +13,7 @@ from collections.abc import Callable
 import jax
 import numpy as np
 
+from ..compiled.partition import function_of
 from ..core import dtypes, executor
 from ..core.aval import aval_of, joint_mode, make_aval, strong, types_of_trace
 from ..core.device import device_of_jax
@@ -23,7 +24,6 @@ from ..tape.node import Node, next_sequence_number
 from ..tape.tensor import Tensor, held, wrap
 from ..tape.traversal import nodes_from
 from .graph_input import GraphInput
-from .partition import function_of
 from .scope import CaptureScope, input_p
 
 

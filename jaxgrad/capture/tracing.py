@@ -8,17 +8,19 @@ import weakref
 
 import jax
 
+from ..compiled import one_shot
+from ..compiled.executable import Executable
 from ..core.aval import tracing
 from ..core.jaxprs import equations_of
 from ..core.program import bare
+from ..draws.python_runs import drawn_in, guards_with_draws, taking_in
+from ..draws.seed_effects import seed_effects
 from ..state.guards import Guard
 from ..state.places import note_rebound
 from ..tape.mode import casting, current_mode
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
-from . import one_shot
 from .argument_containers import ArgumentContainers
-from .executable import Executable
 from .graph_input import ArgumentInput, argument_of, number_readers
 from .guards import (
     ArgumentSource,
@@ -33,10 +35,8 @@ from .joined_memory import is_viewed, released
 from .observation import Observation, ObservationGuards, changed_numbers, warn_of_skipped
 from .places import has_tensors
 from .pullback import Pullback
-from .python_runs import drawn_in, guards_with_draws, taking_in
 from .reachable import reachable_tensors, refuse_numbers
 from .scope import CaptureScope
-from .seed_effects import seed_effects
 from .side_effects import AttributeEffect, OutputSpec, StateEffect
 from .trace import Modes, Trace, TracedArguments
 

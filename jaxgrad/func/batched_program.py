@@ -15,14 +15,14 @@ import jax.numpy as jnp
 
 from .. import ops
 from ..capture.captured import CapturedTensor, outside_aval
-from ..capture.executable import Executable
 from ..capture.graph_input import ArgumentInput, GraphInput, TensorInput
 from ..capture.guards import ArgumentSource, SeparateMemory
-from ..capture.partition import depending
 from ..capture.replay import created_arrays, replay
 from ..capture.scope import CaptureScope
 from ..capture.side_effects import UNCHANGED, OutputSpec, TensorEffect
 from ..capture.tracing import Tracing
+from ..compiled.executable import Executable
+from ..compiled.partition import depending
 from ..core import executor
 from ..core.aval import (
     INLINE32,

@@ -7,8 +7,8 @@ import functools
 import jax
 
 from ..capture.guards import ProgramCache
-from ..capture.jit import CompiledFunction
 from ..capture.opened_function import Memory
+from ..compiled.jit import CompiledFunction
 from ..core import executor
 from ..tape import mode
 from ..tape.pytree import flatten, is_tensor

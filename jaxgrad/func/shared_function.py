@@ -19,12 +19,12 @@ import jax
 from ..capture.captured import HeldSource
 from ..capture.graph_input import NumberInput
 from ..capture.guards import ProgramCache
-from ..capture.jit import CompiledFunction
 from ..capture.opened_function import CannotBeOpenedError, OpenedFunction, Rebuilder
 from ..capture.reachable import StateReach
 from ..capture.scope import RunsUncompiled
 from ..capture.side_effects import TensorEffect
 from ..capture.tracing import Tracing
+from ..compiled.jit import CompiledFunction
 from ..core import deferred, executor
 from ..core.bounded_cache import ENTRY, BoundedCache, Clock, Weight
 from ..state.code import global_names

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..autograd import grad
-from ..capture.jit import jit
+from ..compiled.jit import jit
 from ..tape.tensor import Tensor
 from ._call import Call, run_fake, tensors_in
 from ._custom_op import CustomOpDef

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from ..capture.jit import CompiledFunction
-from ..capture.torch_compile import compiler, disabled
+from ..compiled.jit import CompiledFunction
+from ..compiled.torch_compile import compiler, disabled
 from .module import Module
 from .parameter import is_lazy
 

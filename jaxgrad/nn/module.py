@@ -9,7 +9,7 @@ from collections.abc import Callable
 from types import FunctionType
 
 from ..autograd.grad_mode import no_grad
-from ..capture.torch_compile import compiler
+from ..compiled.torch_compile import compiler
 from ..core import dtypes
 from ..core.missing_names import missing_in
 from ..core.tracebacks import api_boundary

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..capture.jit import jit
+from ..compiled.jit import jit
 from ..core.placeholders import not_provided_class, not_provided_function
 from .module import Module
 

@@ -18,7 +18,7 @@ import jax
 
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..capture import scope
-from ..capture.jit import jit
+from ..compiled.jit import jit
 from ..core.aval import IMMEDIATE, META, SPREAD
 from ..nn.parameter import is_lazy
 from ..storage import commit

@@ -167,7 +167,7 @@ def drawn(draw):
 number_reads = contextvars.ContextVar("jaxgrad.number_reads", default=None)
 
 
-# what takes in what Python draws and reads of the outside world (capture/drawn.py); None where none
+# what takes in what Python draws and reads of the outside world (draws/drawn.py); None where none
 drawn_run = contextvars.ContextVar("jaxgrad.drawn_run", default=None)
 
 

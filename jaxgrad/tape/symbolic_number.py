@@ -57,7 +57,7 @@ class Varying(numbers.Number):
         return self._noted(function, args, kwargs)
 
     def _noted(self, function, args, kwargs):
-        """What NumPy makes of numbers that were drawn (capture/drawn.py)."""
+        """What NumPy makes of numbers that were drawn (draws/drawn.py)."""
         run = mode.drawn_run.get()
         if run is None or not run.computes((self,)):
             self._refuse()
@@ -74,7 +74,7 @@ class Varying(numbers.Number):
 
 def _look(function):
     """A method that needs the value. What it gives is known of numbers that were drawn: a check of
-    the program compares it at each call (capture/drawn.py).
+    the program compares it at each call (draws/drawn.py).
     """
 
     def look(self, *others):

@@ -442,7 +442,7 @@ _NO_AVAL = object()
 
 # `tensor._array` is the value of a handle, up to date, and `tensor._value` the same where it may be
 # pending (core/pending.py). Only this module, record.py, storage/alias.py, storage/commit.py,
-# capture/placement.py and the fast paths of ops/ use the slot `_raw`; all other code calls these.
+# compiled/placement.py and the fast paths of ops/ use the slot `_raw`; all other code calls these.
 
 
 def computed(tensor: Tensor):

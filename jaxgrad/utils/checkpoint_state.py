@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import jax
 
 from ..capture.guards import grad_of
-from ..capture.jit import CompiledFunction
+from ..compiled.jit import CompiledFunction
 from ..core import dtypes
 from ..core.aval import traced_aval
 from ..frontend.generator import default_generator

@@ -14,8 +14,8 @@ import jax
 import numpy
 
 from ..autograd._engine.observers import Watch
-from ..capture.jit import jit
-from ..capture.stance import set_stance
+from ..compiled.jit import jit
+from ..compiled.stance import set_stance
 from ..core import dtypes as all_dtypes
 from ..core.pytorch_tensors import type_name
 from ..frontend import factories, random

@@ -8,7 +8,7 @@ import pytest
 from checks import count
 
 import jaxgrad as torch
-from jaxgrad.capture.compiler_options import options_for
+from jaxgrad.compiled.compiler_options import options_for
 from jaxgrad.nn.functional import conv2d, conv_transpose2d
 
 

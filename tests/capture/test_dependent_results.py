@@ -9,7 +9,7 @@ import weakref
 import pytest
 
 import jaxgrad as torch
-from jaxgrad.capture import opening
+from jaxgrad.compiled import opening
 
 nn, grad = torch.nn, torch.autograd.grad
 

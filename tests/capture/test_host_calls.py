@@ -1,4 +1,4 @@
-"""The first calls of compiled functions, which NumPy makes (capture/host_calls.py)."""
+"""The first calls of compiled functions, which NumPy makes (compiled/host_calls.py)."""
 
 import checks
 import jax
@@ -7,7 +7,7 @@ import pytest
 from modes import eager
 
 import jaxgrad as torch
-from jaxgrad.capture import host_calls
+from jaxgrad.compiled import host_calls
 from jaxgrad.core import executor
 
 

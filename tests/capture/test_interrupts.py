@@ -177,7 +177,7 @@ class FakeDevice:
 
 
 def test_memory_that_a_device_tells():
-    from jaxgrad.capture import first_run
+    from jaxgrad.compiled import first_run
 
     assert first_run.free_bytes(FakeDevice(100, 30)) == 70
 
@@ -192,7 +192,7 @@ def test_inputs_of_a_first_run(room, outcome, monkeypatch):
     """Copies where there is room for them; else the inputs, if the program alone fits."""
     import jax
 
-    from jaxgrad.capture import first_run
+    from jaxgrad.compiled import first_run
 
     sizes = SimpleNamespace(temp_size_in_bytes=100, output_size_in_bytes=60, alias_size_in_bytes=40)
     compiled = SimpleNamespace(memory_analysis=lambda: sizes)

@@ -14,7 +14,7 @@ import pytest
 import jaxgrad as torch
 import jaxgrad.nn.functional as F
 from jaxgrad import nn, optim
-from jaxgrad.capture import verify
+from jaxgrad.compiled import verify
 
 
 class Config:

@@ -21,7 +21,7 @@ from storage.compare import arrays, observed, same
 from storage.views import VIEWS
 
 import jaxgrad
-from jaxgrad.capture.compiler_options import writes_to_parts
+from jaxgrad.compiled.compiler_options import writes_to_parts
 from jaxgrad.nn.utils import parameters_to_vector
 
 

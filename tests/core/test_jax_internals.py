@@ -16,7 +16,7 @@ from jax import lax
 from jax.extend.core import take_current_trace
 
 from jaxgrad.autograd._function import linearity
-from jaxgrad.capture import compiler_options
+from jaxgrad.compiled import compiler_options
 from jaxgrad.core import jax_internals, linear_jaxprs, program
 from jaxgrad.core.jaxprs import jaxprs_within
 from jaxgrad.utils import summary_cost

@@ -18,6 +18,8 @@ import operator
 import jax
 import numpy as np
 
+from ..capture.graph_input import ArgumentInput, GraphInput, NumberInput
+from ..capture.places import PlaceSource
 from ..state.guards import Guard
 from ..state.places import Place
 from ..tape import mode, pytree
@@ -37,8 +39,6 @@ from .drawn_steps import (
     released,
 )
 from .event_log import EventLog
-from .graph_input import ArgumentInput, GraphInput, NumberInput
-from .places import PlaceSource
 
 READS = (
     "an iterator or a queue that a function compiled by jaxgrad.jit reads needs a tensor that the "

@@ -11,6 +11,15 @@ from threading import get_ident
 
 import jax
 
+from ..capture.argument_containers import containers_of
+from ..capture.graph_input import GeneratorInput, GraphInput, in_order
+from ..capture.input_names import NamedInputs, input_names
+from ..capture.joined_memory import PLACEHOLDER
+from ..capture.replay import replay, run_operators
+from ..capture.scope import input_p
+from ..capture.side_effects import ProgramRun
+from ..capture.trace import Trace
+from ..capture.varying_numbers import argument_at
 from ..core import executor
 from ..core.aval import IMMEDIATE
 from ..core.bounded_cache import Weight, weight_of_kernel
@@ -19,18 +28,9 @@ from ..late import LateModule
 from ..tape import handle_lock, pytree
 from ..tape.tensor import held, wrap
 from . import donation, first_run, host_calls, placement
-from .argument_containers import containers_of
 from .compiler_options import options_for
-from .graph_input import GeneratorInput, GraphInput, in_order
-from .input_names import NamedInputs, input_names
-from .joined_memory import PLACEHOLDER
 from .opening import RecordedCalls
 from .partition import PartitionedJaxpr, function_of
-from .replay import replay, run_operators
-from .scope import input_p
-from .side_effects import ProgramRun
-from .trace import Trace
-from .varying_numbers import argument_at
 
 disk_cache = LateModule("jaxgrad.core.disk_cache")
 

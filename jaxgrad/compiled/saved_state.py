@@ -17,8 +17,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..capture.graph_input import NumberReads
+from ..capture.input_names import PathWalk, arguments_by_name
+from ..capture.observation import TensorHolder
+from ..capture.reachable import VALUES
 from ..core import dtypes
 from ..core.aval import has_numbers
+from ..draws.environment import EnvironmentHolder
+from ..draws.python_runs import MOVING
 from ..frontend.generator import default_generator
 from ..state.holder import GlobalsHolder, Holder, parts_of
 from ..state.objects import slots_of
@@ -30,12 +36,6 @@ from ..tape.node import Node, next_sequence_number
 from ..tape.source_location import place_of_caller
 from ..tape.tensor import Tensor, current, held, hold, is_traced, known_edge_of
 from ..tape.traversal import nodes_from
-from .environment import EnvironmentHolder
-from .graph_input import NumberReads
-from .input_names import PathWalk, arguments_by_name
-from .observation import TensorHolder
-from .python_runs import MOVING
-from .reachable import VALUES
 
 # ---- what a function reaches
 
@@ -76,7 +76,7 @@ class ReachedState(PathWalk):
             if is_of_library(value.__module__):
                 return
         elif issubclass(kind, MOVING) and is_of_library(str(kind.__module__)):
-            return  # all runs of a call get the same from it (capture/python_runs.py)
+            return  # all runs of a call get the same from it (draws/python_runs.py)
         elif is_closed(kind):
             # the function of a compiled one, whose programs are no state
             yield name, getattr(value, "__wrapped__", None)

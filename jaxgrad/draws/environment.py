@@ -65,7 +65,7 @@ def _noted(plain, reads_all=False):
 
 
 def replaced_methods():
-    """Yield what is replaced while a function is traced (capture/python_reads.py)."""
+    """Yield what is replaced while a function is traced (draws/python_reads.py)."""
     kind = type(os.environ)
     for name in ("__getitem__", "__setitem__", "__delitem__"):
         yield kind, name, _noted(getattr(kind, name))

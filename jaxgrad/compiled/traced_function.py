@@ -7,22 +7,22 @@ from __future__ import annotations
 import warnings
 
 from ..cached import cached_property
+from ..capture.guards import ProgramCache
+from ..capture.joined_memory import SharesMemory
+from ..capture.known_numbers import ChangingNumbers
+from ..capture.scope import RunsUncompiled
+from ..capture.tracing import Tracing
 from ..core.aval import has_numbers
 from ..core.jax_state import keeps_jax_state
 from ..core.tracebacks import users_stacklevel
+from ..draws.frozen import FrozenReads
+from ..draws.python_runs import looks_at_draws, opaque_of
+from ..draws.undrawn import Undrawn, why_undrawn
 from ..tape import handle_lock
 from ..tape.tensor import Tensor, has_tangent, held
 from . import one_shot, stance
 from .executable import Executable
 from .fallback import Fallback
-from .frozen import FrozenReads
-from .guards import ProgramCache
-from .joined_memory import SharesMemory
-from .known_numbers import ChangingNumbers
-from .python_runs import looks_at_draws, opaque_of
-from .scope import RunsUncompiled
-from .tracing import Tracing
-from .undrawn import Undrawn, why_undrawn
 
 # How many traces in a row trigger a warning: of programs that leave tensors behind and so serve
 # only once, and of others for arguments of one kind.

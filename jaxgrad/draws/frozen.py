@@ -1,7 +1,7 @@
 """The names in code of what no guard can watch: random numbers of Python and NumPy, the time,
 files, the environment, iterators, queues.
 
-A function that `jit` compiles draws them anew (capture/drawn.py), and gets the lines from here. A
+A function that `jit` compiles draws them anew (draws/drawn.py), and gets the lines from here. A
 function that a transform compiles without being asked, such as that of `vmap`, is not kept.
 
 Draws are seen by the states of the generators before and after the trace. The rest, and the lines,
@@ -28,9 +28,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..capture.graph_input import NumberInput
 from ..state.code import UNSET, cell_value, codes
 from ..state.ownership import is_of_library
-from .graph_input import NumberInput
 
 _MOMENTS = frozenset([id(datetime.datetime), id(datetime.date)])
 # by id, since not all of them can be hashed; all of them live on

@@ -9,16 +9,16 @@ import operator
 
 import jax
 
+from ..capture.argument_containers import ArgumentEffect, Leaves, containers_of
+from ..capture.joined_memory import PLACEHOLDER
 from ..core import dtypes
 from ..core.aval import make_aval
 from ..core.meta_array import MetaArray
 from ..core.tracebacks import api_boundary
+from ..draws.frozen import FrozenReads
 from ..tape import handle_lock, mode, pytree
 from ..tape.tensor import Tensor, held, wrap
 from . import one_shot
-from .argument_containers import ArgumentEffect, Leaves, containers_of
-from .frozen import FrozenReads
-from .joined_memory import PLACEHOLDER
 
 
 def program_and_inputs(function, args, kwargs):

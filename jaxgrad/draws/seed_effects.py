@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..capture.side_effects import OutputSpec, SideEffect
 from ..storage.commit import set_all
 from .seeded import SeededState
-from .side_effects import OutputSpec, SideEffect
 
 
 class SeedEffect(SideEffect):

@@ -18,15 +18,15 @@ from collections.abc import Callable, Sequence
 
 import jax
 
+from ..capture.argument_containers import Leaves
+from ..capture.guards import ProgramCache
 from ..core import executor
 from ..core.tracebacks import hide_frames, users_stacklevel
 from ..tape import handle_lock, interception, mode, pytree, torch_function
 from ..tape.tensor import Tensor
 from . import one_shot, script_names, stance
 from . import verify as verification
-from .argument_containers import Leaves
 from .fallback import Fallback
-from .guards import ProgramCache
 from .stages import StagedFunction
 from .traced_function import TracedFunction, has_numbers_of
 
@@ -283,7 +283,7 @@ class UncompiledFunction(CompiledFunction):
 
 
 class VerifiedFunction(CompiledFunction):
-    """A compiled function that is compared with the uncompiled one (capture/verify.py): at its
+    """A compiled function that is compared with the uncompiled one (compiled/verify.py): at its
     first call, and at each further `interval` calls.
     """
 

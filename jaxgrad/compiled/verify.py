@@ -1,7 +1,7 @@
 """Verification: a call of a compiled function runs the function uncompiled too, and compares.
 
 The uncompiled run comes first, on the real objects. What it did is noted as an `Outcome`, and all
-that it changed is put back (capture/saved_state.py). Then the compiled call runs, and its outcome
+that it changed is put back (compiled/saved_state.py). Then the compiled call runs, and its outcome
 must be the same: results, tensors, gradients, draws of generators, and Python objects.
 """
 
@@ -19,8 +19,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..capture.guards import grad_of
+from ..capture.input_names import leaf_names
+from ..capture.pullback import TracedPass
 from ..core import dtypes
 from ..core.aval import has_numbers
+from ..draws.frozen import FrozenReads
+from ..draws.python_runs import Unrepeatable, run_with_log
 from ..state.code import UNSET
 from ..state.guards import StateGuard
 from ..state.holder import ArrayHolder, parts_of
@@ -29,11 +34,6 @@ from ..tape import handle_lock, pytree
 from ..tape.node import Node
 from ..tape.tensor import Tensor, current, edge_of, held, wrap
 from . import one_shot
-from .frozen import FrozenReads
-from .guards import grad_of
-from .input_names import leaf_names
-from .pullback import TracedPass
-from .python_runs import Unrepeatable, run_with_log
 from .saved_state import SavedState, is_closed
 
 # how many reasons there are for functions to run uncompiled: comparisons that are going on, and the

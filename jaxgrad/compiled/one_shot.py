@@ -8,9 +8,9 @@ import functools
 import inspect
 from collections.abc import AsyncIterator, Awaitable, Iterator
 
+from ..capture.input_names import argument_names, leaf_names
 from ..core.pytorch_tensors import is_of_pytorch, type_name
 from ..tape import pytree
-from .input_names import argument_names, leaf_names
 
 ONE_SHOT = (Iterator, AsyncIterator, Awaitable)
 
@@ -24,7 +24,7 @@ _KINDS = {
 def kind_of_function(function) -> str | None:
     """What a function is whose call only begins to run its code; None for any other.
 
-    >>> from jaxgrad.capture.one_shot import kind_of_function
+    >>> from jaxgrad.compiled.one_shot import kind_of_function
     >>> def doubled(x):
     ...     yield x * 2
     >>> kind_of_function(doubled), kind_of_function(lambda x: x * 2)

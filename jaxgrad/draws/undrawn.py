@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 
+from ..compiled.fallback import Fallback
 from ..tape import pytree
-from .fallback import Fallback
 from .python_runs import run_with_log
 
 

@@ -14,11 +14,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..capture.graph_input import GeneratorInput, random_words, scopes_around
 from ..core.aval import types_of_trace
 from ..tape.mode import random_seed
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, current, held, wrap
-from .graph_input import GeneratorInput, random_words, scopes_around
 
 INSIDE = (
     "Generator.{name} in a function that is traced once for many runs (vmap, a branch or a loop of "

@@ -1,6 +1,6 @@
 """The runs of a function whose draws are taken in, and what becomes of them in its program.
 
-What is drawn past the stand-ins (capture/python_reads.py) is seen by the states of generators and
+What is drawn past the stand-ins (draws/python_reads.py) is seen by the states of generators and
 iterators before and after: such a program serves one call.
 """
 
@@ -18,6 +18,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..capture.guards import TensorGuard
+from ..capture.observation import TENSORS
+from ..capture.places import CapturedAttributes, DerivedNumbers
 from ..state.code import python_function
 from ..state.guards import AttributeValue, ContentGuard, ObjectRead, StateGuard
 from ..state.snapshot import Snapshots
@@ -26,9 +29,6 @@ from ..tape import mode
 from .drawn import TAKING, DrawnOnce, DrawnReplay, DrawnRun, DrawnSource, DrawnTrace
 from .event_log import EventLog
 from .frozen import StateOf
-from .guards import TensorGuard
-from .observation import TENSORS
-from .places import CapturedAttributes, DerivedNumbers
 from .python_reads import (
     GENERATORS,
     NUMPYS,

@@ -13,12 +13,12 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Literal
 from jax.interpreters import partial_eval
 
+from ..capture.pullback import OutputGroup
 from ..core.aval import joint_mode
 from ..core.bounded_cache import weight_of_kernel
 from ..core.jax_internals import traced_function
 from ..core.program import Program, Reverse
 from ..tape.node import FREED, ProgramNode
-from .pullback import OutputGroup
 
 
 class BackwardProgram:

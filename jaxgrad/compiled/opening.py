@@ -16,15 +16,15 @@ from fractions import Fraction
 import jax
 
 from ..autograd._engine import graph_task
+from ..capture.graph_input import seen_input
+from ..capture.replay import Replay, output_of, part_of
 from ..core import executor
 from ..core.aval import Aval, aval_of, tracing
 from ..tape import mode, node_annotations
 from ..tape.node import FREED, AccumulateGrad, Node
 from ..tape.tensor import current, edge_of, wrap
 from ..tape.traversal import nodes_from
-from .graph_input import seen_input
 from .partition import CompiledCall, CompiledNode, CompiledReverse, LastingNode
-from .replay import Replay, output_of, part_of
 
 
 class RecordedCalls:

@@ -12,13 +12,13 @@ from __future__ import annotations
 import jax
 import numpy
 
+from ..capture.graph_input import GeneratorInput
 from ..core import dtypes, executor, world
 from ..core.aval import make_aval, struct_of
 from ..core.deferred import pending
 from ..core.host_kernel import has_one_cpu
 from ..core.host_values import HostValues, owned, values_or_array
 from ..late import LateModule
-from .graph_input import GeneratorInput
 from .placement import is_on_mesh
 
 block = LateModule("jaxgrad.core.host.block")

@@ -1,0 +1,1 @@
+"""Compiled functions: their programs, and what a call of them does."""

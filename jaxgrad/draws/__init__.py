@@ -1,0 +1,1 @@
+"""What compiled functions draw: random numbers, the time, elements of iterators, seeds."""
