@@ -154,7 +154,7 @@ class ArgumentEffect(StateEffect):
     __slots__ = ("position",)
 
     def __init__(self, outputs, change, position: int):
-        super().__init__(outputs, change, None)
+        super().__init__(outputs, change)
         self.position = position
         # the container of the call that was traced, and what it held, may go
         self.holder = copy.copy(change.holder)

@@ -239,7 +239,7 @@ def output_of(trace, scope) -> OutputSpec:
         output = type(trace.output)(scope, [trace.function.function(*args, **kwargs)])
         # tensors that it leaves in objects, or that others are cut from, are outputs too
         for change in observation.changes() if observation is not None else ():
-            containers.effect_of(output, change) or StateEffect(output, change, None)
+            containers.effect_of(output, change) or StateEffect(output, change)
         output.share_memory()
         return output
 

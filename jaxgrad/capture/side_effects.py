@@ -315,9 +315,17 @@ class StateEffect(SideEffect):
 
     __slots__ = ("bound", "holder", "number", "removed")
 
-    def __init__(self, outputs: OutputSpec, change, number: int | None):
-        self.holder, self.removed, self.number = change.holder, change.removed, number
+    def __init__(self, outputs: OutputSpec, change):
+        self.holder, self.removed, self.number = change.holder, change.removed, None
         self.bound = {name: outputs.result(value) for name, value in change.bound.items()}
+
+    def exchange(self, captured: dict[int, CapturedTensor]):
+        """Change the tensor of each call, where this is the state of a captured one, by id, in whose
+        place a call may have another.
+        """
+        known = captured.get(id(self.holder.reference()))
+        if known is not None and known.is_exchanged:
+            self.number = known.number
 
     def target(self, run):
         """What is changed; None where it is gone."""

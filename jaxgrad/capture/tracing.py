@@ -189,10 +189,7 @@ class Tracing:
             if effect is not None:
                 self.output.effects.append(effect)
                 continue
-            captured = self.scope.captured.get(id(change.holder.reference()))
-            is_exchanged = captured is not None and captured.is_exchanged
-            number = captured.number if is_exchanged else None
-            self.output.effects.append(StateEffect(self.output, change, number))
+            self.output.effects.append(StateEffect(self.output, change))
             self.changed_numbers |= changed_numbers(change)
             note_rebound(change.holder, change.bound, has_tensors)
         self.output.effects += seed_effects(self.output, self.scope)
@@ -214,6 +211,10 @@ class Tracing:
         if self.scope.outer.is_run:
             for captured in self.captured:
                 captured.require_history()
+        # once it is known where each call finds the tensors
+        for effect in self.output.effects:
+            if isinstance(effect, StateEffect):
+                effect.exchange(self.scope.captured)
         self.tensors = [captured.tensor for captured in self.captured]
         for captured in self.captured:
             captured.release()

@@ -33,7 +33,9 @@ class Fallback:
         function = inspect.unwrap(self.function)
         owner = getattr(function, "__self__", function)
         is_module = isinstance(getattr(type(owner), "named_modules", None), types.FunctionType)
-        return tuple([each.training for each in owner.modules()]) if is_module else ()
+        if not is_module or "_modules" not in vars(owner):
+            return ()  # its class may be a module's since it was made
+        return tuple([module.training for module in owner.modules()])
 
     def note(self, key, error: Exception):
         """Note that a trace raised an error, and the function did not when it ran uncompiled. Warn
