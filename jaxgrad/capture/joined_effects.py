@@ -10,9 +10,10 @@ from ..tape.node import Node
 from ..tape.tensor import current, held
 from .captured import CapturedTensor, outside_aval
 from .joined_memory import JoinedTensors, OwnerSource, SharesMemory
+from .outputs import OutputSpec
 from .scope import RunsUncompiled
 from .shared_memory import SharedMemory
-from .side_effects import UNCHANGED, OutputSpec, OutputTensor, TensorEffect, refused_view
+from .side_effects import UNCHANGED, OutputTensor, TensorEffect, refused_view
 
 
 class OwnerEffect(TensorEffect):

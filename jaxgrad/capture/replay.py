@@ -24,10 +24,11 @@ from .argument_containers import ArgumentContainers, Leaves
 from .graph_input import ArgumentInput, scopes_around
 from .joined_memory import join_again
 from .observation import Observation
+from .outputs import OutputSpec
 from .places import CapturedAttributes, NumberGuard, SameTensorGuard
 from .pullback import TracedPass
 from .scope import CaptureScope
-from .side_effects import OutputSpec, StateEffect
+from .side_effects import StateEffect
 
 
 class Replay(CaptureScope):

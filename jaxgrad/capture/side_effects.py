@@ -6,20 +6,17 @@ from __future__ import annotations
 
 import copy
 from functools import partial
+from typing import TYPE_CHECKING
 
 import jax
 
-from ..cached import cached_property
-from ..compiled.placement import wrap_all
-from ..state.guards import getter
 from ..storage.alias import assign
 from ..storage.commit import Before, set_all
 from ..storage.creation_meta import Severed
 from ..storage.inplace_check import alias_of_other
-from ..tape import pytree, version_counter
-from ..tape.drawn_array import compute_of
+from ..tape import version_counter
 from ..tape.node import Node
-from ..tape.sparse_tensor import drop_padding, is_sparse
+from ..tape.sparse_tensor import is_sparse
 from ..tape.tensor import (
     INFERENCE_TENSOR,
     Tensor,
@@ -33,12 +30,12 @@ from ..tape.tensor import (
 from ..tape.version_counter import counter_of
 from .captured import CapturedTensor, outside_aval
 from .guards import grad_of
-from .rebuilt import Objects
-from .scope import CaptureScope, RunsUncompiled
-from .shared_memory import SharedMemory, refuse_overlaps
+from .scope import RunsUncompiled
+
+if TYPE_CHECKING:
+    from .outputs import OutputSpec
 
 UNCHANGED = object()
-LEAF = jax.tree.structure(0)
 
 
 class OutputTensor:
@@ -320,8 +317,9 @@ class StateEffect(SideEffect):
         self.bound = {name: outputs.result(value) for name, value in change.bound.items()}
 
     def exchange(self, captured: dict[int, CapturedTensor]):
-        """Change the tensor of each call, where this is the state of a captured one, by id, in whose
-        place a call may have another.
+        """Change the tensor of each call, where this is the state of one that is exchanged.
+
+        captured: the captured tensors, by id.
         """
         known = captured.get(id(self.holder.reference()))
         if known is not None and known.is_exchanged:
@@ -341,268 +339,3 @@ class StateEffect(SideEffect):
         if target is not None:
             self.holder.put(target, bound, self.removed)
         run.applied = number
-
-
-class OutputSpec:
-    """The outputs and side effects of a traced function, read at the end of its scope.
-
-    `arrays`: what the trace returns; `created`: the tensors created inside that exist afterwards;
-    `results`: what the function returns, leaf by leaf; `effects`: the side effects; `roots`: of
-    each output with a history its edge, abstract value and array, later only their number;
-    `shared`: how created tensors share memory; `separate`: the guard on captured tensors that must
-    not; `objects`: those that each run makes anew, and those that it gives as they are;
-    `retaining`: the numbers of the created tensors that retain their `.grad`.
-    """
-
-    # whether its tensors share memory with one another and with captured tensors
-    shares_memory, memory_class = True, SharedMemory
-    joined: frozenset[int] = frozenset()  # the numbers of captured tensors whose memory is joined
-
-    def __init__(self, scope: CaptureScope, held: list):
-        """held: a list with the result of the function, which is taken out of it."""
-        self.scope, self.arrays, self.roots = scope, [], []
-        self.created: list[OutputTensor] = []
-        self.grads: dict[int, int] = {}
-        self.has_numbers = self.has_attributes = False
-        self.kept, self.numbers, self.retaining = [], {}, []
-        self.objects = Objects(
-            self.result, scope.observation, self.shares_memory, scope.position_of
-        )
-        self.memory, self.shared, self.separate = None, (), None
-        # Overwritten tensors come first: JAX gives an output the memory of the first donated input
-        # of its shape and dtype, and XLA copies where that was another tensor's.
-        effects = [self.effect_of(captured) for captured in scope.captured.values()]
-        outputs, self.structure = self.leaves_of(held.pop())
-        self.results = list(map(self.result, outputs))
-        number = 0
-        while number < len(scope.captured):  # recording a result or a `.grad` may capture it
-            captured = list(scope.captured.values())[number]
-            if number == len(effects):
-                effects.append(self.effect_of(captured))
-            effects[number].record_grad(self, captured)
-            number += 1
-        pairs = zip(effects, scope.captured.values(), strict=True)
-        self.effects = [effect for effect, captured in pairs if effect.is_needed(captured)]
-        refuse_overlaps(scope, self.written)
-
-    def effect_of(self, captured: CapturedTensor) -> TensorEffect:
-        return TensorEffect(self, captured)
-
-    @property
-    def written(self) -> set[int]:
-        """The numbers of the captured tensors that are written to."""
-        effects = [each for each in self.effects if isinstance(each, TensorEffect)]
-        return {each.number for each in effects if each.value is not None}
-
-    @property
-    def sources(self) -> set[int]:
-        """The numbers of the captured tensors with which created ones share memory."""
-        return {each.source[1] for each in self.shared if each.source[0] == "captured"}
-
-    @cached_property
-    def replaced(self) -> frozenset[int]:
-        """The numbers of the captured tensors that leave their memory to those that share it."""
-        return frozenset(e.number for e in self.tensor_effects.effects if e.place is not None)
-
-    def add_array(self, array) -> int:
-        self.arrays.append(array)
-        return len(self.arrays) - 1
-
-    def root_number(self, edge, aval, array) -> int:
-        # handles at one place of the graph are one output with a history, and share a gradient
-        for number, (known, _, _) in enumerate(self.roots):
-            if known == edge:
-                return number
-        self.roots.append((edge, aval, array))
-        return len(self.roots) - 1
-
-    def result(self, value) -> tuple:
-        """Where a run finds a result: ("array" | "captured" | "created", number), ("number", what
-        computes it), or as `object`.
-        """
-        if isinstance(value, jax.Array):
-            return "array", self.add_array(value)
-        compute = compute_of(value)
-        if compute is not None:
-            self.has_numbers = True
-            return "number", compute
-        if not isinstance(value, Tensor):
-            return self.object(value)
-        if self.scope.is_outside(value):
-            return "captured", self.scope.capture(value).number
-        if is_sparse(value):
-            return self.tree(value)
-        return "created", self.add_created(value)
-
-    def leaves_of(self, value) -> tuple:
-        """What the function returns, leaf by leaf, and the structure. One leaf where containers in
-        it have several names: a structure would have one for each.
-        """
-        observation = self.scope.observation
-        if self.shares_memory and observation is not None and observation.has_aliases(value):
-            return [value], LEAF
-        return pytree.flatten(value, self.objects.has_existed)
-
-    def object(self, value) -> tuple:
-        """Where a run finds an object: ("argument", its place) for a container among these,
-        ("object", its part) for one that each run makes anew, else ("constant", value).
-        """
-        if (position := self.scope.position_of(value)) is not None:
-            return "argument", position
-        part = self.objects.part(value)
-        return ("constant", value) if part is None else ("object", part)
-
-    def tree(self, value) -> tuple:
-        """Where a run finds a sparse tensor: ("tree", a structure, the results of its parts)."""
-        leaves, structure = pytree.flatten(value)
-        return "tree", (structure, list(map(self.result, leaves)))
-
-    def add_output(self, tensor: Tensor) -> int:
-        """Add a tensor to those that a call creates."""
-        self.kept.append(tensor)  # while its id is in use
-        number = self.numbers[id(tensor)] = len(self.created)
-        made = OutputTensor(self, tensor)
-        self.created.append(made)
-        if made.root is not None and tensor._node.retained_at(tensor._nr) is tensor:
-            self.retaining.append(number)
-        # last, since an attribute may be the tensor itself
-        if vars(tensor) and self.scope.is_created_here(tensor):
-            made.attributes = {name: self.result(value) for name, value in vars(tensor).items()}
-            self.has_attributes = True
-        return number
-
-    def add_created(self, tensor: Tensor) -> int:
-        """The number of a tensor among those created inside."""
-        number = self.numbers.get(id(tensor))
-        if number is None:
-            number = self.add_output(tensor)
-            grad = grad_of(tensor)
-            if is_sparse(grad):
-                raise NotImplementedError(
-                    f"{self.scope.name}, compiled by jaxgrad.jit, leaves behind a new tensor of "
-                    f"shape {list(tensor.shape)} with a sparse .grad: return the gradient itself"
-                )
-            if grad is not None:
-                self.grads[number] = self.add_created(grad)
-        return number
-
-    def share_memory(self):
-        """Find out which tensors share memory, once all that objects hold are known."""
-        if self.shares_memory:
-            self.memory = self.memory_class(self)
-            self.memory.find(self.kept)
-
-    def refuse_leaves(self, tensors, leaves):
-        """Raises RuntimeError where a tensor is one of these leaves, by their ids: the node of a
-        call gives gradients to the inputs of the call alone.
-        """
-        for tensor in tensors:
-            if id(tensor) in leaves:
-                raise RuntimeError(
-                    f"{self.scope.name}, compiled by jaxgrad.jit, leaves behind a leaf of shape "
-                    f"{list(tensor.shape)} and a result that depends on it, which would not fill "
-                    "its .grad: pass the leaf in, or compute its gradient inside of the function"
-                )
-
-    def finish(self, leaves=()) -> tuple[list, dict[int, Tensor]]:
-        """End the scope; gives what the trace returns, and by number the tensors created inside
-        that are still referenced.
-
-        leaves: the ids of those created inside that the outputs depend on.
-        """
-        scope, memory, kept = self.scope, self.memory, self.kept
-        self.kept, self.memory, self.objects, self.roots = None, None, None, len(self.roots)
-        self.refuse_leaves(kept, leaves)
-        del kept
-        # before the search for escaped tensors: what only the handles held inside is gone with it
-        scope.restore()
-        escaped = {}
-        for tensor in scope.escaped_tensors():
-            self.refuse_leaves([tensor], leaves)
-            number = self.numbers.get(id(tensor))
-            if number is None and tensor._tracked and isinstance(tensor._node, Node):
-                raise RuntimeError(
-                    f"{scope.name}, compiled by jaxgrad.jit, leaves behind a tensor of shape "
-                    f"{list(tensor.shape)} with a history (it was computed by "
-                    f"{tensor._node.name()}): detach() it, or return it"
-                )
-            if number is None:
-                number = len(self.created)
-                self.created.append(OutputTensor(self, tensor))
-                if memory is not None:
-                    memory.add_escaped(number, tensor)
-            escaped[number] = tensor
-        if memory is not None:
-            self.shared, self.separate = memory.shared(), memory.separate()
-        arrays, self.count = self.arrays, len(self.arrays)
-        self.numbers = self.scope = self.arrays = None
-        return arrays, escaped
-
-    def run(self, arrays, tensors, nodes, escaped=(), numbers=None, containers=()):
-        """A run, with the tensors that it creates.
-
-        tensors: the captured tensors; nodes: one for each output with a history; escaped: by number
-        the tensors that tracing created, at the call that traced; numbers: the numbers that the
-        call takes in, by input; containers: those among its arguments.
-        """
-        if self.plain is None:
-            created = [value.new_tensor(arrays, nodes) for value in self.created]
-        else:
-            created = wrap_all(self.plain[0](arrays), *self.plain[1:])
-        if escaped:
-            for number, tensor in escaped.items():
-                self.created[number].give_to(tensor, arrays, nodes)
-                created[number] = tensor
-            drop_padding(escaped.values())
-        for shared in self.shared:
-            shared.attach(arrays, tensors, created)
-        for number, grad in self.grads.items():
-            leaf_state(created[number]).grad = created[grad]
-        run = ProgramRun(arrays, tensors, nodes, created, numbers, containers)
-        for made, output in zip(created, self.created, strict=True) if self.has_attributes else ():
-            vars(made).update({name: run.value(each) for name, each in output.attributes.items()})
-        return run
-
-    @cached_property
-    def plain(self):
-        """For created tensors that all are plain, what `wrap` makes them of: a function that gives
-        their arrays, then their abstract values, whether they are tracked, and their marks.
-        """
-        if not all(each.is_plain for each in self.created):
-            return None
-        of = [(each.output, each.aval, each.tracked, each.mark) for each in self.created]
-        outputs, *rest = zip(*of, strict=True) if of else [()] * 4
-        return getter(outputs), *rest
-
-    @cached_property
-    def tensor_effects(self) -> TensorEffects:
-        return TensorEffects([each for each in self.effects if isinstance(each, TensorEffect)])
-
-    @cached_property
-    def object_effects(self) -> list[SideEffect]:
-        return [each for each in self.effects if isinstance(each, SideEffect)]
-
-    def apply(self, run: ProgramRun):
-        """Apply the side effects of a run, or those that are left after an interrupt."""
-        if not run.applied:
-            self.tensor_effects.apply(run)
-        for shared in self.shared:
-            shared.follow_source(run.created)
-        for number in range(run.applied - 1, len(self.object_effects)):
-            self.object_effects[number].apply(run, number + 2)
-
-    @cached_property
-    def only(self) -> OutputTensor | None:
-        """The plain tensor that is all that a call gives, if it gives no more."""
-        is_one = self.structure == LEAF and self.results == [("created", 0)]
-        has_more = self.effects or self.shared or self.grads or self.has_attributes
-        is_plain = len(self.created) == 1 and self.created[0].is_plain
-        return self.created[0] if is_one and is_plain and not has_more else None
-
-    def result_of(self, run: ProgramRun):
-        """The function's result."""
-        for number in self.retaining:
-            run.created[number].retain_grad()
-        if self.structure == LEAF:
-            return run.value(self.results[0])
-        return jax.tree.unflatten(self.structure, list(map(run.value, self.results)))

@@ -13,8 +13,8 @@ from ..tape.tensor import Tensor
 from .captured import CapturedTensor
 from .graph_input import GraphInput
 from .guards import key_of
+from .outputs import OutputSpec
 from .pullback import Pullback
-from .side_effects import OutputSpec
 
 
 class TracedArguments:

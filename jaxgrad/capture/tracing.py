@@ -33,11 +33,12 @@ from .guards import (
 from .joined_effects import JoinedOutput, joined_after_errors
 from .joined_memory import is_viewed, released
 from .observation import Observation, ObservationGuards, changed_numbers, warn_of_skipped
+from .outputs import OutputSpec
 from .places import has_tensors
 from .pullback import Pullback
 from .reachable import reachable_tensors, refuse_numbers
 from .scope import CaptureScope
-from .side_effects import AttributeEffect, OutputSpec, StateEffect
+from .side_effects import AttributeEffect, StateEffect
 from .trace import Modes, Trace, TracedArguments
 
 

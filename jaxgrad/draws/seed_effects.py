@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..capture.side_effects import OutputSpec, SideEffect
+from ..capture.outputs import OutputSpec
+from ..capture.side_effects import SideEffect
 from ..storage.commit import set_all
 from .seeded import SeededState
 

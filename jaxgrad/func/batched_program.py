@@ -17,9 +17,10 @@ from .. import ops
 from ..capture.captured import CapturedTensor, outside_aval
 from ..capture.graph_input import ArgumentInput, GraphInput, TensorInput
 from ..capture.guards import ArgumentSource, SeparateMemory
+from ..capture.outputs import OutputSpec
 from ..capture.replay import created_arrays, replay
 from ..capture.scope import CaptureScope
-from ..capture.side_effects import UNCHANGED, OutputSpec, TensorEffect
+from ..capture.side_effects import UNCHANGED, TensorEffect
 from ..capture.tracing import Tracing
 from ..compiled.executable import Executable
 from ..compiled.partition import depending

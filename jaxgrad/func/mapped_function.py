@@ -7,13 +7,13 @@ import functools
 import jax
 
 from ..capture.guards import ProgramCache
-from ..capture.opened_function import Memory
 from ..compiled.jit import CompiledFunction
 from ..core import executor
 from ..tape import mode
 from ..tape.pytree import flatten, is_tensor
 from ..tape.tensor import Tensor, current
 from .batched_program import BatchedTracing
+from .opened_function import Memory
 
 
 class BatchedFunction(CompiledFunction):

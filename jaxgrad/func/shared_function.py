@@ -19,7 +19,6 @@ import jax
 from ..capture.captured import HeldSource
 from ..capture.graph_input import NumberInput
 from ..capture.guards import ProgramCache
-from ..capture.opened_function import CannotBeOpenedError, OpenedFunction, Rebuilder
 from ..capture.reachable import StateReach
 from ..capture.scope import RunsUncompiled
 from ..capture.side_effects import TensorEffect
@@ -35,6 +34,7 @@ from ..tape.pytree import flatten, is_tensor
 from ..tape.tensor import Tensor
 from .batched_program import ARRAYS, BatchedTracing
 from .mapped_function import BatchedFunction, is_in_trace
+from .opened_function import CannotBeOpenedError, OpenedFunction, Rebuilder
 
 # code that shows something or keeps a record runs at each call, and so does code that looks at
 # functions or frames as objects

@@ -342,8 +342,8 @@ class StateWalk:
             names = bound & self.code.names | (bound & self.code.stored_names) - holder.changed
             is_instance = isinstance(holder, InstanceHolder)
             absent = (self.code.names if is_instance else self.code.maybe_absent) - bound
-            if isinstance(holder, ClassHolder):  # a name of its own would hide an inherited one
-                absent = absent | inherited_names(holder.reference()) & self.code.names - bound
+            if isinstance(holder, ClassHolder):
+                absent = absent | hidden_by_own(holder.reference()) & self.code.names
             if is_instance and self.code.is_dynamic:
                 self.want(holder, ALL)
             elif names or absent:
@@ -394,9 +394,9 @@ def functions_held(own: dict) -> list:
     return functions
 
 
-def inherited_names(kind: type) -> set[str]:
-    """The names that the bases of a class give to it."""
-    return set().union(*[vars(base) for base in kind.__mro__[1:]])
+def hidden_by_own(kind: type) -> set[str]:
+    """The names that a class inherits: one of its own would hide it."""
+    return set().union(*map(vars, kind.__mro__[1:])) - vars(kind).keys()
 
 
 def wrapped_functions(member) -> list:
