@@ -21,6 +21,7 @@ from contextvars import ContextVar
 
 import numpy as np
 
+from ..tape import object_walk
 from ..tape.object_walk import UNSET, dict_class, named_cells, own_items, slot_values, slots_of
 from ..tape.tensor import Tensor
 from .guards import AttributeValue, Guard, is_same_plain_value, show_change
@@ -33,9 +34,9 @@ class Holder:
     """An object with state, and its contents before the function ran.
 
     `name`: the variable, attribute or item by which the function reached it first; `before`: what
-    its names were bound to; `read`: the names whose values the function has read, or `reads_all` of
-    them, those that may be added later too; `written`: the attributes that it has set; `changed`: the names that it has bound to something else or
-    `removed`; `rebound`: those that it binds anew.
+    its names were bound to; `read`: the names whose values the function has read, or `reads_all`;
+    `written`: the attributes that it has set; `changed`: the names that it has bound to something
+    else or `removed`; `rebound`: those that it binds anew.
     """
 
     is_sequence, is_ordered = False, False  # whether the names are numbers, and keep their order
@@ -473,7 +474,8 @@ class StateGuard(Guard):
 
     def tensors(self) -> list[Tensor]:
         """The tensors that must be where they were."""
-        values = [reference() for reference in self.references]
+        inside = object_walk.tuple_parts(self.values)
+        values = [*map(_call, self.references), *inside]
         return [value for value in values if isinstance(value, Tensor)]
 
     def has_keys(self, found) -> bool:

@@ -1,5 +1,5 @@
-"""The parameters and submodules of modules, which a traced function may bind anew, and the names that
-it removes.
+"""The parameters and submodules of modules, which a traced function may bind anew, and the names
+that it removes.
 """
 
 from __future__ import annotations

@@ -61,7 +61,6 @@ from .state_walk import (
     reported_when_set,
 )
 
-
 # under which an object may have a snapshot; None: that of its own class
 KINDS_OF_HOLDERS = (None, InstanceHolder, CellHolder, SettingsHolder)
 
@@ -374,7 +373,7 @@ class Observation:
         guards = []
         for holder in self.holders:
             if isinstance(holder, MemberHolder) and holder.changed and not self.is_own(holder):
-                names = holder.changed.difference(name for owner, name in rebound if owner is holder)
+                names = holder.changed.difference(n for owner, n in rebound if owner is holder)
                 guards += [StateGuard(holder, names)] if names else []
         return guards
 

@@ -431,7 +431,7 @@ class OutputSpec:
         return ("constant", value) if part is None else ("object", part)
 
     def tree(self, value) -> tuple:
-        """Where a run finds a sparse tensor: ("tree", a structure with the results of its parts)."""
+        """Where a run finds a sparse tensor: ("tree", a structure with the results)."""
         leaves, structure = pytree.flatten(value)
         return "tree", (structure, list(map(self.result, leaves)))
 

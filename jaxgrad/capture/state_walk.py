@@ -39,6 +39,7 @@ from .holders import (
     WHOLE,
     ArrayHolder,
     CellHolder,
+    ClassHolder,
     FunctionHolder,
     GlobalsHolder,
     Holder,
@@ -374,6 +375,8 @@ class StateWalk:
             names = bound & self.names | (bound & self.stored_names) - holder.changed
             is_instance = isinstance(holder, InstanceHolder)
             absent = (self.names if is_instance else self.maybe_absent) - before.keys()
+            if isinstance(holder, ClassHolder):
+                absent |= self.names & _inherited(holder.reference()) - before.keys()
             if is_instance and self.names & _DYNAMIC:
                 self.want(holder, ALL)
             elif names or absent:
@@ -388,6 +391,12 @@ class StateWalk:
             for name, value in found
             if not isinstance(value, OPAQUE) and _key(name, value) not in self.seen
         ]
+
+
+def _inherited(kind) -> set[str]:
+    """The names that a class has from bases of the user's: one of its own would hide them."""
+    bases = [base for base in kind.__mro__[1:] if not is_closed(base)] if kind else []
+    return set().union(*map(vars, bases))
 
 
 def _maybe_absent(names: CodeNames, code) -> set[str]:

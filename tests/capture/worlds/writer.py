@@ -1,4 +1,4 @@
-"""Writes the source of a random world: its state, a function, calls of it, and changes between them.
+"""Writes the source of a random world: its state, a function, its calls, and changes between them.
 
 The lines are run as they are drawn, so that later lines name what is there by then.
 """
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import jaxgrad
 
 from . import prelude
-from .expressions import NUMBER_NAMES, TENSOR_NAMES, Statements, indented
+from .expressions import NUMBER_NAMES, TENSOR_NAMES, Statements
 from .observe import SETTINGS
 from .places import places
 
@@ -190,7 +190,8 @@ class Writer:
             ["    def m_i(self, x):", "        return x * len(vars(self))"],
             [
                 "    def m_y(self, x):", "        try:", "            return x * self.y",
-                "        except AttributeError:", "            self.y = 2.0", "            return x",
+                "        except AttributeError:", "            self.y = 2.0",
+                "            return x",
             ],
             [
                 "    def m_l(self, x):", "        if not hasattr(self, 'first'):",
@@ -256,7 +257,8 @@ class Writer:
             text = text.replace("):\n", f"):\n    global {', '.join(names)}\n", 1)
         self.add(text)
         if self.chance(0.2):
-            self.add(f"{self.new_name('fn')} = functools.partial({name}, a={self.some_value('TN')})")
+            value = self.some_value("TN")
+            self.add(f"{self.new_name('fn')} = functools.partial({name}, a={value})")
 
     def bound_globals(self, text):
         return sorted({n for n in self.world if n not in prelude.NAMES and binds(text, n)})
@@ -388,7 +390,8 @@ class Writer:
         leaf = draws.place("T", lambda p: p.value.is_leaf and p.value.requires_grad)
         net = draws.place("M")
         if net is not None and self.chance(0.4):
-            way = self.pick(["forward_hook(lambda m, i, o: o", "forward_pre_hook(lambda m, i: i[0]"])
+            ways = "forward_hook(lambda m, i, o: o", "forward_pre_hook(lambda m, i: i[0]"
+            way = self.pick(ways)
             self.add(f"{net.expression}.register_{way} * {draws.number()})")
         elif leaf is not None:
             self.add(f"{leaf.expression}.register_hook(lambda g: g * {draws.number()})")
@@ -454,16 +457,15 @@ class Writer:
 
     def make_script(self, text):
         """text: the body of the function, whose places are rather changed."""
-        script, calls = [], 0
+        script = []
         numbers = self.pick([["1.0"], ["1.0"], ["2"], ["0.5", "1.0", "2.0"], ["1", "2"]])
         call = self.call(numbers)
-        for _ in range(self.random.randint(4, 7)):
-            line = f"out{calls} = {call}"
+        for number in range(self.random.randint(4, 7)):
+            line = f"out{number} = {call}"
             script.append(line)
-            calls += 1
             self.attempt(line)
             if self.chance(0.25):
-                script.append(f"total(out{self.random.randrange(calls)}).backward()")
+                script.append(f"total(out{self.random.randint(0, number)}).backward()")
                 self.attempt(script[-1])
             for _ in range(self.pick([0, 1, 1, 2])):
                 script += self.change(text)
