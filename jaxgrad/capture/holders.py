@@ -34,9 +34,8 @@ class Holder:
     """An object with state, and its contents before the function ran.
 
     `name`: the variable, attribute or item by which the function reached it first; `before`: what
-    its names were bound to; `read`: the names whose values the function has read, or `reads_all`;
-    `written`: the attributes that it has set; `changed`: the names that it has bound to something
-    else or `removed`; `rebound`: those that it binds anew.
+    its names were bound to; `read`: the names that it has read, or `reads_all`; `written`: those of
+    attributes it has set; `changed`: those it has bound to others or `removed`; `rebound`: anew.
     """
 
     is_sequence, is_ordered = False, False  # whether the names are numbers, and keep their order
@@ -474,8 +473,7 @@ class StateGuard(Guard):
 
     def tensors(self) -> list[Tensor]:
         """The tensors that must be where they were."""
-        inside = object_walk.tuple_parts(self.values)
-        values = [*map(_call, self.references), *inside]
+        values = *map(_call, self.references), *object_walk.tuple_parts(self.values)
         return [value for value in values if isinstance(value, Tensor)]
 
     def has_keys(self, found) -> bool:

@@ -327,11 +327,8 @@ class Observation:
         rebound = self.rebound_places()
         ignored = [*self.inputs, *rebound]
         # objects that are gone were created by the function
-        read = [
-            each
-            for each in self.holders
-            if (each.read or each.reads_all) and each.reference() is not None
-        ]
+        used = [each for each in self.holders if each.read or each.reads_all]
+        read = [each for each in used if each.reference() is not None]
         roots = self.roots + [
             (name, each.before[name]) for each in read for name in each.read & each.before.keys()
         ]
@@ -360,19 +357,23 @@ class Observation:
                 guards.append(StateGuard(holder, None, skipped) if skipped else holder.guard())
             elif names - skipped:
                 guards.append(StateGuard(holder, names - skipped))
-        guards += [BoundGuard(holder) for holder in self.holders if holder.removed]
-        guards += self.changed_members(rebound)
+        guards += self.changed_names(rebound)
         guards += self.pinned_tensors(guards)
         known = {*map(id, captured), *[id(tensor) for tensor, _ in self.rebound_tensors()]}
         return guards + self.kind_guards(walk, known)
 
-    def changed_members(self, rebound) -> list[Guard]:
-        """Guards on what members were that the function binds to something else: modules report
-        changes by others, and none of its own.
+    def changed_names(self, rebound) -> list[Guard]:
+        """Guards on names that the function removes, and on what members of modules were that it
+        binds to something else: modules report changes by others, and none of its own.
         """
+        existing = [each for each in self.holders if id(each) in self.existing]
+        changed = [each for each in existing if each.changed and each.reference() is not None]
         guards = []
-        for holder in self.holders:
-            if isinstance(holder, MemberHolder) and holder.changed and not self.is_own(holder):
+        for holder in changed:
+            if self.is_own(holder):
+                continue
+            guards += [BoundGuard(holder)] if holder.removed else []
+            if isinstance(holder, MemberHolder):
                 names = holder.changed.difference(n for owner, n in rebound if owner is holder)
                 guards += [StateGuard(holder, names)] if names else []
         return guards

@@ -1,6 +1,4 @@
-"""What generated programs (test_generated_programs.py) have shown of compiled functions, kind by kind:
-values are written down, or those of the same lines uncompiled.
-"""
+"""What generated programs (test_generated_programs.py) have shown of compiled functions, by kind."""
 
 import collections
 import dataclasses
