@@ -1,4 +1,4 @@
-"""What generated programs (test_generated_programs.py) have shown of compiled functions, by kind."""
+"""What generated programs (test_generated_programs.py) have shown of compiled functions."""
 
 import collections
 import dataclasses

@@ -2,6 +2,8 @@
 
 import types
 
+from . import switches
+
 NUMBERS = ("0.5", "1.5", "2.0", "-1.0", "3", "2", "1")
 WORDS = ("'a'", "'b'", "'c'")
 # few names, so that instances, classes, modules and dicts have them in common
@@ -381,7 +383,7 @@ class Statements(Expressions):
         array, variable, holder = self.place("A"), self.place("V"), self.place("OX")
         leaf, tensor = self.place("T", is_leaf), self.place("T", is_small)
         function = self.place("F", lambda p: hasattr(p.value, "__dict__"))
-        choices = []
+        choices = self.switched(tensor) if self.inside else []
         if array is not None:
             choices.append(f"{array.expression}[0] = {self.pick(NUMBERS)}")
             choices.append(f"{array.expression} *= 0.5" if array.holder in "gai" else "pass")
@@ -402,7 +404,25 @@ class Statements(Expressions):
             choices.append(f"{leaf.expression}.grad = {shape}({leaf.expression})")
             if tuple(leaf.value.shape) == (2,):
                 choices.append(f"{leaf.expression}.data = {leaf.expression}.data * 0.5")
-        return [self.pick(choices)] if choices else None
+        return self.pick(choices).split("\n") if choices else None
+
+    def switched(self, tensor):
+        """Statements of kinds that are switched on."""
+        choices = []
+        if "seeding" in switches.on:
+            choices += ["torch.manual_seed(3)"] * 3
+        if "lists" in switches.on:
+            choices += ["if extra is not None: extra.append(x)"] * 3
+        if "shapes" in switches.on and tensor is not None:
+            choices += [f"{tensor.expression}.unsqueeze_(0)"] * 3
+        if "draws" in switches.on:
+            choices += ["x = x * random.random()"] * 3
+        if "optimizers" in switches.on:
+            made = "torch.optim.SGD([x.clone().requires_grad_()], lr=0.1, momentum=0.5)"
+            choices += [
+                f"made = {made}\ntotal(made.param_groups[0]['params']).backward()\nmade.step()"
+            ]
+        return choices
 
     def counting(self, depth):
         place = self.place("N", is_assignable)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import jaxgrad
 
-from . import prelude
+from . import prelude, switches
 from .expressions import NUMBER_NAMES, TENSOR_NAMES, Statements
 from .observe import SETTINGS
 from .places import places
@@ -89,6 +89,8 @@ class Writer:
             [5, 5, 1, 2, 2, 2, 1, 2, 2, 3, 2, 1, 1, 1, 3],
             k=self.random.randint(4, 8),
         )  # fmt: skip
+        if "views" in switches.on:
+            self.add(f"{self.new_name('t')} = t0.detach()[0:1]")
         for kind in kinds:
             getattr(self, f"make_{kind}")()
 
@@ -464,6 +466,9 @@ class Writer:
             line = f"out{number} = {call}"
             script.append(line)
             self.attempt(line)
+            if "dependent results" in switches.on and self.chance(0.5):
+                script.append(f"gradients = between(out{number})")
+                self.attempt(script[-1])
             if self.chance(0.25):
                 script.append(f"total(out{self.random.randint(0, number)}).backward()")
                 self.attempt(script[-1])
@@ -489,6 +494,8 @@ class Writer:
             parts.append(self.pick(numbers))
         if self.chance(0.2):
             parts.append(f"flag={self.pick(['True', 'False'])}")
+        if "lists" in switches.on and self.chance(0.5):
+            parts.append("extra=[tensor(1.0, 2.0)]")
         return f"step({', '.join(parts)})"
 
     def change(self, body):
