@@ -351,3 +351,17 @@ def test_a_tensor_that_a_tuple_has_too():
         return pair[1] * 10 + Kind.v
 
     assert [f(ONE).item() for _ in range(4)] == [23, 22, 23, 22]
+
+
+def test_a_parameter_and_a_plain_tensor_become_different_members():
+    layer = nn.Identity()
+
+    @torch.jit
+    def f(x):
+        layer.h = x
+        return x * 2
+
+    f(torch.ones(1, requires_grad=True))
+    assert "h" in vars(layer) and not layer._parameters
+    f(nn.Parameter(torch.ones(1)))
+    assert "h" not in vars(layer) and list(layer._parameters) == ["h"]
