@@ -225,7 +225,7 @@ def is_same(a, b):
         return (
             a[1] == b[1]
             and a[0].shape == b[0].shape
-            and a[0].dtype.kind == b[0].dtype.kind
+            and "U" not in (a[0].dtype.kind, b[0].dtype.kind)
             and np.allclose(a[0], b[0], tolerance, tolerance, equal_nan=True)
         )
     if type(a) is type(b) is float:
