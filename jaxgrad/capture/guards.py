@@ -10,10 +10,11 @@ recorded while tracing (capture/scope.py, state/reports.py) and right after it
 
 from __future__ import annotations
 
+import enum
 import functools
 import operator
 import weakref
-from collections import Counter
+from collections import Counter, deque
 
 import jax
 
@@ -22,7 +23,8 @@ from ..core.bounded_cache import ENTRY, BoundedCache, Clock, Weight, total
 from ..draws.event_log import EventLog
 from ..state.guards import Guard, ObjectRead
 from ..state.merged_guards import MergedGuard
-from ..state.values import PLAIN, Identity, exact, is_compared
+from ..state.ownership import HEAP_TYPE, is_of_library, is_value_class
+from ..state.values import PLAIN, exact
 from ..storage.alias import with_history
 from ..storage.sole_owner import is_shared, leave_storage
 from ..tape import settings, traced_hooks
@@ -197,6 +199,49 @@ def key_of(leaf):
         return aval_of(leaf), leaf.weak_type
     kind = type(leaf)
     return exact(leaf) if kind in PLAIN else (kind, way_of(kind)(leaf))
+
+
+class Identity:
+    """An argument that is the same as no other object, though it may equal some. Kept weakly where
+    its class allows that, so that it may go, with the tensors that it holds.
+    """
+
+    __slots__ = ("number", "reference")
+
+    def __init__(self, value):
+        self.number = id(value)
+        self.reference = weakref.ref(value) if type(value).__weakrefoffset__ else lambda: value
+
+    def __hash__(self):
+        return self.number
+
+    def __eq__(self, other):
+        if not isinstance(other, Identity) or self.number != other.number:
+            return False
+        # another object may have the number of one that is gone
+        value = self.reference()
+        return value is not None and value is other.reference()
+
+
+def weak_key(value):
+    """A weak reference that equals those to the same object, and no other one."""
+    kind = type(value)
+    # a weak reference is compared in C, as its object is: by identity, in such a class
+    by_identity = kind.__hash__ is object.__hash__ and kind.__eq__ is object.__eq__
+    return weakref.ref(value) if by_identity and kind.__weakrefoffset__ else Identity(value)
+
+
+@functools.lru_cache(maxsize=4096)
+def is_compared(kind: type) -> bool:
+    """Whether equal instances of a class are the same to a function. A class of the user may
+    compare less than all that the function reads. False too where only the same object is equal.
+    """
+    if kind.__hash__ is None:
+        # an array is refused; an object is guarded by its attributes or elements
+        is_guarded = kind.__flags__ & HEAP_TYPE or kind.__dictoffset__ or kind in (set, deque)
+        return not is_guarded
+    by_value = is_value_class(kind) or issubclass(kind, enum.Enum | tuple)
+    return by_value or (kind.__hash__ is not object.__hash__ and is_of_library(kind.__module__))
 
 
 @functools.lru_cache(maxsize=4096)

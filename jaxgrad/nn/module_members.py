@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ..core.pytorch_tensors import type_name
 from ..tape import interception, mode
+from ..tape.noted_reads import noted_read
 from ..tape.tensor import Tensor
 from .module_hooks import VALUE, Changes, of_all, replaced
 from .parameter import Buffer, Parameter, TransientBuffer, kind_of
@@ -357,7 +358,7 @@ def _group_for(value) -> str | None:
     """Return the group of members that a value belongs to, or None."""
     if isinstance(value, Members):
         return "_modules"
-    kind = kind_of(value) if isinstance(value, Tensor) else None
+    kind = noted_read(value, kind_of) if isinstance(value, Tensor) else None
     if kind is None:
         return None
     return "_buffers" if issubclass(kind, Buffer) else "_parameters"

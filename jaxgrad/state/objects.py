@@ -74,6 +74,14 @@ class ObjectWalk:
 # ---- what an object holds
 
 
+def tuple_parts(values):
+    """Yield what tuples among values hold, and tuples in these."""
+    for value in values:
+        if isinstance(value, tuple):
+            yield from value
+            yield from tuple_parts(value)
+
+
 def referent(value):
     """The object behind a `weakref.proxy`, None where it is gone; any other value is its own."""
     if type(value) not in weakref.ProxyTypes:

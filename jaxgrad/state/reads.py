@@ -253,18 +253,20 @@ class ReadGuards:
             for holder, attribute, value in self.walk.kinds
             if holder.reference() is not None and self.is_guarded(holder)
         ]
-        guards += [BoundGuard(holder) for holder in self.reads.holders if holder.removed]
-        return [guard for guard in (*guards, *self.changed_members()) if guard is not None]
+        return [guard for guard in (*guards, *self.changed_names()) if guard is not None]
 
-    def changed_members(self) -> list[Guard | None]:
-        """Guards on what members were that the function binds to something else: modules report
-        changes by others, and none of its own.
+    def changed_names(self):
+        """Yield guards on names that the function removes, and on what members of modules were that
+        it binds to something else: modules report changes by others, and none of its own.
         """
-        return [
-            self.guard_of(holder, holder.changed)
-            for holder in self.reads.holders
-            if isinstance(holder, MemberHolder) and holder.changed and self.is_guarded(holder)
-        ]
+        for holder in self.reads.holders:
+            is_old = id(holder) in self.reads.existing and holder.reference() is not None
+            if not (is_old and self.is_guarded(holder)):
+                continue
+            if holder.removed:
+                yield BoundGuard(holder)
+            if isinstance(holder, MemberHolder) and holder.changed:
+                yield self.guard_of(holder, holder.changed)
 
     def is_guarded(self, holder) -> bool:
         """Whether the contents of a holder are compared at each call."""

@@ -395,8 +395,9 @@ def functions_held(own: dict) -> list:
 
 
 def hidden_by_own(kind: type) -> set[str]:
-    """The names that a class inherits: one of its own would hide it."""
-    return set().union(*map(vars, kind.__mro__[1:])) - vars(kind).keys()
+    """The names that a class inherits from others of the user's: one of its own would hide it."""
+    bases = [base for base in kind.__mro__[1:] if not is_closed(base)]
+    return set().union(*map(vars, bases)) - vars(kind).keys()
 
 
 def wrapped_functions(member) -> list:

@@ -1,8 +1,9 @@
-"""Compares a random world with its copy in which the function is compiled, statement by statement."""
+"""Compares a random world with its copy in which the function is compiled, line by line."""
 
 import contextlib
 import gc
 import linecache
+import random
 import re
 import textwrap
 import warnings
@@ -14,7 +15,7 @@ from . import prelude
 from .observe import Observer, difference, is_large
 from .writer import Program, get_settings, put_settings, write
 
-REFUSAL = re.compile(r"compiled by jaxgrad\.jit|that jaxgrad\.jit is tracing|recorded outside: a pass with create_graph")
+REFUSAL = re.compile(r"jaxgrad\.jit|recorded outside: a pass with create_graph")
 PASS = re.compile("backward through the graph a second time")
 
 
@@ -33,6 +34,7 @@ class World:
         self.names, self.name, self.raw, self.step = prelude.namespace("world"), name, None, None
         self.refused = []
         jaxgrad.manual_seed(3)
+        random.seed(3)
         for number, text in enumerate(program.setup()):
             self.run(text, f"setup {number}")
         self.raw = self.names["step"]
@@ -140,6 +142,8 @@ def compare(program, uncompiled, jit, settings):
         if number:
             states.append(world.statement(line, number - 1))
         observed, raised = states[-1]
+        if error is None and "backward()" in line and PASS.search(str(raised)):
+            break  # a number that varies is saved by the graph, which a pass uses up
         if type(raised) is not type(error):
             told = "".join(f"\n{type(e).__name__}: {e}" for e in (raised, error))
             names = type(raised).__name__, type(error).__name__

@@ -2,6 +2,8 @@
 
 import types
 
+from . import switches
+
 NUMBERS = ("0.5", "1.5", "2.0", "-1.0", "3", "2", "1")
 WORDS = ("'a'", "'b'", "'c'")
 # few names, so that instances, classes, modules and dicts have them in common
@@ -100,7 +102,7 @@ class Expressions:
         holder = self.place("OMX")
         name = self.pick(TENSOR_NAMES + NUMBER_NAMES)
         choices = [(1, "flag"), (1, "k > 1"), (1, "torch.is_grad_enabled()"), (2, self.setting())]
-        if one and other:
+        if one and other and one.kind != "N":
             choices.append((2, f"{one.expression} is {other.expression}"))
         if self.place("N"):
             choices.append((2, f"{self.place('N').expression} > {self.pick(NUMBERS)}"))
@@ -381,7 +383,7 @@ class Statements(Expressions):
         array, variable, holder = self.place("A"), self.place("V"), self.place("OX")
         leaf, tensor = self.place("T", is_leaf), self.place("T", is_small)
         function = self.place("F", lambda p: hasattr(p.value, "__dict__"))
-        choices = []
+        choices = self.switched(tensor) if self.inside else []
         if array is not None:
             choices.append(f"{array.expression}[0] = {self.pick(NUMBERS)}")
             choices.append(f"{array.expression} *= 0.5" if array.holder in "gai" else "pass")
@@ -392,7 +394,8 @@ class Statements(Expressions):
         if holder is not None:
             name = self.pick(TENSOR_NAMES)
             choices.append(f"setattr({holder.expression}, {name!r}, {self.value('T')})")
-            if hasattr(holder.value, "__dict__") and self.chance(0.5):
+            is_frozen = type(holder.value).__name__ == "Frozen"
+            if hasattr(holder.value, "__dict__") and not is_frozen and self.chance(0.5):
                 choices.append(f"vars({holder.expression}).update({name}={self.value('T')})")
         if tensor is not None:
             choices.append(f"{tensor.expression}.n = {self.number()}")
@@ -401,14 +404,33 @@ class Statements(Expressions):
             choices.append(f"{leaf.expression}.grad = {shape}({leaf.expression})")
             if tuple(leaf.value.shape) == (2,):
                 choices.append(f"{leaf.expression}.data = {leaf.expression}.data * 0.5")
-        return [self.pick(choices)] if choices else None
+        return self.pick(choices).split("\n") if choices else None
+
+    def switched(self, tensor):
+        """Statements of kinds that are switched on."""
+        choices = []
+        if "seeding" in switches.on:
+            choices += ["torch.manual_seed(3)"] * 3
+        if "lists" in switches.on:
+            choices += ["if extra is not None: extra.append(x)"] * 3
+        if "shapes" in switches.on and tensor is not None:
+            choices += [f"{tensor.expression}.unsqueeze_(0)"] * 3
+        if "draws" in switches.on:
+            choices += ["x = x * random.random()"] * 3
+        if "optimizers" in switches.on:
+            made = "torch.optim.SGD([x.clone().requires_grad_()], lr=0.1, momentum=0.5)"
+            choices += [
+                f"made = {made}\ntotal(made.param_groups[0]['params']).backward()\nmade.step()"
+            ]
+        return choices
 
     def counting(self, depth):
         place = self.place("N", is_assignable)
         if place is None:
             return None
         sign = self.pick(["+=", "-=", "*="])
-        return [f"{place.expression} {sign} {self.pick([*NUMBERS, 'k'] if self.inside else NUMBERS)}"]
+        number = self.pick([*NUMBERS, "k"] if self.inside else NUMBERS)
+        return [f"{place.expression} {sign} {number}"]
 
     def gradients(self, depth):
         leaf = self.place("T", lambda p: p.value.is_leaf and p.value.requires_grad)
@@ -474,7 +496,7 @@ class Statements(Expressions):
                     "torch.autograd.set_detect_anomaly(True)",
                     "torch.set_num_threads(5)",
                     "torch.set_warn_always(True)",
-                    "torch.set_grad_enabled(False)" if not self.inside else "torch.set_num_threads(3)",
+                    "torch.set_num_threads(3)" if self.inside else "torch.set_grad_enabled(False)",
                 ]
             )
         ]
@@ -529,8 +551,13 @@ class Statements(Expressions):
             name = f"y{self.count}"
             source = self.tensor()
             self.tensors.append(name)
-            return ["with torch.autocast('cpu'):", f"    {name} = {source}.sum().reshape(1, 1) @ torch.ones(1, 1)", f"{name} = {name}.reshape(1)"]
-        mode = self.pick(["torch.no_grad()", "torch.enable_grad()", "torch.set_grad_enabled(flag)"])
+            product = f"{source}.sum().reshape(1, 1) @ torch.ones(1, 1)"
+            return [
+                "with torch.autocast('cpu'):", f"    {name} = {product}",
+                f"{name} = {name}.reshape(1)",
+            ]  # fmt: skip
+        modes = "torch.no_grad()", "torch.enable_grad()", "torch.set_grad_enabled(flag)"
+        mode = self.pick(modes)
         return [f"with {mode}:", *indented(self.block(depth + 1))]
 
     def attempt(self, depth):

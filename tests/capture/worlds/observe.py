@@ -3,6 +3,7 @@ same object or to the same memory.
 """
 
 import collections
+import contextlib
 import contextvars
 import enum
 import functools
@@ -103,7 +104,7 @@ class Observer:
             *(type(tensor).__name__, str(tensor.dtype), tuple(tensor.shape)),
             *(f"requires_grad={tensor.requires_grad}", f"is_leaf={tensor.is_leaf}"),
         )
-        self.noted[f"{path}.values"] = np.array(tensor.tolist()), str(tensor.dtype)
+        self.noted[f"{path}.values"] = numbers_of(tensor), str(tensor.dtype)
         if id(tensor) in self.watched:
             self.noted[f"{path}._version"] = tensor._version
         if tensor._alias is not None:
@@ -115,6 +116,13 @@ class Observer:
             self.note(f"{path}.grad", tensor.grad)
         for name, part in vars(tensor).items():
             self.note(f"{path}.{name}", part)
+
+
+def numbers_of(tensor):
+    try:
+        return np.array(tensor.tolist())
+    except RuntimeError:
+        return np.array("left behind by a trace")
 
 
 def shown(value):
@@ -189,10 +197,8 @@ def attributes(value):
     for kind in type(value).__mro__:
         for name in vars(kind).get("__slots__", ()):
             if not name.startswith("__") and name in vars(kind):
-                try:
+                with contextlib.suppress(AttributeError):
                     own[name] = vars(kind)[name].__get__(value)
-                except AttributeError:
-                    pass
     if is_module:
         own = {n: v for n, v in own.items() if n not in OF_MODULES}
         own |= {n: len(v) for n, v in own.items() if n.endswith("_hooks")}
@@ -219,6 +225,7 @@ def is_same(a, b):
         return (
             a[1] == b[1]
             and a[0].shape == b[0].shape
+            and "U" not in (a[0].dtype.kind, b[0].dtype.kind)
             and np.allclose(a[0], b[0], tolerance, tolerance, equal_nan=True)
         )
     if type(a) is type(b) is float:
@@ -233,4 +240,4 @@ def is_numbers(value):
 def is_large(observation):
     """Whether some number is so large that rounding grows."""
     numbers = [v[0] for v in observation.values() if is_numbers(v)]
-    return any(v.size and not np.all(np.abs(v) < LARGEST) for v in numbers)
+    return any(v.size and v.dtype.kind != "U" and not np.all(np.abs(v) < LARGEST) for v in numbers)

@@ -8,6 +8,7 @@ import dataclasses
 import enum
 import functools
 import operator
+import random
 import types
 import weakref
 from typing import NamedTuple
@@ -143,6 +144,16 @@ def total(value):
     return sum(((t.double() * t.double()).sum() for t in tensors), leaf(0.0).sum() * 0)
 
 
+def between(value):
+    """The gradient of the first differentiable part of a result by the last one."""
+    tensors = differentiable(value)
+    if len(tensors) < 2:
+        return None
+    return jaxgrad.autograd.grad(
+        tensors[0].sum(), tensors[-1], retain_graph=True, allow_unused=True
+    )[0]
+
+
 def clear(parameters):
     """Let go of gradients."""
     for parameter in parameters:
@@ -170,10 +181,11 @@ NAMES = {
     **{m.__name__: m for m in (collections, contextlib, contextvars, copy, functools, operator)},
     **{m.__name__: m for m in (types, weakref)},
     "np": np,
+    "random": random,
     "Space": types.SimpleNamespace,
     **{f.__name__: f for f in (Doubled, Constant, Scaled)},
     **{f.__name__: f for f in (Pair, Data, Frozen, Mode, Missing, Held)},
-    **{f.__name__: f for f in (tensor, leaf, filled, total, clear, number, first)},
+    **{f.__name__: f for f in (tensor, leaf, filled, total, between, clear, number, first)},
 }
 
 

@@ -1,6 +1,6 @@
 """Compare the programs of a range of seeds, and print those that differ, made small.
 
-python tests/capture/worlds/run.py 0 1000 [--as-written]
+python tests/capture/worlds/run.py 0 1000 [--as-written] [--with draws]
 """
 
 import argparse
@@ -12,6 +12,7 @@ TESTS = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TESTS.parent), str(TESTS)]
 
 import xla_settings  # noqa: E402, F401  before anything imports JAX
+from capture.worlds import switches  # noqa: E402
 from capture.worlds.check import Tally  # noqa: E402
 from capture.worlds.writer import write  # noqa: E402
 
@@ -22,7 +23,9 @@ def main():
     parser.add_argument("last", type=int, nargs="?")
     parser.add_argument("--as-written", action="store_true", help="do not make programs small")
     parser.add_argument("--show", action="store_true", help="only print the programs")
+    parser.add_argument("--with", dest="kinds", nargs="*", default=[], choices=switches.KINDS)
     options = parser.parse_args()
+    switches.on.update(options.kinds)
     last = options.first + 1 if options.last is None else options.last
     if options.show:
         for seed in range(options.first, last):

@@ -1,4 +1,4 @@
-"""Writes the source of a random world: its state, a function, calls of it, and changes between them.
+"""Writes the source of a random world: its state, a function, its calls, and changes between them.
 
 The lines are run as they are drawn, so that later lines name what is there by then.
 """
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import jaxgrad
 
-from . import prelude
+from . import prelude, switches
 from .expressions import NUMBER_NAMES, TENSOR_NAMES, Statements
 from .observe import SETTINGS
 from .places import places
@@ -89,6 +89,8 @@ class Writer:
             [5, 5, 1, 2, 2, 2, 1, 2, 2, 3, 2, 1, 1, 1, 3],
             k=self.random.randint(4, 8),
         )  # fmt: skip
+        if "views" in switches.on:
+            self.add(f"{self.new_name('t')} = t0.detach()[0:1]")
         for kind in kinds:
             getattr(self, f"make_{kind}")()
 
@@ -190,7 +192,8 @@ class Writer:
             ["    def m_i(self, x):", "        return x * len(vars(self))"],
             [
                 "    def m_y(self, x):", "        try:", "            return x * self.y",
-                "        except AttributeError:", "            self.y = 2.0", "            return x",
+                "        except AttributeError:", "            self.y = 2.0",
+                "            return x",
             ],
             [
                 "    def m_l(self, x):", "        if not hasattr(self, 'first'):",
@@ -256,7 +259,8 @@ class Writer:
             text = text.replace("):\n", f"):\n    global {', '.join(names)}\n", 1)
         self.add(text)
         if self.chance(0.2):
-            self.add(f"{self.new_name('fn')} = functools.partial({name}, a={self.some_value('TN')})")
+            value = self.some_value("TN")
+            self.add(f"{self.new_name('fn')} = functools.partial({name}, a={value})")
 
     def bound_globals(self, text):
         return sorted({n for n in self.world if n not in prelude.NAMES and binds(text, n)})
@@ -388,7 +392,8 @@ class Writer:
         leaf = draws.place("T", lambda p: p.value.is_leaf and p.value.requires_grad)
         net = draws.place("M")
         if net is not None and self.chance(0.4):
-            way = self.pick(["forward_hook(lambda m, i, o: o", "forward_pre_hook(lambda m, i: i[0]"])
+            ways = "forward_hook(lambda m, i, o: o", "forward_pre_hook(lambda m, i: i[0]"
+            way = self.pick(ways)
             self.add(f"{net.expression}.register_{way} * {draws.number()})")
         elif leaf is not None:
             self.add(f"{leaf.expression}.register_hook(lambda g: g * {draws.number()})")
@@ -454,16 +459,18 @@ class Writer:
 
     def make_script(self, text):
         """text: the body of the function, whose places are rather changed."""
-        script, calls = [], 0
+        script = []
         numbers = self.pick([["1.0"], ["1.0"], ["2"], ["0.5", "1.0", "2.0"], ["1", "2"]])
         call = self.call(numbers)
-        for _ in range(self.random.randint(4, 7)):
-            line = f"out{calls} = {call}"
+        for number in range(self.random.randint(4, 7)):
+            line = f"out{number} = {call}"
             script.append(line)
-            calls += 1
             self.attempt(line)
+            if "dependent results" in switches.on and self.chance(0.5):
+                script.append(f"gradients = between(out{number})")
+                self.attempt(script[-1])
             if self.chance(0.25):
-                script.append(f"total(out{self.random.randrange(calls)}).backward()")
+                script.append(f"total(out{self.random.randint(0, number)}).backward()")
                 self.attempt(script[-1])
             for _ in range(self.pick([0, 1, 1, 2])):
                 script += self.change(text)
@@ -487,6 +494,8 @@ class Writer:
             parts.append(self.pick(numbers))
         if self.chance(0.2):
             parts.append(f"flag={self.pick(['True', 'False'])}")
+        if "lists" in switches.on and self.chance(0.5):
+            parts.append("extra=[tensor(1.0, 2.0)]")
         return f"step({', '.join(parts)})"
 
     def change(self, body):

@@ -1,0 +1,367 @@
+"""What generated programs (test_generated_programs.py) have shown of compiled functions."""
+
+import collections
+import dataclasses
+import functools
+import types
+
+import pytest
+
+import jaxgrad as torch
+
+nn = torch.nn
+ONE = torch.ones(1)
+
+
+class Slots:
+    """An object with attributes."""
+
+
+# ---- objects that the function makes are new at each call
+
+
+CONTAINERS = {
+    "list": lambda: [1],
+    "dict": lambda: {"a": 1},
+    "set": lambda: {1},
+    "deque": lambda: collections.deque([1]),
+    "nested": lambda: [(1, [2])],
+    "namespace": lambda: types.SimpleNamespace(a=1),
+    "defaultdict": lambda: collections.defaultdict(list, a=[1]),
+}
+
+
+def spoil(value):
+    """Change a container, as a caller may who keeps it."""
+    if isinstance(value, list):
+        value.append(3)
+    elif isinstance(value, dict):
+        value["b"] = 3
+    elif isinstance(value, set):
+        value.add(3)
+    elif isinstance(value, types.SimpleNamespace):
+        value.a = 3
+    else:
+        value.append(3)
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_a_container_that_a_call_makes_is_of_that_call(name):
+    make, s = CONTAINERS[name], Slots()
+
+    @torch.jit
+    def f(x):
+        s.log = make()
+        return x * 2, types.SimpleNamespace(log=make())
+
+    for _ in range(3):
+        _, result = f(ONE)
+        assert s.log == result.log == make()
+        spoil(s.log)
+        spoil(result.log)
+    assert len(f.traces) == 1
+
+
+def test_an_array_and_a_closure_that_a_call_makes():
+    numpy, s = pytest.importorskip("numpy"), Slots()
+
+    @torch.jit
+    def f(x):
+        s.array, count = numpy.zeros(1), 0
+
+        def counter():
+            nonlocal count
+            count += 1
+            return count
+
+        s.counter = counter
+        return x
+
+    for _ in range(3):
+        f(ONE)
+        assert s.array.tolist() == [0] and s.counter() == 1 and s.counter() == 2
+        s.array[0] = 5
+
+
+def test_a_container_that_has_two_names_keeps_them():
+    s = Slots()
+
+    @torch.jit
+    def f(x):
+        s.log = log = [x]
+        s.holder = types.SimpleNamespace(log=log)
+        return log, [log]
+
+    for _ in range(2):
+        log, (same,) = f(ONE)
+        assert log is same is s.log is s.holder.log
+
+
+def test_functions_that_share_a_variable_share_it_later():
+    @torch.jit
+    def f(x):
+        total = 0
+
+        def add(number):
+            nonlocal total
+            total += number
+
+        return x, types.SimpleNamespace(add=add, get=lambda: total)
+
+    for _ in range(2):
+        _, tools = f(ONE)
+        tools.add(2)
+        assert tools.get() == 2
+
+
+# ---- objects from before stay what they are
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    h: object
+
+
+def scale(x, factor=ONE):
+    return x * factor
+
+
+OLD = {
+    "list": [1],
+    "list with a tensor": [ONE],
+    "dict": {"b": ONE, "a": 1},
+    "frozen dataclass": Frozen(ONE),
+    "function": scale,
+    "partial": functools.partial(scale, factor=ONE),
+    "cached function": functools.lru_cache(abs),
+    "function of the library": nn.functional.relu,
+}
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_an_object_from_before_is_returned_and_bound_itself(name):
+    old, s = OLD[name], Slots()
+    holder = [old]
+
+    @torch.jit
+    def f(x):
+        s.held = holder[0]
+        return x * 2, holder[0], types.SimpleNamespace(held=holder[0], y=x)
+
+    for _ in range(2):
+        _, result, space = f(ONE)
+        assert result is space.held is s.held is old
+
+
+# ---- lists whose elements are set
+
+
+def test_an_element_that_is_set_beside_one_that_is_added():
+    log = [True, 1]
+
+    @torch.jit
+    def f(x):
+        log[0] = False
+        log.append(2)
+        return x
+
+    for number in range(3):
+        f(ONE)
+        assert log == [False, 1, *[2] * (number + 1)]
+
+
+def test_an_element_that_is_set_leaves_the_others():
+    log = [0, 1]
+
+    @torch.jit
+    def f(x):
+        log[0] = 5
+        return x
+
+    f(ONE)
+    log[:] = [0, 7, 8]
+    f(ONE)
+    assert log == [5, 7, 8]
+
+
+# ---- names that are removed, or were absent
+
+
+def test_a_name_that_is_removed_must_be_there():
+    s, state, layer = Slots(), {"k": 1}, nn.Linear(1, 1)
+    s.h = ONE
+
+    def of_attribute(x):
+        del s.h
+        return x
+
+    def of_item(x):
+        del state["k"]
+        return x
+
+    def of_parameter(x):
+        del layer.weight
+        return x
+
+    for function, kind in (
+        (of_attribute, AttributeError),
+        (of_item, KeyError),
+        (of_parameter, AttributeError),
+    ):
+        compiled = torch.jit(function)
+        compiled(ONE)
+        with pytest.raises(kind):
+            compiled(ONE)
+    s.h = ONE * 2
+    torch.jit(of_attribute)(ONE)
+    assert not vars(s)
+
+
+def test_a_member_of_the_class_that_appears():
+    class Kind:
+        pass
+
+    held = Kind()
+    f = torch.jit(lambda x: x * getattr(held, "factor", 1.0))
+    assert f(ONE).item() == 1
+    Kind.factor = property(lambda self: 3.0)
+    assert f(ONE).item() == 3
+    del Kind.factor
+    assert f(ONE).item() == 1
+
+
+def test_an_attribute_of_a_module_or_a_class_that_appears():
+    library, kind = types.ModuleType("library"), type("Kind", (), {})
+    for owner in (library, kind):
+        f = torch.jit(lambda x, owner=owner: x * getattr(owner, "factor", 1.0))
+        assert f(ONE).item() == 1
+        owner.factor = 3.0
+        assert f(ONE).item() == 3
+
+
+def test_an_attribute_that_a_class_inherits_until_it_has_its_own():
+    class Base:
+        n = 1
+
+    class Derived(Base):
+        pass
+
+    @torch.jit
+    def f(x):
+        Derived.n -= 2
+        return x * Derived.n
+
+    assert [f(ONE).item() for _ in range(4)] == [-1, -3, -5, -7] and Base.n == 1
+
+
+def test_all_attributes_of_an_object():
+    s = Slots()
+
+    @torch.jit
+    def f(x):
+        vars(s).pop("k", None)
+        return x * len(vars(s))
+
+    assert f(ONE).item() == 0
+    s.k, s.n = 1.0, 2.0
+    assert f(ONE).item() == 1 and not hasattr(s, "k")
+
+
+def test_a_key_of_a_defaultdict_that_is_gone_is_not_made_by_a_guard():
+    state = collections.defaultdict(float)
+
+    @torch.jit
+    def f(x):
+        state["h"] = state.get("h", x)
+        return x
+
+    f(ONE), f(ONE)
+    state.pop("h")
+    f(ONE * 3)
+    assert state["h"].item() == 3
+
+
+# ---- what is set to what it was
+
+
+def test_attributes_that_are_set_to_what_they_were():
+    def scale(x):
+        return x
+
+    layer, tensor = nn.Identity(), torch.ones(1)
+    for owner in (layer, tensor, scale):
+
+        @torch.jit
+        def f(x, owner=owner):
+            owner.n = 2.0
+            return scale(x)
+
+        for _ in range(3):
+            f(ONE)
+            assert owner.n == 2
+            owner.n = 5.0
+        del owner.n
+        f(ONE)
+        assert owner.n == 2
+
+
+# ---- members of modules, and tensors with two names
+
+
+def test_parameters_that_change_places():
+    one, other = nn.Linear(1, 1), nn.Linear(1, 1)
+    weights = one.weight, other.weight
+
+    @torch.jit
+    def f(x):
+        one.weight, other.weight = other.weight, one.weight
+        return x * one.weight.detach()
+
+    for number in range(4):
+        result = f(ONE)
+        assert (one.weight, other.weight) == (weights if number % 2 else weights[::-1])
+        assert result.item() == one.weight.item()
+
+
+def test_a_submodule_that_is_replaced():
+    net = nn.Sequential(nn.Identity())
+    halves = nn.Identity(), nn.Flatten(0)
+    net.a, net.b = halves
+
+    @torch.jit
+    def f(x):
+        net.a, net.b = net.b, net.a
+        return x
+
+    for number in range(4):
+        f(ONE)
+        assert (net.a, net.b) == (halves if number % 2 else halves[::-1])
+
+
+def test_a_tensor_that_a_tuple_has_too():
+    class Kind:
+        v = torch.full((1,), 2.0)
+
+    pair, other = (1, Kind.v), torch.full((1,), 3.0)
+
+    @torch.jit
+    def f(x):
+        nonlocal other
+        other, Kind.v = Kind.v, other
+        return pair[1] * 10 + Kind.v
+
+    assert [f(ONE).item() for _ in range(4)] == [23, 22, 23, 22]
+
+
+def test_a_parameter_and_a_plain_tensor_become_different_members():
+    layer = nn.Identity()
+
+    @torch.jit
+    def f(x):
+        layer.h = x
+        return x * 2
+
+    f(torch.ones(1, requires_grad=True))
+    assert "h" in vars(layer) and not layer._parameters
+    f(nn.Parameter(torch.ones(1)))
+    assert "h" not in vars(layer) and list(layer._parameters) == ["h"]
