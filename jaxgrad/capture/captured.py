@@ -124,8 +124,8 @@ class CapturedTensor(TensorGuard):
     state before; `tracer`: what its handle held first; `edge`: where its gradient goes; `entry`:
     its alias inside, where its memory is joined; `root`: what it is a view of, None for none;
     `is_moved`: whether it was given the memory of another tensor; `left`: the storage that it had
-    until then; `led_past`: of a view that was written to, the node of its hooks and the edge to
-    which that leads.
+    until then, and `wrote_before` whether it was written to; `led_past`: of a view that was written
+    to, the node of its hooks and the edge to which that leads.
     """
 
     def __init__(self, tensor: Tensor, source: TensorSource, number: int):
@@ -138,7 +138,7 @@ class CapturedTensor(TensorGuard):
         self.edge = known_edge_of(tensor) if is_known else None
         self.snapshot = Snapshot(tensor)
         self.has_tangent = has_tangent(tensor)
-        self.writes_grad = self.ignores_grad = self.is_moved = False
+        self.writes_grad = self.ignores_grad = self.is_moved = self.wrote_before = False
         self.left, self.led_past, self.entry = None, (None, None), None
         self.root = root_of_view(tensor)
 
@@ -197,8 +197,9 @@ class CapturedTensor(TensorGuard):
         alias, other = self.tensor._alias, made._alias
         if alias is not None and other is not None and alias.storage is other.storage:
             return
-        if not self.is_moved and alias is not None:
-            self.left = alias.storage
+        if not self.is_moved:
+            self.left = alias and alias.storage
+            self.wrote_before = held(current(self.tensor)) is not self.tracer
         self.is_moved = True
 
     def pin(self):

@@ -63,7 +63,7 @@ def answer(scope, array, may_pin=True):
 
 def is_in_jax(scope) -> bool:
     """Whether JAX traces around a scope."""
-    with set_current_trace(scope.around):
+    with set_current_trace(scope.around[0]):
         return executor.is_traced()
 
 

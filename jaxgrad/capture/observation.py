@@ -7,6 +7,9 @@ the program, what users set on tensors, and hooks.
 
 from __future__ import annotations
 
+import inspect
+import sys
+import threading
 import warnings
 import weakref
 
@@ -18,15 +21,16 @@ from ..state.code import python_function
 from ..state.guards import Guard, StateGuard
 from ..state.holder import Holder, LeafHolder, MemberHolder
 from ..state.objects import own_dict
+from ..state.ownership import is_internal, root
 from ..state.places import Place, is_rebound
 from ..state.reads import Change, ObservedClasses, ReadGuards, Reads
 from ..state.snapshot import Leaves
 from ..tape import mode, pytree
 from ..tape.hooks import shared
+from ..tape.sparse_tensor import SparseTensor
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
 from ..tape.traced_hooks import hooks_of
-from . import tensor_attributes
 from .places import (
     CapturedAttributes,
     KindGuard,
@@ -86,11 +90,11 @@ class Observation(Reads):
 
     def open(self):
         super().open()
-        tensor_attributes.observe(self)
+        observe_tensors(self)
 
     def close(self):
         super().close()
-        tensor_attributes.release(self)
+        release_tensors(self)
 
     def has_existed(self, value):
         if self.drawn is not None and is_iterator(type(value)):
@@ -172,6 +176,7 @@ class Observation(Reads):
         """Record that an attribute is about to be set on a tensor."""
         scope = mode.scope.get()
         if not scope.is_created_here(tensor):
+            scope.capture(tensor)  # each call may find another one
             self.holder_of_tensor(tensor).written.add(name)
 
     # ---- tensors at places that compiled functions bind anew
@@ -308,3 +313,67 @@ def warn_of_skipped(skipped: dict):
             "it needs as an argument",
             stacklevel=users_stacklevel(),
         )
+
+
+# ---- the attributes that users set on tensors (`p.no_decay = True`)
+
+# While an observation is open, the class `Tensor` notes the attributes that are set, and those that
+# are looked up and missing. Those that a tensor has are not observed, which would cost each access
+# of a tensor's own state: of a tensor that the function meets, all of them count as read.
+
+_lock = threading.Lock()
+_observations: set[int] = set()  # their ids
+
+
+def observe_tensors(observation):
+    """Let tensors note attributes, until `release`."""
+    with _lock:
+        _observations.add(id(observation))
+        if "__delattr__" not in vars(Tensor):  # set last
+            Tensor.__getattr__, Tensor.__setattr__ = _getattr, _setattr
+            Tensor.__delattr__ = _delattr
+
+
+def release_tensors(observation):
+    """End an observation; without any, the class is as it was."""
+    with _lock:
+        _observations.discard(id(observation))
+        if _observations:
+            return
+        for name in vars(Tensor).keys() & {"__getattr__", "__setattr__", "__delattr__"}:
+            delattr(Tensor, name)
+
+
+# the slots and properties of tensors, which are no attributes of the user
+OWN = frozenset(
+    name
+    for kind in (*Tensor.__mro__, SparseTensor)
+    for name, member in vars(kind).items()
+    if inspect.isdatadescriptor(member)
+)
+
+
+def _getattr(tensor, name):
+    frame = sys._getframe(1)
+    is_users = not (is_internal(frame) or root(frame) == "numpy" or name.startswith("__"))
+    observation = mode.open_observation() if is_users else None
+    if observation is not None:
+        observation.record_missing(tensor, name)
+    # raises what it raised before
+    return object.__getattribute__(tensor, name)
+
+
+def _setattr(tensor, name, value):
+    _note_write(tensor, name)
+    object.__setattr__(tensor, name, value)
+
+
+def _delattr(tensor, name):
+    _note_write(tensor, name)
+    object.__delattr__(tensor, name)
+
+
+def _note_write(tensor, name):
+    observation = None if name in OWN else mode.open_observation()
+    if observation is not None:
+        observation.record_attribute_write(tensor, name)

@@ -41,7 +41,8 @@ class Replay(CaptureScope):
     def __init__(self, trace, inputs):
         super().__init__(trace.name)
         self.is_differentiated = True
-        self.is_inner, self.modes, self.given_answers = trace.is_inner, trace.modes, trace.answers
+        self.modes, self.given_answers = trace.modes, trace.answers
+        self.is_inner = trace.modes.is_inner
         keys = [("tensor", captured.number) for captured in trace.captured]
         keys += [source.key for source in trace.other_inputs]
         self.given = dict(zip(keys, inputs, strict=True))
@@ -265,7 +266,7 @@ def code_and_classes(guards):
 @contextlib.contextmanager
 def reinstated(trace, scope):
     """Give Python objects the state in which the function was traced; afterwards that of before."""
-    if trace.is_inline:
+    if trace.modes.is_inline:
         yield None  # the state of the trace around, which is still in progress
         return
     numbers = {guard.place.key for guard in trace.guards if isinstance(guard, NumberGuard)}

@@ -11,13 +11,9 @@ from __future__ import annotations
 import contextlib
 import copy
 import gc
-import itertools
 import weakref
-from types import MappingProxyType
 
 import jax
-import jax.numpy as jnp
-import numpy as np
 from jax.extend.core import set_current_trace
 
 from ..compiled.placement import form_of
@@ -26,13 +22,10 @@ from ..core.aval import (
     INLINE32,
     traced_aval,
     tracing,
-    types_of_trace,
     wide_trace,
     with_dual,
 )
 from ..core.jax_internals import current_trace
-from ..core.meta_array import MetaArray
-from ..draws.seeded import SeededGenerators
 from ..state.reports import Reports
 from ..storage.alias import begin
 from ..storage.creation_meta import USUAL
@@ -41,94 +34,50 @@ from ..tape import handle_lock, mode, traced_hooks
 from ..tape.interception import intercept, release
 from ..tape.node import AccumulateGrad
 from ..tape.source_location import place_of_caller
-from ..tape.symbolic_number import Varying
-from ..tape.tensor import LeafState, Tensor, current, hold, is_traced, restore_state, state_of
+from ..tape.tensor import LeafState, Tensor, current, hold, is_traced
 from .captured import CapturedTensor
 from .graph_input import (
-    GeneratorInput,
-    GraphInput,
-    NumberInput,
     TensorInput,
     number_reads,
-    random_words,
-    reader_of,
-    scopes_around,
 )
 from .guards import GradSource, HandleSource, TensorSource
-from .joined_memory import SharesMemory, is_joined, join
-from .known_numbers import answer, input_p
+from .joined_memory import is_joined, join
+from .scope_inputs import ScopeInputs, ScopeMemory
 
 
-class CaptureScope:
+class CaptureScope(ScopeMemory, ScopeInputs):
     """What a function reads and creates while it is traced.
 
-    `captured`: the captured tensors, by id; `inputs`: the inputs of the trace; `tracers`: theirs;
-    `created`: weak references to the tensors created inside, by id; `objects`: what modules and
-    optimizers report; `observation`: what it reads and changes of other Python objects;
-    `inspected`: the inputs whose numbers it looked at; `rebound`, `looked_at`: the numbers that are
-    inputs as long as it does not look at them, and those that it looks at; `can_fall_back`: whether
-    the function runs uncompiled where it cannot be traced; `outer`: nodes from
-    outside that its passes reach; `undo`: functions that take back state created inside, called if
-    tracing fails; `lines`: with `records_lines`, the source lines that created tensors, by id;
-    `answers`: the numbers that code has looked at, by the lines that asked; `evaluated`: by the id
-    of an equation it and its results, where code has looked at numbers that need it; `refused`: the
-    error where code looked at numbers that are not known, and `why_refused`; `memo`: what
-    jaxgrad's own code keeps for the trace alone, which it forgets at its end; `seeded`: the states
-    that it has given to generators.
+    `captured`: the captured tensors, by id; `created`: weak references to the tensors created
+    inside, by id; `objects`: what modules and optimizers report; `observation`: what it reads and
+    changes of other Python objects; `outer`: nodes from outside that its passes reach; `undo`:
+    functions that take back state created inside, called if tracing fails; `lines`: the source
+    lines that created tensors, by id, None where they are not recorded; `memo`: what jaxgrad's own
+    code keeps for the trace alone, which it forgets at its end; `versions`: the counts of writes at
+    first; `around`: the trace around this one, and whether it has wide types; `is_differentiated`:
+    whether JAX differentiates what is traced, not the tape.
     """
 
     # An inner scope traces a part of another program: one example of a vmap, the body of a loop.
     # Tensors of the trace around it are from outside too.
     is_inner = False
-    # the containers among the arguments, and whether a value of a result is one of them
-    position_of, is_whole = staticmethod(lambda value: None), None
-    # of a replay: the answers that it repeats, whether it has come to the passes, which may ask for
-    # more, and by the id of what it is given for a captured tensor the numbers looked at
-    given_answers, is_in_passes, given_numbers = None, False, MappingProxyType({})
 
     def __init__(self, name: str, records_lines: bool = False):
         self.name, self.trace = name, None
-        self.lines: dict[int, str] = {}
-        self.records_lines = records_lines
+        self.lines: dict[int, str] | None = {} if records_lines else None
         self.parent = mode.scope.get()
-        self.around = current_trace()
-        # whether JAX differentiates what is traced here, not the tape
+        self.around = current_trace(), wide_trace.get()
         self.is_differentiated = self.parent is not None and self.parent.is_differentiated
-        self.is_around_wide = wide_trace.get()
         self.captured: dict[int, CapturedTensor] = {}
-        self.inputs: list[GraphInput] = []
-        self.tracers: list = []
-        self.answers: dict[tuple, list] = {}
-        self.evaluated: dict[int, tuple] = {}
-        self.refused, self.why_refused = None, ""
-        self.number_keys = itertools.count()
         self.created: dict[int, weakref.ref] = {}
         self.versions: dict[int, tuple] = {}
-        self.generators: dict[int, GeneratorInput] = {}
-        self.seeded = SeededGenerators(self)
         self.undo: list = []
         self.memo: dict = {}
         self.objects = Reports(self.parent and self.parent.objects)
         self.observation = self.parent and self.parent.observation
-        self.inspected: set[GraphInput] = set()
-        self.rebound, self.looked_at, self.can_fall_back = None, frozenset(), False
-        self.derived: list[Varying] = []
-        # the memory that is joined, None where none can be; by its id what is joined inside
-        self.joined, self.groups = None, {}
         self.outer = traced_hooks.OuterNodes()
-
-    def take_containers(self, containers):
-        """Take in the containers among the arguments (capture/argument_containers.py)."""
-        if containers.positions:
-            self.position_of = containers.position_of
-            self.is_whole = lambda value: containers.position_of(value) is not None
-
-    def belong_to(self, function):
-        """Belong to the trace of a compiled function, in whose cache looks at numbers are noted."""
-        cache = function.cache
-        self.inspected, self.rebound = cache.inspected, cache.rebound
-        self.looked_at, self.can_fall_back = cache.looked_at, function.fallback is not None
-        self.joined = None if self.is_inner else set(cache.joined)
+        self.begin_inputs()
+        self.begin_memory()
 
     # ---- opening
 
@@ -184,12 +133,10 @@ class CaptureScope:
 
     def forget_tracers(self):
         # the program keeps the captured tensors, and one tracer would keep the whole trace
-        self.trace, self.tracers, self.evaluated = None, [], {}
+        self.trace = None
         for captured in self.captured.values():
             captured.tracer = None
-        for source in self.generators.values():
-            source.words = None
-        self.seeded = None
+        self.forget_inputs()
 
     # ---- capturing
 
@@ -197,29 +144,12 @@ class CaptureScope:
     def outer_trace(self):
         """Compute in the trace around this one, or immediately where there is none."""
         token = mode.scope.set(self.parent)
+        trace, is_wide = self.around
         try:
-            with set_current_trace(self.around), tracing(self.is_around_wide):
+            with set_current_trace(trace), tracing(is_wide):
                 yield
         finally:
             mode.scope.reset(token)
-
-    @contextlib.contextmanager
-    def outer_memory(self, tensor):
-        """Let a view that is out of date find what it is a view of as it is outside."""
-        if not is_view_out_of_date(tensor):
-            yield
-            return
-        storage = tensor._alias.storage
-        aliases = [(each, each.snapshot.alias) for each in self.captured.values()]
-        known = [captured for captured, alias in aliases if alias and alias.storage is storage]
-        inside = [(captured.tensor, state_of(captured.tensor)) for captured in known]
-        for captured in known:
-            restore_state(captured.tensor, captured.snapshot.state)
-        try:
-            yield
-        finally:
-            for tensor, state in inside:
-                restore_state(tensor, state)
 
     def is_created_here(self, tensor: Tensor) -> bool:
         known = self.created.get(id(tensor))
@@ -260,7 +190,7 @@ class CaptureScope:
     def record_created(self, tensor: Tensor):
         """Record a tensor created inside."""
         self.created[id(tensor)] = weakref.ref(tensor)
-        if self.records_lines:
+        if self.lines is not None:
             self.lines[id(tensor)] = place_of_caller()
 
     def capture(self, tensor: Tensor, source: TensorSource | None = None) -> CapturedTensor:
@@ -292,25 +222,6 @@ class CaptureScope:
             begin(tensor).made = captured.made  # that of the views that are cut from it
         return captured
 
-    def require_joined(self, captured, is_of_memory: bool):
-        """Raise RuntimeError where a function changes more of a captured tensor than its array, and
-        its memory is not joined.
-        """
-        if is_of_memory:
-            return
-        raise self.refused_memory(
-            f"gives another shape or history to a tensor of shape {list(captured.aval.shape)} that "
-            "shares its memory (t_, unsqueeze_, detach_ and the like): do that outside of the "
-            "function",
-            captured.snapshot.alias.storage,
-        )
-
-    def refused_memory(self, what: str, storage) -> RuntimeError:
-        """The error for what can be done to joined memory only."""
-        message = f"{self.name}, compiled by jaxgrad.jit, {what}"
-        can_join = self.joined is not None and storage not in self.joined
-        return SharesMemory(message, storage) if can_join else RuntimeError(message)
-
     def hide_tangents(self, tensor):
         """Hide the tangents of a captured tensor: a program cannot take them in."""
         # its `.grad` and its hooks stay
@@ -320,24 +231,6 @@ class CaptureScope:
             tensor._aval = with_dual(tensor._aval, False)
         else:
             tensor._leaf.tangents = OuterTangents(self.name, tensor)
-
-    def numbers_of(self, array, may_pin=True):
-        """See `known_numbers.answer`."""
-        return answer(self, array, may_pin)
-
-    def record_refused(self, error: RuntimeError):
-        """Record that code looked at numbers that are not known."""
-        for scope in scopes_around(self):
-            scope.refused = scope.refused or (str(error), error.place)
-
-    def raise_refused(self):
-        """Raise the error for numbers that were not known, where the function has caught it: with
-        the numbers it would have gone another way.
-        """
-        if self.refused is not None:
-            error = RuntimeError(self.refused[0])
-            error.place = self.refused[1]
-            raise error
 
     def record_version(self, tensor):
         counter = tensor._counter
@@ -351,84 +244,6 @@ class CaptureScope:
         if counter is None:
             return 0
         return counter.value - self.versions.get(id(counter), (None, 0))[1]
-
-    def add_input(self, array, source: GraphInput):
-        """A tracer for an array that each call supplies anew."""
-        number = len(self.inputs)
-        self.inputs.append(source)
-        if type(array) is MetaArray:
-            array = array.struct
-        with types_of_trace():
-            aval = jax.typeof(array if hasattr(array, "dtype") else jnp.asarray(array))
-        # in the trace of the scope, also where the function reads the tensor inside a jax.vjp
-        with set_current_trace(self.trace):
-            self.tracers.append(input_p.bind(number=number, aval=aval))
-        return self.tracers[-1]
-
-    def draw(self, generator):
-        """The random words of a generator's next draw."""
-        return self.next_words(generator, self.generators, GeneratorInput)
-
-    def next_words(self, generator, sources: dict, kind):
-        """The words of a draw, from the state that is an input, or that was set inside."""
-        state = self.seeded.get(generator)
-        if state is not None:
-            return state.next_words()
-        source = self.source_of_draws(generator, sources, kind)
-        number, source.count = source.count, source.count + 1
-        return random_words(source.words, number)
-
-    def source_of_draws(self, generator, sources: dict, kind):
-        """The state of a generator that is an input: `kind` makes it, `sources` keeps it by the id
-        of the generator.
-        """
-        source = sources.get(id(generator))
-        if source is None:
-            source = sources[id(generator)] = kind(generator)
-            # zeros, for their type alone: each call supplies the state
-            source.words = self.add_input(np.zeros(2, np.uint64), source)
-        return source
-
-    def number(self, read, key=None):
-        """A symbolic number, which each call reads anew by `read()`.
-
-        key: identifies it when the function is replayed; by default its place in the order of the
-        reads, which a replay repeats.
-        """
-        if self.is_inner and self.parent is not None:
-            return self.parent.number(read, key)
-        known = [reader_of(each.read) for each in self.inputs if isinstance(each, NumberInput)]
-        key = next(self.number_keys) if key is None else key
-        source = NumberInput(read, key, known.count(reader_of(read)))
-        run = mode.drawn_run.get()
-        with self.unobserved(), contextlib.nullcontext() if run is None else run.reading():
-            value = read()
-        return Varying.of_input(self.add_input(value, source), source, value)
-
-    @contextlib.contextmanager
-    def unobserved(self):
-        """What runs inside reads state at each call, so its reads need no guard."""
-        observation = self.observation
-        is_open = observation is not None and observation.is_open
-        if is_open:
-            observation.is_open = False
-        try:
-            yield
-        finally:
-            if is_open:
-                observation.is_open = True
-
-    def record_inspected(self, origins):
-        """Record that the function looked at numbers that vary."""
-        self.inspected |= origins
-        if self.parent is not None:
-            self.parent.record_inspected(origins)
-
-    def record_derived(self, number: Varying):
-        """Record a number that is computed from those that vary: a guard compares its kind."""
-        self.derived.append(number)
-        if self.parent is not None:
-            self.parent.record_derived(number)
 
     def record_grad_access(self, tensor: Tensor, written: bool):
         """Record that the `.grad` of a tensor is read, or written; captures the gradient."""
@@ -467,11 +282,6 @@ class CaptureScope:
             tensor = reference()
             if tensor is not None:
                 yield tensor
-
-
-def is_view_out_of_date(tensor) -> bool:
-    alias = tensor._alias
-    return alias is not None and alias.root is not None and alias.seen != alias.storage.epoch
 
 
 class RunsUncompiled(RuntimeError):

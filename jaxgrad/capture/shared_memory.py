@@ -133,6 +133,8 @@ class SharedMemory:
             self.counters[id(tensor._counter)] = captured.number
         if captured.left is not None:
             self.left[id(captured.left)] = captured.number
+        if captured.wrote_before:
+            self.alone.add(captured.number)  # nothing else shows what it wrote
         if id(tensor) in self.outputs.numbers:
             # it takes the place of a created tensor, which `find` describes
             if not captured.is_moved:

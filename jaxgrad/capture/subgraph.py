@@ -24,7 +24,8 @@ from ..tape.node import Node, next_sequence_number
 from ..tape.tensor import Tensor, held, wrap
 from ..tape.traversal import nodes_from
 from .graph_input import GraphInput
-from .scope import CaptureScope, input_p
+from .known_numbers import input_p
+from .scope import CaptureScope
 
 
 class SubgraphScope(CaptureScope):

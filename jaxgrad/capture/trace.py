@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
 from typing import NamedTuple
 
 import jax
 
+from ..draws.python_runs import guards_with_draws
 from ..state.guards import Guard
 from ..state.merged_guards import merged_checks
 from ..tape.tensor import Tensor
 from .captured import CapturedTensor
-from .graph_input import GraphInput
-from .guards import key_of
+from .graph_input import GraphInput, number_readers
+from .guards import (
+    DistinctTensors,
+    NodeHooks,
+    ReachedArgument,
+    RepeatedArgument,
+    key_of,
+    read_guard,
+)
+from .joined_memory import is_viewed
+from .observation import ObservationGuards, warn_of_skipped
 from .outputs import OutputSpec
 from .pullback import Pullback
+from .reachable import reachable_tensors
 
 
 class TracedArguments:
@@ -61,32 +73,33 @@ def _weakly(leaf):
 
 
 class Modes(NamedTuple):
-    """The modes in which a function was traced: the grad mode, autocast, and the user's setting of
-    JAX's 64-bit types.
+    """How a function was traced: the grad mode, autocast, and the user's setting of JAX's 64-bit
+    types; whether it is a part of another program, and whether that is being traced, which observes
+    all state.
     """
 
     grad: int
     casting: object
     enable_x64: bool
+    is_inner: bool
+    is_inline: bool
 
 
 class Trace:
     """What tracing a function has shown. It never changes.
 
     `function`: the compiled function; `captured`: the captured tensors, whose arrays are the first
-    inputs; `groups`: the joined memories among these, and `members` the numbers of the tensors
-    there; `other_inputs`: the inputs that follow; `output`: outputs and side effects; `pullback`:
-    the passes from outputs with a history; `constants`: the arrays that are part of the program;
-    `equations`: their number; `answers`: the numbers that the function looked at; `guards`: when
-    the program serves again, and `checks` the same merged; `reached`: by the number of an argument
-    that the function also reaches by itself a weak reference to it; `escaped`: a tensor that it
-    leaves behind, described, or None; `is_inner`: whether it is a part of another program;
-    `is_inline`: whether that is being traced, and observes all state.
+    inputs; `groups`: the joined memories among these; `other_inputs`: the inputs that follow;
+    `output`: outputs and side effects; `pullback`: the passes from outputs with a history;
+    `constants`: the arrays that are part of the program; `equations`: their number; `answers`: the
+    numbers that the function looked at; `guards`: when the program serves again, and `checks` the
+    same merged; `reached`: by the number of an argument that the function also reaches by itself a
+    weak reference to it; `escaped`: a tensor that it leaves behind, described, or None.
     """
 
     __slots__ = (
         *("answers", "arguments", "captured", "checks", "constants", "equations", "escaped"),
-        *("function", "groups", "guards", "is_inline", "is_inner", "members", "modes"),
+        *("function", "groups", "guards", "modes"),
         *("other_inputs", "output", "pullback", "reached"),
     )
 
@@ -95,13 +108,11 @@ class Trace:
         self.function, self.arguments, self.modes = tracing.jitted, tracing.arguments, tracing.modes
         self.captured: list[CapturedTensor] = tracing.captured
         self.groups = tracing.groups
-        self.members = [cut.number for group in tracing.groups for cut in group.cuts]
         self.other_inputs: list[GraphInput] = tracing.other_inputs
         self.output: OutputSpec = tracing.output
         self.pullback: Pullback | None = tracing.pullback
         self.constants, self.answers = tracing.closed.consts, tracing.scope.answers
         self.equations, self.escaped = tracing.equations, tracing.escaped
-        self.is_inner, self.is_inline = tracing.is_inner, tracing.is_inline
         self.guards, self.checks, self.reached = guards, merged_checks(guards), reached
 
     @property
@@ -115,3 +126,65 @@ class Trace:
         return self.arguments.has_expired() or any(
             captured.has_expired() for captured in self.captured
         )
+
+
+class TraceGuards:
+    """What a trace tells of when its program serves again: the guards, in their order."""
+
+    def reached_arguments(self, tensors) -> dict[int, weakref.ref]:
+        """The arguments that the function also reaches by itself. Such a tensor was captured once,
+        as the argument: with another argument the function would read two tensors, and the program
+        one.
+        """
+        numbers = [c.number for c in self.captured if c.position is not None or is_viewed(c)]
+        own = [tensors[number] for number in numbers]
+        reachable = reachable_tensors(self.roots(), own, self.observation.attributes_read)
+        pairs = zip(numbers, own, strict=True)
+        return {
+            number: weakref.ref(tensor) for number, tensor in pairs if id(tensor) in reachable
+        }
+
+    def guards(self, tensors, reached) -> list[Guard]:
+        """When the program serves again."""
+        exchanged = self.exchanged(tensors)
+        several = [pair for pair in self.arguments.positions.items() if len(pair[1]) > 1]
+        unseen = number_readers(self.other_inputs)
+        observed = ObservationGuards(self.observation, tensors, exchanged, unseen)
+        guards = [
+            # first, since each appends its tensor to `tensors`, which the guards after it read
+            *self.captured,
+            *self.distinct(tensors),
+            *([] if self.output.separate is None else [self.output.separate]),
+            *[RepeatedArgument(number, positions) for number, positions in several],
+            *[ReachedArgument(number, tensors[number]) for number in reached],
+            *[NodeHooks(node, ids) for node, ids in self.scope.outer.hook_ids.values()],
+            *self.scope.objects.guards(functools.partial(read_guard, exchanged)),
+            *self.observation.same_tensors(self.captured, tensors),
+            *self.state_guards(observed),
+            *self.containers.guards(self.output.effects),
+        ]
+        return guards_with_draws(self.drawn, guards, self.scope.derived)
+
+    def state_guards(self, guards: ObservationGuards) -> list[Guard]:
+        """The guards on Python objects, after a warning of what is too large to compare."""
+        warn_of_skipped(guards.skipped)
+        return guards.all()
+
+    def distinct(self, tensors) -> list[DistinctTensors]:
+        """The guard that the tensors are different ones, where they might not be."""
+        others = [captured.number for captured in self.captured if captured.is_exchanged]
+        handles = frozenset(map(id, tensors)).difference([id(tensors[n]) for n in others])
+        return [DistinctTensors(tensors, handles, others)] if len(tensors) > 1 else []
+
+    def exchanged(self, tensors) -> dict[int, int]:
+        """The numbers of the captured tensors in whose place a call may have others, by id."""
+        numbers = [captured.number for captured in self.captured if captured.is_exchanged]
+        return {id(tensors[number]): number for number in numbers}
+
+    def roots(self) -> list:
+        """From where the function may reach a tensor that is also an argument."""
+        return [*self.arguments.leaves, self.function]
+
+    def own_parts(self):
+        """The ids of objects whose contents need no guard; None for a function of the user's."""
+        return None

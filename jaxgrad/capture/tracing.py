@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import weakref
 
 import jax
 
@@ -13,36 +12,30 @@ from ..compiled.executable import Executable
 from ..core.aval import tracing
 from ..core.jaxprs import equations_of
 from ..core.program import bare
-from ..draws.python_runs import drawn_in, guards_with_draws, taking_in
+from ..draws.python_runs import drawn_in, taking_in
 from ..draws.seed_effects import seed_effects
-from ..state.guards import Guard
 from ..state.places import note_rebound
 from ..tape.mode import casting, current_mode
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
 from .argument_containers import ArgumentContainers
-from .graph_input import ArgumentInput, argument_of, number_readers
+from .graph_input import ArgumentInput, argument_of
 from .guards import (
     ArgumentSource,
-    DistinctTensors,
-    NodeHooks,
-    ReachedArgument,
-    RepeatedArgument,
-    read_guard,
 )
 from .joined_effects import JoinedOutput, joined_after_errors
-from .joined_memory import is_viewed, released
-from .observation import Observation, ObservationGuards, changed_numbers, warn_of_skipped
+from .joined_memory import released
+from .observation import Observation, changed_numbers
 from .outputs import OutputSpec
 from .places import has_tensors
 from .pullback import Pullback
-from .reachable import reachable_tensors, refuse_numbers
+from .reachable import refuse_numbers
 from .scope import CaptureScope
 from .side_effects import AttributeEffect, StateEffect
-from .trace import Modes, Trace, TracedArguments
+from .trace import Modes, Trace, TracedArguments, TraceGuards
 
 
-class Tracing:
+class Tracing(TraceGuards):
     """One trace of a function, and what it shows.
 
     `function`: what runs; `scope`: what it reads and creates; `observation`: what it reads and
@@ -61,7 +54,8 @@ class Tracing:
         self.jitted, self.function = jitted, jitted.traced_function()
         self.arguments = TracedArguments(jitted.__name__, leaves, structure, varying)
         self.arguments.sees_containers = self.sees_containers
-        self.modes = Modes(current_mode.get(), casting.get(), jax.config.jax_enable_x64)
+        modes = current_mode.get(), casting.get(), jax.config.jax_enable_x64
+        self.modes = Modes(*modes, self.is_inner, self.is_inline)
         self.observation, self.changed_numbers = None, set()
         self.scope = self.new_scope()
         self.drawn = drawn_in(self.scope, jitted)
@@ -74,6 +68,11 @@ class Tracing:
     @property
     def name(self) -> str:
         return self.arguments.name
+
+    @property
+    def captured(self) -> list:
+        """The captured tensors."""
+        return list(self.scope.captured.values())
 
     @property
     def equations(self) -> int:
@@ -200,7 +199,6 @@ class Tracing:
 
     def take_captured(self):
         """Take over the captured tensors of the scope, without the tensors themselves."""
-        self.captured = list(self.scope.captured.values())
         self.groups = released(self.scope.groups)
         rebound = [] if self.is_inline else self.observation.rebound_tensors()
         rebound += [] if self.drawn is None else self.drawn.tensors.values()
@@ -223,7 +221,7 @@ class Tracing:
     @property
     def escaped(self) -> str | None:
         for tensor in self.escaped_tensors.values():
-            line = self.scope.lines.get(id(tensor))
+            line = (self.scope.lines or {}).get(id(tensor))
             where = "" if line is None else f" (made at {line})"
             return f"a tensor of shape {list(tensor.shape)}{where}"
         return None
@@ -257,61 +255,3 @@ class Tracing:
         self.arguments.uses_containers = self.containers.is_used
         self.observation.release()
         return Trace(self, guards, reached)
-
-    def reached_arguments(self, tensors) -> dict[int, weakref.ref]:
-        """The arguments that the function also reaches by itself. Such a tensor was captured once,
-        as the argument: with another argument the function would read two tensors, and the program
-        one.
-        """
-        numbers = [c.number for c in self.captured if c.position is not None or is_viewed(c)]
-        own = [tensors[number] for number in numbers]
-        reachable = reachable_tensors(self.roots(), own, self.observation.attributes_read)
-        pairs = zip(numbers, own, strict=True)
-        return {
-            number: weakref.ref(tensor) for number, tensor in pairs if id(tensor) in reachable
-        }
-
-    def guards(self, tensors, reached) -> list[Guard]:
-        """When the program serves again."""
-        exchanged = self.exchanged(tensors)
-        several = [pair for pair in self.arguments.positions.items() if len(pair[1]) > 1]
-        unseen = number_readers(self.other_inputs)
-        observed = ObservationGuards(self.observation, tensors, exchanged, unseen)
-        guards = [
-            # first, since each appends its tensor to `tensors`, which the guards after it read
-            *self.captured,
-            *self.distinct(tensors),
-            *([] if self.output.separate is None else [self.output.separate]),
-            *[RepeatedArgument(number, positions) for number, positions in several],
-            *[ReachedArgument(number, tensors[number]) for number in reached],
-            *[NodeHooks(node, ids) for node, ids in self.scope.outer.hook_ids.values()],
-            *self.scope.objects.guards(functools.partial(read_guard, exchanged)),
-            *self.observation.same_tensors(self.captured, tensors),
-            *self.state_guards(observed),
-            *self.containers.guards(self.output.effects),
-        ]
-        return guards_with_draws(self.drawn, guards, self.scope.derived)
-
-    def state_guards(self, guards: ObservationGuards) -> list[Guard]:
-        """The guards on Python objects, after a warning of what is too large to compare."""
-        warn_of_skipped(guards.skipped)
-        return guards.all()
-
-    def distinct(self, tensors) -> list[DistinctTensors]:
-        """The guard that the tensors are different ones, where they might not be."""
-        others = [captured.number for captured in self.captured if captured.is_exchanged]
-        handles = frozenset(map(id, tensors)).difference([id(tensors[n]) for n in others])
-        return [DistinctTensors(tensors, handles, others)] if len(tensors) > 1 else []
-
-    def exchanged(self, tensors) -> dict[int, int]:
-        """The numbers of the captured tensors in whose place a call may have others, by id."""
-        numbers = [captured.number for captured in self.captured if captured.is_exchanged]
-        return {id(tensors[number]): number for number in numbers}
-
-    def roots(self) -> list:
-        """From where the function may reach a tensor that is also an argument."""
-        return [*self.arguments.leaves, self.function]
-
-    def own_parts(self):
-        """The ids of objects whose contents need no guard; None for a function of the user's."""
-        return None

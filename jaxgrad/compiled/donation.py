@@ -5,7 +5,9 @@ import sys
 import jax
 import numpy
 
+from ..capture.varying_numbers import argument_at
 from ..core.aval import has_numbers
+from ..tape import pytree
 from ..tape.tensor import Tensor, held, hold
 
 
@@ -46,3 +48,26 @@ def _alone() -> int:
 
 
 _ALONE = _alone()
+
+
+def saves_inputs(trace) -> bool:
+    """Whether a node of a call saves the inputs: arrays of this process, whose memory must outlive
+    it.
+    """
+    pullback = trace.pullback
+    return pullback is not None and any(group.reached for group in pullback.groups)
+
+
+def numbers_to_donate(trace, leaves) -> set[int]:
+    """The numbers of the captured tensors whose memory the outputs may take."""
+    function, structure, output = trace.function, trace.arguments.structure, trace.output
+    if not function.donates or saves_inputs(trace):
+        return set()
+    args, kwargs = jax.tree.unflatten(structure, range(structure.num_leaves))
+    chosen = {
+        leaf
+        for key in function.donate
+        for leaf in pytree.flatten(argument_at(args, kwargs, key))[0]
+    }
+    named = {captured.number for captured in trace.captured if captured.position in chosen}
+    return ((named - output.sources) | output.written) - output.joined

@@ -15,17 +15,16 @@ from ..capture.argument_containers import containers_of
 from ..capture.graph_input import GeneratorInput, GraphInput, in_order
 from ..capture.input_names import NamedInputs, input_names
 from ..capture.joined_memory import PLACEHOLDER
+from ..capture.known_numbers import input_p
 from ..capture.replay import replay, run_operators
-from ..capture.scope import input_p
 from ..capture.side_effects import ProgramRun
 from ..capture.trace import Trace
-from ..capture.varying_numbers import argument_at
 from ..core import executor
 from ..core.aval import IMMEDIATE
 from ..core.bounded_cache import Weight, weight_of_kernel
 from ..core.jax_state import keeps_jax_state
 from ..late import LateModule
-from ..tape import handle_lock, pytree
+from ..tape import handle_lock
 from ..tape.tensor import held, wrap
 from . import donation, first_run, host_calls, placement
 from .compiler_options import options_for
@@ -41,7 +40,8 @@ class Executable:
     `program`: the jitted function of the captured arrays and the other inputs; `partition`: its
     forward and backward programs; `recorded`: how the tape records its calls; `donation`: the
     numbers of the inputs whose memory it takes; `host`: makes the first calls, else None; `held`:
-    reads the array of a captured tensor; `generators`: those that it draws from; `has_run`: whether
+    reads the array of a captured tensor; `members`: the numbers of the tensors of joined memory;
+    `generators`: those that it draws from; `has_run`: whether
     the memory that it takes is safe; `escaped_tensors`: until the first call the tensors that
     tracing created and that are still referenced; `results`: while a call that changes state runs
     the list that its results go to.
@@ -55,6 +55,7 @@ class Executable:
         """tracing: what the trace is of; tensors: the captured ones; leaves: the arguments."""
         self.trace, self.output = trace, trace.output
         self.partition = self.recorded = self.results = None
+        self.members = [cut.number for group in trace.groups for cut in group.cuts]
         self.escaped_tensors = tracing.escaped_tensors
         self.program = self.compile(tracing, tensors, leaves)
         others = trace.other_inputs
@@ -90,7 +91,7 @@ class Executable:
         program = self.forward(run, order)
         program.__name__ = program.__qualname__ = self.name
         program.__signature__ = NamedInputs(input_names(trace, tensors, order))
-        donated = self.donated(leaves)
+        donated = donation.numbers_to_donate(trace, leaves)
         # captured tensors are the first inputs, so their numbers are positions of arguments
         self.donation = [one.number for one in trace.captured if one.number in donated]
         changes = self.output.effects or self.output.shared or self.escaped_tensors
@@ -130,28 +131,6 @@ class Executable:
         """
         return run(*cotangents, *residuals)
 
-    @property
-    def saves_inputs(self) -> bool:
-        """Whether a node of the call saves the inputs: arrays of this process, whose memory must
-        outlive it.
-        """
-        pullback = self.trace.pullback
-        return pullback is not None and any(group.reached for group in pullback.groups)
-
-    def donated(self, leaves) -> set[int]:
-        """The numbers of the captured tensors whose memory the outputs may take."""
-        function, structure = self.trace.function, self.trace.arguments.structure
-        if not function.donates or self.saves_inputs:
-            return set()
-        args, kwargs = jax.tree.unflatten(structure, range(structure.num_leaves))
-        chosen = {
-            leaf
-            for key in function.donate
-            for leaf in pytree.flatten(argument_at(args, kwargs, key))[0]
-        }
-        named = {one.number for one in self.trace.captured if one.position in chosen}
-        return ((named - self.output.sources) | self.output.written) - self.output.joined
-
     def weight(self) -> Weight:
         """One program, and the bytes of its kernel and of its derivatives."""
         if self.recorded is None:
@@ -183,7 +162,7 @@ class Executable:
             # observers may run the operators on the arrays of this process
             arrays = placement.arrays_of(tensors, held if executor.observers else self.held)
             donation.make_own(arrays, tensors, self.donation, self.output.replaced)
-        for number in self.trace.members:
+        for number in self.members:
             arrays[number] = PLACEHOLDER
         arrays += [source.array(leaves) for source in self.trace.other_inputs]
         return arrays

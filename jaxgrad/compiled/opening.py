@@ -79,7 +79,7 @@ def class_of_node(program, is_lasting: bool):
     trace = program.trace
     if not trace.pullback.inner:
         return LastingNode if is_lasting else CompiledNode
-    if trace.is_inner:
+    if trace.modes.is_inner:
         return ClosedLastingNode if is_lasting else ClosedNode
     return OpenableLastingNode if is_lasting else OpenableNode
 

@@ -23,6 +23,7 @@ from ..core.jaxprs import jaxprs_within, opened
 from ..core.pending import OwnCopy, Pending
 from ..tape import interception
 from ..tape.tensor import Tensor, held, wrap
+from .donation import saves_inputs
 
 
 def compiled(program, compiling, tensors, jaxpr, outputs, **options):
@@ -118,7 +119,7 @@ def _mesh_of_array(array):
 
 def reader(compiling):
     """What reads the array of a captured tensor for a call of an Executable."""
-    if compiling.saves_inputs:
+    if saves_inputs(compiling.trace):
         return held
     return held_whole if isinstance(compiling.program, SpanningProgram) else held_on_host
 

@@ -48,7 +48,7 @@ def program_and_inputs(function, args, kwargs):
         tracing.discard()
         tracing.observation.release()
     arrays = [*map(_example, tensors)]
-    for number in program.trace.members:
+    for number in program.members:
         arrays[number] = PLACEHOLDER
     return program, arrays + [source.example(leaves) for source in program.trace.other_inputs]
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .code import UNSET
-from .objects import tuple_parts
+from .objects import fixed_parts
 from .values import is_same_plain_value, show_change
 
 if TYPE_CHECKING:
@@ -87,8 +87,9 @@ class StateGuard(Guard):
         )
 
     def objects(self) -> list:
-        """The objects that must be where they were, those in tuples among them."""
-        return [*map(_call, self.references), *tuple_parts(self.values)]
+        """The objects that must be where they were, those in what never changes too."""
+        alive = [*map(_call, self.references)]
+        return [*alive, *fixed_parts([*alive, *self.values])]
 
     def has_keys(self, contents) -> bool:
         if len(contents) != len(self.keys):

@@ -134,7 +134,7 @@ class Bindings(MergedGuard):
         self.cells = [targets[row[0]] for row in inner[0]]
         self.contents = [row[2] for row in inner[0]]
         self.weak_cells = [(targets[row[0]], row[2]) for row in inner[1]]
-        self.has_others = bool(others)
+        self.holders = self.holders if others else []
 
     def is_unchanged(self):
         return self.compare(_same) or self.compare(_equal)
@@ -145,7 +145,7 @@ class Bindings(MergedGuard):
                 return False
         if self.cells and not same(self.contents, map(_contents_of_cell, self.cells)):
             return False
-        return not self.has_others or self.compare_others(same)
+        return not self.holders or self.compare_others(same)
 
     def compare_others(self, same) -> bool:
         # all in C: `same` takes as many of the values as it knows, `_alive` the rest

@@ -14,6 +14,7 @@ import types
 import weakref
 
 from .code import full_cells
+from .ownership import is_value_class
 
 _CONTAINERS = (list, tuple, set, frozenset, collections.deque)
 
@@ -74,12 +75,13 @@ class ObjectWalk:
 # ---- what an object holds
 
 
-def tuple_parts(values):
-    """Yield what tuples among values hold, and tuples in these."""
+def fixed_parts(values):
+    """Yield what tuples and frozen dataclasses among values hold, and those in these."""
     for value in values:
-        if isinstance(value, tuple):
-            yield from value
-            yield from tuple_parts(value)
+        if isinstance(value, tuple) or is_value_class(type(value)):
+            parts = value if isinstance(value, tuple) else own_dict(value).values()
+            yield from parts
+            yield from fixed_parts(parts)
 
 
 def referent(value):

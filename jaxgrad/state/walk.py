@@ -56,7 +56,7 @@ MOST_MET = 20_000
 ALL = object()  # in the place of names: all contents of a holder, in their order
 
 
-class StateWalk:
+class Walk:
     """A walk from values, each with the name by which it was reached, to all state behind them.
 
     `wanted`: by the key of a holder the names of it that code reads, or ALL; `leaves`: by id those
@@ -118,7 +118,73 @@ class StateWalk:
         _, known = self.wanted.setdefault(id(holder), (holder, set()))
         known.update((ALL,) if names is ALL else names)
 
-    # ---- what is behind a value
+    def named_values(self) -> list:
+        """The values of what classes and modules hold under names in the code."""
+        values = []
+        for holder, before in self.named:
+            # what was set to what it was must be that; all names of the code are many more
+            bound = before.keys()
+            names = bound & self.code.names | (bound & self.code.stored_names) - holder.changed
+            is_instance = isinstance(holder, InstanceHolder)
+            absent = (self.code.names if is_instance else self.code.maybe_absent) - bound
+            if isinstance(holder, ClassHolder):
+                absent = absent | hidden_by_own(holder.reference()) & self.code.names
+            if is_instance and self.code.is_dynamic:
+                self.want(holder, ALL)
+            elif names or absent:
+                self.want(holder, [*names, *absent])
+            for name in names:
+                value = before[name]
+                values += [(name, part) for part in wrapped_functions(value) or (value,)]
+        return [
+            (name, value)
+            for name, value in values
+            if self.is_unmet(name, value)
+        ]
+
+
+def _key(name, value) -> tuple:
+    # what the code reads of a container depends on the name by which it reaches it
+    return id(value), type(value), name if isinstance(value, MUTABLE) else None
+
+
+# called when an object is created, shown or compared as a key, not by what reads its state
+_NO_CALLS = ("__repr__", "__str__", "__hash__", "__del__", "__init_subclass__")
+# the attributes of a module with submodules and hooks
+_HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
+
+
+def elements(name, pairs) -> list:
+    """The elements of a container, named after it: no variable in the code has such a name."""
+    return [
+        (f"{name}[{key!r}]" if isinstance(key, str | int) else f"{name}[]", element)
+        for key, element in pairs
+    ]
+
+
+_FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
+
+
+def functions_held(own: dict) -> list:
+    """The functions in the attributes of an object of the library, and in lists and dicts there:
+    its own code calls them.
+    """
+    functions = []
+    for name, value in own.items():
+        if isinstance(value, list | tuple | dict) and len(value) <= MOST_COMPARED:
+            items = value.values() if isinstance(value, dict) else value
+            functions += [(name, item) for item in items if isinstance(item, _FUNCTIONS)]
+        elif isinstance(value, _FUNCTIONS):
+            functions.append((name, value))
+    return functions
+
+    def contents(self, name, value):
+        """What is behind a value: pairs of a name and another value."""
+        raise NotImplementedError(f"{type(self).__name__}.contents")
+
+
+class StateWalk(Walk):
+    """A walk over all state: what is behind a value of each kind."""
 
     def contents(self, name, value):
         if isinstance(value, types.FunctionType):
@@ -332,66 +398,6 @@ class StateWalk:
             if name in attributes.before
         ]
         return contents
-
-    def named_values(self) -> list:
-        """The values of what classes and modules hold under names in the code."""
-        values = []
-        for holder, before in self.named:
-            # what was set to what it was must be that; all names of the code are many more
-            bound = before.keys()
-            names = bound & self.code.names | (bound & self.code.stored_names) - holder.changed
-            is_instance = isinstance(holder, InstanceHolder)
-            absent = (self.code.names if is_instance else self.code.maybe_absent) - bound
-            if isinstance(holder, ClassHolder):
-                absent = absent | hidden_by_own(holder.reference()) & self.code.names
-            if is_instance and self.code.is_dynamic:
-                self.want(holder, ALL)
-            elif names or absent:
-                self.want(holder, [*names, *absent])
-            for name in names:
-                value = before[name]
-                values += [(name, part) for part in wrapped_functions(value) or (value,)]
-        return [
-            (name, value)
-            for name, value in values
-            if self.is_unmet(name, value)
-        ]
-
-
-def _key(name, value) -> tuple:
-    # what the code reads of a container depends on the name by which it reaches it
-    return id(value), type(value), name if isinstance(value, MUTABLE) else None
-
-
-# called when an object is created, shown or compared as a key, not by what reads its state
-_NO_CALLS = ("__repr__", "__str__", "__hash__", "__del__", "__init_subclass__")
-# the attributes of a module with submodules and hooks
-_HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
-
-
-def elements(name, pairs) -> list:
-    """The elements of a container, named after it: no variable in the code has such a name."""
-    return [
-        (f"{name}[{key!r}]" if isinstance(key, str | int) else f"{name}[]", element)
-        for key, element in pairs
-    ]
-
-
-_FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
-
-
-def functions_held(own: dict) -> list:
-    """The functions in the attributes of an object of the library, and in lists and dicts there:
-    its own code calls them.
-    """
-    functions = []
-    for name, value in own.items():
-        if isinstance(value, list | tuple | dict) and len(value) <= MOST_COMPARED:
-            items = value.values() if isinstance(value, dict) else value
-            functions += [(name, item) for item in items if isinstance(item, _FUNCTIONS)]
-        elif isinstance(value, _FUNCTIONS):
-            functions.append((name, value))
-    return functions
 
 
 def hidden_by_own(kind: type) -> set[str]:

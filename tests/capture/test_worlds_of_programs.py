@@ -365,3 +365,117 @@ def test_a_parameter_and_a_plain_tensor_become_different_members():
     assert "h" in vars(layer) and not layer._parameters
     f(nn.Parameter(torch.ones(1)))
     assert "h" not in vars(layer) and list(layer._parameters) == ["h"]
+
+
+def test_an_attribute_that_a_function_gets_at_its_first_call():
+    def counted(x):
+        counted.calls = getattr(counted, "calls", 0) + 1
+        return x * counted.calls
+
+    f = torch.jit(lambda x: counted(x))
+    assert [f(ONE).item() for _ in range(4)] == [1, 2, 3, 4]
+    assert counted.calls == 4
+    del counted.calls
+    assert f(ONE).item() == 1
+
+
+def test_an_attribute_of_a_tensor_that_each_call_finds_anew():
+    s = Slots()
+    s.a, s.b = torch.zeros(1), torch.ones(1)
+
+    @torch.jit
+    def swap(x):
+        s.a, s.b = s.b, s.a
+        s.a.marks = 2.0
+        return x + s.a
+
+    for _ in range(3):
+        before = s.b
+        swap(ONE)
+        assert s.a is before and before.marks == 2.0
+        del before.marks
+
+
+def test_a_write_before_a_tensor_gets_other_memory():
+    s = Slots()
+    s.h = torch.tensor([2.0, 4.0])
+    shown = s.h.detach()
+
+    @torch.jit
+    def f():
+        s.h.mul_(0.5)
+        s.h.data = s.h.data * 0.5
+
+    f()
+    assert shown.tolist() == [1, 2] and s.h.tolist() == [0.5, 1]
+    shown = s.h.detach()
+    f()
+    assert shown.tolist() == [0.25, 0.5] and s.h.tolist() == [0.125, 0.25]
+
+
+def test_a_tensor_that_a_frozen_dataclass_has_too():
+    @dataclasses.dataclass(frozen=True)
+    class Frozen:
+        h: object
+
+    s, other = Slots(), torch.ones(1)
+    s.h = torch.zeros(1)
+    frozen = Frozen(s.h)
+
+    @torch.jit
+    def f():
+        nonlocal other
+        s.h, other = other, s.h
+        s.h.add_(2)
+        return frozen.h * 1, frozen
+
+    # the second call changes the tensor of the dataclass
+    assert [f()[0].item() for _ in range(3)] == [0, 2, 2]
+    assert f()[1] is frozen
+
+
+def test_a_dataclass_without_a_field():
+    @dataclasses.dataclass
+    class Data:
+        h: object
+        n: object
+
+    data = Data(ONE, 1.0)
+
+    @torch.jit
+    def f(x):
+        del data.n
+        return x, data
+
+    assert f(ONE)[1] is data and vars(data) == {"h": ONE}
+
+
+def test_an_instance_that_becomes_a_module():
+    class Late(nn.Module):
+        def other(self, x):
+            return x
+
+    class Trainer:
+        def step(self, x):
+            return x * 2
+
+    trainer = Trainer()
+    f = torch.jit(trainer.step)
+    assert f(ONE).item() == 2
+    trainer.__class__ = Late
+    assert f(ONE).item() == 2
+
+
+def test_an_attribute_of_a_layer_that_is_set_to_what_it_was():
+    layer = nn.Identity()
+    layer.rate = 3.0
+
+    @torch.jit
+    def f(x):
+        layer.rate = 3.0
+        return x
+
+    f(ONE)
+    layer.rate = 2.0
+    f(ONE)
+    assert layer.rate == 3.0

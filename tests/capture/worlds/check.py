@@ -178,7 +178,9 @@ def seed_result(seed, is_made_small=True):
         raise AssertionError(f"seed {seed}: {text}") from cause
     small = smaller(program, lambda part: fails(part, what))
     differs = fails(small, what)
-    raise AssertionError(f"seed {seed}: {differs}\n\n{small}") from differs.__cause__
+    if differs is not None:
+        text, cause = differs, differs.__cause__
+    raise AssertionError(f"seed {seed}: {text}\n\n{small}") from cause
 
 
 def fails(program, what):

@@ -1,0 +1,234 @@
+"""The inputs of a trace, what is known of their numbers, and the memory that tensors share."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from types import MappingProxyType
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import set_current_trace
+
+from ..core.aval import types_of_trace
+from ..core.meta_array import MetaArray
+from ..draws.seeded import SeededGenerators
+from ..tape import mode
+from ..tape.symbolic_number import Varying
+from ..tape.tensor import restore_state, state_of
+from .graph_input import (
+    GeneratorInput,
+    GraphInput,
+    NumberInput,
+    random_words,
+    reader_of,
+    scopes_around,
+)
+from .joined_memory import SharesMemory
+from .known_numbers import answer, input_p
+
+
+class ScopeInputs:
+    """The inputs of a trace.
+
+    `inputs`: what supplies them; `tracers`: theirs; `generators`, `seeded`: the states of
+    generators, as they were and as the function has set them; `inspected`: the inputs whose numbers
+    it looked at; `rebound`, `looked_at`: the numbers that are inputs as long as it does not look at
+    them, and those that it looks at; `derived`: the numbers computed from those that vary;
+    `answers`: the numbers that code has looked at, by the lines that asked; `evaluated`: by the id
+    of an equation it and its results, where code has looked at numbers that need it; `refused`: the
+    error where code looked at numbers that are not known, and `why_refused`; `can_fall_back`:
+    whether the function runs uncompiled where it cannot be traced.
+    """
+
+    # of a replay: the answers that it repeats, whether it has come to the passes, which may ask for
+    # more, and by the id of what it is given for a captured tensor the numbers looked at
+    given_answers, is_in_passes, given_numbers = None, False, MappingProxyType({})
+
+    # the containers among the arguments, and whether a value of a result is one of them
+    position_of, is_whole = staticmethod(lambda value: None), None
+
+    def begin_inputs(self):
+        self.inputs: list[GraphInput] = []
+        self.tracers: list = []
+        self.number_keys = itertools.count()
+        self.generators: dict[int, GeneratorInput] = {}
+        self.seeded = SeededGenerators(self)
+        self.inspected: set[GraphInput] = set()
+        self.rebound, self.looked_at, self.can_fall_back = None, frozenset(), False
+        self.derived: list[Varying] = []
+        self.answers: dict[tuple, list] = {}
+        self.evaluated: dict[int, tuple] = {}
+        self.refused, self.why_refused = None, ""
+
+    def take_containers(self, containers):
+        """Take in the containers among the arguments (capture/argument_containers.py)."""
+        if containers.positions:
+            self.position_of = containers.position_of
+            self.is_whole = lambda value: containers.position_of(value) is not None
+
+    def belong_to(self, function):
+        """Belong to the trace of a compiled function, in whose cache looks at numbers are noted."""
+        cache = function.cache
+        self.inspected, self.rebound = cache.inspected, cache.rebound
+        self.looked_at, self.can_fall_back = cache.looked_at, function.fallback is not None
+        self.joined = None if self.is_inner else set(cache.joined)
+
+    def forget_inputs(self):
+        """Let go of tracers."""
+        self.tracers, self.evaluated, self.seeded = [], {}, None
+        for source in self.generators.values():
+            source.words = None
+
+    def add_input(self, array, source: GraphInput):
+        """A tracer for an array that each call supplies anew."""
+        number = len(self.inputs)
+        self.inputs.append(source)
+        if type(array) is MetaArray:
+            array = array.struct
+        with types_of_trace():
+            aval = jax.typeof(array if hasattr(array, "dtype") else jnp.asarray(array))
+        # in the trace of the scope, also where the function reads the tensor inside a jax.vjp
+        with set_current_trace(self.trace):
+            self.tracers.append(input_p.bind(number=number, aval=aval))
+        return self.tracers[-1]
+
+    def draw(self, generator):
+        """The random words of a generator's next draw."""
+        return self.next_words(generator, self.generators, GeneratorInput)
+
+    def next_words(self, generator, sources: dict, kind):
+        """The words of a draw, from the state that is an input, or that was set inside."""
+        state = self.seeded.get(generator)
+        if state is not None:
+            return state.next_words()
+        source = self.source_of_draws(generator, sources, kind)
+        number, source.count = source.count, source.count + 1
+        return random_words(source.words, number)
+
+    def source_of_draws(self, generator, sources: dict, kind):
+        """The state of a generator that is an input: `kind` makes it, `sources` keeps it by the id
+        of the generator.
+        """
+        source = sources.get(id(generator))
+        if source is None:
+            source = sources[id(generator)] = kind(generator)
+            # zeros, for their type alone: each call supplies the state
+            source.words = self.add_input(np.zeros(2, np.uint64), source)
+        return source
+
+    def number(self, read, key=None):
+        """A symbolic number, which each call reads anew by `read()`.
+
+        key: identifies it when the function is replayed; by default its place in the order of the
+        reads, which a replay repeats.
+        """
+        if self.is_inner and self.parent is not None:
+            return self.parent.number(read, key)
+        known = [reader_of(each.read) for each in self.inputs if isinstance(each, NumberInput)]
+        key = next(self.number_keys) if key is None else key
+        source = NumberInput(read, key, known.count(reader_of(read)))
+        run = mode.drawn_run.get()
+        with self.unobserved(), contextlib.nullcontext() if run is None else run.reading():
+            value = read()
+        return Varying.of_input(self.add_input(value, source), source, value)
+
+    @contextlib.contextmanager
+    def unobserved(self):
+        """What runs inside reads state at each call, so its reads need no guard."""
+        observation = self.observation
+        is_open = observation is not None and observation.is_open
+        if is_open:
+            observation.is_open = False
+        try:
+            yield
+        finally:
+            if is_open:
+                observation.is_open = True
+
+    def record_inspected(self, origins):
+        """Record that the function looked at numbers that vary."""
+        self.inspected |= origins
+        if self.parent is not None:
+            self.parent.record_inspected(origins)
+
+    def record_derived(self, number: Varying):
+        """Record a number that is computed from those that vary: a guard compares its kind."""
+        self.derived.append(number)
+        if self.parent is not None:
+            self.parent.record_derived(number)
+
+    # ---- numbers that code looks at
+
+    def numbers_of(self, array, may_pin=True):
+        """See `known_numbers.answer`."""
+        return answer(self, array, may_pin)
+
+    def record_refused(self, error: RuntimeError):
+        """Record that code looked at numbers that are not known."""
+        for scope in scopes_around(self):
+            scope.refused = scope.refused or (str(error), error.place)
+
+    def raise_refused(self):
+        """Raise the error for numbers that were not known, where the function has caught it: with
+        the numbers it would have gone another way.
+        """
+        if self.refused is not None:
+            error = RuntimeError(self.refused[0])
+            error.place = self.refused[1]
+            raise error
+
+
+class ScopeMemory:
+    """The memory that tensors from outside share.
+
+    `joined`: the memory that is one input, None where none can be; `groups`: by its id what is
+    joined inside.
+    """
+
+    def begin_memory(self):
+        self.joined: set | None = None
+        self.groups: dict[int, object] = {}
+
+    @contextlib.contextmanager
+    def outer_memory(self, tensor):
+        """Let a view that is out of date find what it is a view of as it is outside."""
+        if not is_view_out_of_date(tensor):
+            yield
+            return
+        storage = tensor._alias.storage
+        aliases = [(each, each.snapshot.alias) for each in self.captured.values()]
+        known = [captured for captured, alias in aliases if alias and alias.storage is storage]
+        inside = [(captured.tensor, state_of(captured.tensor)) for captured in known]
+        for captured in known:
+            restore_state(captured.tensor, captured.snapshot.state)
+        try:
+            yield
+        finally:
+            for tensor, state in inside:
+                restore_state(tensor, state)
+
+    def require_joined(self, captured, is_of_memory: bool):
+        """Raise RuntimeError where a function changes more of a captured tensor than its array, and
+        its memory is not joined.
+        """
+        if is_of_memory:
+            return
+        raise self.refused_memory(
+            f"gives another shape or history to a tensor of shape {list(captured.aval.shape)} that "
+            "shares its memory (t_, unsqueeze_, detach_ and the like): do that outside of the "
+            "function",
+            captured.snapshot.alias.storage,
+        )
+
+    def refused_memory(self, what: str, storage) -> RuntimeError:
+        """The error for what can be done to joined memory only."""
+        message = f"{self.name}, compiled by jaxgrad.jit, {what}"
+        can_join = self.joined is not None and storage not in self.joined
+        return SharesMemory(message, storage) if can_join else RuntimeError(message)
+
+
+def is_view_out_of_date(tensor) -> bool:
+    alias = tensor._alias
+    return alias is not None and alias.root is not None and alias.seen != alias.storage.epoch
