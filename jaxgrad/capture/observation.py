@@ -19,7 +19,7 @@ from ..core.tracebacks import users_stacklevel
 from ..draws.python_reads import is_iterator, original, put_stand_ins
 from ..state.code import python_function
 from ..state.guards import Guard, StateGuard
-from ..state.holder import Holder, LeafHolder, MemberHolder
+from ..state.holder import Holder, LeafHolder, MemberHolder, SetHolder
 from ..state.objects import own_dict
 from ..state.ownership import is_internal, root
 from ..state.places import Place, is_rebound
@@ -33,10 +33,12 @@ from ..tape.tensor import Tensor
 from ..tape.traced_hooks import hooks_of
 from .places import (
     CapturedAttributes,
+    ContainerSource,
     KindGuard,
     NumberGuard,
     PinnedTensorGuard,
     PlaceSource,
+    SameContainers,
     SameTensorGuard,
     TensorsGuard,
     containers_in,
@@ -213,6 +215,22 @@ class Observation(Reads):
             if is_rebound(holder, name) and has_tensors(value)
         ]
 
+    def exchanged_containers(self, changes) -> dict[int, ContainerSource]:
+        """By id the containers of tensors in whose place each call may find others: those at places
+        that this function, by its changes, or another one binds anew.
+        """
+        places = self.rebound_places()
+        for holder, bound, _ in changes:
+            values = [(name, holder.before.get(name)) for name in bound]
+            places += [(holder, name) for name, value in values if has_tensors(value)]
+        return {
+            id(container): ContainerSource(Place(holder, name), keys)
+            for holder, name in places
+            if not isinstance(holder, SetHolder)
+            for keys, container in containers_in(holder.before[name])
+            if not isinstance(container, tuple)
+        }
+
     def is_own(self, holder) -> bool:
         return self.own is not None and id(holder.reference()) in self.own
 
@@ -254,7 +272,20 @@ class ObservationGuards(ReadGuards):
             TensorsGuard(Place(holder, name), holder.before[name]) for holder, name in self.places
         ]
         read = super().all()
-        return guards + read + self.pinned_tensors(read) + self.kinds_of_tensors()
+        guards += read + self.pinned_tensors(read) + self.kinds_of_tensors()
+        return guards + self.same_containers(read)
+
+    def same_containers(self, guards) -> list[Guard]:
+        """The guard on the identity of containers at rebound places. guards: those on others."""
+        sources, ids = [], set()
+        for holder, name in self.places:
+            for keys, container in containers_in(holder.before[name]):
+                if not isinstance(container, tuple):
+                    sources.append(ContainerSource(Place(holder, name), keys))
+                    ids.add(id(container))
+        states = [guard for guard in guards if isinstance(guard, StateGuard)]
+        pinned = ids.intersection(id(v) for guard in states for v in guard.strong.values())
+        return [SameContainers(sources, pinned)] if len(sources) > 1 or pinned else []
 
     def is_guarded(self, holder):
         return not self.reads.is_own(holder)
@@ -274,7 +305,8 @@ class ObservationGuards(ReadGuards):
         for one tensor. guards: those on other places.
         """
         # what is in a rebound container is not at a place of its own
-        inside = set().union(*[containers_in(holder.before[name]) for holder, name in self.places])
+        values = [holder.before[name] for holder, name in self.places]
+        inside = {id(inner) for value in values for _, inner in containers_in(value)}
         at_places = [
             value
             for guard in guards

@@ -16,6 +16,7 @@ from ..tape.sparse_tensor import drop_padding, is_sparse
 from ..tape.tensor import Tensor, leaf_state
 from .captured import CapturedTensor
 from .guards import grad_of
+from .places import ContainerSource
 from .rebuilt import Objects
 from .scope import CaptureScope
 from .shared_memory import SharedMemory, refuse_overlaps
@@ -31,7 +32,8 @@ class Outputs:
     of this `structure`; `effects`: the side effects; `roots`: how many outputs have a history;
     `count`: how many are the function's own; `shared`: how created tensors share memory; `grads`:
     by the number of one that of its `.grad`; `retaining`: the numbers of those that retain theirs;
-    `separate`: the guard on captured tensors that must not share memory.
+    `separate`: the guard on captured tensors that must not share memory; `places`: the containers
+    from outside that a run needs, as they are when it begins.
     """
 
     joined: frozenset[int] = frozenset()  # the numbers of captured tensors whose memory is joined
@@ -43,6 +45,7 @@ class Outputs:
         self.has_numbers = self.has_attributes = False
         self.retaining: list[int] = []
         self.shared, self.separate = (), None
+        self.places: list[ContainerSource] = []
 
     @property
     def written(self) -> set[int]:
@@ -81,7 +84,8 @@ class Outputs:
             shared.attach(arrays, tensors, created)
         for number, grad in self.grads.items():
             leaf_state(created[number]).grad = created[grad]
-        run = ProgramRun(arrays, tensors, nodes, created, numbers, containers)
+        places = [source.value() for source in self.places]
+        run = ProgramRun(arrays, tensors, nodes, created, numbers, (containers, places))
         for made, output in zip(created, self.created, strict=True) if self.has_attributes else ():
             vars(made).update({name: run.value(each) for name, each in output.attributes.items()})
         return run
@@ -149,7 +153,7 @@ class OutputSpec(Outputs):
         self.scope, self.arrays, self.roots = scope, [], []
         self.kept, self.numbers = [], {}
         self.objects = Objects(
-            self.result, scope.observation, self.shares_memory, scope.position_of
+            self.result, scope.observation, self.shares_memory, scope.is_of_call
         )
         self.memory = None
         # Overwritten tensors come first: JAX gives an output the memory of the first donated input
@@ -212,12 +216,23 @@ class OutputSpec(Outputs):
 
     def object(self, value) -> tuple:
         """Where a run finds an object: ("argument", its place) for a container among these,
-        ("object", its part) for one that each run makes anew, else ("constant", value).
+        ("place", number) for one at a place where each call may find another, ("object", its part)
+        for one that each run makes anew, else ("constant", value).
         """
         if (position := self.scope.position_of(value)) is not None:
             return "argument", position
+        if id(value) in self.scope.exchanged:
+            return "place", self.place_number(self.scope.exchanged[id(value)])
         part = self.objects.part(value)
         return ("constant", value) if part is None else ("object", part)
+
+    def place_number(self, source: ContainerSource) -> int:
+        """The number of a place whose container a run needs."""
+        known = [(place.place.key, place.keys) for place in self.places]
+        key = source.place.key, source.keys
+        if key not in known:
+            self.places.append(source)
+        return len(known) if key not in known else known.index(key)
 
     def tree(self, value) -> tuple:
         """Where a run finds a sparse tensor: ("tree", a structure, the results of its parts)."""

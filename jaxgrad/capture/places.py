@@ -180,12 +180,60 @@ def has_tensors(value) -> bool:
     return is_container and any(isinstance(each, Tensor) for each in pytree.flatten(value)[0])
 
 
-def containers_in(value) -> set[int]:
-    """The ids of the containers of a value, its own among them."""
-    if not isinstance(value, tuple | list | dict):
-        return set()
-    inner = value.values() if isinstance(value, dict) else value
-    return {id(value)}.union(*map(containers_in, inner))
+class ContainerSource:
+    """A container of tensors at a place where each call may find another one, or a container
+    within it, by the keys that lead there.
+    """
+
+    __slots__ = ("keys", "place")
+
+    def __init__(self, place: Place, keys: tuple):
+        self.place, self.keys = place, keys
+
+    def value(self):
+        value = self.place.value()
+        for key in self.keys:
+            value = value[key]
+        return value
+
+
+class SameContainers(Guard):
+    """Containers at places are one object, or several, as they were; those that the function also
+    reads from a name that it does not bind anew are the same ones.
+    """
+
+    __slots__ = ("first", "pinned", "sources")
+
+    def __init__(self, sources: list[ContainerSource], pinned: set[int]):
+        self.sources = sources
+        values = [source.value() for source in sources]
+        self.first = _first_places(values)
+        self.pinned = {n: value for n, value in enumerate(values) if id(value) in pinned}
+
+    def check(self, leaves, tensors):
+        try:
+            values = [source.value() for source in self.sources]
+        except (KeyError, IndexError, TypeError):
+            return False  # another structure
+        is_pinned = all(values[n] is value for n, value in self.pinned.items())
+        return is_pinned and _first_places(values) == self.first
+
+    def reason(self, leaves, tensors):
+        return "containers of tensors at names that it binds anew are others, or one object"
+
+
+def _first_places(values) -> list[int]:
+    """For each value where it is first."""
+    numbers = list(map(id, values))
+    return list(map(numbers.index, numbers))
+
+
+def containers_in(value, keys=()):
+    """Yield the containers of a value, its own among them, each after the keys that lead to it."""
+    if isinstance(value, tuple | list | dict):
+        yield keys, value
+        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from containers_in(inner, (*keys, key))
 
 
 def part_tree(value, inner: list, leaves: list):

@@ -73,12 +73,12 @@ class Objects:
 
     result_of: gives where a call finds a tensor, an array or a symbolic number; observation: tells
     which objects are from before the trace, and stay what they are; with_plain: whether objects
-    without tensors are made anew too; position_of: the place of a container among the arguments,
-    None for another object; `constants`: what each call gives as it is.
+    without tensors are made anew too; is_of_call: whether each call has another object in the place
+    of a container from outside; `constants`: what each call gives as it is.
     """
 
-    def __init__(self, result_of, observation, with_plain=True, position_of=lambda _: None):
-        self.result_of, self.with_plain, self.position_of = result_of, with_plain, position_of
+    def __init__(self, result_of, observation, with_plain=True, is_of_call=lambda _: False):
+        self.result_of, self.with_plain, self.is_of_call = result_of, with_plain, is_of_call
         self.is_old = (lambda _: False) if observation is None else observation.has_existed
         self.parts: dict[int, Part] = {}
         self.kept: list = []  # while their ids are in use
@@ -86,7 +86,7 @@ class Objects:
 
     def has_existed(self, value) -> bool:
         """Whether an object is from before the trace, or from the arguments of each call."""
-        return self.position_of(value) is not None or self.is_old(value)
+        return self.is_of_call(value) or self.is_old(value)
 
     def part(self, value) -> Part | None:
         """The part of an object that each call makes anew, else None."""
@@ -123,7 +123,7 @@ class Objects:
         part = self.parts.get(id(value))
         if part is None:
             part = self.parts[id(value)] = Part(value)
-            part.is_new |= self.position_of(value) is not None
+            part.is_new |= self.is_of_call(value)
             self.kept.append(value)
             unmet.append(part)
         return part

@@ -46,8 +46,10 @@ class ScopeInputs:
     # more, and by the id of what it is given for a captured tensor the numbers looked at
     given_answers, is_in_passes, given_numbers = None, False, MappingProxyType({})
 
-    # the containers among the arguments, and whether a value of a result is one of them
-    position_of, is_whole = staticmethod(lambda value: None), None
+    # the place of a container among the arguments
+    position_of = staticmethod(lambda value: None)
+    # by id containers from outside in whose place each call may have another
+    exchanged = MappingProxyType({})
 
     def begin_inputs(self):
         self.inputs: list[GraphInput] = []
@@ -66,7 +68,10 @@ class ScopeInputs:
         """Take in the containers among the arguments (capture/argument_containers.py)."""
         if containers.positions:
             self.position_of = containers.position_of
-            self.is_whole = lambda value: containers.position_of(value) is not None
+
+    def is_of_call(self, value) -> bool:
+        """Whether each call may have another object in the place of a container."""
+        return id(value) in self.exchanged or self.position_of(value) is not None
 
     def belong_to(self, function):
         """Belong to the trace of a compiled function, in whose cache looks at numbers are noted."""

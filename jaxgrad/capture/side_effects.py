@@ -89,18 +89,20 @@ class OutputTensor:
 class ProgramRun:
     """One call of a program: its output arrays, the captured tensors, the nodes of the outputs with
     a history, the tensors that the call creates, the numbers that it takes in, by input, and the
-    containers among its arguments.
+    containers among its arguments and at places.
 
     `applied`: 0, then 1 once the effects on tensors are applied, and one more for each on objects.
     """
 
     __slots__ = (
-        "applied", "arrays", "containers", "created", "nodes", "numbers", "rebuilt", "tensors"
+        "applied", "arrays", "containers", "created", "nodes", "numbers", "places", "rebuilt",
+        "tensors",
     )  # fmt: skip
 
-    def __init__(self, arrays, tensors, nodes, created, numbers, containers=()):
+    def __init__(self, arrays, tensors, nodes, created, numbers, containers):
         self.arrays, self.tensors, self.nodes, self.created = arrays, tensors, nodes, created
-        self.numbers, self.containers, self.applied, self.rebuilt = numbers, containers, 0, {}
+        self.containers, self.places = containers
+        self.numbers, self.applied, self.rebuilt = numbers, 0, {}
 
     def value(self, result):
         """The value of a result of the function, or of a `.grad`: see `OutputSpec.result`."""
@@ -113,6 +115,8 @@ class ProgramRun:
             return value(self.numbers)
         if kind == "argument":
             return self.containers[value]
+        if kind == "place":
+            return self.places[value]
         if kind == "object":
             return value.rebuild(self.value, self.rebuilt)
         if kind == "tree":
@@ -306,14 +310,16 @@ class AttributeEffect(SideEffect):
 
 
 class StateEffect(SideEffect):
-    """What a function binds and removes in a Python object, or of the attributes of the captured
-    tensor of a number.
+    """What a function binds and removes in a Python object, in the container of a place, or of the
+    attributes of the captured tensor of a number.
     """
 
-    __slots__ = ("bound", "holder", "number", "removed")
+    __slots__ = ("bound", "holder", "number", "place", "removed")
 
     def __init__(self, outputs: OutputSpec, change):
         self.holder, self.removed, self.number = change.holder, change.removed, None
+        source = outputs.scope.exchanged.get(id(change.holder.reference()))
+        self.place = None if source is None else outputs.place_number(source)
         self.bound = {name: outputs.result(value) for name, value in change.bound.items()}
 
     def exchange(self, captured: dict[int, CapturedTensor]):
@@ -327,6 +333,8 @@ class StateEffect(SideEffect):
 
     def target(self, run):
         """What is changed; None where it is gone."""
+        if self.place is not None:
+            return run.places[self.place]
         return self.holder.reference() if self.number is None else run.tensors[self.number]
 
     def apply(self, run, number):

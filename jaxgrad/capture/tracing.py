@@ -115,6 +115,8 @@ class Tracing(TraceGuards):
             self.containers.refuse_changes(self.name, changes)
             # or what the function put into lists among its arguments would count as escaped
             self.containers.release_copies()
+            if not self.is_inline:
+                scope.exchanged = self.observation.exchanged_containers(changes)
             self.output = self.output_of(result)
             self.add_effects(changes)
             self.output.share_memory()

@@ -121,6 +121,8 @@ def eval_shape(function, args, kwargs):
             return arrays[(output.created[value] if kind == "created" else written[value]).output]
         if kind == "argument":
             return containers[value]
+        if kind == "place":
+            return pytree.map_leaves(_shape_of_argument, output.places[value].value())
         if kind == "number":
             return jax.eval_shape(lambda: value(numbers))
         return arrays[value] if kind == "array" else value
