@@ -13,13 +13,13 @@ import types
 
 import jax
 
-from ..state.code import python_function, variables
+from ..state.code import python_function
 from ..state.objects import ObjectWalk
 from ..state.ownership import is_of_library
 from ..tape.tensor import Tensor
 from .graph_input import ArgumentInput
 from .guards import grad_of
-from .reachable import VALUES
+from .reachable import VALUES, variables
 
 # attributes of a module whose members are named as its attributes
 _MEMBERS = ("_parameters", "_buffers", "_modules")

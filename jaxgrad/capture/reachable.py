@@ -9,7 +9,7 @@ import types
 import jax
 import numpy as np
 
-from ..state.code import variables
+from ..state.code import cell_value, global_names, named_cells
 from ..state.objects import ObjectWalk
 from ..state.ownership import CLOSED, is_of_library
 from ..tape.symbolic_number import Varying
@@ -46,6 +46,13 @@ def refuse_numbers(values):
     for value in _NumberWalk().walk(*values):
         if type(value) is Varying:
             value._refuse()
+
+
+def variables(function):
+    """Yield the names and values of the variables that a function's code names."""
+    yield from ((name, cell_value(cell)) for name, cell in named_cells(function))
+    for name in global_names(function):
+        yield name, function.__globals__[name]
 
 
 # ---- the walks

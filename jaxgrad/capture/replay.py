@@ -14,7 +14,7 @@ import jax
 from ..core.aval import aval_of, traced_aval, users_setting
 from ..draws.python_runs import PythonReplay, taking_in
 from ..ops import autocast
-from ..state.guards import AttributeValue, StateGuard
+from ..state.guards import AttributeValue
 from ..tape import dual_level
 from ..tape.mode import current_mode, switch
 from ..tape.node import Node
@@ -25,7 +25,7 @@ from .graph_input import ArgumentInput, scopes_around
 from .joined_memory import join_again
 from .observation import Observation
 from .outputs import OutputSpec
-from .places import CapturedAttributes, NumberGuard, SameTensorGuard
+from .places import CapturedAttributes, NumberGuard, PinnedTensorGuard, SameTensorGuard
 from .pullback import TracedPass
 from .scope import CaptureScope
 from .side_effects import StateEffect
@@ -78,6 +78,9 @@ class Replay(CaptureScope):
             )
         return super().capture(tensor, source)
 
+    def require_joined(self, captured, is_of_memory):
+        """Nothing: what the function changes is put back, and no call repeats it."""
+
     def draw(self, generator):
         if self.is_inner:
             raise RuntimeError(
@@ -104,7 +107,9 @@ class Replay(CaptureScope):
             # an argument that the function also reaches by itself must be that very handle
             reference = trace.reached.get(captured.number, captured.reference)
             if captured.is_of_place:
-                tensor = self.stand_in(captured)
+                pinned = pinned_tensor(trace.guards, captured.source)
+                is_alone = pinned is None
+                tensor = self.stand_in(captured) if is_alone else self.recapture(captured, pinned)
                 captured.source.put(tensor)
             elif reference is None:
                 tensor = self.stand_in(captured)
@@ -164,6 +169,14 @@ class Replay(CaptureScope):
         if captured.grad_owner is not None:
             leaf_state(self.tensors[captured.grad_owner]).grad = tensor
         return tensor
+
+
+def pinned_tensor(guards, source):
+    """The tensor at a rebound place that the function also reads from another name, if any."""
+    for guard in guards:
+        if isinstance(guard, PinnedTensorGuard) and guard.source.is_same(source):
+            return guard.reference()
+    return None
 
 
 def replay(trace, inputs, passes=()):
@@ -280,8 +293,7 @@ def reinstated(trace, scope):
     try:
         observation.open()
         for guard in trace.guards:
-            if isinstance(guard, StateGuard):
-                guard.reinstate()
+            guard.reinstate()
         with taking_in(drawn):
             yield observation
     finally:

@@ -48,18 +48,9 @@ def names_in(code) -> CodeNames:
         return frozenset(one.argval for one in instructions if one.opname in operations)
 
     strings = frozenset(constant for constant in code.co_consts if isinstance(constant, str))
-    return CodeNames(
-        named(_LOADS_ATTRIBUTE),
-        strings,
-        named(_LOADS_GLOBAL),
-        named(_LOADS_CELL),
-        named(["IMPORT_NAME"]),
-        keys,
-        named(["STORE_ATTR"]),
-        named(["STORE_GLOBAL"]),
-        named(["STORE_DEREF"]),
-        stored_keys,
-    )
+    read = named(_LOADS_ATTRIBUTE), strings, named(_LOADS_GLOBAL), named(_LOADS_CELL)
+    stored = named(["STORE_ATTR"]), named(["STORE_GLOBAL"]), named(["STORE_DEREF"])
+    return CodeNames(*read, named(["IMPORT_NAME"]), keys, *stored, stored_keys)
 
 
 # the words of Python 3.11 and of later versions
@@ -171,6 +162,11 @@ class KnownCode:
         """Whether the code may read any attribute or variable."""
         return not self.names.isdisjoint(_DYNAMIC)
 
+    @property
+    def reads_modules(self) -> bool:
+        """Whether the code may read all variables of a module."""
+        return not self.names.isdisjoint(("vars", "__dict__"))
+
     def keys_of(self, name: str) -> frozenset | None:
         """The keys by which alone the code reads items of what a name leads to; None where it may
         do anything else with it.
@@ -220,13 +216,6 @@ def cell_value(cell):
         return cell.cell_contents
     except ValueError:
         return UNSET
-
-
-def variables(function):
-    """Yield the names and values of the variables that a function's code names."""
-    yield from ((name, cell_value(cell)) for name, cell in named_cells(function))
-    for name in global_names(function):
-        yield name, function.__globals__[name]
 
 
 def python_function(function):

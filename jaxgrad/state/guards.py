@@ -34,6 +34,9 @@ class Guard:
         """Why it does not hold."""
         raise NotImplementedError(f"{type(self).__name__}.reason")
 
+    def reinstate(self):
+        """Put back what it compares, for a replay; most compare what a replay finds by itself."""
+
     def group(self):
         """What guards that can be checked together have in common; the guard itself for others."""
         return self
@@ -53,7 +56,8 @@ class StateGuard(Guard):
     def __init__(self, holder: Holder, names=None, ignores=()):
         before = holder.before
         self.name, self.holder, self.mapping = holder.name, holder.reference, holder.mapping
-        self.is_sequence, self.bind, self.kind = holder.is_sequence, holder.bind, type(holder)
+        self.is_sequence, self.kind = holder.is_sequence, type(holder)
+        self.contents, self.make = holder.contents, holder.make
         # in the order of the contents, which a loop over them may depend on
         self.keys = list(before) if names is None else None
         wanted = before if names is None else names
@@ -131,13 +135,18 @@ class StateGuard(Guard):
                 yield name, value, contents.get(name, UNSET)
 
     def reinstate(self):
-        """Bind the names to what they were bound to when the guard was made."""
+        """Bind the names to what they were bound to when the guard was made, and no others."""
         target = self.holder()
-        for name, known, _ in () if target is None else list(self.differences(target)):
-            if known is None and name in self.weak:
-                continue  # an instance or a tensor that is gone
-            if known is not UNSET:
-                self.bind(target, name, known)
+        if target is None:
+            return
+        contents = self.contents(target)
+        known = self.strong | {name: reference() for name, reference in self.weak.items()}
+        # what is gone, and what each call finds anew, stays
+        gone = {name for name in self.weak if known[name] is None}
+        known = contents | {name: value for name, value in known.items() if name not in gone}
+        names = known if self.keys is None else self.keys
+        names = [name for name in names if name in known and name not in self.absent]
+        self.make(target, {name: known[name] for name in names})
 
 
 _call = operator.call
@@ -163,13 +172,18 @@ def _is_weak(value) -> bool:
 
 
 class ContentGuard(Guard):
-    """The contents of a set or an array, by equality."""
+    """The contents of a set or an array, by equality. contents: makes those of a holder of them."""
 
-    __slots__ = ("holder", "is_same", "known", "name")
+    __slots__ = ("contents", "holder", "is_same", "known", "make", "name")
 
-    def __init__(self, holder: Holder, known, is_same):
-        self.holder, self.name = holder.reference, holder.name
-        self.known, self.is_same = known, is_same
+    def __init__(self, holder: Holder, known, is_same, contents):
+        self.holder, self.name, self.make = holder.reference, holder.name, holder.make
+        self.known, self.is_same, self.contents = known, is_same, contents
+
+    def reinstate(self):
+        target = self.holder()
+        if target is not None:
+            self.make(target, self.contents(target, self.known))
 
     def check(self, *call):
         target = self.holder()

@@ -107,9 +107,13 @@ class Holder:
         """Bind all names but `besides` to what they were bound to before."""
         target = self.reference()
         if target is not None:
-            bound, removed = self.difference(self.contents(target), self.before)
-            bound = {name: value for name, value in bound.items() if name not in besides}
-            self.put(target, bound, [name for name in removed if name not in besides])
+            self.make(target, self.before, besides)
+
+    def make(self, target, contents: dict, besides=()):
+        """Give an object these contents, but for the names `besides`."""
+        bound, removed = self.difference(self.contents(target), contents)
+        bound = {name: value for name, value in bound.items() if name not in besides}
+        self.put(target, bound, [name for name in removed if name not in besides])
 
     def guard(self) -> Guard:
         """A guard on all contents."""
@@ -313,7 +317,10 @@ class SetHolder(Holder):
         target.discard(name)
 
     def guard(self):
-        return ContentGuard(self, set(self.before), operator.eq)
+        def contents(target, known):
+            return {element: element for element in known}
+
+        return ContentGuard(self, set(self.before), operator.eq, contents)
 
 
 class ArrayHolder(Holder):
@@ -336,11 +343,21 @@ class ArrayHolder(Holder):
 
     def guard(self):
         known = _bytes(self.before[None])
-        return ContentGuard(self, known, lambda target, known: _bytes(target) == known)
+        return ContentGuard(self, known, lambda target, known: _bytes(target) == known, _of_bytes)
 
 
 def _bytes(target) -> bytes:
     return bytes(target) if isinstance(target, bytearray) else target.tobytes()
+
+
+def _of_bytes(target, known: bytes) -> dict:
+    """The contents of an array with these bytes; its own where they are references."""
+    if isinstance(target, bytearray):
+        return {None: bytearray(known)}
+    if isinstance(target, array.array):
+        return {None: array.array(target.typecode, known)}
+    is_plain = not target.dtype.hasobject
+    return {None: np.frombuffer(known, target.dtype).reshape(target.shape) if is_plain else target}
 
 
 class CellHolder(Holder):

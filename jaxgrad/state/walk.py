@@ -129,7 +129,8 @@ class Walk:
             absent = (self.code.names if is_instance else self.code.maybe_absent) - bound
             if isinstance(holder, ClassHolder):
                 absent = absent | hidden_by_own(holder.reference()) & self.code.names
-            if is_instance and self.code.is_dynamic:
+            is_module = isinstance(holder, GlobalsHolder)
+            if (is_instance and self.code.is_dynamic) or (is_module and self.code.reads_modules):
                 self.want(holder, ALL)
             elif names or absent:
                 self.want(holder, [*names, *absent])

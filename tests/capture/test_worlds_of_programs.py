@@ -556,3 +556,84 @@ def run_one_object(jit):
 
 def test_a_container_with_two_names_that_becomes_two():
     assert run_one_object(torch.jit) == run_one_object(lambda function: function)
+
+
+# ---- what runs again for a derivative finds the state of its call
+
+
+def test_a_name_that_was_absent_is_absent_again():
+    class Scaled:
+        k = 1.0
+
+    s, x = Scaled(), torch.tensor([1.0], requires_grad=True)
+
+    @torch.jit
+    def f(x):
+        s.k *= -1.0
+        h = x * s.k
+        return h * h * s.k, h
+
+    y, h = f(x)
+    # k was -1 inside: y = -x ** 2, h = -x
+    first, of_h = torch.autograd.grad(y, (x, h), create_graph=True)
+    assert (first.item(), of_h.item()) == (-2, 2)
+    (second,) = torch.autograd.grad(first, x)
+    assert second.item() == -2 and s.k == -1.0
+
+
+@pytest.mark.parametrize("kind", [list, set, dict, bytearray])
+def test_a_container_that_has_grown_is_as_it_was(kind):
+    box = kind()
+
+    def add():
+        if kind is dict:
+            box[len(box)] = 1
+        elif kind is set:
+            box.add(len(box))
+        else:
+            box.append(1)
+        return len(box)
+
+    x = torch.tensor([2.0], requires_grad=True)
+    y = torch.jit(lambda x: x * x * add())(x)
+    (first,) = torch.autograd.grad(y, x, create_graph=True)
+    (second,) = torch.autograd.grad(first, x)
+    assert (first.item(), second.item(), len(box)) == (4, 2, 1)
+
+
+def test_a_default_that_has_grown_is_as_it_was():
+    def counted(x, log=[]):  # noqa: B006
+        log.append(1)
+        return x * x * len(log)
+
+    x = torch.tensor([2.0], requires_grad=True)
+    f = torch.jit(lambda x: counted(x))
+    for calls in (1, 2, 3):
+        (first,) = torch.autograd.grad(f(x), x, create_graph=True)
+        (second,) = torch.autograd.grad(first, x)
+        assert (first.item(), second.item()) == (4 * calls, 2 * calls)
+
+
+def test_a_tensor_that_is_replaced_and_has_another_name():
+    s, weight = Slots(), torch.tensor([3.0], requires_grad=True)
+    s.h = weight
+
+    @torch.jit
+    def f(x):
+        y = (weight * s.h * x).sum()
+        s.h = x * 2
+        return y
+
+    x = torch.tensor([2.0], requires_grad=True)
+    (first,) = torch.autograd.grad(f(x), weight, create_graph=True)
+    # y = 9 x, by weight 6 x
+    assert first.item() == 12 and torch.autograd.grad(first, x)[0].item() == 6
+
+
+def test_all_variables_of_a_module():
+    module = types.ModuleType("of_test")
+    module.a = 1.0
+    f = torch.jit(lambda x: x * sum(n for n in vars(module).values() if isinstance(n, float)))
+    assert f(ONE).item() == 1
+    module.b = 2.0
+    assert f(ONE).item() == 3
