@@ -56,7 +56,7 @@ def _contents(value) -> list | None:
 
 def _has_sparse(arguments) -> bool:
     """Whether a sparse tensor is among arguments, whose leaves are its parts."""
-    return any(map(is_sparse, jax.tree.leaves(arguments, is_leaf=pytree.is_tensor)))
+    return any(map(is_sparse, pytree.flatten(arguments, is_sparse)[0]))
 
 
 class ArgumentContainers:

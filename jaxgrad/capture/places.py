@@ -27,7 +27,7 @@ class PlaceSource(TensorSource):
     def find(self, leaves, tensors):
         found = self.place.value()
         if self.leaf is not None:
-            inner, _ = pytree.flatten(found)
+            inner = [] if pytree.has_cycle(found) else pytree.flatten(found)[0]
             found = inner[self.leaf] if self.leaf < len(inner) else None
         return found if type(found) is self.kind else None
 
@@ -162,7 +162,10 @@ class TensorsGuard(Guard):
         self.leaves = [UNSET if isinstance(each, Tensor) else each for each in leaves]
 
     def check(self, leaves, tensors):
-        found, structure = pytree.flatten(self.place.value())
+        value = self.place.value()
+        if pytree.has_cycle(value):
+            return False
+        found, structure = pytree.flatten(value)
         return structure == self.structure and all(
             isinstance(new, Tensor) if known is UNSET else is_same_plain_value(new, known)
             for new, known in zip(found, self.leaves, strict=True)
@@ -173,11 +176,12 @@ class TensorsGuard(Guard):
 
 
 def has_tensors(value) -> bool:
-    """Whether a value is a tensor or a container of some."""
+    """Whether a value is a tensor or a container of some, which does not contain itself."""
     if isinstance(value, Tensor):
         return True
-    is_container = isinstance(value, tuple | list | dict)
-    return is_container and any(isinstance(each, Tensor) for each in pytree.flatten(value)[0])
+    if not isinstance(value, tuple | list | dict) or pytree.has_cycle(value):
+        return False
+    return any(isinstance(leaf, Tensor) for leaf in pytree.flatten(value)[0])
 
 
 class ContainerSource:

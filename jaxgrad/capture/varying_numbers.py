@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import jax
 
+from ..tape import pytree
+
 
 class VaryingNumbers:
     """The Python numbers among the arguments of one structure.
@@ -16,7 +18,7 @@ class VaryingNumbers:
         chosen = args, kwargs
         if static is not None:
             chosen = [argument_at(args, kwargs, key) for key in static]
-        fixed = set(jax.tree.leaves(chosen))
+        fixed = set(pytree.flatten(chosen)[0])
         self.first = {
             i: leaf
             for i, leaf in enumerate(leaves)

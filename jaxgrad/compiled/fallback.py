@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 import traceback
-import types
 import warnings
 
 from ..core.bounded_cache import ENTRY, BoundedCache, Clock
 from ..core.tracebacks import users_stacklevel
+from ..draws.frozen import modules_of
 from ..state.code import python_function
 from ..state.ownership import is_internal
 
@@ -32,10 +32,7 @@ class Fallback:
         """The training modes of the module that the function is, or whose method it is."""
         function = inspect.unwrap(self.function)
         owner = getattr(function, "__self__", function)
-        is_module = isinstance(getattr(type(owner), "named_modules", None), types.FunctionType)
-        if not is_module or "_modules" not in vars(owner):
-            return ()  # its class may be a module's since it was made
-        return tuple([module.training for module in owner.modules()])
+        return tuple([vars(module).get("training") for module in modules_of(owner)])
 
     def note(self, key, error: Exception):
         """Note that a trace raised an error, and the function did not when it ran uncompiled. Warn

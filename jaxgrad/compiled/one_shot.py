@@ -60,6 +60,8 @@ def refuse_arguments(function, leaves, structure):
 
 def refuse_result(name: str, result):
     """The result of a traced function. Raises TypeError if it holds what can be read only once."""
+    if pytree.has_cycle(result):
+        return result  # the object is from before the call, or the output refuses it
     leaves, structure = pytree.flatten(result)
     for position, leaf in enumerate(leaves):
         if isinstance(leaf, ONE_SHOT):

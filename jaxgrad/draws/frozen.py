@@ -189,6 +189,22 @@ def _named(function):
                 waiting += _entries(values[-1], values[-2] if len(values) > 1 else None)
 
 
+def modules_of(value) -> list:
+    """The modules that a value is and contains; none where it is no module.
+
+    Unlike `value.modules()` it takes objects whose class became a module's after they were made,
+    and which have no submodules.
+    """
+    is_module = isinstance(getattr(type(value), "named_modules", None), types.FunctionType)
+    modules, unmet = {}, [value] if is_module else []
+    while unmet:
+        module = unmet.pop()
+        if module is not None and id(module) not in modules:
+            modules[id(module)] = module
+            unmet += vars(module).get("_modules", {}).values()
+    return list(modules.values())
+
+
 def _entries(value, owner=None) -> list:
     """The Python functions that a call of a value runs, each with the object it belongs to."""
     if "__wrapped__" in getattr(value, "__dict__", ()):
@@ -199,9 +215,7 @@ def _entries(value, owner=None) -> list:
         return _entries(value.__func__, value.__self__)
     if isinstance(value, types.FunctionType):
         return [(value, owner)]
-    is_module = isinstance(getattr(type(value), "named_modules", None), types.FunctionType)
-    members = value.modules() if is_module and "_modules" in vars(value) else ()
-    found = [(getattr(type(each), "forward", None), each) for each in members]
+    found = [(getattr(type(each), "forward", None), each) for each in modules_of(value)]
     found.append((vars(type(value)).get("__call__"), value))
     return [each for each in found if isinstance(each[0], types.FunctionType)]
 

@@ -43,15 +43,13 @@ OPAQUE = (
     types.BuiltinFunctionType, types.CodeType, types.MemberDescriptorType,
     types.GetSetDescriptorType, types.WrapperDescriptorType, types.MethodDescriptorType,
 )  # fmt: skip
-MUTABLE = (
-    dict, list, set, collections.deque, types.MappingProxyType, *ArrayHolder.kinds,
-)  # fmt: skip
+MUTABLE = (dict, list, set, collections.deque, types.MappingProxyType, *ArrayHolder.kinds)
 KEPT = (*MUTABLE, tuple, frozenset, type, types.FunctionType, functools.partial)
 # what a class may wrap a function in
 WRAPPERS = (staticmethod, classmethod, property, functools.cached_property)
 
-# a walk ends after so many objects
-MOST_MET = 20_000
+MOST_MET = 20_000  # a walk ends after so many objects
+MOST_KEYS = 8  # so far inside of containers elements have names of their own
 
 ALL = object()  # in the place of names: all contents of a holder, in their order
 
@@ -137,11 +135,7 @@ class Walk:
             for name in names:
                 value = before[name]
                 values += [(name, part) for part in wrapped_functions(value) or (value,)]
-        return [
-            (name, value)
-            for name, value in values
-            if self.is_unmet(name, value)
-        ]
+        return [(name, value) for name, value in values if self.is_unmet(name, value)]
 
 
 def _key(name, value) -> tuple:
@@ -156,7 +150,11 @@ _HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backw
 
 
 def elements(name, pairs) -> list:
-    """The elements of a container, named after it: no variable in the code has such a name."""
+    """The elements of a container, named after it: no variable in the code has such a name. Those
+    far inside have one name, since a container may contain itself.
+    """
+    if name.count("[") > MOST_KEYS:
+        return [(name.removesuffix("[*]") + "[*]", element) for _, element in pairs]
     return [
         (f"{name}[{key!r}]" if isinstance(key, str | int) else f"{name}[]", element)
         for key, element in pairs

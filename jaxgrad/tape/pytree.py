@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import sys
-from collections import defaultdict
+from collections import OrderedDict, defaultdict, deque
 
 import jax
 
@@ -68,13 +68,43 @@ def register_subclass(kind: type):
 
 # ---- nodes that JAX does not have, or has in another order
 
+CYCLE = (
+    "a list or a dict contains itself, so its leaves have no end: pass and return containers that "
+    "contain others alone"
+)
+
+_CONTAINERS = frozenset([list, dict, OrderedDict, defaultdict, deque])
+
+
+def _is_container(value) -> bool:
+    return type(value) in _CONTAINERS or isinstance(value, tuple)
+
+
+def has_cycle(value, is_whole=None, around=()) -> bool:
+    """Whether a container contains itself. On one that does, `jax.tree.flatten` runs out of stack,
+    and on some versions of Python it leaves the thread without any.
+
+    around: the containers that the value is in; is_whole: tells which values are not entered.
+    """
+    if not _is_container(value) or (is_whole is not None and is_whole(value)):
+        return False
+    parts = value.values() if isinstance(value, dict) else value
+    around = (*around, id(value))
+    return any(
+        id(part) in around or has_cycle(part, is_whole, around)
+        for part in filter(_is_container, parts)
+    )
+
 
 def flatten(value, is_whole=None) -> tuple[list, object]:
     """The leaves of a pytree and its structure, which `jax.tree.unflatten` takes.
 
     Tensors are leaves; instances of dataclasses that contain tensors are nodes; dicts keep the
-    order of their keys. is_whole: tells which other values are leaves.
+    order of their keys. is_whole: tells which other values are leaves. Raises ValueError for a
+    container that contains itself.
     """
+    if has_cycle(value, is_whole):
+        raise ValueError(CYCLE)
     is_leaf = _is_leaf if is_whole is None else lambda each: _is_leaf(each) or is_whole(each)
     leaves, structure = jax.tree.flatten(value, is_leaf=is_leaf)
     for leaf in leaves:

@@ -637,3 +637,55 @@ def test_all_variables_of_a_module():
     assert f(ONE).item() == 1
     module.b = 2.0
     assert f(ONE).item() == 3
+
+
+def run_with_cycles(jit):
+    """What a function gives and leaves whose lists and dicts contain themselves."""
+    weight = torch.tensor([3.0], requires_grad=True)
+    box, values = Slots(), []
+    box.items = [weight * 2]
+    box.items.append(box.items)
+
+    @jit
+    def f(x):
+        table = {"x": x * box.items[1][1][0]}
+        table["table"] = table
+        box.items, box.items[1] = [table["table"]["x"], box.items], box.items[0]
+        box.items.append(box.items)
+        box.table = table
+        return box.items
+
+    for _ in range(3):
+        result = f(ONE)
+        is_same = result is box.items, box.items[2] is result, box.table["table"] is box.table
+        values.append((result[0].item(), box.table["x"].item(), *is_same))
+        result[1] = result
+    return values
+
+
+def test_containers_that_contain_themselves():
+    assert run_with_cycles(torch.jit) == run_with_cycles(lambda function: function)
+
+
+def test_an_argument_that_contains_itself():
+    box = [ONE]
+    box.append({"box": box})
+    for call in (torch.jit(lambda box: box[0]), torch.func.vmap(lambda box: box[0])):
+        with pytest.raises(ValueError, match="contains itself"):
+            call(box)
+    # JAX would have left this thread without a stack
+    assert torch.jit(lambda box: box[0] * 2)([ONE, {"box": [ONE]}]).item() == 2
+
+
+def test_an_instance_in_a_module_that_becomes_a_module():
+    class Late(torch.nn.Module):
+        def forward(self, x):
+            return x * 2
+
+    late = Slots()
+    net = torch.nn.Sequential(torch.nn.Identity())
+    f = torch.jit(lambda x: x * (1 + isinstance(net[0], Late)))
+    assert f(ONE).item() == 1
+    late.__class__ = Late
+    net[0] = late
+    assert f(ONE).item() == 2
