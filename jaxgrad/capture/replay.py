@@ -276,6 +276,32 @@ def code_and_classes(guards):
             object.__setattr__(*change)
 
 
+class ReplayObservation(Observation):
+    """What a replay reads and changes. `reinstated`: by holder and name what guards have bound."""
+
+    def reinstate(self, guards):
+        """Bring the state back in which the function was traced: no change of the function."""
+        for guard in guards:
+            guard.reinstate()
+        self.reinstated = {
+            (change.holder, name): value
+            for change in super().changes()
+            for name, value in change.bound.items()
+        }
+
+    def changes(self):
+        return [change._replace(bound=self.of_function(change)) for change in super().changes()]
+
+    def of_function(self, change) -> dict:
+        """What a change binds to anything else than what guards have bound."""
+        known = {name: self.reinstated.get((change.holder, name), self) for name in change.bound}
+        return {name: value for name, value in change.bound.items() if value is not known[name]}
+
+    def release(self):
+        super().release()
+        self.reinstated = {}
+
+
 @contextlib.contextmanager
 def reinstated(trace, scope):
     """Give Python objects the state in which the function was traced; afterwards that of before."""
@@ -286,14 +312,13 @@ def reinstated(trace, scope):
     function = trace.function.observed_function()
     guard = next((guard for guard in trace.guards if guard.is_performed), None)
     drawn = None if guard is None else PythonReplay(scope, guard)
-    observation = Observation(
+    observation = ReplayObservation(
         function, trace.arguments.leaves, numbers, scope.number, drawn=drawn
     )
     scope.observation = observation
     try:
         observation.open()
-        for guard in trace.guards:
-            guard.reinstate()
+        observation.reinstate(trace.guards)
         with taking_in(drawn):
             yield observation
     finally:

@@ -689,3 +689,21 @@ def test_an_instance_in_a_module_that_becomes_a_module():
     late.__class__ = Late
     net[0] = late
     assert f(ONE).item() == 2
+
+
+def test_a_class_attribute_that_is_hidden_and_replaced():
+    class Settings:
+        scale = torch.tensor([0.25])
+
+    box, scale = Settings(), Settings.scale
+
+    @torch.jit
+    def f(x):
+        y = x * 2
+        box.scale = y * 3
+        return y
+
+    y = f(torch.ones(1, requires_grad=True))
+    Settings.scale = torch.tensor([4.0])
+    assert torch.autograd.grad(box.scale, y)[0].item() == 3
+    assert scale.item() == 0.25 and Settings.scale.item() == 4
