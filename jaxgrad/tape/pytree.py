@@ -73,11 +73,8 @@ CYCLE = (
     "contain others alone"
 )
 
-_CONTAINERS = frozenset([list, dict, OrderedDict, defaultdict, deque])
-
-
-def _is_container(value) -> bool:
-    return type(value) in _CONTAINERS or isinstance(value, tuple)
+# the classes of containers, whose instances are nodes, beside those of named tuples
+_CONTAINERS = frozenset([tuple, list, dict, OrderedDict, defaultdict, deque])
 
 
 def has_cycle(value, is_whole=None, around=()) -> bool:
@@ -86,14 +83,15 @@ def has_cycle(value, is_whole=None, around=()) -> bool:
 
     around: the containers that the value is in; is_whole: tells which values are not entered.
     """
-    if not _is_container(value) or (is_whole is not None and is_whole(value)):
+    is_node = type(value) in _CONTAINERS or isinstance(value, tuple)
+    if not is_node or (is_whole is not None and is_whole(value)):
         return False
-    parts = value.values() if isinstance(value, dict) else value
     around = (*around, id(value))
-    return any(
-        id(part) in around or has_cycle(part, is_whole, around)
-        for part in filter(_is_container, parts)
-    )
+    for part in value.values() if isinstance(value, dict) else value:
+        is_node = type(part) in _CONTAINERS or isinstance(part, tuple)
+        if is_node and (id(part) in around or has_cycle(part, is_whole, around)):
+            return True
+    return False
 
 
 def flatten(value, is_whole=None) -> tuple[list, object]:
