@@ -7,6 +7,7 @@ handle back afterwards; what remains is the guard on the tensor (capture/guards.
 from __future__ import annotations
 
 import weakref
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -42,11 +43,19 @@ class HeldSource(ArgumentSource):
 
 
 class Snapshot:
-    """The state of a tensor when tracing captured it."""
+    """The state of a tensor when tracing captured it.
 
-    __slots__ = ("counter", "grad", "hooks", "leaf", "state")
+    `edge`: where its gradient goes; `root`: what it is a view of, None for none.
+    """
+
+    __slots__ = ("counter", "edge", "grad", "has_tangent", "hooks", "leaf", "root", "state")
 
     def __init__(self, tensor: Tensor):
+        # the edge before any write: gradients of the function's input arrive there, while a write
+        # in place moves the handle on
+        is_known = tensor._tracked and not isinstance(tensor._leaf, Severed)
+        self.edge = known_edge_of(tensor) if is_known else None
+        self.root, self.has_tangent = root_of_view(tensor), has_tangent(tensor)
         self.state, self.leaf, self.counter = state_of(tensor), tensor._leaf, tensor._counter
         # the slot: the property `grad` would report a read of the gradient to the scope around
         self.grad = getattr(tensor._leaf, "grad", None)
@@ -115,32 +124,34 @@ class PinnedNumbers(Numbers):
         return True
 
 
+class Moved(NamedTuple):
+    """That a captured tensor was given other memory: the storage that it had until then, None for
+    none, and whether it had been written to.
+    """
+
+    storage: object
+    is_written: bool
+
+
 class CapturedTensor(TensorGuard):
     """A tensor from outside that a traced function reads, and the guard on it.
 
     `number`: its position among the captured tensors of its scope; `of_class`: its class;
     `writes_grad`: whether its `.grad` was set before it was read; `ignores_grad`: whether `.grad`
     is not an input, as when the function is replayed. Only while tracing: `tensor`; `snapshot`: its
-    state before; `tracer`: what its handle held first; `edge`: where its gradient goes; `entry`:
-    its alias inside, where its memory is joined; `root`: what it is a view of, None for none;
-    `is_moved`: whether it was given the memory of another tensor; `left`: the storage that it had
-    until then, and `wrote_before` whether it was written to; `led_past`: of a view that was written
-    to, the node of its hooks and the edge to which that leads.
+    state before; `tracer`: what its handle held first; `entry`: its alias inside, where its memory
+    is joined; `moved`: how it was given the memory of another tensor, None where it was not;
+    `led_past`: of a view that was written to, the node of its hooks and the edge to which that
+    leads.
     """
 
     def __init__(self, tensor: Tensor, source: TensorSource, number: int):
         super().__init__(tensor, source)
         self.tensor, self.number, self.tracer = tensor, number, None
         self.of_class = type(tensor)
-        # the edge before any write: gradients of the function's input arrive there, while a write
-        # in place moves the handle on
-        is_known = tensor._tracked and not isinstance(tensor._leaf, Severed)
-        self.edge = known_edge_of(tensor) if is_known else None
         self.snapshot = Snapshot(tensor)
-        self.has_tangent = has_tangent(tensor)
-        self.writes_grad = self.ignores_grad = self.is_moved = self.wrote_before = False
-        self.left, self.led_past, self.entry = None, (None, None), None
-        self.root = root_of_view(tensor)
+        self.writes_grad = self.ignores_grad = False
+        self.moved, self.led_past, self.entry = None, (None, None), None
 
     def lead_past_hooks(self):
         """Give a view that was written to a node for its hooks alone: the gradient of the tensor
@@ -165,16 +176,18 @@ class CapturedTensor(TensorGuard):
         """Whether it was a view when it was captured, and the gradient of what it was has hooks."""
         alias, node = self.snapshot.alias, self.snapshot.node
         is_view = alias is not None and alias.root is not None
-        return is_view and isinstance(node, Node) and bool(traced_hooks.hooks_at(*self.edge))
+        is_view = is_view and isinstance(node, Node)
+        return is_view and bool(traced_hooks.hooks_at(*self.snapshot.edge))
 
     @property
     def may_refuse_writes(self) -> bool:
         """Whether it was a view that PyTorch may refuse to write to, by how it was created or by
         what it is a view of.
         """
-        if self.root is None or not self.root._tracked:
+        root = self.snapshot.root
+        if root is None or not root._tracked:
             return self.made != USUAL and self.tensor._tracked
-        return self.made != USUAL or kind_of(self.root) is None
+        return self.made != USUAL or kind_of(root) is None
 
     @property
     def made(self) -> int:
@@ -190,17 +203,16 @@ class CapturedTensor(TensorGuard):
         """See `is_elsewhere`; shown: the abstract value of the tensor at first."""
         alias = self.tensor._alias
         is_view = alias is not None and alias.root is not None
-        return self.is_moved or is_view or outside_aval(self.tensor) is not shown
+        return self.moved is not None or is_view or outside_aval(self.tensor) is not shown
 
     def record_moved(self, made: Tensor):
         """Record that it is about to be given the memory of `made`."""
         alias, other = self.tensor._alias, made._alias
         if alias is not None and other is not None and alias.storage is other.storage:
             return
-        if not self.is_moved:
-            self.left = alias and alias.storage
-            self.wrote_before = held(current(self.tensor)) is not self.tracer
-        self.is_moved = True
+        if self.moved is None:
+            is_written = held(current(self.tensor)) is not self.tracer
+            self.moved = Moved(alias and alias.storage, is_written)
 
     def pin(self):
         """Require the numbers that the tensor has: the function looked at them."""
@@ -215,9 +227,7 @@ class CapturedTensor(TensorGuard):
     def release(self) -> CapturedTensor:
         """Drop what only tracing needs; gives the captured tensor itself."""
         # a program that held the tensor would keep it alive, and its guard could never expire
-        self.tensor = self.root = self.snapshot = self.edge = self.tracer = self.left = (
-            self.led_past
-        ) = None
+        self.tensor = self.snapshot = self.tracer = self.moved = self.led_past = None
         self.is_joined, self.entry = self.entry is not None, None
         return self
 

@@ -111,8 +111,8 @@ def has_hooks(node, output_nr: int) -> bool:
 
 def end_of(captured):
     """The edge at which the gradient of a captured tensor arrives; None where it gets none."""
-    if captured.edge is not None:
-        return captured.edge
+    if captured.snapshot.edge is not None:
+        return captured.snapshot.edge
     # a leaf that requires grad since the function said so
     leaf = captured.tensor._leaf
     node = None if leaf is None or isinstance(leaf, Severed) else leaf.node()

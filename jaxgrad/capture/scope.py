@@ -172,7 +172,7 @@ class CaptureScope(ScopeMemory, ScopeInputs):
                 self.objects.guard(tensor, read)
             return read(tensor)
         self.objects.guard(tensor, read)
-        if captured.is_moved:
+        if captured.moved is not None:
             return read(tensor)  # the function has given it other memory
         inside, tensor._alias = tensor._alias, captured.snapshot.alias
         try:
@@ -214,7 +214,7 @@ class CaptureScope(ScopeMemory, ScopeInputs):
             return captured
         captured.tracer = self.add_input(form_of(tensor), TensorInput(captured))
         hold(tensor, captured.tracer, traced_aval(tensor._aval, captured.tracer))
-        if captured.has_tangent:
+        if captured.snapshot.has_tangent:
             self.hide_tangents(tensor)
         # a write to the tracer must not reach the storage outside; `restore` puts the alias back
         tensor._alias = None

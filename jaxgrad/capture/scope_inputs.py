@@ -32,10 +32,10 @@ from .known_numbers import answer, input_p
 class ScopeInputs:
     """The inputs of a trace.
 
-    `inputs`: what supplies them; `tracers`: theirs; `generators`, `seeded`: the states of
-    generators, as they were and as the function has set them; `inspected`: the inputs whose numbers
-    it looked at; `rebound`, `looked_at`: the numbers that are inputs as long as it does not look at
-    them, and those that it looks at; `derived`: the numbers computed from those that vary;
+    `inputs`: what supplies them; `tracers`: theirs; `seeded`: the states of generators;
+    `inspected`: the inputs whose numbers the function looked at; `rebound`, `looked_at`: the
+    numbers that are inputs as long as it does not look at them, and those that it looks at;
+    `derived`: the numbers computed from those that vary;
     `answers`: the numbers that code has looked at, by the lines that asked; `evaluated`: by the id
     of an equation it and its results, where code has looked at numbers that need it; `refused`: the
     error where code looked at numbers that are not known, and `why_refused`; `can_fall_back`:
@@ -55,7 +55,6 @@ class ScopeInputs:
         self.inputs: list[GraphInput] = []
         self.tracers: list = []
         self.number_keys = itertools.count()
-        self.generators: dict[int, GeneratorInput] = {}
         self.seeded = SeededGenerators(self)
         self.inspected: set[GraphInput] = set()
         self.rebound, self.looked_at, self.can_fall_back = None, frozenset(), False
@@ -82,9 +81,9 @@ class ScopeInputs:
 
     def forget_inputs(self):
         """Let go of tracers."""
-        self.tracers, self.evaluated, self.seeded = [], {}, None
-        for source in self.generators.values():
+        for source in () if self.seeded is None else self.seeded.inputs.values():
             source.words = None
+        self.tracers, self.evaluated, self.seeded = [], {}, None
 
     def add_input(self, array, source: GraphInput):
         """A tracer for an array that each call supplies anew."""
@@ -101,7 +100,7 @@ class ScopeInputs:
 
     def draw(self, generator):
         """The random words of a generator's next draw."""
-        return self.next_words(generator, self.generators, GeneratorInput)
+        return self.next_words(generator, self.seeded.inputs, GeneratorInput)
 
     def next_words(self, generator, sources: dict, kind):
         """The words of a draw, from the state that is an input, or that was set inside."""

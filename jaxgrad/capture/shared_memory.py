@@ -131,13 +131,14 @@ class SharedMemory:
         tensor, alias = captured.tensor, captured.tensor._alias
         if tensor._counter is not None:
             self.counters[id(tensor._counter)] = captured.number
-        if captured.left is not None:
-            self.left[id(captured.left)] = captured.number
-        if captured.wrote_before:
-            self.alone.add(captured.number)  # nothing else shows what it wrote
+        if captured.moved is not None:
+            if captured.moved.storage is not None:
+                self.left[id(captured.moved.storage)] = captured.number
+            if captured.moved.is_written:
+                self.alone.add(captured.number)  # nothing else shows what it wrote
         if id(tensor) in self.outputs.numbers:
             # it takes the place of a created tensor, which `find` describes
-            if not captured.is_moved:
+            if captured.moved is None:
                 self.alone.add(captured.number)
         elif alias is not None:
             self.counts[id(alias.storage)] += 1

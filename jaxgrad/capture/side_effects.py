@@ -168,7 +168,7 @@ class TensorEffect:
 
     def is_of_memory(self, captured: CapturedTensor) -> bool:
         """Whether a change of what shares memory is one of its array alone, and is permitted."""
-        is_moved = captured.is_moved or (self.place is None and self.writes > 0)
+        is_moved = captured.moved is not None or (self.place is None and self.writes > 0)
         return is_moved and not captured.may_refuse_writes
 
     def is_needed(self, captured: CapturedTensor) -> bool:

@@ -98,7 +98,7 @@ class RunDraws(GraphInput):
     def reserve(self, runs: int):
         """The state before the first of `runs` runs; takes all their draws in the trace around."""
         scope = mode.scope.get()
-        known = getattr(scope, "draws", scope.generators)
+        known = getattr(scope, "draws", scope.seeded.inputs)
 
         def draw():
             words = scope.draw(self.generator)

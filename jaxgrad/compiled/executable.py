@@ -41,10 +41,9 @@ class Executable:
     forward and backward programs; `recorded`: how the tape records its calls; `donation`: the
     numbers of the inputs whose memory it takes; `host`: makes the first calls, else None; `held`:
     reads the array of a captured tensor; `members`: the numbers of the tensors of joined memory;
-    `generators`: those that it draws from; `has_run`: whether
-    the memory that it takes is safe; `escaped_tensors`: until the first call the tensors that
-    tracing created and that are still referenced; `results`: while a call that changes state runs
-    the list that its results go to.
+    `generators`: those that it draws from; `has_run`: whether the memory that it takes is safe;
+    `escaped_tensors`: until the first call the tensors that tracing created and that are still
+    referenced; `results`: while a call that changes state runs the list that its results go to.
     """
 
     mode = IMMEDIATE

@@ -50,14 +50,16 @@ class SeededState:
 
 
 class SeededGenerators:
-    """The states that the trace of a scope has given to generators.
+    """The states of generators in the trace of a scope.
 
-    `states`: by the id of a generator it and its state; `known`: by the id of a tensor that a state
-    was read as the tensor, its array, and that state.
+    `inputs`: by the id of a generator the input that is its state before; `states`: by the id of
+    one that the trace has set it and its state; `known`: by the id of a tensor that a state was
+    read as the tensor, its array, and that state.
     """
 
     def __init__(self, scope):
         self.scope = scope
+        self.inputs: dict[int, GeneratorInput] = {}
         self.states: dict[int, tuple] = {}
         self.known: dict[int, tuple] = {}
 
@@ -112,7 +114,7 @@ class SeededGenerators:
         state = self.get(generator)
         if state is None:
             scope = self.scope
-            source = scope.source_of_draws(generator, scope.generators, GeneratorInput)
+            source = scope.source_of_draws(generator, scope.seeded.inputs, GeneratorInput)
             state = SeededState(source.words, None, source)
             state.count = source.count
         with types_of_trace():
