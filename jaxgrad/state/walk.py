@@ -191,6 +191,8 @@ class StateWalk(Walk):
         if isinstance(value, types.MethodType):
             return (name, value.__self__), (name, value.__func__)
         if isinstance(value, functools.partial):
+            attributes = self.snapshots.take(vars(value), name)
+            self.named.append((attributes, attributes.before))
             return [(name, value.func), (f"{name}.args", (*value.args, value.keywords))]
         if isinstance(value, WRAPPERS):
             return [(name, function) for function in wrapped_functions(value)]

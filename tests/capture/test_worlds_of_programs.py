@@ -707,3 +707,26 @@ def test_a_class_attribute_that_is_hidden_and_replaced():
     Settings.scale = torch.tensor([4.0])
     assert torch.autograd.grad(box.scale, y)[0].item() == 3
     assert scale.item() == 0.25 and Settings.scale.item() == 4
+
+
+def run_setting(owner, jit):
+    """What a function sets on an object, from numbers that two names exchange."""
+    box, values = Slots(), []
+    box.a, box.b = 1.0, 2.0
+
+    @jit
+    def f(x):
+        box.a, box.b = box.b, box.a
+        owner.scale = box.a + box.b * 2
+        return x * owner.scale
+
+    for _ in range(4):
+        values.append((f(ONE).item(), owner.scale))
+        box.a += 1
+    owner.scale = 7.0
+    return [*values, jit(lambda x: x * owner.scale)(ONE).item()]
+
+
+@pytest.mark.parametrize("make", [lambda: functools.partial(print), lambda: lambda: None, Slots])
+def test_attributes_of_functions(make):
+    assert run_setting(make(), torch.jit) == run_setting(make(), lambda function: function)
