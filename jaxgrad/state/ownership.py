@@ -13,13 +13,13 @@ from types import FrameType
 
 # packages whose objects are entered by no walk: they tell of the user's state themselves
 CLOSED = ("jax", "jaxgrad", "jaxlib", "numpy", "builtins", "torch")
+# where jaxgrad has classes like those of users
+_PLAIN = ("jaxgrad.amp.", "jaxgrad.distributions.", "jaxgrad.nn.attention.", "jaxgrad.utils.data.")
 
 INTERNAL = ("jaxgrad", "jax", "jaxlib")
 
 # modules of Python whose instances hold the user's data, and the user's own script
-_DATA = frozenset(
-    ["__main__", "_weakrefset", "argparse", "array", "collections", "types", "weakref"]
-)
+_DATA = {"__main__", "_weakrefset", "argparse", "array", "collections", "types", "weakref"}
 
 HEAP_TYPE = 1 << 9  # of the flags of a class: defined by code in Python, or as if it were
 _IMMUTABLE_TYPE = 1 << 8
@@ -67,10 +67,11 @@ def is_closed(kind: type, but=()) -> bool:
 
     Locks, queues and files are among them, whose state other threads change during a trace.
     """
-    # of some classes in C it is no text
-    package = str(kind.__module__).partition(".")[0]
-    is_python = package in sys.stdlib_module_names and package not in _DATA
-    return (package in CLOSED or is_python) and package not in but and kind is not threading.local
+    module = str(kind.__module__)  # of some classes in C it is no text
+    package = module.partition(".")[0]
+    if module.startswith(_PLAIN) or package in but or kind is threading.local:
+        return False
+    return package in CLOSED or (package in sys.stdlib_module_names and package not in _DATA)
 
 
 def is_observable(kind: type) -> bool:

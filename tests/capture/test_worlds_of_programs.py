@@ -730,3 +730,39 @@ def run_setting(owner, jit):
 @pytest.mark.parametrize("make", [lambda: functools.partial(print), lambda: lambda: None, Slots])
 def test_attributes_of_functions(make):
     assert run_setting(make(), torch.jit) == run_setting(make(), lambda function: function)
+
+
+# by class: one, an attribute, its value of a number, and what gives that number
+LIBRARYS_OWN = {
+    "Normal": (
+        lambda: torch.distributions.Normal(torch.zeros(1), 1.0),
+        *("loc", lambda number: torch.tensor([number])),
+        lambda normal: normal.mean,
+    ),
+    "AffineTransform": (
+        lambda: torch.distributions.AffineTransform(0.0, 1.0),
+        *("loc", float),
+        lambda transform: transform(torch.zeros(1)),
+    ),
+    "TensorDataset": (
+        lambda: torch.utils.data.TensorDataset(ONE),
+        *("tensors", lambda number: (torch.tensor([number]),)),
+        lambda dataset: dataset[0][0],
+    ),
+    "GradScaler": (
+        lambda: torch.amp.GradScaler("cpu"),
+        *("_growth_factor", float),
+        lambda scaler: scaler.get_growth_factor(),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", LIBRARYS_OWN)
+def test_attributes_of_the_librarys_own_objects(kind):
+    make, name, value_of, read = LIBRARYS_OWN[kind]
+    owner, kept = make(), []
+    f = torch.jit(lambda x: x * read(owner))
+    for number in (2.0, 3.0, 4.0):
+        kept.append(getattr(owner, name))  # a tensor that is gone would be missed
+        setattr(owner, name, value_of(number))
+        assert f(ONE).item() == number
