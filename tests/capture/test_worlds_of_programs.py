@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import types
 
+import numpy
 import pytest
 
 import jaxgrad as torch
@@ -63,7 +64,7 @@ def test_a_container_that_a_call_makes_is_of_that_call(name):
 
 
 def test_an_array_and_a_closure_that_a_call_makes():
-    numpy, s = pytest.importorskip("numpy"), Slots()
+    s = Slots()
 
     @torch.jit
     def f(x):
