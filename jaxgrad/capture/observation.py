@@ -19,10 +19,10 @@ from ..core.tracebacks import users_stacklevel
 from ..draws.python_reads import is_iterator, original, put_stand_ins
 from ..state.code import python_function
 from ..state.guards import Guard, StateGuard
-from ..state.holder import Holder, LeafHolder, MemberHolder, SetHolder
+from ..state.holder import Holder, InstanceHolder, LeafHolder, MemberHolder, SetHolder
 from ..state.objects import own_dict
-from ..state.ownership import is_internal, root
-from ..state.places import Place, is_rebound
+from ..state.ownership import is_closed, is_internal, is_observable, reported, root
+from ..state.places import Place
 from ..state.reads import Change, ObservedClasses, ReadGuards, Reads
 from ..state.snapshot import Leaves
 from ..tape import mode, pytree
@@ -43,6 +43,7 @@ from .places import (
     TensorsGuard,
     containers_in,
     has_tensors,
+    is_rebound,
     part_tree,
 )
 from .reachable import NewObjects
@@ -104,6 +105,17 @@ class Observation(Reads):
             self.drawn.is_once |= original(value) is value
             return True
         return super().has_existed(value)
+
+    def attributes_read(self, instance) -> dict | None:
+        """The attributes of an instance that the function has read, with their values of before;
+        None where not all reads are observed.
+        """
+        kind = type(instance)
+        # a module reads its own parameters past what is observed
+        holder = None if reported(kind) else self.snapshots.get(instance, InstanceHolder)
+        if holder is None or not is_observable(kind) or is_closed(kind):
+            return None
+        return {name: holder.before[name] for name in holder.read & holder.before.keys()}
 
     def add(self, holder: Holder, target):
         """Take in a new holder: observe its class, and make numbers that vary inputs."""

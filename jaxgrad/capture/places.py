@@ -10,6 +10,7 @@ import jax
 
 from ..state.code import UNSET
 from ..state.guards import AttributeValue, Guard, StateGuard
+from ..state.holder import SetHolder
 from ..state.places import Place
 from ..state.values import is_same_plain_value
 from ..tape import pytree
@@ -252,3 +253,26 @@ def part_tree(value, inner: list, leaves: list):
         inner.append(value)
     for part in () if is_met else value.values() if isinstance(value, dict) else value:
         part_tree(part, inner, leaves)
+
+
+# ---- the places that functions bind anew
+
+_rebound: dict[tuple, weakref.ref] = {}
+
+
+def note_rebound(holder, bound: dict):
+    """Note that a function binds names anew, for the programs of other functions: what they find
+    there need not be what they were traced with.
+    """
+    target, kind = holder.reference(), type(holder)
+    # the elements of a set are there or not, and no name has another one at each call
+    for name, value in () if kind is SetHolder else bound.items():
+        holder.rebound.add(name)
+        if isinstance(holder.reference, weakref.ref) and has_tensors(value):
+            key = id(target), kind, name
+            _rebound[key] = weakref.ref(target, lambda _, key=key: _rebound.pop(key, None))
+
+
+def is_rebound(holder, name) -> bool:
+    """Whether a function binds this name to something else at each call."""
+    return name in holder.rebound or (id(holder.reference()), type(holder), name) in _rebound

@@ -14,7 +14,6 @@ from ..core.jaxprs import equations_of
 from ..core.program import bare
 from ..draws.python_runs import drawn_in, taking_in
 from ..draws.seed_effects import seed_effects
-from ..state.places import note_rebound
 from ..tape.mode import casting, current_mode
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
@@ -27,7 +26,7 @@ from .joined_effects import JoinedOutput, joined_after_errors
 from .joined_memory import released
 from .observation import Observation, changed_numbers
 from .outputs import OutputSpec
-from .places import has_tensors
+from .places import note_rebound
 from .pullback import Pullback
 from .reachable import refuse_numbers
 from .scope import CaptureScope
@@ -193,7 +192,7 @@ class Tracing(TraceGuards):
                 continue
             self.output.effects.append(StateEffect(self.output, change))
             self.changed_numbers |= changed_numbers(change)
-            note_rebound(change.holder, change.bound, has_tensors)
+            note_rebound(change.holder, change.bound)
         self.output.effects += seed_effects(self.output, self.scope)
 
     def attribute_effects(self) -> list[AttributeEffect]:

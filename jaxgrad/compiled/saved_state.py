@@ -29,7 +29,7 @@ from ..frontend.generator import default_generator
 from ..state.holder import GlobalsHolder, Holder, parts_of
 from ..state.objects import slots_of
 from ..state.ownership import is_of_library
-from ..state.snapshot import SavedHolders, Snapshots
+from ..state.snapshot import Snapshots
 from ..storage.alias import root_of
 from ..tape import interception, mode, settings, traced_hooks
 from ..tape.node import Node, next_sequence_number
@@ -115,7 +115,7 @@ class Settings(Holder):
             setattr(settings.process, name, value)
 
 
-class SavedState(SavedHolders):
+class SavedState:
     """The state that a function reaches: its tensors, by id with their names; the `holders` of
     Python objects; `edges`: by the id of a tensor that requires grad where its gradient arrived;
     `numbers`: those that it reads by `tracing.number`.
@@ -191,7 +191,31 @@ class SavedState(SavedHolders):
                 self.save_extras(node.extras)
 
     def all(self) -> list[Holder]:
+        """The holders of everything that is saved."""
         return [*self.holders, *self.inner.holders.values()]
+
+    def now(self) -> list[Holder]:
+        """Holders of what everything holds now, for `put_back`."""
+        pairs = [(holder, holder.reference()) for holder in self.all()]
+        return [type(holder)(target, holder.name) for holder, target in pairs if target is not None]
+
+    def put_back(self, moment: list[Holder] | None = None):
+        """Make everything what it was when it was saved, or at a later moment."""
+        holders = moment or self.all()
+        try:
+            _restore(holders)
+        except KeyboardInterrupt:
+            _restore(holders)  # half of it would be a state in between
+            raise
+
+    @contextlib.contextmanager
+    def put_back_after_errors(self):
+        """Put everything back where the block fails, by an interrupt or a lack of memory too."""
+        try:
+            yield
+        except BaseException:
+            self.put_back()
+            raise
 
     def disturb(self):
         """Change the saved tensors of floating point by about as much as rounding does."""
@@ -202,6 +226,11 @@ class SavedState(SavedHolders):
 
     def name(self, tensor: Tensor) -> str:
         return self.names[id(tensor)]
+
+
+def _restore(holders):
+    for holder in holders:
+        holder.restore()
 
 
 def is_cut(tensor: Tensor) -> bool:

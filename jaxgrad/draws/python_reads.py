@@ -31,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.random import bit_generator
 
-from ..state.holder import ArrayHolder, LeafHolder, ProxyHolder, SetHolder
+from ..state.holder import ArrayHolder, LeafHolder, LibraryHolder, ProxyHolder, SetHolder
 from ..state.ownership import is_internal
 from ..tape import mode
 from .drawn import TAKING
@@ -316,7 +316,7 @@ class IteratorStandIn:
     """Stands for an iterator while a function is traced. `original`: the iterator."""
 
     def __init__(self, original):
-        self.original = original
+        vars(self)["original"] = original
 
     @property
     def __class__(self):
@@ -332,10 +332,17 @@ class IteratorStandIn:
         return run.event(self.original, "next", next, (), {})
 
     def __getattr__(self, name):
+        self.refuse(name)
+        return getattr(self.original, name)
+
+    def __setattr__(self, name, value):
+        self.refuse(name)
+        setattr(self.original, name, value)
+
+    def refuse(self, name):
         run = mode.drawn_run.get()
         if run is not None and not name.startswith("__"):
             run.refuse(f"it uses {name} of a {type(self.original).__name__}")
-        return getattr(self.original, name)
 
 
 STAND_INS = (StandIn, IteratorStandIn, Call, Refusal, OfNumbers, _Today)
@@ -360,8 +367,8 @@ def put_stand_ins(holder, run) -> dict:
     return placed
 
 
-# the holders whose contents have no names, or cannot be set
-_FIXED = (SetHolder, ArrayHolder, ProxyHolder, LeafHolder)
+# the holders whose contents have no names, cannot be set, or are a library's
+_FIXED = (SetHolder, ArrayHolder, ProxyHolder, LeafHolder, LibraryHolder)
 
 
 def stand_in_for(value):

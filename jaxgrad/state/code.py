@@ -20,7 +20,7 @@ class CodeNames(NamedTuple):
     and by item of one as in `name['key']`, the constant keys by which the code reads items of it,
     None where it does anything else with it than that, assigning items and appending;
     `stored_attributes`, `stored_globals`, `stored_cells`, `stored_keys`: the same for what it
-    assigns.
+    assigns or deletes; `deleted`: the attributes and globals that it deletes.
     """
 
     attributes: frozenset
@@ -33,6 +33,7 @@ class CodeNames(NamedTuple):
     stored_globals: frozenset
     stored_cells: frozenset
     stored_keys: dict[str, frozenset]
+    deleted: frozenset
 
 
 @functools.lru_cache(maxsize=4096)
@@ -49,8 +50,9 @@ def names_in(code) -> CodeNames:
 
     strings = frozenset(constant for constant in code.co_consts if isinstance(constant, str))
     read = named(_LOADS_ATTRIBUTE), strings, named(_LOADS_GLOBAL), named(_LOADS_CELL)
-    stored = named(["STORE_ATTR"]), named(["STORE_GLOBAL"]), named(["STORE_DEREF"])
-    return CodeNames(*read, named(["IMPORT_NAME"]), keys, *stored, stored_keys)
+    stored = [named([f"STORE_{kind}", f"DELETE_{kind}"]) for kind in ("ATTR", "GLOBAL", "DEREF")]
+    deleted = named(["DELETE_ATTR", "DELETE_GLOBAL"])
+    return CodeNames(*read, named(["IMPORT_NAME"]), keys, *stored, stored_keys, deleted)
 
 
 # the words of Python 3.11 and of later versions
@@ -110,8 +112,10 @@ def codes(code, unseen=frozenset()):
                 yield from codes(constant, unseen)
 
 
-# code that names one of these may read any attribute or variable
-_DYNAMIC = frozenset(["getattr", "attrgetter", "vars", "__dict__", "globals", "locals"])
+# code that names one of these may read any attribute or variable, all variables of a module, or
+# assign an attribute by a string
+DYNAMIC = frozenset(["getattr", "attrgetter", "vars", "__dict__", "globals", "locals"])
+READING_MODULES, SETTING = ("vars", "__dict__"), ("setattr", "delattr", "vars", "__dict__")
 
 
 # code that names one of these may ask whether there is an attribute
@@ -129,8 +133,9 @@ class KnownCode:
     """The names in all the code that a walk has met.
 
     `names`: those that it reads, of attributes, variables and constant strings; `maybe_absent`:
-    those without which the code goes on; `stored_names`: the attributes that it assigns; `keys`,
-    `stored_keys`: as in `CodeNames`. unseen: code objects whose reads do not count.
+    those without which the code goes on; `stored_names`: the attributes that it assigns or deletes;
+    `deleted_names`, `keys`, `stored_keys`: as in `CodeNames`. unseen: code objects whose reads do
+    not count.
     """
 
     def __init__(self, unseen=()):
@@ -138,6 +143,7 @@ class KnownCode:
         self.names: set[str] = set()
         self.maybe_absent: set[str] = set()
         self.stored_names: set[str] = set()
+        self.deleted_names: set[str] = set()
         self.keys: dict[str, frozenset | None] = {}
         self.stored_keys: dict[str, frozenset] = {}
 
@@ -149,6 +155,8 @@ class KnownCode:
             self.maybe_absent |= _maybe_absent(names, part)
             self.names |= names.attributes | names.strings | names.globals | names.cells
             self.stored_names |= names.stored_attributes
+            self.deleted_names |= names.deleted
+            self.deleted_names |= names.strings if "delattr" in names.globals else frozenset()
             self.keys.update(dict.fromkeys(names.strings))
             for name, keys in names.keys.items():
                 known = self.keys.get(name, frozenset())
@@ -157,15 +165,9 @@ class KnownCode:
                 self.stored_keys[name] = self.stored_keys.get(name, frozenset()) | keys
         return learned
 
-    @property
-    def is_dynamic(self) -> bool:
-        """Whether the code may read any attribute or variable."""
-        return not self.names.isdisjoint(_DYNAMIC)
-
-    @property
-    def reads_modules(self) -> bool:
-        """Whether the code may read all variables of a module."""
-        return not self.names.isdisjoint(("vars", "__dict__"))
+    def names_any(self, names) -> bool:
+        """Whether the code has one of these names."""
+        return not self.names.isdisjoint(names)
 
     def keys_of(self, name: str) -> frozenset | None:
         """The keys by which alone the code reads items of what a name leads to; None where it may
@@ -180,24 +182,11 @@ class KnownCode:
 
 # ---- the variables of a function
 
-# the instructions that read a variable by its name, which is a global unless a class body has it
-GLOBAL_READS = {
-    *("LOAD_GLOBAL", "STORE_GLOBAL", "DELETE_GLOBAL"),
-    *("LOAD_NAME", "STORE_NAME", "DELETE_NAME", "LOAD_FROM_DICT_OR_GLOBALS"),
-}
-
-
 def global_names(function) -> list[str]:
     """The globals that a function's code names."""
-    names = set().union(*map(_globals_named, codes(function.__code__)))
+    named = [names_in(code) for code in codes(function.__code__)]
+    names = set().union(*[one.globals | one.stored_globals for one in named])
     return sorted(names & function.__globals__.keys())
-
-
-@functools.lru_cache(maxsize=4096)
-def _globals_named(code) -> frozenset[str]:
-    # not all of `co_names`, in which attributes are too: `a.x` reads no global `x`
-    instructions = dis.get_instructions(code)
-    return frozenset(one.argval for one in instructions if one.opname in GLOBAL_READS)
 
 
 def named_cells(function):

@@ -1,9 +1,8 @@
 """Holders: the Python objects whose contents a function may read and change.
 
-A holder is an instance, a class, a dict, a list, a set, a NumPy array, a closure variable, or the
-globals of a function. A trace takes a snapshot of each that the function reaches, guards on what it
-reads (state/reads.py), and each call repeats what it changed. Verification puts back what a run
-changes, and compares it with what another run changes (state/snapshot.py).
+A trace takes a snapshot of each holder that the function reaches, guards on what it reads
+(state/reads.py), and each call repeats what it changed. Verification puts back what a run changes,
+and compares it with what another run changes.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ import numpy as np
 from .code import UNSET, named_cells
 from .guards import ContentGuard, Guard, StateGuard
 from .objects import dict_class, own_dict, own_items, reference_to, slot_values, slots_of
+from .ownership import is_observable, is_of_python
 
 # a larger container or array is not compared at each call: the user is warned
 MOST_COMPARED, MOST_BYTES_COMPARED = 10_000, 2**22
@@ -176,6 +176,45 @@ class ReportingHolder(InstanceHolder):
     """The attributes of an instance whose class reports what it reads itself, such as a module, an
     optimizer or a scheduler of jaxgrad: the reads of other code are observed.
     """
+
+
+class LibraryHolder(InstanceHolder):
+    """What code sets on an object, a class or a module of a library. `stored`: the names that code
+    of the user's assigns: what else changes there is the library's.
+    """
+
+    def __init__(self, target, name):
+        self.slots, self.stored = {}, set()
+        Holder.__init__(self, target, name)
+
+    def contents(self, target):
+        # functions of Python and NumPy are replaced where draws are taken in
+        is_fixed = isinstance(target, type | types.ModuleType) and is_of_python(target)
+        return {
+            name: value
+            for name, value in own_dict(target).items()
+            if name not in _ADDED and not (is_fixed and callable(value)) and not is_late(value)
+        }
+
+    def changes(self, before):
+        bound, removed = super().changes(before)
+        bound = {name: value for name, value in bound.items() if name in self.stored}
+        return bound, [name for name in removed if name in self.stored]
+
+    def restore(self, besides=()):
+        super().restore({*besides, *(self.before.keys() | self.now().keys()) - self.stored})
+
+    def bind(self, target, name, value):
+        (type.__setattr__ if isinstance(target, type) else super().bind)(target, name, value)
+
+    def unbind(self, target, name):
+        (type.__delattr__ if isinstance(target, type) else super().unbind)(target, name)
+
+
+def is_late(value) -> bool:
+    """Whether a value is a descriptor that may put something else in its own place."""
+    kind = type(value)
+    return is_observable(kind) and hasattr(kind, "__get__")
 
 
 class MemberHolder(Holder):

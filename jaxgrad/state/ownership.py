@@ -9,7 +9,7 @@ import sys
 import sysconfig
 import threading
 from pathlib import Path
-from types import FrameType
+from types import FrameType, ModuleType
 
 # packages whose objects are entered by no walk: they tell of the user's state themselves
 CLOSED = ("jax", "jaxgrad", "jaxlib", "numpy", "builtins", "torch")
@@ -57,6 +57,12 @@ def is_of_library(module: str | None) -> bool:
 
 
 _INSTALLED = frozenset(["site-packages", "dist-packages"])
+
+
+def is_of_python(target: type | ModuleType) -> bool:
+    """Whether a class or a module belongs to Python or NumPy."""
+    module = str(target.__module__ if isinstance(target, type) else target.__name__)
+    return module.partition(".")[0] in (*sys.stdlib_module_names, "numpy")
 
 
 # ---- classes

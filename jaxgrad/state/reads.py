@@ -1,9 +1,8 @@
 """Reads: which state a function reads and changes while it runs.
 
-Before the function runs, a walk takes a snapshot of all state that its code can reach
-(state/walk.py). While it runs, the reads of attributes are observed: the classes of the instances
-that it meets have a `__getattribute__` that notes them. Afterwards what was read becomes guards,
-what was changed becomes effects, and everything is put back.
+Before it runs, a walk takes a snapshot of all state that its code can reach (state/walk.py). While
+it runs, the classes of the instances that it meets have a `__getattribute__` that notes the reads.
+Afterwards what was read becomes guards, what was changed effects, and everything is put back.
 """
 
 from __future__ import annotations
@@ -14,9 +13,10 @@ import threading
 import weakref
 from typing import NamedTuple
 
+from . import holder as kinds
 from .code import UNSET
 from .guards import AttributeValue, BoundGuard, Guard, StateGuard
-from .holder import CellHolder, Holder, InstanceHolder, MemberHolder, ReportingHolder
+from .holder import Holder, InstanceHolder, MemberHolder, ReportingHolder
 from .objects import reference_to
 from .ownership import (
     is_closed,
@@ -30,7 +30,7 @@ from .snapshot import Leaves, Snapshots
 from .walk import ALL, StateWalk
 
 # under which an object may have a snapshot; None: that of its own class
-_KINDS = (None, InstanceHolder, CellHolder, ReportingHolder)
+_KINDS = (None, InstanceHolder, kinds.CellHolder, ReportingHolder, kinds.LibraryHolder)
 
 
 class Reads:
@@ -154,17 +154,6 @@ class Reads:
             self.observed.release(self.classes[-1], self)
             self.classes.pop()
 
-    def attributes_read(self, instance) -> dict | None:
-        """The attributes of an instance that the function has read, with their values of before;
-        None where not all reads are observed.
-        """
-        kind = type(instance)
-        # a module reads its own parameters past what is observed
-        holder = None if reported(kind) else self.snapshots.get(instance, InstanceHolder)
-        if holder is None or not is_observable(kind) or is_closed(kind):
-            return None
-        return {name: holder.before[name] for name in holder.read & holder.before.keys()}
-
     def value_at_start(self, holder, name):
         """What a name was bound to when the function began to run; UNSET where it was not."""
         return holder.before.get(name, UNSET)
@@ -184,8 +173,9 @@ class Reads:
     def change_of(self, holder) -> Change | None:
         bound, removed = holder.changes(self.contents_at_start(holder))
         holder.changed, holder.removed = {*bound, *removed}, {*removed} & holder.before.keys()
-        # where an attribute was set to what it was, nothing has to be done: as long as it is that
-        holder.read |= holder.written & holder.before.keys() - holder.changed
+        # where an attribute was set to what it was, or to something and deleted again, nothing has
+        # to be done: as long as it is that
+        holder.read |= holder.written - holder.changed
         if not (bound or removed):
             return None
         is_instance = isinstance(holder, InstanceHolder)

@@ -1,8 +1,6 @@
-"""Snapshots: the contents that holders of state had at some moment, compared with and put back."""
+"""Snapshots: the contents that holders of state had when a walk met them."""
 
 from __future__ import annotations
-
-import contextlib
 
 from .holder import Holder, LeafHolder, holder_of
 
@@ -53,39 +51,3 @@ class Snapshots:
             self.holders[id(target), kind] = holder
             self.on_new(holder, target)
         return holder
-
-
-def _restore(holders):
-    for holder in holders:
-        holder.restore()
-
-
-class SavedHolders:
-    """The contents of holders, saved to be put back."""
-
-    def all(self) -> list[Holder]:
-        """The holders."""
-        raise NotImplementedError(f"{type(self).__name__}.all")
-
-    def now(self) -> list[Holder]:
-        """Holders of what everything holds now, for `put_back`."""
-        pairs = [(holder, holder.reference()) for holder in self.all()]
-        return [type(holder)(target, holder.name) for holder, target in pairs if target is not None]
-
-    def put_back(self, moment: list[Holder] | None = None):
-        """Make everything what it was when it was saved, or at a later moment."""
-        holders = moment or self.all()
-        try:
-            _restore(holders)
-        except KeyboardInterrupt:
-            _restore(holders)  # half of it would be a state in between
-            raise
-
-    @contextlib.contextmanager
-    def put_back_after_errors(self):
-        """Put everything back where the block fails, by an interrupt or a lack of memory too."""
-        try:
-            yield
-        except BaseException:
-            self.put_back()
-            raise

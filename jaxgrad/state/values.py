@@ -4,6 +4,8 @@ objects by identity.
 
 from __future__ import annotations
 
+from .objects import own_dict
+
 PLAIN = (int, float, complex, str, bytes, bool, type(None))
 
 
@@ -25,7 +27,10 @@ def is_same_plain_value(value, known) -> bool:
         return False
     if type(known) is tuple:
         return len(value) == len(known) and all(map(is_same_plain_value, value, known))
-    return isinstance(known, PLAIN) and exact(value) == exact(known)
+    is_plain = isinstance(known, PLAIN)
+    if type(known) not in PLAIN:  # what code sets on a number of a user's class is state, too
+        is_plain &= not (own_dict(value) or own_dict(known))
+    return is_plain and exact(value) == exact(known)
 
 
 def show_change(name, known, value) -> str:

@@ -1,13 +1,14 @@
 """The walk over the state that a function's code can reach: its variables, the containers and
 instances that they hold, and the functions and classes that it calls.
 
-A walk serves twice. Before the function runs, it takes a snapshot of each holder of state, since
-the function may change it. Afterwards a second walk, which enters only what was read, chooses the
-names to guard: those that are read, and those that are assigned to what they were bound to already.
+Before the function runs, a walk takes a snapshot of each holder of state, since the function may
+change it. Afterwards a second walk, which enters only what was read, chooses the names to guard:
+those that are read, and those that are assigned to what they were bound to already.
 """
 
 from __future__ import annotations
 
+import builtins
 import collections
 import contextvars
 import functools
@@ -19,7 +20,7 @@ import weakref
 
 import numpy as np
 
-from .code import CodeNames, KnownCode, named_cells
+from .code import DYNAMIC, READING_MODULES, SETTING, CodeNames, KnownCode, named_cells
 from .holder import (
     MEMBERS,
     MOST_BYTES_COMPARED,
@@ -32,6 +33,7 @@ from .holder import (
     GlobalsHolder,
     Holder,
     InstanceHolder,
+    LibraryHolder,
     ReportingHolder,
 )
 from .objects import own_dict, referent
@@ -89,7 +91,7 @@ class Walk:
             if isinstance(value, self.known_leaves.kind):
                 self.leaves[id(value)] = value
                 stack.extend(self.of_leaf(name, value))
-            elif not isinstance(value, self.opaque) and self.is_new(name, value):
+            elif not self.is_opaque(value) and self.is_new(name, value):
                 self.snapshots.on_met(value)
                 stack.extend(self.contents(name, value))
             # names that were found late may be those of objects that were found early
@@ -99,7 +101,12 @@ class Walk:
         """Whether the walk has yet to enter a value."""
         if isinstance(value, self.known_leaves.kind):
             return id(value) not in self.leaves
-        return not isinstance(value, self.opaque) and _key(name, value) not in self.seen
+        return not self.is_opaque(value) and _key(name, value) not in self.seen
+
+    def is_opaque(self, value) -> bool:
+        """Whether a value has no state: numbers and strings of the user's classes have."""
+        kind = type(value)
+        return isinstance(value, self.opaque) and (not kind.__dictoffset__ or is_closed(kind))
 
     def is_new(self, name, value) -> bool:
         key = _key(name, value)
@@ -123,12 +130,19 @@ class Walk:
             # what was set to what it was must be that; all names of the code are many more
             bound = before.keys()
             names = bound & self.code.names | (bound & self.code.stored_names) - holder.changed
-            is_instance = isinstance(holder, InstanceHolder)
-            absent = (self.code.names if is_instance else self.code.maybe_absent) - bound
+            is_of_library = isinstance(holder, LibraryHolder)
+            is_instance = isinstance(holder, InstanceHolder) and not is_of_library
+            absent = self.code.names if is_instance else self.code.maybe_absent
+            absent = (absent | self.code.deleted_names) - bound
+            if is_of_library:
+                may_be_any = self.code.names_any(SETTING)
+                holder.stored |= self.code.names if may_be_any else self.code.stored_names
+                absent -= own_dict(holder.reference()).keys()  # it has more than it shows
             if isinstance(holder, ClassHolder):
                 absent = absent | hidden_by_own(holder.reference()) & self.code.names
-            is_module = isinstance(holder, GlobalsHolder)
-            if (is_instance and self.code.is_dynamic) or (is_module and self.code.reads_modules):
+            reading = READING_MODULES if isinstance(holder, GlobalsHolder) else DYNAMIC
+            is_any = is_instance or isinstance(holder, GlobalsHolder)
+            if is_any and self.code.names_any(reading):
                 self.want(holder, ALL)
             elif names or absent:
                 self.want(holder, [*names, *absent])
@@ -145,6 +159,8 @@ def _key(name, value) -> tuple:
 
 # called when an object is created, shown or compared as a key, not by what reads its state
 _NO_CALLS = ("__repr__", "__str__", "__hash__", "__del__", "__init_subclass__")
+# the methods by which the library calls what users may put in their place
+_CALLED = {"forward", "step", "__call__"}
 # the attributes of a module with submodules and hooks
 _HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
 
@@ -170,16 +186,10 @@ def functions_held(own: dict) -> list:
     """
     functions = []
     for name, value in own.items():
-        if isinstance(value, list | tuple | dict) and len(value) <= MOST_COMPARED:
-            items = value.values() if isinstance(value, dict) else value
-            functions += [(name, item) for item in items if isinstance(item, _FUNCTIONS)]
-        elif isinstance(value, _FUNCTIONS):
-            functions.append((name, value))
+        are_many = isinstance(value, list | tuple | dict) and len(value) <= MOST_COMPARED
+        items = (value.values() if isinstance(value, dict) else value) if are_many else (value,)
+        functions += [(name, item) for item in items if isinstance(item, _FUNCTIONS)]
     return functions
-
-    def contents(self, name, value):
-        """What is behind a value: pairs of a name and another value."""
-        raise NotImplementedError(f"{type(self).__name__}.contents")
 
 
 class StateWalk(Walk):
@@ -195,13 +205,14 @@ class StateWalk(Walk):
             self.named.append((attributes, attributes.before))
             return [(name, value.func), (f"{name}.args", (*value.args, value.keywords))]
         if isinstance(value, WRAPPERS):
-            return [(name, function) for function in wrapped_functions(value)]
+            functions = [(name, function) for function in wrapped_functions(value)]
+            return functions + self.of_object(name, value)
         if isinstance(value, types.ModuleType):
-            return () if is_of_library(value.__name__) else self.of_module(value)
+            return self.of_module(value)
         if isinstance(value, type):
             return self.of_class(name, value)
         if isinstance(value, weakref.ref):
-            return [(name, value())]
+            return [(name, value()), *self.of_object(name, value)]
         if isinstance(value, contextvars.ContextVar):
             holder = self.snapshots.take(value, value.name)
             self.want(holder, [value.name])
@@ -245,6 +256,8 @@ class StateWalk(Walk):
         of the user's that another object of the library calls, such as hooks of an optimizer.
         """
         own = own_dict(value)
+        if type(value).__dictoffset__ and not hasattr(type(value), "_reported"):
+            self.take_of_library(name, value)
         if "__wrapped__" in own:
             return [(name, own["__wrapped__"])]
         if hasattr(type(value), "_reported"):
@@ -252,7 +265,7 @@ class StateWalk(Walk):
             self.take_members(value, name, own)
         for group in ("_parameters", "_buffers"):
             self.snapshots.members.update(map(id, own.get(group, {}).values()))
-        return self.members(own) or functions_held(own)
+        return [*self.members(own), *functions_held(own), (type(value).__name__, type(value))]
 
     def of_container(self, name, value):
         is_array = isinstance(value, np.ndarray)
@@ -276,7 +289,7 @@ class StateWalk(Walk):
         """The constant keys by which alone the code reads a dict; none where it only assigns items
         or appends to a list; None where it may read anything.
         """
-        if not self.knows_items or self.code.is_dynamic or isinstance(value, set):
+        if not self.knows_items or self.code.names_any(DYNAMIC) or isinstance(value, set):
             return None
         # each call repeats a change of the order by writing all elements anew
         if WHOLE in self.snapshots.take(value, name).changed:
@@ -342,7 +355,10 @@ class StateWalk(Walk):
 
     def of_class(self, name, value):
         if is_closed(value) or is_of_library(value.__module__):
-            return ()
+            holder = self.take_of_library(name, value)
+            called = _CALLED & set().union(*map(vars, value.__mro__))
+            self.kinds += [(holder, method, getattr(value, method)) for method in called]
+            return [*users_functions(holder), *[(kind.__name__, kind) for kind in value.__bases__]]
         holder = self.snapshots.take(value, name)
         self.named.append((holder, holder.before))
         # the methods of a Function or a module are called by the library
@@ -355,7 +371,15 @@ class StateWalk(Walk):
         ]
         return [*methods, *[(kind.__name__, kind) for kind in (*value.__bases__, type(value))]]
 
+    def take_of_library(self, name, value) -> LibraryHolder:
+        """Take in what code may have set on an object, a class or a module of a library."""
+        holder = self.snapshots.take(value, name, LibraryHolder)
+        self.named.append((holder, holder.before))
+        return holder
+
     def of_module(self, value):
+        if is_of_library(value.__name__):
+            return users_functions(self.take_of_library(value.__name__, value))
         holder = self.snapshots.take(vars(value), value.__name__, GlobalsHolder)
         self.named.append((holder, holder.before))
         return ()
@@ -373,10 +397,12 @@ class StateWalk(Walk):
         stored = set().union(*[names.stored_globals for names in code])
         wanted = set().union(*[names.globals for names in code])
         wanted |= stored & module.before.keys() - module.changed
+        wanted |= set().union(*[names.deleted for names in code]) - module.before.keys()
         if "globals" in wanted:
             wanted |= set().union(*[names.strings for names in code]) & module.before.keys()
         self.want(module, wanted)
         contents = [(name, module.before[name]) for name in wanted if name in module.before]
+        contents.append(("builtins", builtins))
         imported = set().union(*[names.imports for names in code]) & sys.modules.keys()
         contents += [(name, sys.modules[name]) for name in imported]
         for name, cell in named_cells(function):
@@ -399,6 +425,12 @@ class StateWalk(Walk):
             if name in attributes.before
         ]
         return contents
+
+
+def users_functions(holder: LibraryHolder) -> list:
+    """The functions of the user's that stand in the place of a library's."""
+    functions = [pair for pair in holder.before.items() if isinstance(pair[1], _FUNCTIONS[0])]
+    return [pair for pair in functions if not is_of_library(pair[1].__module__)]
 
 
 def hidden_by_own(kind: type) -> set[str]:
