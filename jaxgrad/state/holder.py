@@ -173,9 +173,7 @@ class LeafHolder(InstanceHolder):
 
 
 class ReportingHolder(InstanceHolder):
-    """The attributes of an instance whose class reports what it reads itself, such as a module, an
-    optimizer or a scheduler of jaxgrad: the reads of other code are observed.
-    """
+    """The attributes of an instance whose class reports what it reads itself, as a module does."""
 
 
 class LibraryHolder(InstanceHolder):

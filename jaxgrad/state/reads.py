@@ -136,9 +136,7 @@ class Reads:
             holder.written.add(name)
 
     def record_class_read(self, kind, name):
-        """Record the class that gives an attribute to its instances, and those that might: all of
-        them where none does, and the attribute is missing or `__getattr__` gives it.
-        """
+        """Record the class that gives an attribute to its instances, and those that might."""
         for base in kind.__mro__:
             if not is_closed(base):
                 self.snapshots.take(base, base.__name__).read.add(name)
@@ -190,9 +188,7 @@ class Reads:
             holder.restore(reported_when_set(type(holder.reference())))
 
     def forget_created(self):
-        """Let go of objects that the function has created and nothing else holds any more: the
-        leaves in them do not outlive it.
-        """
+        """Let go of the objects, and leaves in them, that the function has created and left."""
         late = [holder for holder in self.holders if id(holder) not in self.existing]
         alone = late
         while alone:  # what one of them held may be alone afterwards

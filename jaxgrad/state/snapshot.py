@@ -32,9 +32,7 @@ class Snapshots:
     """
 
     def __init__(self, leaves: Leaves | None = None, on_new=_ignore, on_met=_ignore):
-        """on_new: called with each new holder and its object; on_met: with each value that a walk
-        comes to.
-        """
+        """on_new: called with each new holder and its object; on_met: with each value met."""
         self.holders: dict[tuple, Holder] = {}
         self.members: set[int] = set()
         self.leaves, self.on_new, self.on_met = leaves or Leaves(), on_new, on_met

@@ -20,7 +20,7 @@ import weakref
 
 import numpy as np
 
-from .code import DYNAMIC, READING_MODULES, SETTING, CodeNames, KnownCode, named_cells
+from .code import DYNAMIC, READING_MODULES, SETTING, CodeNames, KnownCode, named_cells, names_in
 from .holder import (
     MEMBERS,
     MOST_BYTES_COMPARED,
@@ -131,12 +131,15 @@ class Walk:
             bound = before.keys()
             names = bound & self.code.names | (bound & self.code.stored_names) - holder.changed
             is_of_library = isinstance(holder, LibraryHolder)
+            # what a library changes by itself is not the user's
+            by_itself = set_by(type(holder.reference())) if is_of_library else frozenset()
             is_instance = isinstance(holder, InstanceHolder) and not is_of_library
             absent = self.code.names if is_instance else self.code.maybe_absent
             absent = (absent | self.code.deleted_names) - bound
             if is_of_library:
                 may_be_any = self.code.names_any(SETTING)
-                holder.stored |= self.code.names if may_be_any else self.code.stored_names
+                stored = self.code.names if may_be_any else self.code.stored_names
+                holder.stored |= stored - by_itself
                 absent -= own_dict(holder.reference()).keys()  # it has more than it shows
             if isinstance(holder, ClassHolder):
                 absent = absent | hidden_by_own(holder.reference()) & self.code.names
@@ -146,7 +149,7 @@ class Walk:
                 self.want(holder, ALL)
             elif names or absent:
                 self.want(holder, [*names, *absent])
-            for name in names:
+            for name in names - by_itself:
                 value = before[name]
                 values += [(name, part) for part in wrapped_functions(value) or (value,)]
         return [(name, value) for name, value in values if self.is_unmet(name, value)]
@@ -437,6 +440,14 @@ def hidden_by_own(kind: type) -> set[str]:
     """The names that a class inherits from others of the user's: one of its own would hide it."""
     bases = [base for base in kind.__mro__[1:] if not is_closed(base)]
     return set().union(*map(vars, bases)) - vars(kind).keys()
+
+
+@functools.lru_cache(maxsize=4096)
+def set_by(kind: type) -> frozenset:
+    """The attributes that the methods of a class assign."""
+    members = [member for base in kind.__mro__ for member in vars(base).values()]
+    methods = [method.__code__ for member in members for method in wrapped_functions(member)]
+    return frozenset().union(*[names_in(code).stored_attributes for code in methods])
 
 
 def wrapped_functions(member) -> list:
