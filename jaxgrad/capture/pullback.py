@@ -33,17 +33,22 @@ class OutputGroup:
     """Outputs with a history whose graphs share a node that a pass frees, or code of the user's,
     which a pass from all of them runs once.
 
-    `outputs`: their numbers; `is_freed`: whether the function has used up their graphs; `frees`:
-    whether a pass frees anything that the nodes have saved; `calling`: the numbers of those whose
-    pass runs a Function or hooks; `reached`: the numbers of the captured tensors that a pass from
-    all of them gives a gradient; `arrays`: these gradients, until they are taken; `always`: for
-    each output the positions in `reached` that get a gradient, if only zeros, from it alone.
+    `outputs`: their numbers; `frees`: whether a pass frees anything that the nodes have saved;
+    `calling`: the numbers of those whose pass runs a Function or hooks; `reached`: the numbers of
+    the captured tensors that a pass from all of them gives a gradient; `arrays`: these gradients,
+    until they are taken; `always`: for each output the positions in `reached` that get a gradient,
+    if only zeros, from it alone.
+
+    `is_freed`: of an output alone, whether the function has used up its graph, or a part of it:
+    `leads_to` has the numbers of the captured tensors to which the graph leads, and `is_partial`
+    tells whether one of these, or another output, gets a gradient still.
     """
 
     def __init__(self, outputs: list[int], is_freed: bool, frees: bool, calling):
         self.outputs, self.is_freed, self.frees = outputs, is_freed, frees
         self.calling = calling.intersection(outputs)
         self.reached, self.arrays, self.always = [], [], []
+        self.leads_to, self.is_partial = [], False
 
     @property
     def reads_state(self) -> bool:
@@ -72,6 +77,9 @@ class Pullback:
         self.packing = node_annotations.packing.get()
         edges = [edge for edge, _, _ in roots]
         self.inner = frozenset(n for n, e in enumerate(edges) if e in led_to or has_hooks(*e))
+        for group in self.groups:
+            if group.is_freed:
+                follow_freed(group, edges, {edge: captured.number for captured, edge in ends})
         lasting = [n for group in self.groups if not group.is_freed for n in group.outputs]
         self.leaves = leaves_of([roots[number][0][0] for number in lasting])
         self.leaves -= {id(captured.tensor) for captured, _ in ends}
@@ -95,12 +103,30 @@ class Pullback:
                 reached = [edges[number] for number in group.reached]
                 group.always = [always_reached(run, source, reached) for source in sources]
 
+    @property
+    def is_partial(self) -> bool:
+        """Whether the function has used up a part of the graph of an output, but not all of it."""
+        return any(group.is_partial for group in self.groups)
+
     def take_arrays(self) -> list:
         """The gradients of each group in turn, which it does not keep."""
         arrays = [array for group in self.groups for array in group.arrays]
         for group in self.groups:
             group.arrays = None
         return arrays
+
+
+def follow_freed(group: OutputGroup, roots, ends: dict):
+    """Find what the graph of an output leads to, of which the function has used up a part.
+
+    roots: the edges of all outputs; ends: by the edges of captured tensors their numbers.
+    """
+    source = roots[group.outputs[0]]
+    led_to = search([source], lambda edge: () if edge in ends else edge[0].edges)
+    group.leads_to = sorted(ends[edge] for edge in led_to if edge in ends)
+    targets = {*ends, *roots} - {source}
+    left = search([source], lambda edge: () if edge in ends or edge[0].is_freed else edge[0].edges)
+    group.is_partial = not targets.isdisjoint(left)
 
 
 def has_hooks(node, output_nr: int) -> bool:
@@ -207,13 +233,14 @@ def above(nodes, condition) -> set:
 
 def groups_of(sources, nodes) -> list[OutputGroup]:
     """The groups of outputs, whose nodes are `sources`. Those whose passes read nothing but
-    gradients are one group, and so are those whose graphs are freed already.
+    gradients are one group, and those whose graphs are freed already are one each.
 
     nodes: all that the outputs lead to.
     """
     saving, calling = above(nodes, has_saved), above(nodes, runs_users_code)
     joining = saving | calling
-    freed = [is_freed(source) for source in sources]
+    freed_nodes = above(nodes, attrgetter("is_freed"))
+    freed = [source in freed_nodes for source in sources]
     # union-find: each output leads to a lower one of its group, or is the first
     first, owners = list(range(len(sources))), {}
 
@@ -223,8 +250,8 @@ def groups_of(sources, nodes) -> list[OutputGroup]:
         return number
 
     for number, source in enumerate(sources):
-        waiting = ["freed" if freed[number] else source if source in joining else "lasting"]
-        while waiting:
+        waiting = [source if source in joining else "lasting"]
+        while waiting and not freed[number]:
             node = waiting.pop()
             if node in owners:
                 low, high = sorted([first_of(number), first_of(owners[node])])
@@ -241,8 +268,3 @@ def groups_of(sources, nodes) -> list[OutputGroup]:
         OutputGroup(outputs, freed[number], any(sources[n] in saving for n in outputs), called)
         for number, outputs in members.items()
     ]
-
-
-def is_freed(node) -> bool:
-    """Whether a pass from a node would reach one whose saved arrays are freed."""
-    return any(each.is_freed for each in nodes_from([node]))

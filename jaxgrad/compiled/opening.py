@@ -21,7 +21,7 @@ from ..capture.replay import Replay, output_of, part_of
 from ..core import executor
 from ..core.aval import Aval, aval_of, tracing
 from ..tape import mode, node_annotations
-from ..tape.node import FREED, AccumulateGrad, Node
+from ..tape.node import FREED, SECOND_TIME, AccumulateGrad, Node, next_sequence_number
 from ..tape.tensor import current, edge_of, wrap
 from ..tape.traversal import nodes_from
 from .partition import CompiledCall, CompiledNode, CompiledReverse, LastingNode
@@ -42,16 +42,15 @@ class RecordedCalls:
         shown += map(seen_input, inputs[len(shown) :])
         kept = [aval_of(arrays[number]) for number in partition.numbers]
         self.program = CompiledCall(executable, shown, pullback.avals, kept)
-        tracked = [captured.number for captured in self.trace.captured if captured.tracked]
         roots, self.reverses = range(self.trace.output.roots), []
         for group in pullback.groups:
-            numbers = tracked if group.is_freed else group.reached
+            numbers = group.leads_to if group.is_freed else group.reached
             mask = tuple(map(set(numbers).__contains__, range(len(shown))))
             present = tuple(map(set(group.outputs).__contains__, roots))
             reverse = CompiledReverse(self.program, mask, present)
             # so that its kernels count
             self.program.reverses[present] = reverse
-            node_class = class_of_node(executable, not (group.is_freed or group.frees))
+            node_class = class_of_node(executable, group)
             self.reverses.append((group, reverse, numbers, node_class))
 
     def nodes(self, tensors, inputs, arrays) -> list:
@@ -61,8 +60,9 @@ class RecordedCalls:
         count, objects = self.trace.output.roots, self.trace.arguments.weak_objects
         nodes: list = [None] * count
         for group, reverse, numbers, node_class in self.reverses:
-            saved = [*inputs, *[arrays[n] for n in reverse.numbers]] if reverse.saves else []
-            saved = FREED if group.is_freed else saved
+            saves = reverse.saves or node_class is PartlyFreedNode
+            saved = [*inputs, *[arrays[n] for n in reverse.numbers]] if saves else []
+            saved = FREED if group.is_freed and not saves else saved
             edges = [edge_of(tensors[number]) for number in numbers]
             node = node_class(reverse, saved, edges, count)
             if objects:
@@ -74,9 +74,13 @@ class RecordedCalls:
         return nodes
 
 
-def class_of_node(program, is_lasting: bool):
-    """The class of the nodes of calls of a program."""
-    trace = program.trace
+def class_of_node(executable, group):
+    """The class of the nodes of calls of a program, for a group of outputs."""
+    trace, is_lasting = executable.trace, not (group.is_freed or group.frees)
+    # a program that deletes its inputs cannot be replayed
+    may_replay = not (trace.modes.is_inner or executable.donation)
+    if group.is_freed and may_replay and trace.pullback.is_partial:
+        return PartlyFreedNode
     if not trace.pullback.inner:
         return LastingNode if is_lasting else CompiledNode
     if trace.modes.is_inner:
@@ -89,28 +93,28 @@ def link(nodes):
     nodes = {node for node in nodes if isinstance(node, Openable)}
     references = tuple(map(weakref.ref, nodes))
     for node in nodes:
-        node.call = references
+        node.siblings = references
 
 
 def open_call(node: Openable):
     """Record what the call of a node has computed, and lead all nodes of the call there."""
-    nodes = [reference() for reference in getattr(node, "call", ())] or [node]
+    nodes = [reference() for reference in getattr(node, "siblings", ())] or [node]
     # those from which a pass can start
-    nodes = [each for each in nodes if each is not None and not each.is_freed]
-    targets, compiled = {}, node.reverse.compiled
-    for each in nodes:
-        targets |= zip(each.reverse.wanted, each.edges, strict=True)
+    nodes = [sibling for sibling in nodes if sibling is not None and not sibling.is_freed]
+    targets, compiled = {}, node.reverse_of_call.compiled
+    for sibling in nodes:
+        targets |= zip(sibling.reverse_of_call.wanted, sibling.ends, strict=True)
     packing = node_annotations.packing.set(compiled.trace.pullback.packing)
     token = mode.scope.set(None)
     try:
         with jax.ensure_compile_time_eval(), tracing(wide=True):
             recording = Recording(compiled.trace, inputs_of(compiled, nodes), targets)
-            edges = recording.edges_of_results(min(each.sequence for each in nodes))
+            edges = recording.edges_of_results(min(sibling.sequence for sibling in nodes))
     finally:
         mode.scope.reset(token)
         node_annotations.packing.reset(packing)
-    for each in nodes:
-        each.lead_to(edges)
+    for sibling in nodes:
+        sibling.lead_to(edges)
     run = graph_task.current.get()
     while run is not None:
         run.graph_has_grown()
@@ -122,7 +126,7 @@ def inputs_of(compiled, nodes) -> list:
     avals = compiled.recorded.program.inputs
     with jax.enable_x64(True):
         for node in nodes:
-            if node.reverse.saves:
+            if node.saved:
                 # numbers too, as arrays
                 return list(map(as_array, node.saved[: len(avals)]))
         return [executor.filled(a, 0) if isinstance(a, Aval) else as_array(a()) for a in avals]
@@ -135,23 +139,46 @@ def as_array(value):
 class Openable:
     """What a node has whose call can be opened. Once it is, `reverse` is None.
 
-    `call`: weak references to all nodes of the call, unset where this is the only one; once it is
-    opened, the reverse program that it had.
+    `siblings`: weak references to all nodes of the call, unset where this is the only one; `call`:
+    once it is opened, the reverse program that it had.
     """
 
     __slots__ = ()
 
+    @property
+    def reverse_of_call(self):
+        """The reverse program of the compiled call."""
+        return self.reverse or self.call
+
+    @property
+    def ends(self):
+        """The edges of the captured tensors, before the call is opened."""
+        return self.edges
+
     def edge_at(self, output_nr: int, is_asked: bool = True):
         """See `Node.edge_at`."""
-        is_open = self.reverse is None
-        reverse = self.call if is_open else self.reverse
+        reverse = self.reverse_of_call
         if output_nr not in reverse.compiled.trace.pullback.inner or mode.scope.get() is not None:
             return self, output_nr
-        if not is_open:
+        if self.reverse is not None:
             if self.is_freed:
+                self.refuse_partial(is_asked)
                 return self, output_nr
             open_call(self)
         return self.edges[output_nr]
+
+    def refuse_partial(self, is_asked: bool):
+        """Raise RuntimeError where the gradient of a result is asked for that may arrive from
+        another one, though the function has used up a part of the graph between them.
+        """
+        compiled = self.reverse.compiled
+        if is_asked and compiled.donation and compiled.trace.pullback.is_partial:
+            raise RuntimeError(
+                f"{compiled.name}, compiled by jaxgrad.jit, has run a backward pass through the "
+                "graph of this result, and has taken the memory of what it read: its gradient "
+                "cannot be computed any more. Return it detached, or take the gradient inside of "
+                "the function"
+            )
 
     def lead_to(self, edges):
         """Pass gradients on to these edges, one for each result, from now on."""
@@ -164,10 +191,10 @@ class Openable:
         return gradients if len(gradients) > 1 else gradients[0]
 
     def name(self) -> str:
-        return (self.reverse or self.call).node_name
+        return self.reverse_of_call.node_name
 
     def outputs(self):
-        return (self.reverse or self.call).program.outputs
+        return self.reverse_of_call.program.outputs
 
     @property
     def next_functions(self):
@@ -179,13 +206,53 @@ class Openable:
 class OpenableNode(Openable, CompiledNode):
     """The node of a call that can be opened."""
 
-    __slots__ = ("call",)
+    __slots__ = ("call", "siblings")
 
 
 class OpenableLastingNode(Openable, LastingNode):
     """The node of a call that can be opened, whose graph has saved nothing."""
 
-    __slots__ = ("call",)
+    __slots__ = ("call", "siblings")
+
+
+class PartlyFreedNode(Openable, Node):
+    """The node of a result of a call whose graph the function has used up in part. A pass that
+    comes here opens the call: what is left of the graph is as the function has left it.
+    """
+
+    __slots__ = (
+        "call", "ends", "extras", "led_to", "output_count", "saved", "sequence", "siblings",
+    )  # fmt: skip
+    _residuals = ("saved",)
+    named = False
+
+    def __init__(self, reverse, saved, edges, output_count):
+        self.call, self.saved, self.ends, self.led_to = reverse, saved, edges, None
+        self.extras, self.output_count = None, output_count
+        self.sequence = next_sequence_number()
+
+    @property
+    def edges(self):
+        if self.led_to is None and mode.scope.get() is None and not self.is_freed:
+            open_call(self)
+        return self.led_to or self.ends
+
+    def edge_at(self, output_nr: int, is_asked: bool = True):
+        """See `Node.edge_at`."""
+        edges = self.edges
+        return (self, output_nr) if self.led_to is None else edges[output_nr]
+
+    def lead_to(self, edges):
+        """Pass gradients on to these edges, one for each result, from now on."""
+        self.led_to, self.saved = edges, ()
+        if self.extras is not None:
+            self.extras.objects = None
+
+    def run(self, run, gradients):
+        """Pass the gradients on, for the engine."""
+        if self.edges is self.ends:
+            raise RuntimeError(SECOND_TIME)
+        return super().run(run, gradients)
 
 
 class Closed:
