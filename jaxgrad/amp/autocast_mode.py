@@ -23,6 +23,9 @@ HALVES = (bfloat16, float16)
 
 _dtypes = contextvars.ContextVar("jaxgrad.autocast_dtypes", default=())
 _cache_enabled = contextvars.ContextVar("jaxgrad.autocast_cache", default=True)
+settings.let_last(_dtypes.get, _dtypes.set)
+settings.let_last(_cache_enabled.get, _cache_enabled.set)
+settings.let_last(mode.casting.get, switch)
 
 
 def is_autocast_available(device_type: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 
 from ..core.missing_names import missing_in
-from ..tape.settings import noted
+from ..tape.settings import let_last, noted
 from ._inspect.anomaly_detection import AnomalySettings, current_scope, enter, leave, settings
 from .grad_mode import _Mode
 
@@ -148,6 +148,13 @@ def is_anomaly_check_nan_enabled() -> bool:
 
 def _settings_of_thread(_) -> AnomalySettings:
     return settings()
+
+
+def _set_for_thread(wanted: AnomalySettings):
+    current_scope().set(wanted)
+
+
+let_last(settings, _set_for_thread)
 
 
 def _checked(name, enabled, *checks) -> AnomalySettings:

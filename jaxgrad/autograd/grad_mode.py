@@ -14,7 +14,7 @@ import warnings
 
 from ..core.missing_names import missing_in
 from ..core.pytorch_tensors import type_name
-from ..tape import version_counter
+from ..tape import settings, version_counter
 from ..tape.mode import INFERENCE, RECORD, current_mode, switch, with_grad
 from ..tape.tensor import Tensor
 
@@ -271,6 +271,9 @@ class _Kept(_Setting):
 
     kept: contextvars.ContextVar
 
+    def __init_subclass__(cls):
+        settings.let_last(cls.kept.get, cls.kept.set)
+
     def set(self):
         before = self.kept.get()
         self.kept.set(self.mode)
@@ -297,13 +300,17 @@ class set_multithreading_enabled(_Kept):
     kept = contextvars.ContextVar("jaxgrad.multithreading", default=True)
 
 
+def _multithreading(_) -> bool:
+    return set_multithreading_enabled.kept.get()
+
+
 def is_multithreading_enabled() -> bool:
     """The value of `set_multithreading_enabled`, True by default.
 
     >>> jaxgrad.autograd.is_multithreading_enabled()
     True
     """
-    return set_multithreading_enabled.kept.get()
+    return settings.noted(_multithreading)
 
 
 class enforce_grad_layout_policy(_Kept):

@@ -38,12 +38,18 @@ class PlaceSource(TensorSource):
         return is_place and (other.place.key, other.leaf) == (self.place.key, self.leaf)
 
     def put(self, tensor):
-        """Put a tensor there, for a replay."""
-        if self.leaf is not None:
-            inner, structure = pytree.flatten(self.place.value())
-            inner[self.leaf] = tensor
-            tensor = jax.tree.unflatten(structure, inner)
+        """Put a tensor there."""
         self.place.put(tensor)
+
+
+def put_leaves(place: Place, tensors: dict) -> object:
+    """Put a container like the one of before at a place, with tensors by the numbers of its leaves;
+    gives it.
+    """
+    leaves, structure = pytree.flatten(place.value())
+    leaves = [tensors.get(number, leaf) for number, leaf in enumerate(leaves)]
+    place.put(jax.tree.unflatten(structure, leaves))
+    return place.value()
 
 
 class SameTensorGuard(Guard):
@@ -174,6 +180,13 @@ class TensorsGuard(Guard):
 
     def reason(self, leaves, tensors):
         return f"{self.place.name} has other contents"
+
+    def reinstate(self):
+        if not self.check((), ()):  # the tensors are put there afterwards
+            self.place.put(jax.tree.unflatten(self.structure, self.leaves))
+
+    def objects(self):
+        return [leaf for leaf in self.leaves if leaf is not UNSET]
 
 
 def has_tensors(value) -> bool:

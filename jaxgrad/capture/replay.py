@@ -14,18 +14,29 @@ import jax
 from ..core.aval import aval_of, traced_aval, users_setting
 from ..draws.python_runs import PythonReplay, taking_in
 from ..ops import autocast
-from ..state.guards import AttributeValue
+from ..state.code import UNSET
+from ..state.guards import AttributeValue, ContentGuard, StateGuard
+from ..state.places import Place
+from ..state.reads import Change
 from ..tape import dual_level
 from ..tape.mode import current_mode, switch
 from ..tape.node import Node
 from ..tape.symbolic_number import Varying
-from ..tape.tensor import Tensor, edge_of, held, leaf_state, wrap
-from .argument_containers import ArgumentContainers, Leaves
+from ..tape.tensor import Tensor, edge_of, held, hold, leaf_state, wrap
+from .argument_containers import ArgumentContainers, ArgumentEffect, Leaves
 from .graph_input import ArgumentInput, scopes_around
 from .joined_memory import join_again
 from .observation import Observation
 from .outputs import OutputSpec
-from .places import CapturedAttributes, NumberGuard, PinnedTensorGuard, SameTensorGuard
+from .places import (
+    CapturedAttributes,
+    NumberGuard,
+    PinnedTensorGuard,
+    PlaceSource,
+    SameTensorGuard,
+    TensorsGuard,
+    put_leaves,
+)
 from .pullback import TracedPass
 from .scope import CaptureScope
 from .side_effects import StateEffect
@@ -48,7 +59,10 @@ class Replay(CaptureScope):
         self.given = dict(zip(keys, inputs, strict=True))
         pairs = zip(trace.captured, inputs, strict=False)  # whose arrays are the first inputs
         self.given_numbers = {id(a): c.pinned for c, a in pairs if c.pinned is not None}
+        self.members = {cut.number for group in trace.groups for cut in group.cuts}
         self.known: dict[int, int] = {}
+        # by the key of a place: it, and the tensors of the container there by the number of a leaf
+        self.inside: dict[tuple, tuple[Place, dict]] = {}
         self.tensors: list[Tensor] = []
         self.edges: list = []
 
@@ -110,7 +124,7 @@ class Replay(CaptureScope):
                 pinned = pinned_tensor(trace.guards, captured.source)
                 is_alone = pinned is None
                 tensor = self.stand_in(captured) if is_alone else self.recapture(captured, pinned)
-                captured.source.put(tensor)
+                self.put(captured.source, tensor)
             elif reference is None:
                 tensor = self.stand_in(captured)
             else:
@@ -122,9 +136,10 @@ class Replay(CaptureScope):
         join_again(self, trace.groups, list(self.captured.values()))
         for guard in trace.guards:
             if isinstance(guard, SameTensorGuard):
-                guard.source.put(self.tensors[guard.number])
+                self.put(guard.source, self.tensors[guard.number])
             elif isinstance(guard, CapturedAttributes):
                 guard.give_to(self.tensors[guard.number])
+        self.fill_containers()
         for other in trace.other_inputs:
             if isinstance(other, ArgumentInput):
                 array = self.given[other.key]
@@ -132,6 +147,21 @@ class Replay(CaptureScope):
                 number = Varying.of_input(array, other) if is_number else None
                 leaves[other.position] = other.value(array) if number is None else number
         return leaves
+
+    def put(self, source: PlaceSource, tensor):
+        """Put a tensor at a place; one in a container there together with the others."""
+        if source.leaf is None:
+            source.put(tensor)
+            return
+        _, tensors = self.inside.setdefault(source.place.key, (source.place, {}))
+        tensors[source.leaf] = tensor
+
+    def fill_containers(self):
+        """Put containers with their tensors at places. They count as those of before."""
+        for place, tensors in self.inside.values():
+            container = put_leaves(place, tensors)
+            if self.observation is not None:
+                self.observation.take((place.name, container), existing=True)
 
     def recapture(self, captured, tensor):
         """Capture a tensor that the function reaches by itself, with the given array."""
@@ -142,6 +172,9 @@ class Replay(CaptureScope):
             )
         self.known[id(tensor)] = captured.number
         again = self.capture(tensor)
+        # which may have another shape by now
+        again.tracer = self.given["tensor", captured.number]
+        hold(tensor, again.tracer, self.shown(captured))
         again.snapshot.hooks.mute()
         # as at the time of tracing; the end of the scope puts the handle back
         again.ignores_grad, tensor._tracked = True, captured.tracked
@@ -150,12 +183,17 @@ class Replay(CaptureScope):
             leaf_state(tensor).grad = None
         return tensor
 
+    def shown(self, captured):
+        """The abstract value of a captured tensor in the replay."""
+        array = self.given["tensor", captured.number]
+        # one of many examples, unless it gets its place in joined memory afterwards
+        is_part = array.shape != captured.aval.shape and captured.number not in self.members
+        # with the strides of the tensor, which decide what calls are views
+        return aval_of(array) if is_part else traced_aval(captured.aval, array)
+
     def stand_in(self, captured):
         """A new tensor in place of a captured one that the function does not reach by itself."""
-        array = self.given["tensor", captured.number]
-        is_part = array.shape != captured.aval.shape  # one of many examples
-        # with the strides of the tensor, which decide what calls are views
-        shown = aval_of(array) if is_part else traced_aval(captured.aval, array)
+        array, shown = self.given["tensor", captured.number], self.shown(captured)
         tensor = wrap(array, shown, captured.tracked)
         if captured.kind is Node:  # no leaf, since the function may write to it
             tensor = wrap(array, shown, True, *edge_of(tensor))
@@ -251,12 +289,64 @@ def output_of(trace, scope) -> OutputSpec:
         seen = observation if trace.arguments.sees_containers else None
         containers = ArgumentContainers(leaves, leaves, structure, seen)
         scope.take_containers(containers)
+        order = EffectOrder(trace, scope.tensors, containers)
         output = type(trace.output)(scope, [trace.function.function(*args, **kwargs)])
         # tensors that it leaves in objects, or that others are cut from, are outputs too
-        for change in observation.changes() if observation is not None else ():
+        for change in order.of(observation.changes() if observation is not None else []):
             containers.effect_of(output, change) or StateEffect(output, change)
         output.share_memory()
+        if len(output.roots) != trace.output.roots:
+            raise RuntimeError(
+                f"{scope.name}, compiled by jaxgrad.jit, runs again for a derivative, and gives "
+                f"{len(output.roots)} differentiable results in place of {trace.output.roots}: "
+                "what it read has changed since it was called"
+            )
         return output
+
+
+class EffectOrder:
+    """The order of the changes of a trace, by which its outputs are numbered: a replay, which meets
+    objects in another order, must find the same number for a change.
+
+    `numbers`: by what is changed, the number of an effect and the names that it binds.
+    """
+
+    def __init__(self, trace, tensors, containers: ArgumentContainers):
+        """tensors: those in the place of the captured ones; containers: those of the replay."""
+        self.containers, self.numbers = containers, {}
+        for number, effect in enumerate(trace.output.effects):
+            if isinstance(effect, StateEffect):
+                key = self.key_of_effect(effect, trace.output.places, tensors)
+                self.numbers[key] = number, {name: n for n, name in enumerate(effect.bound)}
+
+    def key_of_effect(self, effect: StateEffect, places, tensors):
+        if isinstance(effect, ArgumentEffect):
+            return effect.position
+        if effect.place is not None:
+            target = places[effect.place].value()
+        elif effect.number is not None:
+            target = tensors[effect.number]
+        else:
+            target = effect.holder.reference()
+        return id(target), type(effect.holder)
+
+    def of(self, changes) -> list[Change]:
+        """Changes in the order of the trace."""
+        known = [(self.numbers.get(self.key(change), (math.inf, {})), change) for change in changes]
+        known.sort(key=lambda pair: pair[0][0])
+        return [
+            change._replace(bound=dict(sorted(change.bound.items(), key=_place_in(names))))
+            for (_, names), change in known
+        ]
+
+    def key(self, change):
+        position = self.containers.places.get(id(change.holder))
+        target = id(change.holder.reference()), type(change.holder)
+        return target if position is None else position
+
+
+def _place_in(names: dict):
+    return lambda item: names.get(item[0], math.inf)
 
 
 @contextlib.contextmanager
@@ -277,17 +367,33 @@ def code_and_classes(guards):
 
 
 class ReplayObservation(Observation):
-    """What a replay reads and changes. `reinstated`: by holder and name what guards have bound."""
+    """What a replay reads and changes. `reinstated`: by holder and name what guards have bound;
+    `found`: what was at the places where each call finds another object.
+    """
 
     def reinstate(self, guards):
         """Bring the state back in which the function was traced: no change of the function."""
+        places = [guard.place for guard in guards if isinstance(guard, TensorsGuard)]
+        self.found = [(place, place.value()) for place in places]
         for guard in guards:
+            self.take_holder(guard)
             guard.reinstate()
+        # they can be reached again
+        objects = [("a guard", value) for guard in guards for value in guard.objects()]
+        self.take(*objects, existing=True)
         self.reinstated = {
             (change.holder, name): value
             for change in super().changes()
             for name, value in change.bound.items()
         }
+
+    def take_holder(self, guard):
+        """Take a snapshot of what a guard binds, which may be out of reach by now."""
+        if not isinstance(guard, StateGuard | ContentGuard):
+            return
+        target, kind = guard.holder(), getattr(guard, "kind", None)
+        if target is not None and not any(self.snapshots.get(target, k) for k in (None, kind)):
+            self.existing.add(id(self.snapshots.take(target, guard.name, kind)))
 
     def changes(self):
         return [change._replace(bound=self.of_function(change)) for change in super().changes()]
@@ -297,9 +403,15 @@ class ReplayObservation(Observation):
         known = {name: self.reinstated.get((change.holder, name), self) for name in change.bound}
         return {name: value for name, value in change.bound.items() if value is not known[name]}
 
+    def restore(self):
+        super().restore()
+        for place, value in self.found:  # of holders that are out of reach by now, too
+            if value is not UNSET and place.value() is not value:
+                place.put(value)
+
     def release(self):
         super().release()
-        self.reinstated = {}
+        self.reinstated, self.found = {}, []
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from ..storage.creation_meta import Severed
 from ..storage.inplace_check import alias_of_other
 from ..tape import version_counter
 from ..tape.node import Node
+from ..tape.settings import Lasting
 from ..tape.sparse_tensor import is_sparse
 from ..tape.tensor import (
     INFERENCE_TENSOR,
@@ -306,6 +307,20 @@ class AttributeEffect(SideEffect):
         owner = self.owner()
         if owner is not None and getattr(owner, self.name) is not self.value:
             setattr(owner, self.name, self.value)
+        run.applied = number
+
+
+class SettingEffect(SideEffect):
+    """A setting that a function leaves changed."""
+
+    __slots__ = ("setting", "value")
+
+    def __init__(self, setting: Lasting, value):
+        self.setting, self.value = setting, value
+
+    def apply(self, run, number):
+        if self.setting.get() != self.value:
+            self.setting.put(self.value)
         run.applied = number
 
 

@@ -14,6 +14,7 @@ from ..core.jaxprs import equations_of
 from ..core.program import bare
 from ..draws.python_runs import drawn_in, taking_in
 from ..draws.seed_effects import seed_effects
+from ..tape import settings
 from ..tape.mode import casting, current_mode
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
@@ -30,7 +31,7 @@ from .places import note_rebound
 from .pullback import Pullback
 from .reachable import refuse_numbers
 from .scope import CaptureScope
-from .side_effects import AttributeEffect, StateEffect
+from .side_effects import AttributeEffect, SettingEffect, StateEffect
 from .trace import Modes, Trace, TracedArguments, TraceGuards
 
 
@@ -105,7 +106,8 @@ class Tracing(TraceGuards):
         with self.rules(), scope.open(), self.observed():
             self.containers = self.new_containers(leaves)
             scope.take_containers(self.containers)
-            called = self.call(*self.containers.arguments)
+            with contextlib.nullcontext([]) if self.is_inner else settings.put_back() as left:
+                called = self.call(*self.containers.arguments)
             result = [one_shot.refuse_result(self.name, called)]
             del called
             if not self.is_inner:
@@ -118,6 +120,7 @@ class Tracing(TraceGuards):
                 scope.exchanged = self.observation.exchanged_containers(changes)
             self.output = self.output_of(result)
             self.add_effects(changes)
+            self.output.effects += [SettingEffect(*change) for change in left]
             self.output.share_memory()
             gradients, inner_leaves, self.pullback = [], (), None
             if self.output.roots:

@@ -14,12 +14,14 @@ import weakref
 from fractions import Fraction
 
 import jax
+import numpy as np
 
 from ..autograd._engine import graph_task
 from ..capture.graph_input import seen_input
 from ..capture.replay import Replay, output_of, part_of
 from ..core import executor
 from ..core.aval import Aval, aval_of, tracing
+from ..core.pending import value_of
 from ..tape import mode, node_annotations
 from ..tape.node import FREED, SECOND_TIME, AccumulateGrad, Node, next_sequence_number
 from ..tape.tensor import current, edge_of, wrap
@@ -125,15 +127,19 @@ def inputs_of(compiled, nodes) -> list:
     """The inputs of a call. Where no node has saved them, the gradients do not depend on them."""
     avals = compiled.recorded.program.inputs
     with jax.enable_x64(True):
-        for node in nodes:
-            if node.saved:
-                # numbers too, as arrays
-                return list(map(as_array, node.saved[: len(avals)]))
-        return [executor.filled(a, 0) if isinstance(a, Aval) else as_array(a()) for a in avals]
+        saved = next((node.saved for node in nodes if node.saved), None)
+        if saved is None:
+            saved = [executor.filled(a, 0) if isinstance(a, Aval) else a() for a in avals]
+        return list(map(as_array, saved[: len(avals)]))
 
 
 def as_array(value):
-    return value if hasattr(value, "shape") else jax.numpy.asarray(value)
+    """An input, which may be a number, as an array of JAX. A handle would put one in the place of a
+    pending array or one of the host, which counts as a write.
+    """
+    value = value_of(value)
+    is_arrays = hasattr(value, "shape") and not isinstance(value, np.ndarray)
+    return value if is_arrays else jax.numpy.asarray(value)
 
 
 class Openable:

@@ -10,7 +10,7 @@ import jax
 from jax.experimental.compilation_cache import compilation_cache as cache
 
 from ..core import bounded_cache, deferred, dtypes
-from ..core.device import as_device, default_device, device, set_default, wait_for
+from ..core.device import as_device, default_device, device, is_meta, set_default, wait_for
 from ..tape import settings
 from .legacy_types import DTYPES
 
@@ -103,6 +103,11 @@ def set_default_device(device: str | device | int | None):
     set_default(None if device is None else as_device(device))
 
 
+def _chosen_device() -> device | None:
+    """What `set_default_device` was given."""
+    return None if jax.config.jax_default_device is None and not is_meta(None) else default_device()
+
+
 def set_default_tensor_type(t):
     """Set the default dtype by the name of a type of tensors, such as "torch.DoubleTensor".
 
@@ -163,6 +168,10 @@ def set_float32_matmul_precision(precision: str):
     if PRECISIONS[precision] != jax.config.jax_default_matmul_precision:
         jax.config.update("jax_default_matmul_precision", PRECISIONS[precision])
         bounded_cache.forget_all()
+
+
+settings.let_last(get_float32_matmul_precision, set_float32_matmul_precision)
+settings.let_last(_chosen_device, set_default_device)
 
 
 # ---- what XLA decides

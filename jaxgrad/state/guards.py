@@ -37,6 +37,10 @@ class Guard:
     def reinstate(self):
         """Put back what it compares, for a replay; most compare what a replay finds by itself."""
 
+    def objects(self) -> list:
+        """The objects that must be where they were, those in what never changes too."""
+        return []
+
     def group(self):
         """What guards that can be checked together have in common; the guard itself for others."""
         return self
@@ -90,8 +94,7 @@ class StateGuard(Guard):
             or all(map(is_same_plain_value, values, self.values))
         )
 
-    def objects(self) -> list:
-        """The objects that must be where they were, those in what never changes too."""
+    def objects(self):
         alive = [*map(_call, self.references)]
         return [*alive, *fixed_parts([*alive, *self.values])]
 

@@ -157,7 +157,8 @@ class Walk:
 
 def _key(name, value) -> tuple:
     # what the code reads of a container depends on the name by which it reaches it
-    return id(value), type(value), name if isinstance(value, MUTABLE) else None
+    is_container = isinstance(value, (*MUTABLE, tuple, frozenset))
+    return id(value), type(value), name if is_container else None
 
 
 # called when an object is created, shown or compared as a key, not by what reads its state
@@ -357,6 +358,8 @@ class StateWalk(Walk):
         return contents
 
     def of_class(self, name, value):
+        if not is_observable(value):
+            return ()
         if is_closed(value) or is_of_library(value.__module__):
             holder = self.take_of_library(name, value)
             called = _CALLED & set().union(*map(vars, value.__mro__))

@@ -3,7 +3,8 @@
 A program is right for the settings that its function read. Those of the process are attributes of
 `process`: what a function reads there is a guard, and what it sets each call sets again. Those of a
 thread or task are context variables, whose readers are wrapped by `noted`. What operators and the
-tape read while they run, such as the grad mode, is a part of the key of all programs: `in_key`.
+tape read while they run, such as the grad mode, is a part of the key of all programs: `in_key`. Of
+both kinds are the `lasting` ones, which code may set without a block.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import contextlib
 import sys
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 
@@ -107,3 +108,42 @@ def noted(read: Callable[[Any], Any]):
     if scope is not None:
         scope.objects.guard(process, read)
     return read(process)
+
+
+class Lasting(NamedTuple):
+    """A setting of the context that code may set without a block: what reads and sets it, and its
+    value when its module was imported, which may be while a function is traced.
+    """
+
+    get: Callable[[], Any]
+    put: Callable[[Any], Any]
+    initial: Any
+
+
+lasting: list[Lasting] = []
+
+
+def let_last(get, put):
+    """Let each call of a compiled function leave a setting as the function does."""
+    lasting.append(Lasting(get, put, get()))
+
+
+let_last(mode.current_mode.get, mode.current_mode.set)
+let_last(dtypes.get_default_dtype, dtypes.set_default_dtype)
+let_last(version_counter.strict.get, version_counter.strict.set)
+
+
+@contextlib.contextmanager
+def put_back():
+    """Put the lasting settings back at the end of the block. Yields a list that has then those
+    which the block has left changed, with their values.
+    """
+    before, changed = [setting.get() for setting in lasting], []
+    try:
+        yield changed
+    finally:
+        known = [*before, *[setting.initial for setting in lasting[len(before) :]]]
+        for setting, value in zip(lasting, known, strict=True):
+            if (new := setting.get()) != value:
+                changed.append((setting, new))
+                setting.put(value)

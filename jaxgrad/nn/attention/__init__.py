@@ -33,6 +33,7 @@ class SDPBackend(enum.IntEnum):
 
 
 _enabled = contextvars.ContextVar("jaxgrad.sdpa_backends", default=tuple(SDPBackend)[1:])
+settings.let_last(_enabled.get, _enabled.set)
 
 
 def enabled() -> tuple[SDPBackend, ...]:
