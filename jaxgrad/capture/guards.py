@@ -579,7 +579,9 @@ def read_guard(exchanged: dict[int, int], owner, read, value) -> Guard:
     exchanged: by id the numbers of the captured tensors in whose place a call may have others.
     """
     number = exchanged.get(id(owner()))
-    return ObjectRead(owner, read, value) if number is None else TensorRead(number, read, value)
+    if number is not None:
+        return TensorRead(number, read, value)
+    return getattr(type(owner()), "_read_guard", ObjectRead)(owner, read, value)
 
 
 class TensorRead(Guard):

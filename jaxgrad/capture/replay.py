@@ -15,11 +15,11 @@ from ..core.aval import aval_of, traced_aval, users_setting
 from ..draws.python_runs import PythonReplay, taking_in
 from ..ops import autocast
 from ..state.code import UNSET
-from ..state.guards import AttributeValue, ContentGuard, StateGuard
+from ..state.guards import AttributeValue, ContentGuard, ObjectRead, StateGuard
+from ..state.holder import DictHolder
 from ..state.places import Place
 from ..state.reads import Change
-from ..tape import dual_level
-from ..tape.mode import current_mode, switch
+from ..tape import dual_level, settings
 from ..tape.node import Node
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, edge_of, held, hold, leaf_state, wrap
@@ -73,13 +73,11 @@ class Replay(CaptureScope):
         are visible, even where the replay is a part of the derivative at another level.
         """
         tokens = dual_level.window.set((0, math.inf)), dual_level.enabled.set(True)
-        before = switch(self.modes.grad)
         try:
-            x64 = users_setting(self.modes.enable_x64)
-            with super().open(), autocast.entered(self.modes.casting), x64:
+            x64, kept = users_setting(self.modes.enable_x64), settings.put_back(self.modes.settings)
+            with kept, super().open(), autocast.entered(self.modes.casting), x64:
                 yield self
         finally:
-            current_mode.set(before)
             dual_level.window.reset(tokens[0])
             dual_level.enabled.reset(tokens[1])
 
@@ -283,7 +281,7 @@ def part_of(output: OutputSpec, name: str):
 
 def output_of(trace, scope) -> OutputSpec:
     structure = trace.arguments.structure
-    with code_and_classes(trace.guards), reinstated(trace, scope) as observation:
+    with of_trace(trace.guards), reinstated(trace, scope) as observation:
         leaves = Leaves(scope.prepare(trace))
         leaves.arguments = args, kwargs = jax.tree.unflatten(structure, leaves)
         seen = observation if trace.arguments.sees_containers else None
@@ -350,20 +348,57 @@ def _place_in(names: dict):
 
 
 @contextlib.contextmanager
-def code_and_classes(guards):
-    """Give functions the code and instances the classes with which they were traced."""
+def of_trace(guards):
+    """Give objects what they had when the function was traced."""
+    with attributes_of_trace(guards), members_of_trace(guards):
+        yield
+
+
+@contextlib.contextmanager
+def attributes_of_trace(guards):
+    """Give objects the attributes with which the function was traced: functions their code,
+    instances their class, modules whether they train, parameter groups and the process what is set.
+    """
     before = []
     try:
         for guard in guards:
-            is_kind = type(guard) is AttributeValue and guard.name in ("__code__", "__class__")
-            owner = guard.owner() if is_kind else None
-            if owner is not None and getattr(owner, guard.name) is not guard.value:
-                before.append((owner, guard.name, getattr(owner, guard.name)))
-                object.__setattr__(owner, guard.name, guard.value)
+            owner = guard.owner() if type(guard) is AttributeValue else None
+            if owner is None or getattr(owner, guard.name, UNSET) is guard.value:
+                continue
+            is_inherited = isinstance(owner, type) and guard.name not in vars(owner)
+            known = UNSET if is_inherited else getattr(owner, guard.name)
+            before.append((owner, guard.name, known))
+            put_attribute(owner, guard.name, guard.value)
         yield
     finally:
         for change in before:
-            object.__setattr__(*change)
+            put_attribute(*change)
+
+
+@contextlib.contextmanager
+def members_of_trace(guards):
+    """Give modules the submodules and hooks with which the function was traced."""
+    changed = [guard for guard in guards if isinstance(guard, ObjectRead) and not guard.check()]
+    changed = [guard for guard in changed if guard.owner() is not None]
+    pairs = [pair for guard in changed for pair in guard.contents_of_trace()]
+    holders = [(DictHolder(held, ""), held, known) for held, known in pairs]
+    try:
+        for holder, held, known in holders:
+            holder.make(held, known)
+        yield
+    finally:
+        for holder, *_ in holders:
+            holder.restore()
+
+
+def put_attribute(owner, name, value):
+    """Set an attribute past what the class does then. value: UNSET removes that of a class."""
+    if value is UNSET:
+        type.__delattr__(owner, name)
+    elif isinstance(owner, type):
+        type.__setattr__(owner, name, value)
+    else:
+        getattr(type(owner), "reinstate", object.__setattr__)(owner, name, value)
 
 
 class ReplayObservation(Observation):

@@ -190,8 +190,13 @@ class TensorEffect:
         """What sets the tensor: objects, their attributes, and the values of these."""
         tensor, value, found = run.tensors[self.number], self.value, []
         if self.place is not None:
-            alias = alias_of_other(tensor, run.created[self.place])
-            found.append((tensor, "_alias", alias))
+            made = run.created[self.place]
+            found.append((tensor, "_alias", alias_of_other(tensor, made)))
+            # what a run creates of the memory counts writes with the tensor
+            kept, counter = made._counter, counter_of(tensor)
+            for other in run.created if kept is not None else ():
+                if other._counter is kept:
+                    other._counter = counter
         if value is not None and (tensor._alias is None or self.place is not None):
             found += [(tensor, "_raw", run.arrays[value.output]), (tensor, "_aval", value.aval)]
             if value.root is not None:

@@ -75,7 +75,7 @@ def _weakly(leaf):
 class Modes(NamedTuple):
     """How a function was traced: the grad mode, autocast, and the user's setting of JAX's 64-bit
     types; whether it is a part of another program, and whether that is being traced, which observes
-    all state.
+    all state; the values of the lasting settings.
     """
 
     grad: int
@@ -83,6 +83,7 @@ class Modes(NamedTuple):
     enable_x64: bool
     is_inner: bool
     is_inline: bool
+    settings: list
 
 
 class Trace:

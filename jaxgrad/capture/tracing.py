@@ -55,7 +55,8 @@ class Tracing(TraceGuards):
         self.arguments = TracedArguments(jitted.__name__, leaves, structure, varying)
         self.arguments.sees_containers = self.sees_containers
         modes = current_mode.get(), casting.get(), jax.config.jax_enable_x64
-        self.modes = Modes(*modes, self.is_inner, self.is_inline)
+        kept = settings.lasting_values()
+        self.modes = Modes(*modes, self.is_inner, self.is_inline, kept)
         self.observation, self.changed_numbers = None, set()
         self.scope = self.new_scope()
         self.drawn = drawn_in(self.scope, jitted)

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import copy
 import operator
+import weakref
 from typing import Any, NamedTuple
 
+from ..state.guards import ObjectRead
 from ..tape.hooks import Hooks, RemovableHandle, register, share
 
 VALUE = operator.attrgetter("_changes.value")
@@ -57,6 +59,34 @@ class ModuleHooks(Hooks):
         return result
 
 
+class ModuleRead(ObjectRead):
+    """The count of changes of a module, or of the hooks of all. `members`: its submodules, weakly,
+    and its hooks.
+    """
+
+    __slots__ = ("members",)
+
+    def __init__(self, owner, read, value):
+        super().__init__(owner, read, value)
+        self.members = [[*map(_member, held.items())] for held in owner()._replayed]
+
+    def contents_of_trace(self):
+        references = [reference for held in self.members for _, reference in held]
+        if any(isinstance(known, weakref.ref) and known() is None for known in references):
+            raise RuntimeError(
+                "a derivative runs a function again that was compiled by jaxgrad.jit, and a "
+                f"submodule of the {type(self.owner()).__name__} that it uses is gone"
+            )
+        known = [{name: reference() for name, reference in held} for held in self.members]
+        return list(zip(self.owner()._replayed, known, strict=True))
+
+
+def _member(pair) -> tuple:
+    name, member = pair
+    is_weak = member is not None and type(member).__weakrefoffset__
+    return name, weakref.ref(member) if is_weak else lambda: member
+
+
 class ForwardHook(NamedTuple):
     """A forward hook and its options."""
 
@@ -81,6 +111,8 @@ class HooksOfAll:
     is_full: whether the backward hooks get the gradients of the modules' inputs; None without any.
     """
 
+    _read_guard = ModuleRead
+
     def __init__(self):
         self._changes, self.is_full = Changes(), None
         self.forward, self.forward_pre = ModuleHooks(self._changes), ModuleHooks(self._changes)
@@ -96,6 +128,11 @@ class HooksOfAll:
     def node_backward(self):
         """The backward hooks that follow the last operator of a module."""
         return () if self.is_full else self.backward.values()
+
+    @property
+    def _replayed(self) -> list[dict]:
+        """What a replay of a traced function must find as it was."""
+        return [self.forward, self.forward_pre, self.backward, self.backward_pre]
 
     def add_backward(self, hook, is_full: bool) -> RemovableHandle:
         """Add a backward hook; all are of one kind."""

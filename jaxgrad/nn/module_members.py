@@ -8,8 +8,10 @@ from ..core.pytorch_tensors import type_name
 from ..tape import interception, mode
 from ..tape.noted_reads import noted_read
 from ..tape.tensor import Tensor
-from .module_hooks import VALUE, Changes, of_all, replaced
+from .module_hooks import VALUE, Changes, ModuleRead, of_all, replaced
 from .parameter import Buffer, Parameter, TransientBuffer, kind_of
+
+HOOKS = "_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks"
 
 
 def note(module):
@@ -31,10 +33,17 @@ class Members:
     # reported to a trace by `note`, not observed
     _reported = frozenset((
         "training", "_changes", "_parameters", "_buffers", "_modules",
-        "_non_persistent_buffers_set", "_forward_pre_hooks", "_forward_hooks",
-        "_backward_pre_hooks", "_backward_hooks",
+        "_non_persistent_buffers_set", *HOOKS,
     ))  # fmt: skip
     _report = note  # where other code reads them
+
+    _read_guard = ModuleRead
+
+    @property
+    def _replayed(self) -> list[dict]:
+        """The submodules and hooks, which a replay of a traced function must find as they were."""
+        own = self.__dict__
+        return [own["_modules"], *[own[name] for name in HOOKS]]
 
     def __init__(self):
         own = self.__dict__

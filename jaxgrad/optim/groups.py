@@ -11,6 +11,7 @@ from ..capture import scope as tracing
 from ..core import dtypes
 from ..core.device import device_of_jax
 from ..frontend import factories
+from ..state.guards import ObjectRead
 from ..tape import mode
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
@@ -194,12 +195,43 @@ class Group(dict):
         return raw(self, name)
 
 
+    reinstate = dict.__setitem__  # an option, for a replay
+
+
 raw = dict.__getitem__
 
 
 def options_of(group) -> dict:
     """The options, without guards."""
     return dict(dict.items(group))
+
+
+class OptimizerRead(ObjectRead):
+    """What `read` gives for an optimizer. `hooks`, `options`: those that it has, for a replay."""
+
+    __slots__ = ("hooks", "options")
+
+    def __init__(self, owner, read, value):
+        super().__init__(owner, read, value)
+        optimizer = owner()
+        self.hooks = dict(optimizer._before_step), dict(optimizer._after_step)
+        self.options = list(map(_plain_options, optimizer.param_groups))
+
+    def contents_of_trace(self):
+        optimizer = self.owner()
+        hooks = zip((optimizer._before_step, optimizer._after_step), self.hooks, strict=True)
+        groups = zip(optimizer.param_groups, self.options, strict=False)
+        return [*hooks, *[(group, {**options_of(group), **known}) for group, known in groups]]
+
+
+def _plain_options(group) -> dict:
+    """The options but for tensors, which a program captures, and does not keep alive."""
+    plain = {}
+    for name, value in dict.items(group):
+        parts = value if isinstance(value, tuple | list) else (value,)
+        if not any(isinstance(part, Tensor) for part in parts):
+            plain[name] = value
+    return plain
 
 
 def _names(group) -> list:

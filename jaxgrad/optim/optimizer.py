@@ -21,7 +21,7 @@ from ..tape import mode
 from ..tape.hooks import Hooks, RemovableHandle, register, share
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, is_concrete, wrap
-from .groups import Group, named
+from .groups import Group, OptimizerRead, named
 from .new_optimizers import note_new, scope_of
 
 # The default of an option that each group must set.
@@ -111,6 +111,7 @@ class Optimizer:
         "_changes", "_stepping", "_opt_called", "_is_scheduled", "_is_traced",
         "_in_place",
     ))  # fmt: skip
+    _read_guard = OptimizerRead
     # other code reads `param_groups` too
     _reported_when_set = _reported | {"param_groups"}
 

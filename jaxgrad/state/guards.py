@@ -234,6 +234,10 @@ class ObjectRead(Guard):
     def reason(self, *call):
         return f"the {type(self.owner()).__name__} that it uses has changed"
 
+    def contents_of_trace(self) -> list[tuple[dict, dict]]:
+        """Dicts of the owner, with what a replay must find in them."""
+        return []
+
 
 class AttributeValue(Guard):
     """The value of an attribute, as `is_same_plain_value` compares."""

@@ -133,13 +133,21 @@ let_last(dtypes.get_default_dtype, dtypes.set_default_dtype)
 let_last(version_counter.strict.get, version_counter.strict.set)
 
 
+def lasting_values() -> list:
+    """The values of the lasting settings, for `put_back`."""
+    return [setting.get() for setting in lasting]
+
+
 @contextlib.contextmanager
-def put_back():
+def put_back(values=None):
     """Put the lasting settings back at the end of the block. Yields a list that has then those
-    which the block has left changed, with their values.
+    which the block has left changed, with their values. values: those for the block.
     """
-    before, changed = [setting.get() for setting in lasting], []
+    before, changed = lasting_values(), []
     try:
+        for setting, value in zip(lasting, values or (), strict=False):
+            if setting.get() != value:
+                setting.put(value)
         yield changed
     finally:
         known = [*before, *[setting.initial for setting in lasting[len(before) :]]]
