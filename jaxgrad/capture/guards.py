@@ -578,8 +578,7 @@ def read_guard(exchanged: dict[int, int], owner, read, value) -> Guard:
 
     exchanged: by id the numbers of the captured tensors in whose place a call may have others.
     """
-    number = exchanged.get(id(owner()))
-    if number is not None:
+    if (number := exchanged.get(id(owner()))) is not None:
         return TensorRead(number, read, value)
     return getattr(type(owner()), "_read_guard", ObjectRead)(owner, read, value)
 

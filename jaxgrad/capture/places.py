@@ -185,7 +185,8 @@ class TensorsGuard(Guard):
         if not self.check((), ()):  # the tensors are put there afterwards
             self.place.put(jax.tree.unflatten(self.structure, self.leaves))
 
-    def objects(self):
+    def objects(self) -> list:
+        """What a replay must find there besides tensors."""
         return [leaf for leaf in self.leaves if leaf is not UNSET]
 
 

@@ -15,7 +15,7 @@ from ..core.aval import aval_of, traced_aval, users_setting
 from ..draws.python_runs import PythonReplay, taking_in
 from ..ops import autocast
 from ..state.code import UNSET
-from ..state.guards import AttributeValue, ContentGuard, ObjectRead, StateGuard
+from ..state.guards import AttributeValue, ContentGuard, StateGuard
 from ..state.holder import DictHolder
 from ..state.places import Place
 from ..state.reads import Change
@@ -378,8 +378,9 @@ def attributes_of_trace(guards):
 @contextlib.contextmanager
 def members_of_trace(guards):
     """Give modules the submodules and hooks with which the function was traced."""
-    changed = [guard for guard in guards if isinstance(guard, ObjectRead) and not guard.check()]
-    changed = [guard for guard in changed if guard.owner() is not None]
+    reads = [guard for guard in guards if hasattr(guard, "contents_of_trace")]
+    changed = [guard for guard in reads if guard.owner() is not None and not guard.check()]
+    # dicts of the owner, with what is to be in them
     pairs = [pair for guard in changed for pair in guard.contents_of_trace()]
     holders = [(DictHolder(held, ""), held, known) for held, known in pairs]
     try:
@@ -414,7 +415,8 @@ class ReplayObservation(Observation):
             self.take_holder(guard)
             guard.reinstate()
         # they can be reached again
-        objects = [("a guard", value) for guard in guards for value in guard.objects()]
+        kept = [guard for guard in guards if isinstance(guard, StateGuard | TensorsGuard)]
+        objects = [("a guard", value) for guard in kept for value in guard.objects()]
         self.take(*objects, existing=True)
         self.reinstated = {
             (change.holder, name): value

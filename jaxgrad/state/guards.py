@@ -37,10 +37,6 @@ class Guard:
     def reinstate(self):
         """Put back what it compares, for a replay; most compare what a replay finds by itself."""
 
-    def objects(self) -> list:
-        """The objects that must be where they were, those in what never changes too."""
-        return []
-
     def group(self):
         """What guards that can be checked together have in common; the guard itself for others."""
         return self
@@ -94,7 +90,8 @@ class StateGuard(Guard):
             or all(map(is_same_plain_value, values, self.values))
         )
 
-    def objects(self):
+    def objects(self) -> list:
+        """The objects that must be where they were, those in what never changes too."""
         alive = [*map(_call, self.references)]
         return [*alive, *fixed_parts([*alive, *self.values])]
 
@@ -233,10 +230,6 @@ class ObjectRead(Guard):
 
     def reason(self, *call):
         return f"the {type(self.owner()).__name__} that it uses has changed"
-
-    def contents_of_trace(self) -> list[tuple[dict, dict]]:
-        """Dicts of the owner, with what a replay must find in them."""
-        return []
 
 
 class AttributeValue(Guard):

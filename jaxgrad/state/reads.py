@@ -271,9 +271,7 @@ class ReadGuards:
 
 
 class Change(NamedTuple):
-    """What a function changes of a holder: the names that it binds, with their values, and those
-    that it removes.
-    """
+    """What a function changes of a holder: the names that it binds, with values, and removes."""
 
     holder: Holder
     bound: dict

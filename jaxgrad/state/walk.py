@@ -61,8 +61,7 @@ class Walk:
 
     `wanted`: by the key of a holder the names of it that code reads, or ALL; `leaves`: by id those
     that it has met; `kinds`: holders of functions with their code, and of instances with their
-    class, since a reload of a module changes both; `skipped`: containers that are too large to
-    compare, with their names.
+    class; `skipped`: containers that are too large to compare, with their names.
     """
 
     def __init__(self, snapshots: Snapshots, root, is_after=False, unseen=(), code=None):
@@ -217,7 +216,7 @@ class StateWalk(Walk):
             return self.of_class(name, value)
         if isinstance(value, weakref.ref):
             return [(name, value()), *self.of_object(name, value)]
-        if isinstance(value, contextvars.ContextVar):
+        if isinstance(value, contextvars.ContextVar) and value.name[:8] != "jaxgrad.":
             holder = self.snapshots.take(value, value.name)
             self.want(holder, [value.name])
             return holder.before.items()
