@@ -20,6 +20,7 @@ from ..state.holder import InstanceHolder, holder_of
 from ..state.objects import reference_to
 from ..tape import pytree
 from ..tape.sparse_tensor import is_sparse
+from .scope import RunsUncompiled
 from .side_effects import StateEffect
 
 
@@ -109,6 +110,8 @@ class ArgumentContainers:
         """Raise RuntimeError where the function has changed containers, and no call would repeat
         it. changes: what snapshots tell.
         """
+        if pytree.has_cycle(self.arguments):
+            raise RunsUncompiled(f"{name} puts a list or dict among its arguments into itself")
         leaves, structure = pytree.flatten(self.arguments)
         is_same = len(leaves) == len(self.inner) and all(map(operator.is_, leaves, self.inner))
         if is_same and structure == self.structure:

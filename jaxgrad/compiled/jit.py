@@ -159,7 +159,10 @@ class CompiledFunction(TracedFunction, StagedFunction):
             ):
                 # a part of what is under way, or seen call by call by a mode
                 return self.function(*args, **kwargs)
-            leaves, structure = self.flatten(args, kwargs)
+            try:
+                leaves, structure = self.flatten(args, kwargs)
+            except pytree.ContainsItself:
+                return self.without_leaves(args, kwargs)
             # calls that change state are ordered, and what a call reads is of one moment
             with handle_lock.lock:
                 program, tensors = self.cache.find(leaves, structure)
@@ -204,6 +207,15 @@ class CompiledFunction(TracedFunction, StagedFunction):
         leaves = Leaves(leaves)
         leaves.arguments = args, kwargs
         return leaves, structure
+
+    def without_leaves(self, args, kwargs):
+        """Call the function uncompiled, since an argument has no leaves to file a program by."""
+        warnings.warn(
+            f"{self.__name__}, compiled by jaxgrad.jit, runs uncompiled where a list or a dict "
+            "among its arguments contains itself",
+            stacklevel=users_stacklevel(),
+        )
+        return self.function(*args, **kwargs)
 
     def uncompiled(self, args, kwargs):
         """Call the function uncompiled."""

@@ -509,6 +509,18 @@ def _zero_tangent(output):
     return np.zeros(output.shape, jax.dtypes.float0)
 
 
+def refuse_numbers_in_lists(schema, bound):
+    """Raise TypeError for a number in a list of tensors: only one by itself may stand for one."""
+    for place, (argument, value) in enumerate(zip(schema.arguments, bound, strict=True)):
+        elements = value if argument.type.tensor and argument.type.list else ()
+        for number, element in enumerate(elements):
+            if not is_array(element):
+                raise TypeError(
+                    f"{schema.name}(): expected Tensor as element {number} in argument {place}, "
+                    f"but got {type(element).__name__}: make one by torch.tensor"
+                )
+
+
 class Overloads:
     """An operator on JAX values: calls the first of its primitives whose schema fits the arguments.
 
@@ -540,7 +552,11 @@ class Overloads:
             return overloads.resolve(self.name, self.signatures, args, kwargs, is_array)
         except TypeError:
             # as in JAX, a number may be passed for an array where no schema has a Scalar
-            return overloads.resolve(self.name, self.signatures, args, kwargs, _is_value)
+            position, bound = overloads.resolve(
+                self.name, self.signatures, args, kwargs, _is_value
+            )
+            refuse_numbers_in_lists(self.primitives[position].rule.schema, bound)
+            return position, bound
 
     def __repr__(self):
         return f"<operator {self.name} on JAX values>"

@@ -68,10 +68,16 @@ def register_subclass(kind: type):
 
 # ---- nodes that JAX does not have, or has in another order
 
-CYCLE = (
-    "a list or a dict contains itself, so its leaves have no end: pass and return containers that "
-    "contain others alone"
-)
+
+class ContainsItself(ValueError):
+    """A container has no leaves that end."""
+
+    def __init__(self):
+        super().__init__(
+            "a list or a dict contains itself, so its leaves have no end: pass and return "
+            "containers that contain others alone"
+        )
+
 
 # the classes of containers, whose instances are nodes, beside those of named tuples
 _CONTAINERS = frozenset([tuple, list, dict, OrderedDict, defaultdict, deque])
@@ -98,11 +104,11 @@ def flatten(value, is_whole=None) -> tuple[list, object]:
     """The leaves of a pytree and its structure, which `jax.tree.unflatten` takes.
 
     Tensors are leaves; instances of dataclasses that contain tensors are nodes; dicts keep the
-    order of their keys. is_whole: tells which other values are leaves. Raises ValueError for a
-    container that contains itself.
+    order of their keys. is_whole: tells which other values are leaves. Raises ContainsItself, a
+    ValueError, for a container that does.
     """
     if has_cycle(value, is_whole):
-        raise ValueError(CYCLE)
+        raise ContainsItself
     is_leaf = _is_leaf if is_whole is None else lambda each: _is_leaf(each) or is_whole(each)
     leaves, structure = jax.tree.flatten(value, is_leaf=is_leaf)
     for leaf in leaves:

@@ -144,6 +144,9 @@ def compare(program, uncompiled, jit, settings):
         observed, raised = states[-1]
         if error is None and "backward()" in line and PASS.search(str(raised)):
             break  # a number that varies is saved by the graph, which a pass uses up
+        if error is None and is_refusal(raised):
+            world.refused.append(raised)  # the gradient of a result
+            break
         if type(raised) is not type(error):
             told = "".join(f"\n{type(e).__name__}: {e}" for e in (raised, error))
             names = type(raised).__name__, type(error).__name__
