@@ -7,6 +7,9 @@ import jax
 from ..tape import pytree
 
 
+NUMBERS = (int, float)
+
+
 class VaryingNumbers:
     """The Python numbers among the arguments of one structure.
 
@@ -22,12 +25,13 @@ class VaryingNumbers:
         self.first = {
             i: leaf
             for i, leaf in enumerate(leaves)
-            if type(leaf) in (int, float) and i not in fixed
+            if type(leaf) in NUMBERS and i not in fixed
         }
         self.varying = frozenset()
 
     def update(self, leaves):
-        self.varying |= {i for i, first in self.first.items() if leaves[i] != first}
+        known = [(i, leaves[i], first) for i, first in self.first.items()]
+        self.varying |= {i for i, leaf, first in known if type(leaf) in NUMBERS and leaf != first}
 
     def give_up(self, positions) -> bool:
         """Make the numbers at these positions constants again; whether there were any."""

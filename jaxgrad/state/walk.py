@@ -315,7 +315,8 @@ class StateWalk(Walk):
     def of_instance(self, name, value):
         kind = type(value)
         if is_value_class(kind):
-            # its attributes never change, but they may hold what does
+            if kind.__dictoffset__:  # which changes through `vars` alone
+                self.snapshots.take(own_dict(value), name)
             return [(kind.__name__, kind), *own_dict(value).items()]
         holder, own = self.snapshots.take(value, name, InstanceHolder), own_dict(value)
         self.kinds.append((holder, "__class__", kind))

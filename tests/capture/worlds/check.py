@@ -27,6 +27,10 @@ class Differs(AssertionError):
         self.what = what
 
 
+class NoProgram(Exception):
+    """The world of a program cannot be made, compiled or not: it reads a name that is not set."""
+
+
 class World:
     """A world that a program has made. `refused`: what compiled calls were refused for."""
 
@@ -36,7 +40,10 @@ class World:
         jaxgrad.manual_seed(3)
         random.seed(3)
         for number, text in enumerate(program.setup()):
-            self.run(text, f"setup {number}")
+            try:
+                self.run(text, f"setup {number}")
+            except (AttributeError, NameError) as error:
+                raise NoProgram(text) from error
         self.raw = self.names["step"]
         self.step = self.names["step"] = jit(self.raw)
         observer = Observer()
@@ -174,6 +181,8 @@ def seed_result(seed, is_made_small=True):
     program = write(seed)
     try:
         return check(program)
+    except NoProgram:
+        return []  # one of ten thousand
     except Differs as differs:
         what, text = differs.what, str(differs)
         cause = differs.__cause__
