@@ -294,10 +294,8 @@ NO_SETTINGS = {
     "core.deferred": {"mode"},  # who runs operators, not what they give
     "core.device": {"_is_meta_default"},  # in the key of programs
     "core.dtypes": {"default"},  # in the key of programs
-    "core.executor": {
-        *("_lock", "_refusal", "_wide_types", "eager_kernel", "is_forked", "observers"),
-        "run_pending",
-    },
+    "core.executor": {"_refusal", "_wide_types", "is_forked", "observers", "run_pending"},
+    "core.kernel": {"choice", "lock"},
     "core.tracebacks": {"_filters"},
     "core.world": {"current"},
     "frontend.threefry": {"_drawn_by_numpy"},

@@ -154,7 +154,7 @@ def _set_for_thread(wanted: AnomalySettings):
     current_scope().set(wanted)
 
 
-let_last(settings, _set_for_thread)
+let_last(settings, _set_for_thread, watches=True)
 
 
 def _checked(name, enabled, *checks) -> AnomalySettings:

@@ -257,6 +257,7 @@ def run_passes(scope: Replay, roots, inputs, passes):
 def run_operators(trace, inputs):
     """The output arrays for these inputs, computed operator by operator."""
     scope = Replay(trace, inputs)
+    scope.modes = scope.modes._replace(settings=settings.watched(scope.modes.settings))
     with scope.open():
         return part_of(output_of(trace, scope), "arrays")
 

@@ -6,7 +6,6 @@ import jax
 
 from ..tape import pytree
 
-
 NUMBERS = (int, float)
 
 

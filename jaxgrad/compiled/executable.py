@@ -23,6 +23,7 @@ from ..core import executor
 from ..core.aval import IMMEDIATE
 from ..core.bounded_cache import Weight, weight_of_kernel
 from ..core.jax_state import keeps_jax_state
+from ..core.kernel import Kernel
 from ..late import LateModule
 from ..tape import handle_lock
 from ..tape.tensor import held, wrap
@@ -62,8 +63,9 @@ class Executable:
         self.has_run = not self.donation
         self.held = placement.reader(self)
         kernel = self.keep_results if self.changes_state else self.program
-        # adopted as any program is, so that profiles and anomaly mode see one kernel
-        executor.adopt(self, self.first_call(executor.with_wide_types(kernel)))
+        # as that of any program, so that profiles and anomaly mode see one
+        self.kernel = Kernel(self)
+        self.kernel.use(self.first_call(executor.with_wide_types(kernel)))
 
     @property
     def name(self) -> str:
@@ -147,7 +149,7 @@ class Executable:
                 with jax.enable_x64(True):
                     disk_cache.compile_for(self.program, arrays)
             results = kernel(*arrays)
-            executor.adopt(self, kernel)
+            self.kernel.use(kernel)
             return results
 
         return call
@@ -170,8 +172,9 @@ class Executable:
         """A call of a program that changes nothing."""
         only = self.output.only
         if only is not None and self.trace.pullback is None:
-            return wrap(self.kernel(*inputs)[only.output], only.aval, only.tracked, only.mark)
-        return self.output.result_of(self.run_of(leaves, tensors, inputs, self.kernel(*inputs)))
+            return wrap(self.kernel.call(*inputs)[only.output], only.aval, only.tracked, only.mark)
+        arrays = self.kernel.call(*inputs)
+        return self.output.result_of(self.run_of(leaves, tensors, inputs, arrays))
 
     def change(self, leaves, tensors):
         """A call of a program that changes state, under the lock of handles: all of it or nothing.
@@ -184,7 +187,7 @@ class Executable:
         draws = self.draws() if self.generators else ()
         try:
             is_ready = self.has_run or self.host is not None
-            kernel = self.kernel if is_ready else self.first_kernel(leaves, tensors)
+            kernel = self.kernel.call if is_ready else self.first_kernel(leaves, tensors)
             handle_lock.owner, self.results = get_ident(), results
             inputs = self.inputs_of(leaves, tensors)
             kernel(*inputs)
@@ -228,7 +231,7 @@ class Executable:
         def kernel(*inputs):
             inputs = first_run.inputs_of(self.name, compiled, inputs, self.donation)
             with first_run.deferred_signals():
-                self.kernel(*inputs)
+                self.kernel.call(*inputs)
                 jax.block_until_ready(self.results)
             self.has_run = True
 

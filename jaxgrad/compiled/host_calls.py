@@ -84,13 +84,13 @@ class HostCalls:
             if self.wait is not None:
                 self.wait()
             if self.of_xla is not None:
-                executor.adopt(compiling, self.of_xla)
+                compiling.kernel.use(self.of_xla)
             compiling.host = None
             return
         kernel = compiling.keep_results_of_host if compiling.changes_state else self.run
-        if compiling.unobserved != kernel:
-            self.of_xla = compiling.unobserved
-            executor.adopt(compiling, kernel)
+        if compiling.kernel.compute != kernel:
+            self.of_xla = compiling.kernel.compute
+            compiling.kernel.use(kernel)
 
     def serves(self, compiling, leaves) -> bool:
         """Whether the host makes the next call, which is counted."""

@@ -24,6 +24,7 @@ import numpy
 from ..late import LateModule
 from . import aval as avals
 from . import bounded_cache, executor
+from . import kernel as kernels
 from .aval import struct_of, with_dual, with_strides
 from .host_values import HostValues
 from .jax_state import keeps_jax_state, repairs_caches
@@ -284,13 +285,14 @@ def _result(kernel, *arrays):
 def compute(program, arrays, results):
     """Compute the results of one entry."""
     try:
-        host = program.host
+        kernel = program.kernel
+        host = kernel.host
         values = None if host is None else host.results(arrays)
         if values is not None:
             for result, value in zip(results, values, strict=True):
                 result.stretch = HostValues(value)
             return
-        made = _result(program.unchecked, *map(value_of, arrays))
+        made = _result(kernel.unchecked, *map(value_of, arrays))
     except Exception as error:
         # raised where the result is read; its frames refer to the results and to what runs now
         failure = Failure(error.with_traceback(None))
@@ -420,7 +422,7 @@ def set_mode(wanted: str, source: str):
     run_all()
     mode = modes[0] if modes else "deferred"
     executor.chosen = chosen[0] if chosen else "auto"
-    executor.renew_kernels()
+    kernels.choose_all()
 
 
 def _settings():
@@ -428,37 +430,37 @@ def _settings():
     return config.jax_default_matmul_precision, config.jax_default_device
 
 
-def first_call(program, kernel):
-    """The kernel of a program that has not been called yet: the first call traces it, so that what
-    is wrong with it shows at the line of the call, and starts to compile it.
+def first_call(kernel):
+    """The call of a kernel that has not been called yet: it traces it, so that what is wrong with
+    it shows at the line of the call, and starts to compile it.
     """
+    compute = kernel.compute
 
     @keeps_jax_state
     def call(*arrays):
         may_note = not suspended
-        if may_note and (program.is_known or executor.compile_ahead(program)):
-            program.is_known = True
-            executor.renew(program)
-            return program.kernel(*arrays)
-        results = kernel(*map(value_of, arrays))
+        if may_note and (kernel.is_traced or executor.compile_ahead(kernel.program)):
+            kernel.became_traced()
+            return kernel.call(*arrays)
+        results = compute(*map(value_of, arrays))
         if not any(isinstance(each, jax.core.Tracer) for each in jax.tree.leaves(results)):
-            program.is_known = True
-            executor.renew(program)
+            kernel.became_traced()
         return results
 
     return call
 
 
-def recorder(program, kernel):
-    """The kernel of a program that notes its calls instead."""
+def noting_call(kernel):
+    """The call of a kernel that is noted, with the abstract value of its result where it needs no
+    further look.
+    """
+    program = kernel.program
     shapes = tuple([with_dual(with_strides(each, None), False) for each in program.outputs])
-    at_once, single, check = forcing(kernel), program.single, program.precondition
+    at_once, single, check = forcing(kernel.compute), program.single, program.precondition
     size = sum(each.shape.numel() * each.dtype.itemsize for each in shapes)
     size = size if size >= LARGE else 0
     is_special = program.heeds_settings or not program.inputs or size
     aval = shapes[0] if shapes else None
-    if single and check is None and not is_special:
-        program.noted = aval
 
     def call(*arrays):
         stretch = local.stretch
@@ -485,7 +487,7 @@ def recorder(program, kernel):
         entries.append((program, arrays, tuple(made)))
         return tuple(made)
 
-    return call
+    return call, aval if single and check is None and not is_special else None
 
 
 def pending(aval, stretch) -> Pending:
@@ -511,16 +513,18 @@ def forcing(kernel):
     return call
 
 
-def eager_kernel(program, kernel):
-    """The kernel that a program shows to its callers."""
-    program.noted = None
+def choice(kernel) -> tuple:
+    """The state of a kernel, its call, and what `noted` is: see core/kernel.py."""
+    program, compute = kernel.program, kernel.compute
     if executor.observers:
-        observed = executor.observed(program, kernel)
-        return lambda *arrays: observed(*map(value_of, arrays))
+        observed = executor.observed(program, compute)
+        return kernels.OBSERVED, lambda *arrays: observed(*map(value_of, arrays)), None
     may_defer = program.defers and program.mode == avals.IMMEDIATE
-    if mode == "deferred" and may_defer and not _checks_results(program):
-        return (recorder if program.is_known else first_call)(program, kernel)
-    return forcing(kernel) if program.may_get_pending else kernel
+    if mode != "deferred" or not may_defer or _checks_results(program):
+        return kernels.AT_ONCE, forcing(compute) if program.may_get_pending else compute, None
+    if kernel.is_traced:
+        return kernels.NOTED, *noting_call(kernel)
+    return kernels.FIRST, first_call(kernel), None
 
 
 def _checks_results(program) -> bool:
@@ -542,6 +546,7 @@ def run_all():
 
 
 avals.run_pending = run
-executor.defer_by(eager_kernel, run_all)
+executor.defer_by(run_all)
+kernels.choose_by(choice)
 mode = "deferred"
 set_mode(os.environ.get(VARIABLE, mode), f"the environment variable {VARIABLE}")

@@ -2,7 +2,7 @@
 
 There are three executors: `immediate` compiles a program into one XLA kernel, `inline` adds its
 operations to the current trace, `abstract` gives results without data. `prepare` chooses by the
-program's mode and sets `program.kernel`.
+program's mode and sets `program.kernel` (core/kernel.py).
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import contextlib
 import functools
 import os
 import threading
-import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import jax
@@ -21,10 +20,12 @@ import numpy
 from ..late import LateModule
 from . import aval as avals
 from . import bounded_cache, world
+from . import kernel as kernels
 from .aval import IMMEDIATE, META, Aval, meta_array
 from .elementary import Added, Filled
 from .jax_internals import is_traced
 from .jax_state import put_back_wide_types
+from .kernel import Kernel
 from .linalg_error import LinAlgError
 from .meta_array import NO_DATA, MetaArray
 from .pending import value_of
@@ -46,59 +47,63 @@ def prepare(program: Program) -> Program:
     arrays if the program has several outputs.
     """
     if program.kernel is None:
-        adopt(program, _kernel_of(program))
+        if program.compact is not program:
+            # calls that differ only in the strides they show share one kernel
+            program.kernel = prepare(program.compact).kernel.copy_for(program)
+        else:
+            made = Kernel(program)
+            made.use(_function_of(made))
+            program.kernel = made
     return program
 
 
-def _kernel_of(program: Program):
-    if program.compact is not program:
-        # calls that differ only in the strides they show share one kernel
-        compact = prepare(program.compact)
-        program.unchecked, program.host = compact.unchecked, compact.host
-        return compact.unobserved
+def _function_of(kernel: Kernel):
+    """The function of arrays by which a kernel computes at first."""
+    program = kernel.program
     if program.mode == META:
         return abstract(program)
-    return immediate(program) if avals.is_concrete(program.mode) else inline(program)
+    return immediate(kernel) if avals.is_concrete(program.mode) else inline(program)
 
 
-def immediate(program: Program):
-    kernel, put = among_processes(program) if world.is_several() else _late(program), jax.device_put
+def immediate(kernel: Kernel):
+    program, put = kernel.program, jax.device_put
+    of_xla = among_processes(program) if world.is_several() else _late(kernel)
     if program.wide:
-        kernel, put = with_wide_types(kernel), with_wide_types(put)
+        of_xla, put = with_wide_types(of_xla), with_wide_types(put)
 
     def retire():
-        count_kernel(program)
-        program.host = None
+        count_compiled(kernel)
+        kernel.host = None
         compiled = with_wide_types(program.to_compile) if program.wide else program.to_compile
-        adopt(program, with_checks(program, compiled))
+        kernel.use(with_checks(kernel, compiled))
 
     def compile_later():
-        count_kernel(program)
+        count_compiled(kernel)
         lower = _lower_of(program)
         return in_background(lambda: disk_cache.compile(lower()))
 
     if not (program.may_run_on_host and host_kernel.has_one_cpu()):
-        return with_checks(program, kernel)
-    program.host = host_kernel.HostKernel(program, kernel, put, compile_later, retire)
-    bounded_cache.kernels.count(program.own_weight())
-    return with_checks(program, program.host)
+        return with_checks(kernel, of_xla)
+    kernel.host = host_kernel.HostKernel(program, of_xla, put, compile_later, retire)
+    bounded_cache.kernels.count(bounded_cache.HOSTED)
+    return with_checks(kernel, kernel.host)
 
 
-def count_kernel(program: Program):
-    """Count the kernel that XLA compiles for a program towards the limits, once."""
-    if not program.has_kernel:
-        program.has_kernel = True
-        bounded_cache.kernels.count(program.own_weight())
+def count_compiled(kernel: Kernel):
+    """Count a kernel that XLA compiles towards the limits, once."""
+    if not kernel.is_compiled:
+        kernel.is_compiled = True
+        bounded_cache.kernels.count(bounded_cache.weight_of_kernel(kernel.program.equations))
 
 
-def _late(program: Program):
-    """The kernel of a program, which has no function for JAX to compile before its first call."""
+def _late(kernel: Kernel):
+    """What XLA computes a kernel by: JAX has no function to compile before its first call."""
     made = []
 
     def call(*arrays):
         if not made:
-            count_kernel(program)
-            made.append(disk_cache.from_disk(program.to_compile))
+            count_compiled(kernel)
+            made.append(disk_cache.from_disk(kernel.program.to_compile))
         return made[0](*arrays)
 
     return call
@@ -180,7 +185,8 @@ def compile_ahead(program: Program) -> bool:
         return False
     program = program.compact
     try:
-        if program.host is not None and program.host.serves():
+        host = program.kernel.host
+        if host is not None and host.serves():
             return True
         compilers.start(functools.partial(disk_cache.compile, _lower_of(program)()))
     except Exception:
@@ -207,16 +213,16 @@ def _lower_of(program: Program):
     return with_wide_types(lower) if program.wide else lower
 
 
-def with_checks(program: Program, kernel):
-    """`kernel` with the checks of the program's arrays and results; without them it is kept as
-    `unchecked`.
+def with_checks(kernel: Kernel, function):
+    """`function` with the checks of the program's arrays and results; without them the kernel keeps
+    it as `unchecked`.
     """
-    program.unchecked = kernel
+    program, kernel.unchecked = kernel.program, function
     if program.undefined is not None:
-        kernel = verified(kernel, functools.partial(check_defined, program.undefined))
+        function = verified(function, functools.partial(check_defined, program.undefined))
     if program.precondition is not None:
-        kernel = checked(kernel, program.precondition)
-    return kernel if program.postcondition is None else verified(kernel, program.postcondition)
+        function = checked(function, program.precondition)
+    return function if program.postcondition is None else verified(function, program.postcondition)
 
 
 def compiled(function, wide: bool, weight=bounded_cache.KERNEL, options=None):
@@ -335,35 +341,17 @@ class NamedKernel:
         self.name, self.inputs = name, inputs
 
 
-_lock = threading.RLock()
-_prepared: weakref.WeakSet = weakref.WeakSet()  # the programs with an immediate kernel
-
 # called around every run of a kernel, the first innermost
 observers: tuple = ()
 
-
-# the kernel of a program for eager calls, and what runs the calls that it has put off; set by
-# core/pending.py
-eager_kernel, run_pending = None, None
+# what runs the calls that are put off; set by core/deferred.py
+run_pending = None
 
 
-def defer_by(kernel_of, run_all):
-    """Let `kernel_of(program, kernel)` choose the kernel that a program shows, and call `run_all()`
-    before observers come or go.
-    """
-    global eager_kernel, run_pending
-    eager_kernel, run_pending = kernel_of, run_all
-
-
-def adopt(program, kernel):
-    """Set the kernel of a program or a NamedKernel; returns the program."""
-    with _lock:
-        program.unobserved = kernel
-        if avals.is_concrete(program.mode):
-            _prepared.add(program)
-            kernel = eager_kernel(program, kernel)
-        program.kernel = kernel
-    return program
+def defer_by(run_all):
+    """Call `run_all()` before observers come or go."""
+    global run_pending
+    run_pending = run_all
 
 
 def observed(program, kernel):
@@ -381,31 +369,18 @@ def observe(observer, nearest=False):
     """
     global observers
     run_pending()
-    with _lock:
+    with kernels.lock:
         # a new tuple, since other threads read it without the lock
         observers = (observer, *observers) if nearest else (*observers, observer)
-        renew_kernels()
+        kernels.choose_all()
 
 
 def unobserve(observer):
     """Remove an observer."""
     global observers
-    with _lock:
-        observers = tuple(each for each in observers if each != observer)
-        renew_kernels()
-
-
-def renew(program):
-    """Choose the kernel of a program anew."""
-    with _lock:
-        program.kernel = eager_kernel(program, program.unobserved)
-
-
-def renew_kernels():
-    """Choose the kernels of all programs anew."""
-    with _lock:
-        for program in list(_prepared):
-            renew(program)
+    with kernels.lock:
+        observers = tuple(known for known in observers if known != observer)
+        kernels.choose_all()
 
 
 FORKED = (
@@ -431,14 +406,14 @@ def refuse_forked_call():
 
 def refuse_forked(refusal: str = FORKED):
     """Make every kernel of this forked process raise. Tensors of data hold NumPy arrays in it."""
-    global _lock, _wide_types, is_forked, observers, _refusal
+    global _wide_types, is_forked, observers, _refusal
     _refusal = refusal
     if not is_forked:
         is_forked = True
-        _lock = threading.RLock()  # a thread that is not in the copy may hold the other one
+        kernels.renew_lock()
         _wide_types = _refuse_forked
         observers = (*observers, _refuse_forked)
-        renew_kernels()
+        kernels.choose_all()
 
 
 def _after_fork():
@@ -487,7 +462,7 @@ def add(first, second, aval: Aval):
     if isinstance(first, jax.core.Tracer) or isinstance(second, jax.core.Tracer):
         with avals.types_of_trace():
             return value_of(first) + value_of(second)
-    return _adder(aval).kernel(first, second)
+    return _adder(aval).kernel.call(first, second)
 
 
 @bounded_cache.bounded()
@@ -498,7 +473,7 @@ def _filler(aval: Aval, value) -> Program:
 def filled(aval: Aval, value):
     """A new array filled with one value. Never a shared array, since users may donate it."""
     if avals.is_concrete(aval.mode):
-        return _filler(aval, value).kernel()
+        return _filler(aval, value).kernel.call()
     if aval.mode == META:
         return meta_array(aval.shape, aval.dtype)
     with avals.types_of_trace():

@@ -27,7 +27,7 @@ class Call(NamedTuple):
 
     def is_on_host(self) -> bool:
         """Whether the host makes it."""
-        host = self.program.host
+        host = self.program.kernel.host
         return host is not None and host.serves()
 
 
@@ -69,7 +69,7 @@ class Part:
         uses = Counter([place for call in calls for place in call.operands])
         forms = {}
         for call in calls:
-            forms.update(zip(call.results, call.program.host.block.outputs, strict=True))
+            forms.update(zip(call.results, call.program.kernel.host.block.outputs, strict=True))
         # what another part reads has one more reference
         self.results = [place for place in forms if references[place] > uses[place] + unheld]
         self.dtypes = [forms[place].dtype for place in self.results]
@@ -77,7 +77,7 @@ class Part:
         self.places = [place for place, _ in inputs]
         self.dtypes_of_inputs = [dtype for _, dtype in inputs]
         self.steps, self.function = len(steps), _function(len(inputs), known, steps, wanted)
-        times = Counter([call.program.host for call in calls])
+        times = Counter([call.program.kernel.host for call in calls])
         self.counted = [(host, count) for host, count in times.items() if host.turns[0] < NEVER]
 
     def computed(self, values) -> list[HostValues] | None:
@@ -122,15 +122,15 @@ def _joined(calls: list[Call], own, wanted):
     """
     inputs: dict[tuple, int] = {}
     for call in calls:
-        for place, dtype in zip(call.operands, call.program.host.dtypes, strict=True):
+        for place, dtype in zip(call.operands, call.program.kernel.host.dtypes, strict=True):
             if place not in own:
                 inputs.setdefault((place, dtype), len(inputs))
     numbers, known, joined, count = {}, {}, [], len(inputs)
     for call in calls:
-        block = call.program.host.block
+        block = call.program.kernel.host.block
         read = [
             numbers[place] if place in own else inputs[place, dtype]
-            for place, dtype in zip(call.operands, call.program.host.dtypes, strict=True)
+            for place, dtype in zip(call.operands, call.program.kernel.host.dtypes, strict=True)
         ]
         place_of = dict(enumerate(read))
         constants, steps, made = _steps_of(block)

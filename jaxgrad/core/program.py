@@ -174,12 +174,9 @@ class Program:
     TRAITS = types.MappingProxyType(
         {"equations": int, "heeds_settings": bool}
     )  # a trace shows them
-    kernel = None  # the compiled form, set by `executor.prepare`
-    unchecked = None  # the same without a look at numbers that are refused
+    kernel = None  # what computes it (core/kernel.py), set by `executor.prepare`
     cost = None  # that of a call, once it is known (core/host/cost.py)
     may_run_on_host = True  # whether it computes what its jaxpr says, wherever its arrays lie
-    host = None  # the kernel of the host executor, while that makes its calls
-    has_kernel = False  # whether XLA has compiled it, or does
     attach = None  # called with inputs and results if these share memory
     is_identity = False  # whether its result on tensors is its first argument itself
     is_linear = False  # whether the program itself maps the tangent of its one input
@@ -190,10 +187,7 @@ class Program:
     host_jaxpr = None  # what `abstract_outputs` has traced for the host, until it has a block
     heeds_settings = True  # whether JAX's default precision or device changes what it computes
     defers = False  # whether an eager call may be noted and run later (core/pending.py)
-    is_known = False  # whether a call has traced its kernel, which is compiled or being compiled
     may_get_pending = True  # whether its kernel may be called with what is still pending
-    # the abstract value of its one result, where a call is noted without a further look at it
-    noted = None
     precondition = None  # called before the kernel with its arrays, such as a check of indices
     postcondition = None  # called after it with its results and arrays, as for a singular matrix
     is_partial = False  # whether its tangents have a part of its gradients, see `takes_part`
@@ -396,7 +390,8 @@ class Program:
     def own_weight(self) -> bounded_cache.Weight:
         if not aval.is_concrete(self.mode):
             return bounded_cache.ENTRY
-        if self.host is not None and not self.has_kernel:
+        kernel = self.kernel
+        if kernel is not None and kernel.host is not None and not kernel.is_compiled:
             return bounded_cache.HOSTED
         return bounded_cache.weight_of_kernel(self.equations)
 

@@ -9,7 +9,7 @@ import jax
 
 from .. import ops
 from ..core import device as devices
-from ..core import dtypes, executor
+from ..core import dtypes, executor, kernel
 from ..core.aval import META, Aval, is_concrete, with_mode
 from ..core.device import as_device, is_meta, places_of
 from ..core.program import Program, Reverse
@@ -33,7 +33,7 @@ class Move(Program):
         self.inputs = self.outputs = (aval,)
         self.mode = aval.mode
         self.source, self.target = source, target
-        executor.adopt(self, functools.partial(_put, target))
+        self.kernel = kernel.of(self, functools.partial(_put, target))
 
     def function(self, array):
         return (array,)
@@ -51,7 +51,7 @@ class MoveBack(Reverse):
     def __init__(self, program, mask):
         super().__init__(program, mask)
         self.source, self.target = program.target, program.source
-        executor.adopt(self, functools.partial(_put, self.target))
+        self.kernel = kernel.of(self, functools.partial(_put, self.target))
 
     def function(self, array):
         return (array,)

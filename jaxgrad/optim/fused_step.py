@@ -261,7 +261,7 @@ class FusedStep:
             results = self.recorded(program, leaves, differentiable)
             give = follow if differentiable else follow_tangents
         else:
-            results, give = program.kernel(*arrays), None
+            results, give = program.kernel.call(*arrays), None
             results = (results,) if program.single else results
         after, size = results[len(params) :], len(params) + len(kept)
         pairs = [*zip(params, results, strict=False)]

@@ -558,7 +558,7 @@ def settle(storage: Storage):
     calls, numbers = chain(place)
     program = executor.prepare(CopySlices.of(storage.aval, shown, calls))
     # one scatter for all writes to this place
-    storage.array = program.kernel(storage.array, value, *numbers)
+    storage.array = program.kernel.call(storage.array, value, *numbers)
     storage.pending = None
 
 
@@ -569,7 +569,7 @@ def _look(storage, place):
     """The array at a place of a storage."""
     array = storage.array
     for call, numbers in in_order(place):
-        array = executor.prepare(call).kernel(array, *numbers)
+        array = executor.prepare(call).kernel.call(array, *numbers)
     return array
 
 

@@ -240,8 +240,8 @@ def _extend(program):
     made.extends, made.attach = True, _attach(program)
     if program.undefined_derivative is not None:
         made.is_partial, made.reverses = True, {}
-    program.extension = executor.adopt(made, program.unobserved)
-    return program.extension
+    made.kernel, program.extension = program.kernel.copy_for(made), made
+    return made
 
 
 def _attach(program):

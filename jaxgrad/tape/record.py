@@ -72,14 +72,15 @@ def finish(program: Program, leaves, arrays: tuple, mask):
     """`apply` with the arrays of the leaves and, in `mask`, whether each leaf requires grad."""
     if handle_lock.owner is not None and handle_lock.is_owned_by_another():
         arrays = _settled(leaves)
-    aval, stretch = program.noted, local.stretch
+    kernel, stretch = program.kernel, local.stretch
+    aval = kernel.noted
     if aval is not None and 0 < len(stretch.entries) < LONGEST and interception.read is None:
         # the kernel inlined
         results = _new(Pending)
         results.array, results.aval, results.stretch = None, aval, stretch
         stretch.entries.append((program, arrays, (results,)))
     else:
-        results = program.kernel(*arrays)
+        results = kernel.call(*arrays)
     current, node, requires_grad = current_mode.get(), None, False
     if current is RECORD:
         if True in mask:

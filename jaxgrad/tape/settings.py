@@ -112,20 +112,22 @@ def noted(read: Callable[[Any], Any]):
 
 class Lasting(NamedTuple):
     """A setting of the context that code may set without a block: what reads and sets it, and its
-    value when its module was imported, which may be while a function is traced.
+    value when its module was imported, which may be while a function is traced. `watches`: whether
+    it watches runs, those that look for the origin of an anomaly too.
     """
 
     get: Callable[[], Any]
     put: Callable[[Any], Any]
     initial: Any
+    watches: bool
 
 
 lasting: list[Lasting] = []
 
 
-def let_last(get, put):
+def let_last(get, put, watches=False):
     """Let each call of a compiled function leave a setting as the function does."""
-    lasting.append(Lasting(get, put, get()))
+    lasting.append(Lasting(get, put, get(), watches))
 
 
 let_last(mode.current_mode.get, mode.current_mode.set)
@@ -136,6 +138,12 @@ let_last(version_counter.strict.get, version_counter.strict.set)
 def lasting_values() -> list:
     """The values of the lasting settings, for `put_back`."""
     return [setting.get() for setting in lasting]
+
+
+def watched(values) -> list:
+    """Values of the lasting settings, with those of now for the ones that watch runs."""
+    pairs = zip(lasting, values, strict=False)
+    return [setting.get() if setting.watches else value for setting, value in pairs]
 
 
 @contextlib.contextmanager

@@ -153,7 +153,7 @@ def test_an_error_of_lowering_shows_at_the_line_of_the_call():
     program = executor.prepare(Unlowered())
     for _ in range(2):
         with pytest.raises(NotImplementedError, match="unlowered"):
-            program.kernel(jax.numpy.ones(3))
+            program.kernel.call(jax.numpy.ones(3))
         assert not deferred.local.stretch.entries
 
 

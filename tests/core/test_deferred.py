@@ -334,8 +334,8 @@ def failing(monkeypatch, program, error):
     def fail(*_):
         raise error
 
-    monkeypatch.setattr(program, "host", None)
-    monkeypatch.setattr(program, "unchecked", fail)
+    monkeypatch.setattr(program.kernel, "host", None)
+    monkeypatch.setattr(program.kernel, "unchecked", fail)
 
 
 def test_an_error_of_a_kernel_reaches_those_who_read_its_result(monkeypatch):

@@ -121,7 +121,7 @@ def test_an_error_in_a_routine_is_that_of_its_call_alone(monkeypatch, written_ou
 
     repeat(lambda: sine_and_exponential(x))
     (part,) = written_out[-1:]
-    _, exponential = (call.program.host for call in calls_of(part))
+    _, exponential = (call.program.kernel.host for call in calls_of(part))
     monkeypatch.setattr(part, "function", failing)
     monkeypatch.setattr(exponential, "function", failing)
     y, z = sine_and_exponential(x)
@@ -173,7 +173,7 @@ def test_calls_in_a_routine_count_until_xla_takes_over(monkeypatch, written_out,
         x = torch.tensor(NUMBERS)
 
         repeat(lambda: sine_and_exponential(x))
-        sine, _ = (call.program.host for call in calls_of(written_out[-1]))
+        sine, _ = (call.program.kernel.host for call in calls_of(written_out[-1]))
         runs = len(written_out)
         sine.known_turns = sine.calls + 1, sine.calls + 3
         deferred._routines.clear()

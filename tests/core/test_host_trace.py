@@ -69,7 +69,7 @@ def test_xla_has_a_trace_of_its_own(programs):
         lowered = program.to_compile.trace(*structs).lower().as_text()
         assert "convolution" not in lowered
         operands = [numpy.ones(struct.shape, struct.dtype) for struct in structs]
-        by_host = program.host.function(*operands)
+        by_host = program.kernel.host.function(*operands)
         by_xla = jax.tree.leaves(program.to_compile(*operands))
         for result, expected in zip(by_host, by_xla, strict=True):
             numpy.testing.assert_allclose(result, expected, rtol=1e-5)

@@ -184,9 +184,10 @@ class Pass:
                     executor.prepare(reverse)
                 if not reverse.program.single:
                     reverse, gradients = self.filled(reverse, gradients)
-                aval, stretch = reverse.noted, deferred.local.stretch
+                kernel, stretch = reverse.kernel, deferred.local.stretch
+                aval = kernel.noted
                 if aval is None or not 0 < len(stretch.entries) < LONGEST or deferred.suspended:
-                    results = reverse.kernel(*gradients, *saved)
+                    results = kernel.call(*gradients, *saved)
                 else:
                     # the kernel inlined
                     results = _new(Pending)
@@ -251,7 +252,7 @@ class Pass:
             if extras is not None and extras.objects:
                 keep_objects(results, extras.objects)
         else:
-            results = reverse.kernel(*gradients, *saved)
+            results = reverse.kernel.call(*gradients, *saved)
         if extras is not None and node.saved is FREED:
             extras.packed = None
         return reverse.reached(given, results) if reverse.tells_apart else results

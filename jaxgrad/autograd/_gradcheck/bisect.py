@@ -96,17 +96,17 @@ def _slopes(program, arrays, wanted, along, eps):
 
 
 def _values(program, arrays):
-    results = executor.prepare(program).unobserved(*arrays)
+    results = executor.prepare(program).kernel.compute(*arrays)
     results = [results] if program.single else results
     return [numpy.asarray(results[i]) for i in program.differentiable_outputs]
 
 
 def _pulled(program, arrays, wanted, along, weights):
     reverse = executor.prepare(program.reverse(tuple(program.tracked)))
-    results = program.unobserved(*arrays)
+    results = program.kernel.compute(*arrays)
     results = [results] if program.single else results
     saved = [arrays[i] for i in reverse.saved_inputs] + [results[i] for i in reverse.saved_outputs]
-    found = reverse.unobserved(*map(_array, weights), *saved)
+    found = reverse.kernel.compute(*map(_array, weights), *saved)
     found = [found] if reverse.single else found
     return sum(product(gradient, v) for gradient, v in zip(found, along, strict=True))
 

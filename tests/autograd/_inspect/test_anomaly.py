@@ -17,12 +17,12 @@ import jax
 import numpy as np
 import pytest
 from as_torch import as_torch, error, leaf, warned
-from kernels import is_observed
+from kernels import states
 
 import jaxgrad
 from jaxgrad.autograd._engine import observers
 from jaxgrad.autograd._inspect import anomaly_detection
-from jaxgrad.core import executor
+from jaxgrad.core import executor, kernel
 from jaxgrad.tape import interception, node_annotations
 
 NAN = float("nan")
@@ -762,14 +762,14 @@ def test_a_generator_closed_elsewhere_leaves_nothing_behind_M01():
 
 def assert_nobody_looks_on():
     assert executor.observers == () and node_annotations.observers == () and observers.started == ()
-    assert not any(map(is_observed, list(executor._prepared)))
+    assert kernel.OBSERVED not in states()
 
 
 def test_nothing_is_left_behind_M01():
     before, x = interception.is_noted, leaf(jaxgrad, 0.0)
     assert_nobody_looks_on()
     with anomaly(jaxgrad), anomaly(jaxgrad, check_nan=False):
-        assert all(map(is_observed, list(executor._prepared)))
+        assert states() == {kernel.OBSERVED}
         (x * 3.25).tanh().backward()  # compilation of a new program may be among these
     with anomaly(jaxgrad):
         said(root_of_zero, jaxgrad)

@@ -14,13 +14,13 @@ import jax
 import numpy as np
 import pytest
 from as_torch import as_torch, error, leaf, parameters, warned
-from kernels import is_observed
+from kernels import states
 from profiles import named, names, square
 
 import jaxgrad
 from jaxgrad.autograd import profiler
 from jaxgrad.autograd._engine import observers
-from jaxgrad.core import executor
+from jaxgrad.core import executor, kernel
 from jaxgrad.tape import interception, node_annotations
 
 # ---- O01: profile
@@ -564,7 +564,7 @@ def test_many_threads_that_profile_O01():
         square(alone)
     assert found == [names(prof)] * 24
     assert executor.observers == () and observers.started == ()
-    assert not any(map(is_observed, list(executor._prepared)))
+    assert kernel.OBSERVED not in states()
 
 
 def test_nothing_is_left_behind_O01():
@@ -574,7 +574,7 @@ def test_nothing_is_left_behind_O01():
         square(jaxgrad.ones(2).requires_grad_())
     assert executor.observers == () and node_annotations.observers == () and observers.started == ()
     assert interception.is_noted == before
-    assert not any(map(is_observed, list(executor._prepared)))
+    assert kernel.OBSERVED not in states()
     assert not jaxgrad.autograd._profiler_enabled()
     made = jaxgrad.ones(3).atan()  # and compilation events are not recorded
     assert made.shape == (3,)
