@@ -7,9 +7,11 @@ the program, what users set on tensors, and hooks.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 import threading
+import types
 import warnings
 import weakref
 
@@ -17,7 +19,8 @@ import jax
 
 from ..core.tracebacks import users_stacklevel
 from ..draws.python_reads import is_iterator, original, put_stand_ins
-from ..state.code import python_function
+from ..state.code import codes as parts_of_code
+from ..state.code import names_in, python_function
 from ..state.guards import Guard, StateGuard
 from ..state.holder import Holder, InstanceHolder, LeafHolder, MemberHolder, SetHolder
 from ..state.objects import own_dict
@@ -192,6 +195,27 @@ class Observation(Reads):
         if not scope.is_created_here(tensor):
             scope.capture(tensor)  # each call may find another one
             self.holder_of_tensor(tensor).written.add(name)
+
+    def changes(self):
+        changes = {id(change.holder): change for change in super().changes()}
+        # Assigned what they had already: where each call may find another tensor, that may be one
+        # from elsewhere, and only happened to be the same.
+        for holder, name in self.rebound_places():
+            is_kept = name not in holder.changed and not holder.is_sequence
+            if is_kept and (name in holder.written or name in self.assigned):
+                known = changes.get(id(holder), Change(holder, {}, []))
+                bound = known.bound | {name: holder.before[name]}
+                changes[id(holder)] = known._replace(bound=bound)
+        return list(changes.values())
+
+    @functools.cached_property
+    def assigned(self) -> set:
+        """The names and keys that the code of the function assigns."""
+        functions = [self.root, *self.kept.values()]
+        codes = [f.__code__ for f in functions if isinstance(f, types.FunctionType)]
+        names = [names_in(part) for code in codes for part in parts_of_code(code)]
+        stored = [n.stored_attributes | n.stored_globals | n.stored_cells for n in names]
+        return set().union(*stored, *[keys for n in names for keys in n.stored_keys.values()])
 
     # ---- tensors at places that compiled functions bind anew
 
