@@ -16,9 +16,9 @@ class CodeNames(NamedTuple):
     """The names in a code object, with the modules that it imports.
 
     `attributes`, `strings`: the attributes that it reads, and its constant strings; `globals`,
-    `cells`: the global and the closure variables that it reads; `keys`: by variable or attribute,
-    and by item of one as in `name['key']`, the constant keys by which the code reads items of it,
-    None where it does anything else with it than that, assigning items and appending;
+    `cells`: the global and the closure variables that it reads; `keys`: by variable, attribute or
+    item of one, the constant keys by which the code reads items of it, None where it does anything
+    else with it than that, assigning items and appending;
     `stored_attributes`, `stored_globals`, `stored_cells`, `stored_keys`: the same for what it
     assigns or deletes; `deleted`: the attributes and globals that it deletes.
     """
@@ -48,7 +48,8 @@ def names_in(code) -> CodeNames:
     def named(operations):
         return frozenset(one.argval for one in instructions if one.opname in operations)
 
-    strings = frozenset(constant for constant in code.co_consts if isinstance(constant, str))
+    parts = [c if isinstance(c, tuple | frozenset) else (c,) for c in code.co_consts]
+    strings = frozenset(part for inner in parts for part in inner if isinstance(part, str))
     read = named(_LOADS_ATTRIBUTE), strings, named(_LOADS_GLOBAL), named(_LOADS_CELL)
     stored = [named([f"STORE_{kind}", f"DELETE_{kind}"]) for kind in ("ATTR", "GLOBAL", "DEREF")]
     deleted = named(["DELETE_ATTR", "DELETE_GLOBAL"])

@@ -240,9 +240,7 @@ class StateWalk(Walk):
         return contents
 
     def of_leaf(self, name, value):
-        """The functions that a leaf calls, its class, where it is the user's, and the attributes
-        that users have set on it: all of them count as read.
-        """
+        """The functions that a leaf calls, its class where it is the user's, and its attributes."""
         kind, functions = type(value), self.known_leaves.functions(value)
         is_plain = kind is self.known_leaves.kind and not own_dict(value)
         if (is_plain and not functions) or not self.is_new(name, value):

@@ -208,3 +208,10 @@ def test_one_of_two_gradients_beside_numbers_that_are_read():
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     function(x)[1].backward()
     assert x.grad.tolist() == [6.0, 12.0]
+
+
+def test_an_argument_is_a_number_at_one_call_and_a_tensor_at_another():
+    f = torch.jit(lambda x, factor: x * factor)
+    x = torch.ones(2)
+    for factor in (2, torch.ones(2) * 5, 3, 2.5, torch.ones(()) * 4, 4):
+        assert f(x, factor).tolist() == (x * factor).tolist()

@@ -95,3 +95,11 @@ def test_a_compiled_function_reads_the_number_of_each_call():
 def test_a_vector_is_no_list_of_ints(name):
     with pytest.raises(TypeError, match=rf"{name}\(\)"):
         getattr(jaxgrad.ones(4), name)(jaxgrad.tensor([2, 2]))
+
+
+@pytest.mark.parametrize("name", ["stack", "cat", "hstack", "concat"])
+def test_a_number_in_a_list_of_tensors_is_refused(name):
+    join = getattr(torch, name)
+    for call in (join, torch.jit(join)):
+        with pytest.raises(TypeError, match="expected Tensor as element 0 in argument 0, but got"):
+            call([1.0, 2.0])
