@@ -99,7 +99,7 @@ def test_a_vector_is_no_list_of_ints(name):
 
 @pytest.mark.parametrize("name", ["stack", "cat", "hstack", "concat"])
 def test_a_number_in_a_list_of_tensors_is_refused(name):
-    join = getattr(torch, name)
-    for call in (join, torch.jit(join)):
+    join = getattr(jaxgrad, name)
+    for call in (join, jaxgrad.jit(join)):
         with pytest.raises(TypeError, match="expected Tensor as element 0 in argument 0, but got"):
             call([1.0, 2.0])
