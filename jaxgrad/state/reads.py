@@ -199,7 +199,7 @@ class Reads:
     def release(self):
         """Drop what only tracing needs: snapshots hold leaves, and functions do."""
         for holder in self.holders:
-            holder.before = None
+            holder.before = holder.stored = None
         self.roots = self.root = self.snapshots = self.kept = None
 
 
