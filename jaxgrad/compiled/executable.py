@@ -23,7 +23,7 @@ from ..core import executor
 from ..core.aval import IMMEDIATE
 from ..core.bounded_cache import Weight, weight_of_kernel
 from ..core.jax_state import keeps_jax_state
-from ..core.kernel import Kernel
+from ..core.kernel import of as kernel_of
 from ..late import LateModule
 from ..tape import handle_lock
 from ..tape.tensor import held, wrap
@@ -58,14 +58,12 @@ class Executable:
         self.members = [cut.number for group in trace.groups for cut in group.cuts]
         self.escaped_tensors = tracing.escaped_tensors
         self.program = self.compile(tracing, tensors, leaves)
-        others = trace.other_inputs
-        self.generators = [source for source in others if isinstance(source, GeneratorInput)]
+        self.generators = [one for one in trace.other_inputs if isinstance(one, GeneratorInput)]
         self.has_run = not self.donation
         self.held = placement.reader(self)
         kernel = self.keep_results if self.changes_state else self.program
         # as that of any program, so that profiles and anomaly mode see one
-        self.kernel = Kernel(self)
-        self.kernel.use(self.first_call(executor.with_wide_types(kernel)))
+        self.kernel = kernel_of(self, self.first_call(executor.with_wide_types(kernel)))
 
     @property
     def name(self) -> str:
@@ -173,8 +171,8 @@ class Executable:
         only = self.output.only
         if only is not None and self.trace.pullback is None:
             return wrap(self.kernel.call(*inputs)[only.output], only.aval, only.tracked, only.mark)
-        arrays = self.kernel.call(*inputs)
-        return self.output.result_of(self.run_of(leaves, tensors, inputs, arrays))
+        run = self.run_of(leaves, tensors, inputs, self.kernel.call(*inputs))
+        return self.output.result_of(run)
 
     def change(self, leaves, tensors):
         """A call of a program that changes state, under the lock of handles: all of it or nothing.
