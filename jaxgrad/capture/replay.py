@@ -405,13 +405,13 @@ def put_attribute(owner, name, value):
 
 class ReplayObservation(Observation):
     """What a replay reads and changes. `reinstated`: by holder and name what guards have bound;
-    `found`: what was at the places where each call finds another object.
+    `at_places`: what was at the places where each call finds another object.
     """
 
     def reinstate(self, guards):
         """Bring the state back in which the function was traced: no change of the function."""
         places = [guard.place for guard in guards if isinstance(guard, TensorsGuard)]
-        self.found = [(place, place.value()) for place in places]
+        self.at_places = [(place, place.value()) for place in places]
         for guard in guards:
             self.take_holder(guard)
             guard.reinstate()
@@ -443,13 +443,13 @@ class ReplayObservation(Observation):
 
     def restore(self):
         super().restore()
-        for place, value in self.found:  # of holders that are out of reach by now, too
+        for place, value in self.at_places:  # of holders that are out of reach by now, too
             if value is not UNSET and place.value() is not value:
                 place.put(value)
 
     def release(self):
         super().release()
-        self.reinstated, self.found = {}, []
+        self.reinstated, self.at_places = {}, []
 
 
 @contextlib.contextmanager

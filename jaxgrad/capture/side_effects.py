@@ -190,10 +190,10 @@ class TensorEffect:
         """What sets the tensor: objects, their attributes, and the values of these."""
         tensor, value, found = run.tensors[self.number], self.value, []
         if self.place is not None:
-            made = run.created[self.place]
-            found.append((tensor, "_alias", alias_of_other(tensor, made)))
+            placed = run.created[self.place]
+            found.append((tensor, "_alias", alias_of_other(tensor, placed)))
             # what a run creates of the memory counts writes with the tensor
-            kept, counter = made._counter, counter_of(tensor)
+            kept, counter = placed._counter, counter_of(tensor)
             for other in run.created if kept is not None else ():
                 if other._counter is kept:
                     other._counter = counter

@@ -51,9 +51,9 @@ def prepare(program: Program) -> Program:
             # calls that differ only in the strides they show share one kernel
             program.kernel = prepare(program.compact).kernel.copy_for(program)
         else:
-            made = Kernel(program)
-            made.use(_function_of(made))
-            program.kernel = made
+            kernel = Kernel(program)
+            kernel.use(_function_of(kernel))
+            program.kernel = kernel
     return program
 
 

@@ -77,7 +77,7 @@ def elements():
 
 def hook():
     net = nn.Identity()
-    handle = net.register_forward_hook(lambda module, given, output: output**3)
+    handle = net.register_forward_hook(lambda module, inputs, output: output**3)
     return lambda x: net(x), handle.remove, lambda: len(net._forward_hooks)
 
 
@@ -85,7 +85,7 @@ def later_hook():
     net = nn.Identity()
 
     def change():
-        net.register_forward_hook(lambda module, given, output: output**2)
+        net.register_forward_hook(lambda module, inputs, output: output**2)
 
     return lambda x: net(x) ** 3, change, lambda: len(net._forward_hooks)
 

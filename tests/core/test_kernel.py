@@ -11,9 +11,9 @@ def program():
     """A program that is new."""
     torch.ones(7).sigmoid()  # what the call below needs is known
     x = torch.ones(7, requires_grad=True)
-    made = x.sinh().grad_fn.reverse.program
-    vars(made).pop("kernel", None)
-    return executor.prepare(made)
+    program = x.sinh().grad_fn.reverse.program
+    vars(program).pop("kernel", None)
+    return executor.prepare(program)
 
 
 def observer(program, call, *arrays):
