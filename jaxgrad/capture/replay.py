@@ -173,7 +173,6 @@ class Replay(CaptureScope):
         # which may have another shape by now
         again.tracer = self.given["tensor", captured.number]
         hold(tensor, again.tracer, self.shown(captured))
-        again.snapshot.hooks.mute()
         # as at the time of tracing; the end of the scope puts the handle back
         again.ignores_grad, tensor._tracked = True, captured.tracked
         if captured.reads_grad:
@@ -289,7 +288,10 @@ def output_of(trace, scope) -> OutputSpec:
         containers = ArgumentContainers(leaves, leaves, structure, seen)
         scope.take_containers(containers)
         order = EffectOrder(trace, scope.tensors, containers)
-        output = type(trace.output)(scope, [trace.function.function(*args, **kwargs)])
+        result = [trace.function.function(*args, **kwargs)]
+        for captured in scope.captured.values():
+            captured.snapshot.hooks.mute()  # the engine calls them on the gradient outside
+        output = type(trace.output)(scope, result)
         # tensors that it leaves in objects, or that others are cut from, are outputs too
         for change in order.of(observation.changes() if observation is not None else []):
             containers.effect_of(output, change) or StateEffect(output, change)
@@ -452,12 +454,27 @@ class ReplayObservation(Observation):
         self.reinstated, self.at_places = {}, []
 
 
+def refuse_gone(trace):
+    """Raise RuntimeError where an object that the function read is gone."""
+    for guard in trace.guards:
+        if not isinstance(guard, StateGuard) or guard.holder() is None:
+            continue
+        names = [guard.label(name) for name, known in guard.weak.items() if known() is None]
+        if names:
+            raise RuntimeError(
+                f"{trace.name}, compiled by jaxgrad.jit, runs again for a derivative, and what "
+                f"{', '.join(names)} was when it was called is gone: keep a reference to it, or "
+                "take the derivative before it changes"
+            )
+
+
 @contextlib.contextmanager
 def reinstated(trace, scope):
     """Give Python objects the state in which the function was traced; afterwards that of before."""
     if trace.modes.is_inline:
         yield None  # the state of the trace around, which is still in progress
         return
+    refuse_gone(trace)
     numbers = {guard.place.key for guard in trace.guards if isinstance(guard, NumberGuard)}
     function = trace.function.observed_function()
     guard = next((guard for guard in trace.guards if guard.is_performed), None)

@@ -10,12 +10,15 @@ Linear
 from __future__ import annotations
 
 import copy
+import functools
 import operator
+import types
 import weakref
 from typing import Any, NamedTuple
 
 from ..state.guards import ObjectRead
 from ..tape.hooks import Hooks, RemovableHandle, register, share
+from ..tape.tensor import Tensor
 
 VALUE = operator.attrgetter("_changes.value")
 
@@ -61,30 +64,52 @@ class ModuleHooks(Hooks):
 
 class ModuleRead(ObjectRead):
     """The count of changes of a module, or of the hooks of all. `members`: its submodules, weakly,
-    and its hooks.
+    and its hooks; `attributes`: its own other attributes, objects weakly.
     """
 
-    __slots__ = ("members",)
+    __slots__ = ("attributes", "members")
 
     def __init__(self, owner, read, value):
         super().__init__(owner, read, value)
-        self.members = [[*map(_member, held.items())] for held in owner()._replayed]
+        module = owner()
+        self.members = [[*map(_member, held.items())] for held in module._replayed]
+        self.attributes = [*map(_member, _attributes(module).items())]
 
     def contents_of_trace(self):
-        references = [reference for held in self.members for _, reference in held]
-        if any(isinstance(known, weakref.ref) and known() is None for known in references):
+        module = self.owner()
+        if any(_is_gone(reference) for held in self.members for _, reference in held):
             raise RuntimeError(
                 "a derivative runs a function again that was compiled by jaxgrad.jit, and a "
-                f"submodule of the {type(self.owner()).__name__} that it uses is gone"
+                f"submodule of the {type(module).__name__} that it uses is gone"
             )
         known = [{name: reference() for name, reference in held} for held in self.members]
-        return list(zip(self.owner()._replayed, known, strict=True))
+        own, attributes = vars(module), _attributes(module)
+        kept = {name: value for name, value in own.items() if name not in attributes}
+        kept |= {name: value() for name, value in self.attributes if not _is_gone(value)}
+        pairs = zip(module._replayed, known, strict=True)
+        return [*pairs, (own, kept)]
 
 
 def _member(pair) -> tuple:
     name, member = pair
-    is_weak = member is not None and type(member).__weakrefoffset__
+    is_weak = type(member).__weakrefoffset__ and not isinstance(member, _FUNCTIONS)
     return name, weakref.ref(member) if is_weak else lambda: member
+
+
+_FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
+
+
+def _is_gone(reference) -> bool:
+    return isinstance(reference, weakref.ref) and reference() is None
+
+
+def _attributes(module) -> dict:
+    """The attributes of a module that code sets, but for tensors, which a program captures."""
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if name[0] != "_" and name != "training" and not isinstance(value, Tensor)
+    }
 
 
 class ForwardHook(NamedTuple):

@@ -292,8 +292,9 @@ class StateWalk(Walk):
         """
         if not self.knows_items or self.code.names_any(DYNAMIC) or isinstance(value, set):
             return None
-        # each call repeats a change of the order by writing all elements anew
-        if WHOLE in self.snapshots.take(value, name).changed:
+        # each call repeats a change of the order, or of an array, by writing all elements anew
+        is_array = isinstance(value, ArrayHolder.kinds)
+        if is_array or WHOLE in self.snapshots.take(value, name).changed:
             return None
         # where elements are dropped, what is left depends on those that were there
         if isinstance(value, collections.deque) and value.maxlen is not None:

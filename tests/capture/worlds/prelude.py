@@ -154,6 +154,13 @@ def between(value):
     )[0]
 
 
+def slope(value, leaves):
+    """The gradients of a result, or of gradients, by some leaves, with a history."""
+    return list(
+        jaxgrad.autograd.grad(total(value), leaves, create_graph=True, allow_unused=True)
+    )
+
+
 def clear(parameters):
     """Let go of gradients."""
     for parameter in parameters:
@@ -185,7 +192,7 @@ NAMES = {
     "Space": types.SimpleNamespace,
     **{f.__name__: f for f in (Doubled, Constant, Scaled)},
     **{f.__name__: f for f in (Pair, Data, Frozen, Mode, Missing, Held)},
-    **{f.__name__: f for f in (tensor, leaf, filled, total, between, clear, number, first)},
+    **{f.__name__: f for f in (tensor, leaf, filled, total, between, slope, clear, number, first)},
 }
 
 

@@ -10,6 +10,7 @@ KINDS = (
     "lists",  # among the arguments, which the function changes
     "optimizers",  # that the function makes
     "dependent results",  # a gradient from one to another
+    "second derivatives",  # after the state has changed
 )
 
 on: set[str] = set()

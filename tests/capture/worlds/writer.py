@@ -469,6 +469,8 @@ class Writer:
             if "dependent results" in switches.on and self.chance(0.5):
                 script.append(f"gradients = between(out{number})")
                 self.attempt(script[-1])
+            if "second derivatives" in switches.on and self.chance(0.5):
+                script += self.slopes(number)
             if self.chance(0.25):
                 script.append(f"total(out{self.random.randint(0, number)}).backward()")
                 self.attempt(script[-1])
@@ -477,6 +479,21 @@ class Writer:
             if self.chance(0.3):
                 call = self.call(numbers)
         return script
+
+    def slopes(self, number):
+        """Lines that take gradients of a result, and change state before those of the gradients."""
+        draws = self.draws(inside=False)
+        places = [draws.place("T", lambda p: p.value.is_leaf and p.value.requires_grad)]
+        places += [draws.place("T", lambda p: p.value.is_leaf and p.value.requires_grad)]
+        leaves = ", ".join({place.expression: None for place in places if place is not None})
+        if not leaves:
+            return []
+        lines = [f"slopes = slope(out{number}, [{leaves}])"]
+        self.attempt(lines[0])
+        lines += self.change("")
+        lines.append(f"curves = slope(slopes, [{leaves}])")
+        self.attempt(lines[-1])
+        return lines
 
     def attempt(self, line):
         try:
