@@ -173,6 +173,7 @@ class Replay(CaptureScope):
         # which may have another shape by now
         again.tracer = self.given["tensor", captured.number]
         hold(tensor, again.tracer, self.shown(captured))
+        again.snapshot.hooks.keep({number for ids in captured.hooks for number in ids})
         # as at the time of tracing; the end of the scope puts the handle back
         again.ignores_grad, tensor._tracked = True, captured.tracked
         if captured.reads_grad:

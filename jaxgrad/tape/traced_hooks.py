@@ -47,6 +47,21 @@ class ScopedHooks(Hooks):
         return len(self.outer) + super().__len__()
 
 
+class GoneHooks(Hooks):
+    """In the place of hooks of which one is gone."""
+
+    __slots__ = ()
+
+    def __len__(self):
+        return 1
+
+    def values(self):
+        raise RuntimeError(
+            "a function compiled by jaxgrad.jit runs again for a derivative, and a hook that its "
+            "backward pass has called is removed: remove it afterwards"
+        )
+
+
 def hook_lists(tensor: Tensor) -> tuple[Hooks | None, ...]:
     """The lists of a tensor's hooks, () if it never had any: the hooks of its gradient; for a leaf
     also its post-accumulate hooks, and the pre-hooks and post-hooks of its node.
@@ -153,6 +168,15 @@ class HookSnapshot:
         if self.extras is not None:
             for name, value in zip(Extras.__slots__, self.values, strict=True):
                 setattr(self.extras, name, value)
+
+    def keep(self, ids: set):
+        """Call of the hooks from outside those of a trace alone. A pass that would call one that is
+        gone raises RuntimeError.
+        """
+        missing = ids.difference(*[hooks.outer for hooks in self.scoped])
+        for hooks in self.scoped:
+            kept = {number: hook for number, hook in hooks.outer.items() if number in ids}
+            hooks.outer = GoneHooks() if missing else Hooks(kept)
 
     def mute(self):
         """Call only the hooks that were registered inside."""
