@@ -77,30 +77,39 @@ class ModuleRead(ObjectRead):
 
     def contents_of_trace(self):
         module = self.owner()
-        if any(_is_gone(reference) for held in self.members for _, reference in held):
+        if any(_is_gone(member) for held in self.members for _, member in held):
             raise RuntimeError(
                 "a derivative runs a function again that was compiled by jaxgrad.jit, and a "
                 f"submodule of the {type(module).__name__} that it uses is gone"
             )
-        known = [{name: reference() for name, reference in held} for held in self.members]
+        contents = [{name: _value(member) for name, member in held} for held in self.members]
         own, attributes = vars(module), _attributes(module)
         kept = {name: value for name, value in own.items() if name not in attributes}
-        kept |= {name: value() for name, value in self.attributes if not _is_gone(value)}
-        pairs = zip(module._replayed, known, strict=True)
-        return [*pairs, (own, kept)]
+        kept |= {n: _value(member) for n, member in self.attributes if not _is_gone(member)}
+        return [*zip(module._replayed, contents, strict=True), (own, kept)]
 
 
 def _member(pair) -> tuple:
     name, member = pair
     is_weak = type(member).__weakrefoffset__ and not isinstance(member, _FUNCTIONS)
-    return name, weakref.ref(member) if is_weak else lambda: member
+    return name, _Weak(member) if is_weak else member
+
+
+class _Weak(weakref.ref):
+    """A reference to a member, and no member that is one."""
+
+    __slots__ = ()
 
 
 _FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
 
 
-def _is_gone(reference) -> bool:
-    return isinstance(reference, weakref.ref) and reference() is None
+def _value(known):
+    return known() if type(known) is _Weak else known
+
+
+def _is_gone(known) -> bool:
+    return type(known) is _Weak and known() is None
 
 
 def _attributes(module) -> dict:
