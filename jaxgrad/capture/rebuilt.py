@@ -11,6 +11,7 @@ import types
 import jax
 import numpy as np
 
+from ..state.objects import own_dict, slot_values, slots_of
 from ..state.ownership import is_closed, is_of_library, is_value_class
 from ..tape.drawn_array import DrawnArray
 from ..tape.node import Node
@@ -193,7 +194,11 @@ def _taken_apart(value) -> tuple:
         return None, (), None, ()
     items, pairs = list(items or ()), list(pairs or ())
     keys, values = [key for key, _ in pairs], [value for _, value in pairs]
-    fill = functools.partial(_fill, len(items))
+    put = _set_state
+    if _reduces_plainly(kind) and not is_closed(kind):
+        # all that it holds, of which `__getstate__` may leave out what is not for a file
+        state, put = (dict(own_dict(value)), slot_values(value, slots_of(kind))), _set_attributes
+    fill = functools.partial(_fill, put, len(items))
     return make, arguments, fill, (state, *items, *keys, *values)
 
 
@@ -202,11 +207,17 @@ def _fill_dict(target, contents):
     target.update(zip(contents[:count], contents[count:], strict=True))
 
 
-def _fill(count: int, target, contents):
+def _reduces_plainly(kind: type) -> bool:
+    """Whether a class leaves to Python how its instances are taken apart."""
+    names = "__reduce_ex__", "__reduce__"
+    return all(getattr(kind, name) is getattr(object, name) for name in names)
+
+
+def _fill(put, count: int, target, contents):
     """Fill an object by its state, so many elements, and items, as Python's `copy` does."""
     state, elements, items = contents[0], contents[1 : count + 1], contents[count + 1 :]
     if state is not None:
-        _set_state(target, state)
+        put(target, state)
     if elements:
         target.extend(elements)
     half = len(items) // 2
@@ -218,7 +229,12 @@ def _set_state(target, state):
     if hasattr(target, "__setstate__"):
         target.__setstate__(state)
         return
-    attributes, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
+    is_pair = isinstance(state, tuple) and len(state) == 2
+    _set_attributes(target, state if is_pair else (state, None))
+
+
+def _set_attributes(target, state):
+    attributes, slots = state
     if attributes:
         vars(target).update(attributes)
     for name, value in (slots or {}).items():

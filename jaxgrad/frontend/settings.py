@@ -170,7 +170,16 @@ def set_float32_matmul_precision(precision: str):
         bounded_cache.forget_all()
 
 
-settings.let_last(get_float32_matmul_precision, set_float32_matmul_precision)
+def _precision() -> str | None:
+    return jax.config.jax_default_matmul_precision
+
+
+def _put_precision(precision: str | None):
+    jax.config.update("jax_default_matmul_precision", precision)
+    bounded_cache.forget_all()
+
+
+settings.let_last(_precision, _put_precision)
 settings.let_last(_chosen_device, set_default_device)
 
 

@@ -4,6 +4,7 @@ was called: what has changed since is put back afterwards.
 
 import os
 
+import jax
 import numpy
 import pytest
 
@@ -396,6 +397,7 @@ def test_a_setting_that_is_read_and_changed(name):
         assert values == wanted
     finally:
         put(before)
+        jax.config.update("jax_default_matmul_precision", None)  # as it is at first
 
 
 def test_a_setting_that_a_trace_reads_before_its_module_is_imported():

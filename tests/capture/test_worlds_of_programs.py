@@ -46,6 +46,33 @@ def spoil(value):
         value.append(3)
 
 
+class Stripped(Slots):
+    """An object that leaves an attribute out of files."""
+
+    def __init__(self, other=None):
+        self.other, self.x = other, None
+
+    def __getstate__(self):
+        return {"x": self.x}
+
+    def __setstate__(self, state):
+        raise AssertionError("this is no file")
+
+
+def test_an_object_that_a_call_makes_has_all_that_it_holds():
+    kept = Stripped()
+
+    @torch.jit
+    def f(x):
+        kept.other = Stripped(kept)
+        kept.other.x = x * 2
+        return kept.other
+
+    for call in range(3):
+        result = f(ONE * call)
+        assert kept.other is result and result.other is kept and result.x.item() == 2 * call
+
+
 @pytest.mark.parametrize("name", CONTAINERS)
 def test_a_container_that_a_call_makes_is_of_that_call(name):
     make, s = CONTAINERS[name], Slots()
