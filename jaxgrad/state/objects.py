@@ -78,9 +78,9 @@ class ObjectWalk:
 def fixed_parts(values):
     """Yield what tuples and frozen dataclasses among values hold, and those in these."""
     for value in values:
-        if isinstance(value, tuple) or is_value_class(type(value)):
-            parts = value if isinstance(value, tuple) else own_dict(value).values()
-            yield from parts
+        is_tuple = issubclass(type(value), tuple)  # isinstance asks what a proxy stands for
+        if is_tuple or is_value_class(type(value)):
+            yield from (parts := value if is_tuple else own_dict(value).values())
             yield from fixed_parts(parts)
 
 
