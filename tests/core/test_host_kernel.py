@@ -98,7 +98,7 @@ def soon(monkeypatch):
 
 def kernel_of(tensor):
     """The kernel of `t()` for a tensor."""
-    return torch.t.operator.plans[tensor._aval,].call.compact.host
+    return torch.t.operator.plans[tensor._aval,].call.compact.kernel.host
 
 
 @pytest.mark.slow
