@@ -68,6 +68,7 @@ WELCOME = {
     ),
     # what a traced function has made says how a copy of it is made
     ("jaxgrad.capture.rebuilt", "        reduced = value.__reduce_ex__(4)"),
+    ("jaxgrad.capture.rebuilt", '    names = "__reduce_ex__", "__reduce__"'),
     # the code of a graph, which is written from its nodes
     ("jaxgrad.fx.graph_module", '    exec(compile(src, key, "exec"), globals)'),
     # code that is made of numbers alone
