@@ -125,7 +125,7 @@ class InstanceHolder(Holder):
 
     def __init__(self, target, name):
         self.slots = slots_of(type(target))
-        self.is_ordered = not self.slots
+        self.is_ordered = True
         if self.slots:
             self.mapping = functools.partial(_attributes, self.slots)
         super().__init__(target, name)
@@ -152,8 +152,8 @@ class InstanceHolder(Holder):
 
 
 def _attributes(slots, target) -> dict:
-    # the snapshot must not count as a read
-    return {**slot_values(target, slots), **own_dict(target)}
+    # the snapshot must not count as a read; those of the dict first, which have an order
+    return {**own_dict(target), **slot_values(target, slots)}
 
 
 class LeafHolder(InstanceHolder):

@@ -46,6 +46,28 @@ def spoil(value):
         value.append(3)
 
 
+class WithSlots:
+    """A class whose subclasses have slots and attributes."""
+
+    __slots__ = ("first", "second")
+
+
+def test_the_order_of_attributes_beside_slots():
+    own = type("Own", (WithSlots,), {})()
+    own.late, own.second, own.kept = ONE, 1, 2
+
+    @torch.jit
+    def f(x):
+        del own.late
+        own.new, own.late, own.first = x * 2, x, x * 3
+        return x
+
+    for call in range(3):
+        f(ONE * call)
+        assert list(vars(own)) == ["kept", "new", "late"]
+        assert (own.new.item(), own.first.item(), own.second) == (2 * call, 3 * call, 1)
+
+
 class Stripped(Slots):
     """An object that leaves an attribute out of files."""
 
