@@ -117,7 +117,7 @@ class Pullback:
 
 
 def follow_freed(group: OutputGroup, roots, ends: dict):
-    """Find what the graph of an output leads to, of which the function has used up a part.
+    """Find what the graph of an output leads to. The function has used up a part of it.
 
     roots: the edges of all outputs; ends: by the edges of captured tensors their numbers.
     """

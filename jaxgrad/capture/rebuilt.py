@@ -196,7 +196,7 @@ def _taken_apart(value) -> tuple:
     keys, values = [key for key, _ in pairs], [value for _, value in pairs]
     put = _set_state
     if _reduces_plainly(kind) and not is_closed(kind):
-        # all that it holds, of which `__getstate__` may leave out what is not for a file
+        # everything that it holds: `__getstate__` may leave out what no file needs
         state, put = (dict(own_dict(value)), slot_values(value, slots_of(kind))), _set_attributes
     fill = functools.partial(_fill, put, len(items))
     return make, arguments, fill, (state, *items, *keys, *values)

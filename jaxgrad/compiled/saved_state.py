@@ -208,15 +208,6 @@ class SavedState:
             _restore(holders)  # half of it would be a state in between
             raise
 
-    @contextlib.contextmanager
-    def put_back_after_errors(self):
-        """Put everything back where the block fails, by an interrupt or a lack of memory too."""
-        try:
-            yield
-        except BaseException:
-            self.put_back()
-            raise
-
     def disturb(self):
         """Change the saved tensors of floating point by about as much as rounding does."""
         for number, tensor in enumerate(self.tensors.values()):

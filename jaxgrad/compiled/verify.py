@@ -24,7 +24,7 @@ from ..capture.input_names import leaf_names
 from ..capture.pullback import TracedPass
 from ..core import dtypes
 from ..core.aval import has_numbers
-from ..draws.frozen import FrozenReads
+from ..draws.frozen import FrozenReads, put_back_after_errors
 from ..draws.python_runs import Unrepeatable, run_with_log
 from ..state.code import UNSET
 from ..state.guards import StateGuard
@@ -93,9 +93,9 @@ def verified(compiled, call, args, kwargs):
         except Unrepeatable:
             return call(*args, **kwargs)
         drawn = [*log.entries]
-        with state.numbers.open(), reads.put_back_after_errors():
+        with state.numbers.open(), put_back_after_errors(reads):
             result = call(*args, **kwargs)
-        with state.put_back_after_errors(), reads.put_back_after_errors():
+        with put_back_after_errors(state), put_back_after_errors(reads):
             found = expected.differences(Outcome(state, result))
             if found:
                 log.entries = drawn

@@ -115,19 +115,20 @@ class FrozenReads:
                 error.place = each.place
                 raise error
 
-    @contextlib.contextmanager
-    def put_back_after_errors(self):
-        """Put the generators back where the block fails."""
-        try:
-            yield
-        except BaseException:
-            self.put_back()
-            raise
-
     def put_back(self):
         """Give the generators the states of before the trace."""
         for key, generator in self.generators.items():
             self.before[key].restore(generator)
+
+
+@contextlib.contextmanager
+def put_back_after_errors(state):
+    """Put a state back where the block fails, by an interrupt or a lack of memory too."""
+    try:
+        yield
+    except BaseException:
+        state.put_back()
+        raise
 
 
 def _kind(generator) -> str:

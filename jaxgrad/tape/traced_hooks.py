@@ -48,7 +48,7 @@ class ScopedHooks(Hooks):
 
 
 class GoneHooks(Hooks):
-    """In the place of hooks of which one is gone."""
+    """Stands for hooks where one is gone: a pass that calls them raises RuntimeError."""
 
     __slots__ = ()
 

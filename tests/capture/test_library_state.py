@@ -223,8 +223,7 @@ def test_what_a_library_changes_by_itself_is_no_state():
     @torch.jit
     def f(x):
         calls.put(1)
-        waiting.unfinished_tasks  # noqa: B018
-        return x * 2
+        return x * (2 + 0 * waiting.unfinished_tasks)
 
     waiting.put(1)
     f(ONE)
@@ -286,7 +285,7 @@ def test_an_item_that_is_set_and_deleted():
     assert "late" not in globals() and not items
 
 
-# ---- places that hold one tensor, of which one gets what the other had
+# ---- places that hold the same tensor, and exchange their tensors
 
 
 def in_a_list(first):

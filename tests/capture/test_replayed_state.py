@@ -51,8 +51,7 @@ def option():
 def of_setting(read, put, before, after):
     def make():
         put(before)
-        function = lambda x: x**3 if read() == before else x**2  # noqa: E731
-        return function, lambda: put(after), read
+        return (lambda x: x**3 if read() == before else x**2), lambda: put(after), read
 
     return make
 
@@ -95,9 +94,12 @@ def later_hook():
 def submodule():
     net, cube = nn.Sequential(Power()), Power()
     net[0] = cube
-    square = Power().eval()
-    function = lambda x: net(x)  # noqa: E731
-    return function, lambda: net.__setitem__(0, square), lambda: (net[0] is square, cube.training)
+    square = Power().train(False)
+
+    def change():
+        net[0] = square
+
+    return lambda x: net(x), change, lambda: (net[0] is square, cube.training)
 
 
 class Scaled(nn.Module):
@@ -116,8 +118,12 @@ def attribute_of_a_module():
 
 def option_of_a_layer():
     net = nn.LeakyReLU(12.0)
-    function = lambda x: (net(-x) ** 2) / 48  # noqa: E731  of x = 2: the slope is 144 * 2 * 2 / 48
-    return function, lambda: setattr(net, "negative_slope", 2.0), lambda: net.negative_slope
+
+    def change():
+        net.negative_slope = 2.0
+
+    # the slope at 2 is 144 * 2 * 2 / 48
+    return lambda x: net(-x) ** 2 / 48, change, lambda: net.negative_slope
 
 
 def forward_of_a_layer():
@@ -132,8 +138,11 @@ def forward_of_a_layer():
 def environment():
     name = "JAXGRAD_TEST_OF_REPLAYS"
     os.environ[name] = "3"
-    function = lambda x: x ** int(os.environ[name])  # noqa: E731
-    return function, lambda: os.environ.__setitem__(name, "2"), lambda: os.environ[name]
+
+    def change():
+        os.environ[name] = "2"
+
+    return lambda x: x ** int(os.environ[name]), change, lambda: os.environ[name]
 
 
 CHANGES = {
