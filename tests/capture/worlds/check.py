@@ -62,6 +62,8 @@ class World:
         """Run a line; gives what is observed afterwards and the exception, or None."""
         error = None
         is_call = re.match(r"out\d+ = step", line) and self.step is not self.raw
+        if is_call:
+            self.look_up(line)
         before = self.observed() if is_call else None
         try:
             self.run(line, number)
@@ -70,6 +72,14 @@ class World:
         if is_call and error is not None:
             error = self.again(line, number, before, error)
         return self.observed(), error
+
+    def look_up(self, line):
+        """Look up the items among the arguments of a call: a defaultdict adds one that is missing,
+        which is no change of the call.
+        """
+        for item in re.findall(r"\w+(?:\.\w+)*\['\w+'\]", line.partition("step(")[2]):
+            with contextlib.suppress(Exception):
+                eval(item, self.names)
 
     def again(self, line, number, before, error):
         """Run a call uncompiled that has raised compiled, and so must have changed nothing."""
