@@ -155,7 +155,7 @@ class Observation(Reads):
         }
 
     def has_aliases(self, value) -> bool:
-        """Whether a list or dict in a result is there twice, or in what the function binds too."""
+        """Whether a container in a result is there twice, or in what the function binds too."""
         inner, leaves = [], []
         part_tree(value, inner, leaves)
         if not inner:

@@ -4,6 +4,7 @@ others there, and the guards on these places.
 
 from __future__ import annotations
 
+import dataclasses
 import weakref
 
 import jax
@@ -11,6 +12,7 @@ import jax
 from ..state.code import UNSET
 from ..state.guards import AttributeValue, Guard, StateGuard
 from ..state.holder import SetHolder
+from ..state.objects import own_dict, slot_values, slots_of
 from ..state.places import Place
 from ..state.values import is_same_plain_value
 from ..tape import pytree
@@ -256,16 +258,21 @@ def containers_in(value, keys=()):
 
 
 def part_tree(value, inner: list, leaves: list):
-    """Add the lists and dicts of a tree to `inner`, and what is neither, nor a tuple, to `leaves`.
-    One that is met twice is added twice, and entered once.
+    """Add the lists, dicts and instances of dataclasses of a tree to `inner`, and what is none of
+    these, nor a tuple, to `leaves`. One that is met twice is added twice, and entered once.
     """
-    if not isinstance(value, tuple | list | dict):
+    is_data = dataclasses.is_dataclass(value) and not isinstance(value, type)
+    if not (is_data or isinstance(value, tuple | list | dict)):
         leaves.append(value)
         return
     is_met = any(value is known for known in inner)
     if not isinstance(value, tuple):
         inner.append(value)
-    for part in () if is_met else value.values() if isinstance(value, dict) else value:
+    items = value.values() if isinstance(value, dict) else value
+    parts = [*items] if isinstance(value, tuple | list | dict) else []
+    if is_data:
+        parts += [*own_dict(value).values(), *slot_values(value, slots_of(type(value))).values()]
+    for part in () if is_met else parts:
         part_tree(part, inner, leaves)
 
 

@@ -817,3 +817,24 @@ def test_attributes_of_the_librarys_own_objects(kind):
         kept.append(getattr(owner, name))  # a tensor that is gone would be missed
         setattr(owner, name, value_of(number))
         assert f(ONE).item() == number
+
+
+@dataclasses.dataclass
+class Data:
+    h: object
+    n: int = 2
+
+
+def test_a_dataclass_in_a_result_is_the_one_that_is_bound():
+    s = Slots()
+
+    @torch.jit
+    def f(x):
+        s.data = Data(x * 2)
+        other = Data(x * 3)
+        return {"bound": s.data, "other": other, "both": [other, Data(s.data)]}
+
+    for call in range(3):
+        result = f(ONE * call)
+        assert result["bound"] is s.data and s.data.h.item() == 2 * call
+        assert result["both"][0] is result["other"] and result["both"][1].h is s.data
