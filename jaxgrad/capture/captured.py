@@ -136,7 +136,8 @@ class Moved(NamedTuple):
 class CapturedTensor(TensorGuard):
     """A tensor from outside that a traced function reads, and the guard on it.
 
-    `number`: its position among the captured tensors of its scope; `of_class`: its class;
+    `number`: its position among the captured tensors of its scope; `of_class`: its class; `marked`:
+    the class that it is marked with, such as Parameter, or None;
     `writes_grad`: whether its `.grad` was set before it was read; `ignores_grad`: whether `.grad`
     is not an input, as when the function is replayed. Only while tracing: `tensor`; `snapshot`: its
     state before; `tracer`: what its handle held first; `entry`: its alias inside, where its memory
@@ -148,7 +149,7 @@ class CapturedTensor(TensorGuard):
     def __init__(self, tensor: Tensor, source: TensorSource, number: int):
         super().__init__(tensor, source)
         self.tensor, self.number, self.tracer = tensor, number, None
-        self.of_class = type(tensor)
+        self.of_class, self.marked = type(tensor), getattr(tensor._leaf, "kind", None)
         self.snapshot = Snapshot(tensor)
         self.writes_grad = self.ignores_grad = False
         self.moved, self.led_past, self.entry = None, (None, None), None

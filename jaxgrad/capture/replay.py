@@ -197,6 +197,8 @@ class Replay(CaptureScope):
             tensor = wrap(array, shown, True, *edge_of(tensor))
         if captured.of_class is not Tensor:
             tensor.__class__ = captured.of_class
+        if captured.marked is not None:
+            leaf_state(tensor).kind = captured.marked
         self.known[id(tensor)] = captured.number
         for scope in scopes_around(self):
             scope.record_created(tensor)  # no input of theirs

@@ -112,7 +112,7 @@ def slot_values(target, slots: dict) -> dict:
     for name, slot in slots.items():
         try:
             values[name] = slot.__get__(target)
-        except AttributeError:
+        except (AttributeError, TypeError):  # of another class by now
             continue
     return values
 

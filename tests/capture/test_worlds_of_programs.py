@@ -838,3 +838,12 @@ def test_a_dataclass_in_a_result_is_the_one_that_is_bound():
         result = f(ONE * call)
         assert result["bound"] is s.data and s.data.h.item() == 2 * call
         assert result["both"][0] is result["other"] and result["both"][1].h is s.data
+
+
+def test_a_class_with_slots_that_is_exchanged():
+    kinds = [type("Kind", (), {"__slots__": ("a", "b"), "w": ONE * n}) for n in (1, 2)]
+    own = kinds[0]()
+    f = torch.jit(lambda x: x * own.w)
+    assert f(ONE).item() == 1
+    own.__class__ = kinds[1]
+    assert f(ONE).item() == 2
