@@ -305,7 +305,8 @@ class ObservationGuards(ReadGuards):
             NumberGuard(Place(holder, name), value.kind) for (holder, name), value in numbers
         ]
         guards += [
-            TensorsGuard(Place(holder, name), holder.before[name]) for holder, name in self.places
+            TensorsGuard(Place(holder, name), holder.before[name], self.captured)
+            for holder, name in self.places
         ]
         read = super().all()
         guards += read + self.pinned_tensors(read) + self.kinds_of_tensors()

@@ -161,13 +161,18 @@ class DerivedNumbers(Guard):
 
 
 class TensorsGuard(Guard):
-    """A place has a tensor, or a container of tensors of one structure with equal other leaves."""
+    """A place has a tensor, or a container of tensors of one structure with equal other leaves.
+    Tensors that are no inputs have the same abstract value: the function may have read their shape.
+    """
 
-    __slots__ = ("leaves", "place", "structure")
+    __slots__ = ("avals", "leaves", "place", "structure")
 
-    def __init__(self, place: Place, value):
+    def __init__(self, place: Place, value, inputs):
+        """inputs: the ids of the tensors that are inputs."""
         self.place = place
         leaves, self.structure = pytree.flatten(value)
+        others = {n: leaf for n, leaf in enumerate(leaves) if id(leaf) not in inputs}
+        self.avals = [(n, t._aval) for n, t in others.items() if isinstance(t, Tensor)]
         self.leaves = [UNSET if isinstance(each, Tensor) else each for each in leaves]
 
     def check(self, leaves, tensors):
@@ -178,7 +183,7 @@ class TensorsGuard(Guard):
         return structure == self.structure and all(
             isinstance(new, Tensor) if known is UNSET else is_same_plain_value(new, known)
             for new, known in zip(found, self.leaves, strict=True)
-        )
+        ) and all(found[number]._aval == aval for number, aval in self.avals)
 
     def reason(self, leaves, tensors):
         return f"{self.place.name} has other contents"

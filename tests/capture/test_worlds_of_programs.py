@@ -847,3 +847,18 @@ def test_a_class_with_slots_that_is_exchanged():
     assert f(ONE).item() == 1
     own.__class__ = kinds[1]
     assert f(ONE).item() == 2
+
+
+def test_the_size_of_a_tensor_at_a_place_that_each_call_binds_anew():
+    s = Slots()
+    s.h = torch.ones(3)
+
+    @torch.jit
+    def f(x):
+        size = sum(part.numel() for part in vars(s).values())
+        s.h = x.sum()
+        return x * size
+
+    assert [f(torch.ones(2)).tolist() for _ in range(3)] == [[3, 3], [1, 1], [1, 1]]
+    s.h = torch.ones(4)
+    assert f(torch.ones(2)).tolist() == [4, 4]
