@@ -13,7 +13,6 @@ import jax
 
 from ..core.aval import aval_of, traced_aval, users_setting
 from ..draws.python_runs import PythonReplay, taking_in
-from ..ops import autocast
 from ..state.code import UNSET
 from ..state.guards import AttributeValue, ContentGuard, StateGuard
 from ..state.holder import DictHolder
@@ -75,7 +74,7 @@ class Replay(CaptureScope):
         tokens = dual_level.window.set((0, math.inf)), dual_level.enabled.set(True)
         try:
             x64, kept = users_setting(self.modes.enable_x64), settings.put_back(self.modes.settings)
-            with kept, super().open(), autocast.entered(self.modes.casting), x64:
+            with kept, super().open(), x64:
                 yield self
         finally:
             dual_level.window.reset(tokens[0])

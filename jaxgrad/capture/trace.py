@@ -73,13 +73,11 @@ def _weakly(leaf):
 
 
 class Modes(NamedTuple):
-    """How a function was traced: the grad mode, autocast, and the user's setting of JAX's 64-bit
-    types; whether it is a part of another program, and whether that is being traced, which observes
-    all state; the values of the lasting settings.
+    """How a function was traced: with the user's setting of JAX's 64-bit types; whether it is a
+    part of another program, and whether that is being traced, which observes all state; the values
+    of the lasting settings, such as the grad mode and autocast.
     """
 
-    grad: int
-    casting: object
     enable_x64: bool
     is_inner: bool
     is_inline: bool

@@ -15,7 +15,6 @@ from ..core.program import bare
 from ..draws.python_runs import drawn_in, taking_in
 from ..draws.seed_effects import seed_effects
 from ..tape import settings
-from ..tape.mode import casting, current_mode
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
 from .argument_containers import ArgumentContainers
@@ -54,9 +53,9 @@ class Tracing(TraceGuards):
         self.jitted, self.function = jitted, jitted.traced_function()
         self.arguments = TracedArguments(jitted.__name__, leaves, structure, varying)
         self.arguments.sees_containers = self.sees_containers
-        modes = current_mode.get(), casting.get(), jax.config.jax_enable_x64
         kept = settings.lasting_values()
-        self.modes = Modes(*modes, self.is_inner, self.is_inline, kept)
+        wide = jax.config.jax_enable_x64
+        self.modes = Modes(wide, self.is_inner, self.is_inline, kept)
         self.observation, self.changed_numbers = None, set()
         self.scope = self.new_scope()
         self.drawn = drawn_in(self.scope, jitted)

@@ -153,7 +153,9 @@ def put_back(values=None):
     """
     before, changed = lasting_values(), []
     try:
-        for setting, value in zip(lasting, values or (), strict=False):
+        # those whose module has been imported since had their initial values
+        later = [] if values is None else [setting.initial for setting in lasting[len(values) :]]
+        for setting, value in zip(lasting, [*(values or ()), *later], strict=False):
             if setting.get() != value:
                 setting.put(value)
         yield changed

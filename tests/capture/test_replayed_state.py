@@ -255,21 +255,24 @@ def test_a_hook_that_is_gone():
         torch.autograd.grad((gradient * gradient).sum(), [x, weight])
 
 
+def exchanging(weight, net, other):
+    """A function that exchanges two parameters at each call."""
+
+    def function(x):
+        nonlocal other
+        net.weight, other = other, net.weight
+        return (weight * x).tanh()
+
+    return function
+
+
 def test_parameters_that_change_places():
-    seconds = []
+    seconds, x = [], torch.tensor([2.0, -1.0])
     for jit in (torch.jit, lambda function: function):
         weight = nn.Parameter(torch.tensor([0.25, 0.5]))
-        net, other = nn.Linear(2, 2), nn.Parameter(torch.ones(2, 2))
-
-        def f(x):
-            nonlocal other
-            net.weight, other = other, net.weight  # noqa: B023  called before the next one is made
-            return (weight * x).tanh()  # noqa: B023
-
-        f, x = jit(f), torch.tensor([2.0, -1.0])
+        f = jit(exchanging(weight, nn.Linear(2, 2), nn.Parameter(torch.ones(2, 2))))
         for _ in range(2):
-            y = f(x)
-            (gradient,) = torch.autograd.grad((y * y).sum(), weight, create_graph=True)
+            (gradient,) = torch.autograd.grad((f(x) ** 2).sum(), weight, create_graph=True)
             seconds.append(torch.autograd.grad(gradient.sum(), weight)[0])
     torch.testing.assert_close(seconds[:2], seconds[2:])
 
