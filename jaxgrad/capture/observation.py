@@ -47,6 +47,7 @@ from .places import (
     containers_in,
     has_tensors,
     is_rebound,
+    items_of,
     part_tree,
 )
 from .reachable import NewObjects
@@ -263,9 +264,14 @@ class Observation(Reads):
             id(container): ContainerSource(Place(holder, name), keys)
             for holder, name in places
             if not isinstance(holder, SetHolder)
-            for keys, container in containers_in(holder.before[name])
+            for keys, container in containers_in(holder.before[name], self.items_at_start)
             if not isinstance(container, tuple)
         }
+
+    def items_at_start(self, container) -> dict:
+        """The items of a tuple, list or dict by key, when the function began to run."""
+        holder = self.snapshots.get(container)
+        return items_of(container) if holder is None else holder.before
 
     def is_own(self, holder) -> bool:
         return self.own is not None and id(holder.reference()) in self.own

@@ -254,12 +254,20 @@ def _first_places(values) -> list[int]:
     return list(map(numbers.index, numbers))
 
 
-def containers_in(value, keys=()):
-    """Yield the containers of a value, its own among them, each after the keys that lead to it."""
-    if isinstance(value, tuple | list | dict):
+def items_of(container) -> dict:
+    """The items of a tuple, list or dict by key."""
+    return container if isinstance(container, dict) else dict(enumerate(container))
+
+
+def containers_in(value, items=items_of, keys=(), around=()):
+    """Yield the containers of a value, its own among them, each after the keys that lead to it.
+
+    items: gives the items of one by key; around: those that hold the value.
+    """
+    if isinstance(value, tuple | list | dict) and not any(value is outer for outer in around):
         yield keys, value
-        for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
-            yield from containers_in(inner, (*keys, key))
+        for key, inner in items(value).items():
+            yield from containers_in(inner, items, (*keys, key), (*around, value))
 
 
 def part_tree(value, inner: list, leaves: list):

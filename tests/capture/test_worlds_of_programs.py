@@ -531,83 +531,6 @@ def test_an_attribute_of_a_layer_that_is_set_to_what_it_was():
     assert layer.rate == 3.0
 
 
-# ---- containers of tensors change places
-
-
-def run_turning(jit, make):
-    s = Slots()
-    s.a, s.b, s.c = make(1.0), make(2.0), make(3.0)
-    calls = []
-
-    @jit
-    def turn(x):
-        s.a, s.b, s.c = s.b, s.c, s.a
-        key = 0 if isinstance(s.a, list) else "h"
-        s.b[key] = s.b[key] + x
-        return s.a[key] * 1, s.c
-
-    for _ in range(7):
-        a, b, c = s.a, s.b, s.c
-        result, last = turn(ONE)
-        numbers = [part.item() for box in (s.a, s.b, s.c) for part in values_of(box)]
-        calls.append((result.item(), numbers, s.a is b, s.b is c, s.c is a, last is a))
-    return calls
-
-
-def values_of(box):
-    return box if isinstance(box, list) else list(box.values())
-
-
-@pytest.mark.parametrize(
-    "make", [lambda n: [torch.tensor(n)], lambda n: {"h": torch.tensor(n)}], ids=["list", "dict"]
-)
-def test_containers_that_change_places(make):
-    assert run_turning(torch.jit, make) == run_turning(lambda function: function, make)
-
-
-def run_pinned(jit):
-    box, s = [torch.zeros(1)], Slots()
-    s.a, s.b = box, [torch.ones(1)]
-    calls = []
-
-    @jit
-    def swap(x):
-        s.a, s.b = s.b, s.a
-        s.a[0] = s.a[0] + x
-        return box[0] * 1
-
-    for _ in range(5):
-        result = swap(ONE)
-        calls.append((result.item(), box[0].item(), s.a is box, s.b is box))
-    return calls
-
-
-def test_a_container_that_changes_places_and_has_another_name():
-    assert run_pinned(torch.jit) == run_pinned(lambda function: function)
-
-
-def run_one_object(jit):
-    s = Slots()
-    s.a = s.b = [torch.zeros(1)]
-    calls = []
-
-    @jit
-    def f(x):
-        s.a[0] = s.a[0] + x
-        s.a, s.b = s.b, s.a
-        return s.b[0] * 1
-
-    for number in range(6):
-        if number == 3:
-            s.b = [torch.ones(1)]
-        calls.append((f(ONE).item(), s.a[0].item(), s.b[0].item(), s.a is s.b))
-    return calls
-
-
-def test_a_container_with_two_names_that_becomes_two():
-    assert run_one_object(torch.jit) == run_one_object(lambda function: function)
-
-
 # ---- what runs again for a derivative finds the state of its call
 
 
@@ -687,45 +610,6 @@ def test_all_variables_of_a_module():
     assert f(ONE).item() == 1
     module.b = 2.0
     assert f(ONE).item() == 3
-
-
-def run_with_cycles(jit):
-    """What a function gives and leaves whose lists and dicts contain themselves."""
-    weight = torch.tensor([3.0], requires_grad=True)
-    box, values = Slots(), []
-    box.items = [weight * 2]
-    box.items.append(box.items)
-
-    @jit
-    def f(x):
-        table = {"x": x * box.items[1][1][0]}
-        table["table"] = table
-        box.items, box.items[1] = [table["table"]["x"], box.items], box.items[0]
-        box.items.append(box.items)
-        box.table = table
-        return box.items
-
-    for _ in range(3):
-        result = f(ONE)
-        is_same = result is box.items, box.items[2] is result, box.table["table"] is box.table
-        values.append((result[0].item(), box.table["x"].item(), *is_same))
-        result[1] = result
-    return values
-
-
-def test_containers_that_contain_themselves():
-    assert run_with_cycles(torch.jit) == run_with_cycles(lambda function: function)
-
-
-def test_an_argument_that_contains_itself():
-    box = [ONE]
-    box.append({"box": box})
-    with pytest.warns(UserWarning, match="runs uncompiled.*contains itself"):
-        assert torch.jit(lambda box: box[0])(box) is ONE
-    with pytest.raises(ValueError, match="contains itself"):
-        torch.func.vmap(lambda box: box[0])(box)
-    # JAX would have left this thread without a stack
-    assert torch.jit(lambda box: box[0] * 2)([ONE, {"box": [ONE]}]).item() == 2
 
 
 def test_an_instance_in_a_module_that_becomes_a_module():
