@@ -1,12 +1,14 @@
 """Arrays whose memory a program takes: JAX deletes them, so each must be of one tensor alone."""
 
-import sys
+import itertools
+import operator
 
 import jax
 import numpy
 
 from ..capture.varying_numbers import argument_at
 from ..core.aval import has_numbers
+from ..core.reference_counts import Held
 from ..tape import pytree
 from ..tape.tensor import Tensor, held, hold
 
@@ -17,14 +19,15 @@ def make_own(arrays: list, tensors, numbers: list[int], replaced):
     arrays: those that the captured `tensors` hold; numbers: of those that the program deletes;
     replaced: the numbers of those whose storages get another array.
     """
-    count = sys.getrefcount
     for number in numbers:
         if type(arrays[number]) is numpy.ndarray:  # of a new tensor: only arrays are donated
             arrays[number] = held(tensors[number])
-        alone = _ALONE
+    counts = [*_OF_TENSOR.counts(itertools.repeat(arrays), numbers)]
+    for number, count in zip(numbers, counts, strict=True):
+        own = _OF_TENSOR.sole
         if tensors[number]._alias is not None and number not in replaced:
-            alone += _is_stored(tensors[number])
-        if count(arrays[number]) != alone:
+            own += _is_stored(tensors[number])
+        if count != own:
             arrays[number] = _copied(arrays[number])
 
 
@@ -38,16 +41,15 @@ def _is_stored(tensor) -> bool:
     return tensor._alias.storage.array is held(tensor)
 
 
-def _alone() -> int:
-    """The number of references to an array that only its tensor holds, as `make_own` counts."""
-    # counted in the same form, since interpreters differ in the references that a call adds
-    arrays = [object.__new__(Tensor)]
-    hold(arrays[0], object())
-    arrays = [held(arrays[0]), arrays.pop()]
-    return sys.getrefcount(arrays[0])
+def _sole() -> list:
+    """An array that only this list and a tensor hold, and the tensor."""
+    tensor = object.__new__(Tensor)
+    hold(tensor, object())
+    return [held(tensor), tensor]
 
 
-_ALONE = _alone()
+# the array of a number in a list of arrays, which its tensor holds too
+_OF_TENSOR = Held(operator.getitem, _sole(), 0)
 
 
 def saves_inputs(trace) -> bool:

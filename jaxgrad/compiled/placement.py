@@ -8,7 +8,6 @@ differ (core/world.py).
 from __future__ import annotations
 
 import operator
-import sys
 
 import jax
 from jax.extend.core import Literal
@@ -21,6 +20,7 @@ from ..core.deferred import pending
 from ..core.host_values import is_new
 from ..core.jaxprs import jaxprs_within, opened
 from ..core.pending import OwnCopy, Pending
+from ..core.reference_counts import Held
 from ..tape import interception
 from ..tape.tensor import Tensor, held, wrap
 from .donation import saves_inputs
@@ -182,22 +182,21 @@ def held_whole(tensor: Tensor):
         and type(value.stretch) is OwnCopy
         and value.array is None
         and tensor._alias is None
-        # no other handle holds the copy, so the array may be donated
-        and sys.getrefcount(value) == _ALONE
     ):
-        return value.stretch.whole
+        whole = value.stretch.whole
+        del value
+        if _RAW.is_sole(tensor):  # no other handle holds the copy, so the array may be donated
+            return whole
     return held_on_host(tensor)
 
 
-def _alone() -> int:
-    """The number of references to a value that only its tensor holds, as `held_whole` counts."""
+def _sole() -> Tensor:
     tensor = object.__new__(Tensor)
     tensor._raw = object()
-    value = tensor._raw
-    return sys.getrefcount(value)
+    return tensor
 
 
-_ALONE = _alone()
+_RAW = Held(operator.attrgetter("_raw"), _sole())
 
 
 class MeshProgram:

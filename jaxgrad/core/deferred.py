@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
 import threading
 import weakref
 from collections import Counter
@@ -23,7 +22,7 @@ import numpy
 
 from ..late import LateModule
 from . import aval as avals
-from . import bounded_cache, executor
+from . import bounded_cache, executor, reference_counts
 from . import kernel as kernels
 from .aval import struct_of, with_dual, with_strides
 from .host_values import HostValues
@@ -175,7 +174,7 @@ class Stretch:
         programs, operands, results = zip(*entries, strict=True)
         results = [*chain.from_iterable(results)]
         # who refers to a result tells whether it is needed
-        references = tuple(map(sys.getrefcount, results))
+        references = tuple(reference_counts.counts(results))
         values = [*results, *chain.from_iterable(operands)]
         # the place of each value is where it comes up first
         places = tuple(map({}.setdefault, map(id, values), count()))
@@ -390,7 +389,7 @@ def _references() -> int:
     entries = [(None, (), (_new(Pending),))]
     _, _, results = zip(*entries, strict=True)
     results = [*chain.from_iterable(results)]
-    return next(map(sys.getrefcount, results))
+    return next(reference_counts.counts(results))
 
 
 _UNHELD = _references()

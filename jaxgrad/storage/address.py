@@ -10,7 +10,8 @@ nothing else reads that array.
 from __future__ import annotations
 
 import functools
-import sys
+import operator
+import types
 import weakref
 from typing import NamedTuple
 
@@ -23,6 +24,7 @@ from ..core import strides as layouts
 from ..core.aval import META, strides_of
 from ..core.jax_state import keeps_jax_state
 from ..core.pending import value_of
+from ..core.reference_counts import Held
 
 
 class Home(NamedTuple):
@@ -132,10 +134,17 @@ def _copied(memory):
         return jnp.array(memory, copy=True)
 
 
+_MEMORY = Held(
+    operator.attrgetter("home.memory"),
+    types.SimpleNamespace(home=types.SimpleNamespace(memory=object())),
+)
+
+
 def _moved(storage, memory):
     """The values of a memory at the home of a storage; the memory itself where others read that, or
     it has another form.
     """
+    is_free = _MEMORY.is_sole(storage)
     home = storage.home.memory
     if (home.shape, home.dtype) != (memory.shape, memory.dtype):
         return memory
@@ -143,7 +152,6 @@ def _moved(storage, memory):
         np.copyto(home, memory)
         return home
     storage.home = None
-    is_free = sys.getrefcount(home) == 2  # this variable, and the argument
     return _move(home, memory) if is_free and home.sharding == memory.sharding else memory
 
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import itertools
 import operator
-import sys
 
+from ..core.reference_counts import Held
 from ..tape.tensor import Tensor
 from .alias import Alias, Storage
 
 
 def is_shared(tensor: Tensor) -> bool:
     """Whether a tensor shares its memory with another one that exists."""
-    return tensor._alias is not None and next(_references([tensor]))[0] > _SOLE[0]
+    return tensor._alias is not None and not _STORAGE.is_sole(tensor)
 
 
 def has_views(tensor: Tensor) -> bool:
     """Whether views exist that were cut from a root."""
-    return tensor._alias is not None and next(_references([tensor]))[1] > _SOLE[1]
+    return tensor._alias is not None and not _ALIAS.is_sole(tensor)
 
 
 def leave_storage(tensor: Tensor):
@@ -36,25 +36,16 @@ def leave_storage(tensor: Tensor):
 
 def _leave_if_sole(tensors: list[Tensor]):
     # all in C, so that no other thread cuts a view between the comparison and the change
-    are_sole = map(operator.eq, _references(tensors), itertools.repeat(_SOLE))
+    counts = zip(_STORAGE.counts(tensors), _ALIAS.counts(tensors), strict=True)
+    are_sole = map(operator.eq, counts, itertools.repeat((_STORAGE.sole, _ALIAS.sole)))
     owners = itertools.compress(tensors, are_sole)
     any(map(setattr, owners, itertools.repeat("_alias"), itertools.repeat(None)))
 
 
-def _references(tensors: list[Tensor]):
-    """The numbers of references to the storage and the alias of tensors."""
-    storages = map(sys.getrefcount, map(_storage_of, tensors))
-    return zip(storages, map(sys.getrefcount, map(_alias_of, tensors)), strict=True)
-
-
-_alias_of, _storage_of = map(operator.attrgetter, ("_alias", "_alias.storage"))
-
-
-def _sole():
+def _sole() -> Tensor:
     tensor = object.__new__(Tensor)
     tensor._alias = Alias(Storage(None, None))
-    return next(_references([tensor]))
+    return tensor
 
 
-# counted in the same form, since interpreters differ in the references that a call adds
-_SOLE = _sole()
+_STORAGE, _ALIAS = (Held(operator.attrgetter(at), _sole()) for at in ("_alias.storage", "_alias"))
