@@ -22,12 +22,11 @@ def make_own(arrays: list, tensors, numbers: list[int], replaced):
     for number in numbers:
         if type(arrays[number]) is numpy.ndarray:  # of a new tensor: only arrays are donated
             arrays[number] = held(tensors[number])
-    counts = [*_OF_TENSOR.counts(itertools.repeat(arrays), numbers)]
-    for number, count in zip(numbers, counts, strict=True):
-        own = _OF_TENSOR.sole
-        if tensors[number]._alias is not None and number not in replaced:
-            own += _is_stored(tensors[number])
-        if count != own:
+    sole = _OF_TENSOR.sole
+    counts = zip(numbers, _OF_TENSOR.counts(itertools.repeat(arrays), numbers), strict=True)
+    for number, others in [(number, count - sole) for number, count in counts if count != sole]:
+        has_storage = tensors[number]._alias is not None and number not in replaced
+        if others > (has_storage and _is_stored(tensors[number])):
             arrays[number] = _copied(arrays[number])
 
 
