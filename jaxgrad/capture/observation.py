@@ -22,9 +22,17 @@ from ..draws.python_reads import is_iterator, original, put_stand_ins
 from ..state.code import codes as parts_of_code
 from ..state.code import names_in, python_function
 from ..state.guards import Guard, StateGuard
-from ..state.holder import Holder, InstanceHolder, LeafHolder, MemberHolder, SetHolder
+from ..state.holder import (
+    Holder,
+    InstanceHolder,
+    LeafHolder,
+    LibraryHolder,
+    MemberHolder,
+    SetHolder,
+    is_late,
+)
 from ..state.objects import own_dict
-from ..state.ownership import is_closed, is_internal, is_observable, reported, root
+from ..state.ownership import is_closed, is_internal, is_observable, is_of_library, reported, root
 from ..state.places import Place
 from ..state.reads import Change, ObservedClasses, ReadGuards, Reads
 from ..state.snapshot import Leaves
@@ -68,6 +76,42 @@ class Tensors(Leaves):
         return hooks_of(leaf)
 
 
+class MethodHolder(LibraryHolder):
+    """The methods of tensors that code names; `Tensor` has a thousand, and other code names it."""
+
+    def __init__(self, names):
+        self.names = names & vars(Tensor).keys()
+        super().__init__(Tensor, "Tensor")
+
+    def contents(self, target):
+        own = vars(target)
+        return {name: own[name] for name in self.names if not is_late(own.get(name))}
+
+
+class MethodGuard(StateGuard):
+    """The methods of tensors that code names: all of them are compared in one step."""
+
+    methods = vars(Tensor)
+
+    def __init__(self, names):
+        holder = MethodHolder(names)
+        super().__init__(holder, holder.before)
+        self.kind = LibraryHolder  # which a replay takes
+
+    def check(self, *call):
+        try:
+            is_same = self.read_strong(self.methods) == self.values  # by identity first
+        except KeyError:
+            return False
+        return is_same and (not self.weak or super().check())
+
+
+def methods_of_users() -> list[tuple]:
+    """The functions of the user's that are methods of tensors."""
+    functions = [pair for pair in vars(Tensor).items() if type(pair[1]) is types.FunctionType]
+    return [pair for pair in functions if not is_of_library(pair[1].__module__)]
+
+
 TENSORS = Tensors()
 CLASSES = ObservedClasses(mode.open_observation)
 
@@ -86,6 +130,7 @@ class Observation(Reads):
         """
         roots = [("an argument", argument) for argument in arguments] + [("function", function)]
         roots += [("a hook", hook) for hooks in shared for hook in hooks.values()]
+        roots += methods_of_users()
         super().__init__(roots, python_function(function), CLASSES, TENSORS)
         self.rebound, self.number, self.own = rebound, number, own
         self.inputs: dict[tuple, Varying] = {}
@@ -316,7 +361,16 @@ class ObservationGuards(ReadGuards):
         ]
         read = super().all()
         guards += read + self.pinned_tensors(read) + self.kinds_of_tensors()
-        return guards + self.same_containers(read)
+        return guards + self.same_containers(read) + self.methods(read)
+
+    def methods(self, guards) -> list[Guard]:
+        """The guard on the methods of tensors. guards: those on others, on `Tensor` too where the
+        code names it.
+        """
+        states = [guard for guard in guards if isinstance(guard, StateGuard)]
+        methods = MethodGuard(self.names)
+        is_guarded = any(guard.holder() is Tensor for guard in states)
+        return [] if is_guarded or not (methods.strong or methods.weak) else [methods]
 
     def same_containers(self, guards) -> list[Guard]:
         """The guard on the identity of containers at rebound places. guards: those on others."""

@@ -15,7 +15,7 @@ from ..core.aval import aval_of, traced_aval, users_setting
 from ..draws.python_runs import PythonReplay, taking_in
 from ..state.code import UNSET
 from ..state.guards import AttributeValue, ContentGuard, StateGuard
-from ..state.holder import DictHolder
+from ..state.holder import DictHolder, LibraryHolder
 from ..state.places import Place
 from ..state.reads import Change
 from ..tape import dual_level, settings
@@ -436,6 +436,8 @@ class ReplayObservation(Observation):
         target, kind = guard.holder(), getattr(guard, "kind", None)
         if target is not None and not any(self.snapshots.get(target, k) for k in (None, kind)):
             self.existing.add(id(self.snapshots.take(target, guard.name, kind)))
+        if kind is LibraryHolder:  # it puts back what it binds
+            self.snapshots.get(target, kind).stored.update(guard.strong, guard.weak, guard.absent)
 
     def changes(self):
         return [change._replace(bound=self.of_function(change)) for change in super().changes()]

@@ -194,7 +194,7 @@ class Reads:
         while alone:  # what one of them held may be alone afterwards
             alone = list(filter(_is_alone, late))
             for holder in alone:
-                holder.reference, holder.before = _gone, {}
+                holder.reference, holder.before = (lambda: None), {}  # as if it were gone
 
     def release(self):
         """Drop what only tracing needs: snapshots hold leaves, and functions do."""
@@ -283,10 +283,6 @@ def _is_alone(holder) -> bool:
     if isinstance(holder.reference, weakref.ref):
         return holder.reference() is None and bool(holder.before)
     return sys.getrefcount(holder.reference()) == _ALONE
-
-
-def _gone():
-    """In place of a reference to an object that is gone."""
 
 
 # how many references to an object are counted that only a strong one of a holder keeps

@@ -136,9 +136,13 @@ class Walk:
             absent = self.code.names if is_instance else self.code.maybe_absent
             absent = (absent | self.code.deleted_names) - bound
             if is_of_library:
-                may_be_any = self.code.names_any(SETTING)
-                stored = self.code.names if may_be_any else self.code.stored_names
+                stored = self.code.names if self.code.names_any(SETTING) else self.code.stored_names
                 holder.stored |= stored - by_itself
+                if self.is_after:  # made at their first use, which was inside
+                    now = holder.now()
+                    late = now.keys() & self.code.names - bound - holder.stored
+                    holder.before = before = before | {name: now[name] for name in late}
+                    names |= late
                 absent -= own_dict(holder.reference()).keys()  # it has more than it shows
             if isinstance(holder, ClassHolder):
                 absent = absent | hidden_by_own(holder.reference()) & self.code.names

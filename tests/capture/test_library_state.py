@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 import jaxgrad as torch
+from jaxgrad.frontend import methods
 
 nn, F = torch.nn, torch.nn.functional
 ONE = torch.ones(2)
@@ -230,6 +231,114 @@ def test_what_a_library_changes_by_itself_is_no_state():
     assert waiting.get() == 1 and waiting.unfinished_tasks == 1
     f(ONE)
     assert waiting.unfinished_tasks == 1
+
+
+# ---- functions and methods that users replace, made at their first use or before
+
+
+RATE = 2.0
+
+
+def tripled(x):
+    return x * 3
+
+
+def forget(monkeypatch, owner, name):
+    """Let a function be made anew at its next use, as in a new process."""
+    if owner is torch.Tensor:
+        again = methods.operator_method(name, name)
+        monkeypatch.setattr(torch.Tensor, name, again)
+    else:
+        monkeypatch.delitem(vars(owner), name, raising=False)
+
+
+OPERATORS = {
+    "torch": (torch, "sin", lambda x: torch.sin(x)),
+    "functional": (F, "softplus", lambda x: F.softplus(x)),
+    "method": (torch.Tensor, "sin", lambda x: x.sin()),
+}
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+@pytest.mark.parametrize("kind", OPERATORS)
+def test_an_operator_that_is_replaced(kind, is_known, monkeypatch):
+    owner, name, function = OPERATORS[kind]
+    want = function(ONE)
+    if not is_known:
+        forget(monkeypatch, owner, name)
+    f = torch.jit(function)
+    assert torch.equal(f(ONE), want)
+    monkeypatch.setattr(owner, name, tripled)
+    assert f(ONE).tolist() == [3, 3]
+    monkeypatch.undo()
+    assert torch.equal(f(ONE), want)
+
+
+@pytest.mark.parametrize("kind", OPERATORS)
+def test_a_replay_runs_the_operators_of_its_call(kind, monkeypatch):
+    owner, name, function = OPERATORS[kind]
+    x = torch.tensor([1.0], requires_grad=True)
+
+    def second(f, between=lambda: None):
+        (first,) = torch.autograd.grad(f(x), x, create_graph=True)
+        between()
+        return torch.autograd.grad(first, x)[0]
+
+    want = second(function)
+    f = torch.jit(function)
+    assert torch.allclose(second(f, lambda: monkeypatch.setattr(owner, name, tripled)), want)
+    assert getattr(owner, name) is tripled
+    monkeypatch.undo()
+    assert torch.allclose(second(f, lambda: monkeypatch.delattr(owner, name)), want)
+    assert name not in vars(owner)
+
+
+def test_what_methods_of_the_users_read(monkeypatch):
+    monkeypatch.setattr(torch.Tensor, "rated", lambda x: x * RATE, raising=False)
+    f = torch.jit(lambda x: x.rated())
+    assert f(ONE).tolist() == [2, 2]
+    monkeypatch.setitem(globals(), "RATE", 5.0)
+    assert f(ONE).tolist() == [5, 5]
+    monkeypatch.setattr(torch.Tensor, "rated", tripled)
+    assert f(ONE).tolist() == [3, 3]
+
+
+def test_a_method_of_tensors_of_a_class(monkeypatch):
+    class Own(torch.Tensor):
+        pass
+
+    f = torch.jit(lambda x: x.cos())
+    x = torch.zeros(1).as_subclass(Own)
+    assert f(x).tolist() == [1]
+    monkeypatch.setattr(torch.Tensor, "cos", lambda x: x + 7)
+    assert f(x).tolist() == [7]
+
+
+def test_a_method_that_the_function_replaces_for_a_while():
+    def f(x):
+        before = torch.Tensor.tanh
+        torch.Tensor.tanh = tripled
+        try:
+            return x.tanh()
+        finally:
+            torch.Tensor.tanh = before
+
+    compiled = torch.jit(f)
+    assert [compiled(ONE).tolist() for _ in range(3)] == [[3, 3]] * 3
+    assert torch.allclose(ONE.tanh(), torch.full((2,), math.tanh(1)))
+
+
+def test_a_counter_on_the_class_of_tensors():
+    def f(x):
+        torch.Tensor.calls = getattr(torch.Tensor, "calls", 0) + 1
+        return x * torch.Tensor.calls
+
+    try:
+        compiled = torch.jit(f)
+        assert [compiled(ONE).tolist()[0] for _ in range(4)] == [1, 2, 3, 4]
+        assert torch.Tensor.calls == 4
+    finally:
+        del torch.Tensor.calls
 
 
 # ---- names that are set and deleted again
