@@ -23,8 +23,8 @@ from ..core.bounded_cache import ENTRY, BoundedCache, Clock, Weight, total
 from ..draws.event_log import EventLog
 from ..state.guards import Guard, ObjectRead
 from ..state.merged_guards import MergedGuard
+from ..state.objects import PLAIN, exact
 from ..state.ownership import HEAP_TYPE, is_of_library, is_value_class
-from ..state.values import PLAIN, exact
 from ..storage.alias import with_history
 from ..storage.sole_owner import is_shared, leave_storage
 from ..tape import settings, traced_hooks

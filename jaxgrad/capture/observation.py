@@ -28,12 +28,12 @@ from ..state.holder import (
     LeafHolder,
     LibraryHolder,
     MemberHolder,
+    Place,
     SetHolder,
     is_late,
 )
 from ..state.objects import own_dict
 from ..state.ownership import is_closed, is_internal, is_observable, is_of_library, reported, root
-from ..state.places import Place
 from ..state.reads import Change, ObservedClasses, ReadGuards, Reads
 from ..state.snapshot import Leaves
 from ..tape import mode, pytree

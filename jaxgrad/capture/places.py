@@ -11,10 +11,8 @@ import jax
 
 from ..state.code import UNSET
 from ..state.guards import AttributeValue, Guard, StateGuard
-from ..state.holder import SetHolder
-from ..state.objects import own_dict, slot_values, slots_of
-from ..state.places import Place
-from ..state.values import is_same_plain_value
+from ..state.holder import Place, SetHolder
+from ..state.objects import is_same_plain_value, own_dict, slot_values, slots_of
 from ..tape import pytree
 from ..tape.symbolic_number import fits
 from ..tape.tensor import Tensor

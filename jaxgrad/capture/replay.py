@@ -15,8 +15,7 @@ from ..core.aval import aval_of, traced_aval, users_setting
 from ..draws.python_runs import PythonReplay, taking_in
 from ..state.code import UNSET
 from ..state.guards import AttributeValue, ContentGuard, StateGuard
-from ..state.holder import DictHolder, LibraryHolder
-from ..state.places import Place
+from ..state.holder import DictHolder, LibraryHolder, Place
 from ..state.reads import Change
 from ..tape import dual_level, settings
 from ..tape.node import Node

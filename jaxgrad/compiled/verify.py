@@ -29,7 +29,7 @@ from ..draws.python_runs import Unrepeatable, run_with_log
 from ..state.code import UNSET
 from ..state.guards import StateGuard
 from ..state.holder import ArrayHolder, parts_of
-from ..state.values import PLAIN
+from ..state.objects import PLAIN
 from ..tape import handle_lock, pytree
 from ..tape.node import Node
 from ..tape.tensor import Tensor, current, edge_of, held, wrap

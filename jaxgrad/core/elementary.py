@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from ..cached import cached_property
 from ..late import LateModule
-from ..state.values import exact
+from ..state.objects import exact
 from . import bounded_cache
 from .aval import IMMEDIATE, Aval
 from .program import Program

@@ -21,7 +21,7 @@ import numpy as np
 from .. import table
 from ..cached import cached_property
 from ..late import LateModule
-from ..state.values import exact
+from ..state.objects import exact
 from . import aval, view_ops
 from .bounded_cache import ENTRY, BoundedCache, kernels, settings_in_force
 from .program import Program, bare, is_bare, renamed

@@ -21,7 +21,7 @@ import numpy as np
 from ..capture.graph_input import ArgumentInput, GraphInput, NumberInput
 from ..capture.places import PlaceSource
 from ..state.guards import Guard
-from ..state.places import Place
+from ..state.holder import Place
 from ..tape import mode, pytree
 from ..tape.drawn_array import DrawnArray
 from ..tape.symbolic_number import Varying, fits
@@ -332,7 +332,8 @@ class DrawnTrace(SymbolicRun):
             event.forms.append(form_of(value))
             self.cache.has_drawn = True
             return DrawnArray(self, slot, value)
-        event.forms.append((copy.copy(value) if isinstance(value, np.ndarray) else value,))
+        # the code may change it
+        event.forms.append((copy.copy(value) if isinstance(value, _CHANGEABLE) else value,))
         return value
 
     def derived(self, function, args, kwargs):
@@ -393,6 +394,9 @@ class DrawnTrace(SymbolicRun):
                 error.with_traceback(None)  # whose frames hold tensors
 
 
+_CHANGEABLE = (np.ndarray, list)
+
+
 def is_constant(leaf) -> bool:
     """Whether an argument of an event is the same at each call, or is computed anew."""
     if type(leaf) is Varying:
@@ -420,7 +424,7 @@ class DrawnReplay(SymbolicRun):
         if type(form) is tuple and len(form) > 1:
             return DrawnArray(self, slot, self.guard.slots[slot])
         if type(form) is tuple:
-            return copy.copy(form[0]) if isinstance(form[0], np.ndarray) else form[0]
+            return copy.copy(form[0]) if isinstance(form[0], _CHANGEABLE) else form[0]
         source = DrawnInput(self.guard, slot)
         return Varying.of_input(self.scope.given[source.key], source)
 

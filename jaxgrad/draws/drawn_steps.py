@@ -7,8 +7,7 @@ from __future__ import annotations
 import jax
 import numpy as np
 
-from ..state.objects import reference_to
-from ..state.values import PLAIN
+from ..state.objects import PLAIN, reference_to
 from ..tape import pytree
 from ..tape.drawn_array import DrawnArray
 from ..tape.symbolic_number import Varying, fits

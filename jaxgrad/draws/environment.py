@@ -10,6 +10,7 @@ from ..state.code import UNSET
 from ..state.holder import Holder
 from ..state.walk import ALL
 from ..tape import mode
+from .outside import is_of_function
 
 
 class EnvironmentHolder(Holder):
@@ -37,23 +38,14 @@ class EnvironmentHolder(Holder):
         del target[name]
 
 
-def _is_importing() -> bool:
-    """Whether a module is being imported: its code runs once, and is no part of the function."""
-    frame = sys._getframe(2)
-    while frame is not None:
-        if frame.f_globals.get("__name__") == "importlib._bootstrap":
-            return True
-        frame = frame.f_back
-    return False
-
-
 def _noted(plain, reads_all=False):
     """A method of `os.environ` that notes the variable which it reads or sets."""
 
     @functools.wraps(plain)
     def method(self, *args):
         observation = mode.open_observation()
-        if observation is not None and self is os.environ and not _is_importing():
+        is_environment = observation is not None and self is os.environ
+        if is_environment and is_of_function(sys._getframe(1)):
             holder = observation.snapshots.take(self, "os.environ", EnvironmentHolder)
             if reads_all:
                 holder.read.add(ALL)

@@ -14,18 +14,17 @@ import contextlib
 import datetime
 import functools
 import inspect
-import io
+import itertools
 import math
 import os
 import queue
 import random
-import socket
-import subprocess
 import sys
 import threading
 import time
 import types
 from collections.abc import Iterator
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -36,6 +35,7 @@ from ..state.ownership import is_internal
 from ..tape import mode
 from .drawn import TAKING
 from .environment import replaced_methods
+from .outside import REFUSED, REFUSED_OF_MODULES, REPEATED, is_of_function, is_read
 
 PYTHONS, NUMPYS = random._inst, np.random.mtrand._rand
 _OF_NUMPY = (np.random.Generator, np.random.RandomState)
@@ -53,9 +53,15 @@ _RANDOM = (
 _WRITING = frozenset(["shuffle"])
 _CLOCKS = (
     "time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns",
-    "process_time", "process_time_ns", "thread_time", "thread_time_ns", "localtime", "gmtime",
-    "ctime", "strftime",
+    "process_time", "process_time_ns", "thread_time", "thread_time_ns", "clock_gettime",
+    "clock_gettime_ns", "localtime", "gmtime", "ctime", "strftime",
 )  # fmt: skip
+# methods that tell what other threads have done
+_TELLING = {
+    queue.Queue: ("qsize", "empty", "full"),
+    threading.Event: ("is_set", "wait"),
+    threading.Thread: ("is_alive",),
+}
 _ALL_OF_RANDOM = ("random", "getrandbits", "randbytes")
 
 
@@ -105,13 +111,17 @@ def _seeds(plain) -> bool:
 class Call:
     """Stands for a function that draws or tells the time."""
 
-    def __init__(self, function, owner, name):
+    def __init__(self, function, owner, name, of_system=False):
+        """of_system: whether the operating system is asked, which other code does too."""
         self.original, self._owner, self._name = function, owner, name
+        self._of_system = of_system
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *args, **kwargs):
         run, function = drawing(), self.original
         if run is None or run.is_own(self._owner):
+            return function(*args, **kwargs)
+        if self._of_system and not is_of_function(sys._getframe(1)):
             return function(*args, **kwargs)
         if self._name.rpartition(".")[2] in _WRITING or "out" in kwargs:
             run.refuse(f"{self._name} writes to an array")
@@ -152,7 +162,8 @@ class Refusal:
 
     def __call__(self, *args, **kwargs):
         run = drawing()
-        if run is not None and _is_read(args, kwargs, self._why):
+        is_taken_in = run is not None and is_read(self._why, args, kwargs)
+        if is_taken_in and is_of_function(sys._getframe(1)):
             run.refuse(self._why)
             with run.outside():
                 return self.original(*args, **kwargs)
@@ -160,19 +171,6 @@ class Refusal:
 
     def __get__(self, instance, owner=None):
         return self if instance is None else functools.partial(self, instance)
-
-
-_FILE = "it opens a file"
-
-
-def _is_read(args, kwargs, why) -> bool:
-    """Whether a call reads: of the calls that open files those for reading alone."""
-    if why != _FILE:
-        return True
-    opened = kwargs.get("mode", args[1] if len(args) > 1 else "r")
-    frame = sys._getframe(2)
-    by_python = frame.f_globals.get("__name__") in ("tokenize", "linecache", "inspect", "traceback")
-    return isinstance(opened, str) and not by_python and ("r" in opened or "+" in opened)
 
 
 class _Today(type):
@@ -201,8 +199,10 @@ def _datetime(kind):
     return _Today(kind.__name__, (), {"original": kind})
 
 
-def _replaced():
-    """Yield what is replaced: where it is, its name, and what stands for it."""
+def _draws():
+    """Yield the functions that draw numbers or take them: where each is, its name, and what stands
+    for it.
+    """
     for kind in (random.Random, random.SystemRandom):
         for name in _RANDOM:
             plain = getattr(kind, name, None)
@@ -221,18 +221,24 @@ def _replaced():
         value = getattr(np.random, name)
         if getattr(value, "__self__", None) is NUMPYS:
             yield np.random, name, Call(value, NUMPYS, f"numpy.random.{name}")
-    for name in _CLOCKS:
+    yield bit_generator, "randbits", Refusal(bit_generator.randbits, "a generator has no seed")
+
+
+def _reads():
+    """Yield what reads from outside, in the same form."""
+    for name in filter(partial(hasattr, time), _CLOCKS):
         yield time, name, Call(getattr(time, name), time, f"time.{name}")
-    yield os, "urandom", Call(os.urandom, os, "os.urandom")
+    for name in filter(partial(hasattr, os), REPEATED):
+        yield os, name, Call(getattr(os, name), os, f"os.{name}", of_system=True)
     yield datetime, "datetime", _datetime(datetime.datetime)
     yield datetime, "date", _datetime(datetime.date)
-    yield bit_generator, "randbits", Refusal(bit_generator.randbits, "a generator has no seed")
-    for module in (builtins, io):
-        yield module, "open", Refusal(open, _FILE)
-    yield builtins, "input", Refusal(input, "it asks for input")
+    for owner, name, why in REFUSED:
+        if hasattr(owner, name):
+            yield owner, name, Refusal(getattr(owner, name), why)
     yield queue.Queue, "get", _method("get", queue.Queue.get)
-    yield subprocess.Popen, "__init__", Refusal(subprocess.Popen.__init__, "it starts a process")
-    yield socket.socket, "__init__", Refusal(socket.socket.__init__, "it opens a socket")
+    for kind, names in _TELLING.items():
+        for name in names:
+            yield kind, name, _method(name, getattr(kind, name))
     yield from replaced_methods()
 
 
@@ -244,17 +250,42 @@ class _Replacement(NamedTuple):
     was_own: bool
 
 
+class _Replacements:
+    """What is replaced: `by_function`: by the id of a function what stands for it where it has
+    another name; `by_method`: by class and name what stands for a method.
+    """
+
+    def __init__(self):
+        self.rows: list[_Replacement] = []
+        self.by_function: dict[int, object] = {}
+        self.by_method: dict[tuple, object] = {}
+        self.modules = dict(REFUSED_OF_MODULES)
+        for target, name, stand_in in itertools.chain(_draws(), _reads()):
+            self.add(target, name, stand_in)
+
+    def add(self, target, name, stand_in):
+        """Replace a function or a method by what stands for it."""
+        function = getattr(target, name)
+        self.rows.append(_Replacement(target, name, function, stand_in, name in vars(target)))
+        if isinstance(target, type):
+            self.by_method[target, name] = stand_in
+        elif target is not builtins:
+            self.by_function[id(function)] = stand_in
+
+    def take_in_modules(self):
+        """Replace more in modules that have been imported since."""
+        for module_name in self.modules.keys() & sys.modules.keys():
+            module, rows = sys.modules[module_name], self.modules[module_name]
+            owners = [getattr(module, owner, None) if owner else module for owner, _, _ in rows]
+            if None not in owners:  # else it is being imported
+                del self.modules[module_name]
+                for owner, (_, name, why) in zip(owners, rows, strict=True):
+                    if hasattr(owner, name):
+                        self.add(owner, name, Refusal(getattr(owner, name), why))
+
+
 # what is there when jaxgrad is imported: what a program replaces later stays
-_REPLACEMENTS = [
-    _Replacement(target, name, getattr(target, name), stand_in, name in vars(target))
-    for target, name, stand_in in _replaced()
-]
-# by the id of a function what stands for it where it has another name
-_FUNCTIONS = {
-    id(each.original): each.stand_in
-    for each in _REPLACEMENTS
-    if not isinstance(each.target, type) and each.target is not builtins
-}
+replacements = _Replacements()
 _lock = threading.Lock()
 _users: set = set()
 
@@ -271,16 +302,16 @@ def replaced(user):
 
 def _enter(user: int):
     with _lock:
-        for each in () if _users else _REPLACEMENTS:
-            _exchange(each, each.original, each.stand_in)
+        for row in () if _users else replacements.rows:
+            _exchange(row, row.original, row.stand_in)
         _users.add(user)
 
 
 def _leave(user: int):
     with _lock:
         _users.discard(user)
-        for each in () if _users else _REPLACEMENTS:
-            _exchange(each, each.stand_in, each.original)
+        for row in () if _users else replacements.rows:
+            _exchange(row, row.stand_in, row.original)
 
 
 def _exchange(each: _Replacement, old, new):
@@ -345,7 +376,16 @@ class IteratorStandIn:
             run.refuse(f"it uses {name} of a {type(self.original).__name__}")
 
 
-STAND_INS = (StandIn, IteratorStandIn, Call, Refusal, OfNumbers, _Today)
+class BoundStandIn(functools.partial):
+    """Stands for a method of an object whose class has a replaced one: `original` has the other. A
+    call of it has no frame of its own.
+    """
+
+    def __getattr__(self, name):
+        return getattr(self.original, name)
+
+
+STAND_INS = (StandIn, IteratorStandIn, Call, Refusal, OfNumbers, BoundStandIn, _Today)
 
 
 def original(value):
@@ -381,16 +421,23 @@ def stand_in_for(value):
     if is_iterator(kind):
         return IteratorStandIn(value)
     if kind in _BOUND:
-        return _FUNCTIONS.get(id(value)) or _bound(value)
-    return _FUNCTIONS.get(id(value)) if issubclass(kind, type) else None
+        return replacements.by_function.get(id(value)) or _bound(value)
+    return replacements.by_function.get(id(value)) if issubclass(kind, type) else None
 
 
-def _bound(method) -> Call | None:
-    """What stands for a method of a generator that is not looked up in its class any more."""
+def _bound(method):
+    """What stands for a method that is not looked up in its class any more."""
     owner, name = method.__self__, method.__name__
     is_pythons = isinstance(owner, random.Random) and name in _RANDOM
-    is_drawing = is_pythons or isinstance(owner, _OF_NUMPY)
-    return Call(method, owner, f"{type(owner).__name__}.{name}") if is_drawing else None
+    if is_pythons or isinstance(owner, _OF_NUMPY):
+        return Call(method, owner, f"{type(owner).__name__}.{name}")
+    of_class = replacements.by_method
+    kinds = [kind for kind in type(owner).__mro__ if (kind, name) in of_class]
+    if not kinds:
+        return None
+    stand_in = BoundStandIn(of_class[kinds[0], name], owner)
+    stand_in.original = method
+    return stand_in
 
 
 _PLAIN = frozenset([int, float, str, bool, type(None), dict, list, tuple, types.FunctionType])

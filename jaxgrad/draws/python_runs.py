@@ -12,6 +12,7 @@ import itertools
 import os
 import queue
 import random
+import threading
 import time
 import types
 from collections.abc import Iterator
@@ -35,6 +36,7 @@ from .python_reads import (
     PYTHONS,
     put_stand_ins,
     replaced,
+    replacements,
 )
 
 
@@ -44,6 +46,7 @@ class Movements:
     def __init__(self):
         self.objects: dict[int, object] = {}
         self.states: dict[int, object] = {}
+        replacements.take_in_modules()  # a run begins
         for each in (PYTHONS, NUMPYS):
             self.meet(each)
 
@@ -104,7 +107,10 @@ class _Size(int):
         return int(other) < int(self)
 
 
-MOVING = (*GENERATORS, Iterator, io.IOBase, queue.Queue, queue.SimpleQueue)
+MOVING = (
+    *GENERATORS, Iterator, io.IOBase, queue.Queue, queue.SimpleQueue, threading.Event,
+    threading.Thread,
+)  # fmt: skip
 
 
 class Owners:

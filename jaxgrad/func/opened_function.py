@@ -18,8 +18,8 @@ import jax
 from ..capture.guards import is_compared, weak_key
 from ..core import tracebacks
 from ..state.code import UNSET, cell_value, named_cells
+from ..state.objects import PLAIN, exact
 from ..state.ownership import CLOSED, is_of_library
-from ..state.values import PLAIN, exact
 from ..tape.sparse_tensor import is_sparse
 from ..tape.tensor import Tensor
 

@@ -27,7 +27,7 @@ from ..compiled.jit import CompiledFunction
 from ..core import deferred, executor
 from ..core.bounded_cache import ENTRY, BoundedCache, Clock, Weight
 from ..state.code import global_names
-from ..state.values import PLAIN
+from ..state.objects import PLAIN
 from ..tape import dual_level, interception, mode, node_annotations, version_counter
 from ..tape.mode import transforms
 from ..tape.pytree import flatten, is_tensor

@@ -21,7 +21,7 @@ from ..core.primitive import ARRAY, Overloads, flatten
 from ..core.pytorch_tensors import is_of_pytorch
 from ..core.tracebacks import NOT_OVERRIDDEN, hide_frames
 from ..late import LateModule
-from ..state.values import exact
+from ..state.objects import exact
 from ..storage import inplace_check
 from ..storage.alias import watch
 from ..tape import dual, interception, sparse_tensor

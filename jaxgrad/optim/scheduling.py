@@ -7,7 +7,7 @@ import warnings
 import weakref
 
 from ..autograd.grad_mode import no_grad
-from ..state.values import exact
+from ..state.objects import exact
 from ..tape.tensor import Tensor
 from .groups import outermost
 from .new_optimizers import scope_of

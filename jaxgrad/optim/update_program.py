@@ -18,7 +18,7 @@ from ..core.aval import IMMEDIATE, SPREAD, joint_mode, make_aval
 from ..core.bounded_cache import ENTRY, BoundedCache, bounded, kernels
 from ..core.program import Program
 from ..late import LateModule
-from ..state.values import exact
+from ..state.objects import exact
 
 group_block = LateModule("jaxgrad.optim.group_block")
 template_store = LateModule("jaxgrad.core.template_store")

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ..tape import mode
 from ._refused import RefusedFile, printable, shown
 
 LONGEST_MESSAGE = 600
@@ -111,6 +112,7 @@ def aligned(count: int) -> np.ndarray:
 def opened(f, use_mmap: bool) -> Iterator[Source]:
     """The source of a path or of a binary file. Raises TypeError for anything else."""
     if isinstance(f, str | os.PathLike):
+        mode.refuse_to_repeat("it loads a file")
         with open(f, "rb") as file:
             yield _of_path(file, os.fspath(f), use_mmap)
         return

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .code import UNSET
-from .objects import fixed_parts
-from .values import is_same_plain_value, show_change
+from .objects import fixed_parts, is_same_plain_value, show_change
 
 if TYPE_CHECKING:
     from .holder import Holder

@@ -8,8 +8,10 @@ and compares it with what another run changes.
 from __future__ import annotations
 
 import array
+import ctypes
 import functools
 import itertools
+import mmap
 import operator
 import types
 from collections import deque
@@ -24,6 +26,8 @@ from .ownership import is_observable, is_of_python
 
 # a larger container or array is not compared at each call: the user is warned
 MOST_COMPARED, MOST_BYTES_COMPARED = 10_000, 2**22
+# objects in C that show their memory; the base of all of ctypes
+BUFFERS = memoryview, mmap.mmap, ctypes.Structure.__base__
 
 
 class Holder:
@@ -218,35 +222,27 @@ def is_late(value) -> bool:
 class MemberHolder(Holder):
     """The buffers of a module."""
 
-    @staticmethod
-    def mapping(target):
-        return own_dict(target)["_buffers"]
+    group = "_buffers"
+
+    @classmethod
+    def mapping(cls, target):
+        return own_dict(target)[cls.group]
 
 
 class ParameterHolder(MemberHolder):
     """The parameters of a module."""
 
-    @staticmethod
-    def mapping(target):
-        return own_dict(target)["_parameters"]
+    group = "_parameters"
 
 
 class SubmoduleHolder(MemberHolder):
     """The submodules of a module."""
 
-    is_ordered = True
-
-    @staticmethod
-    def mapping(target):
-        return own_dict(target)["_modules"]
+    group, is_ordered = "_modules", True
 
 
 # by the attribute of a module with members of a kind their holder
-MEMBERS = {
-    "_buffers": MemberHolder,
-    "_parameters": ParameterHolder,
-    "_modules": SubmoduleHolder,
-}
+MEMBERS = {kind.group: kind for kind in (MemberHolder, ParameterHolder, SubmoduleHolder)}
 
 
 class ClassHolder(Holder):
@@ -361,30 +357,41 @@ class SetHolder(Holder):
 
 
 class ArrayHolder(Holder):
-    """The elements of a NumPy array or an `array.array`, or the bytes of a bytearray."""
+    """The elements of a NumPy array or an `array.array`, or the bytes of a buffer."""
 
-    kinds = np.ndarray, bytearray, array.array
+    kinds = np.ndarray, bytearray, array.array, *BUFFERS
     suffix = ""
 
     def contents(self, target):
-        return {None: target[:] if isinstance(target, array.array) else target.copy()}
+        may_grow = isinstance(target, bytearray | array.array)
+        return {None: target[:] if may_grow else array_of(target).copy()}
 
     def difference(self, old, new):
         return ({}, []) if _bytes(old[None]) == _bytes(new[None]) else (new, [])
 
     def bind(self, target, name, value):
-        if not isinstance(target, np.ndarray):
+        if isinstance(target, bytearray | array.array):
             target[:] = value
-        elif target.flags.writeable:  # else it changes with the array that owns the memory
-            target[...] = value
+        elif array_of(target).flags.writeable:  # else it changes with what owns the memory
+            array_of(target)[...] = value
 
     def guard(self):
         known = _bytes(self.before[None])
         return ContentGuard(self, known, lambda target, known: _bytes(target) == known, _of_bytes)
 
 
+def array_of(target) -> np.ndarray:
+    """An array, or one in the memory of a buffer; an empty one for a buffer that was closed."""
+    if isinstance(target, np.ndarray):
+        return target
+    try:
+        return np.asarray(memoryview(target))
+    except ValueError:
+        return np.zeros(0, np.uint8)
+
+
 def _bytes(target) -> bytes:
-    return bytes(target) if isinstance(target, bytearray) else target.tobytes()
+    return array_of(target).tobytes()
 
 
 def _of_bytes(target, known: bytes) -> dict:
@@ -393,6 +400,7 @@ def _of_bytes(target, known: bytes) -> dict:
         return {None: bytearray(known)}
     if isinstance(target, array.array):
         return {None: array.array(target.typecode, known)}
+    target = array_of(target)
     is_plain = not target.dtype.hasobject
     return {None: np.frombuffer(known, target.dtype).reshape(target.shape) if is_plain else target}
 
@@ -479,3 +487,29 @@ def parts_of(target, name):
     kind = type(target)
     if not isinstance(target, type) and (kind.__dictoffset__ or slots_of(kind)):
         yield target, name, InstanceHolder
+
+
+class Place:
+    """A name of a holder, at which each call may find another object. `key`: tells it apart from
+    others while the holder lives.
+    """
+
+    __slots__ = ("bind", "holder", "key", "mapping", "name")
+
+    def __init__(self, holder, name):
+        self.holder, self.name = holder.reference, name
+        self.mapping, self.bind = holder.mapping, holder.bind
+        self.key = id(holder.reference()), name
+
+    def value(self):
+        """What the name is bound to; UNSET where it is not."""
+        target = self.holder()
+        try:
+            return UNSET if target is None else self.mapping(target)[self.name]
+        except (KeyError, IndexError, AttributeError):
+            return UNSET
+
+    def put(self, value):
+        target = self.holder()
+        if target is not None:
+            self.bind(target, self.name, value)

@@ -15,7 +15,7 @@ from .holder import (
     InstanceHolder,
     SequenceHolder,
 )
-from .values import is_same_plain_value
+from .objects import is_same_plain_value
 
 
 def merged_checks(guards: list[Guard]) -> list:

@@ -22,16 +22,12 @@ class Leaves:
         return []
 
 
-def _ignore(*_):
-    pass
-
-
 class Snapshots:
     """The holders of state that a walk has met, with their contents before, and in `members` the
     ids of the leaves that modules hold.
     """
 
-    def __init__(self, leaves: Leaves | None = None, on_new=_ignore, on_met=_ignore):
+    def __init__(self, leaves: Leaves | None = None, on_new=lambda *_: None, on_met=lambda _: None):
         """on_new: called with each new holder and its object; on_met: with each value met."""
         self.holders: dict[tuple, Holder] = {}
         self.members: set[int] = set()

@@ -22,6 +22,7 @@ import numpy as np
 
 from .code import DYNAMIC, READING_MODULES, SETTING, CodeNames, KnownCode, named_cells, names_in
 from .holder import (
+    BUFFERS,
     MEMBERS,
     MOST_BYTES_COMPARED,
     MOST_COMPARED,
@@ -35,6 +36,7 @@ from .holder import (
     InstanceHolder,
     LibraryHolder,
     ReportingHolder,
+    array_of,
 )
 from .objects import own_dict, referent
 from .ownership import is_closed, is_observable, is_of_library, is_value_class, reported_when_set
@@ -188,14 +190,14 @@ _FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
 
 
 def functions_held(own: dict) -> list:
-    """The functions in the attributes of an object of the library, and in lists and dicts there:
-    its own code calls them.
+    """The functions in the attributes of an object of the library, and in lists and dicts there,
+    which its own code calls, and the memory that it shows.
     """
     functions = []
     for name, value in own.items():
         are_many = isinstance(value, list | tuple | dict) and len(value) <= MOST_COMPARED
         items = (value.values() if isinstance(value, dict) else value) if are_many else (value,)
-        functions += [(name, item) for item in items if isinstance(item, _FUNCTIONS)]
+        functions += [(name, item) for item in items if isinstance(item, (*_FUNCTIONS, *BUFFERS))]
     return functions
 
 
@@ -232,6 +234,8 @@ class StateWalk(Walk):
         return self.of_object(name, value)
 
     def of_object(self, name, value):
+        if isinstance(value, BUFFERS):
+            return self.of_container(name, value)
         contents = []
         if is_closed(type(value)):
             contents += self.of_closed(name, value)
@@ -273,10 +277,10 @@ class StateWalk(Walk):
         return [*self.members(own), *functions_held(own), (type(value).__name__, type(value))]
 
     def of_container(self, name, value):
-        is_array = isinstance(value, np.ndarray)
-        size = value.size if is_array else len(value)
-        if size > MOST_COMPARED and (not is_array or value.nbytes > MOST_BYTES_COMPARED):
-            self.skipped[name] = f"{size} elements"
+        is_array = isinstance(value, ArrayHolder.kinds)
+        size = array_of(value).nbytes if is_array else len(value)
+        if size > (MOST_BYTES_COMPARED if is_array else MOST_COMPARED):
+            self.skipped[name] = f"{array_of(value).size if is_array else size} elements"
             return ()
         holder = self.snapshots.take(value, name)
         before, keys = holder.before, self.keys_of(name, value)
@@ -285,8 +289,8 @@ class StateWalk(Walk):
             before = {key: before[key] for key in keys if key in before}
         if keys is None or keys:
             self.want(holder, ALL if keys is None else keys)
-        if isinstance(value, ArrayHolder.kinds):
-            holds_objects = is_array and value.dtype.hasobject
+        if is_array:
+            holds_objects = isinstance(value, np.ndarray) and value.dtype.hasobject
             return elements(name, enumerate(value.flat)) if holds_objects else ()
         return elements(name, before.items())
 

@@ -171,6 +171,13 @@ number_reads = contextvars.ContextVar("jaxgrad.number_reads", default=None)
 drawn_run = contextvars.ContextVar("jaxgrad.drawn_run", default=None)
 
 
+def refuse_to_repeat(why: str):
+    """Note that a function which is traced does what no call of its program can repeat."""
+    run = drawn_run.get()
+    if run is not None:
+        run.refuse(why)
+
+
 def random_seed() -> int:
     """A seed of 63 bits that the operating system draws."""
     return secrets.randbits(63)

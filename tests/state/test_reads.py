@@ -12,9 +12,8 @@ import types
 import pytest
 
 from jaxgrad.state.code import python_function
-from jaxgrad.state.holder import LeafHolder
+from jaxgrad.state.holder import LeafHolder, Place
 from jaxgrad.state.merged_guards import merged_checks
-from jaxgrad.state.places import Place
 from jaxgrad.state.reads import ObservedClasses, ReadGuards, Reads
 from jaxgrad.state.snapshot import Leaves
 

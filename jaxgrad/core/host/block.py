@@ -9,7 +9,7 @@ import numpy
 
 from ...cached import cached_property
 from ...late import LateModule
-from ...state.values import exact
+from ...state.objects import exact
 from ..jax_internals import CALLS
 from ..jaxprs import equations_of, opened
 from .equation import Equation, Form, NotOnHostError, function_of
