@@ -46,15 +46,14 @@ REFUSED = (
     (uuid, "uuid1", "it makes a name that is the only one"),
 )  # fmt: skip
 
-# the same of modules that a program may have imported, each with the class or None
+# the same of modules that a program may have imported: a class or None, names, and why
 REFUSED_OF_MODULES = {
     "multiprocessing.connection": [
-        ("_ConnectionBase", name, "it reads from another process")
-        for name in ("recv", "recv_bytes", "recv_bytes_into", "poll")
+        ("_ConnectionBase", ("recv", "recv_bytes", "poll"), "it reads from another process")
     ],
-    "resource": [(None, "getrusage", "it reads what the process has used")],
-    "ssl": [("SSLSocket", name, _SOCKET) for name in ("read", "recv", "recv_into")],
-    "tempfile": [("_RandomNameSequence", "__next__", "it makes a name that is the only one")],
+    "resource": [(None, ("getrusage",), "it reads what the process has used")],
+    "ssl": [("SSLSocket", ("read", "recv", "recv_into"), _SOCKET)],
+    "tempfile": [("_RandomNameSequence", ("__next__",), "it makes a name that is the only one")],
 }
 
 # they read the code of a function for its tracebacks and warnings

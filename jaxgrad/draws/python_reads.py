@@ -13,7 +13,6 @@ import builtins
 import contextlib
 import datetime
 import functools
-import inspect
 import itertools
 import math
 import os
@@ -274,14 +273,17 @@ class _Replacements:
 
     def take_in_modules(self):
         """Replace more in modules that have been imported since."""
-        for module_name in self.modules.keys() & sys.modules.keys():
-            module, rows = sys.modules[module_name], self.modules[module_name]
-            owners = [getattr(module, owner, None) if owner else module for owner, _, _ in rows]
-            if None not in owners:  # else it is being imported
-                del self.modules[module_name]
-                for owner, (_, name, why) in zip(owners, rows, strict=True):
-                    if hasattr(owner, name):
-                        self.add(owner, name, Refusal(getattr(owner, name), why))
+        for module in filter(_is_imported, [*self.modules]):
+            for kind, names, why in self.modules.pop(module):
+                place = sys.modules[module]
+                owner = place if kind is None else getattr(place, kind, None)
+                for name in names if hasattr(owner, names[0]) else ():
+                    self.add(owner, name, Refusal(getattr(owner, name), why))
+
+
+def _is_imported(name: str) -> bool:
+    module = sys.modules.get(name)
+    return module is not None and not getattr(module.__spec__, "_initializing", False)
 
 
 # what is there when jaxgrad is imported: what a program replaces later stays
@@ -314,13 +316,14 @@ def _leave(user: int):
             _exchange(row, row.stand_in, row.original)
 
 
-def _exchange(each: _Replacement, old, new):
-    if inspect.getattr_static(each.target, each.name) is not old:
+def _exchange(row: _Replacement, old, new):
+    inherited = None if row.was_own else row.original
+    if vars(row.target).get(row.name, inherited) is not old:
         return  # a program has replaced it
-    if new is each.original and not each.was_own:
-        delattr(each.target, each.name)
+    if new is row.original and not row.was_own:
+        delattr(row.target, row.name)
     else:
-        setattr(each.target, each.name, new)
+        setattr(row.target, row.name, new)
 
 
 # ---- stand-ins for objects
