@@ -141,7 +141,7 @@ softshrink.precondition = _check_softshrink
 
 def prelu_kernel(self, weight):
     if self.dtype != weight.dtype:
-        kinds = [dtypes.from_numpy(each.dtype).scalar_type for each in (self, weight)]
+        kinds = [dtypes.from_numpy(operand.dtype).scalar_type for operand in (self, weight)]
         raise RuntimeError(f"prelu: Type promoting not supported. Got {kinds[0]} and {kinds[1]}")
     promotion.refuse("prelu", self, BOOLEAN, INTEGRAL, COMPLEX)
     promotion.broadcast_shapes("prelu", self.shape, weight.shape)

@@ -232,8 +232,8 @@ def _fractional(name, dimensions, self, kernel_size, output_size, samples, order
         )
     ]
     ranges = [
-        (axis, each[..., None] + jnp.arange(size, dtype=jnp.int32))
-        for axis, each, size in zip(range(-dimensions, 0), starts, kernel_size, strict=True)
+        (axis, start[..., None] + jnp.arange(size, dtype=jnp.int32))
+        for axis, start, size in zip(range(-dimensions, 0), starts, kernel_size, strict=True)
     ]
     return pooling.greatest_of_boxes(self, ranges, _max_of_samples)
 
@@ -258,9 +258,9 @@ def _max_of_samples(range, array, positions):
     others.insert(axis - len(planes), parts * size)
     flat = index.reshape(*planes, *others)
 
-    def take(each):
-        shape = each.shape
-        taken = jnp.take_along_axis(each, flat, axis)
+    def take(source):
+        shape = source.shape
+        taken = jnp.take_along_axis(source, flat, axis)
         return taken.reshape(*shape[:axis], parts, size, *shape[axis + 1 :])
 
     elements = take(array)
@@ -269,8 +269,8 @@ def _max_of_samples(range, array, positions):
     of_windows[axis], of_windows[axis + 1] = parts, size
     places = jnp.broadcast_to(index.reshape(of_windows), elements.shape)
     best, *taken = (
-        jnp.take_along_axis(each, chosen, axis + 1).squeeze(axis + 1)
-        for each in (elements, places, *map(take, positions))
+        jnp.take_along_axis(candidates, chosen, axis + 1).squeeze(axis + 1)
+        for candidates in (elements, places, *map(take, positions))
     )
     return best, taken
 
@@ -432,7 +432,7 @@ def _boxes(start, end, parts, length):
     size = (end - start).astype(jnp.float32)[:, None] / parts
     number = jnp.arange(parts, dtype=jnp.float32)
     edges = jnp.floor(number * size), jnp.ceil((number + 1) * size)
-    return tuple(jnp.clip(each.astype(jnp.int32) + start[:, None], 0, length) for each in edges)
+    return tuple(jnp.clip(edge.astype(jnp.int32) + start[:, None], 0, length) for edge in edges)
 
 
 def _of_region(planes, rows, columns):
@@ -451,8 +451,8 @@ def _max_of_region(range, array, positions):
     first = starts.reshape((-1,) + (1,) * (array.ndim - axis - 1))
     chosen = jnp.maximum(chosen.astype(jnp.int32), jnp.minimum(first, array.shape[axis] - 1))
     best, *taken = (
-        pooling.pick(jnp.expand_dims(each, axis), jnp.expand_dims(chosen, axis + 1), axis + 1)
-        for each in (array, *positions)
+        pooling.pick(jnp.expand_dims(source, axis), jnp.expand_dims(chosen, axis + 1), axis + 1)
+        for source in (array, *positions)
     )
     return best, [chosen, *taken]
 

@@ -216,7 +216,7 @@ def _forward(query, key, value, mask, is_causal, scale):
     rows = block_rows(math.prod(query.shape[:3]), count, keys)
     if rows >= count:
         return _attended(query, key, value, mask, 0 if is_causal else None, scale)
-    query, mask, found = _padded(query, rows), _padded(mask, rows), []
+    query, mask, pairs = _padded(query, rows), _padded(mask, rows), []
 
     def attended(keys, block):
         some, first = _seen(mask, keys), block * rows if is_causal else None
@@ -224,8 +224,8 @@ def _forward(query, key, value, mask, is_causal, scale):
         return _attended(*arrays, _cut(some, block * rows, rows), first, scale)
 
     for start, stop, seen in _ranges(query.shape[3] // rows, rows, keys, is_causal):
-        found.append(lax.map(functools.partial(attended, seen), jnp.arange(start, stop)))
-    outputs, sums = zip(*found, strict=True)
+        pairs.append(lax.map(functools.partial(attended, seen), jnp.arange(start, stop)))
+    outputs, sums = zip(*pairs, strict=True)
     return _joined(outputs, count), _joined(sums, count)
 
 
@@ -237,7 +237,7 @@ def _backward(by_row, key, value, mask, is_causal, scale):
         return _gradients(*by_row, key, value, mask, 0 if is_causal else None, scale)[:3]
     by_row, mask = [_padded(x, rows) for x in by_row], _padded(mask, rows)
     wide = jnp.promote_types(key.dtype, jnp.float32)
-    sums, found = (jnp.zeros(key.shape, wide), jnp.zeros(value.shape, wide)), []
+    sums, query_gradients = (jnp.zeros(key.shape, wide), jnp.zeros(value.shape, wide)), []
 
     def add(keys, sums, block):
         some, first = _seen(mask, keys), block * rows if is_causal else None
@@ -257,8 +257,8 @@ def _backward(by_row, key, value, mask, is_causal, scale):
         sums = [
             lax.dynamic_update_slice_in_dim(*pair, 0, 2) for pair in zip(sums, end, strict=True)
         ]
-        found.append(of_query)
-    return _joined(found, count), *sums
+        query_gradients.append(of_query)
+    return _joined(query_gradients, count), *sums
 
 
 # scores that a function changes
@@ -358,13 +358,13 @@ def attention_backward(
     grad_logsumexp,
 ):  # fmt: skip
     heads = _checked(query, key, value, dropout_p, attn_mask)
-    found = _backward(
+    gradients = _backward(
         heads.by_row(grad_out, query, out, logsumexp, grad_logsumexp), heads.key(key),
         heads.key(value), heads.mask(attn_mask), is_causal, _scale(query, scale),
     )  # fmt: skip
     return tuple(
         heads.back(x, like.shape).astype(like.dtype)
-        for x, like in zip(found, (query, key, value), strict=True)
+        for x, like in zip(gradients, (query, key, value), strict=True)
     )
 
 
@@ -387,23 +387,27 @@ def attention_double_backward(
     heads, first, scale = _Heads(query, key, value), 0 if is_causal else None, _scale(query, scale)
     rows = heads.by_row(grad_out, query, out, logsumexp, grad_logsumexp)
     pair, mask = (heads.key(key), heads.key(value)), heads.mask(attn_mask)
-    given = heads.query(grads[0]), heads.key(grads[1]), heads.key(grads[2])
-    *found, of_total, of_scores, of_sum = _second_gradients(given, *rows, *pair, mask, first, scale)
+    cotangents = heads.query(grads[0]), heads.key(grads[1]), heads.key(grads[2])
+    *gradients, of_total, of_scores, of_sum = _second_gradients(
+        cotangents, *rows, *pair, mask, first, scale
+    )
     like = grad_out, query, key, value, out
-    found = [heads.back(x, tensor.shape) for x, tensor in zip(found, like, strict=True)]
-    found.append(heads.back_row(of_total, logsumexp.shape))
-    found.append(None if attn_mask is None else heads.back(of_scores, attn_mask.shape))
+    gradients = [heads.back(x, tensor.shape) for x, tensor in zip(gradients, like, strict=True)]
+    gradients.append(heads.back_row(of_total, logsumexp.shape))
+    gradients.append(None if attn_mask is None else heads.back(of_scores, attn_mask.shape))
     is_asked = grad_logsumexp is not None
-    found.append(heads.back_row(of_sum, grad_logsumexp.shape) if is_asked else None)
-    return found
+    gradients.append(heads.back_row(of_sum, grad_logsumexp.shape) if is_asked else None)
+    return gradients
 
 
-def _second_gradients(given, grad, query, out, logsumexp, grad_sum, key, value, mask, first, scale):
+def _second_gradients(
+    cotangents, grad, query, out, logsumexp, grad_sum, key, value, mask, first, scale
+):
     weights = _weights(query, key, mask, first, scale, logsumexp)
     of_weights = _product("bhgle,bhse->bhgls", grad, value)
     inner = jnp.sum(grad * out, -1, keepdims=True)
     centred = of_weights - (inner if grad_sum is None else inner - grad_sum[..., None])
-    to_query, to_key, to_value = given
+    to_query, to_key, to_value = cotangents
     along = _product("bhgle,bhse->bhgls", to_query, key)
     along = (along + _product("bhgle,bhse->bhgls", query, to_key)) * scale
     moved = weights * along

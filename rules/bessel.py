@@ -39,10 +39,10 @@ def _real(function):
 
 def _horner(x, coefficients):
     """Horner's rule, highest power first."""
-    found = jnp.full_like(x, coefficients[0])
+    total = jnp.full_like(x, coefficients[0])
     for coefficient in coefficients[1:]:
-        found = found * x + coefficient
-    return found
+        total = total * x + coefficient
+    return total
 
 
 def ratio(x, numerator, denominator):
@@ -52,10 +52,10 @@ def ratio(x, numerator, denominator):
 
 def chebyshev_series(x, coefficients):
     """Clenshaw's rule for a sum of Chebyshev polynomials at x in [-1, 1], highest degree first."""
-    before, found = jnp.zeros_like(x), jnp.full_like(x, coefficients[0])
+    before, last = jnp.zeros_like(x), jnp.full_like(x, coefficients[0])
     for coefficient in coefficients[1:-1]:
-        before, found = found, 2 * x * found - before + coefficient
-    return x * found - before + coefficients[-1]
+        before, last = last, 2 * x * last - before + coefficient
+    return x * last - before + coefficients[-1]
 
 
 def _cephes_series(x, coefficients):
@@ -92,24 +92,24 @@ def special_bessel_j1(self):
     square = x * x
     roots = (square - 14.6819706421238932572) * (square - 49.2184563216946036703)
     small = roots * x * ratio(square, tables.J1_RP, tables.J1_RQ)
-    found = jnp.where(x <= 5, small, _waves(x, 1, lax.cos))
-    return jnp.where(self < 0, -found, found)
+    positive = jnp.where(x <= 5, small, _waves(x, 1, lax.cos))
+    return jnp.where(self < 0, -positive, positive)
 
 
 @_real
 def special_bessel_y0(self):
     small = ratio(self * self, tables.Y0_YP, tables.Y0_YQ)
     small += 2 / math.pi * lax.log(self) * special_bessel_j0(self)
-    found = jnp.where(self <= 5, small, _waves(self, 0, lax.sin))
-    return jnp.where(self == 0, -jnp.inf, jnp.where(self < 0, jnp.nan, found))
+    positive = jnp.where(self <= 5, small, _waves(self, 0, lax.sin))
+    return jnp.where(self == 0, -jnp.inf, jnp.where(self < 0, jnp.nan, positive))
 
 
 @_real
 def special_bessel_y1(self):
     small = self * ratio(self * self, tables.Y1_YP, tables.Y1_YQ)
     small += 2 / math.pi * (special_bessel_j1(self) * lax.log(self) - 1 / self)
-    found = jnp.where(self <= 5, small, _waves(self, 1, lax.sin))
-    return jnp.where(self == 0, -jnp.inf, jnp.where(self < 0, jnp.nan, found))
+    positive = jnp.where(self <= 5, small, _waves(self, 1, lax.sin))
+    return jnp.where(self == 0, -jnp.inf, jnp.where(self < 0, jnp.nan, positive))
 
 
 _AMPLITUDES = (
@@ -127,10 +127,10 @@ def _waves(x, order, function):
     odd = inverse * ratio(inverse * inverse, q, q_divisor)
     angle = x - (math.pi / 4 + order * math.pi / 2)
     if function is lax.cos:
-        found = even * lax.cos(angle) - odd * lax.sin(angle)
+        wave = even * lax.cos(angle) - odd * lax.sin(angle)
     else:
-        found = even * lax.sin(angle) + odd * lax.cos(angle)
-    return found * math.sqrt(2 / math.pi) / lax.sqrt(x)
+        wave = even * lax.sin(angle) + odd * lax.cos(angle)
+    return wave * math.sqrt(2 / math.pi) / lax.sqrt(x)
 
 
 def bessel_y1_backward(grad, self):
@@ -143,7 +143,7 @@ def bessel_y1_backward(grad, self):
 _TERMS = range(8)
 # the derivatives of I1 and, with alternating signs, of J1
 _I1_SLOPE = [(2 * k + 1) / 2 / 4**k / math.factorial(k) / math.factorial(k + 1) for k in _TERMS]
-_J1_SLOPE = [(-1) ** k * each for k, each in enumerate(_I1_SLOPE)]
+_J1_SLOPE = [(-1) ** k * coefficient for k, coefficient in enumerate(_I1_SLOPE)]
 
 
 def bessel_j1_backward(grad, self):
@@ -158,13 +158,13 @@ def bessel_j1_backward(grad, self):
 # ---- the spherical function of order 0
 
 _SPHERICAL = [(-1) ** k / math.factorial(2 * k + 1) for k in _TERMS]
-_SPHERICAL_SLOPE = [2 * (k + 1) * each for k, each in enumerate(_SPHERICAL[1:])]
+_SPHERICAL_SLOPE = [2 * (k + 1) * coefficient for k, coefficient in enumerate(_SPHERICAL[1:])]
 
 
 @_real
 def special_spherical_bessel_j0(x):
-    found = _where_near(x, lambda x: _powers(x, _SPHERICAL), lambda x: lax.sin(x) / x)
-    return jnp.where(jnp.isinf(x), 0, found)
+    finite = _where_near(x, lambda x: _powers(x, _SPHERICAL), lambda x: lax.sin(x) / x)
+    return jnp.where(jnp.isinf(x), 0, finite)
 
 
 def spherical_bessel_j0_backward(grad, x):
@@ -280,8 +280,8 @@ def _decaying(x, small, coefficients, is_scaled):
         small = small * lax.exp(jnp.clip(x, 0, 2))
     else:
         large = large * lax.exp(-far)
-    found = jnp.where(x <= 2, small, large)
-    return jnp.where(x == 0, jnp.inf, jnp.where(x < 0, jnp.nan, found))
+    positive = jnp.where(x <= 2, small, large)
+    return jnp.where(x == 0, jnp.inf, jnp.where(x < 0, jnp.nan, positive))
 
 
 # ---- the Airy function
@@ -293,19 +293,19 @@ _AIRY_TERMS = 14
 
 @_real
 def special_airy_ai(x):
-    found = jnp.where(x < 0, _airy_left(x), _airy_right(x))
+    value = jnp.where(x < 0, _airy_left(x), _airy_right(x))
     series = _AI * _airy_series(x, 2) + _AI_SLOPE * x * _airy_series(x, 4)
-    found = jnp.where(jnp.abs(x) < _EDGE, series, found)
-    return jnp.where(jnp.isinf(x), jnp.nan, jnp.where(x > 103.892, 0, found))
+    value = jnp.where(jnp.abs(x) < _EDGE, series, value)
+    return jnp.where(jnp.isinf(x), jnp.nan, jnp.where(x > 103.892, 0, value))
 
 
 @_real
 def airy_ai_derivative(x):
     """The derivative of Ai."""
-    found = jnp.where(x < 0, _slope_left(x), _slope_right(x))
+    slope = jnp.where(x < 0, _slope_left(x), _slope_right(x))
     series = _AI * x * x / 2 * _airy_series(x, 5) + _AI_SLOPE * _airy_series(x, 1)
-    found = jnp.where(jnp.abs(x) < _EDGE, series, found)
-    return jnp.where(jnp.isinf(x), jnp.nan, jnp.where(x > 103.892, 0, found))
+    slope = jnp.where(jnp.abs(x) < _EDGE, series, slope)
+    return jnp.where(jnp.isinf(x), jnp.nan, jnp.where(x > 103.892, 0, slope))
 
 
 def _airy_series(x, first):
@@ -315,10 +315,10 @@ def _airy_series(x, first):
     times 3: 2 and 4 are the solutions with 1 and x, 5 and 1 their derivatives.
     """
     cube = jnp.clip(x, -_EDGE, _EDGE) ** 3
-    found = jnp.ones_like(x)
+    total = jnp.ones_like(x)
     for k in reversed(range(_AIRY_TERMS)):
-        found = 1 + found * cube / ((3 * k + first) * (3 * k + 3))
-    return found
+        total = 1 + total * cube / ((3 * k + first) * (3 * k + 3))
+    return total
 
 
 def _phase(x):

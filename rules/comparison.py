@@ -105,7 +105,7 @@ def isreal(self):
 
 def isclose(self, other, rtol=1e-5, atol=1e-8, equal_nan=False):
     if self.dtype != other.dtype:
-        first, second = (dtypes.from_numpy(each.dtype) for each in (self, other))
+        first, second = (dtypes.from_numpy(operand.dtype) for operand in (self, other))
         raise RuntimeError(
             f"{first.scalar_type} did not match {second.scalar_type}: isclose compares tensors of "
             "one dtype; convert one of them"
@@ -122,7 +122,7 @@ def _isclose(self, other, rtol, atol, equal_nan):
     same = lax.eq(self, other) if self.shape == other.shape else self == other
     if equal_nan:
         same |= jnp.isnan(self) & jnp.isnan(other)
-    wide = [promotion.cast(each, promotion.floating_type(each)) for each in (self, other)]
+    wide = [promotion.cast(operand, promotion.floating_type(operand)) for operand in (self, other)]
     error = jnp.abs(wide[0] - wide[1])
     allowed = atol + jnp.abs(rtol * wide[1])
     return same | (jnp.isfinite(error) & (error <= allowed))

@@ -57,7 +57,7 @@ def _correlate(x, w, stride, padding, dilation, groups):
         x,
         w,
         stride,
-        [(each, each) for each in padding],
+        [(width, width) for width in padding],
         rhs_dilation=dilation,
         dimension_numbers=(f"NC{space}", f"OI{space}", f"NC{space}"),
         feature_group_count=groups,
@@ -222,8 +222,8 @@ def _transposed_gradients(grad, input, weight, geometry, mask):
     of_input = of_weight = None
     grad = _computed_once(grad)
     if mask[0]:
-        found = correlate(grad, weight.conj(), *geometry)
-        of_input = _resized(found, input.shape[2:])
+        gradient = correlate(grad, weight.conj(), *geometry)
+        of_input = _resized(gradient, input.shape[2:])
     if mask[1]:
         inner = result_lengths(grad.shape[2:], weight.shape[2:], *geometry[:3])
         full = _resized(input.conj(), inner)
@@ -233,10 +233,10 @@ def _transposed_gradients(grad, input, weight, geometry, mask):
 
 def _resized(x, lengths):
     """x (n, c, *size) with its size made `lengths`: with zeros at the ends, or without the ends."""
-    given = x.shape[2:]
-    if given == tuple(lengths):
+    size = x.shape[2:]
+    if size == tuple(lengths):
         return x
-    ends = [(0, 0, 0)] * 2 + [(0, b - a, 0) for a, b in zip(given, lengths, strict=True)]
+    ends = [(0, 0, 0)] * 2 + [(0, b - a, 0) for a, b in zip(size, lengths, strict=True)]
     return lax.pad(x, jnp.zeros((), x.dtype), ends)
 
 
@@ -276,8 +276,8 @@ def _spread(bias, like):
 
 def _sum_of(*terms):
     """The sum of the terms that are there, or None."""
-    found = [term for term in terms if term is not False]
-    return sum(found[1:], found[0]) if found else None
+    present = [term for term in terms if term is not False]
+    return sum(present[1:], present[0]) if present else None
 
 
 # the checks of a convolution, in PyTorch's order
@@ -340,11 +340,11 @@ def _check_channels(input, weight, bias, transposed, groups):
         )
     if 0 in shape[2:]:
         raise RuntimeError(f"kernel size should be greater than zero, but got {shape[2:]}")
-    given = "transposed=1" if transposed else f"groups={groups}"
+    setting = "transposed=1" if transposed else f"groups={groups}"
     wanted, result = (shape[0], shape[1] * groups) if transposed else (shape[1] * groups, shape[0])
     if input.shape[1] != wanted:
         raise RuntimeError(
-            f"Given {given}, weight of size {shape}, expected input{list(input.shape)} to have "
+            f"Given {setting}, weight of size {shape}, expected input{list(input.shape)} to have "
             f"{wanted} channels, but got {input.shape[1]} channels instead"
         )
     if bias is not None and bias.shape != (result,):
@@ -357,12 +357,12 @@ def _check_channels(input, weight, bias, transposed, groups):
 
 
 def _check_dtypes(input, weight, bias):
-    given, *others = [dtypes.from_numpy(x.dtype) for x in (input, weight, bias) if x is not None]
+    dtype, *others = [dtypes.from_numpy(x.dtype) for x in (input, weight, bias) if x is not None]
     for name, other in zip(("weight", "bias"), others, strict=False):
-        if other is not given:
+        if other is not dtype:
             raise RuntimeError(
-                f"Input type ({given!r}) and {name} type ({other!r}) should be the same: expected "
-                f"scalar type {given.scalar_type} but found {other.scalar_type}; convert one with "
+                f"Input type ({dtype!r}) and {name} type ({other!r}) should be the same: expected "
+                f"scalar type {dtype.scalar_type} but found {other.scalar_type}; convert one with "
                 ".to(dtype)"
             )
     promotion.refuse("convolution", input, dtypes.BOOLEAN)
@@ -501,17 +501,17 @@ def im2col(self, kernel_size, dilation, padding, stride):
     _check_windows(kernel_size, dilation, padding, stride)
     _check_image(self)
     counts = _counts("im2col", self.shape[-2:], kernel_size, dilation, padding, stride)
-    ends = [(0, 0, 0)] * (self.ndim - 2) + [(each, each, 0) for each in padding]
-    made = lax.pad(self, jnp.zeros((), self.dtype), ends)
+    ends = [(0, 0, 0)] * (self.ndim - 2) + [(width, width, 0) for width in padding]
+    unfolded = lax.pad(self, jnp.zeros((), self.dtype), ends)
     # dimension by dimension, so that the number of slices is the sum of the kernel's sizes
     for i, axis in ((0, -2), (1, -1)):
         reach, step = (counts[i] - 1) * stride[i] + 1, stride[i]
         starts = [j * dilation[i] for j in range(kernel_size[i])]
-        axis += made.ndim
-        slices = [lax.slice_in_dim(made, j, j + reach, step, axis) for j in starts]
-        made = jnp.stack(slices, axis=-3)
+        axis += unfolded.ndim
+        slices = [lax.slice_in_dim(unfolded, j, j + reach, step, axis) for j in starts]
+        unfolded = jnp.stack(slices, axis=-3)
     rows = self.shape[-3] * math.prod(kernel_size)
-    return made.reshape(*self.shape[:-3], rows, math.prod(counts))
+    return unfolded.reshape(*self.shape[:-3], rows, math.prod(counts))
 
 
 def col2im(self, output_size, kernel_size, dilation, padding, stride):
@@ -528,16 +528,16 @@ def col2im(self, output_size, kernel_size, dilation, padding, stride):
             f"input.size({self.ndim - 1})={self.shape[-1]}."
         )
     channels = self.shape[-2] // math.prod(kernel_size)
-    made = self.reshape(*self.shape[:-2], channels, *kernel_size, *counts)
+    folded = self.reshape(*self.shape[:-2], channels, *kernel_size, *counts)
     for i, axis in ((1, -1), (0, -2)):
         length = output_size[i] + 2 * padding[i]
         placed = [
-            _placed(made[..., j, :, :], axis, j * dilation[i], stride[i], length)
+            _placed(folded[..., j, :, :], axis, j * dilation[i], stride[i], length)
             for j in range(kernel_size[i])
         ]
-        made = sum(placed[1:], placed[0])
+        folded = sum(placed[1:], placed[0])
     (top, left), (height, width) = padding, output_size
-    return made[..., top : top + height, left : left + width]
+    return folded[..., top : top + height, left : left + width]
 
 
 def _placed(x, axis, start, step, length):

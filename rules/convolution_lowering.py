@@ -121,10 +121,10 @@ def _product(x, w, groups):
     x, w = _by_groups(x, groups, is_joined), w.reshape(groups, out // groups, channels)
     # a weight for each sample: the product has the layout of the result, without transposes
     w = jnp.broadcast_to(w, (len(x) // groups, *w.shape)).reshape(-1, *w.shape[1:])
-    found = _matmul(w, x)
+    product = _matmul(w, x)
     if is_joined:
-        found = jnp.moveaxis(found.reshape(groups, out // groups, n, -1), 2, 0)
-    return found.reshape(n, out, *size)
+        product = jnp.moveaxis(product.reshape(groups, out // groups, n, -1), 2, 0)
+    return product.reshape(n, out, *size)
 
 
 def _sums(x, grad, weight_shape, stride, padding, dilation, groups):
@@ -132,11 +132,11 @@ def _sums(x, grad, weight_shape, stride, padding, dilation, groups):
     kernel = weight_shape[2:]
     grad = grad.reshape(grad.shape[0], groups, -1, *grad.shape[2:])
     x = _padded(x, [(p, p) for p in padding])[:, :, None]
-    terms = [_window(x, each, kernel, stride, dilation) * grad for each in _offsets(kernel)]
-    found = []
+    terms = [_window(x, offset, kernel, stride, dilation) * grad for offset in _offsets(kernel)]
+    sums = []
     for start in range(0, len(terms), SUMS_AT_ONCE):
-        found += _sums_at_once(terms[start : start + SUMS_AT_ONCE], (0, *range(3, x.ndim)))
-    return jnp.stack(found, -1).reshape(weight_shape)
+        sums += _sums_at_once(terms[start : start + SUMS_AT_ONCE], (0, *range(3, x.ndim)))
+    return jnp.stack(sums, -1).reshape(weight_shape)
 
 
 def _sums_at_once(terms, axes):
@@ -152,9 +152,9 @@ def _pointwise_weight(x, grad, weight_shape, stride, padding, dilation, groups):
     x = _padded(x, [(p, p) for p in padding])
     window = _first_window(x, weight_shape[2:], stride, dilation)
     is_joined = _is_joined(grad.shape[2:], weight_shape[1], weight_shape[0] // groups)
-    x, grad = (_by_groups(each, groups, is_joined) for each in (window, grad))
-    found = _matmul(grad, x.swapaxes(1, 2)).reshape(-1, groups, grad.shape[1], x.shape[1])
-    return found.sum(0, dtype=grad.dtype).reshape(weight_shape)
+    x, grad = (_by_groups(array, groups, is_joined) for array in (window, grad))
+    products = _matmul(grad, x.swapaxes(1, 2)).reshape(-1, groups, grad.shape[1], x.shape[1])
+    return products.sum(0, dtype=grad.dtype).reshape(weight_shape)
 
 
 def _with_windows(x, w, stride, dilation, groups):
@@ -166,11 +166,11 @@ def _with_windows(x, w, stride, dilation, groups):
 
     def product(arrays):
         number, x = arrays
-        found = _matmul(w[number % len(w)], _windows(x, kernel, stride, dilation))
-        return jnp.moveaxis(found.reshape(*found.shape[:2], len(x), -1), 2, 0)
+        output = _matmul(w[number % len(w)], _windows(x, kernel, stride, dilation))
+        return jnp.moveaxis(output.reshape(*output.shape[:2], len(x), -1), 2, 0)
 
-    found = lax.map(product, (jnp.arange(len(parts)), parts))
-    return found.reshape(n, -1, *lengths)
+    outputs = lax.map(product, (jnp.arange(len(parts)), parts))
+    return outputs.reshape(n, -1, *lengths)
 
 
 def _spread(grad, w, input_shape, stride, edges, dilation):
@@ -178,11 +178,11 @@ def _spread(grad, w, input_shape, stride, edges, dilation):
     where their windows were.
     """
     out, channels, *kernel = w.shape
-    found = lax.dot_general(
+    products = lax.dot_general(
         w.reshape(out, -1), grad.reshape(*grad.shape[:2], -1), (((0,), (1,)), ((), ())),
         precision=lax.Precision.HIGHEST,
     )  # fmt: skip
-    found = found.reshape(channels, -1, len(grad), *grad.shape[2:])
+    products = products.reshape(channels, -1, len(grad), *grad.shape[2:])
     total = 0
     for number, offset in enumerate(_offsets(kernel)):
         ends = [(0, 0, 0), (0, 0, 0)]
@@ -191,7 +191,7 @@ def _spread(grad, w, input_shape, stride, edges, dilation):
         ):
             start = before - d * (k - 1 - j)
             ends.append((start, size - start - (n - 1) * s - 1, s - 1))
-        total += lax.pad(found[:, number], jnp.zeros((), found.dtype), ends)
+        total += lax.pad(products[:, number], jnp.zeros((), products.dtype), ends)
     return jnp.moveaxis(total, 0, 1)
 
 
@@ -207,9 +207,9 @@ def weight_products(x, grad, weight_shape, stride, padding, dilation, groups):
         grad = jnp.moveaxis(grad, 0, 2).reshape(few, out // groups, -1)
         return _matmul(grad, _windows(x, kernel, stride, dilation).swapaxes(1, 2))
 
-    found = lax.map(product, (parts, grad))
-    found = found.reshape(-1, groups, *found.shape[2:]).sum(0, dtype=grad.dtype)
-    return found.reshape(weight_shape)
+    products = lax.map(product, (parts, grad))
+    products = products.reshape(-1, groups, *products.shape[2:]).sum(0, dtype=grad.dtype)
+    return products.reshape(weight_shape)
 
 
 def _parts(x, w_shape, lengths, groups):
@@ -224,14 +224,18 @@ def _parts(x, w_shape, lengths, groups):
 
 
 def _greatest_divisor(number, most):
-    return max(each for each in range(1, number + 1) if number % each == 0 and each <= max(most, 1))
+    return max(
+        divisor
+        for divisor in range(1, number + 1)
+        if number % divisor == 0 and divisor <= max(most, 1)
+    )
 
 
 def _windows(x, kernel, stride, dilation):
     """What the kernel multiplies: x (samples, groups, channels, *size) as (groups, channels *
     elements of the kernel, samples * places).
     """
-    windows = [_window(x, each, kernel, stride, dilation) for each in _offsets(kernel)]
+    windows = [_window(x, offset, kernel, stride, dilation) for offset in _offsets(kernel)]
     samples, groups, channels = x.shape[:3]
     windows = jnp.stack(windows, 3).reshape(samples, groups, channels * len(windows), -1)
     return jnp.moveaxis(windows, 0, 2).reshape(*windows.shape[1:3], -1)

@@ -49,10 +49,10 @@ def _log_sum(*terms):
 
 
 def _greatest(terms):
-    found = terms[0]
+    greatest = terms[0]
     for term in terms[1:]:
-        found = jnp.maximum(found, term)
-    return found
+        greatest = jnp.maximum(greatest, term)
+    return greatest
 
 
 def _forward(emissions, skips, lengths):
@@ -63,8 +63,8 @@ def _forward(emissions, skips, lengths):
     start = jnp.where(jnp.arange(states) == 0, 0, -jnp.inf).astype(emissions.dtype)
     start = jnp.broadcast_to(start, emissions.shape[1:])
 
-    def step(alpha, given):
-        emission, time = given
+    def step(alpha, inputs):
+        emission, time = inputs
         moved = _log_sum(alpha, _shifted(alpha, 1), jnp.where(skips, _shifted(alpha, 2), -jnp.inf))
         runs = jnp.expand_dims(time < lengths, 1)
         after = jnp.where(runs, moved + emission, alpha)
@@ -103,15 +103,17 @@ def _emissions(log_probs, states):
 
 def _padded(targets, input_lengths, target_lengths, blank):
     """The labels as (b, s), blank behind the end, and the lengths as arrays."""
-    inputs, ends = (jnp.asarray(each).astype(jnp.int32) for each in (input_lengths, target_lengths))
-    found = targets.astype(jnp.int32)
+    inputs, ends = (
+        jnp.asarray(lengths).astype(jnp.int32) for lengths in (input_lengths, target_lengths)
+    )
+    labels = targets.astype(jnp.int32)
     if targets.ndim == 1:
         starts = jnp.cumsum(ends) - ends
         places = starts[:, None] + jnp.arange(_longest(targets, target_lengths), dtype=jnp.int32)
         empty = jnp.zeros_like(places)
-        found = jnp.take(found, places, mode="clip") if targets.size else empty
-    is_label = jnp.arange(found.shape[1], dtype=jnp.int32) < ends[:, None]
-    return jnp.where(is_label, found, blank), inputs, ends
+        labels = jnp.take(labels, places, mode="clip") if targets.size else empty
+    is_label = jnp.arange(labels.shape[1], dtype=jnp.int32) < ends[:, None]
+    return jnp.where(is_label, labels, blank), inputs, ends
 
 
 def _longest(targets, target_lengths):
@@ -173,10 +175,10 @@ def _gathered(shares, states, classes, blank):
     times, count, _ = shares.shape
     of_blanks = jnp.sum(shares[:, :, 0::2], 2)
     rows = jnp.arange(count)[:, None]
-    made = jnp.zeros((count, classes, times), shares.dtype)
+    sums = jnp.zeros((count, classes, times), shares.dtype)
     of_labels = jnp.transpose(shares[:, :, 1::2], (1, 2, 0))
-    made = made.at[rows, states[:, 1::2]].add(of_labels, mode="drop")
-    return jnp.transpose(made.at[:, blank].add(of_blanks.T), (2, 0, 1))
+    sums = sums.at[rows, states[:, 1::2]].add(of_labels, mode="drop")
+    return jnp.transpose(sums.at[:, blank].add(of_blanks.T), (2, 0, 1))
 
 
 # errors
@@ -207,8 +209,8 @@ def _check(log_probs, targets, input_lengths, target_lengths, blank):
 
 
 def _check_lengths(count, targets, input_lengths, target_lengths):
-    for role, given in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
-        lengths = given if hasattr(given, "dtype") else numpy.asarray(given, numpy.int64)
+    for role, argument in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
+        lengths = argument if hasattr(argument, "dtype") else numpy.asarray(argument, numpy.int64)
         if not jnp.issubdtype(lengths.dtype, jnp.integer):
             raise RuntimeError(f"{role} must be integral: those of ctc_loss")
         if lengths.shape != (count,):

@@ -83,8 +83,8 @@ def _over(numerator, divisor, small):
 
 def _differences(values):
     """values[j] - values[i], and which of them are 0."""
-    found = values[..., None, :] - values[..., None]
-    return found, abs(found) <= _rounding(values)
+    differences = values[..., None, :] - values[..., None]
+    return differences, abs(differences) <= _rounding(values)
 
 
 def _unequal(gradient, equal):
@@ -124,19 +124,22 @@ def _in_general_position(values, *vectors):
     form = jnp.sin(7.3 * number[:, None] + 3.7 * number[:, None] * number + 11.1 * number)
     form = form + 2 * jnp.eye(size, dtype=values.dtype)  # positive on the diagonal
 
-    def turned(given):
+    def turned(bases):
         rotation, triangle = jnp.linalg.qr(jnp.where(equal, form, 0))
         rotation = rotation * jnp.sign(matrices.diagonal_of(triangle))[..., None, :]
         return tuple(
             jnp.concatenate(
-                [matrix_product(each[..., :size], rotation.astype(each.dtype)), each[..., size:]],
+                [
+                    matrix_product(basis[..., :size], rotation.astype(basis.dtype)),
+                    basis[..., size:],
+                ],
                 -1,
             )
-            for each in given
+            for basis in bases
         )
 
     any_equal = jnp.any(_off_diagonal(equal))
-    return lax.cond(any_equal, turned, lambda given: given, vectors)
+    return lax.cond(any_equal, turned, lambda bases: bases, vectors)
 
 
 # Hermitian matrices
@@ -214,9 +217,11 @@ def linalg_eigh_vectors_jvp(tangent, values, vectors):
 def linalg_svd(A, full_matrices=True, driver=None):
     check_matrices("linalg.svd", A, square=False)
     _refuse_driver(driver)
-    found = jnp.linalg.svd(A, full_matrices=full_matrices)
-    left, right = _in_general_position(found.S, found.U, matrices.hermitian_transpose(found.Vh))
-    return left, found.S, matrices.hermitian_transpose(right)
+    factors = jnp.linalg.svd(A, full_matrices=full_matrices)
+    left, right = _in_general_position(
+        factors.S, factors.U, matrices.hermitian_transpose(factors.Vh)
+    )
+    return left, factors.S, matrices.hermitian_transpose(right)
 
 
 def linalg_svdvals(A, driver=None):
@@ -264,13 +269,13 @@ def svd_backward(grad_U, grad_S, grad_Vh, U, S, Vh):
     inner = _poisoned(inner, left.wrong | right.wrong)
     if grad_S is not None:
         inner = _poisoned(inner, _ambiguous(grad_S, S))
-    found = matrix_product(left.thin, inner, matrices.hermitian_transpose(right.thin))
+    gradient = matrix_product(left.thin, inner, matrices.hermitian_transpose(right.thin))
     for side, other, is_left in ((left, right, True), (right, left, False)):
         if side.gradient is not None and side.thin.shape[-2] > k:
             scaled = _over_values(side.outside(), S, size)
             outer = matrix_product(scaled, matrices.hermitian_transpose(other.thin))
-            found = found + (outer if is_left else matrices.hermitian_transpose(outer))
-    return found
+            gradient = gradient + (outer if is_left else matrices.hermitian_transpose(outer))
+    return gradient
 
 
 class _Side:
@@ -302,7 +307,7 @@ def _maybe_adjoint(matrix):
 
 
 def _sizes_of(matrices):
-    sizes = [size_of(each) for each in matrices if each is not None]
+    sizes = [size_of(matrix) for matrix in matrices if matrix is not None]
     return sum(sizes[1:], start=sizes[0])
 
 
@@ -317,8 +322,8 @@ def _svd_inner(left, right, S, size):
 
 def _sums(values):
     """values[j] + values[i], and which of them are 0."""
-    found = values[..., None, :] + values[..., None]
-    return found, found <= _rounding(values)
+    sums = values[..., None, :] + values[..., None]
+    return sums, sums <= _rounding(values)
 
 
 def _ambiguous(grad_S, S):
@@ -371,9 +376,9 @@ def _svd_vectors_jvp(tangent, vectors, S, others):
     image = matrix_product(tangent, others[..., :k])
     inner = matrix_product(matrices.hermitian_transpose(thin), image)
     (difference, equal), (total, zero) = _differences(S), _sums(S)
-    found, lost = inner + matrices.hermitian_transpose(inner), _skew(inner)
-    wrong = (_off_diagonal(equal) & ~_is_zero(found, size)) | (zero & ~_is_zero(lost, size))
-    turned = _over(found, difference, equal) + _over(lost, total, zero)
+    hermitian, skew = inner + matrices.hermitian_transpose(inner), _skew(inner)
+    wrong = (_off_diagonal(equal) & ~_is_zero(hermitian, size)) | (zero & ~_is_zero(skew, size))
+    turned = _over(hermitian, difference, equal) + _over(skew, total, zero)
     moved = matrix_product(thin, _poisoned(turned / 2, wrong))
     if thin.shape[-2] > k:
         moved = moved + _over_values(image - matrix_product(thin, inner), S, size)
@@ -421,8 +426,8 @@ def svd_v_jvp(tangent, U, S, V, compute_uv):
 
 def linalg_eig(self):
     check_matrices("linalg.eig", self)
-    found = jnp.linalg.eig(self)
-    return found.eigenvalues, found.eigenvectors
+    decomposition = jnp.linalg.eig(self)
+    return decomposition.eigenvalues, decomposition.eigenvectors
 
 
 def linalg_eigvals(self):
@@ -462,8 +467,8 @@ def linalg_eig_backward(grad_values, grad_vectors, values, vectors):
 
 def linalg_eig_values_jvp(tangent, values, vectors):
     moved = jnp.linalg.solve(vectors, matrix_product(tangent, vectors))
-    found = _off_diagonal(_differences(values)[1]) & ~_is_zero(moved, size_of(moved))
-    return _poisoned(matrices.diagonal_of(moved), jnp.any(found, axis=-1))
+    wrong = _off_diagonal(_differences(values)[1]) & ~_is_zero(moved, size_of(moved))
+    return _poisoned(matrices.diagonal_of(moved), jnp.any(wrong, axis=-1))
 
 
 def linalg_eig_vectors_jvp(tangent, values, vectors):

@@ -99,13 +99,13 @@ def embedding_dense_double_backward(
     grad, indices, shape, num_weights, padding_idx, scale_grad_by_freq
 ):
     """The gradient of `grad_output`, whose shape is given, in `embedding_dense_backward`."""
-    found = _rows(grad, indices)
+    rows = _rows(grad, indices)
     if scale_grad_by_freq:
         frequencies = _frequencies(indices.reshape(-1), num_weights)
-        found = found / frequencies.reshape(*indices.shape, 1)
+        rows = rows / frequencies.reshape(*indices.shape, 1)
     if padding_idx >= 0:
-        found = jnp.where((indices == padding_idx)[..., None], 0, found)
-    return found.reshape(shape)
+        rows = jnp.where((indices == padding_idx)[..., None], 0, rows)
+    return rows.reshape(shape)
 
 
 def embedding_renorm(self, indices, max_norm, norm_type):
@@ -198,15 +198,15 @@ def embedding_bag(
     bags = _Bags.of(indices, offsets, include_last_offset, padding_idx)
     rows = _rows(weight, indices)
     if mode == MAX:
-        found, places = _greatest(rows, bags)
+        reduced, places = _greatest(rows, bags)
         chosen = _rows(indices, places, 0)
-        return found, bags.of_lookups, bags.sizes, chosen
+        return reduced, bags.of_lookups, bags.sizes, chosen
     if per_sample_weights is not None:
         rows = rows * per_sample_weights[:, None]
-    found = _added(rows, bags.of_lookups, bags.count)
+    reduced = _added(rows, bags.of_lookups, bags.count)
     if mode == MEAN:
-        found = found / jnp.maximum(bags.sizes, 1).astype(found.dtype)[:, None]
-    return found, bags.of_lookups, bags.sizes, bags.sizes
+        reduced = reduced / jnp.maximum(bags.sizes, 1).astype(reduced.dtype)[:, None]
+    return reduced, bags.of_lookups, bags.sizes, bags.sizes
 
 
 def _greatest(rows, bags):

@@ -83,8 +83,8 @@ def cholesky_backward(grad, factor, upper):
     lower, grad = (adjoint(factor), adjoint(grad)) if upper else (factor, grad)
     inner = matrices.half_diagonal(matrices.product(adjoint(lower), grad))
     inner = matrices.triangular_solution(lower, inner, False, adjoint=True)
-    found = matrices.triangular_solution(lower, inner, False, left=False)
-    return (found + adjoint(found)) / 2
+    gradient = matrices.triangular_solution(lower, inner, False, left=False)
+    return (gradient + adjoint(gradient)) / 2
 
 
 def cholesky_solve(self, input2, upper=False):
@@ -94,11 +94,11 @@ def cholesky_solve(self, input2, upper=False):
 
 
 def _check_factor(name, right, factor):
-    for role, each in (("b", right), ("u", factor)):
-        if each.ndim < 2:
+    for role, tensor in (("b", right), ("u", factor)):
+        if tensor.ndim < 2:
             raise RuntimeError(
-                f"{role} should have at least 2 dimensions, but has {each.ndim} dimensions "
-                f"instead: {name} got a tensor of shape {list(each.shape)}"
+                f"{role} should have at least 2 dimensions, but has {tensor.ndim} dimensions "
+                f"instead: {name} got a tensor of shape {list(tensor.shape)}"
             )
     matrices.check_system(name, factor, right)
 
@@ -109,8 +109,8 @@ def cholesky_solve_factor_backward(solved_grad, result, factor, upper):
     """
     half = matrices.product(solved_grad, matrices.hermitian_transpose(result))
     both = half + matrices.hermitian_transpose(half)
-    found = matrices.product(factor, both) if upper else matrices.product(both, factor)
-    return -matrices.as_triangle(found, upper)
+    gradient = matrices.product(factor, both) if upper else matrices.product(both, factor)
+    return -matrices.as_triangle(gradient, upper)
 
 
 def cholesky_inverse(self, upper=False):
@@ -128,8 +128,8 @@ def cholesky_inverse_backward(grad, factor, result, upper):
     inner = matrices.product(result, grad, result)
     both = inner + matrices.hermitian_transpose(inner)
     triangle = matrices.as_triangle(factor, upper)
-    found = matrices.product(triangle, both) if upper else matrices.product(both, triangle)
-    return -matrices.as_triangle(found, upper)
+    gradient = matrices.product(triangle, both) if upper else matrices.product(both, triangle)
+    return -matrices.as_triangle(gradient, upper)
 
 
 def _refuse_zero_diagonal(result, self, upper):
@@ -158,8 +158,8 @@ def pstrf(self, upper=True, tol=-1):
     if not size:
         return self, order
     largest = matrices.diagonal_of(rest).real.max()
-    given = size * jnp.finfo(largest.dtype).eps * largest
-    limit = jnp.where(jnp.asarray(tol) < 0, given, tol).astype(largest.dtype)
+    default = size * jnp.finfo(largest.dtype).eps * largest
+    limit = jnp.where(jnp.asarray(tol) < 0, default, tol).astype(largest.dtype)
     state = rest, jnp.zeros_like(rest), order, jnp.asarray(True)
     step = _pivoted_step(limit)
     _, lower, order, _ = lax.fori_loop(jnp.int32(0), jnp.int32(size), step, state)
@@ -341,10 +341,10 @@ def linalg_lu_backward(grad_lower, grad_upper, permutation, lower, upper, pivot)
     inner = matrices.product(adjoint(square), matrices.below_diagonal(grad_lower[..., :count, :]))
     inner = inner - matrices.product(grad_upper, adjoint(upper))
     strict = solve(with_last_one(upper[..., :count]), matrices.below_diagonal(inner))
-    found = grad_upper + zero_padded(strict, -1, columns)
-    found = matrices.triangular_solution(square, found, False, adjoint=True, unit=True)
-    found = found if below is None else jnp.concatenate([found, below], -2)
-    return matrices.product(permutation, found) if pivot else found
+    gradient = grad_upper + zero_padded(strict, -1, columns)
+    gradient = matrices.triangular_solution(square, gradient, False, adjoint=True, unit=True)
+    gradient = gradient if below is None else jnp.concatenate([gradient, below], -2)
+    return matrices.product(permutation, gradient) if pivot else gradient
 
 
 def _solve_upper_right(upper, right):

@@ -25,8 +25,8 @@ def fft_c2c(self, dim, normalization, forward):
     if not dims or not self.size:
         return self
     count = math.prod(self.shape[d] for d in dims)
-    made = _over(lax.FftType.FFT if forward else lax.FftType.IFFT, self, dims)
-    return _scaled(made, count, normalization, not forward)
+    transform = _over(lax.FftType.FFT if forward else lax.FftType.IFFT, self, dims)
+    return _scaled(transform, count, normalization, not forward)
 
 
 def fft_r2c(self, dim, normalization, onesided):
@@ -43,11 +43,11 @@ def fft_r2c(self, dim, normalization, onesided):
         shape = (*self.shape[:last], kept, *self.shape[last + 1 :])
         return jnp.zeros(shape, dtypes.from_numpy(self.dtype).to_complex().numpy)
     half = jnp.moveaxis(_lax_fft(jnp.moveaxis(self, last, -1), lax.FftType.RFFT, extent), -1, last)
-    made = _over(lax.FftType.FFT, half, others)
+    transform = _over(lax.FftType.FFT, half, others)
     if not onesided:
-        mirrored = lax.slice_in_dim(made, 1, extent - extent // 2, axis=last)
-        made = jnp.concatenate([made, lax.conj(lax.rev(mirrored, (last,)))], last)
-    return _scaled(made, math.prod(self.shape[d] for d in dims), normalization, False)
+        mirrored = lax.slice_in_dim(transform, 1, extent - extent // 2, axis=last)
+        transform = jnp.concatenate([transform, lax.conj(lax.rev(mirrored, (last,)))], last)
+    return _scaled(transform, math.prod(self.shape[d] for d in dims), normalization, False)
 
 
 def fft_c2r(self, dim, normalization, last_dim_size):
@@ -65,9 +65,9 @@ def fft_c2r(self, dim, normalization, last_dim_size):
         return jnp.zeros(shape, self.real.dtype)
     spectrum = _over(lax.FftType.IFFT, self, others)
     rows = _half(jnp.moveaxis(spectrum, last, -1), last_dim_size)
-    made = jnp.moveaxis(_lax_fft(rows, lax.FftType.IRFFT, last_dim_size), -1, last)
+    transform = jnp.moveaxis(_lax_fft(rows, lax.FftType.IRFFT, last_dim_size), -1, last)
     count = math.prod(shape[d] for d in (*others, last))
-    return _scaled(made, count, normalization, True)
+    return _scaled(transform, count, normalization, True)
 
 
 def _half(rows, extent):
@@ -86,8 +86,8 @@ def _over(kind, array, dims):
         some = tuple(dims[start : start + _MOST_DIMS])
         ends = tuple(range(-len(some), 0))
         moved = jnp.moveaxis(array, some, ends)
-        made = lax.fft(moved, kind, tuple(array.shape[d] for d in some))
-        array = jnp.moveaxis(made, ends, some)
+        transform = lax.fft(moved, kind, tuple(array.shape[d] for d in some))
+        array = jnp.moveaxis(transform, ends, some)
     return array
 
 
@@ -108,13 +108,13 @@ def _wrapped(dim, ndim):
 
 
 def _expect(array, category, name):
-    given = dtypes.from_numpy(array.dtype)
-    if given.category != category:
+    dtype = dtypes.from_numpy(array.dtype)
+    if dtype.category != category:
         raise RuntimeError(
-            f"Expected self.{name}() to be true, but got False: the dtype is {given!r}"
+            f"Expected self.{name}() to be true, but got False: the dtype is {dtype!r}"
         )
-    if given.itemsize < 4:
-        raise RuntimeError(f"Unsupported dtype {given.scalar_type}: convert to float32 first")
+    if dtype.itemsize < 4:
+        raise RuntimeError(f"Unsupported dtype {dtype.scalar_type}: convert to float32 first")
 
 
 # gradients
@@ -159,14 +159,14 @@ def fft_with_size(
     """The transform of the last `signal_ndim` dimensions, a last dimension of 2 being complex."""
     dims, normalization = _layout_of_2018(signal_ndim, inverse, normalized)
     if not complex_input:
-        made = fft_r2c(self, dims, normalization, onesided)
-        return _pairs(lax.conj(made) if inverse else made)
+        transform = fft_r2c(self, dims, normalization, onesided)
+        return _pairs(lax.conj(transform) if inverse else transform)
     spectrum = lax.complex(self[..., 0], self[..., 1])
     if complex_output:
         return _pairs(fft_c2c(spectrum, dims, normalization, not inverse))
     if onesided:
-        given = spectrum if inverse else lax.conj(spectrum)
-        return fft_c2r(given, dims, normalization, sizes[-1])
+        half = spectrum if inverse else lax.conj(spectrum)
+        return fft_c2r(half, dims, normalization, sizes[-1])
     return lax.real(fft_c2c(spectrum, dims, normalization, not inverse))
 
 
@@ -178,15 +178,15 @@ def fft_with_size_backward(
     if complex_output:
         grad = lax.complex(grad[..., 0], grad[..., 1])
     if not complex_input:
-        given = lax.conj(grad) if inverse else grad
-        return fft_r2c_backward(given, self.shape, dims, normalization, onesided)
+        cotangent = lax.conj(grad) if inverse else grad
+        return fft_r2c_backward(cotangent, self.shape, dims, normalization, onesided)
     if complex_output:
         return _pairs(op._fft_c2c(grad, dims, normalization, inverse))
     if not onesided:
         whole = lax.complex(grad, jnp.zeros_like(grad))
         return _pairs(op._fft_c2c(whole, dims, normalization, inverse))
-    found = fft_c2r_backward(grad, dims, normalization)
-    return _pairs(found if inverse else lax.conj(found))
+    gradient = fft_c2r_backward(grad, dims, normalization)
+    return _pairs(gradient if inverse else lax.conj(gradient))
 
 
 def _layout_of_2018(signal_ndim, inverse, normalized):

@@ -32,7 +32,9 @@ _NEAR_TWO = (1 - _EULER, *((-1) ** k * z / k for k, z in enumerate(_ZETA_MINUS_O
 
 def polynomial(coefficients, x):
     """The sum of `coefficients[k] * x ** k`."""
-    return functools.reduce(lambda total, each: total * x + each, reversed(coefficients))
+    return functools.reduce(
+        lambda total, coefficient: total * x + coefficient, reversed(coefficients)
+    )
 
 
 # the coefficients of z ** -1, z ** -3, ... in Stirling's series (Abramowitz and Stegun, 6.1.41)
@@ -129,13 +131,15 @@ def _derivative_of_cotangent(n, x):
     """The derivative of order `n` of `pi * cot(pi * x)`."""
     coefficients = [0, 1]  # of a polynomial in the cotangent c, whose derivative is -1 - c ** 2
     for _ in range(n):
-        slope = [k * each for k, each in enumerate(coefficients)][1:]
+        slope = [k * coefficient for k, coefficient in enumerate(coefficients)][1:]
         padded = [*slope, 0, 0]
         coefficients = [-(padded[k] + (slope[k - 2] if k > 1 else 0)) for k in range(len(padded))]
     factor = math.pi ** (n + 1)
     cotangent = _cotangent_of_pi(x - jnp.round(x))
     # every other coefficient is 0
-    even = polynomial([_rounded(each) for each in coefficients[(n + 1) % 2 :: 2]], cotangent**2)
+    even = polynomial(
+        [_rounded(coefficient) for coefficient in coefficients[(n + 1) % 2 :: 2]], cotangent**2
+    )
     return factor * even * (cotangent if n % 2 == 0 else 1)
 
 

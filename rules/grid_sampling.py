@@ -112,7 +112,7 @@ def _corners(places, sizes, interpolation_mode, padding_mode, align_corners):
     flat = jnp.reshape(places, (places.shape[0], math.prod(places.shape[1:-1]), count))
     options = interpolation_mode, padding_mode, align_corners, count == 3
     taps = [_taps(flat[..., count - 1 - dim], extent, *options) for dim, extent in enumerate(sizes)]
-    return (_Corner(each, sizes) for each in itertools.product(*taps))
+    return (_Corner(corner_taps, sizes) for corner_taps in itertools.product(*taps))
 
 
 def _taps(place, extent, interpolation_mode, padding_mode, align_corners, is_volume):
@@ -198,8 +198,8 @@ def _read(images, corner):
     """The elements of the images at a corner of each place, 0 outside: (n, c, places)."""
     rows = jnp.reshape(images, _flat(images.shape))
     index = corner.index[:, None]
-    found = jnp.take_along_axis(rows, index, axis=2, mode="promise_in_bounds")
-    return jnp.where(corner.is_inside[:, None], found, 0)
+    elements = jnp.take_along_axis(rows, index, axis=2, mode="promise_in_bounds")
+    return jnp.where(corner.is_inside[:, None], elements, 0)
 
 
 def _spread(gradient, corners, shape):
@@ -229,7 +229,7 @@ def _slopes(gradient, images, corners):
 
 def _check(input, grid, interpolation_mode, padding_mode):
     if input.dtype != grid.dtype:
-        kinds = [dtypes.from_numpy(each.dtype).scalar_type for each in (input, grid)]
+        kinds = [dtypes.from_numpy(tensor.dtype).scalar_type for tensor in (input, grid)]
         raise RuntimeError(
             "grid_sampler(): expected input and grid to have same dtype, but input has "
             f"{kinds[0]} and grid has {kinds[1]}"

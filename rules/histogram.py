@@ -87,15 +87,15 @@ def _flat(weight):
 
 
 def _check_floats(self, weight):
-    given = dtypes.from_numpy(self.dtype)
-    if given not in (dtypes.float32, dtypes.float64):
+    dtype = dtypes.from_numpy(self.dtype)
+    if dtype not in (dtypes.float32, dtypes.float64):
         raise NotImplementedError(
-            f"\"histogramdd\" not implemented for '{given.scalar_type}': convert to float32"
+            f"\"histogramdd\" not implemented for '{dtype.scalar_type}': convert to float32"
         )
     if weight is not None and weight.dtype != self.dtype:
         raise RuntimeError(
             "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor "
-            f"should have the same dtype, but got {given} and {dtypes.from_numpy(weight.dtype)}"
+            f"should have the same dtype, but got {dtype} and {dtypes.from_numpy(weight.dtype)}"
         )
     if weight is not None and weight.shape != self.shape:
         raise RuntimeError(
@@ -151,17 +151,19 @@ histogram_bin_ct.precondition = _check_range
 
 def _histogram(columns, edges, weight, density):
     """The sum of the weights in each cell; for `density` divided by all and by its volume."""
-    counts = [len(each) - 1 for each in edges]
+    counts = [len(axis_edges) - 1 for axis_edges in edges]
     places = [_cells(*pair) for pair in zip(columns, edges, strict=True)]
     weight = jnp.ones(columns[0].shape, columns[0].dtype) if weight is None else weight
-    found = jnp.zeros(counts, weight.dtype).at[tuple(places)].add(weight, mode="drop")
+    sums = jnp.zeros(counts, weight.dtype).at[tuple(places)].add(weight, mode="drop")
     if not density:
-        return found
-    found = found / jnp.sum(found)
-    for dim, each in enumerate(edges):
-        widths = jnp.diff(each).reshape([-1 if other == dim else 1 for other in range(found.ndim)])
-        found = found / widths
-    return found
+        return sums
+    sums = sums / jnp.sum(sums)
+    for dim, axis_edges in enumerate(edges):
+        widths = jnp.diff(axis_edges).reshape(
+            [-1 if other == dim else 1 for other in range(sums.ndim)]
+        )
+        sums = sums / widths
+    return sums
 
 
 def _cells(numbers, edges):
@@ -190,12 +192,14 @@ def segment_reduce(
     start = FIRST[reduce] if initial is None else promotion.cast(initial, _dtype(numbers))
     cells = jnp.full(shape, start, numbers.dtype).at[_mesh(places)]
     add = {"sum": cells.add, "mean": cells.add, "prod": cells.multiply}
-    found = (add | {"max": cells.max, "min": cells.min})[reduce](numbers, mode="drop")
+    reduced = (add | {"max": cells.max, "min": cells.min})[reduce](numbers, mode="drop")
     if reduce == "mean":
-        sizes = _trailing(jnp.diff(bounds), found.ndim)
-        empty = jnp.nan if initial is None else found
-        found = jnp.where(sizes == 0, empty, found / jnp.maximum(sizes, 1).astype(found.dtype))
-    return found.astype(data.dtype)
+        sizes = _trailing(jnp.diff(bounds), reduced.ndim)
+        empty = jnp.nan if initial is None else reduced
+        reduced = jnp.where(
+            sizes == 0, empty, reduced / jnp.maximum(sizes, 1).astype(reduced.dtype)
+        )
+    return reduced.astype(data.dtype)
 
 
 def _dtype(array):
@@ -228,19 +232,19 @@ def _check_segments(data, reduce, lengths, indices, offsets):
         raise RuntimeError(
             "segment_reduce(): indices based reduction is not supported yet: give lengths"
         )
-    given = offsets if lengths is None else lengths
-    if given is None:
+    segments = offsets if lengths is None else lengths
+    if segments is None:
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
     if reduce not in FIRST:
         raise RuntimeError(
             f"reduce argument must be either sum, prod, mean, max or min, got {reduce}"
         )
     promotion.refuse("segment_reduce", data, dtypes.BOOLEAN, dtypes.INTEGRAL, dtypes.COMPLEX)
-    promotion.refuse("segment_reduce", given, dtypes.BOOLEAN, dtypes.FLOATING, dtypes.COMPLEX)
-    if not 1 <= given.ndim <= data.ndim:
+    promotion.refuse("segment_reduce", segments, dtypes.BOOLEAN, dtypes.FLOATING, dtypes.COMPLEX)
+    if not 1 <= segments.ndim <= data.ndim:
         raise RuntimeError(
             "segment_reduce(): Expected data.dim() >= lengths.dim() >= 1, but the shapes are "
-            f"{list(data.shape)} and {list(given.shape)}"
+            f"{list(data.shape)} and {list(segments.shape)}"
         )
 
 
@@ -300,11 +304,11 @@ def segment_reduce_backward(grad, result, data, reduce, lengths, offsets, axis, 
         shares = jnp.zeros(result.shape, jnp.int32).at[mesh].add(chosen, mode="drop")
         grad = grad / jnp.maximum(shares, 1).astype(grad.dtype)
         return jnp.where(chosen, spread(grad), 0)
-    found = jnp.where(is_inside, spread(grad), 0)
+    gradient = jnp.where(is_inside, spread(grad), 0)
     if reduce != "prod":
-        return found
+        return gradient
     first = 1 if initial is None else promotion.cast(initial, _dtype(data))
-    return found * first * _products_of_others(data, places)
+    return gradient * first * _products_of_others(data, places)
 
 
 def _products_of_others(data, places):

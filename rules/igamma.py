@@ -71,7 +71,7 @@ def _by_expansion(a, x, otherwise, side):
     terms = [(-1) ** n / n for n in range(2, 20)]
     eta = difference * lax.sqrt(2 * gamma.polynomial(terms, difference))
     tail = lax.erfc(side * eta * lax.sqrt(a / 2)) / 2
-    correction = gamma.polynomial([gamma.polynomial(each, eta) for each in _TEMME], 1 / a)
+    correction = gamma.polynomial([gamma.polynomial(row, eta) for row in _TEMME], 1 / a)
     correction *= lax.exp(-a * eta * eta / 2) / lax.sqrt(2 * math.pi * a)
     return jnp.where(is_near, tail + side * correction, otherwise)
 
@@ -145,7 +145,7 @@ def _nodes(count=64):
 
 def _integral(function, low, high):
     """The integral of `function` from `low` to `high`, arrays of one shape."""
-    nodes, weights = (jnp.asarray(each, low.dtype) for each in _nodes())
+    nodes, weights = (jnp.asarray(numbers, low.dtype) for numbers in _nodes())
     half, middle = (high - low)[..., None] / 2, (high + low)[..., None] / 2
     return jnp.sum(weights * function(middle + half * nodes) * half, -1)
 
@@ -165,7 +165,7 @@ def _total_moment(a, k):
 def _upper_moment(a, x, k, shift, logarithm):
     """The moment from `x` on, for orders below `_LARGE`."""
     x = jnp.clip(x, 1, 700)  # exp(-700) is nothing
-    order, shift, logarithm = (each[..., None] for each in (a, shift, logarithm))
+    order, shift, logarithm = (parameter[..., None] for parameter in (a, shift, logarithm))
 
     def density(s):
         return (s - shift) ** k * jnp.exp(order * s - jnp.exp(s) - logarithm)
@@ -203,7 +203,7 @@ def _moment_of_large(a, x, k, shift):
     low = jnp.minimum(high, 0) - jnp.minimum(distance, steep)
     # a * log(a) - a - lgamma(a), in which large terms cancel
     scale = lax.log(a / (2 * math.pi)) / 2 - gamma.stirling_series(a)
-    order, scale, shift = (each[..., None] for each in (a, scale, lax.log(a) - shift))
+    order, scale, shift = (parameter[..., None] for parameter in (a, scale, lax.log(a) - shift))
 
     def density(t):
         return (t + shift) ** k * jnp.exp(order * (t - jnp.expm1(t)) + scale)

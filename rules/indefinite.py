@@ -27,8 +27,8 @@ def linalg_ldl_factor_ex(self, *, hermitian=False, check_errors=False):
         return self, jnp.zeros((*batch, size), jnp.int32), jnp.zeros(batch, jnp.int32)
     hermitian = hermitian and jnp.iscomplexobj(self)
     factored = jax.vmap(functools.partial(_factored, hermitian=hermitian))
-    found = factored(self.reshape(-1, size, size))
-    return tuple(each.reshape(*batch, *each.shape[1:]) for each in found)
+    results = factored(self.reshape(-1, size, size))
+    return tuple(result.reshape(*batch, *result.shape[1:]) for result in results)
 
 
 def _refuse_zero_pivot(results, self, hermitian, check_errors):
@@ -193,12 +193,12 @@ def _block_inverse(blocks, starts):
     diagonal = jnp.diagonal(blocks)
     # numbers that are not used are such that they divide by 1
     own, other = jnp.where(first, diagonal[:-1], 2), jnp.where(first, diagonal[1:], 1)
-    beside = [jnp.where(first, jnp.diagonal(blocks, each), 1) for each in (-1, 1)]
-    found = [jnp.where(first, each, 0) for each in _inverse_of_pair(own, *beside, other)]
+    beside = [jnp.where(first, jnp.diagonal(blocks, offset), 1) for offset in (-1, 1)]
+    entries = [jnp.where(first, entry, 0) for entry in _inverse_of_pair(own, *beside, other)]
     single = ~(starts | second)
     whole = jnp.where(single, 1 / jnp.where(single, diagonal, 1), 0)
-    whole = whole.at[:-1].add(found[0]).at[1:].add(found[3])
-    return jnp.diag(whole) + jnp.diag(found[1], 1) + jnp.diag(found[2], -1)
+    whole = whole.at[:-1].add(entries[0]).at[1:].add(entries[3])
+    return jnp.diag(whole) + jnp.diag(entries[1], 1) + jnp.diag(entries[2], -1)
 
 
 def _batched(function, *arrays):
@@ -271,11 +271,13 @@ def ldl_factor_backward(grad, packed, pivots, hermitian):
         below = matrices.product(below, matrices.hermitian_transpose(inverse))
         below = jnp.where(inside, 0, matrices.below_diagonal(below))
         within = jnp.where(inside, grad, 0) + jnp.diag(jnp.diagonal(grad))
-        found = matrices.triangular_solution(lower, below + within, False, adjoint=True, unit=True)
+        gradient = matrices.triangular_solution(
+            lower, below + within, False, adjoint=True, unit=True
+        )
         right = lower if hermitian else lower.conj()
-        found = matrices.triangular_solution(right, found, False, left=False, unit=True)
+        gradient = matrices.triangular_solution(right, gradient, False, left=False, unit=True)
         back = jnp.argsort(order)
-        found = found[back][:, back]
-        return (found + _turned(found, hermitian)) / 2
+        gradient = gradient[back][:, back]
+        return (gradient + _turned(gradient, hermitian)) / 2
 
     return _batched(of_one, packed, pivots, grad)

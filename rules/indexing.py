@@ -63,34 +63,34 @@ def _places(self, indices):
         raise IndexError(
             f"too many indices for tensor of dimension {self.ndim} (got {len(indices)})"
         )
-    given = [each for each in indices if each is not None]
-    for each in given:
-        if _dtype(each) not in (dtypes.int32, dtypes.int64):
+    tensors = [index for index in indices if index is not None]
+    for index in tensors:
+        if _dtype(index) not in (dtypes.int32, dtypes.int64):
             raise IndexError(
-                f"tensors used as indices must be long or int tensors here, not {_dtype(each)}: "
+                f"tensors used as indices must be long or int tensors here, not {_dtype(index)}: "
                 "turn a mask into indices with nonzero(), as x[mask] does"
             )
     try:
-        together = jnp.broadcast_shapes(*(each.shape for each in given))
+        together = jnp.broadcast_shapes(*(index.shape for index in tensors))
     except ValueError:
-        shown = ", ".join(str(list(each.shape)) for each in given)
+        shown = ", ".join(str(list(index.shape)) for index in tensors)
         raise IndexError(
             f"shape mismatch: indexing tensors could not be broadcast together with shapes {shown}"
         ) from None
     extents = [
-        extent for extent, each in zip(self.shape, indices, strict=False) if each is not None
+        extent for extent, index in zip(self.shape, indices, strict=False) if index is not None
     ]
     if 0 in extents and 0 not in together:
         raise IndexError("index is out of bounds for dimension with size 0")
-    return tuple(slice(None) if each is None else each for each in indices)
+    return tuple(slice(None) if index is None else index for index in indices)
 
 
 def _check_indices(self, indices, *_):
     if 0 in _indexed_shape(self.shape, indices):
         return  # nothing is read
-    for dim, each in enumerate(indices):
-        if each is not None:
-            check_range(each, dim, self.shape[dim], negative=True)
+    for dim, index in enumerate(indices):
+        if index is not None:
+            check_range(index, dim, self.shape[dim], negative=True)
 
 
 index.precondition = _check_indices
@@ -132,14 +132,14 @@ def _indexed_shape(sizes, indices):
 
     The broadcast indices stand first, or in the place of their dimensions if these are adjacent.
     """
-    given = [dim for dim, each in enumerate(indices) if each is not None]
-    if not given:
+    dims = [dim for dim, index in enumerate(indices) if index is not None]
+    if not dims:
         return sizes
-    rest = [extent for dim, extent in enumerate(sizes) if dim not in given]
-    front = given[0] if given[-1] - given[0] < len(given) else 0
+    rest = [extent for dim, extent in enumerate(sizes) if dim not in dims]
+    front = dims[0] if dims[-1] - dims[0] < len(dims) else 0
     return (
         *rest[:front],
-        *jnp.broadcast_shapes(*(indices[dim].shape for dim in given)),
+        *jnp.broadcast_shapes(*(indices[dim].shape for dim in dims)),
         *rest[front:],
     )
 
@@ -228,8 +228,8 @@ index_add.precondition = check_selected
 
 
 def index_add_backward(grad, dim, index, source_shape, alpha):
-    found = jnp.reshape(op.index_select(grad, dim, index), source_shape)
-    return found if isinstance(alpha, int) and alpha == 1 else found * alpha.conjugate()
+    gradient = jnp.reshape(op.index_select(grad, dim, index), source_shape)
+    return gradient if isinstance(alpha, int) and alpha == 1 else gradient * alpha.conjugate()
 
 
 # index tensors with an index for each element of the result
@@ -241,8 +241,8 @@ def gather(self, dim, index, *, sparse_grad=False):
     if not index.size:
         return jnp.zeros(index.shape, self.dtype)
     source, places = at_least_1d(self, index)
-    found = jnp.take_along_axis(corner(source, places.shape, dim), places, dim, mode="fill")
-    return jnp.reshape(found, index.shape)
+    elements = jnp.take_along_axis(corner(source, places.shape, dim), places, dim, mode="fill")
+    return jnp.reshape(elements, index.shape)
 
 
 def corner(tensor, extents, whole_dim=None):
@@ -354,12 +354,12 @@ def scatter_src_backward(grad, dim, index, sizes):
     """`grad` where each element of `src` was written; zeros for elements that `index` left out."""
     if not index.size:
         return jnp.zeros(sizes, grad.dtype)
-    found = op.gather(grad, dim, index)
+    gradient = op.gather(grad, dim, index)
     if not len(sizes):
-        return jnp.reshape(found, ())
-    (found,) = at_least_1d(found)
-    padding = [(0, extent - read, 0) for extent, read in zip(sizes, found.shape, strict=True)]
-    return lax.pad(found, jnp.zeros((), grad.dtype), padding)
+        return jnp.reshape(gradient, ())
+    (gradient,) = at_least_1d(gradient)
+    padding = [(0, extent - read, 0) for extent, read in zip(sizes, gradient.shape, strict=True)]
+    return lax.pad(gradient, jnp.zeros((), grad.dtype), padding)
 
 
 def take(self, index):
@@ -419,8 +419,8 @@ def _along(self, indices, dim):
 
 def take_along_dim_backward(grad, sizes, indices, dim):
     wide, indices, dim = _along(jnp.zeros(sizes, grad.dtype), indices, dim)
-    found = op.scatter_add(wide, dim, indices, grad)
-    return jnp.reshape(found, sizes) if found.size == math.prod(sizes) else found
+    gradient = op.scatter_add(wide, dim, indices, grad)
+    return jnp.reshape(gradient, sizes) if gradient.size == math.prod(sizes) else gradient
 
 
 # selections whose size is known
@@ -441,8 +441,8 @@ def nonzero_static(self, *, size, fill_value=-1):
         raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer, not {size}")
     if not self.ndim:
         return jnp.zeros((size, 0), promotion.available(dtypes.int64))
-    found = jnp.argwhere(self, size=size, fill_value=fill_value)
-    return found.astype(promotion.available(dtypes.int64))
+    indices = jnp.argwhere(self, size=size, fill_value=fill_value)
+    return indices.astype(promotion.available(dtypes.int64))
 
 
 def repeated_positions(repeats, count):

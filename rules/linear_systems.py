@@ -47,8 +47,8 @@ def solution_and_factors(A, B, left=True):
     right = B[..., None] if is_vector else B
     matrices.check_system("linalg.solve", A, right, left)
     packed, pivots, info = factorization.linalg_lu_factor_ex(A)
-    found = solution_by_factors(packed, pivots, right, left)
-    return (found[..., 0] if is_vector else found), packed, pivots, info
+    solution = solution_by_factors(packed, pivots, right, left)
+    return (solution[..., 0] if is_vector else solution), packed, pivots, info
 
 
 def linalg_solve_backward(grad, A, packed, pivots, result, right_shape, left):
@@ -76,8 +76,8 @@ def solve_by_factors_backward(grad, A, packed, pivots, result, left, adjoint):
 
 
 def linalg_inv_ex(A, *, check_errors=False):
-    found, info = _inverse("linalg.inv", A)
-    return found, info
+    inverse, info = _inverse("linalg.inv", A)
+    return inverse, info
 
 
 def _inverse(name, matrix):
@@ -117,8 +117,8 @@ def inverse_backward(grad, result):
 def gesv(self, A):
     matrices.check_matrix("gesv", A, square=True)
     matrices.check_system("gesv", A, self)
-    found, packed, _, _ = solution_and_factors(A, self)
-    return found, packed
+    solution, packed, _, _ = solution_and_factors(A, self)
+    return solution, packed
 
 
 def _refuse_singular(results, self, A):
@@ -190,8 +190,8 @@ def solve_triangular_backward(grad, A, result, upper, left, unitriangular):
 def triangular_solve(self, A, upper=True, transpose=False, unitriangular=False):
     matrices.check_kernel("triangular_solve_cpu", A)
     matrices.check_system("triangular_solve", A, self)
-    found = _triangular(self, A, upper, transpose, unitriangular)
-    return found, jnp.broadcast_to(A, found.shape[:-2] + A.shape[-2:])
+    solution = _triangular(self, A, upper, transpose, unitriangular)
+    return solution, jnp.broadcast_to(A, solution.shape[:-2] + A.shape[-2:])
 
 
 def _triangular(right, matrix, upper, transpose, unitriangular):

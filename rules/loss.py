@@ -34,7 +34,7 @@ def _operands(name, *tensors):
     """The tensors in their common dtype. Raises RuntimeError if it is not real floating point."""
     present = promotion.unify(*tensors)
     promotion.refuse(name, present[0], BOOLEAN, INTEGRAL, COMPLEX)
-    promotion.broadcast_shapes(name, *(each.shape for each in present if each is not None))
+    promotion.broadcast_shapes(name, *(tensor.shape for tensor in present if tensor is not None))
     return present
 
 
@@ -241,10 +241,10 @@ def _class_weights(self, classes, weight):
     nothing can raise, and so neither the loss nor a gradient passes for a number.
     """
     if weight is None:
-        found = jnp.where(classes < self.shape[class_axis(self)], 1, jnp.nan)
+        weights = jnp.where(classes < self.shape[class_axis(self)], 1, jnp.nan)
     else:
-        found = jnp.take(weight, jnp.maximum(classes, 0), mode="fill")
-    return jnp.where(classes < 0, 0, found.astype(self.dtype))
+        weights = jnp.take(weight, jnp.maximum(classes, 0), mode="fill")
+    return jnp.where(classes < 0, 0, weights.astype(self.dtype))
 
 
 def _check_target(name, self, target, weight):
@@ -474,7 +474,7 @@ def binary_cross_entropy_target_backward(grad, self, target, weight, reduction):
 def _check_probabilities(self, target, weight):
     promotion.refuse("binary_cross_entropy", self, BOOLEAN, INTEGRAL, COMPLEX)
     if target.dtype != self.dtype:
-        kinds = [dtypes.from_numpy(each.dtype).scalar_type for each in (target, self)]
+        kinds = [dtypes.from_numpy(tensor.dtype).scalar_type for tensor in (target, self)]
         raise RuntimeError(
             f"Found dtype {kinds[0]} but expected {kinds[1]}: binary_cross_entropy takes targets "
             "of the dtype of its input"

@@ -70,8 +70,8 @@ def multi_margin_loss_double_backward(
     """The gradient of `self` in `multi_margin_loss_backward`."""
     excess, factor = _excess(self, target, margin, weight)
     bend = jnp.where(excess > 0, 2 * factor / excess.shape[1], 0) * (p == 2)
-    each = _rows(grad)
-    along = bend * (each - _of_target(each, target))
+    rows = _rows(grad)
+    along = bend * (rows - _of_target(rows, target))
     outer = grad_output if reduction else jnp.reshape(grad_output, (-1, 1))
     gradients = _less_target(along, target) * outer
     return jnp.reshape(_averaged(gradients, reduction, len(along)), self.shape)

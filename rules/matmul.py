@@ -32,7 +32,7 @@ def _place(first, second, contracting, batch):
 
     Each dimension is sharded as in its factor. A sum over a sharded dimension is replicated.
     """
-    shardings = [jax.typeof(each).sharding for each in (first, second)]
+    shardings = [jax.typeof(factor).sharding for factor in (first, second)]
     mesh = next((s.mesh for s in shardings if not s.mesh.empty), None)
     if mesh is None or AxisType.Explicit not in mesh.axis_types:
         return None
@@ -349,7 +349,7 @@ def _batched_product(first, second, summed, batch):
     shared = [place for place in places[0] if place in places[1]]
     kept = [place for place in shared if place in _wide(batch)]
     gone = [place for place in shared if place not in kept]
-    operands = [_squeezed(*each) for each in zip(operands, places, strict=True)]
+    operands = [_squeezed(*pair) for pair in zip(operands, places, strict=True)]
     contracting, batches = [], []
     for operand, wide, dim in zip(operands, places, summed, strict=True):
         contracting.append((*map(wide.index, gone), operand.ndim + dim))
@@ -442,7 +442,7 @@ def _check_addbmm(first, second):
 
 def addr(self, vec1, vec2, *, beta=1, alpha=1):
     if self.dtype == vec1.dtype == vec2.dtype == bool:
-        numbers = (each.astype(jnp.int32) for each in (self, vec1, vec2))
+        numbers = (operand.astype(jnp.int32) for operand in (self, vec1, vec2))
         return addr(*numbers, beta=beta, alpha=alpha) != 0
     self, product = promotion.unify(self, outer(vec1, vec2))
     return _added("addr", self, product, beta, alpha)
@@ -514,7 +514,7 @@ def linalg_cross(self, other, *, dim=-1):
 
 
 def _check_same_type(name, self, other):
-    first, second = (dtypes.from_numpy(each.dtype) for each in (self, other))
+    first, second = (dtypes.from_numpy(operand.dtype) for operand in (self, other))
     if first is not second:
         raise RuntimeError(
             f"expected scalar type {first.scalar_type} but found {second.scalar_type}: {name} "
@@ -578,9 +578,9 @@ def _block_shape(shape):
 
 def block_diag_backward(grad, shapes):
     """The blocks of `grad` in these shapes."""
-    found, row, column = [], 0, 0
+    blocks, row, column = [], 0, 0
     for shape in shapes:
         height, width = _block_shape(shape)
-        found.append(jnp.reshape(grad[row : row + height, column : column + width], shape))
+        blocks.append(jnp.reshape(grad[row : row + height, column : column + width], shape))
         row, column = row + height, column + width
-    return found
+    return blocks

@@ -31,8 +31,8 @@ def check_matrix(name, matrix, role="A", square=False):
 
 def check_numbers(name, *matrices):
     """Refuse integers, booleans, half precision, and dtypes that differ: RuntimeError."""
-    found = [dtypes.from_numpy(matrix.dtype) for matrix in matrices]
-    first = found[0]
+    kinds = [dtypes.from_numpy(matrix.dtype) for matrix in matrices]
+    first = kinds[0]
     if first.category < dtypes.FLOATING:
         raise RuntimeError(
             f"{name}: Expected a floating point or complex tensor as input. Got "
@@ -43,7 +43,7 @@ def check_numbers(name, *matrices):
             f"{name}: Low precision dtypes not supported. Got {first.scalar_type}: convert with "
             ".float()"
         )
-    for other in found[1:]:
+    for other in kinds[1:]:
         if other is not first:
             raise RuntimeError(
                 f"{name}: Expected A and B to have the same dtype, but found A of type "
@@ -162,10 +162,10 @@ def as_triangle(matrix, upper, unit=False):
 
 def product(*factors):
     """The matrix product; batches broadcast."""
-    found = factors[0]
+    result = factors[0]
     for factor in factors[1:]:
-        found = op.matmul(found, factor)
-    return found
+        result = op.matmul(result, factor)
+    return result
 
 
 # triangular systems

@@ -27,8 +27,8 @@ def linalg_det_backward(grad, A):
     derivatives.
     """
     _, transposed = jax.vjp(_determinant, A)
-    (found,) = transposed(jnp.conj(grad))
-    return jnp.conj(found)
+    (cotangent,) = transposed(jnp.conj(grad))
+    return jnp.conj(cotangent)
 
 
 _SMALL = 3  # the determinant of matrices up to this size is written out
@@ -58,8 +58,8 @@ def _determinant(A):
     rest = inner[..., r:, r:] - _mm(inner[..., r:, :r], jnp.linalg.solve(block, beside))
     # next to the identity, so that its logarithm is regular
     sign, logarithm = jnp.linalg.slogdet(block)
-    found = jnp.prod(large, axis=-1) * sign * jnp.exp(logarithm)
-    return phase * found * _small_determinant(rest)
+    determinant = jnp.prod(large, axis=-1) * sign * jnp.exp(logarithm)
+    return phase * determinant * _small_determinant(rest)
 
 
 def _small_determinant(A):
@@ -80,8 +80,8 @@ _OTHERS = ((1, 2), (2, 0), (0, 1))
 
 def linalg_slogdet(A):
     eigenvalues.check_matrices("linalg.slogdet", A)
-    found = jnp.linalg.slogdet(A)
-    return found.sign, found.logabsdet
+    determinant = jnp.linalg.slogdet(A)
+    return determinant.sign, determinant.logabsdet
 
 
 def slogdet(self):
@@ -215,8 +215,8 @@ def _threshold(values, shape, atol, rtol):
         usual = max(shape[-2:]) * jnp.finfo(values.dtype).eps
         rtol = usual if atol is None else jnp.where(jnp.asarray(atol) > 0, 0.0, usual)
     largest = jnp.max(values, axis=-1, initial=0)
-    found = jnp.asarray(rtol) * largest
-    return jnp.maximum(found, 0 if atol is None else atol)[..., None]
+    relative = jnp.asarray(rtol) * largest
+    return jnp.maximum(relative, 0 if atol is None else atol)[..., None]
 
 
 def pinverse(self, rcond=1e-15):
@@ -259,11 +259,11 @@ def _truncated_pinv_backward(grad, pinv, A):
     skew = jnp.where(mixed, (f1 + f2) / jnp.where(mixed, s1 + s2, 1), f1 * f2)
     inner = _mm(_adjoint(left), moved, right)
     turned = hermitian * (inner + _adjoint(inner)) + skew * (inner - _adjoint(inner))
-    found = _mm(left, turned / 2, _adjoint(right))
+    gradient = _mm(left, turned / 2, _adjoint(right))
     beyond = _mm(moved, right) - _mm(left, inner)
-    found = found + _mm(beyond * f2**2, _adjoint(right))
+    gradient = gradient + _mm(beyond * f2**2, _adjoint(right))
     beyond = _mm(_adjoint(moved), left) - _mm(right, _adjoint(inner))
-    return found + _mm(left, _adjoint(beyond * f2**2))
+    return gradient + _mm(left, _adjoint(beyond * f2**2))
 
 
 linalg_pinv.undefined = pinverse.undefined = (

@@ -120,15 +120,15 @@ def _check_floating(name, self):
 def _check_dtype(name, self, dtype):
     if dtype is None:
         return
-    given, wanted = dtypes.from_numpy(self.dtype), dtype.scalar_type
+    source, wanted = dtypes.from_numpy(self.dtype), dtype.scalar_type
     if dtype.category < dtypes.FLOATING:
         raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {wanted}")
-    if given.category != dtype.category:
-        kind = "complex" if given.category == dtypes.COMPLEX else "real"
+    if source.category != dtype.category:
+        kind = "complex" if source.category == dtypes.COMPLEX else "real"
         raise RuntimeError(f"{name}: dtype should be {kind} for {kind} inputs, but got {wanted}")
-    if promotion.promote_types(given, dtype) is not dtype:
+    if promotion.promote_types(source, dtype) is not dtype:
         raise RuntimeError(
-            f"{name}: the dtype of the input ({given.scalar_type}) should be convertible without "
+            f"{name}: the dtype of the input ({source.scalar_type}) should be convertible without "
             f"narrowing to the specified dtype ({wanted})"
         )
 
@@ -143,9 +143,9 @@ def _check_identity(extents, p, dim):
         raise RuntimeError(
             f"{what} an empty tensor because the operation does not have an identity"
         )
-    for each in _dims(dim, len(extents)):
-        if extents[each] == 0:
-            raise RuntimeError(f"{what} the dimension {each} because this dimension is {why}")
+    for axis in _dims(dim, len(extents)):
+        if extents[axis] == 0:
+            raise RuntimeError(f"{what} the dimension {axis} because this dimension is {why}")
 
 
 def norm_backward(grad, self, p, result, dim=None, keepdim=False):
@@ -157,8 +157,8 @@ def norm_backward(grad, self, p, result, dim=None, keepdim=False):
     p = 2 if p is None else p
     self = _wide(self.astype(jnp.promote_types(self.dtype, result.dtype)))
     grad, result = (
-        _wide(reduction._restore_reduced_dims(each, self.shape, dim, keepdim))
-        for each in (grad, result)
+        _wide(reduction._restore_reduced_dims(reduced, self.shape, dim, keepdim))
+        for reduced in (grad, result)
     )
     return _norm_backward(grad, self, p, result, _dims(dim, self.ndim))
 
@@ -292,7 +292,7 @@ def _pairs(x1, x2):
 def cdist_backward(grad, x1, x2, p, cdist):
     """The gradient of `x1`; where two rows are equal, their distance contributes 0."""
     differences = _wide(_pairs(x1, x2))
-    grad, cdist = (_wide(each)[..., None] for each in (grad, cdist))
+    grad, cdist = (_wide(array)[..., None] for array in (grad, cdist))
     slopes = _norm_backward(grad, differences, p, cdist, (differences.ndim - 1,))
     return jnp.sum(slopes, axis=-2).astype(x1.dtype)
 
@@ -332,7 +332,7 @@ def _check_pdist(self, p):
 
 def pdist_backward(grad, self, p, pdist):
     """The gradient of `self`: that of `cdist` for the pairs in a square, which needs no scatter."""
-    square = [_squareform(each, self.shape[0]) for each in (grad, pdist)]
+    square = [_squareform(condensed, self.shape[0]) for condensed in (grad, pdist)]
     return cdist_backward(square[0], self, self, p, square[1])
 
 
@@ -343,5 +343,5 @@ def _squareform(condensed, count):
     i, j = (lax.broadcasted_iota(jnp.int32, (count, count), axis) for axis in (0, 1))
     low, high = jnp.minimum(i, j), jnp.maximum(i, j)
     position = low * (2 * count - low - 1) // 2 + high - low - 1
-    found = jnp.take(condensed, jnp.where(i == j, 0, position), mode="clip")
-    return jnp.where(i == j, 0, found)
+    values = jnp.take(condensed, jnp.where(i == j, 0, position), mode="clip")
+    return jnp.where(i == j, 0, values)

@@ -83,10 +83,10 @@ class _Normalized(typing.NamedTuple):
 def _check_dtypes(name, input, *parameters):
     """Parameters have the dtype of the input, or all of them float32 beside a half one."""
     promotion.refuse(name, input, BOOLEAN, INTEGRAL, COMPLEX)
-    given = {each.dtype for each in parameters if each is not None}
-    if given <= {input.dtype} or (input.dtype.itemsize == 2 and given == {jnp.dtype("float32")}):
+    kinds = {parameter.dtype for parameter in parameters if parameter is not None}
+    if kinds <= {input.dtype} or (input.dtype.itemsize == 2 and kinds == {jnp.dtype("float32")}):
         return
-    shown = ", ".join(sorted(str(each) for each in given))
+    shown = ", ".join(sorted(str(kind) for kind in kinds))
     raise RuntimeError(
         "mixed dtype (CPU): expect parameter to have scalar type of Float, or that of the input: "
         f"{name} of {input.dtype} got parameters and running statistics of {shown}"
@@ -140,7 +140,7 @@ def native_layer_norm(input, normalized_shape, weight, bias, eps):
     x = _wide(input)
     mean, rstd = _moments(x, dims, eps)
     result = _affine((x - mean) * rstd, weight, bias, input.dtype)
-    return result, *(_statistic(each, input, weight) for each in (mean, rstd))
+    return result, *(_statistic(statistic, input, weight) for statistic in (mean, rstd))
 
 
 def native_layer_norm_backward(
@@ -150,12 +150,12 @@ def native_layer_norm_backward(
     dims = _normalized_dims(input, normalized_shape, weight, bias)
     at, grad = _Normalized.saved(input, mean, rstd, dims), _wide(grad_out)
     others = tuple(range(dims[0]))
-    found = (
+    gradients = (
         at.rstd * at.project(grad if weight is None else grad * weight),
         jnp.sum(grad * at.hat, others),
         jnp.sum(grad, others),
     )
-    return _kept(found, output_mask, (input, weight, bias))
+    return _kept(gradients, output_mask, (input, weight, bias))
 
 
 def layer_norm_double_backward(grads, grad_out, input, normalized_shape, mean, rstd, weight):
@@ -200,9 +200,9 @@ def native_group_norm(input, weight, bias, N, C, HxW, group, eps):
     x = _wide(input).reshape(N, group, C // group * HxW)
     mean, rstd = _moments(x, 2, eps)
     hat = ((x - mean) * rstd).reshape(input.shape)
-    weight_, bias_ = (_per_channel(each, input.ndim) for each in (weight, bias))
+    weight_, bias_ = (_per_channel(parameter, input.ndim) for parameter in (weight, bias))
     result = _affine(hat, weight_, bias_, input.dtype)
-    return result, *(_statistic(each[..., 0], input, weight) for each in (mean, rstd))
+    return result, *(_statistic(statistic[..., 0], input, weight) for statistic in (mean, rstd))
 
 
 native_group_norm.tells_missing = True
@@ -248,11 +248,11 @@ def _check_batch_norm(input, weight, bias, running_mean, running_var, training):
             f"Dimension out of range (expected to be in range of [{-max(input.ndim, 1)}, "
             f"{max(input.ndim - 1, 0)}], but got 1): batch_norm takes an input (N, C, ...)"
         )
-    channels, given = input.shape[1], {"running_mean": running_mean, "running_var": running_var}
-    for name, tensor in (given | {"weight": weight, "bias": bias}).items():
+    channels, running = input.shape[1], {"running_mean": running_mean, "running_var": running_var}
+    for name, tensor in (running | {"weight": weight, "bias": bias}).items():
         if tensor is not None and tensor.size != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {tensor.size}")
-        if tensor is None and not training and name in given:
+        if tensor is None and not training and name in running:
             raise RuntimeError(f"{name} must be defined in evaluation mode")
     _check_dtypes("batch_norm", input, weight, bias, running_mean, running_var)
 
@@ -269,13 +269,15 @@ def native_batch_norm_legit_functional(
         mean = jnp.mean(x, dims, keepdims=True)
         variance = jnp.mean(jnp.square(x - mean), dims, keepdims=True)
     else:
-        mean, variance = (_per_channel(each, ndim) for each in (running_mean, running_var))
+        mean, variance = (
+            _per_channel(statistic, ndim) for statistic in (running_mean, running_var)
+        )
     rstd = lax.rsqrt(_wide(variance) + eps)
     hat = (x - mean) * rstd
     result = _affine(hat, _per_channel(weight, ndim), _per_channel(bias, ndim), input.dtype)
-    saved = [_statistic(each.reshape(-1), input, weight) for each in (mean, rstd)]
+    saved = [_statistic(statistic.reshape(-1), input, weight) for statistic in (mean, rstd)]
     if not training:
-        return result, *(each[:0] for each in saved), *(running_mean, running_var)
+        return result, *(statistic[:0] for statistic in saved), *(running_mean, running_var)
     count = math.prod(input.shape[i] for i in dims)
     of_batch = mean, variance * (count / max(count - 1, 1))  # the unbiased variance
     running = [
@@ -313,17 +315,19 @@ def native_batch_norm_backward(
     if train:
         count = math.prod(input.shape[i] for i in dims)
         kept = grad - total / count - at.hat * (along / count)
-    found = slope * kept, along.reshape(-1), total.reshape(-1)
-    return _kept(found, output_mask, (input, weight, weight))
+    gradients = slope * kept, along.reshape(-1), total.reshape(-1)
+    return _kept(gradients, output_mask, (input, weight, weight))
 
 
 def _of_batch(input, running_mean, running_var, save_mean, save_invstd, train, eps, tied=False):
     """The batch, normalized by its own statistics or the running ones, and what they are over."""
     dims, ndim = _batch_dims(input), input.ndim
     if train:
-        mean, rstd = (_per_channel(each, ndim) for each in (save_mean, save_invstd))
+        mean, rstd = (_per_channel(statistic, ndim) for statistic in (save_mean, save_invstd))
         return (_Normalized.tied if tied else _Normalized.saved)(input, mean, rstd, dims), dims
-    mean, variance = (_wide(_per_channel(each, ndim)) for each in (running_mean, running_var))
+    mean, variance = (
+        _wide(_per_channel(statistic, ndim)) for statistic in (running_mean, running_var)
+    )
     rstd = lax.rsqrt(variance + eps)
     return _Normalized((_wide(input) - mean) * rstd, rstd, dims), dims
 
@@ -338,7 +342,7 @@ def batch_norm_double_backward(
         input, running_mean, running_var, save_mean, save_invstd, train, eps, tied=True
     )
     weight, grad = _per_channel(weight, input.ndim), _wide(grad_out)
-    grads = [grads[0], *(_per_channel(each, input.ndim) for each in grads[1:])]
+    grads = [grads[0], *(_per_channel(cotangent, input.ndim) for cotangent in grads[1:])]
     if train:
         return _double_backward(at, grads, grad, weight, dims)
     slope = at.rstd if weight is None else at.rstd * weight
@@ -388,11 +392,11 @@ def _double_backward(at, grads, grad, weight, others):
 
 def _kept(gradients, output_mask, inputs):
     """The gradients in the dtypes of their inputs, with zeros for those that nobody asked for."""
-    found = []
+    kept = []
     for gradient, wanted, tensor in zip(gradients, output_mask, inputs, strict=True):
         gradient = gradient if wanted else jnp.zeros_like(gradient)
-        found.append(gradient.astype((inputs[0] if tensor is None else tensor).dtype))
-    return tuple(found)
+        kept.append(gradient.astype((inputs[0] if tensor is None else tensor).dtype))
+    return tuple(kept)
 
 
 # of weights

@@ -76,7 +76,7 @@ def rad2deg(self):
 
 
 def _check_parts(name, first, second):
-    kinds = [dtypes.from_numpy(each.dtype) for each in (first, second)]
+    kinds = [dtypes.from_numpy(part.dtype) for part in (first, second)]
     if not all(kind in (dtypes.float16, dtypes.float32, dtypes.float64) for kind in kinds):
         raise RuntimeError(
             "Expected both inputs to be Half, Float or Double tensors but got "
@@ -92,7 +92,7 @@ def _check_parts(name, first, second):
             f"\"{name}\" not implemented for 'Half': XLA has no complex32; convert to float32"
         )
     shape = promotion.broadcast_shapes(name, first.shape, second.shape)
-    return [jnp.broadcast_to(each, shape) for each in (first, second)]
+    return [jnp.broadcast_to(part, shape) for part in (first, second)]
 
 
 def complex(real, imag):
@@ -163,7 +163,7 @@ def _magnitudes(function):
     @functools.wraps(function)
     def computed(self, other):
         unsigned = numpy.dtype(f"uint{8 * self.dtype.itemsize}")
-        sizes = (lax.abs(each).astype(unsigned) for each in (self, other))
+        sizes = (lax.abs(operand).astype(unsigned) for operand in (self, other))
         return function(*sizes).astype(self.dtype)
 
     return computed

@@ -70,8 +70,8 @@ def qr_backward(grad_q, grad_r, Q, R):
         inner = matrices.product(grad_r, adjoint(R)) - matrices.product(adjoint(Q), grad_q)
         upper = jnp.triu(inner)
         inner = upper + adjoint(jnp.triu(inner, 1)) - _imaginary_diagonal(inner)
-        found = grad_q + matrices.product(Q, inner)
-        return _solve_upper_right(R, found)
+        right = grad_q + matrices.product(Q, inner)
+        return _solve_upper_right(R, right)
     inner = matrices.product(adjoint(Q), grad_q) - matrices.product(grad_r, adjoint(R))
     skew = matrices.below_diagonal(inner - adjoint(inner)) + _imaginary_diagonal(inner)
     square = R[..., :rows]
@@ -288,13 +288,13 @@ def pseudoinverse_backward(grad, A, result):
     """See Golub and Pereyra, The differentiation of pseudo-inverses (1973); of constant rank."""
     turned, product = matrices.hermitian_transpose, matrices.product
     inverse, grad = turned(result), turned(grad)
-    found = -product(inverse, turned(grad), inverse)
+    gradient = -product(inverse, turned(grad), inverse)
     # the parts of the change outside of the range of A, and of that of A^H
     gram = product(result, inverse)
     outside = grad - product(A, result, grad)
-    found = found + product(outside, gram)
+    gradient = gradient + product(outside, gram)
     gram = product(inverse, result)
-    return found + product(gram, grad - product(grad, result, A))
+    return gradient + product(gram, grad - product(grad, result, A))
 
 
 def linalg_lstsq(self, b, rcond=None, *, driver=None):

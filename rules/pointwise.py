@@ -366,7 +366,7 @@ def lerp(self, end, weight):
 
 def _check_same_dtype(self, name, operand):
     if getattr(operand, "ndim", 0) and operand.dtype != self.dtype:
-        first, second = (dtypes.from_numpy(each.dtype) for each in (self, operand))
+        first, second = (dtypes.from_numpy(tensor.dtype) for tensor in (self, operand))
         raise RuntimeError(
             f"expected dtype {first.name} for `{name}` but got dtype {second.name}: lerp does not "
             "promote dtypes; convert one of them"

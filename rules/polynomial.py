@@ -46,9 +46,9 @@ def _recurrence(x, n, second, step):
     """Of the polynomials 1, `second` and `step(k, p_{k-1}, p_{k-2})` for k >= 2 the n-th."""
 
     def further(state):
-        k, before, last, found = state
-        made = step(k.astype(x.dtype), last, before)
-        return k + 1, last, made, jnp.where(n == k, made, found)
+        k, before, last, value = state
+        polynomial = step(k.astype(x.dtype), last, before)
+        return k + 1, last, polynomial, jnp.where(n == k, polynomial, value)
 
     most = jnp.max(n, initial=0)
     one = jnp.ones_like(x)
@@ -92,10 +92,10 @@ def _chebyshev(kind, x, n):
     degree = n.astype(x.dtype)
     angle = lax.acos(jnp.where(is_wave, x, 0.5))
     steps = jnp.where(is_end | is_wave, 0, n)
-    found = _recurrence(x, steps, _SECOND[kind](x), lambda k, last, before: 2 * x * last - before)
+    value = _recurrence(x, steps, _SECOND[kind](x), lambda k, last, before: 2 * x * last - before)
     upper, lower = (end(degree) for end in _ENDS[kind])
-    found = jnp.where(is_wave, _WAVES[kind](degree, angle), found)
-    return jnp.where(is_end, jnp.where(x > 0, upper, lower * _sign(n)), found)
+    value = jnp.where(is_wave, _WAVES[kind](degree, angle), value)
+    return jnp.where(is_end, jnp.where(x > 0, upper, lower * _sign(n)), value)
 
 
 @_of_degree
@@ -146,8 +146,8 @@ _MOST_OF_HERMITE = {jnp.dtype("float32"): 128, jnp.dtype("float64"): 512}
 def _hermite(x, n, second, step):
     """Above a degree where the values overflow they are NaN, as in PyTorch."""
     most = _MOST_OF_HERMITE[x.dtype]
-    found = _recurrence(x, jnp.minimum(n, most), second, step)
-    return jnp.where(n > most, jnp.nan, found)
+    value = _recurrence(x, jnp.minimum(n, most), second, step)
+    return jnp.where(n > most, jnp.nan, value)
 
 
 @_of_degree
@@ -182,10 +182,10 @@ def _laguerre(x, n, alpha):
 def special_legendre_polynomial_p(x, n):
     is_end = jnp.abs(x) == 1
     steps = jnp.where(is_end, 0, n)
-    found = _recurrence(
+    value = _recurrence(
         x, steps, x, lambda k, last, before: ((2 * k - 1) * x * last - (k - 1) * before) / k
     )
-    return jnp.where(is_end, jnp.where(x > 0, 1, _sign(n)), found)
+    return jnp.where(is_end, jnp.where(x > 0, 1, _sign(n)), value)
 
 
 @_of_degree

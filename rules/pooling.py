@@ -56,8 +56,8 @@ class Windows(typing.NamedTuple):
     @property
     def indices(self):
         """The element at each offset in each window, -1 in the padding."""
-        found = self.starts[:, None] + numpy.arange(self.size) * self.dilation
-        return numpy.where(found < self.length, found, -1).clip(-1)
+        indices = self.starts[:, None] + numpy.arange(self.size) * self.dilation
+        return numpy.where(indices < self.length, indices, -1).clip(-1)
 
     def slices(self, array):
         """Yield, for each offset in a window, the elements of all windows at this offset."""
@@ -98,18 +98,20 @@ def _windows(name, self, dimensions, kernel_size, stride, padding, dilation, cei
     _check_input(name, self, dimensions)
     _check_numbers(sizes, strides, padding, dilation)
     first = self.ndim - dimensions
-    found = [
-        Windows.of(first + i, self.shape[first + i], *each, ceil_mode)
-        for i, each in enumerate(zip(sizes, strides, padding, dilation, strict=True))
+    windows = [
+        Windows.of(first + i, self.shape[first + i], *geometry, ceil_mode)
+        for i, geometry in enumerate(zip(sizes, strides, padding, dilation, strict=True))
     ]
-    if min(each.count for each in found) < 1:
+    if min(axis_windows.count for axis_windows in windows) < 1:
         shown = "x".join(map(str, self.shape[first - 1 :]))
-        result = "x".join(map(str, (self.shape[first - 1], *(each.count for each in found))))
+        result = "x".join(
+            map(str, (self.shape[first - 1], *(axis_windows.count for axis_windows in windows)))
+        )
         raise RuntimeError(
             f"Given input size: ({shown}). Calculated output size: ({result}). Output size is too "
             "small"
         )
-    return found
+    return windows
 
 
 def _check_input(name, self, dimensions):
@@ -193,8 +195,8 @@ def greatest_of_boxes(array, ranges, reduce):
     """
     lengths, positions = array.shape[array.ndim - len(ranges) :], []
     # last dimension first, so that the first maximum in memory order wins a tie
-    for each in reversed(ranges):
-        array, positions = reduce(each, array, positions)
+    for axis_range in reversed(ranges):
+        array, positions = reduce(axis_range, array, positions)
     kind = jnp.int32 if math.prod(lengths) < 2**31 else jnp.int64
     index = jnp.zeros((), kind)
     for length, position in zip(lengths, positions, strict=True):
@@ -208,7 +210,7 @@ def max_of_windows(windows, array, positions):
     if windows.size > MAX_UNROLLED:
         return max_at((windows.axis, index), array, positions)
     columns = windows.slices(windows.padded(array, _least(array.dtype)))
-    carried = [windows.slices(windows.padded(each, 0)) for each in positions]
+    carried = [windows.slices(windows.padded(source, 0)) for source in positions]
     best, offset, taken = _greatest_column(windows.axis, index, columns, carried)
     position = _along(windows.starts, windows.axis, best) + offset * windows.dilation
     return best, [position, *taken]
@@ -255,7 +257,7 @@ def max_at(range, array, positions):
     axis, index = range
     if index.shape[1] <= MAX_UNROLLED and index.min(initial=0) >= 0:
         columns, *carried = (
-            [jnp.take(each, column, axis) for column in index.T] for each in (array, *positions)
+            [jnp.take(source, column, axis) for column in index.T] for source in (array, *positions)
         )
         best, offset, taken = _greatest_column(axis, index, columns, carried)
         last = _along(index[:, -1], axis, best)
@@ -269,19 +271,19 @@ def max_at(range, array, positions):
     elements = jnp.take(array, index, axis)
     chosen = jnp.expand_dims(index_of_greatest(elements, axis + 1), axis + 1)
     places = jnp.asarray(index, jnp.int32).reshape(index.shape + (1,) * (array.ndim - axis - 1))
-    taken = [places, *(jnp.take(each, index, axis) for each in positions)]
-    best, *taken = (pick(each, chosen, axis + 1) for each in (elements, *taken))
+    taken = [places, *(jnp.take(source, index, axis) for source in positions)]
+    best, *taken = (pick(candidates, chosen, axis + 1) for candidates in (elements, *taken))
     return best, taken
 
 
 def index_of_greatest(elements, axis):
     """The index of the first greatest element, or of the last NaN."""
-    found = jnp.argmax(elements, axis)
+    first = jnp.argmax(elements, axis)
     if not jnp.issubdtype(elements.dtype, jnp.floating):
-        return found
+        return first
     lost = jnp.isnan(elements)
     last = elements.shape[axis] - 1 - jnp.argmax(jnp.flip(lost, axis), axis)
-    return jnp.where(jnp.any(lost, axis), last, found)
+    return jnp.where(jnp.any(lost, axis), last, first)
 
 
 def pick(elements, chosen, axis):
@@ -312,7 +314,10 @@ def max_pool3d_with_indices_backward(
 
 
 def _check_gradient(name, grad_output, self, ranges):
-    expected = (*self.shape[: self.ndim - len(ranges)], *(each.count for each in ranges))
+    expected = (
+        *self.shape[: self.ndim - len(ranges)],
+        *(axis_windows.count for axis_windows in ranges),
+    )
     if grad_output.shape != expected:
         raise RuntimeError(
             f"{name}: Expected a gradient of size {list(expected)} for an input of size "
@@ -421,8 +426,8 @@ def avg_pool3d_backward(
 
 @promotion.in_single
 def _mean(self, windows, divisors):
-    for each in reversed(windows):
-        self = _sum_of_windows(each, self)
+    for axis_windows in reversed(windows):
+        self = _sum_of_windows(axis_windows, self)
     if jnp.issubdtype(self.dtype, jnp.integer):
         return lax.div(*promotion.broadcast("avg_pool", self, jnp.asarray(divisors, self.dtype)))
     return self / jnp.asarray(divisors, self.dtype)
@@ -437,8 +442,8 @@ def _avg_pool(name, dimensions, self, options, count_include_pad, divisor):
 @promotion.in_single
 def _spread(grad, windows, divisors):
     grad = grad / jnp.asarray(divisors, grad.dtype)
-    for each in windows:
-        grad = _sum_over_windows(each, grad)
+    for axis_windows in windows:
+        grad = _sum_over_windows(axis_windows, grad)
     return grad
 
 
@@ -462,13 +467,13 @@ def _divisors(windows, with_padding, override):
     """The number of elements in each window: a number, or an array that broadcasts."""
     if override is not None:
         return override
-    found = numpy.ones((), numpy.int64)
-    for each in windows:
-        last = each.length + (each.padding if with_padding else 0)
-        ends = numpy.minimum(each.starts + each.size, last)
-        starts = each.starts if with_padding else each.starts.clip(0)
-        found = numpy.multiply.outer(found, ends - starts)
-    return int(found.flat[0]) if (found == found.flat[0]).all() else found
+    counts = numpy.ones((), numpy.int64)
+    for axis_windows in windows:
+        last = axis_windows.length + (axis_windows.padding if with_padding else 0)
+        ends = numpy.minimum(axis_windows.starts + axis_windows.size, last)
+        starts = axis_windows.starts if with_padding else axis_windows.starts.clip(0)
+        counts = numpy.multiply.outer(counts, ends - starts)
+    return int(counts.flat[0]) if (counts == counts.flat[0]).all() else counts
 
 
 def _sum_of_windows(windows, array):

@@ -101,11 +101,11 @@ def sampled_multinomial(self, num_samples, replacement, uniform):
     totals = jnp.cumsum(weights, axis=-1)
     wanted = uniform.astype(weights.dtype) * totals[..., -1:]
     find = functools.partial(jnp.searchsorted, side="right")
-    found = (jax.vmap(find) if self.ndim == 2 else find)(totals, wanted)
+    categories = (jax.vmap(find) if self.ndim == 2 else find)(totals, wanted)
     # rounding may reach the total
     places = jnp.arange(self.shape[-1])
     last = jnp.max(jnp.where(weights > 0, places, 0), axis=-1, keepdims=True)
-    return jnp.minimum(found, last).astype(promotion.available(dtypes.int64))
+    return jnp.minimum(categories, last).astype(promotion.available(dtypes.int64))
 
 
 # gamma and Dirichlet
@@ -118,15 +118,15 @@ def sampled_gamma(self, key):
     _check_floating("_standard_gamma", self)
     shape = _wide(self)
     # the logarithm does not underflow for a small shape
-    made = jnp.exp(jax.random.loggamma(_key(key), shape, self.shape, shape.dtype))
-    return jnp.maximum(made, jnp.finfo(self.dtype).tiny).astype(self.dtype)
+    samples = jnp.exp(jax.random.loggamma(_key(key), shape, self.shape, shape.dtype))
+    return jnp.maximum(samples, jnp.finfo(self.dtype).tiny).astype(self.dtype)
 
 
 def gamma_sample_slope(self, output):
     """The derivative of a gamma sample `output` by the shape `self`."""
     shape, sample = _together(self, output)
-    found = lax.random_gamma_grad(_wide(shape), jnp.where(sample > 0, _wide(sample), 1))
-    return jnp.where(sample > 0, found, 0).astype(shape.dtype)
+    slope = lax.random_gamma_grad(_wide(shape), jnp.where(sample > 0, _wide(sample), 1))
+    return jnp.where(sample > 0, slope, 0).astype(shape.dtype)
 
 
 def _together(*tensors):
@@ -161,9 +161,9 @@ def _nodes(dtype):
     """
     step = 0.125
     places = numpy.arange(-3.75, 14, step)
-    found = numpy.exp(places - numpy.exp(-places))
-    weights = step * found * (1 + numpy.exp(-places))
-    return found.astype(dtype), weights.astype(dtype)
+    nodes = numpy.exp(places - numpy.exp(-places))
+    weights = step * nodes * (1 + numpy.exp(-places))
+    return nodes.astype(dtype), weights.astype(dtype)
 
 
 def _gamma_slope(shape, sample):
@@ -192,8 +192,8 @@ def sampled_dirichlet(self, key):
     _check_floating("dirichlet", self)
     concentration = _wide(self)
     logs = jax.random.loggamma(_key(key), concentration, self.shape, concentration.dtype)
-    made = jax.nn.softmax(logs, axis=-1)
-    return jnp.clip(made, jnp.finfo(self.dtype).tiny, 1).astype(self.dtype)
+    samples = jax.nn.softmax(logs, axis=-1)
+    return jnp.clip(samples, jnp.finfo(self.dtype).tiny, 1).astype(self.dtype)
 
 
 def sample_dirichlet_backward(grad, self, result):
@@ -207,8 +207,8 @@ def beta_sample_slope(x, alpha, total):
     parameter is total - alpha.
     """
     _check_floating("_dirichlet_grad", x)
-    found = _beta_slope(_precise(alpha), _precise(total) - _precise(alpha), _precise(x))
-    return found.astype(x.dtype)
+    slope = _beta_slope(_precise(alpha), _precise(total) - _precise(alpha), _precise(x))
+    return slope.astype(x.dtype)
 
 
 def _beta_slope(alpha, beta, x):

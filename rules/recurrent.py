@@ -154,8 +154,8 @@ def _run(cell, weights, states, x, valid, reverse):
     """
     turned = _turned(weights)
 
-    def step(states, given):
-        gates, valid = given
+    def step(states, inputs):
+        gates, valid = inputs
         new, saved = cell.step(turned, states, gates)
         if valid is not None:
             pairs = zip(new, states, strict=True)
@@ -175,14 +175,14 @@ def _before(sequence, first, reverse):
     return jnp.concatenate([first[None], sequence[:-1]])
 
 
-def _run_back(cell, weights, given, valid, grad_last, grad_sequences, grad_saved, reverse):
+def _run_back(cell, weights, record, valid, grad_last, grad_sequences, grad_saved, reverse):
     """The gradients of the first states, of the gates at each step, and of each hidden state.
 
-    given: states after and before each step, and what else `_run` saved.
+    record: states after and before each step, and what else `_run` saved.
     """
 
-    def step(grads, given):
-        (states, before, saved), valid, more, grad_saved = given
+    def step(grads, inputs):
+        (states, before, saved), valid, more, grad_saved = inputs
         grads = tuple(a if b is None else a + b for a, b in zip(grads, more, strict=True))
         new, gates = cell.back(weights, grads, states, before, saved, grad_saved)
         if valid is not None:
@@ -194,26 +194,28 @@ def _run_back(cell, weights, given, valid, grad_last, grad_sequences, grad_saved
         hidden = grads[0] if valid is None else jnp.where(valid, grads[0], 0)
         return new, (gates, hidden if projected else None)
 
-    *grad_last, _ = tangent_map.alike([*grad_last, given[0][0]])
-    each = given, valid, grad_sequences, grad_saved
-    return lax.scan(step, tuple(grad_last), each, reverse=not reverse)
+    *grad_last, _ = tangent_map.alike([*grad_last, record[0][0]])
+    steps = record, valid, grad_sequences, grad_saved
+    return lax.scan(step, tuple(grad_last), steps, reverse=not reverse)
 
 
-def _gradients_of_weights(cell, weights, x, given, gates, grad_hidden):
+def _gradients_of_weights(cell, weights, x, record, gates, grad_hidden):
     """The gradients of a layer's weights, and of its input, from those of the gates."""
-    states, before, saved = given
+    states, before, saved = record
     of_input = of_hidden = gates
     if cell.gates == 3:
         size = gates.shape[-1] // 4
         of_input = gates[..., : 3 * size]
         of_hidden = jnp.concatenate([gates[..., : 2 * size], gates[..., 3 * size :]], -1)
-    found = weights._replace(input=_outer(of_input, x), hidden=_outer(of_hidden, before[0]))
+    gradients = weights._replace(input=_outer(of_input, x), hidden=_outer(of_hidden, before[0]))
     if weights.input_bias is not None:
-        found = found._replace(input_bias=of_input.sum((0, 1)), hidden_bias=of_hidden.sum((0, 1)))
+        gradients = gradients._replace(
+            input_bias=of_input.sum((0, 1)), hidden_bias=of_hidden.sum((0, 1))
+        )
     if weights.projection is not None:
         wide = jnp.split(saved, 4, -1)[3] * jnp.tanh(states[1])
-        found = found._replace(projection=_outer(grad_hidden, wide))
-    return found, _product(of_input, weights.input)
+        gradients = gradients._replace(projection=_outer(grad_hidden, wide))
+    return gradients, _product(of_input, weights.input)
 
 
 # ---- a stack of layers
@@ -253,12 +255,12 @@ class _Stack:
 
 def _grouped(weight, count, has_biases):
     """The weights of each layer and direction."""
-    size, found = len(weight) // count, []
+    size, groups = len(weight) // count, []
     for start in range(0, len(weight), size):
         own = weight[start : start + size]
         biases = own[2:4] if has_biases else (None, None)
-        found.append(_Weights(*own[:2], *biases, own[-1] if size % 2 else None))
-    return found
+        groups.append(_Weights(*own[:2], *biases, own[-1] if size % 2 else None))
+    return groups
 
 
 def _places(batch_sizes, rows, batch):
@@ -303,11 +305,11 @@ def _check_weights(input, weight, hx, cx, mode, has_biases, directions):
     count, gates = hx.shape[0], _CELLS[mode].gates
     size = hx.shape[2] if cx is None else cx.shape[2]
     projected = cx is not None and size != hx.shape[2]
-    each = 2 + 2 * has_biases + projected
-    if count % directions or len(weight) != each * count:
+    group_size = 2 + 2 * has_biases + projected
+    if count % directions or len(weight) != group_size * count:
         raise RuntimeError(
-            f"got an incorrect number of RNN parameters: {len(weight)}, not {each} for each of "
-            f"{count} layers and directions"
+            f"got an incorrect number of RNN parameters: {len(weight)}, not {group_size} for each "
+            f"of {count} layers and directions"
         )
     if cx is not None and cx.shape[:2] != hx.shape[:2]:
         raise RuntimeError(f"Expected hidden size {hx.shape[:2]}, got {list(cx.shape[:2])}")
@@ -316,11 +318,11 @@ def _check_weights(input, weight, hx, cx, mode, has_biases, directions):
         biases = [(gates * size,)] * (2 * has_biases)
         wanted = [(gates * size, width), (gates * size, hx.shape[2]), *biases]
         wanted += [(hx.shape[2], size)] * projected
-        given = [x.shape for x in weight[number * each : (number + 1) * each]]
-        if given != wanted:
+        shapes = [x.shape for x in weight[number * group_size : (number + 1) * group_size]]
+        if shapes != wanted:
             raise RuntimeError(
-                f"layer {number // directions} takes weights of shapes {wanted}, but got {given}: "
-                f"mat1 and mat2 shapes cannot be multiplied unless input has size {given[0][-1:]}"
+                f"layer {number // directions} takes weights of shapes {wanted}, but got {shapes}: "
+                f"mat1 and mat2 shapes cannot be multiplied unless input has size {shapes[0][-1:]}"
             )
 
 
@@ -377,8 +379,8 @@ def recurrent_backward(
         )  # fmt: skip
         grads = [*grads, *[None] * (len(result) - count)]
     grads = [None if grad is None else jnp.conj(grad) for grad in grads]
-    found = _back(stack, result, grads, dropout_state)
-    return jax.tree.map(jnp.conj, found)
+    gradients = _back(stack, result, grads, dropout_state)
+    return jax.tree.map(jnp.conj, gradients)
 
 
 def _layers_of(stack, results, of_output):
@@ -386,7 +388,7 @@ def _layers_of(stack, results, of_output):
 
     results: those of `recurrent`, or their gradients; of_output: the outputs of the last layer.
     """
-    supply, found = iter(results[1 + stack.cell.states :]), []
+    supply, layers = iter(results[1 + stack.cell.states :]), []
     has_gates = stack.cell.gates > 1
     for layer in range(stack.layers):
         is_kept = stack.packed or layer < stack.layers - 1
@@ -395,8 +397,8 @@ def _layers_of(stack, results, of_output):
             (next(supply) if has_gates else None, [next(supply) for _ in stack.first[0][1:]])
             for _ in range(stack.directions)
         ]
-        found.append((output, saved))
-    return found
+        layers.append((output, saved))
+    return layers
 
 
 def _back(stack, result, grads, dropout_state):
@@ -411,19 +413,21 @@ def _back(stack, result, grads, dropout_state):
         x = kept[layer - 1][0] if layer else stack.opened(stack.input)
         if layer and dropout_state is not None:
             x = x * dropout_state[layer - 1]
-        found = [
-            _back_through(stack, layer * directions + n, x, n == 1, grads, *each)
-            for n, each in enumerate(
+        triples = [
+            _back_through(stack, layer * directions + n, x, n == 1, grads, *arguments)
+            for n, arguments in enumerate(
                 zip(_parts(outputs, directions), saved, _parts(grad, directions), more_saved,
                     strict=True)
             )
         ]  # fmt: skip
-        of_weights.append([each[0] for each in found])
-        of_first.append([each[1] for each in found])
-        grad = sum(each[2] for each in found)
+        of_weights.append([triple[0] for triple in triples])
+        of_first.append([triple[1] for triple in triples])
+        grad = sum(triple[2] for triple in triples)
         if layer and dropout_state is not None:
             grad = grad * dropout_state[layer - 1]
-    of_weights = [x for own in reversed(of_weights) for each in own for x in each if x is not None]
+    of_weights = [
+        x for own in reversed(of_weights) for group in own for x in group if x is not None
+    ]
     states = [states for own in reversed(of_first) for states in own]
     of_hidden, *of_cell = map(jnp.stack, zip(*states, strict=True))
     return stack.closed(grad), of_weights, of_hidden, of_cell[0] if of_cell else None
@@ -438,17 +442,17 @@ def _back_through(stack, number, x, reverse, grads, output, saved, grad, grad_ke
     """The gradients of weights, first states and input of one layer in one direction."""
     first, weights = stack.first[number], stack.weights[number]
     sequences = (output, *saved[1])
-    before = tuple(_before(*each, reverse) for each in zip(sequences, first, strict=True))
-    given = sequences, before, saved[0]
+    before = tuple(_before(*pair, reverse) for pair in zip(sequences, first, strict=True))
+    record = sequences, before, saved[0]
     grad_last = tuple(
         jnp.zeros_like(own) if grad is None else grad[number]
         for own, grad in zip(first, grads[1 : 1 + stack.cell.states], strict=True)
     )
     grad_first, (gates, grad_hidden) = _run_back(
-        stack.cell, weights, given, stack.valid, grad_last, (grad, *grad_kept[1]), grad_kept[0],
+        stack.cell, weights, record, stack.valid, grad_last, (grad, *grad_kept[1]), grad_kept[0],
         reverse,
     )  # fmt: skip
-    of_weights, of_input = _gradients_of_weights(stack.cell, weights, x, given, gates, grad_hidden)
+    of_weights, of_input = _gradients_of_weights(stack.cell, weights, x, record, gates, grad_hidden)
     return of_weights, grad_first, of_input
 
 
@@ -463,14 +467,14 @@ def _all_gates(input_gates, hidden_gates, input_bias, hidden_bias):
 
 def _check_cell(name, count, state, *gates_and_biases):
     wanted = (*state.shape[:-1], count * state.shape[-1]) if state.ndim else None
-    for each in (x for x in gates_and_biases if x is not None):
-        if wanted is None or each.shape not in (wanted, wanted[-1:]):
+    for operand in (x for x in gates_and_biases if x is not None):
+        if wanted is None or operand.shape not in (wanted, wanted[-1:]):
             raise RuntimeError(
                 f"{name}: gates and biases must have {count} times the size of the state, but "
-                f"their shapes are {list(each.shape)} and {list(state.shape)}"
+                f"their shapes are {list(operand.shape)} and {list(state.shape)}"
             )
-        if each.dtype != state.dtype:
-            names = [dtypes.from_numpy(x.dtype).scalar_type for x in (state, each)]
+        if operand.dtype != state.dtype:
+            names = [dtypes.from_numpy(x.dtype).scalar_type for x in (state, operand)]
             raise RuntimeError(f"{name}: expected one dtype, but got {' and '.join(names)}")
 
 
@@ -507,7 +511,7 @@ def fused_gru_cell(input_gates, hidden_gates, hx, input_bias, hidden_bias):
     """The next state; and reset, update and new gate, hx, and the hidden part of the new gate."""
     _check_cell("_thnn_fused_gru_cell", 3, hx, input_gates, hidden_gates, input_bias, hidden_bias)
     gates = _all_gates(input_gates, hidden_gates, input_bias, hidden_bias)
-    of_input, of_hidden = (jnp.split(each, 3, -1) for each in gates)
+    of_input, of_hidden = (jnp.split(joined, 3, -1) for joined in gates)
     reset, update = (jax.nn.sigmoid(of_input[k] + of_hidden[k]) for k in (0, 1))
     new = jnp.tanh(of_input[2] + reset * of_hidden[2])
     return new + update * (hx - new), jnp.concatenate([reset, update, new, hx, of_hidden[2]], -1)

@@ -63,8 +63,8 @@ def _converted(self, dtype):
 
 def summable(self, dtype):
     """`self` converted to `dtype`; without one, integers and booleans become int64."""
-    given = dtypes.from_numpy(self.dtype)
-    integral = dtype is None and given.category <= dtypes.INTEGRAL
+    source = dtypes.from_numpy(self.dtype)
+    integral = dtype is None and source.category <= dtypes.INTEGRAL
     return _converted(self, dtypes.int64 if integral else dtype)
 
 
@@ -126,12 +126,12 @@ def nansum_backward(grad, self, dim=None, keepdim=False):
 
 
 def _check_mean(self, dtype):
-    given = dtypes.from_numpy(self.dtype) if dtype is None else dtype
-    if given.category < dtypes.FLOATING:
+    output_dtype = dtypes.from_numpy(self.dtype) if dtype is None else dtype
+    if output_dtype.category < dtypes.FLOATING:
         which = "Input" if dtype is None else "Optional"
         raise RuntimeError(
             f"mean(): could not infer output dtype. {which} dtype must be either a floating point "
-            f"or complex dtype. Got: {given.scalar_type}; pass dtype=torch.float32"
+            f"or complex dtype. Got: {output_dtype.scalar_type}; pass dtype=torch.float32"
         )
 
 
@@ -163,8 +163,8 @@ def all(self, dim=None, keepdim=False):
 def _truth(reduce, self, dim, keepdim):
     """Reduce the truth of the elements; the result is uint8 for uint8, else bool."""
     true = promotion.cast(self, dtypes.bool)
-    found = true if dim == () else _reduced(reduce, true, dim, keepdim)
-    return found.astype(jnp.uint8) if self.dtype == jnp.uint8 else found
+    reduced = true if dim == () else _reduced(reduce, true, dim, keepdim)
+    return reduced.astype(jnp.uint8) if self.dtype == jnp.uint8 else reduced
 
 
 # extrema
@@ -176,10 +176,10 @@ def check_reduced_dims(name, self, dim):
             f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
             f"reduction dim with the 'dim' argument; the shape is {list(self.shape)}"
         )
-    for each in _dims(dim, self.ndim):
-        if self.shape[each] == 0:
+    for axis in _dims(dim, self.ndim):
+        if self.shape[axis] == 0:
             raise IndexError(
-                f"{name}(): Expected reduction dim {each} to have non-zero size, but the shape is "
+                f"{name}(): Expected reduction dim {axis} to have non-zero size, but the shape is "
                 f"{list(self.shape)}"
             )
 
@@ -214,7 +214,9 @@ def aminmax(self, *, dim=None, keepdim=False):
             f"identity: the shape is {list(self.shape)}"
         )
     check_reduced_dims("aminmax", self, dim)
-    return tuple(_reduced(each, self, dim, keepdim) for each in (lax.reduce_min, lax.reduce_max))
+    return tuple(
+        _reduced(reduce, self, dim, keepdim) for reduce in (lax.reduce_min, lax.reduce_max)
+    )
 
 
 def max_dim(self, dim, keepdim=False):

@@ -84,12 +84,12 @@ def _all_taps(make, array, mode, input_size, output_size, align_corners, scales)
     # PyTorch computes the places in the dtype of the tensor, but those of half precision in single,
     # and those of bytes in double
     number = numpy.float64 if array.dtype in (numpy.float64, numpy.uint8) else numpy.float32
-    found = []
+    taps = []
     for extent, size, scale in zip(input_size[2:], output_size, scales, strict=True):
         if _ignores_scale(mode, extent, size, len(scales)):
             scale = None
-        found.append(make(mode, extent, size, align_corners, scale, number))
-    return found
+        taps.append(make(mode, extent, size, align_corners, scale, number))
+    return taps
 
 
 def _ignores_scale(mode, extent, size, count):
@@ -118,10 +118,10 @@ def _taps(mode, extent, size, align_corners, scale, number):
     first = numpy.minimum(numpy.floor(place).astype(int), extent - 1)
     beyond = numpy.clip(place - first.astype(number), 0, 1)
     if mode == "linear":
-        found = numpy.stack([first, numpy.minimum(first + 1, extent - 1)], 1)
-        return found, numpy.stack([1 - beyond, beyond], 1)
-    found = numpy.clip(first[:, None] + numpy.arange(-1, 3), 0, extent - 1)
-    return found, numpy.stack(cubic_weights(beyond, number(-0.75)), 1)
+        indices = numpy.stack([first, numpy.minimum(first + 1, extent - 1)], 1)
+        return indices, numpy.stack([1 - beyond, beyond], 1)
+    indices = numpy.clip(first[:, None] + numpy.arange(-1, 3), 0, extent - 1)
+    return indices, numpy.stack(cubic_weights(beyond, number(-0.75)), 1)
 
 
 def _nearest(mode, extent, size, scale):
@@ -182,11 +182,11 @@ def _antialiased(mode, extent, size, step):
     center = step * (numpy.arange(size) + 0.5).astype(number)
     first = numpy.maximum((center - support + number(0.5)).astype(int), 0)
     last = numpy.minimum((center + support + number(0.5)).astype(int), extent)
-    found = first[:, None] + numpy.arange(max(int((last - first).max()), 1))
-    distance = abs((found - center[:, None] + 0.5) / stretch)
-    weights = numpy.where(found < last[:, None], _FILTERS[mode](distance), 0)
+    indices = first[:, None] + numpy.arange(max(int((last - first).max()), 1))
+    distance = abs((indices - center[:, None] + 0.5) / stretch)
+    weights = numpy.where(indices < last[:, None], _FILTERS[mode](distance), 0)
     weights = weights / weights.sum(1, keepdims=True)
-    return numpy.where(found < last[:, None], found, -1), weights.astype(number)
+    return numpy.where(indices < last[:, None], indices, -1), weights.astype(number)
 
 
 @functools.lru_cache(maxsize=256)
@@ -201,10 +201,10 @@ def _transposed_taps(mode, extent, size, align_corners, scale, number):
     sums = numpy.bincount(places, factors.ravel()[present], len(pairs))
     targets, sources = pairs // size, pairs % size
     ranks = numpy.arange(len(pairs)) - numpy.searchsorted(targets, targets)
-    found = numpy.full((extent, ranks.max() + 1), -1)
-    factors = numpy.zeros(found.shape, number)
-    found[targets, ranks], factors[targets, ranks] = sources, sums
-    return found, None if weights is None else factors
+    table = numpy.full((extent, ranks.max() + 1), -1)
+    factors = numpy.zeros(table.shape, number)
+    table[targets, ranks], factors[targets, ranks] = sources, sums
+    return table, None if weights is None else factors
 
 
 def _resampled(array, taps):

@@ -152,10 +152,10 @@ def _reduced(self, places, source, reduce, include_self):
         whole = {"sum": "max", "prod": "min", "amax": "max", "amin": "min"}[reduce]
     else:
         whole = {"prod": "multiply", "amax": "max", "amin": "min"}.get(reduce, "add")
-    made = getattr(target.at[places], whole)(source, mode="drop")
+    reduced = getattr(target.at[places], whole)(source, mode="drop")
     if reduce == "mean":
-        made = _divided(made, _counts(made.shape, places, source.shape, include_self))
-    return jnp.reshape(made.astype(self.dtype), self.shape)
+        reduced = _divided(reduced, _counts(reduced.shape, places, source.shape, include_self))
+    return jnp.reshape(reduced.astype(self.dtype), self.shape)
 
 
 def _wide(dtype):
@@ -179,8 +179,8 @@ def _neutral(reduce, dtype):
 def _counts(sizes, places, source_shape, include_self):
     """The number of elements in each group, at least 1."""
     start = jnp.full(sizes, int(include_self), COUNT)
-    found = start.at[places].add(jnp.ones(source_shape, COUNT), mode="drop")
-    return jnp.maximum(found, 1)
+    counts = start.at[places].add(jnp.ones(source_shape, COUNT), mode="drop")
+    return jnp.maximum(counts, 1)
 
 
 def _divided(total, counts):
@@ -244,8 +244,8 @@ def _products_of_others(target, places, source, include_self):
     numbers = jnp.concatenate([jnp.ravel(target), jnp.ravel(source)])
     order = jnp.argsort(group, stable=True)
     others = _others_in_runs(numbers[order], group[order])
-    found = jnp.zeros_like(others).at[order].set(others, unique_indices=True)
-    return jnp.reshape(found[:count], target.shape), jnp.reshape(found[count:], source.shape)
+    products = jnp.zeros_like(others).at[order].set(others, unique_indices=True)
+    return jnp.reshape(products[:count], target.shape), jnp.reshape(products[count:], source.shape)
 
 
 def _others_in_runs(numbers, group):

@@ -24,11 +24,11 @@ def wrap_dim(dim, ndim):
 
 def wrap_dims(dims, ndim):
     """`wrap_dim` of each dimension. Raises RuntimeError for duplicates."""
-    found = [wrap_dim(dim, ndim) for dim in dims]
-    for position, dim in enumerate(found):
-        if dim in found[:position]:
+    wrapped = [wrap_dim(dim, ndim) for dim in dims]
+    for position, dim in enumerate(wrapped):
+        if dim in wrapped[:position]:
             raise RuntimeError(f"dim {dim} appears multiple times in the list of dims")
-    return found
+    return wrapped
 
 
 def view(self, size):
@@ -189,10 +189,10 @@ def permutation(dims, ndim):
             "desired ordering of "
             f"dimensions i.e. input.dim() = {ndim} is not equal to len(dims) = {len(dims)}"
         )
-    found = [wrap_dim(dim, ndim) for dim in dims]
-    if len({*found}) < ndim:
+    wrapped = [wrap_dim(dim, ndim) for dim in dims]
+    if len({*wrapped}) < ndim:
         raise RuntimeError(f"permute(): duplicate dims are not allowed, but dims is {list(dims)}")
-    return found
+    return wrapped
 
 
 def permute_backwards(grad, dims):
@@ -392,11 +392,11 @@ def split_with_sizes(self, split_sizes, dim=0):
 
 def _pieces(self, extents, dim):
     """Consecutive pieces of these sizes along a dimension."""
-    found, start = [], 0
+    pieces, start = [], 0
     for extent in extents:
-        found.append(lax.slice_in_dim(self, start, start + extent, axis=dim))
+        pieces.append(lax.slice_in_dim(self, start, start + extent, axis=dim))
         start += extent
-    return found
+    return pieces
 
 
 def chunk(self, chunks, dim=0):

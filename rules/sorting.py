@@ -134,8 +134,8 @@ def _at_rank(name, self, dim, keepdim, rank):
 
 def _at_place(self, dim, keepdim, place):
     """The value and the index of an element; place: with extent 1 along `dim`."""
-    found = jnp.take_along_axis(self, place, dim), place.astype(_index_dtype())
-    return found if keepdim else tuple(jnp.squeeze(each, dim) for each in found)
+    pair = jnp.take_along_axis(self, place, dim), place.astype(_index_dtype())
+    return pair if keepdim else tuple(jnp.squeeze(array, dim) for array in pair)
 
 
 def _place_at_rank(self, dim, rank):
@@ -165,10 +165,10 @@ def _greatest(is_reached, dtype, shape, dim):
     bits = jnp.iinfo(dtype).bits
     least = jnp.full((*shape[:dim], 1, *shape[dim + 1 :]), jnp.iinfo(dtype).min, dtype)
 
-    def step(number, found):
+    def step(number, greatest):
         # the greatest bit turns the least integer to 0
-        further = found ^ lax.shift_left(jnp.ones((), dtype), (bits - 1 - number).astype(dtype))
-        return jnp.where(is_reached(further), further, found)
+        further = greatest ^ lax.shift_left(jnp.ones((), dtype), (bits - 1 - number).astype(dtype))
+        return jnp.where(is_reached(further), further, greatest)
 
     return lax.fori_loop(0, bits, step, least)
 
@@ -235,7 +235,7 @@ def mode(self, dim=-1, keepdim=False):
     ranks = lax.broadcasted_iota(jnp.int32, self.shape, dim)
     before = lax.slice_in_dim(values, 0, self.shape[dim] - 1, axis=dim)
     differs = lax.slice_in_dim(values, 1, None, axis=dim) != before
-    padding = [(int(each == dim), 0, 0) for each in range(self.ndim)]
+    padding = [(int(axis == dim), 0, 0) for axis in range(self.ndim)]
     begins = lax.pad(differs, jnp.asarray(True), padding)
     lengths = ranks - lax.cummax(jnp.where(begins, ranks, 0), dim)
     last = jnp.argmax(lengths, axis=dim, keepdims=True)  # of the first among the longest runs
@@ -364,8 +364,8 @@ def bounds(sequence, wanted, right):
     def halve(_, limits):
         low, high = limits
         middle = low + (high - low) // 2
-        found = _read(sequence, jnp.minimum(middle, extent - 1))
-        is_above = ~(found > wanted if right else found >= wanted) & (low < high)
+        elements = _read(sequence, jnp.minimum(middle, extent - 1))
+        is_above = ~(elements > wanted if right else elements >= wanted) & (low < high)
         return jnp.where(is_above, middle + 1, low), jnp.where(is_above, high, middle)
 
     start = jnp.zeros(wanted.shape, jnp.int32)
@@ -379,8 +379,8 @@ def _read(sequence, places):
 
 
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
-    for each in (elements, test_elements):
-        dtype = dtypes.from_numpy(jnp.result_type(each))
+    for operand in (elements, test_elements):
+        dtype = dtypes.from_numpy(jnp.result_type(operand))
         if dtype.category in (dtypes.BOOLEAN, dtypes.COMPLEX):
             raise RuntimeError(
                 f"Unsupported input type encountered for isin(): {dtype.scalar_type}: convert "

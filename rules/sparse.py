@@ -13,7 +13,7 @@ from jaxgrad.core.primitive import op
 
 def _check(is_right, what, *arrays):
     if not is_right:
-        shapes = ", ".join(str(list(each.shape)) for each in arrays)
+        shapes = ", ".join(str(list(array.shape)) for array in arrays)
         raise RuntimeError(f"{what}, not tensors of shapes {shapes}")
 
 
@@ -32,7 +32,7 @@ def _check_groups(values, groups):
 def _places(indices, extents):
     """An index for each sparse dimension, of 32 bits where these are enough."""
     small = all(isinstance(extent, int) and extent < 2**31 for extent in extents)
-    return tuple(each.astype(jnp.int32) if small else each for each in indices)
+    return tuple(index.astype(jnp.int32) if small else index for index in indices)
 
 
 # Indices are not negative: without JAX's correction of those, products are twice as fast. Under a

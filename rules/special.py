@@ -25,8 +25,8 @@ def _in_single(function):
 @_in_single
 def special_entr(self):
     positive = -self * lax.log(jnp.where(self > 0, self, 1))
-    found = jnp.where(self > 0, positive, jnp.where(self == 0, 0, -jnp.inf))
-    return jnp.where(jnp.isnan(self), self, found)
+    entropy = jnp.where(self > 0, positive, jnp.where(self == 0, 0, -jnp.inf))
+    return jnp.where(jnp.isnan(self), self, entropy)
 
 
 @_in_single
@@ -60,9 +60,9 @@ _SCALE = 3  # of the variable t = 3 / (3 + x) of the series for erfcx
 def special_erfcx(self):
     """`exp(x ** 2) * erfc(x)`: t times a series in t for x >= 0, and mirrored below."""
     t = _SCALE / (_SCALE + jnp.abs(self))
-    found = t * bessel.chebyshev_series(2 * t - 1, tables.ERFCX)
+    value = t * bessel.chebyshev_series(2 * t - 1, tables.ERFCX)
     negative = jnp.where(self < 0, self, 0)
-    return jnp.where(self < 0, 2 * lax.exp(negative * negative) - found, found)
+    return jnp.where(self < 0, 2 * lax.exp(negative * negative) - value, value)
 
 
 def erfcx_backward(grad, self, result):
@@ -125,6 +125,6 @@ def special_ndtri(self):
     near = z * bessel.ratio(z, tables.NDTRI_P1, tables.NDTRI_Q1)
     far = z * bessel.ratio(z, tables.NDTRI_P2, tables.NDTRI_Q2)
     tail = x - lax.log(x) * z - jnp.where(x < 8, near, far)
-    found = jnp.where(is_central, center * _ROOT_2_PI, jnp.where(is_upper, tail, -tail))
-    found = jnp.where(self == 0, -jnp.inf, jnp.where(self == 1, jnp.inf, found))
-    return jnp.where((self >= 0) & (self <= 1), found, jnp.nan)
+    quantile = jnp.where(is_central, center * _ROOT_2_PI, jnp.where(is_upper, tail, -tail))
+    quantile = jnp.where(self == 0, -jnp.inf, jnp.where(self == 1, jnp.inf, quantile))
+    return jnp.where((self >= 0) & (self <= 1), quantile, jnp.nan)

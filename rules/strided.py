@@ -66,11 +66,11 @@ def unfold_backward(grad_in, input_sizes, dim, size, step):
     if size <= step:
         steps = _resized(windows, dim + 1, step)
         together = jnp.reshape(steps, (*sizes[:dim], count * step, *sizes[dim + 1 :]))
-        found = _resized(together, dim, sizes[dim])
+        gradient = _resized(together, dim, sizes[dim])
     else:
         places = (*[slice(None)] * dim, _window_places(count, size, step))
-        found = jnp.zeros(sizes, grad_in.dtype).at[places].add(windows)
-    return jnp.reshape(found, input_sizes)
+        gradient = jnp.zeros(sizes, grad_in.dtype).at[places].add(windows)
+    return jnp.reshape(gradient, input_sizes)
 
 
 def _apart(windows, sizes, dim, count, size):

@@ -22,14 +22,14 @@ def volume_input_gradient(of_planes, grad, w, input_shape, stride, padding, dila
     within = stride[1:], padding[1:], dilation[1:], groups
     kernel, places = w.shape[2], grad.shape[2]
     shape = n * places, channels * kernel, *plane
-    found = of_planes(_planes(grad), _flat(w), shape, *within)
-    found = _volumes(found, n).reshape(n, channels, kernel, places, *plane)
+    gradients = of_planes(_planes(grad), _flat(w), shape, *within)
+    gradients = _volumes(gradients, n).reshape(n, channels, kernel, places, *plane)
     total = 0
     for number in range(kernel):
         start = number * dilation[0] - padding[0]
         end = depth - start - (places - 1) * stride[0] - 1
         ends = [(0, 0, 0), (0, 0, 0), (start, end, stride[0] - 1), (0, 0, 0), (0, 0, 0)]
-        total += lax.pad(found[:, :, number], jnp.zeros((), found.dtype), ends)
+        total += lax.pad(gradients[:, :, number], jnp.zeros((), gradients.dtype), ends)
     return total
 
 

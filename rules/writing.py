@@ -294,8 +294,8 @@ def masked_scatter_backward(grad, mask, sizes):
         return jnp.zeros(sizes, grad.dtype)
     mask = jnp.broadcast_to(mask, grad.shape)
     places = jnp.where(jnp.ravel(mask), _ranks(mask), count)
-    found = jnp.zeros(count, grad.dtype).at[places].add(jnp.ravel(grad), mode="drop")
-    return jnp.reshape(found, sizes)
+    gradient = jnp.zeros(count, grad.dtype).at[places].add(jnp.ravel(grad), mode="drop")
+    return jnp.reshape(gradient, sizes)
 
 
 # on a diagonal
