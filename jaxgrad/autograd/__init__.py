@@ -252,8 +252,8 @@ def _captured(outputs, wanted, gradients, retain_graph, create_graph, takes_spar
     ends = edges_of_inputs(wanted, "One of the differentiated Tensors does not require grad")
     run = PassTo(retain_graph, create_graph, ends, takes_sparse=takes_sparse)
     run.run(roots, [run.carried(gradient) for gradient in gradients])
-    found = [run.captured.get((node.sequence, output_nr)) for node, output_nr in ends]
-    return list(map(gradient_of, wanted, map(run.as_tensor, found)))
+    captured = [run.captured.get((node.sequence, output_nr)) for node, output_nr in ends]
+    return list(map(gradient_of, wanted, map(run.as_tensor, captured)))
 
 
 def _batched(outputs, wanted, grad_outputs, retain_graph, create_graph):

@@ -56,8 +56,8 @@ def basis(tensors) -> list:
         return [zeros_like(t).expand(shape) for t, shape in zip(tensors, shapes, strict=True)]
     with jax.enable_x64(True):
         return [
-            wrap(_basis_kernel(total, tuple(each.shape), start, each.dtype.numpy)())
-            for each, start in zip(tensors, starts(sizes), strict=True)
+            wrap(_basis_kernel(total, tuple(tensor.shape), start, tensor.dtype.numpy)())
+            for tensor, start in zip(tensors, starts(sizes), strict=True)
         ]
 
 
@@ -100,9 +100,9 @@ def of_rows(output, inputs, rows) -> list:
 def by_one_pass(outputs, inputs, create_graph) -> list:
     """The blocks of all outputs, from one batched backward pass."""
     moving = [output for output in outputs if output.requires_grad and output.numel()]
-    found = [None] * len(inputs)
+    batches = [None] * len(inputs)
     if moving:
-        found = autograd.grad(
+        batches = autograd.grad(
             moving,
             inputs,
             basis(moving),
@@ -116,7 +116,7 @@ def by_one_pass(outputs, inputs, create_graph) -> list:
         blocks.append(
             [
                 _cut(batch if size else None, start, output, tensor)
-                for tensor, batch in zip(inputs, found, strict=True)
+                for tensor, batch in zip(inputs, batches, strict=True)
             ]
         )
         start += size
@@ -145,7 +145,7 @@ def by_forward_mode(function, inputs) -> list:
             return [zeros_like(o)._array if t is None else _array(t) for o, t in pairs]
 
     with jax.enable_x64(True):
-        columns = executor.mapped(along, [each._array for each in basis(inputs)], out_axis=-1)
+        columns = executor.mapped(along, [tensor._array for tensor in basis(inputs)], out_axis=-1)
     sizes = [tensor.numel() for tensor in inputs]
     parts = list(zip(starts(sizes), sizes, inputs, strict=True))
     return [

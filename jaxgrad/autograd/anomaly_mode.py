@@ -28,9 +28,9 @@ class _Anomaly(_Mode):
         leave(self)
 
     def clone(self):
-        made = _Anomaly()
-        made.settings = self.settings
-        return made
+        clone = _Anomaly()
+        clone.settings = self.settings
+        return clone
 
 
 class detect_anomaly(_Anomaly):

@@ -132,7 +132,7 @@ class dual_level(_Mode):
     def __exit__(self, kind, *exception):
         here = entered.get()
         # One object may be entered several times, and in several contexts at once.
-        mine = next((each for each in reversed(self.begun) if each in here), self.begun[-1])
+        mine = next((level for level in reversed(self.begun) if level in here), self.begun[-1])
         self.begun.remove(mine)
         if mine not in here:
             mine.end()  # it was entered in another context
@@ -176,11 +176,11 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     _check(tensor, tangent)
     if is_sparse(tensor):
         return _sparse_dual(tensor, tangent, number)
-    for given, words in (
+    for operand, words in (
         (tensor, "Making a dual Tensor based on a Tensor that already has a forward gradient"),
         (tangent, "Setting a forward grad that itself has a forward gradient"),
     ):
-        if dual.tangent(given, here[number]) is not None:
+        if dual.tangent(operand, here[number]) is not None:
             raise RuntimeError(f"{words} at the same level {number} is not supported.")
     if is_inference_mode_enabled():
         return _shown_again(tensor)
@@ -226,9 +226,9 @@ def _check(tensor, tangent):
 
 def _shown_again(tensor):
     """A view of a whole tensor that has tangents of its own, none so far."""
-    made = ops.alias(tensor)
-    dual.own(made)
-    return made
+    view = ops.alias(tensor)
+    dual.own(view)
+    return view
 
 
 def _joined(tensor, level, tangent):
@@ -236,22 +236,24 @@ def _joined(tensor, level, tangent):
 
     The tangents of both at inner levels become the value and the tangent of a dual there.
     """
-    made, inner = _shown_again(tensor), {}
+    view, inner = _shown_again(tensor), {}
     for other in dual.levels_of(tensor):
-        found = dual.tangent(tensor, other)
+        other_tangent = dual.tangent(tensor, other)
         if other.number < level.number:
-            dual.give(made, other, found)
+            dual.give(view, other, other_tangent)
         else:
-            inner[other] = found, None
+            inner[other] = other_tangent, None
     for other in dual.levels_of(tangent):
         if other.number > level.number:
-            found, _ = inner.get(other, (None, None))
-            inner[other] = found, dual.tangent(tangent, other)
-    dual.give(made, level, dual.below(tangent, level))
-    for other, (found, both) in inner.items():
-        found = _zeros(tensor) if found is None else found
-        dual.give(made, other, found if both is None else _joined(found, level, both))
-    return made
+            other_tangent, _ = inner.get(other, (None, None))
+            inner[other] = other_tangent, dual.tangent(tangent, other)
+    dual.give(view, level, dual.below(tangent, level))
+    for other, (other_tangent, both) in inner.items():
+        other_tangent = _zeros(tensor) if other_tangent is None else other_tangent
+        dual.give(
+            view, other, other_tangent if both is None else _joined(other_tangent, level, both)
+        )
+    return view
 
 
 def _zeros(tensor):
@@ -300,11 +302,11 @@ def _split(tensor, level):
     primal, inner = _shown_again(tensor), []
     tangent = dual.tangent(tensor, level) if level.is_seen() else None
     for other in dual.levels_of(tensor):
-        found, both = dual.tangent(tensor, other), None
+        other_tangent, both = dual.tangent(tensor, other), None
         if other.number > level.number:
-            found, both = _split(found, level)
+            other_tangent, both = _split(other_tangent, level)
         if other is not level:
-            dual.give(primal, other, found)
+            dual.give(primal, other, other_tangent)
         if both is not None:
             inner.append((other, both))
     if inner:
@@ -319,9 +321,9 @@ def shown(tensor: Tensor) -> list[str]:
     here = entered.get()
     if not tensor._aval.dual or is_inference_mode_enabled() or not enabled.get():
         return []
-    found = [(number, dual.tangent(tensor, level)) for number, level in enumerate(here)]
+    tangents = [(number, dual.tangent(tensor, level)) for number, level in enumerate(here)]
     names = ["tangent"] if len(here) == 1 else [f"tangent{number}" for number in range(len(here))]
-    return [f"{names[number]}={tangent}" for number, tangent in found if tangent is not None]
+    return [f"{names[number]}={tangent}" for number, tangent in tangents if tangent is not None]
 
 
 def _is_fwd_grad_enabled() -> bool:

@@ -366,11 +366,11 @@ def once_differentiable(fn):
             return results
         several = isinstance(results, tuple)
         node = DelayedError(ctx, [edge_of(grad) for grad in moving])
-        made = tuple(
+        outputs = tuple(
             node.output(result) if isinstance(result, Tensor) else result
             for result in (results if several else (results,))
         )
-        return made if several else made[0]
+        return outputs if several else outputs[0]
 
     backward.is_once_differentiable = True
     return backward
@@ -388,12 +388,12 @@ class DelayedError(Node):
 
     def output(self, value: Tensor) -> Tensor:
         with no_grad():
-            made = ops.alias(value) if not value.is_leaf else value.detach()
-        if made._aval.differentiable:
-            made._node, made._nr, made._tracked = self, len(self.avals), True
-            self.avals.append(made._aval)
+            output = ops.alias(value) if not value.is_leaf else value.detach()
+        if output._aval.differentiable:
+            output._node, output._nr, output._tracked = self, len(self.avals), True
+            self.avals.append(output._aval)
             self.output_count += 1
-        return made
+        return output
 
     def name(self):
         return "DelayedErrorBackward"

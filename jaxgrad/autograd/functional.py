@@ -65,10 +65,10 @@ def _vjp(func, create_graph, strict, inputs, v):
         call = _Evaluation("vjp", inputs, create_graph, strict)
         call.run(func)
         vector = call.vector_for_outputs(v)
-        found = _gradients(call.outputs, call.inputs, vector, create_graph)
-        call.need(found, OUTPUT)
-        call.need_graph(found, "The jacobian")
-        return call.result(found, call.inputs, call.several_inputs)
+        products = _gradients(call.outputs, call.inputs, vector, create_graph)
+        call.need(products, OUTPUT)
+        call.need_graph(products, "The jacobian")
+        return call.result(products, call.inputs, call.several_inputs)
 
 
 @api_boundary
@@ -102,9 +102,9 @@ def _jvp(func, create_graph, strict, inputs, v):
         vector = call.vector_for_inputs(v)
         call.run(func)
         weights, back = call.transposed(call.outputs, call.inputs, OUTPUT)
-        found = _gradients(back, weights, vector, create_graph)
-        call.need_graph(found, "The jacobian")
-        return call.result(found, weights, call.several_outputs)
+        products = _gradients(back, weights, vector, create_graph)
+        call.need_graph(products, "The jacobian")
+        return call.result(products, weights, call.several_outputs)
 
 
 @api_boundary
@@ -132,8 +132,8 @@ def _vhp(func, create_graph, strict, inputs, v):
     with recording():
         call = _Evaluation("vhp", inputs, create_graph, strict)
         vector = call.vector_for_inputs(v)
-        found = _gradients(call.gradient(func), call.inputs, vector, create_graph)
-        return _second_order(call, found)
+        products = _gradients(call.gradient(func), call.inputs, vector, create_graph)
+        return _second_order(call, products)
 
 
 @api_boundary
@@ -155,14 +155,14 @@ def _hvp(func, create_graph, strict, inputs, v):
         call = _Evaluation("hvp", inputs, create_graph, strict)
         vector = call.vector_for_inputs(v)
         weights, back = call.transposed(call.gradient(func), call.inputs, JACOBIAN)
-        found = _gradients(back, weights, vector, create_graph)
-        return _second_order(call, found)
+        products = _gradients(back, weights, vector, create_graph)
+        return _second_order(call, products)
 
 
-def _second_order(call, found):
-    call.need(found, JACOBIAN)
-    call.need_graph(found, "The hessian")
-    return call.result(found, call.inputs, call.several_inputs)
+def _second_order(call, products):
+    call.need(products, JACOBIAN)
+    call.need_graph(products, "The hessian")
+    return call.result(products, call.inputs, call.several_inputs)
 
 
 @api_boundary
@@ -220,7 +220,7 @@ def _by_rows(func, create_graph, strict, inputs):
     with recording():
         call = _Evaluation("jacobian", inputs, create_graph, strict)
         call.run(func)
-        interception.passes(sum(each.numel() for each in call.outputs))
+        interception.passes(sum(output.numel() for output in call.outputs))
         blocks = [
             _jacobian_blocks.of_rows(output, call.inputs, call.rows(position))
             for position, output in enumerate(call.outputs)
@@ -256,25 +256,25 @@ def hessian(
     _check_strategy(outer_jacobian_strategy)
     several, _ = _tuple_of(inputs, "inputs", "hessian")
 
-    def value(*given):
-        output = _single(*_tuple_of(func(*given), RESULT, "hessian"), "hessian")
+    def value(*tensors):
+        output = _single(*_tuple_of(func(*tensors), RESULT, "hessian"), "hessian")
         if strict:
             _need_graph([output])
         return output.reshape(())
 
-    def gradient(*given):
+    def gradient(*tensors):
         if outer_jacobian_strategy == FORWARD:
-            given = tuple([each.requires_grad_() for each in given])
-        found = jacobian(value, given, create_graph=True)
+            tensors = tuple([tensor.requires_grad_() for tensor in tensors])
+        gradients = jacobian(value, tensors, create_graph=True)
         if strict:
-            _need_second_order(found)
-        return found if several else found[0]
+            _need_second_order(gradients)
+        return gradients if several else gradients[0]
 
     return jacobian(gradient, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)
 
 
 def _by_columns(func, create_graph, strict, inputs):
-    several_inputs, given = _tuple_of(inputs, "inputs", "jacobian")
+    several_inputs, entries = _tuple_of(inputs, "inputs", "jacobian")
     several_outputs = False
 
     def outputs_of(*duals):
@@ -283,9 +283,9 @@ def _by_columns(func, create_graph, strict, inputs):
         return outputs
 
     with recording():
-        blocks = _jacobian_blocks.by_forward_mode(outputs_of, [apart(each) for each in given])
-    found = [tuple(row) if several_inputs else row[0] for row in blocks]
-    return tuple(found) if several_outputs else found[0]
+        blocks = _jacobian_blocks.by_forward_mode(outputs_of, [apart(entry) for entry in entries])
+    rows = [tuple(row) if several_inputs else row[0] for row in blocks]
+    return tuple(rows) if several_outputs else rows[0]
 
 
 def _check_strategy(strategy):
@@ -329,11 +329,11 @@ class _Evaluation:
 
     def __init__(self, name, inputs, create_graph, strict):
         self.name, self.create_graph, self.strict = name, create_graph, strict
-        self.several_inputs, given = _tuple_of(inputs, "inputs", name)
-        if transforms.get() and not create_graph and any(each.requires_grad for each in given):
+        self.several_inputs, entries = _tuple_of(inputs, "inputs", name)
+        if transforms.get() and not create_graph and any(entry.requires_grad for entry in entries):
             cure = f"{name} without create_graph=True"
             raise RuntimeError(IN_A_TRANSFORM.format(cure))
-        self.inputs = [_own(each, create_graph) for each in given]
+        self.inputs = [_own(entry, create_graph) for entry in entries]
         self.weights = ()
 
     def run(self, func):
@@ -362,24 +362,24 @@ class _Evaluation:
             wanted = f"v is a tuple of invalid length: should be {len(like)} but got {len(entries)}"
             alone = len(like) == 1 and not several
             raise RuntimeError("The given v should contain a single Tensor." if alone else wanted)
-        for position, (entry, each) in enumerate(zip(entries, like, strict=True)):
-            if entry.shape != each.shape:
+        for position, (entry, tensor) in enumerate(zip(entries, like, strict=True)):
+            if entry.shape != tensor.shape:
                 raise RuntimeError(
                     f"{f'Entry {position} in ' if several else ''}v has invalid size: should be "
-                    f"{each.shape} but got {entry.shape}."
+                    f"{tensor.shape} but got {entry.shape}."
                 )
-        return [each if self.create_graph else apart(each) for each in entries]
+        return [entry if self.create_graph else apart(entry) for entry in entries]
 
     def gradient(self, func):
         """The recorded gradient of a function of one element."""
         self.run(func)
         output = _single(self.several_outputs, self.outputs, self.name)
-        found = _gradients([output.reshape(())], self.inputs, [None], True)
-        self.need(found, OUTPUT)
+        gradients = _gradients([output.reshape(())], self.inputs, [None], True)
+        self.need(gradients, OUTPUT)
         if self.strict:
-            _need_second_order(found)
-        pairs = zip(found, self.inputs, strict=True)
-        return [zeros_like(other) if each is None else each for each, other in pairs]
+            _need_second_order(gradients)
+        pairs = zip(gradients, self.inputs, strict=True)
+        return [zeros_like(other) if gradient is None else gradient for gradient, other in pairs]
 
     def transposed(self, outputs, inputs, subject):
         """Weights of the outputs, and the gradients of the inputs as a recorded function of them.
@@ -387,19 +387,19 @@ class _Evaluation:
         The gradients are linear in the weights, so their derivative with respect to the weights is
         the Jacobian.
         """
-        self.weights = [zeros_like(each).requires_grad_() for each in outputs]
+        self.weights = [zeros_like(output).requires_grad_() for output in outputs]
         back = _gradients(outputs, inputs, self.weights, True)
         self.need(back, subject)
-        if any(each is not None and not each.requires_grad for each in back):
+        if any(gradient is not None and not gradient.requires_grad for gradient in back):
             self.refuse_detached(outputs, inputs, back)
         return self.weights, back
 
     def refuse_detached(self, outputs, inputs, back):
         """Raise RuntimeError for gradients that ignore the weights, unless they are zero."""
-        ones = [zeros_like(each) + 1 for each in outputs]
-        found = _gradients(outputs, inputs, ones, False, True)
-        for position, (each, other) in enumerate(zip(back, found, strict=True)):
-            if each is None or each.requires_grad:
+        ones = [zeros_like(output) + 1 for output in outputs]
+        others = _gradients(outputs, inputs, ones, False, True)
+        for position, (gradient, other) in enumerate(zip(back, others, strict=True)):
+            if gradient is None or gradient.requires_grad:
                 continue
             if self.strict:
                 raise RuntimeError(
@@ -424,41 +424,43 @@ class _Evaluation:
             )
         for index in range(output.numel() if output.requires_grad else 0):
             one = _jacobian_blocks.one_hot(output, index)
-            found = _gradients([output], self.inputs, [one], self.create_graph, True)
-            self.need(found, f"Output {position} of the user-provided function")
-            self.need_graph(found, "The jacobian")
-            yield found
+            row = _gradients([output], self.inputs, [one], self.create_graph, True)
+            self.need(row, f"Output {position} of the user-provided function")
+            self.need_graph(row, "The jacobian")
+            yield row
 
-    def need(self, found, subject):
+    def need(self, derivatives, subject):
         """With `strict`, raise RuntimeError for an input without derivative."""
-        for position, each in enumerate(found):
-            if self.strict and each is None:
+        for position, derivative in enumerate(derivatives):
+            if self.strict and derivative is None:
                 raise RuntimeError(f"{subject} is independent of input {position}. {NOT_STRICT}.")
 
-    def need_graph(self, found, subject):
+    def need_graph(self, derivatives, subject):
         """With `strict` and `create_graph`, raise RuntimeError for a constant derivative."""
-        for position, each in enumerate(found):
-            if self.strict and self.create_graph and not depends(each, self.weights):
+        for position, derivative in enumerate(derivatives):
+            if self.strict and self.create_graph and not depends(derivative, self.weights):
                 raise RuntimeError(
                     f"{subject} of the user-provided function is independent of input {position}. "
                     f"{NOT_STRICT} when create_graph=True."
                 )
 
-    def result(self, found, like, several):
+    def result(self, derivatives, like, several):
         """The outputs and the derivatives as the user gets them, with zeros for None."""
-        pairs = zip(found, like, strict=True)
-        found = [zeros_like(other) if each is None else each for each, other in pairs]
-        return self.nested(self.outputs, self.several_outputs), self.nested(found, several)
+        pairs = zip(derivatives, like, strict=True)
+        derivatives = [
+            zeros_like(other) if derivative is None else derivative for derivative, other in pairs
+        ]
+        return self.nested(self.outputs, self.several_outputs), self.nested(derivatives, several)
 
     def jacobian(self, blocks):
         """The blocks of each output and each input as the user gets them."""
-        found = [self.nested(row, self.several_inputs) for row in blocks]
-        return tuple(found) if self.several_outputs else found[0]
+        rows = [self.nested(row, self.several_inputs) for row in blocks]
+        return tuple(rows) if self.several_outputs else rows[0]
 
     def nested(self, tensors, several):
         """Tensors as the user gets them: detached unless `create_graph`; a tuple if `several`."""
-        given = tensors if self.create_graph else [apart(each, True) for each in tensors]
-        return tuple(given) if several else given[0]
+        results = tensors if self.create_graph else [apart(tensor, True) for tensor in tensors]
+        return tuple(results) if several else results[0]
 
 
 def _tuple_of(value, what, name):
@@ -470,9 +472,9 @@ def _tuple_of(value, what, name):
     wrong = f"The {what} given to {name} must be either a Tensor or a tuple of Tensors but the"
     if not several and not isinstance(value, Tensor):
         raise TypeError(f"{wrong} given {what} has type {type(value)}.")
-    for position, each in enumerate(value if several else ()):
-        if not isinstance(each, Tensor):
-            raise TypeError(f"{wrong} value at index {position} has type {type(each)}.")
+    for position, entry in enumerate(value if several else ()):
+        if not isinstance(entry, Tensor):
+            raise TypeError(f"{wrong} value at index {position} has type {type(entry)}.")
     return several, value if several else (value,)
 
 
@@ -515,7 +517,7 @@ def _single(several, outputs, name):
 def _need_one_element(tensors, where):
     """Raise RuntimeError unless there is one tensor, of one element."""
     if len(tensors) != 1 or tensors[0].numel() != 1:
-        shapes = ", ".join(str(list(each.shape)) for each in tensors)
+        shapes = ", ".join(str(list(tensor.shape)) for tensor in tensors)
         raise RuntimeError(
             f"The vector v can only be None if the {where} a single Tensor with a single element, "
             f"not of shape {shapes}."
@@ -535,8 +537,8 @@ def _need_graph(outputs):
 
 def _need_second_order(gradient):
     """Raise RuntimeError for a gradient that does not depend on the inputs."""
-    for position, each in enumerate(gradient):
-        if not depends(each):
+    for position, component in enumerate(gradient):
+        if not depends(component):
             raise RuntimeError(
                 "While computing the hessian, found that the jacobian of the user-provided "
                 f"function with respect to input {position} is independent of the input. "

@@ -152,8 +152,8 @@ class _WithoutParentheses(_Mode):
     """A mode that decorates as `@no_grad` and as `@no_grad()`."""
 
     def __new__(cls, function=None):
-        made = super().__new__(cls)
-        return made if function is None else made(function)
+        instance = super().__new__(cls)
+        return instance if function is None else instance(function)
 
 
 class no_grad(_WithoutParentheses):
@@ -199,9 +199,9 @@ class _Setting(_Mode):
         self._found = (self.set(),)
 
     def clone(self):
-        made = object.__new__(type(self))
-        made.mode, made._found = self.mode, ()
-        return made
+        clone = object.__new__(type(self))
+        clone.mode, clone._found = self.mode, ()
+        return clone
 
     def __enter__(self):
         super().__enter__()
@@ -250,11 +250,11 @@ class inference_mode(_Mode):
     """
 
     def __new__(cls, mode=True):
-        made = super().__new__(cls)
+        instance = super().__new__(cls)
         if isinstance(mode, bool):
-            return made
-        made.mode = True
-        return made(mode)
+            return instance
+        instance.mode = True
+        return instance(mode)
 
     def __init__(self, mode: bool = True):
         self.mode = mode

@@ -189,9 +189,9 @@ def _sequence(inputs) -> tuple:
 def _moving(inputs) -> list:
     """The inputs that require grad, with their positions. Raises ValueError if there is none."""
     moving = [
-        (i, each)
-        for i, each in enumerate(inputs)
-        if isinstance(each, Tensor) and each.requires_grad
+        (i, argument)
+        for i, argument in enumerate(inputs)
+        if isinstance(argument, Tensor) and argument.requires_grad
     ]
     if not moving:
         raise ValueError(
@@ -264,35 +264,37 @@ def _check(problem, settings):
             law(problem, settings)
 
 
-def _grad_outputs(outputs, given, non_contiguous) -> tuple:
-    if given is not None:
-        return _sequence(given)
+def _grad_outputs(outputs, grad_outputs, non_contiguous) -> tuple:
+    if grad_outputs is not None:
+        return _sequence(grad_outputs)
     arrays = problems.directions(outputs, numpy.random.default_rng(7))
     return tuple(_leaf(array, non_contiguous) for array in arrays)
 
 
 def _tangents(inputs) -> tuple:
-    moving = [each for _, each in _moving(inputs)]
+    moving = [tensor for _, tensor in _moving(inputs)]
     return tuple(map(_leaf, problems.directions(moving, numpy.random.default_rng(8))))
 
 
 def _leaf(array, non_contiguous=False) -> Tensor:
     with jax.enable_x64(True):
-        made = wrap(jnp.asarray(array))
+        leaf = wrap(jnp.asarray(array))
     if non_contiguous:
-        made = ops.select(ops.stack([made, made], -1), -1, 0).detach()
-    return made.requires_grad_()
+        leaf = ops.select(ops.stack([leaf, leaf], -1), -1, 0).detach()
+    return leaf.requires_grad_()
 
 
 def _gradient_of(func, count):
     """The gradient of a function, as a function of its inputs and the gradients of its outputs."""
 
     def gradient(*args):
-        inputs, given = args[:count], args[count:]
-        outputs = [each for each in problems.tensors_of(func(*inputs)) if each.requires_grad]
-        moving = [each for _, each in _moving(inputs)]
-        found = autograd.grad(outputs, moving, given, create_graph=True, allow_unused=True)
-        return tuple(each for each in found if each is not None)
+        inputs, grad_outputs = args[:count], args[count:]
+        outputs = [output for output in problems.tensors_of(func(*inputs)) if output.requires_grad]
+        moving = [tensor for _, tensor in _moving(inputs)]
+        gradients = autograd.grad(
+            outputs, moving, grad_outputs, create_graph=True, allow_unused=True
+        )
+        return tuple(gradient for gradient in gradients if gradient is not None)
 
     return gradient
 
@@ -301,14 +303,14 @@ def _tangent_of(func, count):
     """The tangent of a function, as a function of its inputs and their tangents."""
 
     def tangent(*args):
-        given, tangents = list(args[:count]), iter(args[count:])
+        inputs, tangents = list(args[:count]), iter(args[count:])
         with forward_ad.dual_level():
-            for position, each in enumerate(given):
-                if isinstance(each, Tensor) and each.requires_grad:
-                    given[position] = forward_ad.make_dual(each, next(tangents))
-            outputs = problems.tensors_of(func(*given))
-            found = [forward_ad.unpack_dual(each).tangent for each in outputs]
-        return tuple(each for each in found if each is not None)
+            for position, argument in enumerate(inputs):
+                if isinstance(argument, Tensor) and argument.requires_grad:
+                    inputs[position] = forward_ad.make_dual(argument, next(tangents))
+            outputs = problems.tensors_of(func(*inputs))
+            output_tangents = [forward_ad.unpack_dual(output).tangent for output in outputs]
+        return tuple(tangent for tangent in output_tangents if tangent is not None)
 
     return tangent
 
@@ -332,13 +334,13 @@ def get_numerical_jacobian(fn, inputs, target=None, eps: float = 1e-3, grad_out:
     >>> from jaxgrad.autograd.gradcheck import get_numerical_jacobian
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")
-    ...     (found,) = get_numerical_jacobian(lambda xs: xs[0] * 3, (x,))
-    >>> round((found - 3 * jaxgrad.eye(2)).abs().max().item(), 6)
+    ...     (jacobian,) = get_numerical_jacobian(lambda xs: xs[0] * 3, (x,))
+    >>> round((jacobian - 3 * jaxgrad.eye(2)).abs().max().item(), 6)
     0.0
     """
     _warn_of_legacy("get_numerical_jacobian", grad_out)
     wanted = _sequence(inputs if target is None else target)
-    wanted = [each for each in wanted if isinstance(each, Tensor) and each.requires_grad]
+    wanted = [tensor for tensor in wanted if isinstance(tensor, Tensor) and tensor.requires_grad]
     with enable_grad():
         problem = problems.GradcheckProblem(lambda *_: fn(inputs), tuple(wanted))
         _refuse_complex(problem.everything[0], "get_numerical_jacobian")
@@ -359,13 +361,17 @@ def get_analytical_jacobian(inputs, output, nondet_tol: float = 0.0, grad_out: f
     >>> x = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
     >>> with warnings.catch_warnings():
     ...     warnings.simplefilter("ignore")
-    ...     found = get_analytical_jacobian(x, x * 3)
-    >>> found[1:]
+    ...     results = get_analytical_jacobian(x, x * 3)
+    >>> results[1:]
     (True, True, True)
     """
     _warn_of_legacy("get_analytical_jacobian", grad_out)
     _refuse_complex(output, "get_analytical_jacobian")
-    inputs = [each for each in _sequence(inputs) if isinstance(each, Tensor) and each.requires_grad]
+    inputs = [
+        tensor
+        for tensor in _sequence(inputs)
+        if isinstance(tensor, Tensor) and tensor.requires_grad
+    ]
     problem = problems.GradcheckProblem(lambda *_: output, tuple(inputs))
     first, second = jacobian.rows(problem)[0, 1], jacobian.rows(problem)[0, 1]
     pairs = zip(first, second, strict=True)
@@ -388,8 +394,8 @@ def get_numerical_jacobian_wrt_specific_input(
     >>> from jaxgrad.autograd.gradcheck import get_numerical_jacobian_wrt_specific_input
     >>> x = jaxgrad.tensor([1.0, 2.0], dtype=jaxgrad.float64, requires_grad=True)
     >>> fn, eps = jaxgrad.neg, 1e-3
-    >>> (found,) = get_numerical_jacobian_wrt_specific_input(fn, 0, (x,), (fn(x),), eps)
-    >>> found.shape
+    >>> (jacobian,) = get_numerical_jacobian_wrt_specific_input(fn, 0, (x,), (fn(x),), eps)
+    >>> jacobian.shape
     torch.Size([2, 2])
     """
     moving = inputs[input_idx] if input is None else input
@@ -401,10 +407,10 @@ def get_numerical_jacobian_wrt_specific_input(
 def _numerical(problem, position, chosen, eps, is_forward=False):
     """For each chosen output the Jacobian, with a row for each element of an input."""
     tensor = problem.input(position)
-    found = [[] for _ in chosen]
+    jacobians = [[] for _ in chosen]
     for index in range(tensor.numel()):
         along = [problem.slopes(position, index, d, eps, chosen) for d in problems.parts(tensor)]
-        for lines, slopes in zip(found, zip(*along, strict=True), strict=True):
+        for lines, slopes in zip(jacobians, zip(*along, strict=True), strict=True):
             complex_to_complex = len(slopes) == 2 and numpy.iscomplexobj(slopes[0])
             assert not complex_to_complex, (
                 "Expected ds_dx to be real-valued, not complex: take the real or imaginary part of "
@@ -416,7 +422,7 @@ def _numerical(problem, position, chosen, eps, is_forward=False):
             directions = problems.parts(tensor)
             lines.append(sum(s * d for s, d in zip(slopes, directions, strict=True)).ravel())
     shapes = [(tensor.numel(), problem.everything[i].numel()) for i in chosen]
-    pairs = zip(found, shapes, strict=True)
+    pairs = zip(jacobians, shapes, strict=True)
     return tuple(_tensor(numpy.reshape(lines, shape), tensor) for lines, shape in pairs)
 
 

@@ -223,13 +223,13 @@ def increment_version(tensor: Tensor | Iterable[Tensor]):
     >>> x._version
     1
     """
-    found = [tensor] if isinstance(tensor, Tensor) else list(tensor)
-    for each in found:
-        if not isinstance(each, Tensor):
-            raise TypeError(f"increment_version takes tensors, not {type_name(each)}")
-    for each in found:
-        if not each.is_inference():
-            version_counter.counter_of(each).count()
+    tensors = [tensor] if isinstance(tensor, Tensor) else list(tensor)
+    for entry in tensors:
+        if not isinstance(entry, Tensor):
+            raise TypeError(f"increment_version takes tensors, not {type_name(entry)}")
+    for entry in tensors:
+        if not entry.is_inference():
+            version_counter.counter_of(entry).count()
 
 
 def _drawing_of(node):

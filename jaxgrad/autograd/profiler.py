@@ -212,8 +212,8 @@ class profile:
     ) -> str:
         """The events as a table, see EventList.table."""
         widths = max_src_column_width, max_name_column_width, max_shapes_column_width
-        found = self.function_events
-        return found.table(sort_by, row_limit, *widths, header, top_level_events_only)
+        events = self.function_events
+        return events.table(sort_by, row_limit, *widths, header, top_level_events_only)
 
     def key_averages(
         self,
@@ -265,10 +265,10 @@ class profile:
 
         Raises AssertionError for a profile without `with_stack=True`.
         """
-        found = self.function_events
+        events = self.function_events
         if not self.with_stack:
             raise AssertionError("export_stacks() requires with_stack=True")
-        found.export_stacks(path, metric)
+        events.export_stacks(path, metric)
 
 
 def _device(use_cuda, use_device, use_cpu, use_kineto):
@@ -283,10 +283,10 @@ def _device(use_cuda, use_device, use_cpu, use_kineto):
         use_device = "cuda"
     if not use_cpu and not use_kineto:
         raise AssertionError("Device-only events supported only with Kineto (use_kineto=True)")
-    found = None if use_device is None else _available(use_device)
-    if not use_cpu and found is None:
+    device = None if use_device is None else _available(use_device)
+    if not use_cpu and device is None:
         raise AssertionError("No activities specified for the profiler")
-    return found
+    return device
 
 
 def _available(name):

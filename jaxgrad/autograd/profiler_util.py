@@ -164,10 +164,10 @@ class EventList(list):
             key.append(str(event.input_shapes) if group_by_input_shapes else None)
             key += (event.stack or [])[: max(group_by_stack_n, 0)]
             sums[tuple(key)].add(event)
-        for found in sums.values():
-            found.stack = (found.stack or [])[:group_by_stack_n]
-            found.input_shapes = found.input_shapes if group_by_input_shapes else ""
-            found.overload_name = found.overload_name if group_by_overload_name else ""
+        for average in sums.values():
+            average.stack = (average.stack or [])[:group_by_stack_n]
+            average.input_shapes = average.input_shapes if group_by_input_shapes else ""
+            average.overload_name = average.overload_name if group_by_overload_name else ""
         return self._like(sums.values())
 
     def total_average(self) -> FunctionEventAvg:
@@ -197,8 +197,8 @@ class MemRecordsAcc:
     ...
     ...     def start_ns(self):
     ...         return self.start
-    >>> found = jaxgrad.autograd.profiler_util.MemRecordsAcc([(Record(5), True), (Record(9), True)])
-    >>> [record.start for record, _ in found.in_interval(0, 6)]
+    >>> index = jaxgrad.autograd.profiler_util.MemRecordsAcc([(Record(5), True), (Record(9), True)])
+    >>> [record.start for record, _ in index.in_interval(0, 6)]
     [5]
     """
 

@@ -176,7 +176,7 @@ class Pass:
         usual = self.is_usual and node.extras is None and reverse is not None
         if usual and saved is not FREED and gradients[0] is not None:
             # `execute` inlined
-            given = gradients
+            arrived = gradients
             if saved and not self.retain_graph:
                 node.saved = FREED
             try:
@@ -194,7 +194,7 @@ class Pass:
                     results.array, results.aval, results.stretch = None, aval, stretch
                     stretch.entries.append((reverse, (*gradients, *saved), (results,)))
                 if reverse.tells_apart:
-                    results = reverse.reached(given, results)
+                    results = reverse.reached(arrived, results)
             except BaseException:
                 node.saved = saved
                 raise
@@ -241,7 +241,7 @@ class Pass:
     def computed(self, node, reverse, gradients, saved):
         if reverse.kernel is None:
             executor.prepare(reverse)
-        given = gradients
+        arrived = gradients
         if not reverse.program.single:
             reverse, gradients = self.filled(reverse, gradients)
         extras = node.extras
@@ -255,7 +255,7 @@ class Pass:
             results = reverse.kernel.call(*gradients, *saved)
         if extras is not None and node.saved is FREED:
             extras.packed = None
-        return reverse.reached(given, results) if reverse.tells_apart else results
+        return reverse.reached(arrived, results) if reverse.tells_apart else results
 
     def filled(self, reverse, gradients):
         """The program to run, and the gradients that it takes: zeros for missing ones, unless it
@@ -346,10 +346,10 @@ class Pass:
             if self.tensors:
                 return before + gradient
             return wrap(executor.add(before._value, gradient, tensor._aval))
-        made, strides = gradient.clone() if self.tensors else wrap(gradient), tensor._aval.strides
+        grad, strides = gradient.clone() if self.tensors else wrap(gradient), tensor._aval.strides
         if strides is not None and is_dense(tensor.shape, strides):
-            dual.show(made, strides)
-        return made
+            dual.show(grad, strides)
+        return grad
 
     def will_run(self, node) -> bool:
         """Whether a gradient will arrive at a node, or has arrived."""

@@ -30,16 +30,16 @@ def call(node: Node, *gradients: Tensor | None):
     (tensor([3., 3.]), None)
     """
     run = Pass(retain_graph=True, create_graph=is_grad_enabled())
-    given = [run.carried(gradient) for gradient in _given(node, gradients)]
+    carried = [run.carried(gradient) for gradient in _given(node, gradients)]
     if isinstance(node, AccumulateGrad):
-        if given[0] is not None:
-            run.accumulate(node.variable, given[0])
+        if carried[0] is not None:
+            run.accumulate(node.variable, carried[0])
             run_hooks.accumulated(node.variable)
         return ()
-    results = run.execute(node, given)
+    results = run.execute(node, carried)
     results = [results] if len(node.edges) == 1 else results
-    found = run_hooks.for_each_input(node, [run.as_tensor(result) for result in results])
-    return found[0] if len(found) == 1 else found
+    input_gradients = run_hooks.for_each_input(node, [run.as_tensor(result) for result in results])
+    return input_gradients[0] if len(input_gradients) == 1 else input_gradients
 
 
 def _given(node, gradients) -> list[Tensor | None]:
@@ -53,7 +53,7 @@ def _given(node, gradients) -> list[Tensor | None]:
             f"expected {len(places)} arguments, got {len(gradients)} instead: {node.name()} takes "
             "the gradient of each differentiable output, None for zeros"
         )
-    found = [None] * count
+    output_gradients = [None] * count
     for position, (place, gradient) in enumerate(zip(places, gradients, strict=True)):
         if gradient is None:
             continue
@@ -63,8 +63,8 @@ def _given(node, gradients) -> list[Tensor | None]:
                 f"{node.name()} takes tensors or None"
             )
         expanded = _expanded(node, place, gradient)
-        found[place] = gradient_for(position, GradientEdge(node, place), expanded)
-    return found
+        output_gradients[place] = gradient_for(position, GradientEdge(node, place), expanded)
+    return output_gradients
 
 
 def _expanded(node, place, gradient):

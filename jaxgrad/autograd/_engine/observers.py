@@ -42,7 +42,7 @@ class Watch:
             if self.count == 0:
                 executor.unobserve(self.kernel)
                 node_annotations.unobserve(self.node)
-                started = tuple(each for each in started if each is not self)
+                started = tuple(watcher for watcher in started if watcher is not self)
 
     def wanted(self) -> bool:
         """Whether the current context is observed."""
@@ -71,27 +71,27 @@ class Watch:
 
 def watch(run) -> tuple[Watch, ...]:
     """The observers of a backward pass that begins in the current context."""
-    wanted = tuple([each for each in started if each.wanted()])
-    for each in wanted:
-        each.begin(run)
+    wanted = tuple([watcher for watcher in started if watcher.wanted()])
+    for watcher in wanted:
+        watcher.begin(run)
     return wanted
 
 
 def visit(run):
     """The `visit` of a pass, wrapped in its observers."""
     proceed = run.visit
-    for each in run.watchers:
-        proceed = functools.partial(each.visit, run, proceed)
+    for watcher in run.watchers:
+        proceed = functools.partial(watcher.visit, run, proceed)
     return proceed
 
 
-def results(run, node, found):
+def results(run, node, results):
     """Show observers the gradients that a node computed."""
-    for each in run.watchers:
-        each.results(run, node, found)
+    for watcher in run.watchers:
+        watcher.results(run, node, results)
 
 
 def summed(run, node, first, second, total):
     """Show observers a sum of two gradients."""
-    for each in run.watchers:
-        each.sum(node, first, second, total)
+    for watcher in run.watchers:
+        watcher.sum(node, first, second, total)

@@ -86,23 +86,23 @@ def edges_of_inputs(inputs, complaint: str) -> list:
     return list(map(edge, inputs))
 
 
-def gradients_of(outputs, given) -> list:
+def gradients_of(outputs, gradients) -> list:
     """A gradient for each output, checked against it; by default ones."""
-    if given is None:
+    if gradients is None:
         return list(map(_ones, outputs))
-    pairs = zip(outputs, _given(outputs, given), strict=True)
+    pairs = zip(outputs, _given(outputs, gradients), strict=True)
     return [gradient_for(position, *pair) for position, pair in enumerate(pairs)]
 
 
-def _given(outputs, given) -> tuple:
-    if given is None:
+def _given(outputs, gradients) -> tuple:
+    if gradients is None:
         return (None,) * len(outputs)
-    if not isinstance(given, Tensor) and not hasattr(given, "__iter__"):
-        given = (given,)
-    given = sequence(given)
-    if len(given) != len(outputs):
-        raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
-    return given
+    if not isinstance(gradients, Tensor) and not hasattr(gradients, "__iter__"):
+        gradients = (gradients,)
+    gradients = sequence(gradients)
+    if len(gradients) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(gradients)} gradients")
+    return gradients
 
 
 def gradient_for(position: int, output, gradient):
@@ -130,10 +130,12 @@ def _of_layout(position, output, gradient):
     return gradient_for(position, output, gradient.to_dense())
 
 
-def batches_of(outputs, given) -> list:
+def batches_of(outputs, gradients) -> list:
     """A batch of gradients for each output, stacked along the first dimension."""
-    given = _given(outputs, given)
-    batches = [_batch(*item) for item in zip(range(len(given)), outputs, given, strict=True)]
+    gradients = _given(outputs, gradients)
+    batches = [
+        _batch(*item) for item in zip(range(len(gradients)), outputs, gradients, strict=True)
+    ]
     sizes = [batch.shape[0] for batch in batches]
     if len(set(sizes)) != 1:
         raise ValueError(

@@ -53,10 +53,10 @@ def _through(run, hooks, gradient):
     """A gradient after the hooks of one tensor, each of which gets the result of the last."""
     value = run.as_tensor(gradient)
     for hook in list(hooks.values()):
-        found = hook(value)
-        if found is not None:
-            _check(hook, value, found)
-            value = found
+        replacement = hook(value)
+        if replacement is not None:
+            _check(hook, value, replacement)
+            value = replacement
     return run.carried(value)
 
 
@@ -77,13 +77,15 @@ def after(run, node, results, gradients):
     if not hooks:
         return results
     single = len(node.edges) == 1
-    given = list(map(run.as_tensor, [results] if single else results))
-    values, arrived = for_each_input(node, given), tuple(map(run.as_tensor, gradients))
+    tensors = list(map(run.as_tensor, [results] if single else results))
+    values, arrived = for_each_input(node, tensors), tuple(map(run.as_tensor, gradients))
     for hook in list(hooks.values()):
         values = _replaced(hook, values, hook(values, arrived))
-    found = [v for v, (to, _) in zip(values, node.next_functions, strict=True) if to is not None]
-    found = list(map(run.carried, found))
-    return found[0] if single else found
+    edge_gradients = [
+        v for v, (to, _) in zip(values, node.next_functions, strict=True) if to is not None
+    ]
+    edge_gradients = list(map(run.carried, edge_gradients))
+    return edge_gradients[0] if single else edge_gradients
 
 
 def for_each_input(node, results) -> tuple:
@@ -95,51 +97,51 @@ def for_each_input(node, results) -> tuple:
 def accumulated(leaf: Tensor):
     """Call the post-accumulate hooks of a leaf."""
     for hook in list((leaf._leaf.post_hooks or {}).values()):
-        found = hook(leaf)
-        if found is not None:
-            _check(hook, leaf, found)
+        result = hook(leaf)
+        if result is not None:
+            _check(hook, leaf, result)
             raise RuntimeError(
                 "Tensor post accumulate grad hooks should return None. "
                 f"'{name_of(hook)}' returned a tensor"
             )
 
 
-def _replaced(hook, values, found):
+def _replaced(hook, values, replacements):
     """The gradients after a node's hook. Raises TypeError or RuntimeError for a wrong result."""
-    if found is None:
+    if replacements is None:
         return values
-    if not isinstance(found, tuple):
-        raise TypeError(f"expected tuple, but hook returned '{type(found).__name__}'")
-    if len(found) != len(values):
+    if not isinstance(replacements, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(replacements).__name__}'")
+    if len(replacements) != len(values):
         raise RuntimeError(
-            f"hook '{name_of(hook)}' has returned an incorrect number of values (got {len(found)}, "
-            f"but expected {len(values)})"
+            f"hook '{name_of(hook)}' has returned an incorrect number of values "
+            f"(got {len(replacements)}, but expected {len(values)})"
         )
-    for value, given in zip(values, found, strict=True):
-        if given is not None:
-            _check(hook, value, given)
-    return found
+    for value, replacement in zip(values, replacements, strict=True):
+        if replacement is not None:
+            _check(hook, value, replacement)
+    return replacements
 
 
-def _check(hook, value, found):
+def _check(hook, value, replacement):
     """Raise TypeError or RuntimeError if a hook's gradient cannot replace the one it got."""
-    if not isinstance(found, Tensor):
-        raise TypeError(f"expected Variable, but hook returned '{type_name(found)}'")
+    if not isinstance(replacement, Tensor):
+        raise TypeError(f"expected Variable, but hook returned '{type_name(replacement)}'")
     if value is None:
         return
-    if is_sparse(found) and not is_sparse(value):
+    if is_sparse(replacement) and not is_sparse(value):
         raise RuntimeError(
             f"hook '{name_of(hook)}' returned a sparse tensor for a dense gradient: return its "
             "to_dense()"
         )
-    if found.dtype is not value.dtype:
-        was, got = value.dtype.scalar_type, found.dtype.scalar_type
+    if replacement.dtype is not value.dtype:
+        was, got = value.dtype.scalar_type, replacement.dtype.scalar_type
         raise RuntimeError(
             f"hook '{name_of(hook)}' has changed the type of value (was torch.{was}Tensor got "
             f"torch.{got}Tensor): a hook must return a gradient of the dtype that it got"
         )
-    if found.shape != value.shape:
+    if replacement.shape != value.shape:
         raise RuntimeError(
             f"hook '{name_of(hook)}' has changed the size of value: it got one of shape "
-            f"{list(value.shape)} and returned one of shape {list(found.shape)}"
+            f"{list(value.shape)} and returned one of shape {list(replacement.shape)}"
         )

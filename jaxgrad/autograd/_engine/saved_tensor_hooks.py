@@ -104,8 +104,8 @@ class _Residual(SavedTensor):
         node_annotations.pack_at(self.node, self.position, pair)
 
     def _kept(self):
-        found = self._unpacked()
-        return found if found.is_leaf else wrap(held(found))
+        tensor = self._unpacked()
+        return tensor if tensor.is_leaf else wrap(held(tensor))
 
     def _unpacked(self):
         saved = node_annotations.saved_of(self.node)
@@ -131,8 +131,8 @@ class SavedByFunction(SavedTensor):
         self.saved.pack(pair)
 
     def _kept(self):
-        found = self._unpacked()
-        return found if found.is_leaf else wrap(held(found))
+        tensor = self._unpacked()
+        return tensor if tensor.is_leaf else wrap(held(tensor))
 
     def _unpacked(self):
         return self.saved.tensor(self.node)
@@ -159,9 +159,9 @@ def _offer(name):
 
 def _names(node) -> list[str]:
     """What `dir` lists: of the attributes that nodes offer those that this one has."""
-    found = object.__dir__(node)
-    offered = {name: name.partition("_saved_") for name in found if "_saved_" in name}
-    return [n for n in found if n not in offered or _is_offered(node, *offered[n][::2])]
+    names = object.__dir__(node)
+    offered = {name: name.partition("_saved_") for name in names if "_saved_" in name}
+    return [n for n in names if n not in offered or _is_offered(node, *offered[n][::2])]
 
 
 ProgramNode.__dir__ = _names
@@ -169,11 +169,11 @@ ProgramNode.__dir__ = _names
 
 def _is_offered(node, raw, name) -> bool:
     try:
-        found = _positions(node, name)
+        positions = _positions(node, name)
     except AttributeError:
         return False
-    if found or raw:
-        return bool(found)
+    if positions or raw:
+        return bool(positions)
     call = node.reverse.program
     constant = name in call.primitive.argument_names and name not in call.owners
     return constant or _is_read(call, name)
@@ -199,18 +199,18 @@ def _positions(node, name) -> list[int]:
 
 def _value(node, name):
     """The saved argument or output: a tensor with its history, a list of them, or a number."""
-    found, arguments = _positions(node, name), node.reverse.program.primitive.argument_names
+    positions, arguments = _positions(node, name), node.reverse.program.primitive.argument_names
     call = node.reverse.program
     part = call.structure[arguments.index(name)] if name in arguments else None
-    if not found and name in arguments and name not in call.owners:
+    if not positions and name in arguments and name not in call.owners:
         return part
-    if not found and not _is_read(call, name):
+    if not positions and not _is_read(call, name):
         raise AttributeError(NO_ATTRIBUTE.format(node.name(), f"_saved_{name}"))
-    if not found:
+    if not positions:
         return None  # only formulas of other gradients read it
     tensors = list(map(_itself, saved_tensors(node, node_annotations.saved_of(node))))
     several = name in arguments and call.is_list(name)
-    return tuple(tensors[i] for i in found) if several else tensors[found[0]]
+    return tuple(tensors[i] for i in positions) if several else tensors[positions[0]]
 
 
 def _is_read(call, name) -> bool:
@@ -230,13 +230,13 @@ def _itself(tensor):
 
 
 def _raw(node, name):
-    found = _positions(node, name)
-    if not found:
+    positions = _positions(node, name)
+    if not positions:
         raise AttributeError(NO_ATTRIBUTE.format(node.name(), f"_raw_saved_{name}"))
     call = node.reverse.program
     several = name in call.primitive.argument_names and call.is_list(name)
-    made = tuple(_Residual(node, i) for i in found)
-    return made if several else made[0]
+    residuals = tuple(_Residual(node, i) for i in positions)
+    return residuals if several else residuals[0]
 
 
 # hooks for all saved tensors

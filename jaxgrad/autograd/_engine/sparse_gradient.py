@@ -59,10 +59,10 @@ class SparseGradient(Node):
         return sparse(values, indices, size, False)
 
 
-def give(made: Tensor, name: str, of_lookup: Callable):
+def give(output: Tensor, name: str, of_lookup: Callable):
     """Let a lookup, just recorded, send sparse gradients to a leaf."""
-    if type(made._node) is ProgramNode:
-        made._node = SparseGradient(made._node, name, of_lookup)
+    if type(output._node) is ProgramNode:
+        output._node = SparseGradient(output._node, name, of_lookup)
 
 
 def total(run, first, second):
@@ -79,15 +79,15 @@ def accumulate(run, leaf: Tensor, before: Tensor | None, gradient):
     A dense `.grad` gets the sparse gradient in place, as in PyTorch.
     """
     if before is None:
-        made = gradient
+        grad = gradient
     else:
-        made = total(run, before, gradient)
-        made = made if isinstance(made, Tensor) else wrap(made, before._aval)
+        grad = total(run, before, gradient)
+        grad = grad if isinstance(grad, Tensor) else wrap(grad, before._aval)
     if before is None or run.create_graph or is_sparse(before):
-        leaf._leaf.grad = made
+        leaf._leaf.grad = grad
         return
     run.before.save_value(before)
-    assign(before, made, False)
+    assign(before, grad, False)
 
 
 def _prepare_gather(call):
@@ -110,7 +110,7 @@ def of_gather(leaves, dim: int):
         dims = range(len(shape))
         if not len(shape):
             return shape, index.new_zeros(0, 1), gradient.reshape(1)
-        rows = [index if each == dim % len(shape) else _positions(index, each) for each in dims]
+        rows = [index if axis == dim % len(shape) else _positions(index, axis) for axis in dims]
         return shape, ops.stack([row.reshape(-1).long() for row in rows]), gradient.reshape(-1)
 
     return of_lookup

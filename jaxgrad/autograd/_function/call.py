@@ -109,20 +109,20 @@ class FunctionNode(Node):
         if self._checks is not None:
             self._checks.check(self.name())
         if is_grad_enabled() or (self._moving and dual_level.is_any_begun()):
-            found = self._with_history(saved)
+            tensors = self._with_history(saved)
         else:
-            found = tuple([None if each is None else each.tensor(self) for each in saved])
+            tensors = tuple([None if entry is None else entry.tensor(self) for entry in saved])
         if self._forward_cls.clear_saved_tensors_on_access and saved:
             self._saved = CONSUMED
-        return found
+        return tensors
 
     def _with_history(self, saved):
         """The saved tensors; intermediate results come from a recorded run of `forward`."""
-        if not any(each is not None and each.derived for each in saved):
-            return tuple([None if each is None else each.tensor(self) for each in saved])
+        if not any(entry is not None and entry.derived for entry in saved):
+            return tuple([None if entry is None else entry.tensor(self) for entry in saved])
         return tuple(
-            None if each is None else again if each.derived else each.tensor(self)
-            for each, again in zip(saved, recomputed(self), strict=True)
+            None if entry is None else again if entry.derived else entry.tensor(self)
+            for entry, again in zip(saved, recomputed(self), strict=True)
         )
 
     saved_variables = saved_tensors
@@ -145,18 +145,18 @@ class FunctionNode(Node):
             self._saved, self._again = FREED, None
         return results[0] if len(results) == 1 else results
 
-    def _checked(self, found):
+    def _checked(self, gradients):
         """The gradients that `backward` returned, one for each edge, in the shape and dtype of the
         input.
 
         Raises RuntimeError for a wrong number, type or shape.
         """
-        found = found if isinstance(found, tuple) else (found,)
+        gradients = gradients if isinstance(gradients, tuple) else (gradients,)
         needs, inputs, results = self._needs, self._inputs, []
-        if len(found) != len(needs):
-            self._check_count(found)
+        if len(gradients) != len(needs):
+            self._check_count(gradients)
         for position, needed in enumerate(needs):
-            gradient = found[position]
+            gradient = gradients[position]
             if gradient is not None:
                 self._check_kind(gradient, position)
             if needed:
@@ -166,13 +166,13 @@ class FunctionNode(Node):
                 results.append(gradient)
         return results
 
-    def _check_count(self, found):
+    def _check_count(self, gradients):
         count = len(self._needs)
-        if len(found) < count or any(extra is not None for extra in found[count:]):
+        if len(gradients) < count or any(extra is not None for extra in gradients[count:]):
             raise RuntimeError(
                 f"function {self.name()} returned an incorrect number of gradients (expected "
-                f"{count}, got {len(found)}): return one for each argument of forward, None for an "
-                "argument without gradient"
+                f"{count}, got {len(gradients)}): return one for each argument of forward, None "
+                "for an argument without gradient"
             )
 
     def _check_kind(self, gradient, position):
@@ -241,9 +241,9 @@ def bound(cls, args, kwargs):
         return args
     signature, defaults = _signature(cls)
     if kwargs or inspect.Parameter.empty in defaults[len(args) :]:
-        given = signature.bind(*args, **kwargs)
-        given.apply_defaults()
-        return given.args
+        binding = signature.bind(*args, **kwargs)
+        binding.apply_defaults()
+        return binding.args
     return (*args, *defaults[len(args) :])
 
 
@@ -276,22 +276,24 @@ def begin(cls, args):
     if not ctx._reserved.isdisjoint(ctx.__dict__):
         put_aside(ctx)
     ctx._tensors, ctx._needs = tensors, tuple(needs)
-    made = finished(ctx, args, output, recorded)
+    result = finished(ctx, args, output, recorded)
     if recorded or moved:
         ctx.edges, ctx._inputs, ctx._args, ctx._moving = edges, inputs, args, bool(moved)
         if recorded:
             ctx.sequence = number
         if ctx.to_save:
-            keep(ctx, output, made, before)
+            keep(ctx, output, result, before)
         if interception.is_noted:
             node_annotations.note(ctx)
             if node_annotations.lines.get():
-                untracked_reason.note_call(ctx, args, made if isinstance(made, tuple) else (made,))
+                untracked_reason.note_call(
+                    ctx, args, result if isinstance(result, tuple) else (result,)
+                )
     if moved:
-        outputs, results = (o if isinstance(o, tuple) else (o,) for o in (output, made))
+        outputs, results = (o if isinstance(o, tuple) else (o,) for o in (output, result))
         move(ctx, outputs, results, moved)
     ctx._args = ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = None
-    return made, ctx
+    return result, ctx
 
 
 def refuse_sparse(cls, value):
@@ -313,8 +315,8 @@ def finished(ctx, args, output, recorded):
         output._tracked, output._node, output._nr = True, ctx, 0
         return output
     several = isinstance(output, tuple)
-    made = Outputs(ctx, args, output if several else (output,), recorded).finished()
-    return made if several else made[0]
+    results = Outputs(ctx, args, output if several else (output,), recorded).finished()
+    return results if several else results[0]
 
 
 def is_new(ctx, output, args) -> bool:
@@ -370,18 +372,18 @@ def recomputed(ctx) -> list:
     draws random numbers: the history of the saved tensors is then unknown.
     """
     cls, again = ctx._forward_cls, type(ctx)()
-    given = arguments(ctx) if ctx._again is None else ctx._again
-    given = [a.tensor(ctx).clone() if isinstance(a, SavedVariable) else a for a in given]
+    args = arguments(ctx) if ctx._again is None else ctx._again
+    args = [a.tensor(ctx).clone() if isinstance(a, SavedVariable) else a for a in args]
     again.needs_input_grad = ctx._needs
-    run_forward(cls, again, tuple(given), RECORD, RECORD)
-    found = list((again.saved_for_forward if ctx._in_jvp else again.to_save) or ())
-    if len(found) != len(ctx._saved) or not all(map(_same, found, ctx._saved)):
+    run_forward(cls, again, tuple(args), RECORD, RECORD)
+    tensors = list((again.saved_for_forward if ctx._in_jvp else again.to_save) or ())
+    if len(tensors) != len(ctx._saved) or not all(map(_same, tensors, ctx._saved)):
         raise RuntimeError(
             f"{ctx.name()} saved an intermediate result of its forward, and running forward once "
             "more gave another value: without its history the second derivative would be wrong. "
             "Return it as an output, or compute it in backward from the saved inputs"
         )
-    return found
+    return tensors
 
 
 def _same(tensor, saved) -> bool:
@@ -398,12 +400,12 @@ def _same(tensor, saved) -> bool:
         )
 
 
-def keep(ctx, output, made, before):
+def keep(ctx, output, results, before):
     """Save the tensors that were given to `save_for_backward`.
 
     before: the arrays of the inputs that need a gradient, as they were before `forward` ran.
     """
-    values, made = (output, made) if isinstance(output, tuple) else ((output,), (made,))
+    values, results = (output, results) if isinstance(output, tuple) else ((output,), (results,))
     numbers = {id(value): i for i, value in enumerate(values) if isinstance(value, Tensor)}
     if version_counter.strict.get() or version_counter.mutation.get() is not None:
         ctx._checks = version_counter.Checks()
@@ -414,26 +416,28 @@ def keep(ctx, output, made, before):
             continue
         number = numbers.get(id(tensor))
         refuse_inference(ctx.name(), tensor)
-        saved.append(SavedVariable(tensor) if number is None else SavedOutput(made[number], number))
+        saved.append(
+            SavedVariable(tensor) if number is None else SavedOutput(results[number], number)
+        )
         if ctx._checks is not None:
             source = version_counter.source_of(tensor)
             ctx._checks.note(tensor, source, tensor._nr)
         if pair is not None:
             saved[-1].pack(pair)
     ctx._saved = tuple(saved)
-    if any(each is not None and each.derived for each in saved):
+    if any(entry is not None and entry.derived for entry in saved):
         ctx._again = arguments(ctx, before)
 
 
 def arguments(ctx, before=()) -> list:
     """The arguments of a call, saved so that `forward` can run on them again."""
-    found, places = [], iter(zip(before, ctx.edges, strict=False))
+    saved_arguments, places = [], iter(zip(before, ctx.edges, strict=False))
     for argument, needed in zip(ctx._args, ctx._needs, strict=True):
         saved = SavedVariable(argument) if isinstance(argument, Tensor) else argument
         if needed and before:
             saved.array, saved.edge = next(places)
-        found.append(saved)
-    return found
+        saved_arguments.append(saved)
+    return saved_arguments
 
 
 # outputs

@@ -33,48 +33,52 @@ def moving(args) -> list:
     tensors = [a for a in args if isinstance(a, Tensor)]
     return [
         (level, [dual.tangent(a, level) if isinstance(a, Tensor) else None for a in args])
-        for level in in_order({level for each in tensors for level in dual.levels_of(each)})
+        for level in in_order({level for tensor in tensors for level in dual.levels_of(tensor)})
     ]
 
 
-def move(ctx, outputs, made, moved):
+def move(ctx, outputs, results, moved):
     """Give the results of a call their tangents.
 
-    outputs: what `forward` returned; made: the results, which are these outputs as the caller gets
-    them; moved: as `moving` returns it.
+    outputs: what `forward` returned; results: these outputs as the caller gets them;
+    moved: as `moving` returns it.
     """
     is_derived = not has_jvp(ctx._forward_cls)
-    levels = [each.level for each in transform_levels.get()]
-    views = {n: place for n, each in enumerate(made) if (place := _source(ctx, each)) is not None}
-    found, apart = [], set()
-    for level, given in moved:
-        supply, versions = list(given), list(map(_version, given)) if views else ()
+    levels = [transform.level for transform in transform_levels.get()]
+    views = {
+        n: place for n, result in enumerate(results) if (place := _source(ctx, result)) is not None
+    }
+    by_level, apart = [], set()
+    for level, tangents in moved:
+        supply, versions = list(tangents), list(map(_version, tangents)) if views else ()
         token = see_below(level)
         try:
-            values = _transposed(ctx, given) if is_derived else tangents_of(ctx, supply, outputs)
+            values = _transposed(ctx, tangents) if is_derived else tangents_of(ctx, supply, outputs)
         finally:
             window.reset(token)
         shared = set()
         for number, place in views.items():
             is_changed = _version(supply[place]) != versions[place]
-            if _shares(values[number], supply[place], is_changed, made[number], ctx._args[place]):
+            if _shares(
+                values[number], supply[place], is_changed, results[number], ctx._args[place]
+            ):
                 shared.add(number)
             elif is_derived or level in levels:
                 apart.add(number)
-            elif given[place] is not None:
+            elif tangents[place] is not None:
                 _refuse_view(ctx, values[number], supply[place], ctx._args[place])
-        found.append((level, values, shared))
-    for number, output in enumerate(made):
+        by_level.append((level, values, shared))
+    for number, output in enumerate(results):
         if not isinstance(output, Tensor) or not output._aval.differentiable:
             continue
         if number in apart:
             dual.own(output)
-        for level, values, shared in found:
+        for level, values, shared in by_level:
             if number in apart or number not in shared:
                 dual.give(output, level, values[number])
     for saved in ctx._saved:
         if isinstance(saved, SavedOutput):
-            saved.tangents = dual.kept(made[saved.number])
+            saved.tangents = dual.kept(results[saved.number])
 
 
 def _source(ctx, output) -> int | None:
@@ -83,8 +87,8 @@ def _source(ctx, output) -> int | None:
         return None
     if any(output is dirty for dirty in ctx.dirty_tensors or ()):
         return None
-    aliases = [each._alias if isinstance(each, Tensor) else None for each in ctx._args]
-    roots = [each if each is None or each.root is None else each.root for each in aliases]
+    aliases = [argument._alias if isinstance(argument, Tensor) else None for argument in ctx._args]
+    roots = [alias if alias is None or alias.root is None else alias.root for alias in aliases]
     return roots.index(output._alias.root) if output._alias.root in roots else None
 
 
@@ -104,7 +108,7 @@ def _shares(value, tangent, is_changed, output, argument) -> bool:
         return not is_changed and is_whole and known_offset_of(output) == known_offset_of(argument)
     if not _is_view_of(value, tangent) or _steps(value) != _steps(output):
         return False
-    ends = [known_offset_of(each) for each in (value, tangent, output, argument)]
+    ends = [known_offset_of(tensor) for tensor in (value, tangent, output, argument)]
     # the place of a view at a traced index is not known: the author's word counts
     return None in ends or ends[0] - ends[1] == ends[2] - ends[3]
 
@@ -139,7 +143,7 @@ def _refuse_view(ctx, value, tangent, argument):
     )
 
 
-def _transposed(ctx, given) -> list:
+def _transposed(ctx, tangents) -> list:
     """The tangents of the outputs, as the transpose of `backward`.
 
     Raises NotImplementedError if `backward` is not linear in its gradients, or is not recorded.
@@ -155,8 +159,8 @@ def _transposed(ctx, given) -> list:
         for aval in ctx._avals
     ]
     before, needed = current_mode.get(), (ctx.needs_input_grad, ctx._needs, ctx._inputs)
-    ctx.needs_input_grad = ctx._needs = tuple(tangent is not None for tangent in given)
-    ctx._inputs = [tangent._aval for tangent in given if tangent is not None]
+    ctx.needs_input_grad = ctx._needs = tuple(tangent is not None for tangent in tangents)
+    ctx._inputs = [tangent._aval for tangent in tangents if tangent is not None]
     saved = ctx._saved
     try:
         _refuse_others_than_linear(ctx, weights)
@@ -164,7 +168,7 @@ def _transposed(ctx, given) -> list:
         gradients = gradients_of(ctx, list(weights))
         pairs = [
             (gradient, tangent)
-            for gradient, tangent in zip(gradients, filter(_is_given, given), strict=True)
+            for gradient, tangent in zip(gradients, filter(_is_given, tangents), strict=True)
             if gradient is not None
         ]
         if not all(gradient._requires_grad for gradient, _ in pairs):
@@ -183,17 +187,17 @@ def _products(pairs, weights, recorded):
     run = PassTo(True, recorded, ends)
     roots = [edge_of(gradient) for gradient, _ in pairs]
     run.run(roots, [run.carried(tangent) for _, tangent in pairs])
-    found = iter([run.captured.get((node.sequence, 0)) for node, _ in ends])
-    return [None if weight is None else run.as_tensor(next(found)) for weight in weights]
+    supply = iter([run.captured.get((node.sequence, 0)) for node, _ in ends])
+    return [None if weight is None else run.as_tensor(next(supply)) for weight in weights]
 
 
 def _refuse_others_than_linear(ctx, weights):
     def gradients(*arrays):
         supply = iter(arrays)
-        given = [None if weight is None else wrap(next(supply)) for weight in weights]
+        output_gradients = [None if weight is None else wrap(next(supply)) for weight in weights]
         with bare():
-            found = gradients_of(ctx, given)
-        return [gradient._array for gradient in found if gradient is not None]
+            input_gradients = gradients_of(ctx, output_gradients)
+        return [gradient._array for gradient in input_gradients if gradient is not None]
 
     zeros = [weight._array for weight in weights if weight is not None]
     if any(isinstance(zero, MetaArray) for zero in zeros):

@@ -63,11 +63,11 @@ def concerns(cls, args) -> bool:
 def apply(cls, args):
     """Call a Function on tensors of tracers, or on JAX arrays, for which it returns JAX arrays."""
     plain = not any(isinstance(argument, Tensor) for argument in args)
-    given = tuple([wrap(strong(a)) if isinstance(a, jax.Array) else a for a in args])
-    if any(isinstance(a, Tensor) and isinstance(a._array, jax.core.Tracer) for a in given):
-        output = _traced(cls, given)
+    wrapped_args = tuple([wrap(strong(a)) if isinstance(a, jax.Array) else a for a in args])
+    if any(isinstance(a, Tensor) and isinstance(a._array, jax.core.Tracer) for a in wrapped_args):
+        output = _traced(cls, wrapped_args)
     else:
-        output = function_call.apply(cls, given)
+        output = function_call.apply(cls, wrapped_args)
     if not plain:
         return output
     outputs = output if isinstance(output, tuple) else (output,)
@@ -75,16 +75,16 @@ def apply(cls, args):
     return outputs if isinstance(output, tuple) else outputs[0]
 
 
-def _traced(cls, given):
+def _traced(cls, args):
     """Call a Function on tracers, with the author's rules attached for JAX."""
-    call = CallOnArrays(cls, given)
-    arrays = call.function(*call.arrays(given))
+    call = CallOnArrays(cls, args)
+    arrays = call.function(*call.arrays(args))
     with call.draws.again():
-        output, ctx = function_call.begin(cls, given)
+        output, ctx = function_call.begin(cls, args)
     outputs = output if isinstance(output, tuple) else (output,)
     tensors = [value for value in outputs if isinstance(value, Tensor)]
     for value, array in zip(tensors, arrays, strict=True):
-        if value._alias is not None and any(value is each for each in given):
+        if value._alias is not None and any(value is argument for argument in args):
             assign(value, wrap(array, value._aval), False)  # `forward` wrote to its memory
         else:
             hold(value, array)
@@ -131,8 +131,8 @@ class CallOnArrays:
         for position, array, needed in zip(self.positions, arrays, mask, strict=False):
             # JAX passes Python numbers as they are
             array = strong(jnp.asarray(array))
-            found = with_mode(aval_of(array), mode_of_trace()) if traced else None
-            args[position] = wrap(array, found, needed)
+            aval = with_mode(aval_of(array), mode_of_trace()) if traced else None
+            args[position] = wrap(array, aval, needed)
             needs[position] = needed
         ctx = self.cls._backward_cls()
         ctx.needs_input_grad, args = tuple(needs), tuple(args)
@@ -184,8 +184,8 @@ class CallOnArrays:
         for position, array, flag in zip(self.positions, arrays, in_batched, strict=False):
             args[position], dims[position] = wrap(array), 0 if flag else None
         with users_setting(self.enable_x64):
-            found = self.cls.vmap(VmapInfo(axis_size, "error"), tuple(dims), *args)
-        outputs, out_dims = user_rules.batched(self.cls, found)
+            result = self.cls.vmap(VmapInfo(axis_size, "error"), tuple(dims), *args)
+        outputs, out_dims = user_rules.batched(self.cls, result)
         pairs = [p for p in zip(outputs, out_dims, strict=True) if isinstance(p[0], Tensor)]
         moved = [t._array if d is None else jnp.moveaxis(t._array, d, 0) for t, d in pairs]
         return tuple(moved), tuple(dim is not None for _, dim in pairs)
@@ -197,14 +197,14 @@ class CallOnArrays:
             aval.differentiable and not isinstance(t, jax.custom_derivatives.SymbolicZero)
             for aval, t in zip(self.avals, tangents, strict=False)
         )
-        found = [_zero_tangent(output) for output in outputs]
+        output_tangents = [_zero_tangent(output) for output in outputs]
         if any(mask) and self.differentiable:
             moving = [t for t, flag in zip(tangents, mask, strict=False) if flag]
             linear = _TangentOfCall(self, mask)
             results = tangent_map.apply_tangent_map(linear, primals, outputs, moving)
             for position, tangent in zip(self.differentiable, results, strict=True):
-                found[position] = tangent
-        return outputs, tuple(found)
+                output_tangents[position] = tangent
+        return outputs, tuple(output_tangents)
 
 
 def _saved(tensor, numbers):
@@ -248,15 +248,15 @@ class _TangentOfCall:
         if not user_rules.has_jvp(self.call.cls):
             return self.derived(saved, tangents)
         (outputs, ctx), supply = self.run(saved), iter(tangents)
-        given = [None] * len(self.call.arguments)
+        argument_tangents = [None] * len(self.call.arguments)
         for position, flag in zip(self.call.positions, self.mask, strict=True):
-            given[position] = wrap(next(supply)) if flag else None
+            argument_tangents[position] = wrap(next(supply)) if flag else None
         with with_grad(), users_setting(self.call.enable_x64):
-            found = user_rules.tangents_of(ctx, given, outputs)
-        found = [found[self.numbers[i]] for i in self.positions]
+            output_tangents = user_rules.tangents_of(ctx, argument_tangents, outputs)
+        output_tangents = [output_tangents[self.numbers[i]] for i in self.positions]
         return tuple(
             _zeros(struct.shape, struct.dtype) if tangent is None else tangent._array
-            for tangent, struct in zip(found, self.outputs, strict=True)
+            for tangent, struct in zip(output_tangents, self.outputs, strict=True)
         )
 
     def derived(self, saved, tangents):
@@ -269,8 +269,8 @@ class _TangentOfCall:
         if not user_rules.has_backward(self.call.cls):
             raise NotImplementedError(user_rules.no_jvp(self.call.cls, "it has no backward"))
 
-        def transpose(*given):
-            return self.transpose(saved, given)
+        def transpose(*cotangents):
+            return self.transpose(saved, cotangents)
 
         if not self.is_linear(transpose, zeros):
             why = "its backward is not linear in the gradients"
@@ -278,9 +278,9 @@ class _TangentOfCall:
         return jax.vjp(transpose, *zeros)[1](tuple(tangents))
 
     def is_linear(self, transpose, zeros) -> bool:
-        def value(*given):
+        def value(*cotangents):
             with bare():
-                return transpose(*given)
+                return transpose(*cotangents)
 
         return linearity.is_linear(value, *zeros)
 
@@ -293,12 +293,12 @@ class _TangentOfCall:
 
     def backward(self, saved, cotangents):
         _, ctx = self.run(saved)
-        given = [None] * len(ctx._avals)
+        output_gradients = [None] * len(ctx._avals)
         for position, cotangent in zip(self.positions, cotangents, strict=True):
             if cotangent is not None:
-                given[self.numbers[position]] = wrap(conjugate(cotangent))
+                output_gradients[self.numbers[position]] = wrap(conjugate(cotangent))
         with with_grad(), users_setting(self.call.enable_x64):
-            results = user_rules.gradients_of(ctx, given)
+            results = user_rules.gradients_of(ctx, output_gradients)
         return tuple(
             _zeros(aval.shape, aval.dtype.numpy) if g is None else conjugate(g._array)
             for g, aval in zip(results, ctx._inputs, strict=True)

@@ -44,8 +44,8 @@ def is_linear(function, *zeros) -> bool:
     zeros: arrays of the shapes and dtypes of its arguments.
     """
     program = jax.make_jaxpr(function)(*zeros)
-    found = _run(program.jaxpr, program.consts, [LINEAR] * len(zeros))
-    return all(state in (ZERO, LINEAR) for state in found)
+    states = _run(program.jaxpr, program.consts, [LINEAR] * len(zeros))
+    return all(state in (ZERO, LINEAR) for state in states)
 
 
 def _of_constant(value):
@@ -54,10 +54,10 @@ def _of_constant(value):
     return CONSTANT if np.any(np.asarray(value)) else ZERO
 
 
-def _run(program, constants, given):
+def _run(program, constants, input_states):
     """The states of the outputs of a jaxpr, from those of its inputs."""
     states = dict(zip(program.constvars, map(_of_constant, constants), strict=True))
-    states |= zip(program.invars, given, strict=True)
+    states |= zip(program.invars, input_states, strict=True)
 
     def state_of(atom):
         return _of_constant(atom.val) if isinstance(atom, Literal) else states[atom]
@@ -122,8 +122,8 @@ def _chosen(equation, operands):
     if operands[0] >= LINEAR:
         return [OTHER] * len(equation.outvars)
     branches = equation.params["branches"]
-    found = [_run(branch.jaxpr, branch.consts, operands[1:]) for branch in branches]
-    return [_joined(states) for states in zip(*found, strict=True)]
+    by_branch = [_run(branch.jaxpr, branch.consts, operands[1:]) for branch in branches]
+    return [_joined(states) for states in zip(*by_branch, strict=True)]
 
 
 def _joined(states):
@@ -140,9 +140,9 @@ def _scanned(equation, operands):
     consts, end = sizes
     carried = operands[consts:end]
     while True:
-        given = [*operands[:consts], *carried, *operands[end:]]
-        found = _run(getattr(body, "jaxpr", body), getattr(body, "consts", ()), given)
-        joined = list(map(_either, carried, found))
+        input_states = [*operands[:consts], *carried, *operands[end:]]
+        states = _run(getattr(body, "jaxpr", body), getattr(body, "consts", ()), input_states)
+        joined = list(map(_either, carried, states))
         if joined == carried:
-            return [*carried, *found[len(carried) :]]
+            return [*carried, *states[len(carried) :]]
         carried = joined

@@ -82,53 +82,53 @@ class Rules:
         )
 
 
-def gradients_of(ctx, given) -> list:
+def gradients_of(ctx, output_gradients) -> list:
     """The gradients that the author's `backward` returns, one or None for each edge of the call.
 
-    given: the gradient of each output, None if none has arrived.
+    output_gradients: the gradient of each output, None if none has arrived.
     """
     cls = ctx._forward_cls
     backward = user_backward(cls)
     for position, aval in enumerate(ctx._avals):
-        if given[position] is None and ctx.materialize_grads and aval is not None:
-            given[position] = wrap(executor.filled(aval, 0))
-    args = (given,) if cls.boxed_grads_call else given
+        if output_gradients[position] is None and ctx.materialize_grads and aval is not None:
+            output_gradients[position] = wrap(executor.filled(aval, 0))
+    args = (output_gradients,) if cls.boxed_grads_call else output_gradients
     return ctx._checked(call(ctx, backward, *args))
 
 
-def tangents_of(ctx, given: list, outputs) -> list:
+def tangents_of(ctx, tangents: list, outputs) -> list:
     """The tangents that the author's `jvp` returns, one or None for each output.
 
-    given: the tangent of each argument, None if it has none, for which `jvp` gets zeros; outputs:
-        what `forward` returned. Raises RuntimeError for a wrong number, type or shape of the
-        results.
+    tangents: the tangent of each argument, None if it has none, for which `jvp` gets zeros;
+        outputs: what `forward` returned. Raises RuntimeError for a wrong number, type or shape of
+        the results.
     """
     for position, is_tensor in enumerate(ctx._tensors):
-        if is_tensor and given[position] is None and ctx.materialize_grads:
+        if is_tensor and tangents[position] is None and ctx.materialize_grads:
             aval = ctx._args[position]._aval
-            given[position] = wrap(executor.filled(aval, 0)) if aval.differentiable else None
+            tangents[position] = wrap(executor.filled(aval, 0)) if aval.differentiable else None
     saved = ctx._saved
     if ctx.saved_for_forward is not None:
         ctx._saved = tuple(None if t is None else SavedVariable(t) for t in ctx.saved_for_forward)
         ctx._in_jvp = True
     try:
-        found = call(ctx, ctx._forward_cls.jvp, *given)
+        output_tangents = call(ctx, ctx._forward_cls.jvp, *tangents)
     finally:
         ctx._saved, ctx._in_jvp = saved, False
-    found = found if isinstance(found, tuple) else (found,)
-    if len(found) != len(ctx._avals):
+    output_tangents = output_tangents if isinstance(output_tangents, tuple) else (output_tangents,)
+    if len(output_tangents) != len(ctx._avals):
         raise RuntimeError(
             f"Function's jvp returned an invalid number of forward gradients (expected "
-            f"{len(ctx._avals)} but got {len(found)}): {ctx._forward_cls.__name__}"
+            f"{len(ctx._avals)} but got {len(output_tangents)}): {ctx._forward_cls.__name__}"
         )
     constant = {id(tensor) for tensor in ctx.non_differentiable or ()}
     are_constant = [id(output) in constant for output in outputs]
-    numbers = range(len(found))
-    return list(map(_tangent, found, ctx._avals, are_constant, numbers))
+    numbers = range(len(output_tangents))
+    return list(map(_tangent, output_tangents, ctx._avals, are_constant, numbers))
 
 
-def _tangent(found, aval, is_constant, number):
-    if found is None or aval is None:
+def _tangent(tangent, aval, is_constant, number):
+    if tangent is None or aval is None:
         return None
     if is_constant or not aval.differentiable:
         raise RuntimeError(
@@ -136,36 +136,36 @@ def _tangent(found, aval, is_constant, number):
             "forward output is not a differentiable Tensor. You should return None at that "
             "position instead."
         )
-    if not isinstance(found, Tensor):
+    if not isinstance(tangent, Tensor):
         raise RuntimeError(
-            f"expected Variable or None (got {type_name(found)}) for grad output {number}."
+            f"expected Variable or None (got {type_name(tangent)}) for grad output {number}."
         )
-    if found.shape != aval.shape:
+    if tangent.shape != aval.shape:
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original "
             f"Tensor, this is not supported. Tensor is of size {list(aval.shape)} while the given "
-            f"forward gradient is of size {list(found.shape)}."
+            f"forward gradient is of size {list(tangent.shape)}."
         )
-    if not found._aval.differentiable or (found.dtype.is_complex and not aval.dtype.is_complex):
+    if not tangent._aval.differentiable or (tangent.dtype.is_complex and not aval.dtype.is_complex):
         raise RuntimeError(
-            f"Function's jvp returned a tangent of {found.dtype} for output {number}, which is of "
-            f"{aval.dtype}"
+            f"Function's jvp returned a tangent of {tangent.dtype} for output {number}, which is "
+            f"of {aval.dtype}"
         )
-    return found if found.dtype is aval.dtype else found.to(aval.dtype)
+    return tangent if tangent.dtype is aval.dtype else tangent.to(aval.dtype)
 
 
-def batched(cls, found) -> tuple[tuple, tuple]:
+def batched(cls, result) -> tuple[tuple, tuple]:
     """The outputs that the author's `vmap` returned, and the batch dimension of each.
 
     Raises RuntimeError if it returned something else.
     """
-    if not isinstance(found, tuple) or len(found) != 2:
-        count = f"{len(found)} returns" if isinstance(found, tuple) else type(found).__name__
+    if not isinstance(result, tuple) or len(result) != 2:
+        count = f"{len(result)} returns" if isinstance(result, tuple) else type(result).__name__
         raise RuntimeError(
             "Expected the vmap staticmethod to have two returns, an output and out_dims with the "
             f"same structure as the output, but that of {cls.__name__} gave {count}"
         )
-    output, dims = found
+    output, dims = result
     outputs = output if isinstance(output, tuple) else (output,)
     dims = dims if isinstance(dims, tuple) else (dims,) * len(outputs)
     if len(dims) != len(outputs):

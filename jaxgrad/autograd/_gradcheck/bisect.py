@@ -70,7 +70,7 @@ def _is_double(program) -> bool:
     """Whether a program has double precision throughout."""
     moving = [i for i, flag in zip(program.inputs, program.tracked, strict=True) if flag]
     results = [program.outputs[i] for i in program.differentiable_outputs]
-    return all(precision.is_double(each.dtype) for each in (*moving, *results))
+    return all(precision.is_double(aval.dtype) for aval in (*moving, *results))
 
 
 def _is_wrong(program, arrays, settings, mode) -> bool:
@@ -88,10 +88,10 @@ def _is_wrong(program, arrays, settings, mode) -> bool:
 def _slopes(program, arrays, wanted, along, eps):
     values = []
     for sign in (1, -1):
-        given = list(arrays)
+        moved_arrays = list(arrays)
         for i, direction in zip(wanted, along, strict=True):
-            given[i] = _array(numpy.asarray(given[i]) + sign * eps * direction)
-        values.append(_values(program, given))
+            moved_arrays[i] = _array(numpy.asarray(moved_arrays[i]) + sign * eps * direction)
+        values.append(_values(program, moved_arrays))
     return [quotient(*pair, 2 * eps) for pair in zip(*values, strict=True)]
 
 
@@ -106,17 +106,17 @@ def _pulled(program, arrays, wanted, along, weights):
     results = program.kernel.compute(*arrays)
     results = [results] if program.single else results
     saved = [arrays[i] for i in reverse.saved_inputs] + [results[i] for i in reverse.saved_outputs]
-    found = reverse.kernel.compute(*map(_array, weights), *saved)
-    found = [found] if reverse.single else found
-    return sum(product(gradient, v) for gradient, v in zip(found, along, strict=True))
+    gradients = reverse.kernel.compute(*map(_array, weights), *saved)
+    gradients = [gradients] if reverse.single else gradients
+    return sum(product(gradient, v) for gradient, v in zip(gradients, along, strict=True))
 
 
 def _pushed(program, arrays, wanted, along, weights):
     def function(*moving):
-        given = list(arrays)
+        inputs = list(arrays)
         for i, array in zip(wanted, moving, strict=True):
-            given[i] = array
-        results = program.function(*given)
+            inputs[i] = array
+        results = program.function(*inputs)
         return [results[i] for i in program.differentiable_outputs]
 
     with jax.enable_x64(True):

@@ -75,8 +75,8 @@ def _rows_of(problem, i, unit):
 
 
 def _row(problem, i, row, unit):
-    found = problem.pull_one(i, one_hot(problem.outputs[i], row, unit))
-    return [None if gradient is None else numpy.asarray(gradient) for gradient in found]
+    gradients = problem.pull_one(i, one_hot(problem.outputs[i], row, unit))
+    return [None if gradient is None else numpy.asarray(gradient) for gradient in gradients]
 
 
 def _block(output, tensor):
@@ -126,7 +126,7 @@ def _check_reentrant(problem, held, settings):
 def compare_passes(problem, i, first, second, settings):
     """Raise GradcheckError if two backward passes from output `i` gave different gradients."""
     for k, pair in enumerate(zip(first, second, strict=True)):
-        before, again = (0 if each is None else numpy.ravel(each) for each in pair)
+        before, again = (0 if gradient is None else numpy.ravel(gradient) for gradient in pair)
         with numpy.errstate(all="ignore"):
             difference = numpy.max(abs(before - again), initial=0)
         if not difference <= settings.nondet_tol:
@@ -155,9 +155,9 @@ def check_projections(problem, settings):
         place = problem.moving[k]
         everywhere = numpy.s_[:]
         slopes = problem.slopes(k, everywhere, direction.reshape(-1), settings.eps)
-        for i, found in enumerate(pulled):
+        for i, gradients in enumerate(pulled):
             numerical = product(weights[i], slopes[i])
-            analytical = 0.0 if found[k] is None else product(found[k], direction)
+            analytical = 0.0 if gradients[k] is None else product(gradients[k], direction)
             where = REVERSE, WHOLE, problem.chosen[i], place
             comparison.column(where, 0, numpy.array([numerical]), numpy.array([analytical]))
         if settings.forward:
@@ -191,5 +191,5 @@ def _message(problem, settings, place, mismatch) -> str:
 
 
 def _check_projections_reentrant(problem, settings, weights, pulled):
-    for i, found in reversed(list(enumerate(pulled))):
-        compare_passes(problem, i, found, problem.pull_one(i, weights[i]), settings)
+    for i, gradients in reversed(list(enumerate(pulled))):
+        compare_passes(problem, i, gradients, problem.pull_one(i, weights[i]), settings)

@@ -58,5 +58,5 @@ def _spacing(dtype) -> float:
 
 def _size(tensors) -> float:
     """The largest absolute value, and 1 at least: rounding of intermediate results counts too."""
-    found = [numpy.abs(numpy.asarray(each._array)).astype(float) for each in tensors]
-    return max(1.0, *(numpy.fmax.reduce(each, None, initial=1.0) for each in found))
+    magnitudes = [numpy.abs(numpy.asarray(tensor._array)).astype(float) for tensor in tensors]
+    return max(1.0, *(numpy.fmax.reduce(magnitude, None, initial=1.0) for magnitude in magnitudes))

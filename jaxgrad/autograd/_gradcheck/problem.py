@@ -38,10 +38,12 @@ class GradcheckProblem:
         self.func, self.inputs = func, inputs
         self.name = name or name_of(func)
         self.moving = [
-            i for i, each in enumerate(inputs) if isinstance(each, Tensor) and each.requires_grad
+            i
+            for i, argument in enumerate(inputs)
+            if isinstance(argument, Tensor) and argument.requires_grad
         ]
         self.everything = self.call(inputs)
-        self.chosen = [i for i, each in enumerate(self.everything) if each.requires_grad]
+        self.chosen = [i for i, output in enumerate(self.everything) if output.requires_grad]
         self.outputs = [self.everything[i] for i in self.chosen]
 
     def call(self, inputs) -> list:
@@ -88,10 +90,10 @@ class GradcheckProblem:
         direction: how far they move, in multiples of `eps`.
         """
         chosen = self.chosen if chosen is None else chosen
-        start, found, steps = self.point(position), [], []
+        start, values, steps = self.point(position), [], []
         moved_by = f"by {eps:g}"
         if isinstance(index, int):
-            place = tuple(int(each) for each in numpy.unravel_index(index, start.shape))
+            place = tuple(int(coordinate) for coordinate in numpy.unravel_index(index, start.shape))
             moved_by = f"on index {place} by {eps:g}"
         with moved(self.input(position)) as put:
             for sign in (1, -1):
@@ -100,10 +102,10 @@ class GradcheckProblem:
                     start.dtype
                 )
                 put(array)
-                found.append(self.values(chosen, moved_by))
+                values.append(self.values(chosen, moved_by))
                 steps.append(array.reshape(-1)[index])
         step = _step(*steps, direction, eps)
-        return [quotient(*pair, step) for pair in zip(*found, strict=True)]
+        return [quotient(*pair, step) for pair in zip(*values, strict=True)]
 
     def pull(self, gradients, outputs=None) -> list:
         """The gradient of each input that requires grad, an array or None.
@@ -112,10 +114,10 @@ class GradcheckProblem:
         """
         outputs = self.outputs if outputs is None else outputs
         with jax.enable_x64(True):
-            carried = [None if each is None else jnp.asarray(each) for each in gradients]
+            carried = [None if array is None else jnp.asarray(array) for array in gradients]
         ends = [edge_of(self.input(k)) for k in range(len(self.moving))]
         run = PassTo(True, False, ends)
-        run.run([edge_of(each) for each in outputs], carried)
+        run.run([edge_of(output) for output in outputs], carried)
         return [value_of(run.captured.get((node.sequence, output_nr))) for node, output_nr in ends]
 
     def pull_one(self, i, gradient) -> list:
@@ -127,26 +129,26 @@ class GradcheckProblem:
 
         tangents: an array for each input that requires grad, or None for an undefined tangent.
         """
-        given = list(self.inputs)
+        inputs = list(self.inputs)
         with forward_ad.dual_level(), jax.enable_x64(True):
             for position, tangent in zip(self.moving, tangents, strict=True):
                 if tangent is not None:
-                    dual = forward_ad.make_dual(given[position], wrap(jnp.asarray(tangent)))
-                    given[position] = dual
-            outputs = self.call(given)
-            found = [forward_ad.unpack_dual(outputs[i]).tangent for i in self.chosen]
-        return [None if each is None else each._array for each in found]
+                    dual = forward_ad.make_dual(inputs[position], wrap(jnp.asarray(tangent)))
+                    inputs[position] = dual
+            outputs = self.call(inputs)
+            output_tangents = [forward_ad.unpack_dual(outputs[i]).tangent for i in self.chosen]
+        return [None if tangent is None else tangent._array for tangent in output_tangents]
 
     def push_one(self, position, tangent) -> list:
         """The tangents of the outputs for a tangent of one input; zeros for None."""
-        tangents = [numpy.zeros(each.shape, each.dtype) for each in self.arrays()]
+        tangents = [numpy.zeros(array.shape, array.dtype) for array in self.arrays()]
         tangents[position] = tangent
         pairs = zip(self.push(tangents), self.outputs, strict=True)
         return [numpy.zeros(o.shape) if t is None else _wide(t) for t, o in pairs]
 
     def arrays(self) -> list:
         """The JAX arrays of the inputs that require grad."""
-        return [each._array for each in map(self.input, range(len(self.moving)))]
+        return [tensor._array for tensor in map(self.input, range(len(self.moving)))]
 
 
 def quotient(above, below, step):
@@ -219,7 +221,7 @@ def product(first, second) -> float:
 
 def nodes(tensors):
     """The nodes of the graph of some tensors, the latest first."""
-    return in_backward_order([edge_of(each)[0] for each in tensors if each.requires_grad])
+    return in_backward_order([edge_of(tensor)[0] for tensor in tensors if tensor.requires_grad])
 
 
 def _wide(array) -> numpy.ndarray:
@@ -231,8 +233,8 @@ def _step(above, below, direction, eps):
     """The step that rounding has left; for a narrow dtype it differs from the step asked for."""
     if numpy.ndim(above):
         return 2 * eps
-    made = (_wide(above) - _wide(below)) / direction
-    return numpy.real(made) or 2 * eps
+    step = (_wide(above) - _wide(below)) / direction
+    return numpy.real(step) or 2 * eps
 
 
 def _refuse_other(output, position, name):

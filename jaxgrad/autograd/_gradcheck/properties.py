@@ -32,7 +32,7 @@ RANDOM = (
 
 def without_outputs(problem, settings):
     """Without an output that requires grad, no output may change with the inputs."""
-    dtypes = [each.dtype for each in problem.everything]
+    dtypes = [output.dtype for output in problem.everything]
     chosen = [i for i, d in enumerate(dtypes) if d.is_floating_point or d.is_complex]
     for k in range(len(problem.moving)):
         tensor = problem.input(k)
@@ -55,11 +55,11 @@ def zero_gradients(problem, settings):
         if gradient is None:
             continue
         tensor, which = problem.input(k), f"input {problem.moving[k]} of {problem.name}"
-        found = wrap(gradient)
-        if found.dtype != tensor.dtype:
-            said = f"grad is incorrect type: {found.dtype} for {which}, of {tensor.dtype}"
-        elif found.shape != tensor.shape:
-            said = f"grad is incorrect size: {list(found.shape)} for {which}, {list(tensor.shape)}"
+        grad = wrap(gradient)
+        if grad.dtype != tensor.dtype:
+            said = f"grad is incorrect type: {grad.dtype} for {which}, of {tensor.dtype}"
+        elif grad.shape != tensor.shape:
+            said = f"grad is incorrect size: {list(grad.shape)} for {which}, {list(tensor.shape)}"
         elif numpy.asarray(gradient).any():
             said = (
                 "backward not multiplied by grad_output: with gradients of zeros for all outputs "
@@ -80,8 +80,8 @@ def linear_gradients(problem, settings):
     second = [0.5 * b - 2 * a for a, b in zip(first, other, strict=True)]
     both = [a + b for a, b in zip(first, second, strict=True)]
     pulled = [problem.pull(weights) for weights in (first, second, both)]
-    for k, found in enumerate(zip(*pulled, strict=True)):
-        a, b, whole = (0 if each is None else numpy.ravel(each) for each in found)
+    for k, gradients in enumerate(zip(*pulled, strict=True)):
+        a, b, whole = (0 if gradient is None else numpy.ravel(gradient) for gradient in gradients)
         with numpy.errstate(all="ignore"):
             wrong = abs(a + b - whole) > settings.tolerance.allowed(abs(a) + abs(b))
         if numpy.any(wrong):
@@ -100,13 +100,13 @@ def undefined_gradients(problem, settings):
     generator = numpy.random.default_rng(1)
     weights = directions(problem.outputs, generator)
     for missing in subsets(len(weights)):
-        kept = [None if i in missing else each for i, each in enumerate(weights)]
-        zeros = [each * 0 if i in missing else each for i, each in enumerate(weights)]
+        kept = [None if i in missing else weight for i, weight in enumerate(weights)]
+        zeros = [weight * 0 if i in missing else weight for i, weight in enumerate(weights)]
         which = ", ".join(str(problem.chosen[i]) for i in missing)
-        found = _undefined(problem, kept, which, settings)
+        gradients = _undefined(problem, kept, which, settings)
         everything = len(missing) == len(weights)
-        expected = [None] * len(found) if everything else problem.pull(zeros)
-        for k, pair in enumerate(zip(found, expected, strict=True)):
+        expected = [None] * len(gradients) if everything else problem.pull(zeros)
+        for k, pair in enumerate(zip(gradients, expected, strict=True)):
             if not _same(*pair, settings.tolerance):
                 _warn_of_new_check(problem)
                 raise settings.error(
@@ -153,15 +153,15 @@ def undefined_tangents(problem, settings):
     for missing in subsets(len(along)):
         if len(missing) == len(along) > 1:
             continue
-        kept = [None if k in missing else each for k, each in enumerate(along)]
-        zeros = [each * 0 if k in missing else each for k, each in enumerate(along)]
+        kept = [None if k in missing else tangent for k, tangent in enumerate(along)]
+        zeros = [tangent * 0 if k in missing else tangent for k, tangent in enumerate(along)]
         which = ", ".join(str(problem.moving[k]) for k in missing)
         try:
-            found = problem.push(kept)
+            tangents = problem.push(kept)
         except Exception as error:
             error.add_note(f"gradcheck: input {which} of {problem.name} had no tangent")
             raise
-        for i, pair in enumerate(zip(found, problem.push(zeros), strict=True)):
+        for i, pair in enumerate(zip(tangents, problem.push(zeros), strict=True)):
             if not _same(*pair, settings.tolerance):
                 raise settings.error(
                     "forward",
@@ -198,14 +198,14 @@ def batched_gradients(problem, settings):
         expected = [problem.pull_one(i, gradient) for gradient in two]
         with jax.enable_x64(True):
             batch = wrap(jnp.asarray(numpy.stack(two)))
-        found = _batched(
+        gradients = _batched(
             lambda output=output, batch=batch: autograd.grad(
                 output, inputs, batch, True, allow_unused=True, is_grads_batched=True
             ),
             problem,
             settings,
         )
-        for k, pair in enumerate(zip(found, zip(*expected, strict=True), strict=True)):
+        for k, pair in enumerate(zip(gradients, zip(*expected, strict=True), strict=True)):
             got = None if pair[0] is None else pair[0]._array
             names = f"For output {problem.chosen[i]} and input {problem.moving[k]}"
             _compare_batches(got, pair[1], names, problem, settings)
@@ -219,19 +219,19 @@ def batched_tangents(problem, settings):
         zeros = [one_hot(problem.input(j), 0, 0) for j in range(len(problem.moving))]
 
         def push(tangent, k=k, zeros=zeros):
-            found = problem.push([tangent if j == k else z for j, z in enumerate(zeros)])
-            pairs = zip(found, problem.outputs, strict=True)
+            tangents = problem.push([tangent if j == k else z for j, z in enumerate(zeros)])
+            pairs = zip(tangents, problem.outputs, strict=True)
             return [jnp.zeros(o.shape, o.dtype.numpy) if t is None else t for t, o in pairs]
 
         with jax.enable_x64(True):
             expected = [push(tangent) for tangent in two]
-            found = _batched(
+            tangents = _batched(
                 lambda push=push, two=two: jax.vmap(push)(numpy.stack(two)),
                 problem,
                 settings,
                 BATCHED_FORWARD,
             )
-        for i, pair in enumerate(zip(found, zip(*expected, strict=True), strict=True)):
+        for i, pair in enumerate(zip(tangents, zip(*expected, strict=True), strict=True)):
             names = f"For output {problem.chosen[i]} and input {problem.moving[k]} in forward mode"
             _compare_batches(*pair, names, problem, settings)
 
@@ -250,33 +250,35 @@ def _batched(compute, problem, settings, failed=BATCHED):
         ) from error
 
 
-def _compare_batches(found, expected, names, problem, settings):
-    for row, each in enumerate(expected):
-        got = None if found is None else found[row]
-        if not _same(got, each, settings.tolerance):
+def _compare_batches(batch, expected, names, problem, settings):
+    for row, example in enumerate(expected):
+        got = None if batch is None else batch[row]
+        if not _same(got, example, settings.tolerance):
             raise settings.error(
                 "reverse",
                 f"{names}:\n\n{BATCHED} of {problem.name}.\n\nGot:\n{got}\n\n"
-                f"Expected, as for a single example:\n{each}",
+                f"Expected, as for a single example:\n{example}",
             )
 
 
 def subsets(count):
     """The nonempty subsets of `range(count)`; for a large count only single ones and the whole."""
     sizes = range(1, count + 1) if count <= IN_ALL_COMBINATIONS else (1, count)
-    return [each for size in sizes for each in itertools.combinations(range(count), size)]
+    return [subset for size in sizes for subset in itertools.combinations(range(count), size)]
 
 
 def _inputs(problem, generator):
     return directions([problem.input(k) for k in range(len(problem.moving))], generator)
 
 
-def _same(found, expected, tolerance) -> bool:
+def _same(actual, expected, tolerance) -> bool:
     """Whether two arrays are equal within the tolerance; None counts as zeros."""
-    if found is None and expected is None:
+    if actual is None and expected is None:
         return True
-    found, expected = (0.0 if each is None else numpy.asarray(each) for each in (found, expected))
-    return bool(numpy.all(tolerance.excess(found, expected) <= 0))
+    actual, expected = (
+        0.0 if array is None else numpy.asarray(array) for array in (actual, expected)
+    )
+    return bool(numpy.all(tolerance.excess(actual, expected) <= 0))
 
 
 # the dtypes that the rules of Functions return, before the engine casts them
@@ -289,29 +291,29 @@ def rule_dtypes(problem, settings):
     the results have the right dtype in any case. But a rule that returns another dtype has computed
     in it.
     """
-    found: list[str] = []
+    mismatches: list[str] = []
     generator = numpy.random.default_rng(6)
     functions = [n._forward_cls for n in nodes(problem.outputs) if isinstance(n, FunctionNode)]
     with contextlib.ExitStack() as stack:
         for function in set(functions):
-            stack.enter_context(_watched(function, found))
+            stack.enter_context(_watched(function, mismatches))
         if settings.backward:
             problem.pull(directions(problem.outputs, generator))
-            _refuse(found, "reverse", "Gradient has dtype mismatch", settings)
+            _refuse(mismatches, "reverse", "Gradient has dtype mismatch", settings)
         if settings.forward:
             inputs = [problem.input(k) for k in range(len(problem.moving))]
             problem.push(directions(inputs, generator))
-            _refuse(found, "forward", "Forward AD gradient has dtype mismatch", settings)
+            _refuse(mismatches, "forward", "Forward AD gradient has dtype mismatch", settings)
 
 
-def _refuse(found, mode, said, settings):
-    if found:
-        raise settings.error(mode, f"{said}: {found[0]}")
+def _refuse(mismatches, mode, said, settings):
+    if mismatches:
+        raise settings.error(mode, f"{said}: {mismatches[0]}")
 
 
 @contextlib.contextmanager
-def _watched(function, found):
-    """Replace the rules of a Function by ones that report results of a wrong dtype in `found`."""
+def _watched(function, mismatches):
+    """Replace the rules of a Function by ones that note results of wrong dtypes in `mismatches`."""
     rules = {
         "backward": _inputs_of,
         "vjp": _inputs_of,
@@ -321,7 +323,7 @@ def _watched(function, found):
     for name, expected in rules.items():
         rule = getattr(function, name)
         if rule is not getattr(Rules, name):
-            setattr(function, name, staticmethod(_noting(rule, expected, name, found)))
+            setattr(function, name, staticmethod(_noting(rule, expected, name, mismatches)))
     try:
         yield
     finally:
@@ -332,14 +334,14 @@ def _watched(function, found):
                 delattr(function, name)
 
 
-def _noting(rule, expected, name, found):
+def _noting(rule, expected, name, mismatches):
     @functools.wraps(rule)
-    def noting(ctx, *given):
-        results = rule(ctx, *given)
+    def noting(ctx, *args):
+        results = rule(ctx, *args)
         several = results if isinstance(results, tuple) else (results,)
         for position, (result, dtype) in enumerate(zip(several, expected(ctx), strict=False)):
             if isinstance(result, Tensor) and dtype is not None and result.dtype != dtype:
-                found.append(
+                mismatches.append(
                     f"{ctx._forward_cls.__name__}.{name} returned {result.dtype} at position "
                     f"{position}, but {dtype} was expected"
                 )
@@ -350,8 +352,8 @@ def _noting(rule, expected, name, found):
 
 def _inputs_of(ctx):
     """The dtype of the gradient of each argument of a call; None for an argument without one."""
-    edges, found = iter(ctx.edges), []
+    edges, dtypes = iter(ctx.edges), []
     for needed in ctx._needs:
         node, output_nr = next(edges) if needed else (None, 0)
-        found.append(None if node is None else node.outputs()[output_nr].dtype)
-    return found
+        dtypes.append(None if node is None else node.outputs()[output_nr].dtype)
+    return dtypes

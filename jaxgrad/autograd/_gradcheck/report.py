@@ -37,9 +37,9 @@ class Tolerance:
     def excess(self, analytical, numerical) -> numpy.ndarray:
         """How far each number is beyond the tolerance: at most 0 within it, inf for nan."""
         with numpy.errstate(all="ignore"):
-            found = abs(analytical - numerical) - self.allowed(numerical)
+            excess = abs(analytical - numerical) - self.allowed(numerical)
         same = analytical == numerical
-        return numpy.where(same, 0.0, numpy.where(numpy.isnan(found), numpy.inf, found))
+        return numpy.where(same, 0.0, numpy.where(numpy.isnan(excess), numpy.inf, excess))
 
     def allowed(self, numerical):
         """The largest difference that is allowed for each number."""
@@ -176,7 +176,9 @@ def guess(numerical, analytical) -> str:
     if not size.any():
         return "The numerical derivative is zero."
     conjugates = (numerical.conj(), -numerical.conj())
-    if numpy.iscomplexobj(numerical) and any(_close(analytical, each) for each in conjugates):
+    if numpy.iscomplexobj(numerical) and any(
+        _close(analytical, conjugate) for conjugate in conjugates
+    ):
         return "The analytical derivative is conjugated where the numerical one is not."
     ratios = analytical[size] / numerical[size]
     ratio = ratios[0]
@@ -186,8 +188,8 @@ def guess(numerical, analytical) -> str:
     return ""
 
 
-def _close(found, expected) -> bool:
-    return numpy.allclose(found, expected, 1e-3, 1e-5)
+def _close(actual, expected) -> bool:
+    return numpy.allclose(actual, expected, 1e-3, 1e-5)
 
 
 def recorded_as(tensor, most=6) -> str:

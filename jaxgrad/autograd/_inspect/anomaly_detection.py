@@ -67,10 +67,10 @@ _here = contextvars.ContextVar("jaxgrad.anomaly_mode", default=None)
 
 def current_scope() -> AnomalyScope:
     """The scope whose settings apply in this context."""
-    found = _here.get()
-    while found is not None and not found.live:
-        found = found.outer
-    return everywhere if found is None else found
+    scope = _here.get()
+    while scope is not None and not scope.live:
+        scope = scope.outer
+    return everywhere if scope is None else scope
 
 
 def settings() -> AnomalySettings:
@@ -80,22 +80,22 @@ def settings() -> AnomalySettings:
 
 def enter(owner, wanted: AnomalySettings):
     """Apply settings in this context until `leave(owner)`."""
-    made = AnomalyScope(owner, _here.get())
-    made.set(wanted)
-    _here.set(made)
-    owner.__dict__.setdefault("entered", []).append(made)
+    scope = AnomalyScope(owner, _here.get())
+    scope.set(wanted)
+    _here.set(scope)
+    owner.__dict__.setdefault("entered", []).append(scope)
 
 
 def leave(owner):
     """End the settings that `owner` entered last."""
-    found = _here.get()
-    while found is not None and not (found.owner is owner and found.live):
-        found = found.outer
+    scope = _here.get()
+    while scope is not None and not (scope.owner is owner and scope.live):
+        scope = scope.outer
     # A generator may be closed in another context than the one in which it entered.
-    found = owner.entered[-1] if found is None else found
-    owner.entered.remove(found)
-    found.set(AnomalySettings())
-    found.live = False
+    scope = owner.entered[-1] if scope is None else scope
+    owner.entered.remove(scope)
+    scope.set(AnomalySettings())
+    scope.live = False
     current = current_scope()
     _here.set(None if current is everywhere else current)
 
@@ -136,11 +136,11 @@ class _Anomalies(Watch):
         anomaly_origins.recorded(node)
         lines, visit = lines_of_caller(), _visit.get()
         # the hooks of a leaf may raise, and its node has no call of its own
-        leaves = [each for each, _ in node.edges if isinstance(each, AccumulateGrad)]
-        for each in (node, *[leaf for leaf in leaves if not _noted(leaf, TRACEBACK)]):
-            each.metadata[TRACEBACK] = lines
+        leaves = [leaf for leaf, _ in node.edges if isinstance(leaf, AccumulateGrad)]
+        for holder in (node, *[leaf for leaf in leaves if not _noted(leaf, TRACEBACK)]):
+            holder.metadata[TRACEBACK] = lines
             if visit is not None:
-                each.metadata[PARENT] = visit.node
+                holder.metadata[PARENT] = visit.node
 
     def visit(self, run, proceed, node, gradients):
         before = _visit.get()
@@ -235,22 +235,22 @@ def _look(program, inputs, results, held):
     # what a backward pass records, as with create_graph, is a forward pass for the next one
     is_forward = graph_task.current.get() is None or is_grad_enabled()
     for kind in held.kinds:
-        found = [i for i, result in enumerate(results) if _holds(result, kind)]
-        if not found:
+        positions = [i for i, result in enumerate(results) if _holds(result, kind)]
+        if not positions:
             continue
         is_new = not _any_holds(inputs, kind)
         origin = _made(program, kind) if is_new else anomaly_origins.of(inputs, kind)
         if is_new and is_forward and held.check_forward:
             raise RuntimeError(
-                f"Function '{origin.operator}' returned {kind} values in its {found[0]}th output, "
-                f"and no input contains any. It was called at {origin.place}."
+                f"Function '{origin.operator}' returned {kind} values in its {positions[0]}th "
+                f"output, and no input contains any. It was called at {origin.place}."
             )
         if visit is not None and kind not in visit.told:
             where = f"While it ran, the first {kind}" if is_new else _FORWARD.format(kind)
             visit.told[kind] = origin.told(where) if origin else ""
         if is_forward and origin:
             origins[kind] = origin
-            for i in found:
+            for i in positions:
                 anomaly_origins.keep(results[i], origin)
     anomaly_origins.computed(program, origins)
 
@@ -367,10 +367,10 @@ _LINE = re.compile(r'  File "(.*)", line (\d+), in .*\n(?:    (.*)\n)?')
 
 def _place(lines) -> str:
     """The innermost line of a stack, for a message."""
-    found = _LINE.fullmatch(lines[-1]) if lines else None
-    if found is None:
+    match = _LINE.fullmatch(lines[-1]) if lines else None
+    if match is None:
         return "an unknown place"
-    file, number, source = found.groups()
+    file, number, source = match.groups()
     return f"{file}:{number}" + (f", `{source}`" if source else "")
 
 

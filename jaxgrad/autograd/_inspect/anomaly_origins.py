@@ -89,11 +89,11 @@ def of_node(node, kind) -> Origin | None:
 @contextlib.contextmanager
 def collected():
     """Collect all origins that are noted in the block, in a set."""
-    outer, found = _collected.get(), set()
-    token = _collected.set(found)
+    outer, origins = _collected.get(), set()
+    token = _collected.set(origins)
     try:
-        yield found
+        yield origins
     finally:
         _collected.reset(token)
         if outer is not None:
-            outer |= found
+            outer |= origins

@@ -20,7 +20,7 @@ def depends(tensor, apart=()) -> bool:
     """Whether a tensor is computed from a leaf other than the leaves of `apart`; False for None."""
     if tensor is None or not tensor.requires_grad:
         return False
-    ignored = {edge_of(each)[0] for each in apart}
+    ignored = {edge_of(leaf)[0] for leaf in apart}
     edges = search([edge_of(tensor)], _sources, lambda edge: edge[0] not in ignored)
     return any(type(node) is AccumulateGrad for node, _ in edges)
 

@@ -92,7 +92,9 @@ class _Draftsman:
         return Drawing(self.boxes, dict(sorted(self.edges.items())), straight, self.summary())
 
     def summary(self):
-        kept = {each.key: each.bytes for node in self.operators for each in kept_by(node)}
+        kept = {
+            residual.key: residual.bytes for node in self.operators for residual in kept_by(node)
+        }
         counts = [
             _counted(len(self.operators), "operator", "operators"),
             _counted(len(self.leaves), "leaf", "leaves"),
@@ -109,7 +111,7 @@ class _Draftsman:
     def operator(self, node):
         name, results, extra = self.described(node)
         kind = FUNCTION if isinstance(node, FunctionNode) else OPERATOR
-        lines = [Line(name), *(Line(rest=each) for each in results)]
+        lines = [Line(name), *(Line(rest=result) for result in results)]
         lines += [Line(rest=extra)] if extra else []
         return Box(kind, lines, details(node), node.sequence in self.ends)
 
@@ -122,7 +124,7 @@ class _Draftsman:
                 results.append(_shown(aval) if name is None else f"{name}: {_shown(aval)}")
         if len(results) > MOST_OUTPUTS:
             results[MOST_OUTPUTS:] = [f"and {len(results) - MOST_OUTPUTS} more"]
-        kept, place = sum(each.bytes for each in kept_by(node)), place_of(node)
+        kept, place = sum(residual.bytes for residual in kept_by(node)), place_of(node)
         size = f"{shown_bytes(kept)} saved" if kept else "freed" if is_freed(node) else ""
         parts = [size, short(place) if place else ""]
         return node.name(), results, " \u00b7 ".join(filter(None, parts))
@@ -183,16 +185,16 @@ class _Compact(_Draftsman):
     def chains(self):
         """The operators in chains: each but the last leads only to the next."""
         users = Counter(target for several in self.targets.values() for target in several)
-        found, chain_of = [], {}
+        chains, chain_of = [], {}
         for node in self.operators:
             chain = chain_of.get(node.sequence)
             if chain is None:
-                found.append(chain := [])
+                chains.append(chain := [])
             chain.append(node)
             several = self.targets[node.sequence]
             if len(several) == 1 and users[several[0]] == 1 and several[0] not in self.ends:
                 chain_of[several[0]] = chain
-        return found
+        return chains
 
     def joined(self, chains):
         """The chains, grouped if they come from one node and lead to the same nodes."""
@@ -205,10 +207,10 @@ class _Compact(_Draftsman):
             alone = len(users.get(first, ())) == 1 and first not in self.ends
             ends = (*users[first], *self.targets[last]) if alone else (first, None)
             alike.setdefault(ends, []).append(chain)
-        found = []
+        groups = []
         for several in alike.values():
-            found += [several] if len(several) > MOST_BRANCHES else [[chain] for chain in several]
-        return sorted(found, key=lambda several: -several[0][0].sequence)
+            groups += [several] if len(several) > MOST_BRANCHES else [[chain] for chain in several]
+        return sorted(groups, key=lambda several: -several[0][0].sequence)
 
     def box(self, chains):
         groups = [[self.lines(node) for node in chain] for chain in chains]
@@ -225,11 +227,11 @@ class _Compact(_Draftsman):
         leaves = [self.names.of(leaf) or f"leaf {_shown(leaf.variable._aval)}" for leaf in targets]
         taken = f" ({', '.join(dict.fromkeys(leaves))})" if leaves else ""
         rest = " \u00b7 ".join(filter(None, [", ".join(results), extra]))
-        found = [Line(name, f"{taken}  {rest}")]
+        lines = [Line(name, f"{taken}  {rest}")]
         for cause in untracked_reason.of(node)[-MOST_CUTS:]:
             text = f"    not from: {cause.kind}, {short(cause.place)}"
-            found.append(Line(rest=text, color=CUT_COLOR))
-        return found
+            lines.append(Line(rest=text, color=CUT_COLOR))
+        return lines
 
     def add_others(self):
         """Do nothing: the lines of the boxes name the leaves and the cuts."""
@@ -237,7 +239,7 @@ class _Compact(_Draftsman):
 
 def _folded(groups) -> list[Line]:
     """The lines, with a part that repeats shown once."""
-    found, start = [], 0
+    lines, start = [], 0
     while start < len(groups):
         times, length = max(
             (_times(groups, start, length), length)
@@ -247,13 +249,13 @@ def _folded(groups) -> list[Line]:
             times = length = 1
         part = groups[start : start + length]
         for group in part:
-            found.extend(group)
+            lines.extend(group)
         if times > 1:
             count = sum(bool(group[0].title) for group in part)
             what = "this" if count == 1 else f"these {count}"
-            found.append(Line(rest=f"    ({what}, {times} times in a row)"))
+            lines.append(Line(rest=f"    ({what}, {times} times in a row)"))
         start += times * length
-    return found
+    return lines
 
 
 def _times(groups, start, length):
@@ -283,7 +285,7 @@ def details(node) -> str:
     """The tooltip of a node."""
     place = place_of(node)
     told = [node.name() + (f" at {shown_place(place)}" if place else "")]
-    told += [f"saves {each}, {shown_bytes(each.bytes)}" for each in kept_by(node)]
+    told += [f"saves {residual}, {shown_bytes(residual.bytes)}" for residual in kept_by(node)]
     return "\n".join(told)
 
 

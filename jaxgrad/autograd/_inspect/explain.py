@@ -115,11 +115,11 @@ class _Explainer:
     def tell_constant(self):
         """The tensor does not require grad."""
         self.explanation.say(f"{self.name} does not require grad: no operator on it is recorded")
-        found = untracked_reason.of(self.tensor)
-        if self.tensor._node is INFERENCE_TENSOR and not found:
+        causes = untracked_reason.of(self.tensor)
+        if self.tensor._node is INFERENCE_TENSOR and not causes:
             self.explanation.say("It was made in inference mode", untracked_reason.INFERENCE_MODE)
-        self.tell_causes(found, CONSTANT)
-        if found:
+        self.tell_causes(causes, CONSTANT)
+        if causes:
             return
         leaf = _known_leaf(self.tensor)
         if leaf is not None:
@@ -133,9 +133,9 @@ class _Explainer:
             f"tensors that require grad, it was cut off from them {_unseen_cut()}"
         )
 
-    def tell_causes(self, found, otherwise):
+    def tell_causes(self, causes, otherwise):
         """Name causes of a missing graph; without one the kind is `otherwise`."""
-        for cause in found:
+        for cause in causes:
             self.explanation.say(_sentence(cause), cause.kind, cause.place)
         self.explanation.kind = self.explanation.kind or otherwise
 
@@ -192,12 +192,12 @@ class _Explainer:
     def tell_with_loss(self):
         """The tensor requires grad, and a loss was given."""
         losses = self.loss if type(self.loss) in (list, tuple) else [self.loss]
-        constant = [each for each in losses if isinstance(each, Tensor) and not each.requires_grad]
+        constant = [loss for loss in losses if isinstance(loss, Tensor) and not loss.requires_grad]
         if constant:
             self.explanation.say("The loss does not require grad: it has no graph")
-            found = self.those_after(untracked_reason.of(constant[0]))
-            self.tell_causes(found, CONSTANT)
-            if not found:
+            causes = self.those_after(untracked_reason.of(constant[0]))
+            self.tell_causes(causes, CONSTANT)
+            if not causes:
                 self.explanation.say(f"It does not use {self.name}, or was cut off {_unseen_cut()}")
             return
         roots = roots_of(self.loss)
@@ -211,18 +211,18 @@ class _Explainer:
             self.tell_not_a_leaf()
         self.tell_finding(probe(roots, edge), nodes, edge, grad)
 
-    def those_after(self, found):
+    def those_after(self, causes):
         """The causes that come after the tensor, or all of them if none does."""
-        return [cause for cause in found if cause.follows(self.tensor)] or found
+        return [cause for cause in causes if cause.follows(self.tensor)] or causes
 
     def tell_no_path(self, nodes):
         """The graph of the loss does not contain the tensor."""
         things = [node.variable if type(node) is AccumulateGrad else node for node in nodes]
-        found = untracked_reason.merged([untracked_reason.of(thing) for thing in things])
-        found = [cause for cause in found if cause.follows(self.tensor)]
+        causes = untracked_reason.merged([untracked_reason.of(thing) for thing in things])
+        causes = [cause for cause in causes if cause.follows(self.tensor)]
         self.explanation.say(f"The loss does not depend on {self.name} by its recorded graph")
-        self.tell_causes(found, UNUSED)
-        if found:
+        self.tell_causes(causes, UNUSED)
+        if causes:
             return
         if all(place_of(node) for node in nodes if type(node) is not AccumulateGrad):
             self.explanation.say(
@@ -292,12 +292,12 @@ class _Explainer:
         """The gradient is zero or has NaNs, and the one that arrives at the tensor does not."""
         hooks = f"hooks of {', '.join(hooked)} may change it"
         if self.explanation.kind == NAN:
-            found = hooks if hooked else OTHER_NANS
-            self.explanation.say(f"The gradient that arrives from the loss has none: {found}")
+            why = hooks if hooked else OTHER_NANS
+            self.explanation.say(f"The gradient that arrives from the loss has none: {why}")
             return
         self.explanation.kind = HOOKS if hooked else ZERO
-        found = hooks if hooked else "it was set to zero"
-        self.explanation.say(f"The gradient that arrives from the loss is not zero: {found}")
+        why = hooks if hooked else "it was set to zero"
+        self.explanation.say(f"The gradient that arrives from the loss is not zero: {why}")
 
 
 def _sentence(cause) -> str:

@@ -104,8 +104,8 @@ class _GradientWalk:
             if gradients is not None:
                 self.step(node, gradients)
         waiting = self.arrived.get(self.end[0])
-        found = None if waiting is None else waiting[self.end[1]]
-        if is_alive(found):
+        gradient = None if waiting is None else waiting[self.end[1]]
+        if is_alive(gradient):
             return self.nans.get(self.end, Finding(ALIVE))
         return self.lost[0] if self.lost else Finding(ZERO)
 
@@ -142,7 +142,9 @@ class _GradientWalk:
             return None
         others = directions(node.outputs(), numpy.random.default_rng(0))
         pairs = zip(gradients, others, strict=True)
-        others = [None if each is None else _where_alive(each, other) for each, other in pairs]
+        others = [
+            None if gradient is None else _where_alive(gradient, other) for gradient, other in pairs
+        ]
         if any(is_alive(gradient) for _, _, gradient in self.ahead(node, others)):
             return STEEP
         return FLAT if all(map(_is_alive_throughout, gradients)) else FLAT_WHERE_REACHED

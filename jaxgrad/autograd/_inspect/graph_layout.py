@@ -127,11 +127,11 @@ class _Layers:
 
     def positions(self):
         """The position of each slot in its layer."""
-        found = [0] * len(self.ranks)
+        positions = [0] * len(self.ranks)
         for layer in self.order:
             for position, place in enumerate(layer):
-                found[place] = position
-        return found
+                positions[place] = position
+        return positions
 
 
 def _crossings(graph, positions) -> int:
@@ -174,7 +174,7 @@ def _sort(layer, neighbours, positions):
 
     def wish(place):
         near = neighbours[place]
-        return sum(positions[each] for each in near) / len(near) if near else positions[place]
+        return sum(positions[slot] for slot in near) / len(near) if near else positions[place]
 
     layer.sort(key=wish)
     for position, place in enumerate(layer):
@@ -216,9 +216,9 @@ def _settle(graph, layer, centers, from_above, from_below):
     for place in layer:
         near = [*(graph.above[place] if from_above else ())]
         near += graph.below[place] if from_below else ()
-        pulls = [graph.pull(place, each) for each in near]
+        pulls = [graph.pull(place, slot) for slot in near]
         weights.append(sum(pulls) or 0.01)
-        pulled = sum(pull * centers[each] for pull, each in zip(pulls, near, strict=True))
+        pulled = sum(pull * centers[slot] for pull, slot in zip(pulls, near, strict=True))
         wishes.append(pulled / weights[-1] if near else centers[place])
     for place, center in zip(layer, apart(wishes, weights, _distances(graph, layer)), strict=True):
         centers[place] = center
@@ -269,15 +269,15 @@ def _ports(graph, chains, centers):
 
 def _spread(graph, groups, centers):
     """The positions of the edges at each box, side by side around its centre."""
-    found = {}
+    positions = {}
     for box, several in groups.items():
         several.sort()
         straight = [i for i, (_, _, is_straight) in enumerate(several) if is_straight]
         middle = straight[0] if straight else (len(several) - 1) / 2
         step = min(16.0, graph.widths[box] * 0.45 / max(middle, len(several) - 1 - middle, 1))
         for position, (_, number, _) in enumerate(several):
-            found[number] = centers[box] + (position - middle) * step
-    return found
+            positions[number] = centers[box] + (position - middle) * step
+    return positions
 
 
 def _route(graph, chain, ports, centers, boxes, tops, heights):

@@ -41,7 +41,7 @@ def roots_of(outputs) -> list[tuple[Node, int]]:
     if isinstance(outputs, tuple) and len(outputs) > 1 and isinstance(outputs[0], Node):
         return [outputs[:2]]
     if isinstance(outputs, list | tuple) and outputs:
-        return [edge for each in outputs for edge in roots_of(each)]
+        return [edge for output in outputs for edge in roots_of(output)]
     raise TypeError(f"a graph is that of a tensor or of several, not of {type_name(outputs)}")
 
 
@@ -149,13 +149,13 @@ def kept_by(node: Node) -> list[Kept]:
     if not isinstance(node, ProgramNode) or _saved(node) is FREED:
         return []
     packed = (node.extras and node.extras.packed) or {}
-    found = []
+    kept = []
     for position, (owner, saved) in enumerate(zip(_owners(node), _saved(node), strict=True)):
-        found.extend(_arrays(owner, packed[position].value if position in packed else saved))
+        kept.extend(_arrays(owner, packed[position].value if position in packed else saved))
     for held in (node.extras and node.extras.tangents) or ():
         for tangent in held.of.values() if held is not None else ():
-            found.append(Kept("tangent", tangent._array))
-    return found
+            kept.append(Kept("tangent", tangent._array))
+    return kept
 
 
 def _owners(node):
@@ -171,20 +171,20 @@ def _owners(node):
 def _kept_by_function(ctx):
     saved = () if ctx._saved in (FREED, CONSUMED) else ctx._saved
     again = ctx._again or ()
-    found = []
-    for position, each in enumerate([*saved, *again]):
-        if hasattr(each, "packed"):
-            value = each.array if each.packed is None else each.packed.value
-            found.extend(_arrays(f"saved {position}", value))
+    kept = []
+    for position, entry in enumerate([*saved, *again]):
+        if hasattr(entry, "packed"):
+            value = entry.array if entry.packed is None else entry.packed.value
+            kept.extend(_arrays(f"saved {position}", value))
     for name, value in vars(ctx).items():
         if not name.startswith("_"):
-            found.extend(_arrays(name, value))
-    return found
+            kept.extend(_arrays(name, value))
+    return kept
 
 
 def _arrays(owner, value) -> list[Kept]:
     leaves = jax.tree_util.tree_leaves(value)
-    return [Kept(owner, each) for each in leaves if hasattr(each, "shape") and each is not FREED]
+    return [Kept(owner, leaf) for leaf in leaves if hasattr(leaf, "shape") and leaf is not FREED]
 
 
 # names of tensors
@@ -196,26 +196,26 @@ DEEPEST, MOST_VALUES = 3, 20_000
 class Names:
     """Names of leaves, and of the outputs of nodes.
 
-    given: a dict of tensors by name, an object with `named_parameters`, or the variables of a
+    namespace: a dict of tensors by name, an object with `named_parameters`, or the variables of a
         caller. Dicts, lists and modules inside of it are searched too.
     """
 
-    def __init__(self, given):
+    def __init__(self, namespace):
         self.leaves, self.outputs, self.looked_at = {}, {}, 0
-        if hasattr(given, "named_parameters"):
-            given = dict(given.named_parameters())
-        for name, value in given.items():
+        if hasattr(namespace, "named_parameters"):
+            namespace = dict(namespace.named_parameters())
+        for name, value in namespace.items():
             self.add(str(name), value, 0)
 
     def add(self, name, value, depth):
         if isinstance(value, Tensor):
             self.add_tensor(name, value)
         elif depth < DEEPEST:
-            for part, each in _parts(value):
+            for part, child in _parts(value):
                 self.looked_at += 1
                 if self.looked_at > MOST_VALUES:
                     return
-                self.add(name + part, each, depth + 1)
+                self.add(name + part, child, depth + 1)
 
     def add_tensor(self, name, tensor):
         node = tensor.grad_fn
@@ -240,21 +240,21 @@ class Names:
 def _parts(value):
     """The objects inside of a value that may be tensors, each with the suffix of its name."""
     if isinstance(value, dict):
-        return ((f".{key}", each) for key, each in list(value.items()))
+        return ((f".{key}", child) for key, child in list(value.items()))
     if isinstance(value, list | tuple):
-        return ((f"[{position}]", each) for position, each in enumerate(value))
+        return ((f"[{position}]", child) for position, child in enumerate(value))
     if callable(getattr(type(value), "named_parameters", None)):
-        return ((f".{name}", each) for name, each in value.named_parameters())
+        return ((f".{name}", parameter) for name, parameter in value.named_parameters())
     return ()
 
 
 def variables_of(frame) -> dict:
     """The public local variables of a frame."""
-    found = frame.f_locals
-    kept = _public(found)
-    if isinstance(found, dict) and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+    variables = frame.f_locals
+    kept = _public(variables)
+    if isinstance(variables, dict) and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
         # Before Python 3.13 the frame keeps this dict, and with it the values, alive.
-        found.clear()
+        variables.clear()
     return kept
 
 
@@ -267,7 +267,7 @@ def _public(variables) -> dict:
     # IPython keeps the results of a notebook in `Out`, beside the names that the user gave them
     hidden = ("In", "Out") if "get_ipython" in variables else ()
     return {
-        name: each
-        for name, each in variables.items()
+        name: value
+        for name, value in variables.items()
         if name.isidentifier() and name[0] != "_" and name not in hidden
     }

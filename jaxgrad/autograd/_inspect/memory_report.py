@@ -57,11 +57,11 @@ class MemoryReport:
     @property
     def lines(self) -> dict[str, int]:
         """The bytes of each source line, the largest first."""
-        found = {}
+        sizes = {}
         for row in self.rows:
             place = row.place or "unknown line"
-            found[place] = found.get(place, 0) + row.bytes
-        return dict(sorted(found.items(), key=lambda item: -item[1]))
+            sizes[place] = sizes.get(place, 0) + row.bytes
+        return dict(sorted(sizes.items(), key=lambda item: -item[1]))
 
     def table(self):
         """Yield the tables of the report, each as titles and rows."""
@@ -152,33 +152,33 @@ def memory_report(tensor) -> MemoryReport:
     rows, seen = [], {}
     for node in operators:
         saved = kept_by(node)
-        kept = {each.key: each for each in saved}
-        fresh = [each for key, each in kept.items() if key not in seen]
-        shared = [each for key, each in kept.items() if key in seen]
+        kept = {residual.key: residual for residual in saved}
+        fresh = [residual for key, residual in kept.items() if key not in seen]
+        shared = [residual for key, residual in kept.items() if key in seen]
         seen |= kept
-        sizes = [sum(each.bytes for each in several) for several in (fresh, shared)]
+        sizes = [sum(residual.bytes for residual in several) for several in (fresh, shared)]
         rows.append(Row(node.name(), place_of(node), tuple(map(str, saved)), *sizes))
     values = {id(leaf._array) for leaf in leaves}
-    of_leaves = sum(each.bytes for each in seen.values() if id(each.array) in values)
+    of_leaves = sum(residual.bytes for residual in seen.values() if id(residual.array) in values)
     return MemoryReport(rows, of_leaves, _by_device(seen.values()), _xla(seen.values()))
 
 
 def _by_device(kept):
-    found = {}
-    for each in kept:
-        if each.device is not None:
-            found[each.device] = found.get(each.device, 0) + each.bytes
-    return found
+    sizes = {}
+    for residual in kept:
+        if residual.device is not None:
+            sizes[residual.device] = sizes.get(residual.device, 0) + residual.bytes
+    return sizes
 
 
 def _xla(kept) -> dict[str, int]:
     """XLA's counts of the memory of the process; empty during a trace."""
-    if any(isinstance(each.array, jax.core.Tracer) for each in kept):
+    if any(isinstance(residual.array, jax.core.Tracer) for residual in kept):
         return {}
-    found = {"live arrays": sum(a.nbytes for a in jax.live_arrays() if not a.is_deleted())}
+    counts = {"live arrays": sum(a.nbytes for a in jax.live_arrays() if not a.is_deleted())}
     for device in jax.local_devices():
         statistics = device.memory_stats() or {}
         for name, what in (("bytes_in_use", "in use"), ("peak_bytes_in_use", "peak")):
             if name in statistics:
-                found[f"{what} on {device}"] = statistics[name]
-    return found
+                counts[f"{what} on {device}"] = statistics[name]
+    return counts

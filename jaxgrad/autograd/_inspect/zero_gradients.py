@@ -32,13 +32,13 @@ def reason(finding: Finding) -> str:
     if finding.slope == STEEP:
         return " (its derivative is not zero, but its product with the gradient that arrives is)"
     node = finding.node
-    found = REASONS.get(node.name().partition("Backward")[0])
-    if found == IS_FLAT and finding.slope == FLAT_WHERE_REACHED:
-        found += " that a gradient arrives at"
+    cause = REASONS.get(node.name().partition("Backward")[0])
+    if cause == IS_FLAT and finding.slope == FLAT_WHERE_REACHED:
+        cause += " that a gradient arrives at"
     # It has the node of `nll_loss`. Its derivative is zero at a minimum too.
     if _operator(node) == "cross_entropy_loss":
-        found = "it is saturated, or its targets are ignored" if _is_certain(node) else None
-    return "" if found is None else f" ({found})"
+        cause = "it is saturated, or its targets are ignored" if _is_certain(node) else None
+    return "" if cause is None else f" ({cause})"
 
 
 def _operator(node) -> str | None:
@@ -55,5 +55,5 @@ def _is_certain(node) -> bool:
     (scores,) = [kept.array for kept in kept_by(node) if kept.owner == "self"]
     rounding = jnp.finfo(scores.dtype).eps
     with jax.enable_x64(True):
-        found = jax.nn.softmax(scores, min(1, scores.ndim - 1))
-        return bool(((found < rounding) | (found > 1 - rounding)).all())
+        probabilities = jax.nn.softmax(scores, min(1, scores.ndim - 1))
+        return bool(((probabilities < rounding) | (probabilities > 1 - rounding)).all())

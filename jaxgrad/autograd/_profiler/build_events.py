@@ -20,9 +20,9 @@ def events_of(recorder, profile) -> list[FunctionEvent]:
     """The events of a recorder that has stopped, sorted by their start."""
     recorder.close()
     notes = sorted(recorder.events, key=lambda note: (note.begun, -note.ended))
-    made = [_event(number, note, recorder, profile) for number, note in enumerate(notes, 1)]
-    _place_backward(notes, made)
-    return _with_freed(made, recorder, profile)
+    events = [_event(number, note, recorder, profile) for number, note in enumerate(notes, 1)]
+    _place_backward(notes, events)
+    return _with_freed(events, recorder, profile)
 
 
 def _place_backward(notes, events):
@@ -102,9 +102,9 @@ def _with_freed(events, recorder, profile) -> list[FunctionEvent]:
     more, threads = [], {}
     for freed in recorder.freed:
         threads.setdefault(freed[2], []).append(freed)
-    for thread, found in threads.items():
+    for thread, buffers in threads.items():
         inside = [event for event in events if event.thread == thread]
-        for freed, around in _at(inside, found, recorder):
+        for freed, around in _at(inside, buffers, recorder):
             if not around:
                 number, time = len(events) + len(more) + 1, _microseconds(freed[0], recorder)
                 around = [_freeing(number, thread, time, profile)]
@@ -118,13 +118,13 @@ def _at(events, freed, recorder):
     """Yield each freed buffer with the events during which it was freed, in one sweep."""
     coming, around = iter(events), []
     event = next(coming, None)
-    for each in sorted(freed):
-        time = _microseconds(each[0], recorder)
+    for buffer in sorted(freed):
+        time = _microseconds(buffer[0], recorder)
         while event is not None and event.time_range.start <= time:
             around = [e for e in around if e.time_range.end >= event.time_range.start]
             around.append(event)
             event = next(coming, None)
-        yield each, [e for e in around if e.time_range.end >= time]
+        yield buffer, [e for e in around if e.time_range.end >= time]
 
 
 def _freeing(number, thread, time, profile) -> FunctionEvent:

@@ -330,7 +330,7 @@ def by_lines(events) -> list:
         place = place_of(event)
         if place is not None:
             sums.setdefault(place, LineAverage(place)).add_event(event)
-    return sorted(sums.values(), key=lambda found: found.self_cpu_time_total, reverse=True)
+    return sorted(sums.values(), key=lambda average: average.self_cpu_time_total, reverse=True)
 
 
 def place_of(event) -> tuple[str, int] | None:

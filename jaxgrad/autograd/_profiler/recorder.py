@@ -29,8 +29,8 @@ _sinks = contextvars.ContextVar("jaxgrad.profiles", default=())
 
 def sinks() -> tuple:
     """The active sinks of this context."""
-    found = _sinks.get()
-    return tuple([sink for sink in found if sink.live]) if found else ()
+    all_sinks = _sinks.get()
+    return tuple([sink for sink in all_sinks if sink.live]) if all_sinks else ()
 
 
 def enter(sink):
@@ -203,12 +203,12 @@ _NOT_THE_USERS = frozenset(["jaxgrad", "jax", "contextlib", "functools", "thread
 
 def _frames(count):
     """The innermost calls outside of jaxgrad, at most `count`, each as a code object and a line."""
-    found, frame = [], sys._getframe(2)
-    while frame is not None and len(found) != count:
+    calls, frame = [], sys._getframe(2)
+    while frame is not None and len(calls) != count:
         if frame.f_globals.get("__name__", "").partition(".")[0] not in _NOT_THE_USERS:
-            found.append((frame.f_code, frame.f_lineno))
+            calls.append((frame.f_code, frame.f_lineno))
         frame = frame.f_back
-    return tuple(found)
+    return tuple(calls)
 
 
 # ---- what the sinks see
@@ -221,12 +221,12 @@ class _Profiles(Watch):
         return bool(sinks()) and not executor.is_traced()
 
     def kernel(self, program, kernel, *arrays):
-        found = sinks()
-        if not found:
+        active_sinks = sinks()
+        if not active_sinks:
             return kernel(*arrays)
         inputs = arrays if isinstance(program, Program) else getattr(program, "inputs", ()) or ()
         call = ProfiledCall(name_of(program), program, inputs)
-        return run(found, call, kernel, arrays)
+        return run(active_sinks, call, kernel, arrays)
 
     def node(self, node):
         for sink in sinks():
@@ -244,9 +244,9 @@ class _Profiles(Watch):
         run(sinks(), call, proceed, (node, gradients))
 
 
-def run(found, call: ProfiledCall, function, args):
+def run(active_sinks, call: ProfiledCall, function, args):
     """Call `function(*args)`, wait for its results, and show the call to sinks."""
-    begun = [(sink, sink.begin(call)) for sink in found]
+    begun = [(sink, sink.begin(call)) for sink in active_sinks]
     results, arrays, traced = None, (), False
     try:
         results = function(*args)

@@ -100,10 +100,10 @@ def _memory(events):
 
 
 def _flops(events):
-    found = [event.flops for event in events if event.flops]
-    if not found:
+    counts = [event.flops for event in events if event.flops]
+    if not counts:
         return []
-    power = min(int(math.log10(max(min(found), 1)) / 3), 5)
+    power = min(int(math.log10(max(min(counts), 1)) / 3), 5)
     unit = ("", "K", "M", "G", "T", "P")[power]
 
     def shown(event):
