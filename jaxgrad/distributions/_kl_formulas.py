@@ -168,8 +168,8 @@ def _(p, q):
 
 @fused
 def _uniform_uniform(p_low, p_high, q_low, q_high):
-    found = ops.log((q_high - q_low) / (p_high - p_low))
-    return ops.masked_fill(found, (q_low > p_low) | (q_high < p_high), math.inf)
+    divergence = ops.log((q_high - q_low) / (p_high - p_low))
+    return ops.masked_fill(divergence, (q_low > p_low) | (q_high < p_high), math.inf)
 
 
 @register_kl(Uniform, Uniform)
@@ -180,8 +180,8 @@ def _(p, q):
 @fused
 def _pareto_pareto(p_scale, p_alpha, q_scale, q_alpha):
     ratio = q_alpha / p_alpha
-    found = q_alpha * ops.log(p_scale / q_scale) - ops.log(ratio) + ratio - 1
-    return ops.masked_fill(found, p_scale < q_scale, math.inf)
+    divergence = q_alpha * ops.log(p_scale / q_scale) - ops.log(ratio) + ratio - 1
+    return ops.masked_fill(divergence, p_scale < q_scale, math.inf)
 
 
 @register_kl(Pareto, Pareto)
@@ -227,9 +227,9 @@ def _(p, q):
         raise NotImplementedError(
             "KL between Binomials where q.total_count > p.total_count is not implemented"
         )
-    found = (p.total_count * _one_trial(p, q)).masked_fill(p.total_count == 0, 0)
-    found = found.masked_fill(p.total_count > q.total_count, math.inf)
-    return found.masked_fill(p.total_count < q.total_count, math.nan)  # under a trace
+    divergence = (p.total_count * _one_trial(p, q)).masked_fill(p.total_count == 0, 0)
+    divergence = divergence.masked_fill(p.total_count > q.total_count, math.inf)
+    return divergence.masked_fill(p.total_count < q.total_count, math.nan)  # under a trace
 
 
 @fused
@@ -356,7 +356,9 @@ def _lowrank_to_lowrank(mean_difference, p_parts, q_parts):
 @register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
 def _(p, q):
     _check_events(p, q)
-    parts = [(*each._unbroadcasted, each._capacitance_tril) for each in (p, q)]
+    parts = [
+        (*distribution._unbroadcasted, distribution._capacitance_tril) for distribution in (p, q)
+    ]
     return _lowrank_to_lowrank(q.loc - p.loc, *parts)
 
 
@@ -372,7 +374,7 @@ def _wishart_wishart(p_df, p_factor, q_df, q_factor):
 
 @register_kl(Wishart, Wishart)
 def _(p, q):
-    factors = [each._unbroadcasted_scale_tril for each in (p, q)]
+    factors = [distribution._unbroadcasted_scale_tril for distribution in (p, q)]
     return _wishart_wishart(p.df, factors[0], q.df, factors[1])
 
 
@@ -489,8 +491,8 @@ def _uniform_to_beta(low, high, concentration1, concentration0):
     log_x = (xlogy(high, high) - xlogy(low, low)) / length - 1
     log_rest = (xlogy(1 - low, 1 - low) - xlogy(1 - high, 1 - high)) / length - 1
     powers = (concentration1 - 1) * log_x + (concentration0 - 1) * log_rest
-    found = log_beta(concentration1, concentration0) - powers - ops.log(length)
-    return ops.masked_fill(found, ~is_inside, math.inf)
+    divergence = log_beta(concentration1, concentration0) - powers - ops.log(length)
+    return ops.masked_fill(divergence, ~is_inside, math.inf)
 
 
 @register_kl(Uniform, Beta)
@@ -515,8 +517,8 @@ def _(p, q):
 
 @_register((Beta, ContinuousBernoulli), Uniform)
 def _(p, q):
-    found = (q.high - q.low).log() - p.entropy()
-    return found.masked_fill((q.low > 0) | (q.high < 1), math.inf)
+    divergence = (q.high - q.low).log() - p.entropy()
+    return divergence.masked_fill((q.low > 0) | (q.high < 1), math.inf)
 
 
 @register_kl(Uniform, Pareto)

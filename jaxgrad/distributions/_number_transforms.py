@@ -82,8 +82,8 @@ def _is_same(one, other) -> bool:
     """Whether two parameters, numbers or tensors, are equal."""
     if one is other:
         return True
-    found = one == other
-    return bool(found.all()) if isinstance(found, Tensor) else found
+    is_equal = one == other
+    return bool(is_equal.all()) if isinstance(is_equal, Tensor) else is_equal
 
 
 def softplus(x):
@@ -245,10 +245,10 @@ class AffineTransform(Transform):
 
     def log_abs_det_jacobian(self, x, y):
         if isinstance(self.scale, Tensor):
-            found = self.scale.abs().log().expand(x.shape)
+            log_scale = self.scale.abs().log().expand(x.shape)
         else:
-            found = full_like(x, math.log(abs(self.scale)))
-        return _sum_rightmost(found, self._event_dim)
+            log_scale = full_like(x, math.log(abs(self.scale)))
+        return _sum_rightmost(log_scale, self._event_dim)
 
     def forward_shape(self, shape):
         return broadcast_shapes(shape, *(getattr(p, "shape", ()) for p in (self.loc, self.scale)))

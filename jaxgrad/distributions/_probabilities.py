@@ -22,10 +22,10 @@ class ProbsOrLogits:
         """Keep the one that is given, broadcast with other parameters; return these."""
         check_one(probs, logits)
         name = "logits" if probs is None else "probs"
-        given, *others = broadcast_all(logits if probs is None else probs, *others)
-        setattr(self, name, given)
+        parameter, *others = broadcast_all(logits if probs is None else probs, *others)
+        setattr(self, name, parameter)
         self._given = name
-        return tuple(each.to(given.dtype) for each in others)
+        return tuple(tensor.to(parameter.dtype) for tensor in others)
 
     @lazy_property
     def logits(self) -> Tensor:

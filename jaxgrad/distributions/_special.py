@@ -55,7 +55,7 @@ def half_step(x):
 def half_step_slope(x):
     """`digamma(x + 1/2) - digamma(x)`, the derivative of `half_step`."""
     large = jnp.where(x >= _LARGE_STEP, x, _LARGE_STEP)
-    slopes = [-(2 * n + 1) * each for n, each in enumerate(_HALF_STEP)]
+    slopes = [-(2 * n + 1) * coefficient for n, coefficient in enumerate(_HALF_STEP)]
     series = 1 / (2 * large) + polynomial(slopes, 1 / (large * large)) / (large * large)
     return jnp.where(x >= _LARGE_STEP, series, ops.digamma(x + 0.5) - ops.digamma(x))
 
@@ -86,7 +86,7 @@ def large_binomial(value, count, log_p, log_q):
     """
     both = (value >= LARGE) & (count - value >= LARGE)
     k, n = jnp.where(both, value, LARGE), jnp.where(both, count, 2 * LARGE)
-    log_p, log_q = (jnp.where(both, each, -1) for each in (log_p, log_q))
+    log_p, log_q = (jnp.where(both, logarithm, -1) for logarithm in (log_p, log_q))
     rest = _stirling_rest(n) - _stirling_rest(k) - _stirling_rest(n - k)
     root = (jnp.log(n) - jnp.log(k) - jnp.log(n - k)) / 2
     successes = _deviance(k, n * jnp.exp(log_p), jnp.log(n) + log_p)

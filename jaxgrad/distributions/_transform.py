@@ -83,9 +83,9 @@ class Transform:
             return self
         if cache_size not in (0, 1):
             raise ValueError(f"cache_size must be 0 or 1, not {cache_size}")
-        made = copy.copy(self)
-        made._cache_size, made._inv, made._cached_x_y = cache_size, None, _NOTHING
-        return made
+        transform = copy.copy(self)
+        transform._cache_size, transform._inv, transform._cached_x_y = cache_size, None, _NOTHING
+        return transform
 
     def __eq__(self, other):
         return self is other
@@ -363,8 +363,8 @@ class IndependentTransform(Transform):
         return self.base_transform.inv(y)
 
     def log_abs_det_jacobian(self, x, y):
-        found = self.base_transform.log_abs_det_jacobian(x, y)
-        return _sum_rightmost(found, self.reinterpreted_batch_ndims)
+        det = self.base_transform.log_abs_det_jacobian(x, y)
+        return _sum_rightmost(det, self.reinterpreted_batch_ndims)
 
     def forward_shape(self, shape):
         return self.base_transform.forward_shape(shape)
@@ -443,15 +443,17 @@ class _Parts(Transform):
     _of_parts = staticmethod(constraints.cat)
 
     def __init__(self, tseq: Sequence[Transform], dim: int, cache_size: int):
-        if not all(isinstance(each, Transform) for each in tseq):
+        if not all(isinstance(transform, Transform) for transform in tseq):
             raise AssertionError("All elements of tseq must be Transform instances")
         super().__init__(cache_size)
-        self.transforms = [each.with_cache(cache_size) if cache_size else each for each in tseq]
+        self.transforms = [
+            transform.with_cache(cache_size) if cache_size else transform for transform in tseq
+        ]
         self.dim = dim
 
     @property
     def bijective(self):
-        return all(each.bijective for each in self.transforms)
+        return all(transform.bijective for transform in self.transforms)
 
     def _parts_of(self, value):
         """The part of a value that each transform gets."""
@@ -507,7 +509,7 @@ class CatTransform(_Parts):
 
     @property
     def event_dim(self):
-        return max(each.event_dim for each in self.transforms)
+        return max(transform.event_dim for transform in self.transforms)
 
     @property
     def length(self) -> int:
@@ -531,11 +533,15 @@ class CatTransform(_Parts):
 
     @constraints.dependent_property
     def domain(self):
-        return constraints.cat([each.domain for each in self.transforms], self.dim, self.lengths)
+        return constraints.cat(
+            [transform.domain for transform in self.transforms], self.dim, self.lengths
+        )
 
     @constraints.dependent_property
     def codomain(self):
-        return constraints.cat([each.codomain for each in self.transforms], self.dim, self.lengths)
+        return constraints.cat(
+            [transform.codomain for transform in self.transforms], self.dim, self.lengths
+        )
 
 
 class StackTransform(_Parts):
@@ -571,8 +577,8 @@ class StackTransform(_Parts):
 
     @constraints.dependent_property
     def domain(self):
-        return constraints.stack([each.domain for each in self.transforms], self.dim)
+        return constraints.stack([transform.domain for transform in self.transforms], self.dim)
 
     @constraints.dependent_property
     def codomain(self):
-        return constraints.stack([each.codomain for each in self.transforms], self.dim)
+        return constraints.stack([transform.codomain for transform in self.transforms], self.dim)

@@ -33,9 +33,12 @@ def beta_variance(concentration1, concentration0):
 @fused
 def beta_entropy(concentration1, concentration0):
     total = concentration1 + concentration0
-    centers = [(each - 1) * ops.digamma(each) for each in (concentration1, concentration0)]
-    found = log_beta(concentration1, concentration0) + (total - 2) * ops.digamma(total)
-    return found - sum(centers)
+    centers = [
+        (concentration - 1) * ops.digamma(concentration)
+        for concentration in (concentration1, concentration0)
+    ]
+    rest = log_beta(concentration1, concentration0) + (total - 2) * ops.digamma(total)
+    return rest - sum(centers)
 
 
 class Beta(ExponentialFamily):

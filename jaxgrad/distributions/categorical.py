@@ -66,12 +66,12 @@ class Categorical(ProbsOrLogits, Distribution):
     ):
         check_one(probs, logits)
         self._given = "logits" if probs is None else "probs"
-        given = logits if probs is None else probs
-        if given.ndim < 1:
+        parameter = logits if probs is None else probs
+        if parameter.ndim < 1:
             raise ValueError(f"`{self._given}` parameter must be at least one-dimensional.")
         normalized = _normalized_logits if probs is None else _normalized_probs
-        setattr(self, self._given, normalized(given))
-        super().__init__(given.shape[:-1], validate_args=validate_args)
+        setattr(self, self._given, normalized(parameter))
+        super().__init__(parameter.shape[:-1], validate_args=validate_args)
 
     @property
     def _num_events(self) -> int:
@@ -97,8 +97,8 @@ class Categorical(ProbsOrLogits, Distribution):
         sample_shape = Size(sample_shape)
         with no_grad():
             weights = self.probs.reshape(-1, self._num_events)
-            found = multinomial(weights, sample_shape.numel(), True).T
-            return found.reshape(self._extended_shape(sample_shape))
+            samples = multinomial(weights, sample_shape.numel(), True).T
+            return samples.reshape(self._extended_shape(sample_shape))
 
     def log_prob(self, value) -> Tensor:
         return categorical_log_prob(self._checked(value), self.logits)

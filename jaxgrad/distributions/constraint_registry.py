@@ -63,13 +63,13 @@ biject_to = ConstraintRegistry()
 transform_to = ConstraintRegistry()
 
 
-def _register(registries, *given):
+def _register(registries, *kinds):
     """Register a factory for several constraints, in one registry or in both."""
 
     def decorated(factory):
         for registry in registries:
-            for each in given:
-                registry.register(each, factory)
+            for kind in kinds:
+                registry.register(kind, factory)
         return factory
 
     return decorated
@@ -104,7 +104,7 @@ def _below(constraint):
 @_register(_BOTH, constraints.interval, constraints.half_open_interval)
 def _between(constraint):
     lower, upper = constraint.lower_bound, constraint.upper_bound
-    are_numbers = all(isinstance(each, int | float) for each in (lower, upper))
+    are_numbers = all(isinstance(bound, int | float) for bound in (lower, upper))
     if are_numbers and (lower, upper) == (0, 1):
         return transforms.SigmoidTransform()
     affine = transforms.AffineTransform(lower, upper - lower)
@@ -121,7 +121,7 @@ def _register_parts(registry):
 
     @registry.register(constraints.cat)
     def _cat(constraint):
-        parts = [registry(each) for each in constraint.cseq]
+        parts = [registry(part) for part in constraint.cseq]
         return transforms.CatTransform(parts, constraint.dim, constraint.lengths)
 
     @registry.register(constraints.stack)

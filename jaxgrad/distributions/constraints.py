@@ -68,11 +68,11 @@ def holds(constraint: Constraint, value) -> bool:
     if _is_of_numbers(constraint) and value.device.type == "cpu":
         # NumPy reads the array where it is, and takes a quarter of the time of two kernels
         with np.errstate(invalid="ignore"):
-            found = _with_arrays(constraint).check(np.asarray(value._array))
+            flags = _with_arrays(constraint).check(np.asarray(value._array))
     else:
-        found = constraint.check(value.detach())
-    is_traced = isinstance(found, Tensor) and not is_concrete(found)  # by a bound of the constraint
-    return is_traced or bool(found.all())
+        flags = constraint.check(value.detach())
+    is_traced = isinstance(flags, Tensor) and not is_concrete(flags)  # by a bound of the constraint
+    return is_traced or bool(flags.all())
 
 
 def _of_numbers(check):
@@ -92,9 +92,9 @@ def _with_arrays(constraint):
     bounds = {name: _with_array(bound) for name, bound in vars(constraint).items()}
     if all(bounds[name] is bound for name, bound in vars(constraint).items()):
         return constraint
-    made = copy.copy(constraint)
-    vars(made).update(bounds)
-    return made
+    replacement = copy.copy(constraint)
+    vars(replacement).update(bounds)
+    return replacement
 
 
 def _with_array(bound):
@@ -222,11 +222,11 @@ class _IndependentConstraint(_Wrapping):
 
     @_of_numbers
     def check(self, value):
-        found = self.base_constraint.check(value)
-        if found.ndim < self.reinterpreted_batch_ndims:
+        flags = self.base_constraint.check(value)
+        if flags.ndim < self.reinterpreted_batch_ndims:
             raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.ndim}")
-        batch = found.shape[: found.ndim - self.reinterpreted_batch_ndims]
-        return found.reshape(*batch, -1).all(-1)
+        batch = flags.shape[: flags.ndim - self.reinterpreted_batch_ndims]
+        return flags.reshape(*batch, -1).all(-1)
 
     def __repr__(self):
         return f"IndependentConstraint({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
@@ -245,8 +245,8 @@ class MixtureSameFamilyConstraint(_Wrapping):
     def check(self, value):
         if value.ndim < self.event_dim:
             raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.ndim}")
-        found = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
-        return found.reshape(*found.shape[: value.ndim - self.event_dim], -1).all(-1)
+        flags = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
+        return flags.reshape(*flags.shape[: value.ndim - self.event_dim], -1).all(-1)
 
     def __repr__(self):
         return f"MixtureSameFamilyConstraint({self.base_constraint!r})"
@@ -419,8 +419,8 @@ class _Multinomial(_Below):
 # ---- matrices
 
 
-def _everywhere(found):
-    return found.reshape(*found.shape[:-2], -1).all(-1)
+def _everywhere(flags):
+    return flags.reshape(*flags.shape[:-2], -1).all(-1)
 
 
 class _LowerTriangular(Constraint):
@@ -463,18 +463,18 @@ class _Symmetric(_Square):
 
 class _PositiveSemidefinite(_Symmetric):
     def check(self, value):
-        found = super().check(value)
+        is_symmetric = super().check(value)
         if value.shape[-2] != value.shape[-1]:
-            return found
-        return found & (ops.linalg_eigvalsh(value) >= 0).all(-1)
+            return is_symmetric
+        return is_symmetric & (ops.linalg_eigvalsh(value) >= 0).all(-1)
 
 
 class _PositiveDefinite(_Symmetric):
     def check(self, value):
-        found = super().check(value)
+        is_symmetric = super().check(value)
         if value.shape[-2] != value.shape[-1]:
-            return found
-        return found & (ops.linalg_cholesky_ex(value)[1] == 0)
+            return is_symmetric
+        return is_symmetric & (ops.linalg_cholesky_ex(value)[1] == 0)
 
 
 # ---- several constraints on parts of a value
@@ -484,13 +484,13 @@ class _Joined(Constraint):
     """Constraints on the parts of a value along a dimension."""
 
     def __init__(self, cseq: Sequence[Constraint], dim: int):
-        if not all(isinstance(each, Constraint) for each in cseq):
+        if not all(isinstance(constraint, Constraint) for constraint in cseq):
             raise AssertionError("All elements of cseq must be Constraint instances")
         self.cseq, self.dim = list(cseq), dim
 
     @property
     def is_discrete(self) -> bool:
-        return any(each.is_discrete for each in self.cseq)
+        return any(constraint.is_discrete for constraint in self.cseq)
 
     def _check_dim(self, value):
         if not -value.ndim <= self.dim < value.ndim:
@@ -523,13 +523,13 @@ class _Cat(_Joined):
 
     @property
     def event_dim(self) -> int:
-        return max(each.event_dim for each in self.cseq)
+        return max(constraint.event_dim for constraint in self.cseq)
 
     def check(self, value):
         self._check_dim(value)
         pieces = ops.split(value.narrow(self.dim, 0, sum(self.lengths)), self.lengths, self.dim)
         pairs = zip(self.cseq, pieces, strict=True)
-        return ops.cat([each.check(piece) for each, piece in pairs], self.dim)
+        return ops.cat([constraint.check(piece) for constraint, piece in pairs], self.dim)
 
 
 class _Stack(_Joined):
@@ -547,13 +547,13 @@ class _Stack(_Joined):
 
     @property
     def event_dim(self) -> int:
-        most = max(each.event_dim for each in self.cseq)
+        most = max(constraint.event_dim for constraint in self.cseq)
         return most + 1 if self.dim + most < 0 else most
 
     def check(self, value):
         self._check_dim(value)
         pairs = zip(self.cseq, ops.unbind(value, self.dim), strict=True)
-        return ops.stack([each.check(slice) for each, slice in pairs], self.dim)
+        return ops.stack([constraint.check(slice) for constraint, slice in pairs], self.dim)
 
 
 dependent = _Dependent()

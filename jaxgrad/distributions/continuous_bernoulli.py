@@ -52,8 +52,8 @@ def continuous_bernoulli_icdf(value, logits):
     is_positive = logits > 0
     negative = ops.where(is_positive, -logits, logits)
     part = ops.where(is_positive, 1 - value, value)
-    found = part * expm1_quotient(negative) * log1p_quotient(part * ops.expm1(negative))
-    return ops.where(is_positive, 1 - found, found)
+    quantile = part * expm1_quotient(negative) * log1p_quotient(part * ops.expm1(negative))
+    return ops.where(is_positive, 1 - quantile, quantile)
 
 
 class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):

@@ -156,7 +156,7 @@ class Distribution:
         torch.Size([3, 2])
         """
         batch_shape = Size(batch_shape)
-        ours = (each for each in type(self).__mro__ if each.__module__.startswith(__package__))
+        ours = (base for base in type(self).__mro__ if base.__module__.startswith(__package__))
         new = self._get_checked_instance(next(ours), _instance)
         for name, value in vars(self).items():
             vars(new).setdefault(name, self._expanded(value, batch_shape))
@@ -176,13 +176,13 @@ class Distribution:
 
     def _constraints_of_parameters(self):
         """The `arg_constraints` of this class and its bases."""
-        found = {}
-        for each in reversed(type(self).__mro__):
-            declared = vars(each).get("arg_constraints", {})
+        arg_constraints = {}
+        for base in reversed(type(self).__mro__):
+            declared = vars(base).get("arg_constraints", {})
             if isinstance(declared, property):
-                declared = {} if each is Distribution else declared.fget(self)
-            found |= declared
-        return found
+                declared = {} if base is Distribution else declared.fget(self)
+            arg_constraints |= declared
+        return arg_constraints
 
     def _get_checked_instance(self, cls, _instance=None):
         if _instance is None and type(self).__init__ is not cls.__init__:

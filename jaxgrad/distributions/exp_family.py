@@ -43,16 +43,16 @@ class ExponentialFamily(Distribution):
 
     def _mean_statistics(self) -> list[Tensor]:
         """The means of t(x): the gradient of F."""
-        given = self._natural_params
+        natural_params = self._natural_params
         with enable_grad():
             # a clone has the tangents of forward mode
-            params = [each if each.requires_grad else each.clone() for each in given]
-            normalizer = self._log_normalizer(*(each.requires_grad_() for each in params))
+            params = [param if param.requires_grad else param.clone() for param in natural_params]
+            normalizer = self._log_normalizer(*(param.requires_grad_() for param in params))
             means = grad(normalizer.sum(), params, create_graph=True)
-        if is_grad_enabled() and any(each.requires_grad for each in given):
+        if is_grad_enabled() and any(param.requires_grad for param in natural_params):
             return list(means)
         with no_grad():
-            return [each.clone() for each in means]
+            return [mean.clone() for mean in means]
 
     def _cross_entropy(self, params, means) -> Tensor:
         """The mean of -log p(x) + k(x), for p with these parameters, where t(x) has these means."""

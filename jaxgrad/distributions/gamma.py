@@ -38,10 +38,10 @@ def gamma_entropy(concentration, rate):
 
 @fused
 def _gamma_sample(standard, rate):
-    found = standard / rate
+    sample = standard / rate
     # positive, by a bound that leaves the gradient as it is
-    known = found.detach()
-    return found + (ops.clamp(known, dtypes.finfo(known.dtype).tiny) - known)
+    known = sample.detach()
+    return sample + (ops.clamp(known, dtypes.finfo(known.dtype).tiny) - known)
 
 
 class Gamma(ExponentialFamily):

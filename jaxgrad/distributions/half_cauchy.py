@@ -19,8 +19,8 @@ from .utils import _options_of
 
 @fused
 def half_cauchy_log_prob(value, scale):
-    found = math.log(2 / math.pi) - ops.log(scale) - ops.log1p(ops.square(value / scale))
-    return ops.masked_fill(found, value < 0, -math.inf)
+    log_prob = math.log(2 / math.pi) - ops.log(scale) - ops.log1p(ops.square(value / scale))
+    return ops.masked_fill(log_prob, value < 0, -math.inf)
 
 
 @fused

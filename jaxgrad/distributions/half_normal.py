@@ -17,8 +17,8 @@ from .transforms import AbsTransform
 
 @fused
 def half_normal_log_prob(value, scale):
-    found = math.log(2) - HALF_LOG_TAU - ops.square(value / scale) / 2 - ops.log(scale)
-    return ops.masked_fill(found, value < 0, -math.inf)
+    log_prob = math.log(2) - HALF_LOG_TAU - ops.square(value / scale) / 2 - ops.log(scale)
+    return ops.masked_fill(log_prob, value < 0, -math.inf)
 
 
 @fused

@@ -21,8 +21,8 @@ def mixture_log_prob(log_probs, logits):
     terms = log_probs + ops.log_softmax(logits, -1)
     # where no component has a density, `logsumexp` has no gradient
     is_outside = ops.all(terms == -math.inf, -1, keepdim=True)
-    found = ops.logsumexp(ops.masked_fill(terms, is_outside, 0), -1)
-    return ops.masked_fill(found, is_outside.squeeze(-1), -math.inf)
+    log_prob = ops.logsumexp(ops.masked_fill(terms, is_outside, 0), -1)
+    return ops.masked_fill(log_prob, is_outside.squeeze(-1), -math.inf)
 
 
 class MixtureSameFamily(Distribution):

@@ -155,7 +155,7 @@ class MultivariateNormal(OfMatrix):
             "precision_matrix": precision_matrix,
             "scale_tril": scale_tril,
         }
-        if sum(each is not None for each in matrices.values()) != 1:
+        if sum(matrix is not None for matrix in matrices.values()) != 1:
             raise ValueError(
                 "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
                 "specified."

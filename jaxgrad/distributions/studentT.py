@@ -36,8 +36,8 @@ def _variance(df, scale):
     def variance(df):
         return ops.square(scale) * df / (df - 2)
 
-    found = where_defined(df > 2, variance, df, 3, math.inf)
-    return ops.masked_fill(found, df <= 1, math.nan)
+    variances = where_defined(df > 2, variance, df, 3, math.inf)
+    return ops.masked_fill(variances, df <= 1, math.nan)
 
 
 @fused

@@ -124,7 +124,7 @@ def _listed(transforms):
         return [transforms]
     if not isinstance(transforms, list):
         raise ValueError(f"transforms must be a Transform or list, but was {transforms}")
-    if not all(isinstance(each, Transform) for each in transforms):
+    if not all(isinstance(transform, Transform) for transform in transforms):
         raise ValueError("transforms must be a Transform or a list of Transforms")
     return transforms
 

@@ -32,10 +32,10 @@ def broadcast_all(*values) -> tuple[Tensor, ...]:
     (tensor([1., 2.]), tensor([3., 3.]))
     """
     first = next(filter(_is_tensor, values), None)
-    found = [value if isinstance(value, Tensor) else _tensor_of(value, first) for value in values]
-    if all(each.shape == found[0].shape for each in found):
-        return tuple(found)
-    return broadcast_tensors(*found)
+    tensors = [value if isinstance(value, Tensor) else _tensor_of(value, first) for value in values]
+    if all(tensor.shape == tensors[0].shape for tensor in tensors):
+        return tuple(tensors)
+    return broadcast_tensors(*tensors)
 
 
 def _is_tensor(value):

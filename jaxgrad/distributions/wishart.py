@@ -109,8 +109,8 @@ def _matrices(df, factor, key, shape, tries):
     concentration = jnp.broadcast_to(concentration, (*shape, n)).reshape(-1, n)
     factor = jnp.broadcast_to(factor, (*shape, n, n)).reshape(-1, n, n)
     keys = jax.random.split(jax.random.wrap_key_data(key, impl=ALGORITHM), len(factor))
-    made = jax.vmap(lambda *each: _regular(*each, tries))(concentration, factor, keys)
-    return made.reshape(*shape, n, n)
+    matrices = jax.vmap(lambda *args: _regular(*args, tries))(concentration, factor, keys)
+    return matrices.reshape(*shape, n, n)
 
 
 class Wishart(ExponentialFamily, OfMatrix):
@@ -147,16 +147,16 @@ class Wishart(ExponentialFamily, OfMatrix):
             "precision_matrix": precision_matrix,
             "scale_tril": scale_tril,
         }
-        given = [each for each in matrices.values() if each is not None]
-        if len(given) != 1:
+        tensors = [matrix for matrix in matrices.values() if matrix is not None]
+        if len(tensors) != 1:
             raise AssertionError(
                 "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
                 "specified."
             )
-        df = df if isinstance(df, Tensor) else full((), df, **_options_of(given[0]))
+        df = df if isinstance(df, Tensor) else full((), df, **_options_of(tensors[0]))
         batch_shape = self._take_matrix(df.shape, matrices)
         self.df = df.expand(batch_shape)
-        event_shape = given[0].shape[-2:]
+        event_shape = tensors[0].shape[-2:]
         self._check_df(event_shape[-1])
         super().__init__(batch_shape, event_shape, validate_args=validate_args)
         self._factorize()

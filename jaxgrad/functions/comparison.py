@@ -58,13 +58,13 @@ def unique(
     >>> jaxgrad.unique(jaxgrad.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
     """
-    found = _distinct("unique()", input, dim, _by_value)
+    runs = _distinct("unique()", input, dim, _by_value)
     values = (
-        ops._unique_elements(input, found[0])
+        ops._unique_elements(input, runs[0])
         if dim is None
-        else ops._unique_slices(input, found[0], dim)
+        else ops._unique_slices(input, runs[0], dim)
     )
-    return _asked(values, found, return_inverse, return_counts)
+    return _asked(values, runs, return_inverse, return_counts)
 
 
 @api_boundary
@@ -81,8 +81,8 @@ def unique_consecutive(
     >>> jaxgrad.unique_consecutive(jaxgrad.tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
     """
-    found = _distinct("unique_consecutive()", input, dim, lambda rows: np.arange(len(rows)))
-    return _asked(ops._unique_runs(input, found[0], dim), found, return_inverse, return_counts)
+    runs = _distinct("unique_consecutive()", input, dim, lambda rows: np.arange(len(rows)))
+    return _asked(ops._unique_runs(input, runs[0], dim), runs, return_inverse, return_counts)
 
 
 @api_boundary
@@ -121,9 +121,9 @@ def _nothing():
     return wrap(from_host(np.zeros(0, np.int64)))
 
 
-def _asked(values, found, *flags):
+def _asked(values, runs, *flags):
     """The values, and those of the other results that are asked for."""
-    wanted = [each for each, flag in zip(found[1:], flags, strict=True) if flag]
+    wanted = [result for result, flag in zip(runs[1:], flags, strict=True) if flag]
     return (values, *wanted) if wanted else values
 
 
@@ -151,7 +151,7 @@ def _distinct(name, input, dim, order_of):
         rows = np.moveaxis(numbers, dim, 0).reshape(extent, input.numel() // max(extent, 1))
         shape = (extent,)
     places, inverse, counts = _runs(rows, order_of(rows))
-    return tuple(wrap(from_host(each)) for each in (places, inverse.reshape(shape), counts))
+    return tuple(wrap(from_host(array)) for array in (places, inverse.reshape(shape), counts))
 
 
 def _runs(rows, order):
@@ -253,7 +253,7 @@ def histogramdd(
         raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
     count = input.shape[-1]
     bins = [bins] * count if isinstance(bins, int) else list(bins)
-    if not all(isinstance(each, Tensor) for each in bins):
+    if not all(isinstance(entry, Tensor) for entry in bins):
         bins = _edges(input, bins, range)
     elif range is not None:
         raise TypeError("histogramdd(): range goes with numbers of bins, not with their edges")

@@ -136,8 +136,8 @@ def range(start=0, end=None, step=1, **options: Unpack[FactoryOptions]) -> Tenso
     warnings.warn(RANGE, UserWarning, stacklevel=users_stacklevel())
     if end is None:
         raise TypeError('range() missing 1 required positional arguments: "end"')
-    given = {"start": start, "end": end, "step": step}
-    first, last, by = (number_of("range", name, value) for name, value in given.items())
+    numbers = {"start": start, "end": end, "step": step}
+    first, last, by = (number_of("range", name, value) for name, value in numbers.items())
     dtype = dtype_of(options, dtypes.get_default_dtype())
     if not dtype.is_floating_point:
         first, last, by = int(first), int(last), int(by)
@@ -222,9 +222,9 @@ def triu_indices(row: int, col: int, offset: int = 0, **options: Unpack[FactoryO
 
 
 def _triangle(name, row, col, offset, options, is_lower):
-    for which, given in (("row", row), ("col", col), ("offset", offset)):
-        if isinstance(given, bool) or not hasattr(given, "__index__"):
-            raise TypeError(f"{name}(): argument '{which}' must be int, not {type(given).__name__}")
+    for which, value in (("row", row), ("col", col), ("offset", offset)):
+        if isinstance(value, bool) or not hasattr(value, "__index__"):
+            raise TypeError(f"{name}(): argument '{which}' must be int, not {type(value).__name__}")
     for which, extent in (("row", row), ("col", col)):
         if extent < 0:
             raise RuntimeError(f"{which} must be non-negative, got{extent}")
@@ -239,8 +239,8 @@ def _triangle(name, row, col, offset, options, is_lower):
     row_of = np.repeat(rows, counts)
     before = np.repeat(np.cumsum(counts) - counts - firsts, counts)
     places = np.stack([row_of, np.arange(row_of.size) - before]).astype(dtype.numpy)
-    made = from_numpy(places)
+    indices = from_numpy(places)
     device = options.get("device")
     if device is not None:
-        made = made.to(device)
-    return made.requires_grad_(bool(options.get("requires_grad")))
+        indices = indices.to(device)
+    return indices.requires_grad_(bool(options.get("requires_grad")))

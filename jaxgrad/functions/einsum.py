@@ -49,7 +49,9 @@ def einsum(*args) -> Tensor:
                 f"einsum(): expected Tensor as element {position} in argument 1, but got {kind}"
             )
     plan = _plan(equation, tuple(tuple(operand.shape) for operand in operands))
-    terms = [_prepared(*each, plan) for each in zip(operands, plan.indices, plan.kept, strict=True)]
+    terms = [
+        _prepared(*triple, plan) for triple in zip(operands, plan.indices, plan.kept, strict=True)
+    ]
     for first, second in plan.order:
         pair = terms[first], terms[second]
         del terms[second], terms[first]
@@ -91,7 +93,7 @@ def _plan(equation, shapes):
 
 
 def _is_shared(index, position, sets):
-    return any(index in each for n, each in enumerate(sets) if n != position)
+    return any(index in indices for n, indices in enumerate(sets) if n != position)
 
 
 # the equation
@@ -155,26 +157,26 @@ def _parsed(equation, count):
 
 def _tokens(text, start, where):
     """The indices in a part of the equation that begins at `start`."""
-    found, position = [], 0
+    tokens, position = [], 0
     while position < len(text):
         letter = text[position]
         if letter == ".":
-            _check_ellipsis(text, position, found, where)
-            found.append("...")
+            _check_ellipsis(text, position, tokens, where)
+            tokens.append("...")
             position += 2
         elif letter.isascii() and letter.isalpha():
-            found.append(letter)
+            tokens.append(letter)
         elif letter != " ":
             raise RuntimeError(
                 f"einsum(): invalid subscript given at index {start + position} in the equation "
                 "string, subscripts must be in [a-zA-Z]"
             )
         position += 1
-    return found
+    return tokens
 
 
-def _check_ellipsis(text, position, found, where):
-    if "..." in found:
+def _check_ellipsis(text, position, tokens, where):
+    if "..." in tokens:
         which = "but an ellipsis (...)" if where == "output" else "for which an ellipsis"
         raise RuntimeError(f"einsum(): found '.' for {where} {which} was already found")
     if text[position : position + 3] != "...":
@@ -295,16 +297,16 @@ def _best_tree(terms, output, extents):
 
 def _best_split(members, terms, output, extents, best):
     first, *rest = sorted(members)
-    found = None
+    split = None
     for size in range(len(rest)):
         for chosen in itertools.combinations(rest, size):
             left = frozenset([first, *chosen])
             right = members - left
             indices = [_left_over(part, terms, output) for part in (left, right)]
             cost = best[left][0] + best[right][0] + _cost(*indices, extents)
-            if found is None or cost < found[0]:
-                found = cost, (best[left][1], best[right][1])
-    return found
+            if split is None or cost < split[0]:
+                split = cost, (best[left][1], best[right][1])
+    return split
 
 
 def _greedy_tree(terms, output, extents):
@@ -315,8 +317,8 @@ def _greedy_tree(terms, output, extents):
         def rank(pair):
             members = [part[0] for part in pair]
             indices = [_left_over(part, terms, output) for part in members]
-            made = _left_over(members[0] | members[1], terms, output)
-            sizes = [math.prod(map(extents.get, each)) for each in (made, *indices)]
+            product = _left_over(members[0] | members[1], terms, output)
+            sizes = [math.prod(map(extents.get, group)) for group in (product, *indices)]
             return sizes[0] - sizes[1] - sizes[2], _cost(*indices, extents), sorted(members[0])
 
         pairs = itertools.combinations(sorted(left, key=lambda part: min(part[0])), 2)
@@ -370,7 +372,7 @@ def _product(pair, needed, order):
     needed; and its indices, if possible in the given order.
     """
     shared = set(pair[0][1]) & set(pair[1][1])
-    pair = [_summed(*each, shared | needed) for each in pair]
+    pair = [_summed(*factor, shared | needed) for factor in pair]
     if _is_exchanged(pair, needed, order):
         pair.reverse()
     (one, left), (other, right) = pair
@@ -379,16 +381,16 @@ def _product(pair, needed, order):
     batch = [i for i in left if i in shared and i in needed]
     summed = [i for i in left if i in shared and i not in needed]
     extents = dict(zip((*left, *right), (*one.shape, *other.shape), strict=True))
-    made = (*batch, *rows, *columns)
+    indices = (*batch, *rows, *columns)
     if not summed:
         one = _grouped(one, left, [batch, rows, [None] * len(columns)], extents)
         other = _grouped(other, right, [batch, [None] * len(rows), columns], extents)
-        return one * other, made
+        return one * other, indices
     one = _merged(one, left, batch, rows, summed, extents)
     other = _merged(other, right, batch, summed, columns, extents)
     product = ops.bmm(one, other) if batch else ops.mm(one, other)
-    shape = tuple(extents[i] for i in made)
-    return product if tuple(product.shape) == shape else product.reshape(shape), made
+    shape = tuple(extents[i] for i in indices)
+    return product if tuple(product.shape) == shape else product.reshape(shape), indices
 
 
 def _is_exchanged(pair, needed, order):

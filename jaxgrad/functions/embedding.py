@@ -34,19 +34,19 @@ def embedding_bag(
         raise RuntimeError(
             "embedding_backward: scale_grad_by_freq not supported with sparse gradients"
         )
-    made = ops._embedding_bag(
+    outputs = ops._embedding_bag(
         weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
         include_last_offset, padding_idx,
     )  # fmt: skip
     if not sparse:
-        return made
+        return outputs
     # the node of one lookup for each index can send a sparse gradient
-    return _sums(weight, indices, made, mode, per_sample_weights, padding_idx), *made[1:]
+    return _sums(weight, indices, outputs, mode, per_sample_weights, padding_idx), *outputs[1:]
 
 
-def _sums(weight, indices, made, mode, per_sample_weights, padding_idx):
+def _sums(weight, indices, outputs, mode, per_sample_weights, padding_idx):
     """The sums or means of bags, by lookups whose gradient is sparse."""
-    result, bags, sizes, _ = made
+    result, bags, sizes, _ = outputs
     rows = ops.embedding(weight, indices, padding_idx, False, True)
     give(rows, "EmbeddingBackward0", lambda grad: (weight.shape, indices.long()[None], grad))
     if per_sample_weights is not None:

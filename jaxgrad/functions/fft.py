@@ -232,9 +232,9 @@ def _one_from_real(name, input, n, dim, norm, forward, onesided=True):
             "first, or the transform of complex tensors"
         )
     input, dim = _one(_promoted(input), n, dim)
-    made = ops._fft_r2c(input, [dim], _number_of(norm, forward), onesided)
+    spectrum = ops._fft_r2c(input, [dim], _number_of(norm, forward), onesided)
     # exp(+i...) of real numbers is the conjugate of exp(-i...)
-    return made if forward else made.conj()
+    return spectrum if forward else spectrum.conj()
 
 
 def _one_to_real(input, n, dim, norm, forward):
@@ -244,8 +244,8 @@ def _one_to_real(input, n, dim, norm, forward):
     _check_points(count)
     if n is not None:
         input = _resized(input, [dim], [n // 2 + 1])
-    given = input.conj() if forward else input
-    return ops._fft_c2r(given, [dim], _number_of(norm, forward), count)
+    spectrum = input.conj() if forward else input
+    return ops._fft_c2r(spectrum, [dim], _number_of(norm, forward), count)
 
 
 def _one(input, n, dim):
@@ -267,8 +267,8 @@ def _half_spectrum(name, input, s, dim):
     """The half of a spectrum with the right number of points, its dimensions, and the number of
     points of the last of them in the result."""
     input, dims, extents = _transformed(name, _promoted(input, to_complex=True), s, dim, True)
-    given = -1 if s is None else _listed(s)[-1]
-    last = 2 * (input.shape[dims[-1]] - 1) if given == -1 else given
+    count = -1 if s is None else _listed(s)[-1]
+    last = 2 * (input.shape[dims[-1]] - 1) if count == -1 else count
     _check_points(last)
     return _resized(input, dims, [*extents[:-1], last // 2 + 1]), dims, last
 
@@ -283,7 +283,7 @@ def _transformed(name, input, s, dim, needs_one=False):
             )
         dims = list(range(input.ndim - count, input.ndim))
     else:
-        dims = [_wrapped(each, input.ndim) for each in _listed(dim)]
+        dims = [_wrapped(axis, input.ndim) for axis in _listed(dim)]
     if len(set(dims)) < len(dims):
         raise RuntimeError(f"FFT dims must be unique: {dims} names one twice")
     if s is not None and len(_listed(s)) != len(dims):
@@ -297,8 +297,8 @@ def _transformed(name, input, s, dim, needs_one=False):
     return input, dims, extents
 
 
-def _listed(given):
-    return [given] if isinstance(given, int) else list(given)
+def _listed(numbers):
+    return [numbers] if isinstance(numbers, int) else list(numbers)
 
 
 # of all

@@ -58,7 +58,7 @@ def find(name: str):
     one = ops.linalg_vector_norm if operator == "norm" else one
 
     @api_boundary
-    def each(self, *arguments, **options):
+    def function(self, *arguments, **options):
         if operator == "pow" and isinstance(self, int | float | complex):
             return tuple(self**exponent for exponent in checked(name, *arguments, **options))
         tensors = checked(name, self)
@@ -69,21 +69,21 @@ def find(name: str):
         else:
             values = [None] * len(tensors)
         columns = [column(name, argument, len(tensors)) for argument in arguments]
-        given = [options if value is None else {**options, "value": value} for value in values]
+        keywords = [options if value is None else {**options, "value": value} for value in values]
         results = [
             one(tensor, *row, **more)
-            for tensor, more, *row in zip(tensors, given, *columns, strict=True)
+            for tensor, more, *row in zip(tensors, keywords, *columns, strict=True)
         ]
         return tensors if operator.endswith("_") else tuple(results)
 
-    each.__name__ = each.__qualname__ = name
-    each.__doc__ = (
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
         f"Apply `{operator}` to each tensor of a list.\n\n"
         "Each further argument is a list of as many tensors or numbers, or one for all. Raises "
         "RuntimeError for a list of another length and for an empty one, TypeError for a list of "
         "anything but tensors."
     )
-    return each
+    return function
 
 
 def by_position(operator, arguments: tuple, options: dict) -> tuple[tuple, dict]:

@@ -72,15 +72,15 @@ def _in_three(x):
     return _in_two(x).unsqueeze(-1) if x.ndim else x.reshape(1, 1, 1)
 
 
-def _of_each(name, function, given):
-    is_one = len(given) == 1 and isinstance(given[0], Tensor)
-    listed = given[0] if len(given) == 1 and isinstance(given[0], list | tuple) else given
-    for position, each in enumerate(listed):
-        if not isinstance(each, Tensor):
-            kind = type_name(each)
+def _of_each(name, function, tensors):
+    is_one = len(tensors) == 1 and isinstance(tensors[0], Tensor)
+    listed = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
+    for position, tensor in enumerate(listed):
+        if not isinstance(tensor, Tensor):
+            kind = type_name(tensor)
             raise TypeError(f"{name}(): argument {position} must be Tensor, not {kind}")
-    found = tuple(map(function, listed))
-    return found[0] if is_one else found
+    results = tuple(map(function, listed))
+    return results[0] if is_one else results
 
 
 @takes_out
@@ -121,15 +121,15 @@ def _list_of_tensors(name, tensors):
         raise TypeError(f"{name}(): argument 'tensors' must be tuple of Tensors, not {kind}")
     if not tensors:
         raise RuntimeError(f"{name} expects a non-empty TensorList")
-    for position, each in enumerate(tensors):
-        check_tensor(name, each, f"element {position} of tensors")
+    for position, tensor in enumerate(tensors):
+        check_tensor(name, tensor, f"element {position} of tensors")
     return tensors
 
 
-def check_tensor(name, given, what="argument 'input'"):
+def check_tensor(name, value, what="argument 'input'"):
     """Raise TypeError for what is no tensor."""
-    if not isinstance(given, Tensor):
-        raise TypeError(f"{name}(): {what} must be Tensor, not {type_name(given)}")
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{name}(): {what} must be Tensor, not {type_name(value)}")
 
 
 @api_boundary
@@ -142,12 +142,12 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     >>> jaxgrad.broadcast_tensors(jaxgrad.tensor([1, 2]), jaxgrad.tensor(3))
     (tensor([1, 2]), tensor([3, 3]))
     """
-    for position, each in enumerate(tensors):
-        if not isinstance(each, Tensor):
-            kind = type_name(each)
+    for position, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor):
+            kind = type_name(tensor)
             raise TypeError(f"expected Tensor as element {position} in argument 0, but got {kind}")
-    shape = promotion.broadcast_shapes("broadcast_tensors", *(each.shape for each in tensors))
-    return tuple(each if each.shape == shape else each.expand(shape) for each in tensors)
+    shape = promotion.broadcast_shapes("broadcast_tensors", *(tensor.shape for tensor in tensors))
+    return tuple(tensor if tensor.shape == shape else tensor.expand(shape) for tensor in tensors)
 
 
 @api_boundary
@@ -160,8 +160,8 @@ def broadcast_shapes(*shapes) -> Size:
     >>> jaxgrad.broadcast_shapes((2, 1), (3,))
     torch.Size([2, 3])
     """
-    given = [(shape,) if hasattr(shape, "__index__") else shape for shape in shapes]
-    for shape in given:
+    sequences = [(shape,) if hasattr(shape, "__index__") else shape for shape in shapes]
+    for shape in sequences:
         if not isinstance(shape, tuple | list):
             raise RuntimeError(
                 "Input shapes should be of type ints, a tuple of ints, or a list of ints, got "
@@ -172,7 +172,7 @@ def broadcast_shapes(*shapes) -> Size:
                 "Attempting to broadcast a dimension with negative length! A shape has "
                 f"{min(shape)}: {tuple(shape)}"
             )
-    return Size(promotion.broadcast_shapes("broadcast_shapes", *map(tuple, given)))
+    return Size(promotion.broadcast_shapes("broadcast_shapes", *map(tuple, sequences)))
 
 
 @api_boundary
@@ -204,11 +204,11 @@ def meshgrid(*tensors, indexing: str | None = None) -> tuple[Tensor, ...]:
     if indexing == "xy":
         dims[:2] = dims[1::-1]
     shape = [1] * len(dims)
-    for dim, each in zip(dims, listed, strict=True):
-        shape[dim] = each.numel()
+    for dim, tensor in zip(dims, listed, strict=True):
+        shape[dim] = tensor.numel()
     return tuple(
-        each.view([each.numel() if d == dim else 1 for d in range(len(dims))]).expand(shape)
-        for dim, each in zip(dims, listed, strict=True)
+        tensor.view([tensor.numel() if d == dim else 1 for d in range(len(dims))]).expand(shape)
+        for dim, tensor in zip(dims, listed, strict=True)
     )
 
 
@@ -220,20 +220,20 @@ MESHGRID = (
 def _check_meshgrid(tensors):
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
-    for position, each in enumerate(tensors):
-        check_tensor("meshgrid", each, f"element {position} of tensors")
-    for each in tensors:
-        if each.ndim > 1:
+    for position, tensor in enumerate(tensors):
+        check_tensor("meshgrid", tensor, f"element {position} of tensors")
+    for tensor in tensors:
+        if tensor.ndim > 1:
             raise RuntimeError(
                 "torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got one of shape "
-                f"{list(each.shape)}"
+                f"{list(tensor.shape)}"
             )
-        if each.dtype is not tensors[0].dtype:
+        if tensor.dtype is not tensors[0].dtype:
             raise RuntimeError(
                 "meshgrid expects all tensors to have the same dtype, but got "
-                f"{tensors[0].dtype} and {each.dtype}"
+                f"{tensors[0].dtype} and {tensor.dtype}"
             )
-        if each.device != tensors[0].device:
+        if tensor.device != tensors[0].device:
             raise RuntimeError("meshgrid expects all tensors to have the same device")
 
 
@@ -338,36 +338,36 @@ def tensor_split(input: Tensor, indices_or_sections=None, dim: int = 0, **named)
     ((tensor([0, 1]), tensor([2])), (tensor([0]), tensor([1, 2])))
     """
     check_tensor("tensor_split", input)
-    given = _sections("tensor_split", indices_or_sections, named, "tensor_indices_or_sections")
+    division = _sections("tensor_split", indices_or_sections, named, "tensor_indices_or_sections")
     if not input.ndim:
         raise RuntimeError(
             "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
         )
-    if isinstance(given, Tensor):
-        given = _numbers_of(given)
+    if isinstance(division, Tensor):
+        division = _numbers_of(division)
     dim = wrap_dim(dim, input.ndim)
-    if isinstance(given, list | tuple):
-        cuts = [operator.index(cut) for cut in given]
+    if isinstance(division, list | tuple):
+        cuts = [operator.index(cut) for cut in division]
     else:
-        cuts = _even_cuts(input.shape[dim], operator.index(given))
+        cuts = _even_cuts(input.shape[dim], operator.index(division))
     starts, ends = [0, *cuts], [*cuts, input.shape[dim]]
     return tuple(ops.slice(input, dim, *ends_of) for ends_of in zip(starts, ends, strict=True))
 
 
-def _sections(name, given, named, *others):
+def _sections(name, division, named, *others):
     """The argument that says where to cut, by position or by one of its keywords."""
     for keyword in ("sections", "indices", *others):
-        if keyword in named and given is None:
-            given = named.pop(keyword)
+        if keyword in named and division is None:
+            division = named.pop(keyword)
     allowed = (list, tuple, Tensor) if others else (list, tuple)
-    is_int = hasattr(given, "__index__") and not isinstance(given, bool | Tensor)
-    if named or not (is_int or isinstance(given, allowed)):
-        kind = type_name(given)
+    is_int = hasattr(division, "__index__") and not isinstance(division, bool | Tensor)
+    if named or not (is_int or isinstance(division, allowed)):
+        kind = type_name(division)
         raise TypeError(
             f"{name}() received an invalid combination of arguments: it takes a tensor, and an int "
             f"or a list of ints, not {kind}{' and ' if named else ''}{', '.join(named)}"
         )
-    return given
+    return division
 
 
 def _numbers_of(tensor):
@@ -391,21 +391,21 @@ def _even_cuts(extent, sections):
     return [piece * size + min(piece, longer) for piece in range(1, sections)]
 
 
-def _split_along(name, least, dim, input, given, named):
+def _split_along(name, least, dim, input, division, named):
     """Cut a dimension into equal pieces or at positions."""
     check_tensor(name, input)
-    given = _sections(name, given, named)
+    division = _sections(name, division, named)
     if input.ndim < least:
         raise RuntimeError(
             f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor "
             f"with {input.ndim} dimensions!"
         )
-    if not isinstance(given, list | tuple) and (given == 0 or input.shape[dim] % given):
+    if not isinstance(division, list | tuple) and (division == 0 or input.shape[dim] % division):
         raise RuntimeError(
             f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension "
-            f"{input.shape[dim]} is not divisible by the split_size {given}!"
+            f"{input.shape[dim]} is not divisible by the split_size {division}!"
         )
-    return tensor_split(input, given, dim)
+    return tensor_split(input, division, dim)
 
 
 @api_boundary

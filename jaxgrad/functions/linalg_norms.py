@@ -69,7 +69,7 @@ def _matrix_dims(input, ord, dim):
     if len(dim) != 2:
         listed = " ".join(map(str, dim))
         raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {listed}")
-    dims = tuple(_wrapped(each, input.ndim) for each in dim)
+    dims = tuple(_wrapped(axis, input.ndim) for axis in dim)
     if dims[0] == dims[1]:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got {dims}")
     return dims
@@ -92,9 +92,9 @@ def _spectral(input, ord, dims, keepdim):
     """A norm that is made of the singular values."""
     others = [n for n in range(input.ndim) if n not in dims]
     values = ops.linalg_svdvals(input.permute([*others, *dims]))
-    found = values.sum(-1) if ord == "nuc" else _extremum(values, -1, ord)
+    norms = values.sum(-1) if ord == "nuc" else _extremum(values, -1, ord)
     shape = [1 if n in dims else extent for n, extent in enumerate(input.shape)]
-    return found.reshape(shape) if keepdim else found
+    return norms.reshape(shape) if keepdim else norms
 
 
 @takes_out

@@ -35,7 +35,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
         tensors[0] = tensors[0].unsqueeze(0)
     if tensors[-1].ndim == 1:
         tensors[-1] = tensors[-1].unsqueeze(-1)
-    extents = [tensors[0].shape[0], *(each.shape[1] for each in tensors)]
+    extents = [tensors[0].shape[0], *(matrix.shape[1] for matrix in tensors)]
     return _multiplied(tensors, _splits(extents), 0, len(tensors) - 1).reshape(shape)
 
 

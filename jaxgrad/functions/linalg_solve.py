@@ -40,9 +40,9 @@ def cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
     tensor([[2., 0.],
             [1., 2.]])
     """
-    found, info = ops.linalg_cholesky_ex(input, upper=upper)
+    factor, info = ops.linalg_cholesky_ex(input, upper=upper)
     _check("linalg.cholesky", info, matrices.NOT_POSITIVE)
-    return found
+    return factor
 
 
 @takes_out
@@ -56,9 +56,9 @@ def inv(A: Tensor) -> Tensor:
     tensor([[0.5000, 0.0000],
             [0.0000, 0.2500]])
     """
-    found, info = ops.linalg_inv_ex(A)
+    inverse, info = ops.linalg_inv_ex(A)
     _check("linalg.inv", info, matrices.SINGULAR)
-    return found
+    return inverse
 
 
 @takes_out
@@ -72,9 +72,9 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     >>> jaxgrad.linalg.solve(jaxgrad.tensor([[2.0, 0.0], [0.0, 4.0]]), jaxgrad.tensor([2.0, 2.0]))
     tensor([1.0000, 0.5000])
     """
-    found, _, _, info = ops._linalg_solve_ex(A, B, left=left)
+    solution, _, _, info = ops._linalg_solve_ex(A, B, left=left)
     _check("torch.linalg.solve", info, matrices.UNSOLVABLE)
-    return found
+    return solution
 
 
 @takes_out
@@ -91,10 +91,10 @@ def solve_ex(
     >>> jaxgrad.linalg.solve_ex(zeros, jaxgrad.ones(2)).info
     tensor(1, dtype=torch.int32)
     """
-    found, _, _, info = ops._linalg_solve_ex(A, B, left=left)
+    solution, _, _, info = ops._linalg_solve_ex(A, B, left=left)
     if check_errors:
         _check("torch.linalg.solve_ex", info, matrices.UNSOLVABLE)
-    return linalg_solve_ex(found, info)
+    return linalg_solve_ex(solution, info)
 
 
 @takes_out
@@ -108,9 +108,9 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor]:
     >>> jaxgrad.linalg.lu_factor(jaxgrad.tensor([[2.0, 4.0], [4.0, 4.0]])).pivots
     tensor([2, 2], dtype=torch.int32)
     """
-    found, pivots, info = ops.linalg_lu_factor_ex(A, pivot=pivot)
+    factors, pivots, info = ops.linalg_lu_factor_ex(A, pivot=pivot)
     _check("torch.linalg.lu_factor", info, matrices.LU_SINGULAR)
-    return linalg_lu_factor(found, pivots)
+    return linalg_lu_factor(factors, pivots)
 
 
 @takes_out
@@ -124,9 +124,9 @@ def ldl_factor(input: Tensor, *, hermitian: bool = False) -> tuple[Tensor, Tenso
     >>> jaxgrad.linalg.ldl_factor(jaxgrad.tensor([[4.0, 2.0], [2.0, 3.0]])).pivots
     tensor([1, 2], dtype=torch.int32)
     """
-    found, pivots, info = ops.linalg_ldl_factor_ex(input, hermitian=hermitian)
+    factors, pivots, info = ops.linalg_ldl_factor_ex(input, hermitian=hermitian)
     _check("torch.linalg.ldl_factor", info, matrices.ZERO_PIVOT)
-    return linalg_ldl_factor(found, pivots)
+    return linalg_ldl_factor(factors, pivots)
 
 
 @api_boundary

@@ -46,16 +46,16 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
     if n == 0:
         return factories.eye(A.shape[-1], dtype=A.dtype, device=A.device).expand(A.shape).clone()
     base = ops.inverse(A) if n < 0 else A
-    n, found = abs(operator.index(n)), None
+    n, power = abs(operator.index(n)), None
     if n == 3:
         return base @ base @ base
     while n:
         n, bit = divmod(n, 2)
         if bit:
-            found = base if found is None else found @ base
+            power = base if power is None else power @ base
         if n:
             base = base @ base
-    return found.clone() if found is A else found
+    return power.clone() if power is A else power
 
 
 @takes_out
@@ -124,8 +124,8 @@ def cond(A: Tensor, p=None) -> Tensor:
         if values.numel() == 0:
             return ops.sum(values.detach(), -1)
         largest, smallest = values[..., :1], values[..., -1:]
-        found = smallest / largest if p == -2 else largest / smallest
-        return found.squeeze(-1)
+        ratio = smallest / largest if p == -2 else largest / smallest
+        return ratio.squeeze(-1)
     if p not in _NORMS:
         raise RuntimeError(
             f"linalg.cond got an invalid norm type: {p}; give fro, nuc, inf, -inf, 1, -1, 2 or -2"

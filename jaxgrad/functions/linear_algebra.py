@@ -56,10 +56,11 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
         "multiple parameters.",
         stacklevel=users_stacklevel(),
     )
-    for each in matrices:
-        if each.ndim != 2:
+    for matrix in matrices:
+        if matrix.ndim != 2:
             raise RuntimeError(
-                f"Tensor dimension is {each.ndim}, expected 2 instead. chain_matmul takes matrices"
+                f"Tensor dimension is {matrix.ndim}, expected 2 instead. chain_matmul takes "
+                "matrices"
             )
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")

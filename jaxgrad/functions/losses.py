@@ -71,7 +71,7 @@ def cosine_embedding_loss(
             f"{dim}D target tensor expects {dim + 1}D input tensors, but found inputs with sizes "
             f"{list(input1.shape)} and {list(input2.shape)}."
         )
-    squares = [(each * each).sum(dim) + _EPSILON for each in (input1, input2)]
+    squares = [(vectors * vectors).sum(dim) + _EPSILON for vectors in (input1, input2)]
     cosine = (input1 * input2).sum(dim) / (squares[0] * squares[1]).sqrt()
     like_one = ops.where(target == 1, 1 - cosine, 0)
     unlike = ops.where(target == -1, (cosine - margin).clamp_min(0), 0)
@@ -181,11 +181,11 @@ def ctc_loss(
     >>> jaxgrad.ctc_loss(even, jaxgrad.tensor([[1]]), [2], [1])     # 3 of 4 paths
     tensor([0.2877])
     """
-    for role, given in (("log_probs", log_probs), ("targets", targets)):
-        check_tensor("ctc_loss", given, f"argument {role!r}")
+    for role, value in (("log_probs", log_probs), ("targets", targets)):
+        check_tensor("ctc_loss", value, f"argument {role!r}")
     (log_probs,) = widened(log_probs)
     input_lengths, target_lengths = (
-        _lengths(each, log_probs) for each in (input_lengths, target_lengths)
+        _lengths(lengths, log_probs) for lengths in (input_lengths, target_lengths)
     )
     is_batched = log_probs.ndim != 2
     losses, _ = ops._ctc_loss(

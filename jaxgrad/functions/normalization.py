@@ -150,7 +150,7 @@ def instance_norm(
     count, channels, *rest = input.shape
     # a channel of each sample is a channel of one batch
     own = weight, bias, running_mean, running_var
-    weight, bias, *repeated = (None if each is None else each.repeat(count) for each in own)
+    weight, bias, *repeated = (None if tensor is None else tensor.repeat(count) for tensor in own)
     result = batch_norm(
         input.reshape(1, count * channels, *rest), weight, bias, *repeated, use_input_stats,
         momentum, eps,

@@ -86,19 +86,19 @@ def _dims_of(dims, a, b):
 
 def _wrapped(dims, tensor):
     """Dimensions of a tensor counted from 0; each may occur once."""
-    found = []
+    positions = []
     for dim in dims:
         if not -tensor.ndim <= dim < tensor.ndim:
             raise IndexError(
                 "Dimension out of range (expected to be in range of "
                 f"[{-tensor.ndim}, {tensor.ndim - 1}], but got {dim})"
             )
-        if dim % tensor.ndim in found:
+        if dim % tensor.ndim in positions:
             raise RuntimeError(
                 f"dim {dim % tensor.ndim} appears multiple times in the list of dims"
             )
-        found.append(dim % tensor.ndim)
-    return found
+        positions.append(dim % tensor.ndim)
+    return positions
 
 
 @takes_out
@@ -133,15 +133,15 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     _check_bilinear(input1, input2, weight, bias)
     shape = (*input1.shape[:-1], weight.shape[0])
     first, second = (x.reshape(-1, x.shape[-1]) for x in (input1, input2))
-    made = ops._trilinear(first, weight, second, [1, 3], [0], [1, 2], [2, 3]).reshape(shape)
-    return made if bias is None else made + bias
+    product = ops._trilinear(first, weight, second, [1, 3], [0], [1, 2], [2, 3]).reshape(shape)
+    return product if bias is None else product + bias
 
 
 def _check_bilinear(input1, input2, weight, bias):
-    given = {"input1": input1, "input2": input2, "weight": weight, "bias": bias}
-    given = {name: each for name, each in given.items() if each is not None}
-    if len({each.dtype for each in given.values()}) > 1:
-        listed = ", ".join(f"{name}: {each.dtype}" for name, each in given.items())
+    tensors = {"input1": input1, "input2": input2, "weight": weight, "bias": bias}
+    tensors = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+    if len({tensor.dtype for tensor in tensors.values()}) > 1:
+        listed = ", ".join(f"{name}: {tensor.dtype}" for name, tensor in tensors.items())
         raise RuntimeError(f"All tensors must have the same dtype, got {listed}")
     if input1.ndim != input2.ndim:
         raise RuntimeError(
@@ -360,15 +360,15 @@ def corrcoef(input: Tensor) -> Tensor:
             [-1.,  1.]])
     """
     _check_variables("corrcoef", input)
-    found = cov(input)
-    if found.ndim == 0:
-        return found / found
-    variances = found.diagonal()
-    deviations = (variances.real if found.is_complex() else variances).sqrt()
-    found = found / deviations.unsqueeze(1) / deviations
-    if found.is_complex():
-        return ops.complex(found.real.clamp(-1, 1), found.imag.clamp(-1, 1))
-    return found.clamp(-1, 1)
+    matrix = cov(input)
+    if matrix.ndim == 0:
+        return matrix / matrix
+    variances = matrix.diagonal()
+    deviations = (variances.real if matrix.is_complex() else variances).sqrt()
+    matrix = matrix / deviations.unsqueeze(1) / deviations
+    if matrix.is_complex():
+        return ops.complex(matrix.real.clamp(-1, 1), matrix.imag.clamp(-1, 1))
+    return matrix.clamp(-1, 1)
 
 
 # combinations
@@ -390,9 +390,9 @@ def block_diag(*tensors: Tensor) -> Tensor:
 
 
 def _check_tensors(tensors):
-    for position, each in enumerate(tensors):
-        if not isinstance(each, Tensor):
-            kind = type_name(each)
+    for position, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor):
+            kind = type_name(tensor)
             raise TypeError(f"expected Tensor as element {position} in argument 0, but got {kind}")
 
 
@@ -414,15 +414,15 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
             [2, 3],
             [2, 4]])
     """
-    for each in tensors:
-        _check_vector(each)
+    for vector in tensors:
+        _check_vector(vector)
     if len(tensors) == 1:
         return tensors[0]
     if not tensors:
         raise RuntimeError("meshgrid expects a non-empty TensorList: cartesian_prod got no tensors")
-    if len({each.dtype for each in tensors}) > 1:
+    if len({vector.dtype for vector in tensors}) > 1:
         raise RuntimeError("meshgrid expects all tensors to have the same dtype")
-    shape = [each.shape[0] for each in tensors]
+    shape = [vector.shape[0] for vector in tensors]
     axes = [[-1 if n == k else 1 for n in range(len(tensors))] for k in range(len(tensors))]
     grids = [x.reshape(axis).expand(shape) for x, axis in zip(tensors, axes, strict=True)]
     return ops.stack([grid.reshape(-1) for grid in grids], 1)

@@ -32,14 +32,14 @@ def takes_out(function):
         targets = inplace_check.targets_of(
             name, jax.tree.leaves((args, kwargs), is_leaf=_is_tensor), out
         )
-        made = function(*args, **kwargs)
-        results = [made] if isinstance(made, Tensor) else list(made)
+        output = function(*args, **kwargs)
+        results = [output] if isinstance(output, Tensor) else list(output)
         inplace_check.check_outputs(name, [result._aval for result in results], targets)
         for result, target in zip(results, targets, strict=True):
             inplace_check.give(name, result.to(target.dtype), target)
         if isinstance(out, Tensor):
             return out
-        return made._make(targets) if hasattr(made, "_fields") else tuple(targets)
+        return output._make(targets) if hasattr(output, "_fields") else tuple(targets)
 
     # a stable sort: `out` goes before `**options`
     parameters = sorted([*signature.parameters.values(), out_parameter], key=lambda p: p.kind)

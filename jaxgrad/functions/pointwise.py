@@ -21,12 +21,14 @@ def float_power(input: Tensor | complex, exponent: Tensor | complex) -> Tensor:
     tensor([1., 4., 9.], dtype=torch.float64)
     """
     operands = (input, exponent)
-    if not any(isinstance(each, Tensor) for each in operands):
+    if not any(isinstance(operand, Tensor) for operand in operands):
         raise TypeError("float_power(): argument 'input' or 'exponent' must be Tensor")
     is_complex = promotion.result_type(*operands).is_complex
     dtype = dtypes.complex128 if is_complex else dtypes.float64
     kind = complex if is_complex else float
-    wide = (each.to(dtype) if isinstance(each, Tensor) else kind(each) for each in operands)
+    wide = (
+        operand.to(dtype) if isinstance(operand, Tensor) else kind(operand) for operand in operands
+    )
     return ops.pow(*wide)
 
 

@@ -39,11 +39,11 @@ def steps(stride):
 
 def _row(name, kernel_size, stride, **numbers):
     """The arguments of a window on a line as those of one on an image of one row."""
-    given = {"kernel_size": kernel_size} | numbers
-    found = {what: _one(name, what, value) for what, value in given.items()}
-    step = found["kernel_size"] if _is_left_out(stride) else _one(name, "stride", stride)
+    arguments = {"kernel_size": kernel_size} | numbers
+    values = {what: _one(name, what, value) for what, value in arguments.items()}
+    step = values["kernel_size"] if _is_left_out(stride) else _one(name, "stride", stride)
     usual = {"kernel_size": 1, "padding": 0, "dilation": 1}
-    return {what: (usual[what], value) for what, value in found.items()} | {"stride": (1, step)}
+    return {what: (usual[what], value) for what, value in values.items()} | {"stride": (1, step)}
 
 
 @api_boundary
@@ -62,8 +62,8 @@ def max_pool1d_with_indices(
     """
     _check_line("max_pool1d", input)
     row = _row("max_pool1d", kernel_size, stride, padding=padding, dilation=dilation)
-    found = ops.max_pool2d_with_indices(input.unsqueeze(-2), **row, ceil_mode=ceil_mode)
-    return tuple(each.squeeze(-2) for each in found)
+    outputs = ops.max_pool2d_with_indices(input.unsqueeze(-2), **row, ceil_mode=ceil_mode)
+    return tuple(output.squeeze(-2) for output in outputs)
 
 
 @api_boundary
@@ -217,5 +217,5 @@ def adaptive_max_pool1d(input: Tensor, output_size) -> tuple[Tensor, Tensor]:
     _check_dimensions("adaptive_max_pool1d", input)
     size = _one("adaptive_max_pool1d", "output_size", output_size)
     _check_size("adaptive_max_pool1d", size)
-    found = ops.adaptive_max_pool2d(input.unsqueeze(-2), (1, size))
-    return tuple(each.squeeze(-2) for each in found)
+    outputs = ops.adaptive_max_pool2d(input.unsqueeze(-2), (1, size))
+    return tuple(output.squeeze(-2) for output in outputs)

@@ -160,7 +160,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, **options) -> Tensor
     >>> jaxgrad.normal(jaxgrad.tensor([1.0, 2.0]), 0.0)
     tensor([1., 2.])
     """
-    tensors = [given for given in (mean, std) if isinstance(given, Tensor)]
+    tensors = [parameter for parameter in (mean, std) if isinstance(parameter, Tensor)]
     if bool(tensors) == (size is not None):
         raise TypeError(
             "normal() received an invalid combination of arguments: two numbers need a size, and "
@@ -171,12 +171,12 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, **options) -> Tensor
     requires_grad = options.pop("requires_grad", False)
     if not tensors:
         mean, std = number_of("normal", "mean", mean), number_of("normal", "std", std)
-        made = _normal("normal", shape_of("normal", size), options, mean, std)
-        return made.requires_grad_(requires_grad)
-    shape = promotion.broadcast_shapes("normal", *(given.shape for given in tensors))
+        numbers = _normal("normal", shape_of("normal", size), options, mean, std)
+        return numbers.requires_grad_(requires_grad)
+    shape = promotion.broadcast_shapes("normal", *(tensor.shape for tensor in tensors))
     sample = draw_normal("normal", shape, like("normal", tensors[0], options))
-    made = ops._normal(mean, std, sample)
-    return made if made.dtype is sample.dtype else made.to(sample.dtype)
+    numbers = ops._normal(mean, std, sample)
+    return numbers if numbers.dtype is sample.dtype else numbers.to(sample.dtype)
 
 
 def _normal(name, shape, options, mean, std) -> Tensor:
@@ -382,9 +382,9 @@ def uniform_(self: Tensor, *bounds, generator=None, **named) -> Tensor:
     tensor([3., 3.])
     """
     bounds, generator = _split_generator(bounds, generator)
-    given = dict(zip(("from", "to"), bounds, strict=False)) | named
-    low, high = given.pop("from", 0.0), given.pop("to", 1.0)
-    if given or len(bounds) > 2:
+    arguments = dict(zip(("from", "to"), bounds, strict=False)) | named
+    low, high = arguments.pop("from", 0.0), arguments.pop("to", 1.0)
+    if arguments or len(bounds) > 2:
         raise TypeError("uniform_() takes two bounds, `from` and `to`, and a generator")
     _refuse("check_uniform_bounds", self, not self._aval.differentiable)
     greatest = dtypes.finfo(self.dtype).max
@@ -548,8 +548,8 @@ def random_(self: Tensor, *bounds, generator=None, **named) -> Tensor:
     if bounds and generator is None and not hasattr(bounds[-1], "__index__") and bounds[-1]:
         bounds, generator = _split_generator(bounds, generator)
     alone = len(bounds) == 1 and "to" not in named
-    given = dict(zip(("to",) if alone else ("from", "to"), bounds, strict=False)) | named
-    for which, bound in given.items():
+    arguments = dict(zip(("to",) if alone else ("from", "to"), bounds, strict=False)) | named
+    for which, bound in arguments.items():
         is_int = hasattr(bound, "__index__") and not isinstance(bound, bool)
         if which not in ("from", "to") or not (is_int or (bound is None and which == "to")):
             raise TypeError(
@@ -558,12 +558,12 @@ def random_(self: Tensor, *bounds, generator=None, **named) -> Tensor:
             )
     inplace_check.permit("random_", self, self.requires_grad)
     _refuse("random_kernel_cpu", self, self.is_complex() or self.dtype in dtypes.FLOAT8)
-    low, high = given.get("from", 0), given.get("to")
+    low, high = arguments.get("from", 0), arguments.get("to")
     if high is None:
         high = _exact_end(self.dtype)
     options = like("random_", self, {"generator": generator})
     sample = draw_integers("random_", low, high, tuple(self.shape), options, self.dtype)
-    name = "_random_from_" if "from" in given else "_random_to_" if given else "_random_"
+    name = "_random_from_" if "from" in arguments else "_random_to_" if arguments else "_random_"
     return inplace_check.replace(getattr(ops, name), self, sample)
 
 

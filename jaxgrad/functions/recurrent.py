@@ -50,10 +50,10 @@ def lstm(*args, **kwargs):
     >>> y.shape, h.shape
     (torch.Size([3, 1, 4]), torch.Size([1, 1, 4]))
     """
-    given = _arguments("lstm", args, kwargs)
-    if len(given["hx"]) != 2:
+    arguments = _arguments("lstm", args, kwargs)
+    if len(arguments["hx"]) != 2:
         raise RuntimeError("lstm expects two hidden states")
-    return _recurrent("LSTM", given, *given["hx"])
+    return _recurrent("LSTM", arguments, *arguments["hx"])
 
 
 @api_boundary
@@ -71,8 +71,8 @@ def gru(*args, **kwargs):
     >>> jaxgrad.gru(x, jaxgrad.ones(1, 1, 4), w, False, 1, 0.0, False, False, False)[1]
     tensor([[[0.1250, 0.1250, 0.1250, 0.1250]]])
     """
-    given = _arguments("gru", args, kwargs)
-    return _recurrent("GRU", given, given["hx"])
+    arguments = _arguments("gru", args, kwargs)
+    return _recurrent("GRU", arguments, arguments["hx"])
 
 
 @api_boundary
@@ -89,8 +89,8 @@ def rnn_tanh(*args, **kwargs):
     >>> jaxgrad.rnn_tanh(x, jaxgrad.zeros(1, 1, 1), w, False, 1, 0.0, False, False, False)[1]
     tensor([[[0.7616]]])
     """
-    given = _arguments("rnn_tanh", args, kwargs)
-    return _recurrent("RNN_TANH", given, given["hx"])
+    arguments = _arguments("rnn_tanh", args, kwargs)
+    return _recurrent("RNN_TANH", arguments, arguments["hx"])
 
 
 @api_boundary
@@ -102,8 +102,8 @@ def rnn_relu(*args, **kwargs):
     >>> jaxgrad.rnn_relu(x, jaxgrad.zeros(1, 1, 1), w, False, 1, 0.0, False, False, False)[1]
     tensor([[[3.]]])
     """
-    given = _arguments("rnn_relu", args, kwargs)
-    return _recurrent("RNN_RELU", given, given["hx"])
+    arguments = _arguments("rnn_relu", args, kwargs)
+    return _recurrent("RNN_RELU", arguments, arguments["hx"])
 
 
 def _arguments(name, args, kwargs):
@@ -111,19 +111,19 @@ def _arguments(name, args, kwargs):
     second = args[1 if name == "lstm" else 2 :][:1]
     packed = "batch_sizes" in kwargs or bool(second and isinstance(second[0], Tensor))
     names = _PACKED if packed else _PADDED
-    given = dict(zip(names, args, strict=False)) | kwargs
+    arguments = dict(zip(names, args, strict=False)) | kwargs
     expected = {**_KINDS, "hx": (list | tuple, "tuple of Tensors")} if name == "lstm" else _KINDS
-    if len(args) + len(kwargs) != len(names) or given.keys() != set(names):
+    if len(args) + len(kwargs) != len(names) or arguments.keys() != set(names):
         raise TypeError(_combination(name, args, kwargs))
-    for key, value in given.items():
+    for key, value in arguments.items():
         kind = expected.get(key, (Tensor, "Tensor"))[0]
         items = value if isinstance(value, list | tuple) else ()
         if not isinstance(value, kind) or not all(isinstance(item, Tensor) for item in items):
             raise TypeError(_combination(name, args, kwargs))
-    given.setdefault("batch_sizes", None)
-    given.setdefault("batch_first", False)
-    given.setdefault("input", given.get("data"))
-    return given
+    arguments.setdefault("batch_sizes", None)
+    arguments.setdefault("batch_first", False)
+    arguments.setdefault("input", arguments.get("data"))
+    return arguments
 
 
 def _combination(name, args, kwargs):
@@ -141,36 +141,36 @@ def _combination(name, args, kwargs):
     )
 
 
-def _recurrent(mode, given, hx, cx=None):
-    params, batch_sizes = list(given["params"]), given["batch_sizes"]
-    input, hx, cx, params = lowered(given["input"], hx, cx, params)
-    directions = 2 if given["bidirectional"] else 1
-    if hx.ndim == 3 and hx.shape[0] != given["num_layers"] * directions:
+def _recurrent(mode, arguments, hx, cx=None):
+    params, batch_sizes = list(arguments["params"]), arguments["batch_sizes"]
+    input, hx, cx, params = lowered(arguments["input"], hx, cx, params)
+    directions = 2 if arguments["bidirectional"] else 1
+    if hx.ndim == 3 and hx.shape[0] != arguments["num_layers"] * directions:
         raise RuntimeError(
-            f"Expected more hidden states in stacked_rnn: {given['num_layers']} layers in "
+            f"Expected more hidden states in stacked_rnn: {arguments['num_layers']} layers in "
             f"{directions} directions, but hx has {hx.shape[0]}"
         )
     if batch_sizes is not None:
         _check_batch_sizes(batch_sizes, input, hx)
         batch_sizes = along(batch_sizes, input)
-    tensors = [each for each in (input, hx, cx, *params) if each is not None]
+    tensors = [tensor for tensor in (input, hx, cx, *params) if tensor is not None]
     # without a derivative to come nothing is kept; one that comes nevertheless computes it again
-    kept = is_grad_enabled() and any(each.requires_grad for each in tensors)
-    kept = kept or any(has_tangent(each) or not is_concrete(each) for each in tensors)
-    factors = _factors_between(input, hx, batch_sizes, given, directions)
-    made = ops.recurrent(
-        input, params, hx, cx, batch_sizes, factors, mode, given["has_biases"],
-        given["bidirectional"], given["batch_first"], kept,
+    kept = is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+    kept = kept or any(has_tangent(tensor) or not is_concrete(tensor) for tensor in tensors)
+    factors = _factors_between(input, hx, batch_sizes, arguments, directions)
+    outputs = ops.recurrent(
+        input, params, hx, cx, batch_sizes, factors, mode, arguments["has_biases"],
+        arguments["bidirectional"], arguments["batch_first"], kept,
     )  # fmt: skip
-    return tuple(made[: 2 if cx is None else 3])
+    return tuple(outputs[: 2 if cx is None else 3])
 
 
-def _factors_between(input, hx, batch_sizes, given, directions):
+def _factors_between(input, hx, batch_sizes, arguments, directions):
     """The factors of the outputs between layers: zeros with the probability of dropout."""
-    between, p = given["num_layers"] - 1, given["dropout"]
-    if not (between and p and given["train"]):
+    between, p = arguments["num_layers"] - 1, arguments["dropout"]
+    if not (between and p and arguments["train"]):
         return None
-    dim = 1 if given["batch_first"] else 0
+    dim = 1 if arguments["batch_first"] else 0
     steps = input.shape[dim] if batch_sizes is None else batch_sizes.shape[0]
     shape = (between, steps, hx.shape[1], directions * hx.shape[2])
     return drop(factories.ones(shape, dtype=input.dtype, device=input.device), p, True)
@@ -211,7 +211,7 @@ def lstm_cell(input: Tensor, hx, w_ih: Tensor, w_hh: Tensor, b_ih=None, b_hh=Non
     >>> jaxgrad.lstm_cell(zeros, (zeros, zeros + 1), jaxgrad.zeros(4, 1), jaxgrad.zeros(4, 1))
     (tensor([[0.2311]]), tensor([[0.5000]]))
     """
-    if not isinstance(hx, list | tuple) or not all(isinstance(each, Tensor) for each in hx):
+    if not isinstance(hx, list | tuple) or not all(isinstance(state, Tensor) for state in hx):
         raise TypeError(
             f"lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not {type_name(hx)}"
         )
@@ -401,12 +401,12 @@ def _pad_packed_sequence(
 def padded(data, batch_sizes, batch_first, padding_value, steps, batch):
     """Return `batch` packed sequences as (steps, batch, ...), and their lengths."""
     sizes = along(batch_sizes, data)
-    made = ops._padded_rows(data, sizes, batch, steps, padding_value, batch_first)
+    sequences = ops._padded_rows(data, sizes, batch, steps, padding_value, batch_first)
     if is_concrete(batch_sizes):
         sizes = np.asarray(batch_sizes._array)
-        return made, from_numpy((sizes > np.arange(batch)[:, None]).sum(1).astype(np.int64))
+        return sequences, from_numpy((sizes > np.arange(batch)[:, None]).sum(1).astype(np.int64))
     columns = factories.arange(batch, device=batch_sizes.device)
-    return made, (batch_sizes > columns.unsqueeze(1)).sum(1)
+    return sequences, (batch_sizes > columns.unsqueeze(1)).sum(1)
 
 
 # ---- the operator of cuDNN
@@ -425,13 +425,13 @@ def _cudnn_rnn(input, weight, weight_stride0, weight_buf, hx, cx, mode, hidden_s
     `weight`, random numbers from the default generator.
     """
     *_, num_layers, batch_first, dropout, train, bidirectional, batch_sizes, _ = rest
-    given = {
+    arguments = {
         "input": input, "params": weight, "has_biases": weight_stride0 >= 4,
         "num_layers": num_layers, "dropout": dropout, "train": train,
         "bidirectional": bidirectional, "batch_first": batch_first and not batch_sizes,
         "batch_sizes": from_numpy(np.array(batch_sizes, np.int64)) if batch_sizes else None,
     }  # fmt: skip
     is_lstm = _MODES[mode] == "LSTM"
-    made = _recurrent(_MODES[mode], given, hx, cx if is_lstm else None)
+    outputs = _recurrent(_MODES[mode], arguments, hx, cx if is_lstm else None)
     options = {"dtype": input.dtype, "device": beside(input)}
-    return (*made, *[factories.empty(0, **options) for _ in range(3 if not is_lstm else 2)])
+    return (*outputs, *[factories.empty(0, **options) for _ in range(3 if not is_lstm else 2)])

@@ -188,12 +188,12 @@ def diff(
     if n == 0:
         return input.clone()
     parts = [part for part in (prepend, input, append) if part is not None]
-    found = input if len(parts) == 1 else ops.cat(parts, dim)
-    subtract = ops.logical_xor if found.dtype == dtypes.bool else ops.sub
-    for _ in range(min(n, found.shape[dim])):
-        count = found.shape[dim] - 1
-        found = subtract(found.narrow(dim, 1, count), found.narrow(dim, 0, count))
-    return found
+    differences = input if len(parts) == 1 else ops.cat(parts, dim)
+    subtract = ops.logical_xor if differences.dtype == dtypes.bool else ops.sub
+    for _ in range(min(n, differences.shape[dim])):
+        count = differences.shape[dim] - 1
+        differences = subtract(differences.narrow(dim, 1, count), differences.narrow(dim, 0, count))
+    return differences
 
 
 def _check_diff(input, n, dim, prepend, append):
@@ -208,7 +208,7 @@ def _check_diff(input, n, dim, prepend, append):
         if part.ndim != input.ndim:
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
         pairs = enumerate(zip(part.shape, input.shape, strict=True))
-        if any(given != extent and other != dim for other, (given, extent) in pairs):
+        if any(part_extent != extent and other != dim for other, (part_extent, extent) in pairs):
             raise RuntimeError(
                 "diff expects the shape of tensor to prepend or append to match that of input "
                 "except along the differencing dimension, but they are "
@@ -278,7 +278,7 @@ def _widths(name, y, x, dx, dim):
     """The dimension from 0, and the distances of the values: a number, or a tensor."""
     if x is not None and dx is not None:
         raise TypeError(f"{name}() received an invalid combination of arguments: both x and dx")
-    if any(each is not None and each.dtype == dtypes.bool for each in (y, x)):
+    if any(tensor is not None and tensor.dtype == dtypes.bool for tensor in (y, x)):
         raise RuntimeError(
             f"{name}: received a bool input for `{'y' if x is None else 'x` or `y'}`, but bool is "
             "not supported"

@@ -21,13 +21,13 @@ def _uniforms(unit, dtype, low, high):
         return draw.complex_of(_uniforms(unit, draw.real(dtype), low, high))
     unit *= high - low
     unit += low
-    made = unit.astype(dtype, copy=False)
+    numbers = unit.astype(dtype, copy=False)
     # rounding may reach the end, which is left out
-    if not isinstance(made, np.ndarray):
-        return jnp.where((made >= high) & (low < high), jnp.asarray(low, dtype), made)
-    if low < high and made.size and made.max() >= high:
-        made[made >= high] = low
-    return made
+    if not isinstance(numbers, np.ndarray):
+        return jnp.where((numbers >= high) & (low < high), jnp.asarray(low, dtype), numbers)
+    if low < high and numbers.size and numbers.max() >= high:
+        numbers[numbers >= high] = low
+    return numbers
 
 
 def _truncated_normals(unit, dtype, low, high, scale, mean, least, greatest):

@@ -24,17 +24,17 @@ def _gradients(grad, self, weight, numbers, mask, groups=1, output_padding=None)
     """The gradients of `_convolved`."""
     extra = (0,) if output_padding is None else output_padding
     is_transposed = output_padding is not None
-    found = ops.convolution_backward(
+    gradients = ops.convolution_backward(
         grad, self, weight, None, *numbers, is_transposed, extra, groups, (*mask, False)[:3]
     )
-    return found[: len(mask)]
+    return gradients[: len(mask)]
 
 
 def _check_kernel(weight, kernel_size):
-    found = tuple(weight.shape[2:])
-    if tuple(kernel_size) != found:
+    extents = tuple(weight.shape[2:])
+    if tuple(kernel_size) != extents:
         raise RuntimeError(
-            f"kernel_size should be the size of the kernel, {found} in a weight of size "
+            f"kernel_size should be the size of the kernel, {extents} in a weight of size "
             f"{list(weight.shape)}, but got {tuple(kernel_size)}"
         )
 

@@ -21,8 +21,8 @@ BLACKMAN = (0.42, 0.5, 0.08)
 def cosines(shape, dtype, module, steps, *coefficients):
     """Sum of (-1)**i * coefficients[i] * cos(i * x) over one period."""
     angles = module.arange(*shape) * (2 * math.pi / steps)
-    signed = [(-1) ** i * each for i, each in enumerate(coefficients)]
-    return sum(each * module.cos(i * angles) for i, each in enumerate(signed)).astype(dtype)
+    signed = [(-1) ** i * coefficient for i, coefficient in enumerate(coefficients)]
+    return sum(factor * module.cos(i * angles) for i, factor in enumerate(signed)).astype(dtype)
 
 
 def triangle(shape, dtype, module, steps):

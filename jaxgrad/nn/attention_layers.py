@@ -86,8 +86,8 @@ class MultiheadAttention(Module):
         is_transposed = self.batch_first and query.ndim == 3
         if is_transposed:
             # `multi_head_attention_forward` recognizes self-attention by identity
-            made = {id(x): x.transpose(0, 1) if x.ndim == 3 else x for x in (query, key, value)}
-            query, key, value = (made[id(x)] for x in (query, key, value))
+            views = {id(x): x.transpose(0, 1) if x.ndim == 3 else x for x in (query, key, value)}
+            query, key, value = (views[id(x)] for x in (query, key, value))
         result, weights = multi_head_attention_forward(
             query, key, value, self.embed_dim, self.num_heads, self.in_proj_weight,
             self.in_proj_bias, self.bias_k, self.bias_v, self.add_zero_attn, self.dropout,

@@ -17,8 +17,8 @@ class BackwardHookFunction(Function):
 
     @staticmethod
     def forward(ctx, *tensors):
-        ctx.mark_non_differentiable(*[each for each in tensors if not each.requires_grad])
-        return tuple(each.view_as(each) for each in tensors)
+        ctx.mark_non_differentiable(*[tensor for tensor in tensors if not tensor.requires_grad])
+        return tuple(tensor.view_as(tensor) for tensor in tensors)
 
     @staticmethod
     def backward(ctx, *gradients):
@@ -71,7 +71,7 @@ class BackwardHook:
         grad_input = (None,) * self.inputs
         for hook in self.hooks:
             result = hook(self.module, grad_input, self.gradients)
-            if result is not None and any(each is not None for each in result):
+            if result is not None and any(gradient is not None for gradient in result):
                 raise RuntimeError(
                     "Backward hook for Modules where no input requires gradient should always "
                     "return None or None for all gradients."
@@ -100,7 +100,7 @@ def _with_hook(values, hook):
     if not is_grad_enabled() or not any(values[i].requires_grad for i in positions):
         return values, None
     outputs = BackwardHookFunction.apply(*[values[i] for i in positions])
-    node = next(each.grad_fn for each in outputs if each.requires_grad)
+    node = next(tensor.grad_fn for tensor in outputs if tensor.requires_grad)
     node.register_hook(hook)
     values = list(values)
     for position, tensor in zip(positions, outputs, strict=True):

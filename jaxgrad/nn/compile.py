@@ -150,7 +150,7 @@ def _applied(make: Callable, model):
     if isinstance(model, Module):
         return OptimizedModule(model, make)
     if isinstance(model, type):
-        if any("__call__" in vars(each) for each in model.__mro__):
+        if any("__call__" in vars(base) for base in model.__mro__):
             model.__call__ = called = make(model.__call__)
             if called.__name__ == "__call__" and isinstance(called, CompiledFunction):
                 called.rename(model.__name__)

@@ -29,7 +29,7 @@ class _ModuleSequence(Module):
     def _set_modules(self, modules):
         """Replace the content by `modules`, renumbered."""
         self._modules.clear()
-        self._modules.update({str(number): each for number, each in enumerate(modules)})
+        self._modules.update({str(number): module for number, module in enumerate(modules)})
         self._changes.count()
 
     def __len__(self) -> int:

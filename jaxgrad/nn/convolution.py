@@ -33,7 +33,7 @@ def edges(padding, kernel, stride, dilation):
     if padding == "valid":
         return ((0, 0),) * len(kernel)
     if padding == "same":
-        if any(each != 1 for each in stride):
+        if any(step != 1 for step in stride):
             raise RuntimeError("padding='same' is not supported for strided convolutions")
         totals = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
         return tuple((total // 2, total - total // 2) for total in totals)
@@ -42,7 +42,7 @@ def edges(padding, kernel, stride, dilation):
     padding = per_dimension(padding, len(kernel), "padding")
     if min(padding) < 0:
         raise RuntimeError(f"negative padding is not supported, but got padding={padding}")
-    return tuple((each, each) for each in padding)
+    return tuple((width, width) for width in padding)
 
 
 def _convolve(dimensions, input, weight, bias, stride, padding, dilation, groups):
@@ -60,7 +60,7 @@ def _transposed(dimensions, input, weight, bias, stride, padding, output_padding
     input, weight, bias = lowered(input, weight, bias)
     batch = _batched(f"conv_transpose{dimensions}d", dimensions, input)
     stride, padding, dilation, extra = (
-        _expanded(dimensions, each) for each in (stride, padding, dilation, output_padding)
+        _expanded(dimensions, value) for value in (stride, padding, dilation, output_padding)
     )
     result = ops.convolution(batch, weight, bias, stride, padding, dilation, True, extra, groups)
     return result if input.ndim == result.ndim else ops.squeeze(result, 0)
@@ -93,7 +93,7 @@ def _padded(input, kernel, stride, padding, dilation):
     widths = edges(padding, kernel, stride, dilation)
     more = [after - before for before, after in widths]
     if any(more):
-        input = pad(input, [each for extra in reversed(more) for each in (0, extra)])
+        input = pad(input, [width for extra in reversed(more) for width in (0, extra)])
     return input, tuple(before for before, _ in widths)
 
 

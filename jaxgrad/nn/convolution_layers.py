@@ -56,7 +56,7 @@ class _Convolution(Module):
                 f"Invalid padding string {padding!r}, should be one of 'same' and 'valid'"
             )
         strides = (stride,) if isinstance(stride, int) else stride
-        if padding == "same" and any(each != 1 for each in strides):
+        if padding == "same" and any(step != 1 for step in strides):
             raise ValueError("padding='same' is not supported for strided convolutions")
         if padding_mode not in _MODES:
             raise ValueError(
@@ -88,7 +88,7 @@ class _Convolution(Module):
     def _reversed_padding_repeated_twice(self) -> list[int]:
         """The padding before and after each dimension, last dimension first, as `pad` takes it."""
         edges = convolution.edges(self.padding, self.kernel_size, self.stride, self.dilation)
-        return [each for pair in reversed(edges) for each in pair]
+        return [width for pair in reversed(edges) for width in pair]
 
     def extra_repr(self):
         shown = (

@@ -85,7 +85,7 @@ def _check(query, key, value, attn_mask, is_causal):
             f"{key.ndim} and value.dim: {value.ndim} instead."
         )
     if not query.dtype is key.dtype is value.dtype:
-        kinds = [each.dtype.scalar_type.lower() for each in (query, key, value)]
+        kinds = [tensor.dtype.scalar_type.lower() for tensor in (query, key, value)]
         raise RuntimeError(
             f"{name} have the same dtype, but got query.dtype: {kinds[0]} key.dtype: {kinds[1]} "
             f"and value.dtype: {kinds[2]} instead."
@@ -133,7 +133,7 @@ def _is_fused(query, key, value, attn_mask, dropout_p) -> bool:
 
 def _check_heads(query, key, value):
     """The heads broadcast, unless `enable_gqa` says that they are grouped."""
-    heads = {each.shape[-3] for each in (query, key, value) if each.ndim > 2}
+    heads = {tensor.shape[-3] for tensor in (query, key, value) if tensor.ndim > 2}
     if len(heads - {1}) > 1:
         one, two = sorted(heads - {1})[:2]
         raise RuntimeError(
@@ -148,11 +148,11 @@ def _check_groups(query, key, value):
             "Dimension out of range (expected to be in range of [-2, 1], but got -3): enable_gqa "
             "takes tensors with heads, (..., H, L, E)"
         )
-    for each in (key, value):
-        if not each.shape[-3] or query.shape[-3] % each.shape[-3]:
+    for tensor in (key, value):
+        if not tensor.shape[-3] or query.shape[-3] % tensor.shape[-3]:
             raise RuntimeError(
                 "Number of heads in key and value must divide the number of heads in query, but "
-                f"got {each.shape[-3]} and {query.shape[-3]}"
+                f"got {tensor.shape[-3]} and {query.shape[-3]}"
             )
 
 

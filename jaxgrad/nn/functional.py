@@ -70,15 +70,15 @@ def __getattr__(name):
     if name == "__all__":
         return offered(__name__)
     if name in _OPERATORS:
-        found = getattr(ops, _OPERATORS[name])
+        function = getattr(ops, _OPERATORS[name])
     elif name in _LAZY:
-        found = getattr(importlib.import_module(f"{__package__}.{_LAZY[name]}"), name)
+        function = getattr(importlib.import_module(f"{__package__}.{_LAZY[name]}"), name)
     elif name in _SHARED:
-        found = functions.find(name)
+        function = functions.find(name)
     else:
         raise MissingName(__name__, name)
-    globals()[name] = found
-    return found
+    globals()[name] = function
+    return function
 
 
 def __dir__():

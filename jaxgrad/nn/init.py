@@ -158,12 +158,12 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
         raise ValueError("dim 0 must be divisible by groups")
     if tensor.is_meta:
         return tensor
-    each = tensor.shape[0] // groups
+    channels = tensor.shape[0] // groups
     numbers = np.zeros(tensor.shape)
     middle = tuple(size // 2 for size in tensor.shape[2:])
     for group in range(groups):
-        for channel in range(min(each, tensor.shape[1])):
-            numbers[(group * each + channel, channel, *middle)] = 1
+        for channel in range(min(channels, tensor.shape[1])):
+            numbers[(group * channels + channel, channel, *middle)] = 1
     return _copy_from_numpy(tensor, numbers)
 
 

@@ -47,10 +47,10 @@ def from_jax(function: Callable):
     >>> x.grad
     tensor([0.6000])
     """
-    for library, made in (("flax.nnx", _Nnx), ("flax.linen", _Linen), ("equinox", _Equinox)):
+    for library, kind in (("flax.nnx", _Nnx), ("flax.linen", _Linen), ("equinox", _Equinox)):
         imported = sys.modules.get(library)
         if imported is not None and isinstance(function, imported.Module):
-            return JaxModule(made(function))
+            return JaxModule(kind(function))
     return jax_interop.from_jax(function)
 
 
@@ -200,11 +200,11 @@ class JaxModule(_Part):
             places.append((part, name))
         object.__setattr__(self, "_places", (places, structure))
         # after the leaves, whose order is that of the parameters
-        switched = [(self._inside(names, containers), given) for names, given in switches.items()]
-        for part, given in switched:
-            part._switches.update(given)
-            part._given.update(given)
-        pairs = [(part, name) for part, given in switched for name in given]
+        switched = [(self._inside(names, containers), values) for names, values in switches.items()]
+        for part, values in switched:
+            part._switches.update(values)
+            part._given.update(values)
+        pairs = [(part, name) for part, values in switched for name in values]
         object.__setattr__(self, "_switched", pairs)
         self._complete_items(containers)
         self._start(True)
@@ -253,7 +253,7 @@ class JaxModule(_Part):
         # a copy shares what never changes: JAX compares some of it by identity
         places, structure = self._places
         constants = [part.__dict__[name] for part, name in places if name in part.__dict__]
-        memo.update({id(each): each for each in (self._library, structure, *constants)})
+        memo.update({id(constant): constant for constant in (self._library, structure, *constants)})
         return super().__deepcopy__(memo)
 
     def extra_repr(self):
@@ -292,13 +292,13 @@ def _is_container(value) -> bool:
 
 def _containers(tree, above=()) -> dict:
     """The lists, tuples and dicts in a tree, by the names of their paths."""
-    found = {}
+    containers = {}
     within = jax.tree.flatten_with_path(tree, is_leaf=lambda e: e is not tree and _is_container(e))
     for path, value in within[0]:
         names = (*above, *map(_name_of, path))
         if path and _is_container(value):  # without a path it is no node of JAX
-            found |= {names: value} | _containers(value, names)
-    return found
+            containers |= {names: value} | _containers(value, names)
+    return containers
 
 
 # ---- what each library knows: state, a tree of arrays; which are parameters; the call
@@ -365,8 +365,8 @@ class _Linen(_Library):
 
     def call(self, state, switches, args, kwargs):
         kwargs = {"mutable": self._mutable} | kwargs
-        found = self._apply(state, *args, **_hashable(kwargs))
-        return (found, {}) if kwargs["mutable"] is False else found
+        result = self._apply(state, *args, **_hashable(kwargs))
+        return (result, {}) if kwargs["mutable"] is False else result
 
 
 def _hashable(kwargs):
@@ -382,16 +382,16 @@ class _Nnx(_Library):
         self.shown = type(module).__name__
         self._call = jax_interop.from_jax(self._merged)
         parameters = self._nnx.state(module, self._nnx.Param)
-        found = jax.tree.flatten_with_path(parameters)[0]
-        self._parameters = {tuple(self.names(path)) for path, _ in found}
+        leaves = jax.tree.flatten_with_path(parameters)[0]
+        self._parameters = {tuple(self.names(path)) for path, _ in leaves}
         self._containers = {
             tuple(map(str, path)): value
             for path, value in self._nnx.iter_graph(module)
             if _is_container(value)
         }
         # those that the `train` and `eval` of a module set
-        flags = [(path, _flags_of(each)) for path, each in self._nnx.iter_modules(module)]
-        self._switches = [(path, given) for path, given in flags if given]
+        flags = [(path, _flags_of(submodule)) for path, submodule in self._nnx.iter_modules(module)]
+        self._switches = [(path, values) for path, values in flags if values]
 
     def names(self, path):
         return super().names(path)[:-1]  # the last is `value`, of a Variable
@@ -403,7 +403,7 @@ class _Nnx(_Library):
         return self._containers
 
     def switches(self):
-        return {tuple(map(str, path)): given for path, given in self._switches}
+        return {tuple(map(str, path)): values for path, values in self._switches}
 
     def _merged(self, state, switches, *args, **kwargs):
         module = self._nnx.merge(self._definition, state)
@@ -419,9 +419,9 @@ class _Nnx(_Library):
 
 
 def _flags_of(module) -> dict:
-    found = {name: getattr(module, name, 0) for name in ("deterministic", "use_running_average")}
+    flags = {name: getattr(module, name, 0) for name in ("deterministic", "use_running_average")}
     return {
-        name: value for name, value in found.items() if value is None or isinstance(value, bool)
+        name: value for name, value in flags.items() if value is None or isinstance(value, bool)
     }
 
 

@@ -64,9 +64,9 @@ class LazyModuleMixin:
     def _load_from_state_dict(self, state_dict, prefix, *arguments):
         own = itertools.chain(self._parameters.items(), self._buffers.items())
         for name, tensor in own:
-            given = state_dict.get(prefix + name)
-            if is_lazy(tensor) and given is not None and not is_lazy(given):
-                tensor.materialize(given.shape)
+            value = state_dict.get(prefix + name)
+            if is_lazy(tensor) and value is not None and not is_lazy(value):
+                tensor.materialize(value.shape)
         super()._load_from_state_dict(state_dict, prefix, *arguments)
 
 

@@ -74,8 +74,8 @@ def margin_ranking_loss(
     """
     number = _reduction(reduction, size_average, reduce)
     tensors = {"input1": input1, "input2": input2, "target": target}
-    if len({each.ndim for each in tensors.values()}) > 1:
-        shapes = ", ".join(f"{role}: {each.shape}" for role, each in tensors.items())
+    if len({tensor.ndim for tensor in tensors.values()}) > 1:
+        shapes = ", ".join(f"{role}: {tensor.shape}" for role, tensor in tensors.items())
         raise RuntimeError(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
             f"{shapes} "
@@ -267,9 +267,9 @@ def multilabel_soft_margin_loss(
     tensor(0.6931)
     """
     number = _reduction(reduction, size_average, reduce)
-    each = -(target * ops.log_sigmoid(input) + (1 - target) * ops.log_sigmoid(-input))
-    each = each if weight is None else each * weight
-    return reduced(each.sum(-1) / input.shape[-1], number)
+    entropy = -(target * ops.log_sigmoid(input) + (1 - target) * ops.log_sigmoid(-input))
+    entropy = entropy if weight is None else entropy * weight
+    return reduced(entropy.sum(-1) / input.shape[-1], number)
 
 
 @api_boundary

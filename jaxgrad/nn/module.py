@@ -195,12 +195,12 @@ class Module(ModuleCall, ModuleState):
         >>> layer.weight.device, layer.weight.shape
         (device(type='cpu'), torch.Size([1, 2]))
         """
-        made: dict[int, tuple] = {}  # with each old tensor, so that none takes over its id
+        replacements: dict[int, tuple] = {}  # with each old tensor, so that none takes over its id
 
         def emptied(tensor):
-            if id(tensor) not in made:
-                made[id(tensor)] = tensor, factories.empty_like(tensor, device=device)
-            return made[id(tensor)][1]
+            if id(tensor) not in replacements:
+                replacements[id(tensor)] = tensor, factories.empty_like(tensor, device=device)
+            return replacements[id(tensor)][1]
 
         return self._apply(emptied, recurse)
 

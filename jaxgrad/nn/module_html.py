@@ -14,22 +14,22 @@ MOST_ROWS = 60
 
 def of_module(module: Module) -> str:
     """The layers of a module, to the depth at which they make a table that can be read."""
-    layers = [(path, each) for path, each in module.named_modules(remove_duplicate=False)]
+    layers = [(path, layer) for path, layer in module.named_modules(remove_duplicate=False)]
     depth = _depth_of(layers)
     seen: set[int] = set()
-    counts = {path: _count(each, seen) for path, each in layers}
+    counts = {path: _count(layer, seen) for path, layer in layers}
     rows = []
-    for path, each in layers:
+    for path, layer in layers:
         level = _level(path)
         if level > depth:
             continue
         inside = [p for p, _ in layers if level == depth and _is_inside(p, path)]
         count = sum(counts[p][0] for p in (path, *inside))
         name = html.STEP * level + (f"{path.rpartition('.')[2]}:{html.SPACE}" if path else "")
-        shapes = ", ".join(f"{parameter} {shape}" for parameter, shape in _shapes(each))
-        rows.append([name + each._get_name(), each.extra_repr(), shapes, count or ""])
+        shapes = ", ".join(f"{parameter} {shape}" for parameter, shape in _shapes(layer))
+        rows.append([name + layer._get_name(), layer.extra_repr(), shapes, count or ""])
     more = len(layers) - len(rows)
-    total, trainable = (sum(each[at] for each in counts.values()) for at in (0, 1))
+    total, trainable = (sum(pair[at] for pair in counts.values()) for at in (0, 1))
     told = f"{total:,} parameters"
     told += f", {trainable:,} of them trainable" if trainable < total else ""
     told += f"; {more} more modules inside of these" if more else ""
@@ -47,8 +47,8 @@ def _is_inside(path: str, other: str) -> bool:
 
 def _depth_of(layers) -> int:
     """The depth to which layers are shown."""
-    found, depth = Counter(_level(path) for path, _ in layers), 1
-    while found[depth + 1] and sum(found[n] for n in range(depth + 2)) <= MOST_ROWS:
+    counts, depth = Counter(_level(path) for path, _ in layers), 1
+    while counts[depth + 1] and sum(counts[n] for n in range(depth + 2)) <= MOST_ROWS:
         depth += 1
     return depth
 

@@ -63,12 +63,12 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict, prefix: str) -> No
     >>> state
     {'step': 2, 'weight': 1}
     """
-    for each in (state_dict, getattr(state_dict, "_metadata", None) or {}):
-        for key in [key for key in each if key.startswith(prefix)]:
-            each[key.removeprefix(prefix)] = each.pop(key)
+    for mapping in (state_dict, getattr(state_dict, "_metadata", None) or {}):
+        for key in [key for key in mapping if key.startswith(prefix)]:
+            mapping[key.removeprefix(prefix)] = mapping.pop(key)
         # in the metadata the module itself has no dot
-        if each is not state_dict and prefix.endswith(".") and prefix[:-1] in each:
-            each[""] = each.pop(prefix[:-1])
+        if mapping is not state_dict and prefix.endswith(".") and prefix[:-1] in mapping:
+            mapping[""] = mapping.pop(prefix[:-1])
 
 
 # the hooks of all modules, by PyTorch's names
@@ -173,5 +173,5 @@ def _layer(name):
 def __getattr__(name):
     if name not in _MODULES:
         return _layer(name)
-    found = globals()[name] = _Layers(name)
-    return found
+    module = globals()[name] = _Layers(name)
+    return module

@@ -58,10 +58,10 @@ def multi_head_attention_forward(
     mask = _merged(query, key, num_heads, attn_mask, key_padding_mask)
     added = (bias_k is not None) + add_zero_attn
     key, value = _with_bias(key, value, bias_k, bias_v, static_k, static_v)
-    query, key, value = (_split_heads(each, num_heads) for each in (query, key, value))
+    query, key, value = (_split_heads(tensor, num_heads) for tensor in (query, key, value))
     key, value = _static("k", static_k, key), _static("v", static_v, value)
     if add_zero_attn:
-        key, value = (pad(each, (0, 0, 0, 1)) for each in (key, value))
+        key, value = (pad(tensor, (0, 0, 0, 1)) for tensor in (key, value))
     mask = pad(mask, (0, added)) if mask is not None and added else mask
     arrays, dropout_p = (query, key, value, mask), dropout_p if training else 0.0
     result, weights = _attend(*arrays, dropout_p, is_causal, need_weights, average_attn_weights)
@@ -75,8 +75,8 @@ def _each(function, query, key, value):
     """The function of the three, of one tensor that is passed several times only once: `_project`
     recognizes self-attention by identity.
     """
-    made = {id(x): function(x) for x in (query, key, value)}
-    return [made[id(x)] for x in (query, key, value)]
+    results = {id(x): function(x) for x in (query, key, value)}
+    return [results[id(x)] for x in (query, key, value)]
 
 
 def _attend(query, key, value, mask, dropout_p, is_causal, need_weights, is_averaged):
@@ -100,7 +100,7 @@ def _project(query, key, value, weights, bias):
     if bias is not None:
         biases = bias.chunk(3)
     weights = weights.chunk(3) if is_packed else weights
-    return [linear(*each) for each in zip((query, key, value), weights, biases, strict=True)]
+    return [linear(*args) for args in zip((query, key, value), weights, biases, strict=True)]
 
 
 def _with_bias(key, value, bias_k, bias_v, static_k, static_v):
@@ -115,7 +115,7 @@ def _with_bias(key, value, bias_k, bias_v, static_k, static_v):
             raise AssertionError(f"bias cannot be added to static {name}.")
     batch = key.shape[1]
     pairs = (key, bias_k), (value, bias_v)
-    return [ops.cat([each, bias.expand(1, batch, -1)]) for each, bias in pairs]
+    return [ops.cat([tensor, bias.expand(1, batch, -1)]) for tensor, bias in pairs]
 
 
 def _split_heads(tensor, num_heads):

@@ -175,8 +175,8 @@ class _Uninitialized:
 
     def __deepcopy__(self, memo):
         options = {"device": self.device, "dtype": self.dtype}
-        made = memo[id(self)] = type(self)(requires_grad=self.requires_grad, **options)
-        return made
+        tensor = memo[id(self)] = type(self)(requires_grad=self.requires_grad, **options)
+        return tensor
 
 
 def is_lazy(tensor) -> bool:
@@ -189,9 +189,9 @@ def is_lazy(tensor) -> bool:
 
 
 def _uninitialized(kind, requires_grad, device, dtype):
-    made = mark(factories.empty(0, device=device, dtype=dtype), kind, requires_grad)
-    made.__class__ = kind
-    return made
+    tensor = mark(factories.empty(0, device=device, dtype=dtype), kind, requires_grad)
+    tensor.__class__ = kind
+    return tensor
 
 
 class UninitializedParameter(_Uninitialized, Parameter):

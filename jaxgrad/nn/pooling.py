@@ -246,8 +246,8 @@ def adaptive_max_pool1d(input, output_size, return_indices: bool = False):
     >>> F.adaptive_max_pool1d(jaxgrad.tensor([[1.0, 5.0, 3.0, 2.0]]), 2)
     tensor([[5., 3.]])
     """
-    found = adaptive_max_pool1d_with_indices(input, output_size)
-    return found if return_indices else found[0]
+    outputs = adaptive_max_pool1d_with_indices(input, output_size)
+    return outputs if return_indices else outputs[0]
 
 
 @api_boundary
@@ -273,8 +273,8 @@ def adaptive_max_pool2d(input, output_size, return_indices: bool = False):
     >>> F.adaptive_max_pool2d(jaxgrad.tensor([[[1.0, 5.0], [3.0, 3.0]]]), 1)
     tensor([[[5.]]])
     """
-    found = adaptive_max_pool2d_with_indices(input, output_size)
-    return found if return_indices else found[0]
+    outputs = adaptive_max_pool2d_with_indices(input, output_size)
+    return outputs if return_indices else outputs[0]
 
 
 @api_boundary
@@ -300,8 +300,8 @@ def adaptive_max_pool3d(input, output_size, return_indices: bool = False):
     >>> F.adaptive_max_pool3d(jaxgrad.arange(8.0).reshape(1, 2, 2, 2), 1)
     tensor([[[[7.]]]])
     """
-    found = adaptive_max_pool3d_with_indices(input, output_size)
-    return found if return_indices else found[0]
+    outputs = adaptive_max_pool3d_with_indices(input, output_size)
+    return outputs if return_indices else outputs[0]
 
 
 @api_boundary
@@ -355,10 +355,10 @@ def fractional_max_pool2d(
     torch.Size([1, 2, 2])
     """
     sizes = output_size, output_ratio
-    found = fractional_max_pool2d_with_indices(
+    outputs = fractional_max_pool2d_with_indices(
         input, kernel_size, *sizes, _random_samples=_random_samples
     )
-    return found if return_indices else found[0]
+    return outputs if return_indices else outputs[0]
 
 
 @api_boundary
@@ -391,10 +391,10 @@ def fractional_max_pool3d(
     torch.Size([1, 2, 2, 2])
     """
     sizes = output_size, output_ratio
-    found = fractional_max_pool3d_with_indices(
+    outputs = fractional_max_pool3d_with_indices(
         input, kernel_size, *sizes, _random_samples=_random_samples
     )
-    return found if return_indices else found[0]
+    return outputs if return_indices else outputs[0]
 
 
 @api_boundary
@@ -451,7 +451,7 @@ def _unpooled(input, kernel_size, stride, padding, output_size):
 
 def _windows(dimensions, kernel_size, stride, padding):
     stride = kernel_size if stride is None else stride
-    return tuple(expanded(each, dimensions) for each in (kernel_size, stride, padding))
+    return tuple(expanded(value, dimensions) for value in (kernel_size, stride, padding))
 
 
 @api_boundary

@@ -243,7 +243,7 @@ class _FractionalMaxPool(FunctionLayer):
         for name in ("output_size", "output_ratio"):
             value = getattr(self, name)
             setattr(self, name, None if value is None else expanded(value, self.dimensions))
-        if ratio is not None and not all(0 < each < 1 for each in self.output_ratio):
+        if ratio is not None and not all(0 < fraction < 1 for fraction in self.output_ratio):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {ratio})")
 
     def _check(self, name):

@@ -98,10 +98,10 @@ class RNNBase(Module):
             shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
         if self.proj_size:
             shapes["weight_hr"] = (self.proj_size, self.hidden_size)
-        made = {f"{name}_l{layer}{suffix}": shape for name, shape in shapes.items()}
-        for name, shape in made.items():
+        weights = {f"{name}_l{layer}{suffix}": shape for name, shape in shapes.items()}
+        for name, shape in weights.items():
             setattr(self, name, parameter(shape, device, dtype))
-        return list(made)
+        return list(weights)
 
     @property
     def _directions(self):
@@ -209,8 +209,8 @@ class RNNBase(Module):
         wanted = self.num_layers * self._directions, batch_of(sequence)
         self._check_states(hx, wanted)
         output, hidden = self._call(input, hx, batch_sizes)
-        made = PackedSequence(output, batch_sizes, order, first_order)
-        return made, self.permute_hidden(hidden, first_order)
+        packed_output = PackedSequence(output, batch_sizes, order, first_order)
+        return packed_output, self.permute_hidden(hidden, first_order)
 
     def _check_states(self, hx, wanted):
         self.check_hidden_size(hx, (*wanted, self._outputs))
@@ -218,11 +218,11 @@ class RNNBase(Module):
     def _call(self, input, hx, batch_sizes):
         more = (hx,) if batch_sizes is None else (batch_sizes, hx)
         last = (self.batch_first,) if batch_sizes is None else ()
-        made = _FUNCTIONS[self.mode](
+        outputs = _FUNCTIONS[self.mode](
             input, *more, self._flat_weights, self.bias, self.num_layers, self.dropout,
             self.training, bool(self.bidirectional), *last,
         )  # fmt: skip
-        return made[0], self._packed_states(made[1:])
+        return outputs[0], self._packed_states(outputs[1:])
 
     def _packed_states(self, states):
         return states[0]
@@ -411,15 +411,17 @@ class RNNCellBase(Module):
         is_batched = input.dim() == 2
         if not is_batched:
             input = input.unsqueeze(0)
-            states = [None if each is None else each.unsqueeze(0) for each in states]
+            states = [None if state is None else state.unsqueeze(0) for state in states]
         shape = input.size(0), self.hidden_size
         options = {"dtype": input.dtype, "device": input.device}
-        states = [factories.zeros(shape, **options) if each is None else each for each in states]
+        states = [factories.zeros(shape, **options) if state is None else state for state in states]
         weights = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
-        made = function(input, states[0] if len(states) == 1 else states, *weights)
+        result = function(input, states[0] if len(states) == 1 else states, *weights)
         if is_batched:
-            return made
-        return made.squeeze(0) if isinstance(made, Tensor) else tuple(x.squeeze(0) for x in made)
+            return result
+        return (
+            result.squeeze(0) if isinstance(result, Tensor) else tuple(x.squeeze(0) for x in result)
+        )
 
     def _check_state(self, state, words):
         if state is not None and state.dim() not in (1, 2):

@@ -108,11 +108,11 @@ def _sizes(input, size, count):
             "provide input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, "
             "...,oK) format."
         )
-    size = [each.item() if isinstance(each, Tensor) else each for each in size]
-    if not all(hasattr(each, "__index__") for each in size):
+    size = [extent.item() if isinstance(extent, Tensor) else extent for extent in size]
+    if not all(hasattr(extent, "__index__") for extent in size):
         raise TypeError(
             "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, "
-            f"int], but got size with types {[type(each) for each in size]}"
+            f"int], but got size with types {[type(extent) for extent in size]}"
         )
     return size
 

@@ -57,7 +57,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         for position, (start, stop) in enumerate(itertools.pairwise(self.cutoffs), 1):
             size = int(in_features // div_value**position)
             layers = (in_features, size), (size, stop - start)
-            self.tail.append(Sequential(*(Linear(*each, bias=False, **options) for each in layers)))
+            self.tail.append(Sequential(*(Linear(*pair, bias=False, **options) for pair in layers)))
 
     def reset_parameters(self):
         """Draw new weights."""
@@ -69,8 +69,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         is_batched = target_.ndim > 0
         input = input_ if is_batched else input_.unsqueeze(0)
         target = target_ if is_batched else target_.unsqueeze(0)
-        found = self._log_probabilities(input, target)
-        return _ASMoutput(found if is_batched else found.squeeze(0), (-found).mean())
+        output = self._log_probabilities(input, target)
+        return _ASMoutput(output if is_batched else output.squeeze(0), (-output).mean())
 
     def _log_probabilities(self, input, target):
         """The log-probability of each target. Every cluster sees every sample: which ones are its
@@ -88,8 +88,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             place = (target - start).clamp(0, stop - start - 1)
             picked = ops.where(is_here, scores.gather(1, place.unsqueeze(1)).squeeze(1), 0)
             within = picked if within is None else within + picked
-        found = head.gather(1, column.unsqueeze(1)).squeeze(1)
-        return found if within is None else found + within
+        log_prob = head.gather(1, column.unsqueeze(1)).squeeze(1)
+        return log_prob if within is None else log_prob + within
 
     def _check(self, input, target):
         if target.ndim > 1:
@@ -134,7 +134,7 @@ def _check_cutoffs(cutoffs, n_classes):
     if not cutoffs:
         raise ValueError("cutoffs should be a sequence of length larger than 0")
     bounded = min(cutoffs) > 0 and max(cutoffs) < n_classes
-    if not bounded or cutoffs != sorted({int(each) for each in cutoffs}):
+    if not bounded or cutoffs != sorted({int(cutoff) for cutoff in cutoffs}):
         raise ValueError(
             "cutoffs should be a sequence of unique, positive integers sorted in an increasing "
             f"order, where each value is between 1 and n_classes-1, not {cutoffs}"

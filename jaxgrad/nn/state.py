@@ -162,7 +162,9 @@ class ModuleState(Members):
         if metadata is not None:
             state._metadata = metadata
         keys, errors = _IncompatibleKeys([], []), []
-        tensors = [each for each in (*self.parameters(), *self.buffers()) if not is_lazy(each)]
+        tensors = [
+            tensor for tensor in (*self.parameters(), *self.buffers()) if not is_lazy(tensor)
+        ]
         with all_or_nothing(tensors):
             _load(self, state, "", assign, keys, errors)
         if strict:
@@ -331,43 +333,43 @@ def _key_errors(keys: _IncompatibleKeys):
             yield "{} in state_dict: {}. ".format(words, ", ".join(f'"{name}"' for name in names))
 
 
-def _mismatch(key, tensor, given) -> str | None:
+def _mismatch(key, tensor, value) -> str | None:
     """Return why a tensor cannot take a value, or None."""
-    if not isinstance(given, Tensor):
+    if not isinstance(value, Tensor):
         return (
             f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like '
-            f"object from checkpoint but received {type(given)}"
+            f"object from checkpoint but received {type(value)}"
         )
     if is_lazy(tensor):
         return None  # and so is what is given, as lazy modules see to
-    if given.shape != tensor.shape and (tensor.ndim or given.shape != (1,)):
+    if value.shape != tensor.shape and (tensor.ndim or value.shape != (1,)):
         return (
-            f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, "
+            f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
             f"the shape in current model is {tensor.shape}."
         )
     return None
 
 
-def _load_tensor(module, name, tensor, given, assign, key) -> str | None:
+def _load_tensor(module, name, tensor, value, assign, key) -> str | None:
     """Load one tensor of a module; return the error message if that fails, or None."""
-    if is_lazy(given):
+    if is_lazy(value):
         return None
-    if not (assign or is_lazy(tensor) or given.is_meta) and tensor.is_meta:
+    if not (assign or is_lazy(tensor) or value.is_meta) and tensor.is_meta:
         warnings.warn(NO_OP.format(key), UserWarning, stacklevel=users_stacklevel())
     try:
         with no_grad():
             if not assign:
-                tensor.copy_(given.reshape(tensor.shape))
+                tensor.copy_(value.reshape(tensor.shape))
             elif not isinstance(tensor, Parameter):
-                setattr(module, name, given)
-            elif isinstance(given, Parameter):
-                setattr(module, name, given.requires_grad_(tensor.requires_grad))
+                setattr(module, name, value)
+            elif isinstance(value, Parameter):
+                setattr(module, name, value.requires_grad_(tensor.requires_grad))
             else:
-                setattr(module, name, Parameter(given, tensor.requires_grad))
+                setattr(module, name, Parameter(value, tensor.requires_grad))
     except Exception as error:
         return (
             f'While copying the parameter named "{key}", whose dimensions in the model are '
-            f"{tensor.shape} and whose dimensions in the checkpoint are {given.shape}, "
+            f"{tensor.shape} and whose dimensions in the checkpoint are {value.shape}, "
             f"an exception occurred : {error.args}."
         )
     return None

@@ -42,9 +42,9 @@ def sync_batch_norm(
             running_mean.lerp_(mean.to(running_mean.dtype), momentum)
             unbiased = variance * (total / (total - 1))
             running_var.lerp_(unbiased.to(running_var.dtype), momentum)
-    made = centered * ops.rsqrt(variance + eps).view(shape)
+    output = centered * ops.rsqrt(variance + eps).view(shape)
     if weight is not None:
-        made = made * weight.view(shape)
+        output = output * weight.view(shape)
     if bias is not None:
-        made = made + bias.view(shape)
-    return made.to(input.dtype)
+        output = output + bias.view(shape)
+    return output.to(input.dtype)

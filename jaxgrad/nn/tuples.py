@@ -32,5 +32,5 @@ def _reverse_repeat_tuple(values, count: int) -> tuple:
     >>> _reverse_repeat_tuple((1, 2), 2)
     (2, 2, 1, 1)
     """
-    repeated = [itertools.repeat(each, count) for each in reversed(values)]
+    repeated = [itertools.repeat(value, count) for value in reversed(values)]
     return tuple(itertools.chain(*repeated))

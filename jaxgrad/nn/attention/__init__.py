@@ -47,7 +47,7 @@ def _enabled_in_context(_) -> tuple[SDPBackend, ...]:
 
 def enable(backend: SDPBackend, is_enabled: bool):
     """Allow or forbid an implementation from now on."""
-    others = [each for each in enabled() if each is not backend]
+    others = [implementation for implementation in enabled() if implementation is not backend]
     _enabled.set((*others, backend) if is_enabled else tuple(others))
 
 

@@ -71,7 +71,7 @@ def parallel_apply(modules: Sequence, inputs: Sequence, kwargs_tup=None, devices
     """
     keywords = [{}] * len(modules) if kwargs_tup is None else kwargs_tup
     calls = zip(modules, inputs, keywords, strict=True)
-    return [data_parallel(module, given, module_kwargs=named) for module, given, named in calls]
+    return [data_parallel(module, args, module_kwargs=named) for module, args, named in calls]
 
 
 __getattr__ = missing_in(__name__)

@@ -25,7 +25,7 @@ def scatter(inputs, target_gpus: Sequence, dim: int = 0) -> list:
         return [inputs] * len(target_gpus)
     values = inputs.values() if isinstance(inputs, dict) else inputs
     pieces = zip(*(scatter(value, target_gpus, dim) for value in values), strict=False)
-    return [_like(inputs, each) for each in pieces]
+    return [_like(inputs, piece) for piece in pieces]
 
 
 def gather(outputs: Sequence, target_device, dim: int = 0):
@@ -40,14 +40,14 @@ def gather(outputs: Sequence, target_device, dim: int = 0):
     first = outputs[0]
     if isinstance(first, Tensor):
         device = first.device if target_device is None else target_device
-        pieces = [each.to(device) for each in outputs]
-        return ops.cat([each.view(1) if each.ndim == 0 else each for each in pieces], dim)
+        pieces = [output.to(device) for output in outputs]
+        return ops.cat([piece.view(1) if piece.ndim == 0 else piece for piece in pieces], dim)
     if first is None:
         return None
     if isinstance(first, dict):
-        if any(each.keys() != first.keys() for each in outputs):
+        if any(output.keys() != first.keys() for output in outputs):
             raise ValueError("All dicts must have the same keys")
-        parts = [[each[key] for each in outputs] for key in first]
+        parts = [[output[key] for output in outputs] for key in first]
     else:
         parts = zip(*outputs, strict=True)
     return _like(first, [gather(part, target_device, dim) for part in parts])

@@ -17,12 +17,12 @@ def _fused(layer: Module, bn: Module, fuse, *options) -> Module:
         raise AssertionError("Fusion only for eval!")
     if bn.running_mean is None or bn.running_var is None:
         raise AssertionError("bn.running_mean and bn.running_var must not be None")
-    made = copy.deepcopy(layer)
-    made.weight, made.bias = fuse(
-        made.weight, made.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias,
-        *options,
+    fused_layer = copy.deepcopy(layer)
+    fused_layer.weight, fused_layer.bias = fuse(
+        fused_layer.weight, fused_layer.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight,
+        bn.bias, *options,
     )  # fmt: skip
-    return made
+    return fused_layer
 
 
 def fuse_conv_bn_eval(conv: Module, bn: Module, transpose: bool = False) -> Module:

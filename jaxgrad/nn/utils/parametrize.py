@@ -133,17 +133,17 @@ class ParametrizationList(ModuleList):
         _register(self, "original", original)
 
     def _keep_several(self, original, new):
-        for position, each in enumerate(new):
-            if not isinstance(each, Tensor):
+        for position, tensor in enumerate(new):
+            if not isinstance(tensor, Tensor):
                 raise ValueError(
                     "'right_inverse' must return a Tensor or a Sequence of tensors (list, "
                     f"tuple...). Got element {position} of the sequence with type "
-                    f"{type(each).__name__}."
+                    f"{type(tensor).__name__}."
                 )
             if isinstance(original, Parameter):
-                each = Parameter(each, original.requires_grad)
-            each.requires_grad_(original.requires_grad)
-            _register(self, f"original{position}", each)
+                tensor = Parameter(tensor, original.requires_grad)
+            tensor.requires_grad_(original.requires_grad)
+            _register(self, f"original{position}", tensor)
 
     @property
     def _originals(self) -> list[Tensor]:
@@ -169,8 +169,8 @@ class ParametrizationList(ModuleList):
                         f"parametrization {type(module).__name__} does not implement right_inverse."
                     )
                 value = module.right_inverse(value)
-            for original, each in zip(self._originals, self._checked(value), strict=True):
-                original.set_(each)
+            for original, tensor in zip(self._originals, self._checked(value), strict=True):
+                original.set_(tensor)
 
     def _checked(self, value) -> list[Tensor]:
         """Return what a `right_inverse` returned as a list, of the number and dtypes of before."""
@@ -192,12 +192,12 @@ class ParametrizationList(ModuleList):
             raise ValueError(
                 f"{what} of length {self.ntensors}. Got a sequence of length {len(value)}."
             )
-        for position, (each, original) in enumerate(zip(value, self._originals, strict=True)):
-            if not isinstance(each, Tensor):
-                raise ValueError(f"{what}. Got element {position} of type {type(each).__name__}")
-            if each.dtype != original.dtype:
+        for position, (tensor, original) in enumerate(zip(value, self._originals, strict=True)):
+            if not isinstance(tensor, Tensor):
+                raise ValueError(f"{what}. Got element {position} of type {type(tensor).__name__}")
+            if tensor.dtype != original.dtype:
                 raise ValueError(
-                    f"Tensor {position} returned by `right_inverse` has dtype {each.dtype} while "
+                    f"Tensor {position} returned by `right_inverse` has dtype {tensor.dtype} while "
                     f"`original{position}` has dtype {original.dtype}"
                 )
         return list(value)
@@ -222,12 +222,12 @@ def _refuse_to_serialize(self):
 
 def _deepcopy(self, memo):
     """Copy a parametrized module; the copy gets a class of its own."""
-    made = super(type(self), self).__deepcopy__(memo)
-    names = [*made.parametrizations]
-    made.__class__ = _parametrized_class(type_before_parametrizations(self))
+    copy = super(type(self), self).__deepcopy__(memo)
+    names = [*copy.parametrizations]
+    copy.__class__ = _parametrized_class(type_before_parametrizations(self))
     for name in names:
-        _add_property(type(made), name)
-    return made
+        _add_property(type(copy), name)
+    return copy
 
 
 def _parametrized_class(base: type) -> type:
@@ -290,13 +290,13 @@ def register_parametrization(
             f"with name '{tensor_name}'"
         )
     original = getattr(module, tensor_name)
-    made = ParametrizationList([parametrization], original, unsafe=unsafe)
+    parametrizations = ParametrizationList([parametrization], original, unsafe=unsafe)
     delattr(module, tensor_name)
     if not is_parametrized(module):
         module.__class__ = _parametrized_class(type(module))
         module.parametrizations = ModuleDict()
     _add_property(type(module), tensor_name)
-    module.parametrizations[tensor_name] = made
+    module.parametrizations[tensor_name] = parametrizations
     return module
 
 
@@ -410,15 +410,15 @@ def transfer_parametrizations_and_params(
     for name in names:
         if not hasattr(to_module, name):
             setattr(to_module, name, Parameter(getattr(from_module, name)))
-        given = from_module.parametrizations[name]
-        for parametrization in given:
+        source = from_module.parametrizations[name]
+        for parametrization in source:
             register_parametrization(to_module, name, parametrization)
         taken = to_module.parametrizations[name]
-        if given.is_tensor:
-            taken.original = given.original
+        if source.is_tensor:
+            taken.original = source.original
             continue
-        for position in range(given.ntensors):
-            setattr(taken, f"original{position}", getattr(given, f"original{position}"))
+        for position in range(source.ntensors):
+            setattr(taken, f"original{position}", getattr(source, f"original{position}"))
     return to_module
 
 

@@ -79,8 +79,8 @@ class BasePruningMethod(abc.ABC):
         else:
             mask = getattr(module, f"{name}_mask").detach().clone()
         try:
-            made = method.compute_mask(scores, default_mask=mask)
-            module.register_buffer(f"{name}_mask", made)
+            new_mask = method.compute_mask(scores, default_mask=mask)
+            module.register_buffer(f"{name}_mask", new_mask)
             setattr(module, name, method.apply_mask(module))
             module.register_forward_pre_hook(method)
         except Exception:
@@ -94,13 +94,13 @@ class BasePruningMethod(abc.ABC):
     def _joined(module, name, method):
         """Return a method, joined to the one that the tensor has, whose hook is removed."""
         method._tensor_name = name
-        found = _hooks_on(module, name)
-        if len(found) > 1:
+        hooks = _hooks_on(module, name)
+        if len(hooks) > 1:
             raise AssertionError(
                 f"Avoid adding multiple pruning hooks to the same tensor {name} of module "
                 f"{module}. Use a PruningContainer."
             )
-        for number, before in found:
+        for number, before in hooks:
             module._forward_pre_hooks.pop(number)
             container = before
             if not isinstance(before, PruningContainer):
@@ -138,10 +138,10 @@ class BasePruningMethod(abc.ABC):
 
 def _hooks_on(module: Module, name: str | None = None) -> list[tuple[int, BasePruningMethod]]:
     """Return the pruning hooks of a module with their numbers; of one tensor, or of all."""
-    found = [(number, hook.function) for number, hook in module._forward_pre_hooks.items()]
+    pre_hooks = [(number, hook.function) for number, hook in module._forward_pre_hooks.items()]
     return [
         (number, hook)
-        for number, hook in found
+        for number, hook in pre_hooks
         if isinstance(hook, BasePruningMethod) and name in (None, hook._tensor_name)
     ]
 
@@ -195,9 +195,9 @@ class PruningContainer(BasePruningMethod):
     def compute_mask(self, t, default_mask):
         method = self._pruning_methods[-1]
         part = self._part(method, t, default_mask)
-        made = default_mask.to(t.dtype, copy=True)
-        made[part] = method.compute_mask(t[part], default_mask=default_mask[part]).to(made.dtype)
-        return made
+        mask = default_mask.to(t.dtype, copy=True)
+        mask[part] = method.compute_mask(t[part], default_mask=default_mask[part]).to(mask.dtype)
+        return mask
 
     @staticmethod
     def _part(method, t, mask):
@@ -216,7 +216,7 @@ class PruningContainer(BasePruningMethod):
         dim = method.dim + t.ndim if method.dim < 0 else method.dim
         if dim < 0:
             raise IndexError(f"Index is out of bounds for tensor with dimensions {t.ndim}")
-        kept = mask.sum([each for each in range(t.ndim) if each != dim]) != 0
+        kept = mask.sum([axis for axis in range(t.ndim) if axis != dim]) != 0
         return (*(slice(None),) * dim, kept)
 
 
@@ -547,8 +547,8 @@ def global_unstructured(
             f"{pruning_method} of type {method.PRUNING_TYPE}"
         )
     container.add_pruning_method(method)
-    made = container.compute_mask(parameters_to_vector(scores), parameters_to_vector(masks))
-    parts = made.split([weight.numel() for *_, weight in pairs])
+    mask = container.compute_mask(parameters_to_vector(scores), parameters_to_vector(masks))
+    parts = mask.split([weight.numel() for *_, weight in pairs])
     for (module, name, weight), part in zip(pairs, parts, strict=True):
         custom_from_mask(module, name, part.reshape(weight.shape))
 
@@ -578,7 +578,7 @@ def is_pruned(module: Module) -> bool:
     >>> prune.is_pruned(layer), prune.is_pruned(prune.identity(layer, "bias"))
     (False, True)
     """
-    return any(_hooks_on(each) for each in module.modules())
+    return any(_hooks_on(submodule) for submodule in module.modules())
 
 
 __getattr__ = missing_in(__name__)

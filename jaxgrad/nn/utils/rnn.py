@@ -55,7 +55,7 @@ class PackedSequence(_PackedSequence):
         data = self.data.to(*args, **kwargs)
         if data is self.data:
             return self
-        indices = (_bound(each, lambda t: t.to(data.device)) for each in self[2:])
+        indices = (_bound(order, lambda t: t.to(data.device)) for order in self[2:])
         return type(self)(data, self.batch_sizes, *indices)
 
     def cuda(self, *args, **kwargs) -> PackedSequence:
@@ -68,7 +68,7 @@ class PackedSequence(_PackedSequence):
 
     def pin_memory(self) -> PackedSequence:
         """Return the sequence with pinned `data` and indices."""
-        indices = (_bound(each, lambda t: t.pin_memory()) for each in self[2:])
+        indices = (_bound(order, lambda t: t.pin_memory()) for order in self[2:])
         return type(self)(self.data.pin_memory(), self.batch_sizes, *indices)
 
     def double(self) -> PackedSequence:
@@ -234,19 +234,19 @@ def pad_sequence(
         raise RuntimeError(
             f"Expected padding_side to be one of left or right, but got {padding_side}."
         )
-    if not all(each.ndim for each in sequences):
+    if not all(sequence.ndim for sequence in sequences):
         raise RuntimeError("pad_sequence: sequences have a first dimension, but one is 0-D")
-    steps, first = max(each.shape[0] for each in sequences), sequences[0]
+    steps, first = max(sequence.shape[0] for sequence in sequences), sequences[0]
     parts = []
-    for each in sequences:
-        missing = steps - each.shape[0]
-        edges = [0, 0] * (each.ndim - 1) + (
+    for sequence in sequences:
+        missing = steps - sequence.shape[0]
+        edges = [0, 0] * (sequence.ndim - 1) + (
             [missing, 0] if padding_side == "left" else [0, missing]
         )
-        if each.shape[1:] != first.shape[1:]:
-            each = each.expand(each.shape[0], *first.shape[1:])
-        each = each.to(first.dtype)
-        parts.append(ops.constant_pad_nd(each, edges, padding_value) if missing else each)
+        if sequence.shape[1:] != first.shape[1:]:
+            sequence = sequence.expand(sequence.shape[0], *first.shape[1:])
+        sequence = sequence.to(first.dtype)
+        parts.append(ops.constant_pad_nd(sequence, edges, padding_value) if missing else sequence)
     return ops.stack(parts, 0 if batch_first else 1)
 
 
@@ -278,7 +278,7 @@ def pack_sequence(sequences, enforce_sorted: bool = True) -> PackedSequence:
     >>> jaxgrad.nn.utils.rnn.pack_sequence([jaxgrad.ones(2), jaxgrad.zeros(1)]).data
     tensor([1., 0., 1.])
     """
-    lengths = [each.shape[0] for each in sequences]
+    lengths = [sequence.shape[0] for sequence in sequences]
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 

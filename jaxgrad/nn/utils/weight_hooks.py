@@ -23,8 +23,8 @@ OLDER = (
 
 def hooks_of(module: Module, kind: type, name: str) -> list[int]:
     """Return the numbers of the pre-hooks of a kind on the tensor of that name."""
-    found = [(number, hook.function) for number, hook in module._forward_pre_hooks.items()]
-    return [number for number, hook in found if isinstance(hook, kind) and hook.name == name]
+    pre_hooks = [(number, hook.function) for number, hook in module._forward_pre_hooks.items()]
+    return [number for number, hook in pre_hooks if isinstance(hook, kind) and hook.name == name]
 
 
 def pop_hook(module: Module, kind: type, name: str, what: str):
@@ -93,8 +93,8 @@ def remove_weight_norm(module: Module, name: str = "weight") -> Module:
     """
     hook = pop_hook(module, WeightNorm, name, "weight_norm")
     weight = hook.compute_weight(module)
-    for each in (name, f"{name}_g", f"{name}_v"):
-        delattr(module, each)
+    for attribute in (name, f"{name}_g", f"{name}_v"):
+        delattr(module, attribute)
     setattr(module, name, Parameter(weight.detach()))
     return module
 
@@ -206,12 +206,12 @@ def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
     hook = pop_hook(module, SpectralNorm, name, "spectral_norm")
     with no_grad():
         weight = hook.compute_weight(module, False)
-    for each in (name, f"{name}_u", f"{name}_v", f"{name}_orig"):
-        delattr(module, each)
+    for entry in (name, f"{name}_u", f"{name}_v", f"{name}_orig"):
+        delattr(module, entry)
     module.register_parameter(name, Parameter(weight))
     for hooks in (module._state_dict_hooks, module._load_state_dict_pre_hooks):
-        for number, each in list(hooks.items()):
-            function = getattr(each, "hook", each)
+        for number, entry in list(hooks.items()):
+            function = getattr(entry, "hook", entry)
             if getattr(function, "__self__", None) is hook:
                 hooks.pop(number)
     return module
