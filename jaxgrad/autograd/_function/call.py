@@ -151,7 +151,7 @@ class FunctionNode(Node):
 
         Raises RuntimeError for a wrong number, type or shape.
         """
-        gradients = gradients if isinstance(gradients, tuple) else (gradients,)
+        gradients = as_tuple(gradients)
         needs, inputs, results = self._needs, self._inputs, []
         if len(gradients) != len(needs):
             self._check_count(gradients)
@@ -286,14 +286,16 @@ def begin(cls, args):
         if interception.is_noted:
             node_annotations.note(ctx)
             if node_annotations.lines.get():
-                untracked_reason.note_call(
-                    ctx, args, result if isinstance(result, tuple) else (result,)
-                )
+                untracked_reason.note_call(ctx, args, as_tuple(result))
     if moved:
-        outputs, results = (o if isinstance(o, tuple) else (o,) for o in (output, result))
-        move(ctx, outputs, results, moved)
+        move(ctx, as_tuple(output), as_tuple(result), moved)
     ctx._args = ctx.to_save = ctx.dirty_tensors = ctx.non_differentiable = None
     return result, ctx
+
+
+def as_tuple(outputs) -> tuple:
+    """The outputs of a Function, which may be one, as a tuple."""
+    return outputs if isinstance(outputs, tuple) else (outputs,)
 
 
 def refuse_sparse(cls, value):
@@ -308,7 +310,7 @@ def refuse_sparse(cls, value):
 def finished(ctx, args, output, recorded):
     """The outputs that the caller of `apply` gets."""
     if recorded:
-        for value in output if isinstance(output, tuple) else (output,):
+        for value in as_tuple(output):
             refuse_sparse(ctx._forward_cls, value)
     if recorded and is_new(ctx, output, args):
         ctx._avals, ctx.output_count = (output._aval,), 1
