@@ -108,8 +108,8 @@ def build(function, numbers, shape, dtype, device=None):
     times = 1 + math.prod(shape) * dtype.itemsize // LARGE
     if executor.is_forked or not is_frequent(function, shape, dtype, times=times):
         return taken_over(np.asarray(function(shape, dtype.numpy, np, *numbers)), device)
-    made = compiled(function, shape, dtype.numpy, jnp)(*numbers)
-    return made if other_device(device) is None else on_device(made, device)
+    array = compiled(function, shape, dtype.numpy, jnp)(*numbers)
+    return array if other_device(device) is None else on_device(array, device)
 
 
 def is_frequent(*request, times=1) -> bool:
@@ -159,11 +159,11 @@ def on_device(array, device):
 
     A traced program runs on one device.
     """
-    found = device_of(device)
-    if found is None or isinstance(array, jax.core.Tracer):
+    target = device_of(device)
+    if target is None or isinstance(array, jax.core.Tracer):
         return array
     with jax.enable_x64(True):
-        return jax.device_put(array, found)
+        return jax.device_put(array, target)
 
 
 def finish(array, requires_grad=False) -> Tensor:

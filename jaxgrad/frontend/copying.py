@@ -43,21 +43,21 @@ class CopyMethods:
     """The methods that Python's `copy` and pickling call."""
 
     def __copy__(self):
-        made = detached(self)
-        made._tracked = self._requires_grad
+        clone = detached(self)
+        clone._tracked = self._requires_grad
         if getattr(self._leaf, "kind", None) is not None:
-            leaf_state(made).kind = self._leaf.kind
-        return _with_class(made, type(self), vars(self))
+            leaf_state(clone).kind = self._leaf.kind
+        return _with_class(clone, type(self), vars(self))
 
     def __deepcopy__(self, memo):
         if self.grad_fn is not None:
             raise RuntimeError(NON_LEAF)
-        made = memo[id(self)] = wrap(self._array, plain(self._aval), self._requires_grad)
+        clone = memo[id(self)] = wrap(self._array, plain(self._aval), self._requires_grad)
         # under a trace the memory may hold more than the trace has captured
         if self._alias is not None and mode.scope.get() is None and is_concrete(self):
-            copy_place(self, made, memo)
+            copy_place(self, clone, memo)
         if self._leaf is not None:
-            state = leaf_state(made)
+            state = leaf_state(clone)
             state.grad_dtype = self._leaf.grad_dtype
             state.kind = getattr(self._leaf, "kind", None)
             if state.kind is None or state.kind.copies_gradient:
@@ -66,7 +66,7 @@ class CopyMethods:
         # a copied parameter has no attributes of its own in PyTorch either
         is_plain_parameter = type(self) is Tensor and not getattr(kind, "copies_gradient", True)
         attributes = {} if is_plain_parameter else copy.deepcopy(vars(self), memo)
-        return _with_class(made, type(self), attributes)
+        return _with_class(clone, type(self), attributes)
 
     def __reduce_ex__(self, protocol):
         return _uninitialized, (type(self),), self.__getstate__()
@@ -92,9 +92,9 @@ class CopyMethods:
             array = meta_array(shape, dtype)
         else:
             array = from_host(np.frombuffer(data, dtype.numpy).reshape(shape))
-        made = wrap(array, with_strides(aval_of(array), strides), requires_grad)
+        tensor = wrap(array, with_strides(aval_of(array), strides), requires_grad)
         self._leaf = self._counter = None
-        restore_state(self, state_of(made))
+        restore_state(self, state_of(tensor))
         if kind is not None:
             leaf_state(self).kind = kind
         vars(self).update(attributes)
@@ -116,10 +116,10 @@ def _uninitialized(cls):
     return object.__new__(cls)
 
 
-def _with_class(made, cls, attributes):
+def _with_class(tensor, cls, attributes):
     """A new tensor as an instance of a class, with attributes of the user."""
     if cls is not Tensor:
-        made.__class__ = cls
+        tensor.__class__ = cls
     if attributes:
-        vars(made).update(attributes)
-    return made
+        vars(tensor).update(attributes)
+    return tensor

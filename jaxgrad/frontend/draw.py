@@ -73,15 +73,15 @@ class Distribution(NamedTuple):
 
     def on_host(self, key, count: int, dtype, *numbers) -> np.ndarray:
         """The draw of so many numbers outside of traces, with a key of two ints."""
-        made, unit = np.empty(count, dtype), self.unit(dtype)
+        values, unit = np.empty(count, dtype), self.unit(dtype)
         parts = 2 if dtype.kind == "c" else 1
         with np.errstate(all="ignore"):
             for begin in range(0, count, _AT_ONCE):
-                some = made[begin : begin + _AT_ONCE]
+                some = values[begin : begin + _AT_ONCE]
                 uniform = _uniform(key, begin * parts, some.size * parts, unit)
                 uniform = uniform.reshape(-1, 2) if parts == 2 else uniform
                 some[:] = self.value(uniform, dtype, *numbers)
-        return made
+        return values
 
 
 def namespace(array):
@@ -96,17 +96,17 @@ def _uniform(key, begin, count, dtype) -> np.ndarray:
     one = np.ones((), dtype).view(f"uint{info.bits}")
     fractions = threefry.bits(key, begin, count, width)
     fractions >>= np.uint8(width - info.nmant)
-    found = (fractions | one).view(dtype)
-    found -= np.ones((), dtype)
-    return found
+    elements = (fractions | one).view(dtype)
+    elements -= np.ones((), dtype)
+    return elements
 
 
 class _Uniform(Distribution):
     """Uniform numbers themselves."""
 
     def on_host(self, key, count, dtype):
-        each = 2 if dtype.kind == "c" else 1
-        return _uniform(key, 0, count * each, self.unit(dtype)).view(dtype)
+        parts = 2 if dtype.kind == "c" else 1
+        return _uniform(key, 0, count * parts, self.unit(dtype)).view(dtype)
 
 
 class _Integers:
@@ -178,12 +178,12 @@ def _normal_values(unit, dtype):
     low = np.nextafter(-one, one - one)
     unit *= one - low
     unit += low
-    made = erf_inv(maximum(low, unit))
-    made *= np.sqrt(2).astype(unit.dtype)
+    values = erf_inv(maximum(low, unit))
+    values *= np.sqrt(2).astype(unit.dtype)
     if dtype.kind == "c":
         # each part has half of the variance of 1
-        return complex_of(made.astype(real(dtype)) * math.sqrt(0.5))
-    return made.astype(dtype, copy=False)
+        return complex_of(values.astype(real(dtype)) * math.sqrt(0.5))
+    return values.astype(dtype, copy=False)
 
 
 def _scaled_normal_values(unit, dtype, std, mean):
@@ -192,11 +192,11 @@ def _scaled_normal_values(unit, dtype, std, mean):
     std, mean = (
         separately(asarray(number, unit.dtype)).astype(real(dtype)) for number in (std, mean)
     )
-    made = separately(_normal_values(unit, dtype))
-    made *= std
-    made = separately(made)
-    made += mean
-    return made
+    values = separately(_normal_values(unit, dtype))
+    values *= std
+    values = separately(values)
+    values += mean
+    return values
 
 
 uniform = _Uniform(_uniform_values, real)
@@ -231,8 +231,8 @@ def _drawn(distribution, shape, dtype, words, device, *numbers):
     # one program draws the bits of all that are larger
     is_small = count <= threefry.PIECE
     if not is_known or (is_small and is_frequent(*request, times=1 + count // _SLOWER)):
-        made = _compiled(jax.default_backend() == "cpu", _shaped, *request)(key, *numbers)
-        return on_device(made, device)
+        array = _compiled(jax.default_backend() == "cpu", _shaped, *request)(key, *numbers)
+        return on_device(array, device)
     words = key.tolist()
 
     def values():

@@ -196,16 +196,16 @@ def arange(*bounds, **options) -> Tensor:
     >>> jaxgrad.arange(3), jaxgrad.arange(1, 2, 0.5)
     (tensor([0, 1, 2]), tensor([1.0000, 1.5000]))
     """
-    given = [number_of("arange", name, given) for name, given in _bounds(bounds, options).items()]
-    if any(isinstance(number, complex) for number in given):
+    numbers = [number_of("arange", name, bound) for name, bound in _bounds(bounds, options).items()]
+    if any(isinstance(number, complex) for number in numbers):
         raise RuntimeError(
             "value cannot be converted to type double without overflow: arange() takes real numbers"
         )
-    is_float = any(isinstance(number, float) for number in given)
+    is_float = any(isinstance(number, float) for number in numbers)
     dtype = dtype_of(options, dtypes.get_default_dtype() if is_float else dtypes.int64)
     _refuse("arange", dtype, (dtypes.BOOLEAN, dtypes.COMPLEX))
-    count = _count(*given, dtype)
-    start, _, step = given if dtype.is_floating_point else map(int, given)
+    count = _count(*numbers, dtype)
+    start, _, step = numbers if dtype.is_floating_point else map(int, numbers)
     return create("arange", _arange, (count,), dtype, options, start, step)
 
 
@@ -213,13 +213,19 @@ def _bounds(bounds, options):
     """start, end and step by name, from positional and keyword arguments."""
     named = {name: options.pop(name) for name in ("start", "end", "step") if name in options}
     alone = len(bounds) == 1 and "end" not in named
-    given = dict(zip(("end",) if alone else ("start", "end", "step"), bounds, strict=False)) | named
-    if "end" not in given or len(given) < len(bounds) + len(named):
+    arguments = (
+        dict(zip(("end",) if alone else ("start", "end", "step"), bounds, strict=False)) | named
+    )
+    if "end" not in arguments or len(arguments) < len(bounds) + len(named):
         raise TypeError(
             "arange() received an invalid combination of arguments: "
             "it takes (end), (start, end) or (start, end, step)"
         )
-    return {"start": given.get("start", 0), "end": given["end"], "step": given.get("step", 1)}
+    return {
+        "start": arguments.get("start", 0),
+        "end": arguments["end"],
+        "step": arguments.get("step", 1),
+    }
 
 
 def _count(start, end, step, dtype):
@@ -283,7 +289,9 @@ def logspace(start, end, steps, base=10.0, **options: Unpack[FactoryOptions]) ->
     base = number_of("logspace", "base", base)
     count = _steps("logspace", steps)
     if _is_variable(start) or _is_variable(end):
-        return _between("logspace", start, end, count, options, lambda each: ops.pow(base, each))
+        return _between(
+            "logspace", start, end, count, options, lambda exponents: ops.pow(base, exponents)
+        )
     dtype, start, end = _ends("logspace", start, end, options)
     return create("logspace", _logspace, (count,), dtype, options, start, end, base)
 
@@ -304,8 +312,8 @@ def _between(name, start, end, steps, options, function):
     narrow = dtype if name == "linspace" else wide
     place = beside(start if isinstance(start, Tensor) else end)
     start, end = (
-        each if isinstance(each, Tensor) else full((), each, dtype=wide, device=place)
-        for each in (start, end)
+        bound if isinstance(bound, Tensor) else full((), bound, dtype=wide, device=place)
+        for bound in (start, end)
     )
     start, end = start.to(narrow).to(wide), end.to(narrow).to(wide)
     counts = arange(steps, dtype=wide.to_real() if wide.is_complex else wide, device=place)
@@ -333,7 +341,7 @@ def _dtype_between(name, start, end, options):
                 f"{name} only supports 0-dimensional start and end tensors, "
                 f"but got start with {which.ndim} dimension(s)."
             )
-    categories = (promotion.result_type(each).category for each in (start, end))
+    categories = (promotion.result_type(bound).category for bound in (start, end))
     natural = dtypes.get_default_dtype()
     natural = natural.to_complex() if dtypes.COMPLEX in categories else natural
     dtype = dtype_of(options, natural)

@@ -110,17 +110,17 @@ def _extent(name, extent):
     return extent
 
 
-def _not_a_size(name, given):
-    return TypeError(f"{name}(): argument 'size' must be tuple of ints, not {type_name(given)}")
+def _not_a_size(name, value):
+    return TypeError(f"{name}(): argument 'size' must be tuple of ints, not {type_name(value)}")
 
 
-def number_of(name: str, argument: str, given) -> numbers.Number:
+def number_of(name: str, argument: str, value) -> numbers.Number:
     """A number, a numpy number or a 0-d tensor, as a Python number."""
-    is_constant = isinstance(given, Tensor) and not given.requires_grad and not has_tangent(given)
-    if is_constant and not given.ndim:
-        return given.item()
-    if isinstance(given, np.generic):
-        return given.item()
-    if not isinstance(given, numbers.Number):
-        raise TypeError(f"{name}(): argument '{argument}' must be Number, not {type_name(given)}")
-    return given
+    is_constant = isinstance(value, Tensor) and not value.requires_grad and not has_tangent(value)
+    if is_constant and not value.ndim:
+        return value.item()
+    if isinstance(value, np.generic):
+        return value.item()
+    if not isinstance(value, numbers.Number):
+        raise TypeError(f"{name}(): argument '{argument}' must be Number, not {type_name(value)}")
+    return value

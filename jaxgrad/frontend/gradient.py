@@ -40,28 +40,28 @@ def gradient(input: Tensor, *, spacing=1, dim=None, edge_order: int = 1) -> tupl
             f"torch.gradient only supports edge_order=1 and edge_order=2, not {edge_order!r}."
         )
     dims = _dims(input, dim)
-    steps = _steps(input, spacing, dims, given=dim is not None)
+    steps = _steps(input, spacing, dims, has_dim=dim is not None)
     return tuple(_along(input, d, step, edge_order) for d, step in zip(dims, steps, strict=True))
 
 
 def _dims(input, dim) -> list[int]:
     chosen = range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else list(dim)
-    for each in chosen:
-        if not isinstance(each, int):
-            raise TypeError(f"gradient(): dim must be int or ints, not {type(each).__name__}")
-        if not -input.ndim <= each < input.ndim:
+    for dimension in chosen:
+        if not isinstance(dimension, int):
+            raise TypeError(f"gradient(): dim must be int or ints, not {type(dimension).__name__}")
+        if not -input.ndim <= dimension < input.ndim:
             raise IndexError(
                 f"Dimension out of range (expected to be in range of [{-input.ndim}, "
-                f"{input.ndim - 1}], but got {each})"
+                f"{input.ndim - 1}], but got {dimension})"
             )
-    dims = [each % input.ndim for each in chosen]
-    for each in dims:
-        if dims.count(each) > 1:
-            raise RuntimeError(f"dim {each} appears multiple times in the list of dims")
+    dims = [dimension % input.ndim for dimension in chosen]
+    for dimension in dims:
+        if dims.count(dimension) > 1:
+            raise RuntimeError(f"dim {dimension} appears multiple times in the list of dims")
     return dims
 
 
-def _steps(input, spacing, dims, given):
+def _steps(input, spacing, dims, has_dim):
     """The distance of points, or their coordinates, for each dimension."""
     if spacing is None or _is_number(spacing):
         return [1 if spacing is None else spacing] * len(dims)
@@ -75,7 +75,7 @@ def _steps(input, spacing, dims, given):
         expected = (
             "a scalar or it's spacing and dim arguments to have the same length, but got a spacing "
             f"argument of length {len(spacing)} and a dim argument of length {len(dims)}."
-            if given
+            if has_dim
             else f"a scalar, or a list of length equal to 'self.dim() = {input.ndim}', since dim "
             f"argument was not given, but got a list of length {len(spacing)}"
         )

@@ -120,13 +120,13 @@ def _is_list_of_parts(index):
         return True
     if not isinstance(index, list) or len(index) >= MOST_PARTS_OF_A_LIST:
         return False
-    found = any(
+    has_parts = any(
         item is None or isinstance(item, Tensor | list | tuple | slice | type(...))
         for item in index
     )
-    if found:
+    if has_parts:
         warnings.warn(LIST_OF_PARTS, UserWarning, stacklevel=users_stacklevel())
-    return found
+    return has_parts
 
 
 class _Walk:

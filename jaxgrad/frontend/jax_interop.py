@@ -39,16 +39,16 @@ def _operator(function, kind):
         leaves, structure = flatten((args, kwargs))
         if not any(map(is_tensor, leaves)):
             return function(*args, **kwargs)
-        given = [_as_tensor(leaf) for leaf in leaves if _is_data(leaf)]
+        tensors = [_as_tensor(leaf) for leaf in leaves if _is_data(leaf)]
         program = _program(
             kind,
             function,
             wide,
             structure,
             tuple(map(_constant, leaves)),
-            tuple([current(tensor)._aval for tensor in given]),
+            tuple([current(tensor)._aval for tensor in tensors]),
         )
-        return apply(executor.prepare(program), given)
+        return apply(executor.prepare(program), tensors)
 
     return operator
 
@@ -82,7 +82,7 @@ class FromJax(Program):
 
     def function(self, *arrays):
         supply = iter(arrays if self.is_wide else map(_narrowed, arrays))
-        leaves = [_leaf(each, supply) for each in self.constants]
+        leaves = [_leaf(constant, supply) for constant in self.constants]
         args, kwargs = jax.tree.unflatten(self.structure, leaves)
         with jax.enable_x64(self.is_wide):
             results, self.tree = flatten(self.called(*args, **kwargs))

@@ -182,7 +182,7 @@ def _apply(name, target, others, function):
                 f"torch.{other.dtype.scalar_type}Tensor)"
             )
     operands = [target, *(other.expand(target.shape) for other in others)]
-    columns = [np.asarray(concrete(each, f"{name}()")).ravel().tolist() for each in operands]
+    columns = [np.asarray(concrete(operand, f"{name}()")).ravel().tolist() for operand in operands]
     numbers = np.empty(target.shape, target.dtype.numpy)
     flat = numbers.reshape(-1)
     for place, row in enumerate(zip(*columns, strict=True)):

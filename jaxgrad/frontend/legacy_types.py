@@ -40,31 +40,31 @@ def construct(what: str, dtype, place: device | None, arguments, options) -> Ten
     device = place if device is None else device
     if "data" in options and not arguments:
         arguments = (options.pop("data"),)
-    (given,) = arguments if len(arguments) == 1 else [()]
-    if isinstance(given, Tensor):
-        return _alias(what, given, dtype, device)
-    if storages.is_storage(given):
-        return _alias(what, storage_tensors.row_of(given), dtype, device)
+    (argument,) = arguments if len(arguments) == 1 else [()]
+    if isinstance(argument, Tensor):
+        return _alias(what, argument, dtype, device)
+    if storages.is_storage(argument):
+        return _alias(what, storage_tensors.row_of(argument), dtype, device)
     if device is None and is_meta(None):  # as in PyTorch, whose class Tensor is that of CPUs
         device = device_of_jax()
     dtype = dtype or dtypes.get_default_dtype()
-    is_one = len(arguments) == 1 and not isinstance(given, Size)
-    if is_one and isinstance(given, list | tuple | np.ndarray):
-        return tensor_data.tensor(given, dtype=dtype, device=device)
-    if is_one and not hasattr(given, "__index__"):
-        raise TypeError(f"{what}: new(): data must be a sequence (got {type(given).__name__})")
+    is_one = len(arguments) == 1 and not isinstance(argument, Size)
+    if is_one and isinstance(argument, list | tuple | np.ndarray):
+        return tensor_data.tensor(argument, dtype=dtype, device=device)
+    if is_one and not hasattr(argument, "__index__"):
+        raise TypeError(f"{what}: new(): data must be a sequence (got {type(argument).__name__})")
     shape = size_of(what, arguments, options) if arguments or options else (0,)
     return factories.empty(shape, dtype=dtype, device=device)
 
 
-def _alias(what, given, dtype, place):
-    is_elsewhere = place is not None and as_device(place).type != given.device.type
-    if is_elsewhere or (dtype is not None and given.dtype is not dtype):
+def _alias(what, tensor, dtype, place):
+    is_elsewhere = place is not None and as_device(place).type != tensor.device.type
+    if is_elsewhere or (dtype is not None and tensor.dtype is not dtype):
         raise TypeError(
-            f"{what}: expected a tensor of {dtype or given.dtype} on "
-            f"{place or default_device()}, but got one of {given.dtype} on {given.device}"
+            f"{what}: expected a tensor of {dtype or tensor.dtype} on "
+            f"{place or default_device()}, but got one of {tensor.dtype} on {tensor.device}"
         )
-    return ops.alias(given)
+    return ops.alias(tensor)
 
 
 class TensorType(type):

@@ -110,9 +110,9 @@ def clone(input: Tensor, *, memory_format=preserve_format) -> Tensor:
     if memory_format in (None, preserve_format):
         return ops.clone(input)
     memory_format.check("clone", input.shape)
-    made = ops.clone(input)
-    dual.show(made, layouts.channels_last(input.shape) if memory_format.rank else None)
-    return made
+    copy = ops.clone(input)
+    dual.show(copy, layouts.channels_last(input.shape) if memory_format.rank else None)
+    return copy
 
 
 @api_boundary

@@ -69,9 +69,9 @@ class LazyMethod:
         self.name, self.make = name, make
 
     def __get__(self, instance, owner=None):
-        made = self.make()
-        setattr(Tensor, self.name, made)
-        return made if instance is None else made.__get__(instance)
+        function = self.make()
+        setattr(Tensor, self.name, function)
+        return function if instance is None else function.__get__(instance)
 
 
 def install():
@@ -373,7 +373,9 @@ class TensorMethods:
                 "sum_to_size takes a shape that broadcasts to that of the tensor"
             )
         extra = self.ndim - len(size)
-        stretched = (extra + i for i, each in enumerate(size) if each == 1 != self.shape[extra + i])
+        stretched = (
+            extra + i for i, extent in enumerate(size) if extent == 1 != self.shape[extra + i]
+        )
         dims = (*range(extra), *stretched)
         summed = self.sum(dims, keepdim=True) if dims else self
         return summed.view(size) if extra else summed

@@ -56,10 +56,10 @@ def set_printoptions(
         raise ValueError(f"set_printoptions: profile is {profile!r}, must be one of {[*_PROFILES]}")
     counts = {"precision": precision, "threshold": threshold}
     counts |= {"edgeitems": edgeitems, "linewidth": linewidth}
-    given = {name: value for name, value in counts.items() if value is not None}
-    for name, value in given.items():
+    overrides = {name: value for name, value in counts.items() if value is not None}
+    for name, value in overrides.items():
         _check_count(name, value)
-    options = replace(_PROFILES.get(profile, _options()), **given, sci_mode=sci_mode)
+    options = replace(_PROFILES.get(profile, _options()), **overrides, sci_mode=sci_mode)
     settings.put("print_options", options)
 
 
@@ -186,7 +186,7 @@ def _brackets(texts, cut, width, indent):
     """Group texts in brackets. cut: for each dimension, whether its middle was omitted."""
     if texts.ndim == 1:
         return f"[{_line_by_line(_with_cut(texts.tolist(), cut[0]), width, indent)}]"
-    rows = [_brackets(each, cut[1:], width, indent + 1) for each in texts]
+    rows = [_brackets(row, cut[1:], width, indent + 1) for row in texts]
     rows = _with_cut(rows, cut[0], "...")
     separator = "," + "\n" * (texts.ndim - 1) + " " * (indent + 1)
     return f"[{separator.join(rows)}]"

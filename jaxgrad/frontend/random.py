@@ -226,16 +226,16 @@ def _bounds(name, bounds, options):
     """low and high, from positional and keyword arguments."""
     named = {which: options.pop(which) for which in ("low", "high") if which in options}
     alone = len(bounds) == 1 and "high" not in named
-    given = dict(zip(("high",) if alone else ("low", "high"), bounds, strict=False)) | named
-    if "high" not in given or len(given) < len(bounds) + len(named):
+    arguments = dict(zip(("high",) if alone else ("low", "high"), bounds, strict=False)) | named
+    if "high" not in arguments or len(arguments) < len(bounds) + len(named):
         raise TypeError(
             f"{name}() received an invalid combination of arguments: "
             "it takes (high) or (low, high), and the size as a list"
         )
-    for which, bound in given.items():
+    for which, bound in arguments.items():
         if isinstance(bound, bool) or not hasattr(bound, "__index__"):
             raise TypeError(f"{name}(): argument '{which}' must be int, not {type(bound).__name__}")
-    return int(given.get("low", 0)), int(given["high"])
+    return int(arguments.get("low", 0)), int(arguments["high"])
 
 
 def draw_integers(name, low, high, shape, options, default):

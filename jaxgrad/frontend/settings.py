@@ -45,8 +45,8 @@ def synchronize():
     >>> jaxgrad.synchronize()  # now it has been computed
     """
     deferred.run_all()
-    for each in jax.local_devices():
-        wait_for(device(each))
+    for jax_device in jax.local_devices():
+        wait_for(device(jax_device))
 
 
 # ---- what is compiled

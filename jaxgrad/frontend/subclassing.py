@@ -35,8 +35,8 @@ class Subclassing:
         is_remade = cls is Tensor and "requires_grad" in options and parameter_class is not None
         if is_remade and arguments and isinstance(arguments[0], Tensor):
             return parameter_class(*arguments, **options)
-        made = legacy_types.construct(cls.__name__, None, None, arguments, options)
-        return made if cls is Tensor else as_instance(made, cls)
+        tensor = legacy_types.construct(cls.__name__, None, None, arguments, options)
+        return tensor if cls is Tensor else as_instance(tensor, cls)
 
     @classmethod
     def __init_subclass__(cls, **options):
@@ -92,8 +92,8 @@ class Subclassing:
                 f"possible. Make sure your class inherits from Tensor: {cls.__name__} does not."
             )
         with torch_function.DisableTorchFunctionSubclass():
-            made = ops.alias(self)
-        return made if cls is Tensor else as_instance(made, cls)
+            alias = ops.alias(self)
+        return alias if cls is Tensor else as_instance(alias, cls)
 
     @staticmethod
     def _make_subclass(cls, data: Tensor, require_grad: bool = False, **options) -> Tensor:
@@ -130,15 +130,15 @@ def as_instance(tensor: Tensor, cls: type) -> Tensor:
     return tensor
 
 
-def _of_class(result, cls, given):
-    """The result of a function with its tensors as instances of a class. given: the arguments."""
+def _of_class(result, cls, arguments):
+    """The result of a function with its tensors as instances of a class. arguments: the call's."""
     if type(result) is Tensor or (isinstance(result, Tensor) and not isinstance(result, cls)):
         if is_sparse(result) or cls is Tensor:
             return result
         # an argument that the function returns belongs to the caller
-        is_given = any(each is result for each in given)
+        is_given = any(argument is result for argument in arguments)
         return result.as_subclass(cls) if is_given else as_instance(result, cls)
     if isinstance(result, tuple | list):
-        parts = [_of_class(each, cls, given) for each in result]
+        parts = [_of_class(part, cls, arguments) for part in result]
         return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
     return result

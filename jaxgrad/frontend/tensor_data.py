@@ -99,12 +99,12 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> T
         obj = storages.elements(obj._storage).view(obj.dtype.numpy)
     if not isinstance(obj, Tensor):
         return tensor(obj, dtype=dtype, device=device, requires_grad=bool(requires_grad))
-    found = obj.to(device=device, dtype=dtype, copy=bool(copy))
-    if copy is False and found is not obj:
+    result = obj.to(device=device, dtype=dtype, copy=bool(copy))
+    if copy is False and result is not obj:
         raise ValueError("can't alias tensor with another dtype or device: leave out copy=False")
-    if requires_grad is None or requires_grad == found.requires_grad:
-        return found
-    return found.detach().requires_grad_(requires_grad)
+    if requires_grad is None or requires_grad == result.requires_grad:
+        return result
+    return result.detach().requires_grad_(requires_grad)
 
 
 @api_boundary
@@ -204,8 +204,8 @@ def _converted(array, dtype):
 
 def _from_numpy(values, dtype):
     """Copy numpy values; the conversion to another dtype is that of C, without a range check."""
-    found = values.dtype
-    natural = dtypes.from_numpy(found if found.isnative else found.newbyteorder("="))
+    own_dtype = values.dtype
+    natural = dtypes.from_numpy(own_dtype if own_dtype.isnative else own_dtype.newbyteorder("="))
     if dtype is None or dtype is natural:
         return np.array(values, dtype=natural.numpy)
     if natural.is_complex and not dtype.is_complex and dtype is not dtypes.bool:
@@ -275,11 +275,13 @@ def _common_dtype(kinds, leaves):
     """The dtype that all elements promote to; the default dtype if there are none."""
     if not kinds:
         return dtypes.get_default_dtype()
-    found = [_python_dtype(kind) for kind in kinds if kind in (bool, int, float, complex)]
-    found += {_leaf_dtype(leaf) for leaf in leaves if type(leaf) not in (bool, int, float, complex)}
-    common = found[0]
-    for each in found[1:]:
-        common = promotion.promote_types(common, each)
+    element_dtypes = [_python_dtype(kind) for kind in kinds if kind in (bool, int, float, complex)]
+    element_dtypes += {
+        _leaf_dtype(leaf) for leaf in leaves if type(leaf) not in (bool, int, float, complex)
+    }
+    common = element_dtypes[0]
+    for dtype in element_dtypes[1:]:
+        common = promotion.promote_types(common, dtype)
     return common
 
 

@@ -157,20 +157,20 @@ def _target(args, kwargs):
         raise _invalid(args, kwargs) from None
 
 
-def _check_format(given, args, kwargs):
-    if not (given is None or isinstance(given, devices.memory_format)):
+def _check_format(memory_format, args, kwargs):
+    if not (memory_format is None or isinstance(memory_format, devices.memory_format)):
         raise _invalid(args, kwargs)
 
 
-def _is_device(given) -> bool:
-    return given is None or (
-        isinstance(given, str | int | devices.device | jax.Device) and not isinstance(given, bool)
+def _is_device(value) -> bool:
+    return value is None or (
+        isinstance(value, str | int | devices.device | jax.Device) and not isinstance(value, bool)
     )
 
 
 def _invalid(args, kwargs):
-    got = [type_name(each) for each in args]
-    got += [f"{name}={type_name(each)}" for name, each in kwargs.items()]
+    got = [type_name(argument) for argument in args]
+    got += [f"{name}={type_name(argument)}" for name, argument in kwargs.items()]
     return TypeError(
         f"to() received an invalid combination of arguments - got ({', '.join(got)}), "
         "but expected (dtype), (device), (device, dtype) or (other), "

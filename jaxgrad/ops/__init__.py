@@ -85,10 +85,10 @@ def load(path, namespace: str = "my", functions=None) -> Namespace:
     mistakes = shape_check.mistakes_of(loaded)
     if mistakes:
         raise TableError(mistakes)
-    made = Namespace(f"{__name__}.{namespace}", loaded)
+    module = Namespace(f"{__name__}.{namespace}", loaded)
     # last: a table with a mistake leaves nothing behind
-    setattr(sys.modules[__name__], namespace, made)
-    return made
+    setattr(sys.modules[__name__], namespace, module)
+    return module
 
 
 def load_library(path) -> None:
@@ -136,8 +136,8 @@ def module_functions(
         operator = aliases.get(name, prefix + name)
         if name.startswith("_") or not library.has(operator):
             raise MissingName(module["__name__"], name)
-        found = module[name] = getattr(_operators, operator)
-        return found
+        function = module[name] = getattr(_operators, operator)
+        return function
 
     def names():
         own = [name for name, value in module.items() if callable(value) and name[0] != "_"]
@@ -168,9 +168,9 @@ aten = aten.namespace(lambda name: getattr(_operators, name) if library.has(name
 
 def __getattr__(name):
     # a global from now on, which Python finds without this function
-    made = composed[name]() if name in composed else getattr(_operators, name)
-    globals()[name] = made
-    return made
+    function = composed[name]() if name in composed else getattr(_operators, name)
+    globals()[name] = function
+    return function
 
 
 def __dir__():

@@ -26,9 +26,9 @@ class Packet:
     def __getattr__(self, overload):
         if overload.startswith("__"):
             raise AttributeError(f"{self} has no attribute {overload!r}")
-        made = Packet(f"{self.__name__}.{overload}", self._operator)
-        setattr(self, overload, made)
-        return made
+        packet = Packet(f"{self.__name__}.{overload}", self._operator)
+        setattr(self, overload, packet)
+        return packet
 
     def __repr__(self):
         return f"aten.{self.__name__}"

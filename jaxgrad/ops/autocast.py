@@ -96,13 +96,13 @@ def _target(policy, casting, args, kwargs):
     """The dtype to convert to; None means the autocast dtype, "" no conversion."""
     if policy != WIDEST:
         return None if policy == LOWER else dtypes.float32
-    given = _tensors((*args, *kwargs.values()))
-    return dtypes.float32 if any(each.dtype is dtypes.float32 for each in given) else ""
+    tensors = _tensors((*args, *kwargs.values()))
+    return dtypes.float32 if any(tensor.dtype is dtypes.float32 for tensor in tensors) else ""
 
 
 def _cast(casting, target, value):
     if isinstance(value, list | tuple):
-        return type(value)([_cast(casting, target, each) for each in value])
+        return type(value)([_cast(casting, target, part) for part in value])
     if not isinstance(value, Tensor) or target == "" or not is_eligible(value, casting):
         return value
     dtype = target or casting[type_of(value)]

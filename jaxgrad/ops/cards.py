@@ -41,14 +41,14 @@ def names() -> list[str]:
 def sections() -> dict[str, str]:
     """The section of the table, `reduction`, in which each operator stands."""
     lines = Path(library.table.path).read_text().splitlines()
-    found, section = {}, ""
+    section_of, section = {}, ""
     starts = {entries[0].name.line: name for name, entries in library.table.entries.items()}
     for number, line in enumerate(lines, 1):
         if line.startswith("# ---- "):
             section = line.removeprefix("# ---- ").strip()
         if number in starts:
-            found[starts[number]] = section
-    return found
+            section_of[starts[number]] = section
+    return section_of
 
 
 def card(name: str) -> Card:
@@ -89,7 +89,7 @@ def _derivatives(rule):
         text = "the transpose of the gradient" if tangent is None else quoted(tangent)
         yield f"tangent of {output}", text
     saved = _saved(rule)
-    yield "saved", ", ".join(f"`{each}`" for each in saved) or "nothing"
+    yield "saved", ", ".join(f"`{name}`" for name in saved) or "nothing"
     yield "modes", _modes(rule)
 
 
@@ -104,7 +104,7 @@ def _saved(rule) -> list[str]:
     if any(f == Word("auto") for _, f in rule.gradients):
         read.update(rule.tensor_arguments)
     known = [*rule.tensor_arguments, *rule.outputs, "result"]
-    return [each for each in dict.fromkeys(known) if each in read]
+    return [name for name in dict.fromkeys(known) if name in read]
 
 
 def _modes(rule) -> str:

@@ -65,9 +65,9 @@ def operator(name: str, find):
     `find(name)` returns the operator on JAX values; the first call calls it. In a special method
     `is_protocol` is True (ops/documentation.py).
     """
-    made = Operator(name, find)
-    plan_of, number_call, is_protocol = made.plans.get, made.number_call, False
-    general_call = made.general_call  # of a method one of its own, which `number_call` has not
+    operator = Operator(name, find)
+    plan_of, number_call, is_protocol = operator.plans.get, operator.number_call, False
+    general_call = operator.general_call  # of a method one of its own, which `number_call` has not
 
     def call(*args, **kwargs):
         try:
@@ -103,7 +103,7 @@ def operator(name: str, find):
             hide_frames(error)
             raise
 
-    return made.called_by(call, name)
+    return operator.called_by(call, name)
 
 
 class Operator:
@@ -123,14 +123,14 @@ class Operator:
     @cached_property
     def varying(self) -> frozenset:
         """The positions and names of arguments whose numbers are inputs of the kernel."""
-        found, fixed = set(), set()
+        scalars, fixed = set(), set()
         for signature in self.overloads.signatures:
             for position, argument in enumerate(signature.arguments):
-                kind = found if argument.type.base == "Scalar" else fixed
+                kind = scalars if argument.type.base == "Scalar" else fixed
                 if argument.type.base != "Tensor":
                     kind.update((position, argument.name))
         # in doubt fixed: another overload may have an int there, such as a dim
-        return frozenset(found - fixed)
+        return frozenset(scalars - fixed)
 
     def called_by(self, function: Callable, name: str) -> Callable:
         """Name the function that users call, and return it."""
@@ -187,10 +187,10 @@ class Operator:
 
     def without_plan(self, args, kwargs):
         """The operator on sparse tensors, on numbers alone, or on JAX values alone."""
-        given = (*args, *kwargs.values())
-        if any(map(stands_for_tensor, given)) and tracebacks.override is None:
+        arguments = (*args, *kwargs.values())
+        if any(map(stands_for_tensor, arguments)) and tracebacks.override is None:
             raise TypeError(f"{self.name}: an argument overrides functions")  # and is asked to
-        if any(map(_holds_sparse, given)):
+        if any(map(_holds_sparse, arguments)):
             return sparse_tensor.implementation().call(self.name, args, kwargs)
         operands = with_first_tensor(self.name, args)
         if operands is not args:
@@ -263,8 +263,8 @@ class Operator:
         return _Unhashable() if kind.__hash__ is None else exact(value)
 
     def first_call(self, key, args, kwargs):
-        given = (*args, *kwargs.values())
-        if not any(map(_holds_tensor, given)) or any(map(_holds_sparse, given)):
+        arguments = (*args, *kwargs.values())
+        if not any(map(_holds_tensor, arguments)) or any(map(_holds_sparse, arguments)):
             return None, None
         present = present_form(self.name, args, kwargs) if self.name in OLD_FORMS else None
         if present is not None:
@@ -278,7 +278,7 @@ class Operator:
         route = signature.route(args, tuple(kwargs))
         # the value of a tensor in a number's place is read now, so its plan serves this call only
         reads_value = any(
-            kinds[position] != "Tensor" and _holds_tensor(given[place])
+            kinds[position] != "Tensor" and _holds_tensor(arguments[place])
             for position, place in route.items()
         )
         # numbers among the defaults are part of the program
@@ -296,7 +296,7 @@ class Operator:
         call = dual.extended(call, leaves)
         pairs = zip(places, leaves, strict=True)
         # a leaf that is no argument itself, as a converted numpy array, has no place in later calls
-        if not reads_value and all(_pick(given, place) is leaf for place, leaf in pairs):
+        if not reads_value and all(_pick(arguments, place) is leaf for place, leaf in pairs):
             plans = self.identities if call.is_identity else self.plans
             plans.keep(key, Plan(call, places))
         return call, leaves

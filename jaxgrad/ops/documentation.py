@@ -136,17 +136,17 @@ def python_type(kind: Type) -> str:
 
 def union(annotations) -> Text:
     """The union of annotations, None last."""
-    parts = dict.fromkeys(part for each in annotations for part in each.split(" | "))
+    parts = dict.fromkeys(part for annotation in annotations for part in annotation.split(" | "))
     # the sort is stable: None goes last, and the others keep their order
     return Text(" | ".join(sorted(parts, key="None".__eq__)))
 
 
 def returned_type(schema: Schema) -> str:
     """The annotation of an operator's result; a named tuple shows its field names."""
-    found = schema.returns
-    if len(found) > 1:
-        return f"({', '.join(f'{r.name}: Tensor' if r.name else 'Tensor' for r in found)})"
-    return "tuple[Tensor, ...]" if found[0].type.list else "Tensor"
+    returns = schema.returns
+    if len(returns) > 1:
+        return f"({', '.join(f'{r.name}: Tensor' if r.name else 'Tensor' for r in returns)})"
+    return "tuple[Tensor, ...]" if returns[0].type.list else "Tensor"
 
 
 def public_name(argument: Argument) -> str:
@@ -191,27 +191,29 @@ def merged(signatures: list[Signature]) -> Signature:
 
 def _common(name, signatures) -> Parameter:
     """The keyword parameter `name`, merged from the signatures that have it."""
-    found = [s.parameters[name] for s in signatures if name in s.parameters]
-    kinds = union(parameter.annotation for parameter in found)
+    parameters = [s.parameters[name] for s in signatures if name in s.parameters]
+    kinds = union(parameter.annotation for parameter in parameters)
     # optional even where some overloads require it: a call of another one leaves it out
-    return found[0].replace(kind=KEYWORD, default=_default(found[0]), annotation=kinds)
+    return parameters[0].replace(kind=KEYWORD, default=_default(parameters[0]), annotation=kinds)
 
 
 def _positional(signature) -> list[Parameter]:
-    return [each for each in signature.parameters.values() if each.kind is POSITIONAL]
+    return [
+        parameter for parameter in signature.parameters.values() if parameter.kind is POSITIONAL
+    ]
 
 
 def _loosened(parameters, signatures) -> list[Parameter]:
     """Positional parameters, optional from the first one that some overload does not require."""
-    found, required = [], True
+    loosened, required = [], True
     for position, parameter in enumerate(parameters):
         same = [signature.parameters.get(parameter.name) for signature in signatures]
         required = required and all(p is not None and p.default is p.empty for p in same)
         there = [s[position] for s in map(_positional, signatures) if position < len(s)]
         default = Parameter.empty if required else _default(parameter)
-        kinds = union(each.annotation for each in there)
-        found.append(parameter.replace(default=default, annotation=kinds))
-    return found
+        kinds = union(counterpart.annotation for counterpart in there)
+        loosened.append(parameter.replace(default=default, annotation=kinds))
+    return loosened
 
 
 def _default(parameter):
@@ -223,8 +225,8 @@ def _default(parameter):
 
 def sentence(library, name: str) -> str:
     """The first sentence of an operator's docstring, from its entry."""
-    found = library.table.doc(name) or f"The operator `{name}` of {library.table.path}."
-    return in_public_names(found)
+    doc = library.table.doc(name) or f"The operator `{name}` of {library.table.path}."
+    return in_public_names(doc)
 
 
 def in_public_names(text: str) -> str:
@@ -326,13 +328,13 @@ class Docstring:
         bases = [schema.name, schema.name[:-1]] if schema.inplace else [schema.name]
         names = [name for base in bases for name in (f"{base}_{schema.overload}", base)]
         families = getattr(self.library.functions, "families", {})
-        found = (f"jaxgrad.rules.{families[n]}.{n}" for n in names if n in families)
-        return next(found, schema.name)
+        paths = (f"jaxgrad.rules.{families[n]}.{n}" for n in names if n in families)
+        return next(paths, schema.name)
 
     def example(self):
         """The entry's example as a doctest; for an in-place form, that it returns its argument."""
-        found = self.library.table.example(self.rules[0].schema.name)
-        return () if found is None else self.doctest(*found)
+        example = self.library.table.example(self.rules[0].schema.name)
+        return () if example is None else self.doctest(*example)
 
     def doctest(self, call, result):
         yield ">>> import jaxgrad as torch"
@@ -346,7 +348,7 @@ class Docstring:
         if target is tree.args[0]:
             yield f">>> {owner}.{self.name}(x{call[target.end_col_offset :]} is x"
         else:  # as polygamma(n, self), whose in-place form is a method alone
-            others = ", ".join(ast.unparse(each) for each in tree.args if each is not target)
+            others = ", ".join(ast.unparse(node) for node in tree.args if node is not target)
             yield f">>> x.{self.name}({others}) is x"
         yield "True"
 

@@ -44,9 +44,9 @@ FILLING = frozenset(["fill_", "zero_"])
 
 def inplace_operator(name: str, functional: str, find):
     """The in-place form of an operator; `find(functional)` returns the operator on JAX values."""
-    made = InPlace(name, functional, find)
-    call_of, general_call, is_protocol = made.fitting.get, made.general_call, False
-    short_call = made.short_call
+    operator = InPlace(name, functional, find)
+    call_of, general_call, is_protocol = operator.fitting.get, operator.general_call, False
+    short_call = operator.short_call
 
     def call(*args, **kwargs):
         try:
@@ -66,7 +66,7 @@ def inplace_operator(name: str, functional: str, find):
             if program is None:
                 return general_call(args, kwargs)
             arrays, mask = (target._raw, other._raw), (target._tracked, other._tracked)
-            return made.write(program, args, arrays, mask)
+            return operator.write(program, args, arrays, mask)
         except Exception as error:
             if tracebacks.override is None and tracebacks.meets_override(args, kwargs):
                 return general_call(args, kwargs)
@@ -75,7 +75,7 @@ def inplace_operator(name: str, functional: str, find):
             hide_frames(error)
             raise
 
-    return made.called_by(call, name)
+    return operator.called_by(call, name)
 
 
 class InPlace(Operator):
@@ -117,9 +117,9 @@ class InPlace(Operator):
         # `permit` refuses tracked tensors, views and inference tensors alone
         if True in mask or target._alias is not None or target._node is not None:
             permit(self.written_as, target, True in mask)
-        made = finish(program, args, arrays, mask)
+        result = finish(program, args, arrays, mask)
         follow = current_mode.get() is RECORD
-        assign(target, made, follow)
+        assign(target, result, follow)
         return target
 
     def general_call(self, args, kwargs, method: str | None = None):
@@ -158,7 +158,7 @@ class InPlace(Operator):
         history by it.
         """
         target = args[0]
-        kinds = tuple([each._aval if isinstance(each, Tensor) else float for each in args])
+        kinds = tuple([operand._aval if isinstance(operand, Tensor) else float for operand in args])
         tracked = call.tracked[0] and call.differentiable_outputs
         if fits(call, target) and (tracked or not target._aval.differentiable):
             self.fitting[kinds] = call

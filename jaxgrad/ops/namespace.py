@@ -54,8 +54,8 @@ class Library:
     def methods(self) -> list[str]:
         """The operators whose first argument is a tensor `self`, and their aliases."""
         entries, aliases = self.table.entries, self.table.aliases
-        found = [n for n in entries if any(_METHOD.search(e.name.text) for e in entries[n])]
-        return found + [alias for alias, name in aliases.items() if name in found]
+        methods = [n for n in entries if any(_METHOD.search(e.name.text) for e in entries[n])]
+        return methods + [alias for alias, name in aliases.items() if name in methods]
 
     def canonical(self, name: str) -> str:
         """The operator that `name` means: `abs` for `absolute`, `abs_` for `absolute_`."""
@@ -72,7 +72,7 @@ class Library:
         # shipped operators have PyTorch's in-place forms; all of a user's table have one
         if self.parent is None and base not in INPLACE:
             return None
-        return next((each for each in (base, f"_{base}") if each in self.names), None)
+        return next((entry for entry in (base, f"_{base}") if entry in self.names), None)
 
     def has(self, name: str) -> bool:
         """Whether `name` is an operator, an alias, or the in-place form of one."""
@@ -84,14 +84,14 @@ class Library:
         Raises AttributeError if there is none.
         """
         name = self.table.aliases.get(name, name)
-        found = self._overloads.get(name)
-        if found is None:
+        overloads = self._overloads.get(name)
+        if overloads is None:
             if name not in self.names:
                 raise AttributeError(f"{self.table.path} has no operator {name!r}")
-            found = self._overloads.setdefault(
+            overloads = self._overloads.setdefault(
                 name, Overloads(name, functools.partial(self.primitives, name))
             )
-        return found
+        return overloads
 
     def primitives(self, name: str) -> list[Primitive]:
         """The overloads of an operator in the order in which a call tries them.
@@ -115,15 +115,15 @@ class Library:
         # functions of rules/ whose names begin with an underscore are private there
         name = schema.name.removeprefix("_")
         names = [name, name[:-1]] if schema.inplace else [name]
-        found = [
+        functions = [
             self.function(f"{name}_{schema.overload}") or self.function(name) for name in names
         ]
-        return next(filter(None, found), None)
+        return next(filter(None, functions), None)
 
     def function(self, name):
         """The value function or helper of this name, its own before the parent's, or None."""
-        found = self.functions.get(name)
-        return self.parent.function(name) if found is None and self.parent is not None else found
+        match = self.functions.get(name)
+        return self.parent.function(name) if match is None and self.parent is not None else match
 
     def __getitem__(self, name):
         """The function that a formula calls by a name: an operator before a helper, its own before
@@ -154,19 +154,19 @@ class Namespace(types.ModuleType):
             raise AttributeError(f"module {self.__name__!r} has no operator {name!r}")
         canonical = library.canonical(name)
         # an alias is the operator itself, so that both names share its plans
-        made = self._make(name) if canonical == name else getattr(self, canonical)
-        setattr(self, name, made)
-        return made
+        function = self._make(name) if canonical == name else getattr(self, canonical)
+        setattr(self, name, function)
+        return function
 
     def _make(self, name):
         library = self._library
         functional = library.functional(name)
         if functional is None:
-            made = operator(name, library.find)
+            function = operator(name, library.find)
         else:
-            made = inplace_operator(name, functional, library.find)
-        made.__module__ = self.__name__
-        return documentation.document(made, library, name)
+            function = inplace_operator(name, functional, library.find)
+        function.__module__ = self.__name__
+        return documentation.document(function, library, name)
 
     def __dir__(self):
         library = self._library

@@ -108,14 +108,14 @@ def sparse_coo_tensor(
         check_invariants
         or (check_invariants is None and check_sparse_tensor_invariants.is_enabled())
     )
-    made = sparse(ops._coo_tensor(data), held, size, bool(is_coalesced))
+    tensor = sparse(ops._coo_tensor(data), held, size, bool(is_coalesced))
     if claimed and not _pattern.is_coalesced(
-        _pattern.needed(made, "check_invariants"), size[: held.shape[0]]
+        _pattern.needed(tensor, "check_invariants"), size[: held.shape[0]]
     ):
         raise RuntimeError(
             "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor"
         )
-    return made.requires_grad_() if requires_grad and not made.requires_grad else made
+    return tensor.requires_grad_() if requires_grad and not tensor.requires_grad else tensor
 
 
 def _as_index_tensor(indices) -> Tensor:
@@ -146,8 +146,8 @@ def _checked(indices: Tensor, values: Tensor, size) -> tuple[int, ...]:
     if size is None:
         if numbers is None:
             raise RuntimeError("sparse_coo_tensor needs a size where indices are traced")
-        found = greatest + 1 if len(greatest) else np.zeros(indices.shape[0], np.int64)
-        return (*map(int, found), *values.shape[1:])
+        sizes = greatest + 1 if len(greatest) else np.zeros(indices.shape[0], np.int64)
+        return (*map(int, sizes), *values.shape[1:])
     size = tuple(size)
     if len(size) != indices.shape[0] + values.ndim - 1:
         raise RuntimeError(

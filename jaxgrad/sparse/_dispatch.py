@@ -24,17 +24,17 @@ def refuse(name: str):
 
 def call(name: str, args, kwargs):
     """Call an operator with a sparse tensor among its arguments."""
-    found = _operators.OPERATORS.get(name)
-    if found is None:
+    operator = _operators.OPERATORS.get(name)
+    if operator is None:
         refuse(name)
-    return found(*args, **kwargs)
+    return operator(*args, **kwargs)
 
 
 def empty_like(tensor: SparseTensor, options):
     """A tensor of the same shape without elements; options: those of `zeros_like`."""
-    made = _operators.zero(tensor)
-    made = made.to(dtype=options.get("dtype") or made.dtype, device=options.get("device"))
-    return made.requires_grad_() if options.get("requires_grad") else made
+    result = _operators.zero(tensor)
+    result = result.to(dtype=options.get("dtype") or result.dtype, device=options.get("device"))
+    return result.requires_grad_() if options.get("requires_grad") else result
 
 
 def write(written_as: str, name: str, args, kwargs):
@@ -42,22 +42,23 @@ def write(written_as: str, name: str, args, kwargs):
     target = args[0]
     if name not in _operators.IN_PLACE:
         refuse(written_as)
-    requires_grad = any(getattr(each, "requires_grad", False) for each in args)
+    requires_grad = any(getattr(argument, "requires_grad", False) for argument in args)
     permit(written_as, target, requires_grad)
-    made = call(name, args, kwargs)
-    if isinstance(made, SparseTensor) is not isinstance(target, SparseTensor):
+    result = call(name, args, kwargs)
+    if isinstance(result, SparseTensor) is not isinstance(target, SparseTensor):
         refuse(written_as)
     if not isinstance(target, SparseTensor):
-        check_fit(written_as, made._aval, target)
-        made = made.to(target.dtype)
-        assign(target, made, current_mode.get() is RECORD)
+        check_fit(written_as, result._aval, target)
+        result = result.to(target.dtype)
+        assign(target, result, current_mode.get() is RECORD)
         return target
-    if made.shape != target.shape or made.dtype is not target.dtype:
+    if result.shape != target.shape or result.dtype is not target.dtype:
         raise RuntimeError(
-            f"{written_as}: the result has shape {list(made.shape)} and dtype {made.dtype}, which "
-            f"does not fit into a sparse tensor of shape {list(target.shape)} and {target.dtype}"
+            f"{written_as}: the result has shape {list(result.shape)} and dtype {result.dtype}, "
+            f"which does not fit into a sparse tensor of shape {list(target.shape)} and "
+            f"{target.dtype}"
         )
-    _methods.replace(target, made)
+    _methods.replace(target, result)
     return target
 
 

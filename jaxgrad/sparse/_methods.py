@@ -93,8 +93,8 @@ def to_dense(self: Tensor, dtype=None, *, masked_grad: bool | None = None) -> Te
     """
     if masked_grad is False:
         raise NotImplementedError("to_dense: gradients of sparse tensors lie on their patterns")
-    made = _operators.to_dense(self) if is_sparse(self) else self
-    return made if dtype is None else made.to(dtype)
+    dense = _operators.to_dense(self) if is_sparse(self) else self
+    return dense if dtype is None else dense.to(dtype)
 
 
 @api_boundary
@@ -230,24 +230,24 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
         )
     mask = _operators.merged(mask)
     if is_sparse(self):
-        found = _operators.elements_at(self, mask)
+        elements = _operators.elements_at(self, mask)
     else:
-        found = ops._coo_mask(self, mask._indices_held)
-    return _operators.like_or_nothing(mask, found)
+        elements = ops._coo_mask(self, mask._indices_held)
+    return _operators.like_or_nothing(mask, elements)
 
 
 # ---- of sparse tensors, in place of those of dense ones
 
 
-def replace(target: SparseTensor, made: SparseTensor):
+def replace(target: SparseTensor, source: SparseTensor):
     """Give a sparse tensor the elements of another one of its shape."""
     is_recorded = current_mode.get() is RECORD
-    if is_recorded and target._tracked and not made._tracked:
+    if is_recorded and target._tracked and not source._tracked:
         raise NotImplementedError(
             "a constant is written into a sparse tensor that requires grad: write in no_grad()"
         )
-    if made._indices_held is target._indices_held:
-        assign(target, values_of(made), is_recorded)
+    if source._indices_held is target._indices_held:
+        assign(target, values_of(source), is_recorded)
         return
     if target._is_grad:
         why = "of a .grad: assign the new gradient to .grad"
@@ -256,18 +256,18 @@ def replace(target: SparseTensor, made: SparseTensor):
     elif interception.read is not None or has_tangent(target):
         why = "in a trace, or of one with a tangent: use the operator that returns a new tensor"
     else:
-        give_pattern(target, made)
+        give_pattern(target, source)
         return
     raise RuntimeError(f"a write in place changes the pattern of a sparse tensor {why}")
 
 
-def give_pattern(target: SparseTensor, made: SparseTensor):
+def give_pattern(target: SparseTensor, source: SparseTensor):
     """Give a sparse tensor the indices, the values and the history of another one."""
-    current(made)
+    current(source)
     counter = target._counter
     slots = ("_raw", "_aval", "_tracked", "_node", "_nr", "_alias", "_indices_held", "_coalesced")
     for slot in slots:
-        setattr(target, slot, getattr(made, slot))
+        setattr(target, slot, getattr(source, slot))
     if counter is not None:
         counter.count()
 
@@ -298,12 +298,12 @@ class SparseMethods:
     @api_boundary
     def to(self, *args, **kwargs):
         source = values_of(self)
-        made = source.to(*args, **kwargs)
-        if made.is_meta != source.is_meta:
+        values = source.to(*args, **kwargs)
+        if values.is_meta != source.is_meta:
             raise NotImplementedError(
                 "to(): a sparse tensor moves to the device meta in no version yet: to_dense() first"
             )
-        return self if made is source else _operators.like(self, made)
+        return self if values is source else _operators.like(self, values)
 
     @api_boundary
     def requires_grad_(self, requires_grad: bool = True):
@@ -313,8 +313,8 @@ class SparseMethods:
     @api_boundary
     def register_hook(self, hook):
         def on_values(gradient):
-            found = hook(gradient_of(self, gradient))
-            return None if found is None else values_for(self, found)
+            replacement = hook(gradient_of(self, gradient))
+            return None if replacement is None else values_for(self, replacement)
 
         if not callable(hook):
             return HookMethods.register_hook(self, hook)
@@ -385,11 +385,11 @@ class SparseMethods:
                 "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
                 "protocol at the moment."
             )
-        made = _operators.like(self, ops.clone(values_of(self).detach()))
-        memo[id(self)] = made.requires_grad_(self.requires_grad)
+        clone = _operators.like(self, ops.clone(values_of(self).detach()))
+        memo[id(self)] = clone.requires_grad_(self.requires_grad)
         if self.grad is not None:
-            made.grad = self.grad.detach()
-        return made
+            clone.grad = self.grad.detach()
+        return clone
 
     def __copy__(self):
         return _operators.like(self, values_of(self))

@@ -162,17 +162,17 @@ def add(self, other, *, alpha=1, name="add"):
         )
     _check_same_size(name, self, other)
     dtype = promotion.promote_types(self.dtype, other.dtype)
-    one, two = (values_of(each).to(dtype) for each in (self, other))
+    one, two = (values_of(operand).to(dtype) for operand in (self, other))
     if _pattern.is_same(self, other):
         total = getattr(ops, name)(one, two, alpha=alpha)
         return sparse(total, self._indices_held, self._sizes, _united(self, other))
     operator = ops._coo_add if name == "add" else ops._coo_sub
     are_merged = all(map(is_coalesced, (self, other)))
-    if not are_merged or any(known(each) is None for each in (self, other)):
+    if not are_merged or any(known(operand) is None for operand in (self, other)):
         joined = ops.cat([self._indices_held, other._indices_held], 1)
         padding = joined_padding([self, other])
-        made = sparse(operator(one, two, None, 0, alpha), joined, self._sizes, padding)
-        return merged(made) if are_merged else made
+        result = sparse(operator(one, two, None, 0, alpha), joined, self._sizes, padding)
+        return merged(result) if are_merged else result
     patterns = known(self), known(other)
     kept, _, inverse = _pattern.distinct(np.concatenate(patterns, 1), sparse_sizes(self))
     values = operator(one, two, _pattern.as_indices(inverse), kept.shape[1], alpha)
@@ -237,27 +237,27 @@ def sum_all(self, dim=None, keepdim=False, *, dtype=None, name="sum"):
 
 def sum_over(self: SparseTensor, dim) -> Tensor:
     """The sum over dimensions: sparse, or dense if no sparse dimension is left."""
-    dims = [_wrapped(each, self.ndim) for each in ([dim] if isinstance(dim, int) else dim)]
+    dims = [_wrapped(place, self.ndim) for place in ([dim] if isinstance(dim, int) else dim)]
     if len(set(dims)) != len(dims):
         most = max(dims, key=dims.count)
         raise RuntimeError(f"dim {most} appears multiple times in the list of dims")
     dims, count = set(dims or range(self.ndim)), sparse_dims(self)
     values = values_of(self)
-    inner = [each - count + 1 for each in dims if each >= count]
+    inner = [place - count + 1 for place in dims if place >= count]
     values = values.sum(inner) if inner else values
-    kept = [each for each in range(count) if each not in dims]
-    sizes = tuple(size for each, size in enumerate(self._sizes) if each not in dims)
+    kept = [place for place in range(count) if place not in dims]
+    sizes = tuple(size for place, size in enumerate(self._sizes) if place not in dims)
     if not kept:
         return ops._coo_sum(values, None, 0)
     indices = ops.index_select(self._indices_held, 0, _pattern.as_indices(kept))
     if known(self) is None or len(kept) == count:
         held = _pattern.as_indices(np.arange(nnz(self)))
         is_kept = _pattern.if_kept(self, len(kept) == count)
-        made = sparse(ops._coo_sum(values, held, nnz(self)), indices, sizes, is_kept)
-        return made if len(kept) == count else merged(made)
-    found, _, inverse = _pattern.distinct(known(self)[kept], [self._sizes[i] for i in kept])
-    values = ops._coo_sum(values, _pattern.as_indices(inverse), found.shape[1])
-    return sparse(values, _pattern.as_indices(found), sizes, True)
+        result = sparse(ops._coo_sum(values, held, nnz(self)), indices, sizes, is_kept)
+        return result if len(kept) == count else merged(result)
+    pattern, _, inverse = _pattern.distinct(known(self)[kept], [self._sizes[i] for i in kept])
+    values = ops._coo_sum(values, _pattern.as_indices(inverse), pattern.shape[1])
+    return sparse(values, _pattern.as_indices(pattern), sizes, True)
 
 
 def _wrapped(dim, ndim):
@@ -378,7 +378,7 @@ def _sparse_product(self, other):
     check_matrix("mm", other)
     self, other = coalesce(self), coalesce(other)
     (row, middle), (first, column) = (
-        needed(each, "mm of sparse matrices") for each in (self, other)
+        needed(operand, "mm of sparse matrices") for operand in (self, other)
     )
     begin, end = np.searchsorted(first, middle), np.searchsorted(first, middle, side="right")
     left = np.repeat(np.arange(len(row)), end - begin)
@@ -386,7 +386,7 @@ def _sparse_product(self, other):
     right = np.arange(len(left)) - offset + begin[left]
     sizes = self.shape[0], other.shape[1]
     kept, _, inverse = _pattern.distinct(np.stack([row[left], column[right]]), sizes)
-    pairs = [_pattern.as_indices(each) for each in (left, right, inverse)]
+    pairs = [_pattern.as_indices(positions) for positions in (left, right, inverse)]
     values = ops._coo_matmul(values_of(self), values_of(other), *pairs, kept.shape[1])
     return sparse(values, _pattern.as_indices(kept), sizes, True)
 
@@ -415,8 +415,8 @@ def matmul(self, other) -> Tensor:
 
 def linear(input, weight, bias=None) -> Tensor:
     """`input @ weight.t() + bias` with a sparse weight."""
-    made = mm(input, t(weight) if is_sparse(weight) else ops.t(weight))
-    return made if bias is None else made + bias
+    product = mm(input, t(weight) if is_sparse(weight) else ops.t(weight))
+    return product if bias is None else product + bias
 
 
 def addmm(self, mat1, mat2, *, beta=1, alpha=1, operator="_coo_addmm") -> Tensor:
@@ -484,15 +484,15 @@ def cat(tensors, dim=0) -> SparseTensor:
     dim, sizes, offset, indices = _wrapped(dim, first.ndim), list(first._sizes), 0, []
     if dim >= sparse_dims(first):
         raise NotImplementedError("cat of sparse tensors along a dense dimension")
-    for each in tensors:
-        rest = [size for place, size in enumerate(each._sizes) if place != dim]
-        if rest != sizes[:dim] + sizes[dim + 1 :] or sparse_dims(each) != sparse_dims(first):
+    for tensor in tensors:
+        rest = [size for place, size in enumerate(tensor._sizes) if place != dim]
+        if rest != sizes[:dim] + sizes[dim + 1 :] or sparse_dims(tensor) != sparse_dims(first):
             raise RuntimeError("All tensors must have the same shape, except in the joined one")
         shift = np.zeros((sparse_dims(first), 1), np.int64)
-        shift[dim], offset = offset, offset + each._sizes[dim]
-        indices.append(each._indices_held + _pattern.as_indices(shift))
+        shift[dim], offset = offset, offset + tensor._sizes[dim]
+        indices.append(tensor._indices_held + _pattern.as_indices(shift))
     sizes[dim] = offset
-    values = ops.cat([values_of(each) for each in tensors])
+    values = ops.cat([values_of(tensor) for tensor in tensors])
     return sparse(values, ops.cat(indices, 1), sizes, joined_padding(tensors))
 
 
@@ -547,7 +547,7 @@ def unsqueeze(self, dim) -> SparseTensor:
 
 def stack(tensors, dim=0) -> SparseTensor:
     """Sparse tensors of one shape, along a new sparse dimension."""
-    return cat([unsqueeze(each, dim) for each in tensors], dim)
+    return cat([unsqueeze(tensor, dim) for tensor in tensors], dim)
 
 
 # ---- of the rest
@@ -560,7 +560,7 @@ def softmax(self, dim, operator) -> SparseTensor:
     if dim >= count:
         dense = ops.softmax if operator == "_coo_softmax" else ops.log_softmax
         return like(self, dense(values_of(self), dim - count + 1))
-    held, number = groups(self, [each for each in range(count) if each != dim])
+    held, number = groups(self, [place for place in range(count) if place != dim])
     return like(self, getattr(ops, operator)(values_of(self), held, number))
 
 

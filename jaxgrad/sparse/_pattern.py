@@ -85,9 +85,9 @@ def traced_distinct(tensor: SparseTensor) -> tuple[Tensor, Tensor, Tensor, Tenso
         # the first of those that are there; the others hold 0
         places = jnp.where(is_there, jnp.arange(nnz(tensor)), nnz(tensor))
         first = jnp.full(count, nnz(tensor)).at[numbers].min(places)
-        found = first < nnz(tensor)
-        first = jnp.where(found, first, 0)
-        return as_indices(kept), as_indices(first), wrap(numbers), wrap(found)
+        is_present = first < nnz(tensor)
+        first = jnp.where(is_present, first, 0)
+        return as_indices(kept), as_indices(first), wrap(numbers), wrap(is_present)
 
 
 def linear(indices: np.ndarray, sizes) -> np.ndarray | None:
@@ -106,11 +106,11 @@ def distinct(indices: np.ndarray, sizes) -> tuple[np.ndarray, np.ndarray, np.nda
     """
     numbers = linear(indices, sizes)
     if numbers is None or not indices.shape[0]:
-        found = np.unique(indices, axis=1, return_index=True, return_inverse=True)
+        results = np.unique(indices, axis=1, return_index=True, return_inverse=True)
         if not indices.shape[0]:
             count = min(indices.shape[1], 1)
-            found = indices[:, :count], np.arange(count), np.zeros(indices.shape[1], np.int64)
-        return found[0], found[1], found[2].reshape(-1)
+            results = indices[:, :count], np.arange(count), np.zeros(indices.shape[1], np.int64)
+        return results[0], results[1], results[2].reshape(-1)
     _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
     return indices[:, first], first, inverse
 

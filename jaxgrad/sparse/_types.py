@@ -17,10 +17,10 @@ class SparseType(type):
     def __call__(cls, *arguments, device=None) -> Tensor:
         if len(arguments) > 1 and isinstance(arguments[0], Tensor):
             return sparse_coo_tensor(*arguments, device=device)
-        (given,) = arguments if len(arguments) == 1 else [arguments]
-        if isinstance(given, list) or (isinstance(given, tuple) and given is not arguments):
-            given = _size(given)
-        size = (given,) if isinstance(given, int) else tuple(given) or (0,)
+        (sizes,) = arguments if len(arguments) == 1 else [arguments]
+        if isinstance(sizes, list) or (isinstance(sizes, tuple) and sizes is not arguments):
+            sizes = _size(sizes)
+        size = (sizes,) if isinstance(sizes, int) else tuple(sizes) or (0,)
         return sparse_coo_tensor(size, dtype=cls.dtype, device=device)
 
     def __instancecheck__(cls, instance):
@@ -30,10 +30,10 @@ class SparseType(type):
         return f"<class 'torch.sparse.{cls.__name__}'>"
 
 
-def _size(given) -> Size:
+def _size(sequence) -> Size:
     """A size as a size. Raises TypeError for the elements of a dense tensor."""
-    if isinstance(given, Size):
-        return given
+    if isinstance(sequence, Size):
+        return sequence
     raise TypeError(
         "torch.sparse.SparseTensor(sequence) only accepts sizes. Please use "
         "torch.sparse_coo_tensor() or construct a strided tensor and convert it to sparse via "

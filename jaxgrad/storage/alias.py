@@ -107,10 +107,10 @@ class Alias:
         "tangents",
     )  # fmt: skip
 
-    def __init__(self, storage, place=None, root=None, base=None, steps=None, made=USUAL):
+    def __init__(self, storage, place=None, root=None, base=None, steps=None, creation=USUAL):
         self.tangents = None
         self.storage, self.place, self.root, self.base = storage, place, root, base
-        self.steps, self.made, self.before = steps, made, None
+        self.steps, self.made, self.before = steps, creation, None
         self.seen = storage.epoch
         self.followed = 0 if root is None else root.followed
 
@@ -194,7 +194,7 @@ def watch(call):
 
 def _attach_one(call):
     def attach(leaves, results):
-        source, (made,) = leaves[0], results
+        source, (view,) = leaves[0], results
         alias = source._alias or begin(source)
         root = alias if alias.root is None else alias.root
         base = source if alias.base is None else alias.base
@@ -202,18 +202,18 @@ def _attach_one(call):
         if current_mode.get() is not RECORD:
             how = _outside_of_grad_mode(source, results, how, how)
         numbers = _data(leaves) if len(leaves) > 1 else ()
-        made._alias = _further(alias, call, numbers, root, base, how)
-        made._counter = source._counter
+        view._alias = _further(alias, call, numbers, root, base, how)
+        view._counter = source._counter
         if source._node is INFERENCE_TENSOR:
-            made._node = INFERENCE_TENSOR
+            view._node = INFERENCE_TENSOR
 
     return attach
 
 
 def _attach_several(call):
     pieces = [view_ops.piece(call, call.outputs, i) for i in range(len(call.outputs))]
-    for each, _ in pieces:
-        watch(each)  # a piece may be regenerated
+    for piece, _ in pieces:
+        watch(piece)  # a piece may be regenerated
 
     def attach(leaves, results):
         source = leaves[0]
@@ -223,11 +223,11 @@ def _attach_several(call):
         how = alias.made or ONE_OF_SEVERAL
         if current_mode.get() is not RECORD:
             how = _outside_of_grad_mode(source, results, how, ONE_OF_SEVERAL)
-        for made, (each, numbers) in zip(results, pieces, strict=True):
-            made._alias = _further(alias, each, numbers, root, base, how)
-            made._counter = source._counter
+        for view, (piece, numbers) in zip(results, pieces, strict=True):
+            view._alias = _further(alias, piece, numbers, root, base, how)
+            view._counter = source._counter
             if source._node is INFERENCE_TENSOR:
-                made._node = INFERENCE_TENSOR
+                view._node = INFERENCE_TENSOR
 
     return attach
 
@@ -238,10 +238,10 @@ def _further(alias, call, numbers, root, base, how):
     if alias.place is not alias.steps:
         # steps begin at the root, and the place at the owner: they differ below a detached view
         place = ViewStep(call, numbers, alias.place)
-    made = Alias(alias.storage, place, root, base, steps, how)
+    view_alias = Alias(alias.storage, place, root, base, steps, how)
     if alias.root is not None:
-        made.tangents = alias.tangents
-    return made
+        view_alias.tangents = alias.tangents
+    return view_alias
 
 
 def _outside_of_grad_mode(source, results, how, usual):
@@ -252,21 +252,21 @@ def _outside_of_grad_mode(source, results, how, usual):
         unrecorded = usual
     else:
         unrecorded = INFERENCE_MODE
-        for made in results:
-            made._node = None  # a view of a normal tensor is a normal tensor
+        for view in results:
+            view._node = None  # a view of a normal tensor is a normal tensor
     return unrecorded or how
 
 
 def _data(leaves):
     # of a symbolic number its array, which tells whether two views have one place
     numbers = [leaf for leaf in leaves[1:] if not isinstance(leaf, Tensor)]
-    return [each._array if type(each) is Varying else each for each in numbers]
+    return [number._array if type(number) is Varying else number for number in numbers]
 
 
-def copy_place(source: Tensor, made: Tensor, memo: dict):
+def copy_place(source: Tensor, clone: Tensor, memo: dict):
     """Give the copy of a tensor its place in the copy of the memory that `memo` has or gets."""
-    counter_of(made)  # for its views; as in PyTorch, copies that share memory count by themselves
-    made._alias = Alias(copy.deepcopy(source._alias.storage, memo), source._alias.place)
+    counter_of(clone)  # for its views; as in PyTorch, copies that share memory count by themselves
+    clone._alias = Alias(copy.deepcopy(source._alias.storage, memo), source._alias.place)
 
 
 def begin(tensor: Tensor) -> Alias:
@@ -283,13 +283,13 @@ def begin(tensor: Tensor) -> Alias:
 
 def detached(tensor: Tensor) -> Tensor:
     """A tensor with the same memory and version, without history."""
-    made = wrap(current(tensor)._raw, view_ops.plain(tensor._aval))
+    handle = wrap(current(tensor)._raw, view_ops.plain(tensor._aval))
     if tensor._node is INFERENCE_TENSOR:
-        made._node = INFERENCE_TENSOR
-    _detach((tensor,), (made,))
+        handle._node = INFERENCE_TENSOR
+    _detach((tensor,), (handle,))
     if interception.is_noted:
-        untracked_reason.note_detached(tensor, made)
-    return made
+        untracked_reason.note_detached(tensor, handle)
+    return handle
 
 
 def _detach(leaves, results):
@@ -342,14 +342,14 @@ def with_history(tensor: Tensor) -> Tensor:
     return tensor
 
 
-def place_view(tensor: Tensor, source: Tensor, steps, made: int):
+def place_view(tensor: Tensor, source: Tensor, steps, creation: int):
     """Make a tensor a view of another by view calls, as `watch` does when they run.
 
-    steps: as for `place_detached`; made: how the calls alone make a view.
+    steps: as for `place_detached`; creation: how the calls alone make a view.
     """
     alias = source._alias or begin(source)
     root = alias if alias.root is None else alias.root
-    base, how = source if alias.base is None else alias.base, view_of_view(alias.made, made)
+    base, how = source if alias.base is None else alias.base, view_of_view(alias.made, creation)
     for call, numbers in steps:
         alias = _further(alias, call, numbers, root, base, how)
     tensor._alias, tensor._counter = alias, source._counter
@@ -358,47 +358,47 @@ def place_view(tensor: Tensor, source: Tensor, steps, made: int):
 # writing
 
 
-def assign(target: Tensor, made: Tensor, follow: bool):
+def assign(target: Tensor, value: Tensor, follow: bool):
     """Give an up-to-date tensor the value of another, and its history if `follow`."""
-    refuse_leak(target, made)
+    refuse_leak(target, value)
     if world.meshes:
-        made = _placed_as(made, target)
+        value = _placed_as(value, target)
     alias = target._alias
     if alias is None:
         if target._tracked and interception.read is not None and leaves_out():
-            made = wrap(unrecorded(made._raw, target._raw), made._aval)  # it keeps its history
-        take(target, made, follow)
+            value = wrap(unrecorded(value._raw, target._raw), value._aval)  # it keeps its history
+        take(target, value, follow)
     else:
         with handle_lock.lock:
             try:
-                _assign_alias(target, alias, made, follow)
+                _assign_alias(target, alias, value, follow)
             except KeyboardInterrupt:
                 # once more comes to the same, and half of it would part the aliases
-                _assign_alias(target, alias, made, follow)
+                _assign_alias(target, alias, value, follow)
                 raise
     counter_of(target).count()
-    if follow and made._tracked and mode.written.get() is not None:
+    if follow and value._tracked and mode.written.get() is not None:
         mode.written.get().extend(map(weakref.ref, (target, _root(target))))
     if interception.is_noted:
-        untracked_reason.note_written(target, made)
-    if made._aval.dual or target._aval.dual:
-        dual.assign(target, made)
+        untracked_reason.note_written(target, value)
+    if value._aval.dual or target._aval.dual:
+        dual.assign(target, value)
     # a Function's forward may hide an input in a buffer that it writes to and saves
-    if made._node is DERIVED:
+    if value._node is DERIVED:
         _mark(target)
-    if version_counter.watching and follow and isinstance(made._node, version_counter.CheckedNode):
-        made._node.written(made, target)
+    if version_counter.watching and follow and isinstance(value._node, version_counter.CheckedNode):
+        value._node.written(value, target)
 
 
-def _placed_as(made: Tensor, target: Tensor) -> Tensor:
+def _placed_as(value: Tensor, target: Tensor) -> Tensor:
     """A value to be written, sharded as the tensor is that it replaces."""
     if host_values.is_new(target._raw):
-        return made  # NumPy's values are on no mesh
-    array = held(made)
+        return value  # NumPy's values are on no mesh
+    array = held(value)
     placed = world.placed_as(array, held(target))
     if placed is array:
-        return made
-    return wrap(placed, made._aval, made._tracked, made._node, made._nr)
+        return value
+    return wrap(placed, value._aval, value._tracked, value._node, value._nr)
 
 
 def _root(target):
@@ -413,9 +413,9 @@ def _mark(target):
             tensor._node = DERIVED
 
 
-def refuse_leak(target: Tensor, made: Tensor):
+def refuse_leak(target: Tensor, value: Tensor):
     """Raise RuntimeError if a tensor from outside a trace would get a tracer as its value."""
-    if not is_from_trace(made._raw):
+    if not is_from_trace(value._raw):
         return
     # the memory, since a view by a traced index is traced even where its base is from outside
     shown = target._aval if target._alias is None else target._alias.storage.aval
@@ -431,19 +431,19 @@ def is_from_trace(value) -> bool:
     return isinstance(value, jax.core.Tracer) or (type(value) is Pending and executor.is_traced())
 
 
-def _assign_alias(target, alias, made, follow):
+def _assign_alias(target, alias, value, follow):
     storage, pending = alias.storage, alias.storage.pending
     # one write is pending at a time; another one to the same place replaces it
     if pending is not None and not same(pending[0], alias.place):
         settle(storage)
-    written = made._raw
-    if interception.read is not None and _keeps_history(target, made, follow):
+    written = value._raw
+    if interception.read is not None and _keeps_history(target, value, follow):
         # the memory keeps its history, which a detached tensor that writes to it does not have
         old = _look(storage, alias.place) if storage.pending is None else storage.pending[1]
         written = unrecorded(written, old)
-        made = wrap(written, made._aval) if target._tracked else made
+        value = wrap(written, value._aval) if target._tracked else value
     # a view's history goes through its root, below
-    take(target, made, follow and alias.root is None)
+    take(target, value, follow and alias.root is None)
     # every other alias is out of date from now on, and the writer is not
     storage.epoch += 1
     alias.seen = storage.epoch
@@ -452,14 +452,14 @@ def _assign_alias(target, alias, made, follow):
     else:
         storage.pending = (alias.place, written, target._aval)
     if follow and alias.root is not None:
-        _lead_through_root(target, alias, made)
+        _lead_through_root(target, alias, value)
     elif follow and target._tracked:
         alias.followed = storage.epoch
 
 
-def _keeps_history(target, made, follow) -> bool:
+def _keeps_history(target, value, follow) -> bool:
     """Whether JAX differentiates what happens here, and a write is not recorded."""
-    is_constant = follow and not made._tracked and not target._tracked
+    is_constant = follow and not value._tracked and not target._tracked
     return leaves_out() or (is_constant and is_differentiated())
 
 
@@ -473,11 +473,11 @@ def forget(tensor: Tensor):
     _follow(current(tensor), None, 0, False)
 
 
-def take(target: Tensor, made: Tensor, follow: bool):
+def take(target: Tensor, value: Tensor, follow: bool):
     """Give a tensor the array of another, and its history if `follow`."""
-    _put(target, made._raw)
+    _put(target, value._raw)
     if follow:
-        _follow(target, made._node, made._nr, made._tracked)
+        _follow(target, value._node, value._nr, value._tracked)
 
 
 def _follow(target, node, output_nr, tracked):
@@ -491,19 +491,19 @@ def _follow(target, node, output_nr, tracked):
     target._node, target._nr, target._tracked = node, output_nr, tracked
 
 
-def _lead_through_root(target, alias, made):
+def _lead_through_root(target, alias, value):
     """Record a write through a view: a write node for the root, and a cut from it for the view.
 
     No kernel runs: a write node saves no arrays, and a cut usually none.
     """
     root = root_of(alias)
-    if not made._tracked and not root._tracked:
+    if not value._tracked and not root._tracked:
         return
     calls, numbers = chain(alias.steps)
     program = executor.prepare(CopySlices.of(root._aval, target._aval, calls))
-    mask = (root._tracked, made._tracked, *[False] * len(numbers))
+    mask = (root._tracked, value._tracked, *[False] * len(numbers))
     # `edge_of` would read the root, and so settle the write that has just become pending
-    edges = [known_edge_of(tensor) for tensor in (root, made) if tensor._tracked]
+    edges = [known_edge_of(tensor) for tensor in (root, value) if tensor._tracked]
     _follow(
         root, node_annotations.note(ProgramNode(program.reverse(mask), numbers, edges)), 0, True
     )
@@ -575,11 +575,11 @@ def _look(storage, place):
 
 def cut(alias: Alias, steps: ViewStep | None) -> Tensor:
     """The tensor that `steps` lead to, regenerated from the root of the alias."""
-    made, path = current(root_of(alias)), []
+    tensor, path = current(root_of(alias)), []
     while steps is not None:
         path.append(steps)
         steps = steps.before
     for step in reversed(path):
-        made = apply(executor.prepare(step.call), [made, *step.numbers])
-        dual.share(made, alias, step)
-    return made
+        tensor = apply(executor.prepare(step.call), [tensor, *step.numbers])
+        dual.share(tensor, alias, step)
+    return tensor

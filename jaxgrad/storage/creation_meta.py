@@ -16,11 +16,11 @@ USUAL, ONE_OF_SEVERAL, NO_GRAD, NO_GRAD_SEVERAL, INFERENCE_MODE = range(5)
 FUNCTION, FUNCTION_SEVERAL = 5, 6
 
 
-def view_of_view(source: int, made: int) -> int:
-    """How a view of a view was created; made: the same for a source that is USUAL."""
-    if source < NO_GRAD and made == NO_GRAD:
+def view_of_view(source: int, creation: int) -> int:
+    """How a view of a view was created; creation: the same for a source that is USUAL."""
+    if source < NO_GRAD and creation == NO_GRAD:
         return NO_GRAD if source == USUAL else NO_GRAD_SEVERAL
-    return made if (source < NO_GRAD and made) or made >= FUNCTION else source
+    return creation if (source < NO_GRAD and creation) or creation >= FUNCTION else source
 
 
 def origin_of(tensor: Tensor) -> str:
@@ -37,8 +37,8 @@ class Severed(LeafState):
 
     __slots__ = ("made", "origin")
 
-    def __init__(self, made: int, origin: str):
-        self.made, self.origin = made, origin
+    def __init__(self, creation: int, origin: str):
+        self.made, self.origin = creation, origin
         self.grad = self.hooks = self.post_hooks = self.tangents = self.causes = self.kind = None
         self.grad_dtype = OWN_DTYPE
 
@@ -54,12 +54,12 @@ class Severed(LeafState):
     check_history = node
 
 
-def unclear(made: int, what: str) -> str:
+def unclear(creation: int, what: str) -> str:
     """The error message for a view that was made where grad mode was off; what happened to it."""
     mode, block, now = "no_grad", "no_grad", "with grad mode enabled"
-    if made == INFERENCE_MODE:
+    if creation == INFERENCE_MODE:
         mode, block, now = "inference", "inference_mode", "in normal mode"
-    why = SEVERAL if made == NO_GRAD_SEVERAL else AMBIGUOUS.format(block)
+    why = SEVERAL if creation == NO_GRAD_SEVERAL else AMBIGUOUS.format(block)
     return f"A view was created in {mode} mode and {what} {now}. {why}"
 
 

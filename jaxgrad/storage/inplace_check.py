@@ -63,28 +63,28 @@ def overwrite(name: str, call, leaves, target: Tensor) -> Tensor:
     output = call.outputs[0]
     if output is not target._aval:
         check_fit(name, output, target)
-    made = apply(call, leaves)
+    result = apply(call, leaves)
     follow = current_mode.get() is RECORD
     # a constant that overwrites a recorded tensor must end its history, which a recorded copy does
-    forgets = follow and target._tracked and not made._tracked
+    forgets = follow and target._tracked and not result._tracked
     if output.dtype is not target._aval.dtype or forgets:
-        made = _copied(call, target, made)
-    assign(target, made, follow)
+        result = _copied(call, target, result)
+    assign(target, result, follow)
     return target
 
 
-def replace(operator, target: Tensor, made: Tensor) -> Tensor:
-    """Write a new tensor into `target`, as `operator(target, made)` does, whose result it is. Where
-    nothing records or observes that, `target` takes the memory: nothing is copied, and what it
-    held before need not be computed. The caller has asked `permit`.
+def replace(operator, target: Tensor, value: Tensor) -> Tensor:
+    """Write a new tensor into `target`, as `operator(target, value)` does, whose result it is.
+    Where nothing records or observes that, `target` takes the memory: nothing is copied, and what
+    it held before need not be computed. The caller has asked `permit`.
     """
     records = current_mode.get() is RECORD
     # annotations are of nodes, and none is made here
     is_seen = interception.is_general or interception.created is not None or executor.observers
-    has_history = made._tracked or made._node is DERIVED or (records and target._tracked)
-    if is_seen or has_history or made._aval is not target._aval:
-        return operator(target, made)
-    assign(target, made, records)
+    has_history = value._tracked or value._node is DERIVED or (records and target._tracked)
+    if is_seen or has_history or value._aval is not target._aval:
+        return operator(target, value)
+    assign(target, value, records)
     return target
 
 
@@ -116,19 +116,19 @@ def fits(call, target: Tensor) -> bool:
     return (output.shape, output.dtype, output.mode) == (shown.shape, shown.dtype, shown.mode)
 
 
-def _copied(call, target, made):
+def _copied(call, target, result):
     """The result in the target's dtype, recorded as a copy into the target."""
     copy = call.primitive.scope["copy"].primitives[0]
-    program = copy.call((ARRAY, ARRAY, False), (target._aval, made._aval))
-    return apply(executor.prepare(program), [target, made])
+    program = copy.call((ARRAY, ARRAY, False), (target._aval, result._aval))
+    return apply(executor.prepare(program), [target, result])
 
 
-def _cast(call, made, dtype):
-    if made.dtype is dtype:
-        return made
+def _cast(call, result, dtype):
+    if result.dtype is dtype:
+        return result
     to = call.primitive.scope["to"].primitives[0]
-    program = to.call((ARRAY, dtype, False, False), (made._aval,))
-    return apply(executor.prepare(program), [made])
+    program = to.call((ARRAY, dtype, False, False), (result._aval,))
+    return apply(executor.prepare(program), [result])
 
 
 def permit(name: str, target: Tensor, tracked: bool, overlapping: bool = False):
@@ -209,8 +209,10 @@ def write_into(name: str, call, leaves, out):
     """Run a call, write its results into the tensors `out`, and return them."""
     targets = targets_of(name, leaves, out)
     check_outputs(name, call.outputs, targets)
-    made = apply(call, leaves)
-    for result, target in zip([made] if isinstance(made, Tensor) else made, targets, strict=True):
+    results = apply(call, leaves)
+    for result, target in zip(
+        [results] if isinstance(results, Tensor) else results, targets, strict=True
+    ):
         give(name, _cast(call, result, target.dtype), target)
     return out if isinstance(out, Tensor) else call.primitive.pack(targets)
 
@@ -222,10 +224,10 @@ def targets_of(name: str, leaves, out) -> list[Tensor]:
     gradient would be lost.
     """
     targets = list(out) if isinstance(out, tuple | list) else [out]
-    given = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+    inputs = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
     if not all(isinstance(target, Tensor) for target in targets):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
-    if current_mode.get() is RECORD and any(tensor.requires_grad for tensor in (*given, *targets)):
+    if current_mode.get() is RECORD and any(tensor.requires_grad for tensor in (*inputs, *targets)):
         raise RuntimeError(f"{name}(): {NOT_DIFFERENTIABLE} Leave out=, or enter no_grad()")
     return targets
 
@@ -241,46 +243,46 @@ def check_outputs(name: str, outputs: Sequence[Aval], targets: list[Tensor]):
         check_fit(name, with_shape(output, target.shape), target)
 
 
-def give(name: str, made: Tensor, target: Tensor) -> Tensor:
+def give(name: str, source: Tensor, target: Tensor) -> Tensor:
     """Copy the values of one tensor into another, which is resized to its shape."""
     permit(name, target, target.requires_grad)
-    check_fit(name, with_shape(made._aval, target.shape), target)
-    if made.shape != target.shape:
+    check_fit(name, with_shape(source._aval, target.shape), target)
+    if source.shape != target.shape:
         # PyTorch resizes an empty tensor without a warning
         if target.numel():
-            message = RESIZED.format(name, list(target.shape), list(made.shape))
+            message = RESIZED.format(name, list(target.shape), list(source.shape))
             warnings.warn(message, stacklevel=users_stacklevel())
-        move(target, made)
-    assign(target, made, False)
+        move(target, source)
+    assign(target, source, False)
     return target
 
 
 # changing the memory or the view that a handle shows
 
 
-def move(target: Tensor, made: Tensor):
+def move(target: Tensor, source: Tensor):
     """Make a tensor show the memory of another, as `set_` and `data=` do; its history stays.
 
     The tensors that shared its old memory keep that.
     """
-    refuse_leak(target, made)
+    refuse_leak(target, source)
     if interception.moved is not None:
-        interception.moved(target, made)
+        interception.moved(target, source)
     with handle_lock.lock:
-        alias = alias_of_other(target, made)
-        hold(target, held(made), made._aval)
+        alias = alias_of_other(target, source)
+        hold(target, held(source), source._aval)
         target._alias = alias
         if target._leaf is not None:
             target._leaf.tangents = None
 
 
-def alias_of_other(target: Tensor, made: Tensor) -> Alias | None:
-    """The alias of a tensor that is about to show the memory of `made`."""
+def alias_of_other(target: Tensor, source: Tensor) -> Alias | None:
+    """The alias of a tensor that is about to show the memory of `source`."""
     # views of the old memory keep it, by a handle that stands in for this one
     before = _stand_in(target)
     if before is None:
-        return made._alias
-    alias = begin(made)
+        return source._alias
+    alias = begin(source)
     alias.before = before
     return alias
 
@@ -288,17 +290,17 @@ def alias_of_other(target: Tensor, made: Tensor) -> Alias | None:
 def turn(target: Tensor, view_of, follow: bool):
     """Make a tensor a view of itself, as `t_` does; view_of: makes the view."""
     alone = target._alias is None and not target._aval.dual
-    made = view_of(target)
-    shown = made._alias
+    view = view_of(target)
+    shown = view._alias
     if alone:
         target._alias = None  # the view shares its memory, and is not kept
-    refuse_leak(target, made)
+    refuse_leak(target, view)
     if not alone:
         target._alias = _turned(target, shown)
     elif target._leaf is not None:
         target._leaf.tangents = None
-    target._aval = made._aval
-    take(target, made, follow)
+    target._aval = view._aval
+    take(target, view, follow)
     counter_of(target).count()
 
 
@@ -330,6 +332,6 @@ def _stand_in(target):
         while before is not None and not has_views(before):
             before = before._alias.before
         return before
-    made = snapshot(target)
-    made._alias, made._counter = target._alias, target._counter
-    return made
+    handle = snapshot(target)
+    handle._alias, handle._counter = target._alias, target._counter
+    return handle

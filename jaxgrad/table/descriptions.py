@@ -41,9 +41,9 @@ def _wrong_text(value, what, cure):
 def _wrong_doc(value, names):
     """Place, cause and cure of each mistake in a sentence."""
     cure = "write a sentence that says what the operator computes"
-    found = list(_wrong_text(value, "`doc:`", cure))
-    yield from found
-    if not found and not value.text.endswith("."):
+    mistakes = list(_wrong_text(value, "`doc:`", cure))
+    yield from mistakes
+    if not mistakes and not value.text.endswith("."):
         yield value.place(), "`doc:` does not end with a full stop", cure
 
 

@@ -85,15 +85,15 @@ class Formula:
         return tree
 
     def _globals(self, scope):
-        found = {"__builtins__": {}}
+        namespace = {"__builtins__": {}}
         for call in self.calls:
             first, *attributes = call.split(".")
             try:
-                found[f"{call}()"] = reduce(getattr, attributes, scope[first])
+                namespace[f"{call}()"] = reduce(getattr, attributes, scope[first])
             except KeyError:
                 where = f"{self.label} ({self.path}:{self.line})"
                 raise NameError(f"{where} calls {call!r}, and there is no such function") from None
-        return found
+        return namespace
 
 
 def _parameters(names):
@@ -188,10 +188,10 @@ def parse_formula(
     >>> sorted(parse_formula("grad * self.cos()", scope).values)
     ['grad', 'self']
     """
-    found = grammar.read(text, scope)
-    if found.problems:
-        raise FormulaError(found.problems)
-    names, values, calls = map(frozenset, (found.names, found.values, found.calls))
-    places = {name: node.col_offset for name, node in found.names.items()}
-    indexed = frozenset(found.indexed)
+    reading = grammar.read(text, scope)
+    if reading.problems:
+        raise FormulaError(reading.problems)
+    names, values, calls = map(frozenset, (reading.names, reading.values, reading.calls))
+    places = {name: node.col_offset for name, node in reading.names.items()}
+    indexed = frozenset(reading.indexed)
     return Formula(text, path, line, column, label, names, values, calls, indexed, places, element)

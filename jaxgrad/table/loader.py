@@ -125,8 +125,8 @@ class Table:
         Raises KeyError for an unknown name, and TableError with all mistakes of its entries.
         """
         name = self.aliases.get(name, name)
-        found = self.found.get(name)
-        if found is None:
+        known_rules = self.found.get(name)
+        if known_rules is None:
             if name not in self.entries:
                 raise KeyError(name)
             rules, mistakes = self._kept and self._kept(name, self.path), ()
@@ -134,8 +134,8 @@ class Table:
                 rules, mistakes = self._read(name)
             if mistakes:
                 raise TableError(sorted(mistakes))
-            found = self.found.setdefault(name, rules)
-        return found
+            known_rules = self.found.setdefault(name, rules)
+        return known_rules
 
     def check(self):
         """Read every entry. Raises TableError with all mistakes, or the first 1,000 of them."""

@@ -60,7 +60,7 @@ def bare(text):
 @lru_cache(maxsize=256)
 def nearest(name, known):
     """The name in the frozenset `known` that is most similar to `name`, or None."""
-    name, most, found = name[:ECHO], 0.6, None
+    name, most, match = name[:ECHO], 0.6, None
     letters = set(name)
     for other in sorted(known):
         # two upper bounds first: a table may hold thousands of mistakes, and a ratio takes long
@@ -69,8 +69,8 @@ def nearest(name, known):
             continue
         ratio = similarity(name, other)
         if ratio >= most:
-            most, found = ratio, other
-    return found
+            most, match = ratio, other
+    return match
 
 
 def similarity(name, other):
@@ -82,8 +82,8 @@ def similarity(name, other):
 
 def mean(name, known, otherwise):
     """The cure for a misspelled name: a similar known name, or `otherwise`."""
-    found = nearest(name, frozenset(known))
-    return f"did you mean {found!r}?" if found else otherwise
+    match = nearest(name, frozenset(known))
+    return f"did you mean {match!r}?" if match else otherwise
 
 
 def listed(names):

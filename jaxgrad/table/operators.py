@@ -14,7 +14,7 @@ NAMES = "write the other names of the operator, separated by commas"
 
 def entries_of(source, entries):
     """The entries of each operator, by name without overload; duplicates are mistakes."""
-    found, places = {}, {}
+    groups, places = {}, {}
     for entry in entries:
         text = entry.name.text
         title, base = title_of(entry), BASE.match(text)
@@ -28,8 +28,8 @@ def entries_of(source, entries):
             source.mistake(entry.name.place(), title, cause, cure)
         else:
             places[key] = entry.name.line
-            found.setdefault(base[1], []).append(entry)
-    return found
+            groups.setdefault(base[1], []).append(entry)
+    return groups
 
 
 def title_of(entry):
@@ -41,15 +41,15 @@ def title_of(entry):
 
 def aliases(source, operators):
     """The operator of each alias; `operators`: the entries of each operator."""
-    found = {}
+    owners = {}
     for operator, entries in operators.items():
         for entry in entries:
             if entry.alias is not None:
-                _add_aliases(source, operators, operator, entry, found)
-    return {alias: operator for alias, (operator, _) in found.items()}
+                _add_aliases(source, operators, operator, entry, owners)
+    return {alias: operator for alias, (operator, _) in owners.items()}
 
 
-def _add_aliases(source, operators, operator, entry, found):
+def _add_aliases(source, operators, operator, entry, owners):
     """Add `{alias: (operator, line)}` for the names in the entry's `alias:`."""
     title, value = title_of(entry), entry.alias
     for place, cause, cure in misplaced("alias", entry, operators[operator]):
@@ -58,13 +58,13 @@ def _add_aliases(source, operators, operator, entry, found):
     if not items:
         source.mistake(value.place(), title, "`alias:` holds no names", NAMES)
     for item in items:
-        wrong = _wrong_alias(item[0], operator, operators, found)
+        wrong = _wrong_alias(item[0], operator, operators, owners)
         if wrong:
             source.mistake(value.place(item.start()), title, *wrong)
-        found.setdefault(item[0], (operator, value.line))
+        owners.setdefault(item[0], (operator, value.line))
 
 
-def _wrong_alias(alias, operator, operators, found):
+def _wrong_alias(alias, operator, operators, owners):
     """Cause and cure if `alias` cannot be another name of `operator`, else None."""
     if not NAME.fullmatch(alias):
         return f"{shown(alias)} cannot be an operator's name", NAMES
@@ -73,8 +73,8 @@ def _wrong_alias(alias, operator, operators, found):
     if alias in operators:
         line = operators[alias][0].name.line
         return f"the alias {alias!r} has an entry of its own in line {line}", "remove one of them"
-    if alias in found:
-        other, line = found[alias]
+    if alias in owners:
+        other, line = owners[alias]
         return f"a second alias {alias!r}; the first is of {other!r} in line {line}", "remove one"
     if alias.endswith("_") != operator.endswith("_"):
         cure = "only in-place operators have names that end with an underscore"

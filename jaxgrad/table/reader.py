@@ -152,8 +152,8 @@ def entries(source, root):
         if not source.mistakes:
             source.mistake((1, 1), "file", "a table is a list of entries", FORM)
         return []
-    found = (entry(source, node, number) for number, node in enumerate(top.items, 1))
-    return [each for each in found if each]
+    candidates = (entry(source, node, number) for number, node in enumerate(top.items, 1))
+    return [candidate for candidate in candidates if candidate]
 
 
 def entry(source, node, number):

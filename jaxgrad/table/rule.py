@@ -259,8 +259,8 @@ class RuleBuilder:
         self.mistake(scalar.place(), cause, mean(name, known, otherwise))
 
     def places(self, keys):
-        found = {n: self.values[key].place() for key, names in keys.items() for n in names}
-        return {"name": self.entry.name.place()} | found
+        places = {n: self.values[key].place() for key, names in keys.items() for n in names}
+        return {"name": self.entry.name.place()} | places
 
     # values
 
@@ -339,8 +339,8 @@ class RuleBuilder:
     def read_gradients(self, keys):
         outputs = self.output_values()
         named = {f"grad_{r.name}" for r in self.schema.returns if r.name}
-        given = {"grad", "grads", "grad_input_mask", "retain_variables"}
-        scope = self.scope((*self.schema.names, *outputs, *given, *named), self.result_hint())
+        reserved = {"grad", "grads", "grad_input_mask", "retain_variables"}
+        scope = self.scope((*self.schema.names, *outputs, *reserved, *named), self.result_hint())
         return [(n, self.read_value(key, INPUT_WORDS, scope, n)) for key, n in keys.items()]
 
     def read_tangents(self, keys, gradients):
@@ -354,12 +354,12 @@ class RuleBuilder:
         hints = {name: ambiguous(name) for name in moving} | self.result_hint()
         hints |= {f"{name}_t": tangentless(name) for name in still}
         scope = self.scope((*primals, *tangents, *fixed, *self.output_values()), hints)
-        found = {}
+        formulas = {}
         for key, names in keys.items():
             for position, name in enumerate(names):
                 element = position if len(names) > 1 else None
-                found[name] = self.read_value(key, OUTPUT_WORDS, scope, (name,), element)
-        return found
+                formulas[name] = self.read_value(key, OUTPUT_WORDS, scope, (name,), element)
+        return formulas
 
     def output_values(self):
         """The names under which a formula may read the outputs."""

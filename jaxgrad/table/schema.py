@@ -127,7 +127,7 @@ class Schema:
     @cached_property
     def is_view(self):
         """Whether the result shares memory with the first argument and writes nothing."""
-        aliases = [each.type.alias for each in (*self.arguments[:1], *self.returns[:1])]
+        aliases = [value.type.alias for value in (*self.arguments[:1], *self.returns[:1])]
         return len(aliases) == 2 and None not in aliases and not self.written
 
     @cached_property
@@ -334,24 +334,24 @@ def _returns(text, position):
         return (Return(None, parse_type("Tensor")),)
     position = _expect(ARROW, text, position, "`-> Type`", FORM).end()
     if text[position : position + 1] != "(":
-        found, end = _return(text, position)
-        found = [found]
+        returns, end = _return(text, position)
+        returns = [returns]
     else:
-        found, end = _several_returns(text, position + 1)
+        returns, end = _several_returns(text, position + 1)
     if text[end:].strip():
         raise SchemaError(end, f"{shown(text[end:])} follows the schema", FORM)
-    return tuple(found)
+    return tuple(returns)
 
 
 def _several_returns(text, position):
-    found = []
+    returns = []
     while position < len(text) and text[position] != ")":
         item, position = _return(text, position)
-        found.append(item)
+        returns.append(item)
         position = _after_comma(text, position, ")")
     if position >= len(text):
         raise SchemaError(len(text), "the bracket of the returns is not closed", FORM)
-    return found, position + 1
+    return returns, position + 1
 
 
 def _return(text, position):

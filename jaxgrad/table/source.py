@@ -77,9 +77,9 @@ class Source:
 
     def entry_at(self, line):
         for text in reversed(self.lines[max(line - 200, 0) : line]):
-            found = NAME.match(text)
-            if found:
-                return found[1].strip() or "?"
+            match = NAME.match(text)
+            if match:
+                return match[1].strip() or "?"
         return "file"
 
 

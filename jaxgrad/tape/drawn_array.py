@@ -92,12 +92,12 @@ class DrawnArray:
 
     def _into(self, targets, function, args, kwargs):
         """Call a function that writes to one of some arrays."""
-        given = targets if isinstance(targets, tuple | list) else (targets,)
-        if any(type(each) is np.ndarray for each in given):
+        arrays = targets if isinstance(targets, tuple | list) else (targets,)
+        if any(type(array) is np.ndarray for array in arrays):
             self._refuse("it writes what it draws to an array")
         result = self._do(function, *args, **kwargs)
-        drawn = [each for each in given if type(each) is DrawnArray]
-        return drawn[0] if len(drawn) == len(given) == 1 else result
+        drawn = [array for array in arrays if type(array) is DrawnArray]
+        return drawn[0] if len(drawn) == len(arrays) == 1 else result
 
     def __copy__(self, memo=None):
         return self._do(np.copy, self)
@@ -152,7 +152,7 @@ _WRITING = frozenset([np.copyto, np.put, np.place, np.putmask, np.fill_diagonal,
 def plain(values):
     """Values with the arrays of the trace in place of drawn ones."""
     if isinstance(values, dict):
-        return {name: plain(each) for name, each in values.items()}
+        return {name: plain(value) for name, value in values.items()}
     if type(values) in (tuple, list):
         return type(values)(map(plain, values))
     return values._value if type(values) is DrawnArray else values

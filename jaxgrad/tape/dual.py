@@ -50,11 +50,11 @@ def tangent(tensor: Tensor, level: Level) -> Tensor | None:
     if not current(tensor)._aval.dual:
         return None
     held = tangents_of(tensor)
-    found = None if held is None else held.of.get(level)
+    value = None if held is None else held.of.get(level)
     alias = tensor._alias
-    if found is None or (None if alias is None else alias.steps) is held.steps:
-        return found
-    return _cut(tensor, held, found)
+    if value is None or (None if alias is None else alias.steps) is held.steps:
+        return value
+    return _cut(tensor, held, value)
 
 
 def is_cut(tensor: Tensor) -> bool:
@@ -65,11 +65,11 @@ def is_cut(tensor: Tensor) -> bool:
 
 def _beyond(tensor, held):
     """The view calls from the holder of the tangents to a tensor, with their numbers."""
-    found, step = [], None if tensor._alias is None else tensor._alias.steps
+    steps, step = [], None if tensor._alias is None else tensor._alias.steps
     while step is not held.steps:
-        found.append(step)
+        steps.append(step)
         step = step.before
-    return [(step.call, step.numbers) for step in reversed(found)]
+    return [(step.call, step.numbers) for step in reversed(steps)]
 
 
 def _cut(tensor, held, whole):
@@ -118,12 +118,12 @@ def own(tensor: Tensor) -> Tangents:
     return held
 
 
-def share(made: Tensor, alias, step):
+def share(view: Tensor, alias, step):
     """Give a regenerated view the tangents that its alias holds at `step`, if it holds its own."""
     held = alias.tangents
     if held is not None and alias.root is not None and held.steps is step:
-        made._alias.steps, made._alias.tangents = step, held
-        mark(made)
+        view._alias.steps, view._alias.tangents = step, held
+        mark(view)
 
 
 def _begin(tensor):
@@ -149,7 +149,7 @@ def _write(held, level, calls, value, tensor):
     whole = _zeros(held.aval) if whole is None else whole
     value = _zeros(tensor._aval) if value is None else value
     program = CopySlices.of(whole._aval, value._aval, tuple([call for call, _ in calls]))
-    numbers = [number for _, given in calls for number in given]
+    numbers = [number for _, view_numbers in calls for number in view_numbers]
     held.set(level, record.apply(executor.prepare(program), [whole, value, *numbers]))
 
 
@@ -163,29 +163,29 @@ def _laid_out(value, aval):
         return value
     # a write to the whole tensor is a copy that is recorded and saves no array
     alone = CopySlices.of(aval, aval, ())
-    made = record.apply(executor.prepare(alone), [value, value])
-    show(made, aval.strides)
-    return made
+    clone = record.apply(executor.prepare(alone), [value, value])
+    show(clone, aval.strides)
+    return clone
 
 
-def show(made: Tensor, strides):
+def show(tensor: Tensor, strides):
     """Set the strides of a new tensor and of its tangents."""
-    made._aval = with_strides(made._aval, strides)
-    held = None if made._leaf is None else made._leaf.tangents
+    tensor._aval = with_strides(tensor._aval, strides)
+    held = None if tensor._leaf is None else tensor._leaf.tangents
     if held is not None:
-        held.aval = view_ops.plain(made._aval)
+        held.aval = view_ops.plain(tensor._aval)
         for value in list(held.of.values()):
             show(value, strides)
 
 
-def assign(target: Tensor, made: Tensor):
+def assign(target: Tensor, new_value: Tensor):
     """Give a tensor that was written to the tangents of its new value.
 
     It keeps its tangents where forward mode is disabled.
     """
     if enabled.get() and current_mode.get() < INFERENCE:
-        for level in in_order({*levels_of(target), *levels_of(made)}):
-            give(target, level, tangent(made, level))
+        for level in in_order({*levels_of(target), *levels_of(new_value)}):
+            give(target, level, tangent(new_value, level))
     mark(target)
 
 
@@ -236,12 +236,12 @@ def _extend(program):
     executor.prepare(program)
     for name in ("outputs", "single", "reverses", "tangents"):
         getattr(program, name)  # computed before the copy, which shares the last two
-    made = copy.copy(program)
-    made.extends, made.attach = True, _attach(program)
+    extension = copy.copy(program)
+    extension.extends, extension.attach = True, _attach(program)
     if program.undefined_derivative is not None:
-        made.is_partial, made.reverses = True, {}
-    made.kernel, program.extension = program.kernel.copy_for(made), made
-    return made
+        extension.is_partial, extension.reverses = True, {}
+    extension.kernel, program.extension = program.kernel.copy_for(extension), extension
+    return extension
 
 
 def _attach(program):
@@ -251,28 +251,28 @@ def _attach(program):
         shares = program.attach is not None
         if shares:
             program.attach(leaves, results)
-            for made in results:
-                mark(made)
+            for result in results:
+                mark(result)
         if current_mode.get() >= INFERENCE or not enabled.get():
             return
         if not shares:
             _move(program, leaves, results)
-        for made in results:
-            if isinstance(made._node, ProgramNode):
-                _keep(made._node, leaves, results)
+        for result in results:
+            if isinstance(result._node, ProgramNode):
+                _keep(result._node, leaves, results)
                 break
 
     return attach
 
 
 def _move(program, leaves, results):
-    found, outermost = _moving(program, leaves), True
+    positions, outermost = _moving(program, leaves), True
     if not program.differentiable_outputs:
         return
-    for level in in_order(found):
+    for level in in_order(positions):
         token = see_below(level)
         try:
-            moving = {i: tangent(leaves[i], level) for i in found[level]}
+            moving = {i: tangent(leaves[i], level) for i in positions[level]}
             if any(value is None for value in moving.values()):
                 continue  # another thread ended the level meanwhile
             values = _tangents(program, leaves, moving, outermost)
@@ -285,7 +285,7 @@ def _move(program, leaves, results):
 
 def _moving(program, leaves) -> dict:
     """For each visible level, the positions of the inputs that have a tangent at it."""
-    found, (low, high) = {}, window.get()
+    positions, (low, high) = {}, window.get()
     for position, leaf in enumerate(leaves):
         if not (isinstance(leaf, Tensor) and leaf._aval.dual):
             continue
@@ -295,21 +295,21 @@ def _moving(program, leaves) -> dict:
             continue
         for level in tuple(held.of) if program.tracked[position] else ():
             if low <= level.number < high:
-                found.setdefault(level, []).append(position)
-    return found
+                positions.setdefault(level, []).append(position)
+    return positions
 
 
-def _begin_with(made, level, value):
+def _begin_with(tensor, level, value):
     """Give a new tensor a new tangent, without a copy."""
-    shown = made._aval
+    shown = tensor._aval
     if value._aval.strides != shown.strides:
         show(value, shown.strides)
-    leaf = made._leaf
+    leaf = tensor._leaf
     if leaf is None:
-        leaf = made._leaf = LeafState()
+        leaf = tensor._leaf = LeafState()
     if leaf.tangents is None:
         leaf.tangents = Tangents(shown)
-        made._aval = with_dual(shown, True)
+        tensor._aval = with_dual(shown, True)
     leaf.tangents.set(level, value)
 
 
@@ -319,16 +319,16 @@ def _tangents(program, leaves, moving, outermost):
     moving: the tangents of the inputs, by position; outermost: whether the inputs have none at
     outer levels.
     """
-    mask, given = tuple([i in moving for i in range(len(leaves))]), list(moving.values())
+    mask, tangents = tuple([i in moving for i in range(len(leaves))]), list(moving.values())
     if program.is_linear:
-        return [record.apply(program, given)]
+        return [record.apply(program, tangents)]
     program = program.compact
     derived = program.tangents.get(mask)
     if derived is None:
         derived = program.tangents.setdefault(mask, executor.prepare(TangentOf(program, mask)))
-    alone = outermost and not any(value._aval.dual for value in given)
+    alone = outermost and not any(value._aval.dual for value in tangents)
     try:
-        values = (_apply_alone if alone else record.apply)(derived, [*leaves, *given])
+        values = (_apply_alone if alone else record.apply)(derived, [*leaves, *tangents])
     except NotImplementedError as error:
         raise NotImplementedError(
             f"Trying to use forward AD with {operator_of(program)} that does not support it "
@@ -362,18 +362,18 @@ def _keep(node, leaves, results):
     """Store on a node the tangents of its saved tensors."""
     reverse = node.reverse
     saved = [leaves[i] for i in reverse.saved_inputs] + [results[i] for i in reverse.saved_outputs]
-    found = [kept(each) if isinstance(each, Tensor) else None for each in saved]
-    if any(each is not None for each in found):
-        node.more().tangents = found
+    snapshots = [kept(value) if isinstance(value, Tensor) else None for value in saved]
+    if any(snapshot is not None for snapshot in snapshots):
+        node.more().tangents = snapshots
 
 
 def kept(tensor: Tensor) -> Tangents | None:
     """A snapshot of a tensor's tangents; None if it has none."""
-    found = Tangents(view_ops.plain(tensor._aval))
+    snapshot = Tangents(view_ops.plain(tensor._aval))
     for level in levels_of(tensor):
         value = tangent(tensor, level)
-        found.set(level, None if value is None else _frozen(value))
-    return found if found.of else None
+        snapshot.set(level, None if value is None else _frozen(value))
+    return snapshot if snapshot.of else None
 
 
 def _frozen(value):

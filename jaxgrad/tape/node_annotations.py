@@ -50,7 +50,7 @@ def unobserve(observer):
     """Remove an observer."""
     global observers
     with _lock:
-        observers = tuple(each for each in observers if each != observer)
+        observers = tuple(candidate for candidate in observers if candidate != observer)
     interception.release("annotations")
 
 
@@ -94,20 +94,20 @@ class Packed(NamedTuple):
         """
         before = switch(with_grad(False))
         try:
-            made = self.unpack(self.value)
+            result = self.unpack(self.value)
         finally:
             current_mode.set(before)
-        if not isinstance(made, Tensor):
+        if not isinstance(result, Tensor):
             raise TypeError(
                 "Output of saved tensor unpack_hook expected to be a Tensor but got result of "
-                f"type {type(made).__name__}"
+                f"type {type(result).__name__}"
             )
-        if made.shape != self.aval.shape:
+        if result.shape != self.aval.shape:
             raise RuntimeError(
                 f"a saved tensor of shape {list(self.aval.shape)} was packed, and its unpack_hook "
-                f"returned one of shape {list(made.shape)}"
+                f"returned one of shape {list(result.shape)}"
             )
-        return made if made.dtype is self.aval.dtype else self._converted(made)
+        return result if result.dtype is self.aval.dtype else self._converted(result)
 
     def _converted(self, tensor):
         with jax.enable_x64(True):
@@ -167,16 +167,16 @@ def _abstract(reverse, position: int):
 
 
 def _shown(array, aval):
-    made = wrap(array)._aval
-    return aval if made.mode == aval.mode else made
+    array_aval = wrap(array)._aval
+    return aval if array_aval.mode == aval.mode else array_aval
 
 
 def unpacked(node: ProgramNode, saved):
     """A node's residuals with the packed ones unpacked."""
-    found = list(saved)
+    residuals = list(saved)
     for position, packed in node.extras.packed.items():
-        found[position] = packed.tensor()._array
-    return found
+        residuals[position] = packed.tensor()._array
+    return residuals
 
 
 def saved_of(node: ProgramNode):

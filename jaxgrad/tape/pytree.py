@@ -58,9 +58,9 @@ def register_subclass(kind: type):
     """Make the instances of a user's subclass of `Tensor` nodes like other tensors."""
 
     def unflatten(known, children):
-        made = _unflatten(known, children)
-        made.__class__ = kind
-        return made
+        tensor = _unflatten(known, children)
+        tensor.__class__ = kind
+        return tensor
 
     jax.tree_util.register_pytree_node(kind, _flatten, unflatten)
     _TENSORS.add(kind)
@@ -109,7 +109,7 @@ def flatten(value, is_whole=None) -> tuple[list, object]:
     """
     if has_cycle(value, is_whole):
         raise ContainsItself
-    is_leaf = _is_leaf if is_whole is None else lambda each: _is_leaf(each) or is_whole(each)
+    is_leaf = _is_leaf if is_whole is None else lambda node: _is_leaf(node) or is_whole(node)
     leaves, structure = jax.tree.flatten(value, is_leaf=is_leaf)
     for leaf in leaves:
         if type(leaf) in _TENSORS:
@@ -137,10 +137,10 @@ def ordered_as(structure, value):
     try:
         # JAX's own order of keys is the same for both
         places, wanted = jax.tree.flatten(places)
-        leaves, found = jax.tree.flatten(value, is_leaf=is_tensor)
+        leaves, own_structure = jax.tree.flatten(value, is_leaf=is_tensor)
     except (TypeError, ValueError):  # keys that have no order
         return value
-    if found != wanted:
+    if own_structure != wanted:
         return value
     leaves = dict(zip(places, leaves, strict=True))
     return jax.tree.unflatten(structure, [leaves[place] for place in range(len(leaves))])
@@ -224,12 +224,12 @@ class _Wrapped:
 
 def _flatten_wrapped(wrapped):
     items, is_whole = _items(wrapped.value), wrapped.is_whole
-    is_leaf = _is_leaf if is_whole is None else lambda each: _is_leaf(each) or is_whole(each)
+    is_leaf = _is_leaf if is_whole is None else lambda node: _is_leaf(node) or is_whole(node)
     children = [
-        each
-        if type(each) in _TENSORS
-        else _opened(*jax.tree.flatten(each, is_leaf=is_leaf), is_whole)
-        for each in items.values()
+        child
+        if type(child) in _TENSORS
+        else _opened(*jax.tree.flatten(child, is_leaf=is_leaf), is_whole)
+        for child in items.values()
     ]
     factory = getattr(items, "default_factory", None)
     return children, (type(wrapped.value), tuple(items), factory)
@@ -237,15 +237,15 @@ def _flatten_wrapped(wrapped):
 
 def _make(known, values):
     kind, names, factory = known
-    given = dict(zip(names, values, strict=True))
+    items = dict(zip(names, values, strict=True))
     if kind in _SORTED:
-        return given if kind is dict else defaultdict(factory, given)
+        return items if kind is dict else defaultdict(factory, items)
     later = [field.name for field in dataclasses.fields(kind) if not field.init]
-    made = kind(**{name: value for name, value in given.items() if name not in later})
+    instance = kind(**{name: value for name, value in items.items() if name not in later})
     for name in later:
         # past `__setattr__`, since the dataclass may be frozen
-        object.__setattr__(made, name, given[name])
-    return made
+        object.__setattr__(instance, name, items[name])
+    return instance
 
 
 jax.tree_util.register_pytree_node(_Wrapped, _flatten_wrapped, _make)

@@ -94,18 +94,18 @@ def finish(program: Program, leaves, arrays: tuple, mask):
         aval = program.outputs[0]
         if type(results) is not Pending and type(results) is not _plain:
             aval = _seen(results, aval, leaves, mask)
-        made = _new(Tensor)
-        made._raw, made._aval = results, aval
-        made._tracked = requires_grad
-        made._node = node
-        made._nr = 0
-        made._leaf = made._alias = made._counter = None
+        tensor = _new(Tensor)
+        tensor._raw, tensor._aval = results, aval
+        tensor._tracked = requires_grad
+        tensor._node = node
+        tensor._nr = 0
+        tensor._leaf = tensor._alias = tensor._counter = None
         if program.attach is not None:
-            _note_births((made,))
-            program.attach(leaves, (made,))
+            _note_births((tensor,))
+            program.attach(leaves, (tensor,))
         if interception.is_noted:
-            _note(program, leaves, mask, node, (made,))
-        return made
+            _note(program, leaves, mask, node, (tensor,))
+        return tensor
     return _several(program, leaves, mask, results, requires_grad, node)
 
 
@@ -183,8 +183,8 @@ def _record(reverse, leaves, arrays, results) -> ProgramNode:
 
 def _note_births(results):
     if interception.created is not None:
-        for made in results:
-            interception.created(made)
+        for result in results:
+            interception.created(result)
 
 
 def _note(program, leaves, mask, node, results):

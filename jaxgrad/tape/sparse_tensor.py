@@ -45,10 +45,10 @@ class SparseTensor(Tensor):
     @property
     def grad(self) -> Tensor | None:
         """The accumulated gradient, a sparse tensor on the pattern of this one, or None."""
-        made = gradient_of(self, Tensor.grad.fget(self))
-        if made is not None:
-            made._is_grad = True
-        return made
+        gradient = gradient_of(self, Tensor.grad.fget(self))
+        if gradient is not None:
+            gradient._is_grad = True
+        return gradient
 
     @grad.setter
     def grad(self, gradient):
@@ -104,23 +104,23 @@ def sparse(values: Tensor, indices: Tensor, size, is_coalesced: bool) -> SparseT
     """
     current(values)
     implementation()  # which gives the class its methods
-    made = object.__new__(SparseTensor)
+    tensor = object.__new__(SparseTensor)
     for slot in ("_raw", "_aval", "_tracked", "_node", "_nr", "_leaf", "_alias", "_counter"):
-        setattr(made, slot, getattr(values, slot))
-    made._indices_held, made._sizes, made._coalesced = indices, Size(size), is_coalesced
-    made._part, made._is_grad = None, False
+        setattr(tensor, slot, getattr(values, slot))
+    tensor._indices_held, tensor._sizes, tensor._coalesced = indices, Size(size), is_coalesced
+    tensor._part, tensor._is_grad = None, False
     if interception.created is not None:
-        interception.created(made)
-    return made
+        interception.created(tensor)
+    return tensor
 
 
 def values_of(tensor: SparseTensor) -> Tensor:
     """The values as a dense tensor with the history, the memory and the tangents of `tensor`."""
     current(tensor)
     node, output_nr = edge_of(tensor) if tensor._tracked else (tensor._node, tensor._nr)
-    made = wrap(held(tensor), tensor._aval, tensor._tracked, node, output_nr)
-    made._leaf, made._alias, made._counter = tensor._leaf, tensor._alias, tensor._counter
-    return made
+    values = wrap(held(tensor), tensor._aval, tensor._tracked, node, output_nr)
+    values._leaf, values._alias, values._counter = tensor._leaf, tensor._alias, tensor._counter
+    return values
 
 
 def gradient_of(tensor, gradient):
@@ -177,18 +177,18 @@ def _unflatten(known, children):
         leaf = node.variable if type(node) is AccumulateGrad else None
         if isinstance(leaf, SparseTensor) and held(leaf) is held(values):
             return leaf
-        made = sparse(values, indices, size, is_coalesced)
+        tensor = sparse(values, indices, size, is_coalesced)
         if present and is_concrete(indices):
-            return implementation().without_padding(made)
-        made._part = values
-        return made
-    made = object.__new__(SparseTensor)
-    hold(made, values)
-    made._aval, made._tracked, made._node, made._nr = None, False, None, 0
-    made._leaf = made._alias = made._counter = None
-    made._indices_held, made._part, made._is_grad = indices, None, False
-    made._sizes, made._coalesced = size, is_coalesced
-    return made
+            return implementation().without_padding(tensor)
+        tensor._part = values
+        return tensor
+    tensor = object.__new__(SparseTensor)
+    hold(tensor, values)
+    tensor._aval, tensor._tracked, tensor._node, tensor._nr = None, False, None, 0
+    tensor._leaf = tensor._alias = tensor._counter = None
+    tensor._indices_held, tensor._part, tensor._is_grad = indices, None, False
+    tensor._sizes, tensor._coalesced = size, is_coalesced
+    return tensor
 
 
 jax.tree_util.register_pytree_node(SparseTensor, _flatten, _unflatten)

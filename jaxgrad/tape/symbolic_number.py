@@ -79,8 +79,8 @@ def _look(function):
 
     def look(self, *others):
         run = mode.drawn_run.get()
-        found = NotImplemented if run is None else run.outcome(function, (self, *others))
-        return self._refuse() if found is NotImplemented else found
+        outcome = NotImplemented if run is None else run.outcome(function, (self, *others))
+        return self._refuse() if outcome is NotImplemented else outcome
 
     return look
 
@@ -109,30 +109,30 @@ def _arithmetic(function, may_differ=True):
     """
 
     def calculate(*operands):
-        if not all(isinstance(each, numbers.Number) for each in operands):
+        if not all(isinstance(operand, numbers.Number) for operand in operands):
             return NotImplemented
-        arrays = [getattr(each, "_array", each) for each in operands]
-        symbolic = [each for each in operands if isinstance(each, Varying)]
+        arrays = [getattr(operand, "_array", operand) for operand in operands]
+        symbolic = [operand for operand in operands if isinstance(operand, Varying)]
 
         with types_of_trace():
             result = function(*arrays)
-        if any(each.compute is None for each in symbolic):
+        if any(operand.compute is None for operand in symbolic):
             return Varying(result)
 
         def compute(values):
-            given = [e.compute(values) if isinstance(e, Varying) else e for e in operands]
-            return function(*given)
+            operand_values = [e.compute(values) if isinstance(e, Varying) else e for e in operands]
+            return function(*operand_values)
 
-        origins = frozenset().union(*[each.origins for each in symbolic])
+        origins = frozenset().union(*[operand.origins for operand in symbolic])
         values = [e.value if isinstance(e, Varying) else e for e in operands]
         # what Python raises, this raises too
         value = None if None in values else function(*values)
-        made = Varying(result, compute, origins, value)
-        if value is not None and not fits(value, made.kind):
-            made._refuse()
-        if mode.scope.get() is not None and (may_differ or made.kind is int):
-            mode.scope.get().record_derived(made)
-        return made
+        number = Varying(result, compute, origins, value)
+        if value is not None and not fits(value, number.kind):
+            number._refuse()
+        if mode.scope.get() is not None and (may_differ or number.kind is int):
+            mode.scope.get().record_derived(number)
+        return number
 
     return calculate
 

@@ -204,7 +204,7 @@ class Tensor:
         """Which output of `grad_fn` this tensor is; 0 for a leaf.
 
         >>> x = jaxgrad.ones(2, requires_grad=True)
-        >>> [each.output_nr for each in x.unbind()]
+        >>> [view.output_nr for view in x.unbind()]
         [0, 1]
         """
         return self._output_nr if known_node(self) is None else noted_read(self, history_of)[1]
@@ -418,23 +418,23 @@ def _holds(dtype, of) -> bool:
 
 def wrap(array, aval=None, requires_grad=False, node=None, output_nr=0) -> Tensor:
     """A tensor that holds a JAX array or tracer, or what is pending."""
-    made = _new(Tensor)
-    made._raw = array if type(array) is not Pending else known(array)
-    made._aval = aval_of(array) if aval is None else seen_aval(aval, array)
-    made._tracked = requires_grad
-    made._node = node
-    made._nr = output_nr
-    made._leaf = made._alias = made._counter = None
+    tensor = _new(Tensor)
+    tensor._raw = array if type(array) is not Pending else known(array)
+    tensor._aval = aval_of(array) if aval is None else seen_aval(aval, array)
+    tensor._tracked = requires_grad
+    tensor._node = node
+    tensor._nr = output_nr
+    tensor._leaf = tensor._alias = tensor._counter = None
     if interception.created is not None:
-        interception.created(made)
-    return made
+        interception.created(tensor)
+    return tensor
 
 
 def placeholder(value) -> Tensor:
     """A handle that holds no array: JAX's trees carry other leaves too, such as shardings."""
-    made = wrap(value, _NO_AVAL)
-    made._aval = None
-    return made
+    handle = wrap(value, _NO_AVAL)
+    handle._aval = None
+    return handle
 
 
 _NO_AVAL = object()

@@ -55,15 +55,15 @@ def overriding(values) -> list:
     """The values whose classes override functions, one of each class: from left to right, those of
     subclasses before those of their base classes.
     """
-    found: list = []
+    asked: list = []
     for value in values:
         kind = type(value)
         if kind in _PLAIN:
             continue
-        for each in value if kind is list or kind is tuple else (value,):
-            if overrides(type(each)):
-                insert(found, each)
-    return found
+        for candidate in value if kind is list or kind is tuple else (value,):
+            if overrides(type(candidate)):
+                insert(asked, candidate)
+    return asked
 
 
 def insert(asked: list, value):
@@ -87,9 +87,9 @@ def override(public: Callable, args, kwargs):
 
     public: the function that users call, which a `__torch_function__` gets.
     """
-    found = overriding((*args, *kwargs.values())) if classes_override.get() else []
-    if found or modes.get():
-        return ask(public, found, args, kwargs)
+    asked = overriding((*args, *kwargs.values())) if classes_override.get() else []
+    if asked or modes.get():
+        return ask(public, asked, args, kwargs)
     return tracebacks.NOT_OVERRIDDEN
 
 

@@ -60,13 +60,13 @@ def of(thing) -> tuple[Cause, ...]:
 
 def merged(several) -> tuple[Cause, ...]:
     """The causes without repetitions: the latest of each kind, operator and line."""
-    found = {}
+    latest = {}
     for causes in several:
         for cause in causes:
             key = cause.kind, cause.operator, cause.place
-            found.pop(key, None)
-            found[key] = cause
-    return tuple(found.values())[-MOST_CAUSES:]
+            latest.pop(key, None)
+            latest[key] = cause
+    return tuple(latest.values())[-MOST_CAUSES:]
 
 
 def note(program, leaves, mask, node, results):
@@ -97,20 +97,20 @@ def _kind(name):
     return DETACHED if name == "detach" else NOT_DIFFERENTIABLE
 
 
-def note_detached(source: Tensor, made: Tensor):
+def note_detached(source: Tensor, result: Tensor):
     """Note a tensor that `detach` or `data` took out of the graph."""
     if not node_annotations.lines.get():
         return
-    found = [cause_of(DETACHED, "detach", [source])] if source._tracked else of(source)
-    if found:
-        leaf_state(made).causes = tuple(found)
+    causes = [cause_of(DETACHED, "detach", [source])] if source._tracked else of(source)
+    if causes:
+        leaf_state(result).causes = tuple(causes)
 
 
-def note_written(target: Tensor, made: Tensor):
+def note_written(target: Tensor, value: Tensor):
     """Note why the new value of a tensor that was written to is not in the graph."""
-    found = () if target._tracked or not node_annotations.lines.get() else of(made)
-    if found:
-        leaf_state(target).causes = found
+    causes = () if target._tracked or not node_annotations.lines.get() else of(value)
+    if causes:
+        leaf_state(target).causes = causes
 
 
 def note_call(ctx, args, results):
@@ -126,9 +126,9 @@ def note_call(ctx, args, results):
 
 def cause_of(kind, operator, sources) -> Cause:
     """The cause that a result computed from `sources` is not recorded."""
-    found = [upstream(known_edge_of(each)[0]) for each in sources if _has_edge(each)]
-    numbers = frozenset().union(*(numbers for numbers, _ in found))
-    leaves = {id(leaf()): leaf for _, several in found for leaf in several}
+    ancestries = [upstream(known_edge_of(source)[0]) for source in sources if _has_edge(source)]
+    numbers = frozenset().union(*(numbers for numbers, _ in ancestries))
+    leaves = {id(leaf()): leaf for _, several in ancestries for leaf in several}
     return Cause(kind, operator, version_counter.place_of_caller(), numbers, tuple(leaves.values()))
 
 
@@ -147,22 +147,22 @@ def upstream(node: Node):
 
     Paths continue beyond the places where they were cut.
     """
-    found = _found.get(node)
-    if found is not None:
-        return found
+    ancestry = _found.get(node)
+    if ancestry is not None:
+        return ancestry
     numbers, leaves = set(), {}
 
-    def is_new(each):
-        return len(numbers) < MOST_NODES and each.sequence not in numbers
+    def is_new(ancestor):
+        return len(numbers) < MOST_NODES and ancestor.sequence not in numbers
 
-    for each in nodes_from([node], is_new):
-        numbers.add(each.sequence)
-        if type(each) is AccumulateGrad:
-            leaves[id(each.variable)] = weakref.ref(each.variable)
-        for cause in of(each):
+    for ancestor in nodes_from([node], is_new):
+        numbers.add(ancestor.sequence)
+        if type(ancestor) is AccumulateGrad:
+            leaves[id(ancestor.variable)] = weakref.ref(ancestor.variable)
+        for cause in of(ancestor):
             numbers |= cause.numbers
             leaves |= {id(leaf()): leaf for leaf in cause.leaves if leaf() is not None}
     # keep the nodes that were recorded last
-    found = frozenset(sorted(numbers)[-MOST_NODES:]), tuple(leaves.values())
-    _found[node] = found
-    return found
+    ancestry = frozenset(sorted(numbers)[-MOST_NODES:]), tuple(leaves.values())
+    _found[node] = ancestry
+    return ancestry

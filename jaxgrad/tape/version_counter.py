@@ -112,11 +112,13 @@ class CheckedNode(ProgramNode):
         for position in self.reverse.saved_outputs:
             self.checks.note(tensors[position], self.name(), position)
 
-    def written(self, made, target):
+    def written(self, value, target):
         """Note that its result was written into its first input, whose version rises by that."""
-        results = [what for counter, _, _, what, _ in self.checks.noted if counter is made._counter]
+        results = [
+            what for counter, _, _, what, _ in self.checks.noted if counter is value._counter
+        ]
         self.checks.noted = [
-            entry for entry in self.checks.noted if entry[0] is not made._counter and entry[4] != 0
+            entry for entry in self.checks.noted if entry[0] is not value._counter and entry[4] != 0
         ]
         for _, source, output_nr in results:
             self.checks.note(target, source, output_nr)
