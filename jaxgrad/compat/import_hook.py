@@ -59,9 +59,9 @@ class TorchModule(types.ModuleType):
     def __getattr__(self, name):
         if name == "__all__":
             return list(filter(is_of_torch, jaxgrad.__all__))
-        found = getattr(jaxgrad, name)
-        self.__dict__[name] = found
-        return found
+        value = getattr(jaxgrad, name)
+        self.__dict__[name] = value
+        return value
 
     def __dir__(self):
         return dir(jaxgrad)
@@ -84,15 +84,15 @@ class TorchFinder(importlib.abc.MetaPathFinder):
         if root != "torch":
             return None
         if not rest:
-            found = TorchModule
+            source = TorchModule
         else:
-            found = found_module(f"jaxgrad.{rest}")
-            if found is None and has_module(fullname):
-                found = f"jaxgrad.{rest}"
-        if found is None:
+            source = found_module(f"jaxgrad.{rest}")
+            if source is None and has_module(fullname):
+                source = f"jaxgrad.{rest}"
+        if source is None:
             offer(fullname)
             refuse(fullname)
-        return None if found is None else spec_of(fullname, found)
+        return None if source is None else spec_of(fullname, source)
 
     def find_distributions(self, context):
         """The metadata of PyTorch's distribution, for `importlib.metadata`."""
@@ -120,10 +120,10 @@ def refuse(fullname: str):
 
 def refusal(fullname: str) -> str:
     place, _, name = fullname.rpartition(".")
-    found = sys.modules[place]
-    known = getattr(found, "__name__", place) if isinstance(found, types.ModuleType) else place
+    parent = sys.modules[place]
+    known = getattr(parent, "__name__", place) if isinstance(parent, types.ModuleType) else place
     own = known.replace("torch", "jaxgrad", 1)
-    why = "it is no module" if hasattr(found, name) else why_missing(own, name)
+    why = "it is no module" if hasattr(parent, name) else why_missing(own, name)
     shown = place.replace("jaxgrad", "torch", 1)
     return f"cannot import {name!r} from {shown!r}: {why}"
 

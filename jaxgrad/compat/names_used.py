@@ -50,8 +50,8 @@ def names_used(tree: ast.Module) -> list[Use]:
     caught_imports, caught_attributes = set(), set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Try):
-            names = {name for each in node.handlers for name in _caught(each.type)}
-            inside = {id(each) for statement in node.body for each in ast.walk(statement)}
+            names = {name for handler in node.handlers for name in _caught(handler.type)}
+            inside = {id(part) for statement in node.body for part in ast.walk(statement)}
             caught_imports |= inside if names & _CATCH_IMPORTS else set()
             caught_attributes |= inside if names & _CATCH_ATTRIBUTES else set()
         elif isinstance(node, ast.If) and _name_of(node.test).endswith("TYPE_CHECKING"):
@@ -65,8 +65,8 @@ def _caught(kind) -> Iterator[str]:
     """The names of the classes of exceptions that a handler catches."""
     if kind is None:
         yield "BaseException"
-    for each in kind.elts if isinstance(kind, ast.Tuple) else [kind]:
-        yield _name_of(each).rpartition(".")[2]
+    for expression in kind.elts if isinstance(kind, ast.Tuple) else [kind]:
+        yield _name_of(expression).rpartition(".")[2]
 
 
 def _name_of(node) -> str:
@@ -99,42 +99,42 @@ class Scope:
         self.others: set[str] = set()
         self.stars: list[str] = []
         if isinstance(node, FUNCTIONS):
-            self.others |= {each.arg for each in ast.walk(node.args) if isinstance(each, ast.arg)}
+            self.others |= {part.arg for part in ast.walk(node.args) if isinstance(part, ast.arg)}
         nodes = list(own_nodes(node))
-        outer = {name for each in nodes if isinstance(each, ast.Global) for name in each.names}
+        outer = {name for part in nodes if isinstance(part, ast.Global) for name in part.names}
         assigned = {
-            id(each) for node in nodes if isinstance(node, ast.Assign) for each in node.targets
+            id(target) for node in nodes if isinstance(node, ast.Assign) for target in node.targets
         }
-        for each in nodes:
-            if isinstance(each, ast.Import | ast.ImportFrom):
-                self._bind_import(each, id(each) in reader.caught_imports)
-            elif isinstance(each, ast.Assign):
-                self._bind_assignment(each)
-            elif id(each) not in assigned:
-                self.others |= set(_bound_by(each))
+        for part in nodes:
+            if isinstance(part, ast.Import | ast.ImportFrom):
+                self._bind_import(part, id(part) in reader.caught_imports)
+            elif isinstance(part, ast.Assign):
+                self._bind_assignment(part)
+            elif id(part) not in assigned:
+                self.others |= set(_bound_by(part))
         self.others -= outer
 
     def _bind_assignment(self, node):
-        found = self.find_chain(node.value)
-        for each in node.targets:
-            if not isinstance(each, ast.Name):
+        aliases = self.find_chain(node.value)
+        for target in node.targets:
+            if not isinstance(target, ast.Name):
                 continue
-            if found:
-                self.aliases.setdefault(each.id, []).extend(found)
+            if aliases:
+                self.aliases.setdefault(target.id, []).extend(aliases)
             elif not (isinstance(node.value, ast.Constant) and node.value.value is None):
-                self.others.add(each.id)  # None: as where torch could not be imported
+                self.others.add(target.id)  # None: as where torch could not be imported
 
     def _bind_import(self, node, is_optional):
         origin = node.module or "" if isinstance(node, ast.ImportFrom) and not node.level else ""
-        for each in node.names:
+        for alias in node.names:
             if isinstance(node, ast.Import):
-                bound, name = each.asname or each.name.partition(".")[0], each.name
-                name = name if each.asname else bound
-            elif each.name == "*":
+                bound, name = alias.asname or alias.name.partition(".")[0], alias.name
+                name = name if alias.asname else bound
+            elif alias.name == "*":
                 self.stars.append(origin)
                 continue
             else:
-                bound, name = each.asname or each.name, f"{origin}.{each.name}"
+                bound, name = alias.asname or alias.name, f"{origin}.{alias.name}"
             if is_torch(name):
                 self.aliases.setdefault(bound, []).append(Alias(name, name if is_optional else ""))
             else:
@@ -160,7 +160,7 @@ class Scope:
         if not path:
             return []
         first, dot, rest = path.partition(".")
-        return [each._replace(name=each.name + dot + rest) for each in self.find(first)]
+        return [alias._replace(name=alias.name + dot + rest) for alias in self.find(first)]
 
 
 def _bound_by(node) -> Iterator[str]:
@@ -200,9 +200,9 @@ def _outer_parts(node) -> Iterator[ast.AST]:
     for field, value in ast.iter_fields(node):
         if field == "body" and isinstance(node, SCOPES):
             continue
-        for each in value if isinstance(value, list) else [value]:
-            if isinstance(each, ast.AST):
-                yield each
+        for part in value if isinstance(value, list) else [value]:
+            if isinstance(part, ast.AST):
+                yield part
 
 
 # ---- where they are used
@@ -217,8 +217,8 @@ class Reader:
 
     def uses_in(self, scope: Scope) -> Iterator[Use]:
         nodes = list(own_nodes(scope.node))
-        inner = {id(each.value) for each in nodes if isinstance(each, ast.Attribute)}
-        calls = {id(each.func): each for each in nodes if isinstance(each, ast.Call)}
+        inner = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+        calls = {id(node.func): node for node in nodes if isinstance(node, ast.Call)}
         for node in nodes:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 yield from self._imported(node)
@@ -232,12 +232,12 @@ class Reader:
     def _imported(self, node):
         if id(node) in self.caught_imports:
             return
-        for each in node.names:
+        for alias in node.names:
             if isinstance(node, ast.Import):
-                name = each.name
+                name = alias.name
             else:
                 origin = node.module or "" if not node.level else ""
-                name = origin if each.name == "*" else f"{origin}.{each.name}"
+                name = origin if alias.name == "*" else f"{origin}.{alias.name}"
             if is_torch(name):
                 yield Use(node.lineno, (name,))
 
@@ -245,26 +245,28 @@ class Reader:
         is_name = isinstance(node, ast.Name)
         if not isinstance(node.ctx, ast.Load):  # an attribute may be set that is not there
             node = node if is_name else node.value
-        found = scope.find_chain(node)
-        if not found or id(node) in self.caught_attributes:
+        aliases = scope.find_chain(node)
+        if not aliases or id(node) in self.caught_attributes:
             return
-        names = tuple(each.name for each in found)
-        optional = found[0].optional
-        if is_name and not found[0].is_of_star:  # its import tells whether it is missing
+        names = tuple(alias.name for alias in aliases)
+        optional = aliases[0].optional
+        if is_name and not aliases[0].is_of_star:  # its import tells whether it is missing
             optional = names[-1]
-        given = [each for each in call.keywords if each.arg] if call else ()
-        keywords = tuple((each.arg, ast.unparse(each.value)) for each in given)
-        yield Use(node.lineno, names, optional, keywords, found[0].is_of_star)
+        arguments = [argument for argument in call.keywords if argument.arg] if call else ()
+        keywords = tuple((argument.arg, ast.unparse(argument.value)) for argument in arguments)
+        yield Use(node.lineno, names, optional, keywords, aliases[0].is_of_star)
 
     def _asked(self, scope, call):
         """`hasattr(torch, "name")`, `getattr`, and `import_module("torch.name")`."""
         function, arguments = _name_of(call.func).rpartition(".")[2], call.args
-        texts = [each.value if isinstance(each, ast.Constant) else None for each in arguments]
+        texts = [
+            argument.value if isinstance(argument, ast.Constant) else None for argument in arguments
+        ]
         if function == "import_module" and texts and is_torch(str(texts[0])):
             if id(call) not in self.caught_imports:
                 yield Use(call.lineno, (texts[0],))
         elif function in ("hasattr", "getattr") and len(texts) > 1 and isinstance(texts[1], str):
-            names = [f"{each.name}.{texts[1]}" for each in scope.find_chain(arguments[0])]
+            names = [f"{alias.name}.{texts[1]}" for alias in scope.find_chain(arguments[0])]
             if function == "hasattr" or len(texts) > 2:
                 self.asked |= set(names)
             elif names and id(call) not in self.caught_attributes:

@@ -49,8 +49,8 @@ def files_in(paths: list[str]) -> list[Path]:
     """The Python files and notebooks of these files and folders, without hidden folders and those
     of installed packages.
     """
-    found = [sorted(_inside(path)) if path.is_dir() else [path] for path in map(Path, paths)]
-    return [file for files in found for file in files]
+    groups = [sorted(_inside(path)) if path.is_dir() else [path] for path in map(Path, paths)]
+    return [file for files in groups for file in files]
 
 
 def _inside(folder: Path) -> Iterator[Path]:
@@ -73,8 +73,8 @@ def scan(file: Path) -> list[Finding]:
         uses = names_used(ast.parse(source, str(file)))
     except RecursionError:
         raise ValueError("its expressions are nested too deeply") from None
-    found = {(use.line, problem): None for use in uses for problem in problems(use)}
-    return [Finding(*_place(file, cells, line), *problem) for line, problem in sorted(found)]
+    findings = {(use.line, problem): None for use in uses for problem in problems(use)}
+    return [Finding(*_place(file, cells, line), *problem) for line, problem in sorted(findings)]
 
 
 def notebook(file: Path) -> tuple[str, list[int]]:
@@ -148,9 +148,9 @@ def unknown_keywords(function, keywords) -> list[str]:
         known = inspect.signature(function).parameters
     except (TypeError, ValueError):
         return []
-    if any(each.kind is each.VAR_KEYWORD for each in known.values()):
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values()):
         return []
-    return [each for each in keywords if not {each, ALIASES.get(each)} & {*known}]
+    return [keyword for keyword in keywords if not {keyword, ALIASES.get(keyword)} & {*known}]
 
 
 def first_missing(name: str) -> tuple[str, str, str] | None:

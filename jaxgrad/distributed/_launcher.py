@@ -100,8 +100,8 @@ class Launcher:
 
     def end_after_failure(self) -> tuple[int, str]:
         # An abort often follows from the exit of another worker, and an exit status seldom does.
-        first = sorted(self.failures, key=lambda each: (each.status >= 128, each.rank))
-        text = "; ".join(each.text for each in first)
+        first = sorted(self.failures, key=lambda failure: (failure.status >= 128, failure.rank))
+        text = "; ".join(failure.text for failure in first)
         if self.running:
             say(f"{text}; ending the other workers")
         self.asked.clear()

@@ -49,7 +49,7 @@ class Work:
 
     def is_completed(self) -> bool:
         """Whether the numbers of the tensors are there."""
-        return all(getattr(each._array, "is_ready", lambda: True)() for each in self.tensors)
+        return all(getattr(tensor._array, "is_ready", lambda: True)() for tensor in self.tensors)
 
     def is_success(self) -> bool:
         """Return True: what fails raises."""
@@ -68,24 +68,24 @@ class Work:
 
 def check(name: str, *tensors):
     """Raise TypeError unless all are tensors of this process."""
-    for each in tensors:
-        if not isinstance(each, Tensor):
+    for tensor in tensors:
+        if not isinstance(tensor, Tensor):
             raise TypeError(
                 f"Invalid function argument. {name}: expected a torch.Tensor, "
-                f"got {type(each).__name__}"
+                f"got {type(tensor).__name__}"
             )
-        if each._aval.mode == SPREAD:
+        if tensor._aval.mode == SPREAD:
             raise TypeError(
                 f"{name} communicates tensors of one process, and got a DTensor of shape "
-                f"{list(each.shape)}: to_local() gives the part of this process, and "
+                f"{list(tensor.shape)}: to_local() gives the part of this process, and "
                 "redistribute() communicates parts of DTensors"
             )
 
 
-def _give(tensor: Tensor, made: Tensor):
+def _give(tensor: Tensor, result: Tensor):
     """Write a result to a tensor of its shape and dtype."""
-    if made is not tensor:
-        tensor.copy_(made)
+    if result is not tensor:
+        tensor.copy_(result)
 
 
 def _check_like(name, what, tensor, shape, dtype):
@@ -145,8 +145,8 @@ def all_reduce(tensor: Tensor, op=ReduceOp.SUM, group=None, async_op: bool = Fal
     tensor([1., 2.])
     """
     check("all_reduce", tensor)
-    if (found := group_of(group)) is not None:
-        _give(tensor, reduced("all_reduce", tensor, op, found))
+    if (own_group := group_of(group)) is not None:
+        _give(tensor, reduced("all_reduce", tensor, op, own_group))
         return _done(async_op, tensor)
 
 
@@ -166,11 +166,11 @@ def reduce(
     >>> jaxgrad.distributed.destroy_process_group()
     """
     check("reduce", tensor)
-    if (found := group_of(group)) is not None:
-        root = root_of("reduce", found, dst, group_dst)
-        made = reduced("reduce", tensor, op, found)
-        if found.rank() == root:
-            _give(tensor, made)
+    if (own_group := group_of(group)) is not None:
+        root = root_of("reduce", own_group, dst, group_dst)
+        result = reduced("reduce", tensor, op, own_group)
+        if own_group.rank() == root:
+            _give(tensor, result)
         return _done(async_op, tensor)
 
 
@@ -190,9 +190,9 @@ def broadcast(
     >>> jaxgrad.distributed.destroy_process_group()
     """
     check("broadcast", tensor)
-    if (found := group_of(group)) is not None:
-        root = root_of("broadcast", found, src, group_src)
-        _give(tensor, among(tensor, found, kinds.Broadcast, root=root))
+    if (own_group := group_of(group)) is not None:
+        root = root_of("broadcast", own_group, src, group_src)
+        _give(tensor, among(tensor, own_group, kinds.Broadcast, root=root))
         return _done(async_op, tensor)
 
 
@@ -211,14 +211,14 @@ def all_gather(tensor_list: list, tensor: Tensor, group=None, async_op: bool = F
     [tensor([1., 1.])]
     """
     check("all_gather", tensor, *tensor_list)
-    if (found := group_of(group)) is not None:
-        _check_count("all_gather", "tensor_list", tensor_list, found)
-        for each in tensor_list:
+    if (own_group := group_of(group)) is not None:
+        _check_count("all_gather", "tensor_list", tensor_list, own_group)
+        for output in tensor_list:
             what = "each tensor of tensor_list"
-            _check_like("all_gather", what, each, tensor.shape, tensor.dtype)
-        every = among(ops.unsqueeze(tensor, 0), found, kinds.AllGather)
-        for each, made in zip(tensor_list, ops.unbind(every), strict=True):
-            _give(each, made)
+            _check_like("all_gather", what, output, tensor.shape, tensor.dtype)
+        every = among(ops.unsqueeze(tensor, 0), own_group, kinds.AllGather)
+        for output, part in zip(tensor_list, ops.unbind(every), strict=True):
+            _give(output, part)
         return _done(async_op, *tensor_list)
 
 
@@ -240,31 +240,31 @@ def all_gather_into_tensor(
     processes, or with one more dimension in front. Raises ValueError for another shape or dtype.
 
     >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
-    >>> x, made = jaxgrad.ones(2), jaxgrad.empty(1, 2)
-    >>> jaxgrad.distributed.all_gather_into_tensor(made, x, async_op=True).result()
+    >>> x, output = jaxgrad.ones(2), jaxgrad.empty(1, 2)
+    >>> jaxgrad.distributed.all_gather_into_tensor(output, x, async_op=True).result()
     [tensor([[1., 1.]])]
     >>> jaxgrad.distributed.destroy_process_group()
     """
     check("all_gather_into_tensor", output_tensor, input_tensor)
-    if (found := group_of(group)) is not None:
-        is_stack = tuple(output_tensor.shape) == (found.size(), *input_tensor.shape)
+    if (own_group := group_of(group)) is not None:
+        is_stack = tuple(output_tensor.shape) == (own_group.size(), *input_tensor.shape)
         is_raised = is_stack or not input_tensor.ndim
-        given = ops.unsqueeze(input_tensor, 0) if is_raised else input_tensor
-        wanted = (found.size() * given.shape[0], *given.shape[1:])
+        part = ops.unsqueeze(input_tensor, 0) if is_raised else input_tensor
+        wanted = (own_group.size() * part.shape[0], *part.shape[1:])
         name, dtype = "all_gather_into_tensor", input_tensor.dtype
         _check_like(name, "output_tensor", output_tensor, wanted, dtype)
-        _give(output_tensor, among(given, found, kinds.AllGather))
+        _give(output_tensor, among(part, own_group, kinds.AllGather))
         return _done(async_op, output_tensor)
 
 
-def scattered(name, given: Tensor, op, group: ProcessGroup) -> Tensor:
+def scattered(name, tensor: Tensor, op, group: ProcessGroup) -> Tensor:
     """The part of this process of the combination of all tensors."""
-    op = _op(name, op, given)
+    op = _op(name, op, tensor)
     if op not in (ReduceOp.SUM, ReduceOp.AVG):
-        every, size = reduced(name, given, op, group), given.shape[0] // group.size()
+        every, size = reduced(name, tensor, op, group), tensor.shape[0] // group.size()
         return every.narrow(0, group.rank() * size, size)
-    made = among(given, group, kinds.ReduceScatter)
-    return made / group.size() if op is ReduceOp.AVG else made
+    part = among(tensor, group, kinds.ReduceScatter)
+    return part / group.size() if op is ReduceOp.AVG else part
 
 
 @no_grad()
@@ -277,19 +277,19 @@ def reduce_scatter_tensor(
     dimension in front. Raises ValueError for another shape or dtype.
 
     >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
-    >>> x, made = jaxgrad.ones(1, 2), jaxgrad.empty(2)
-    >>> jaxgrad.distributed.reduce_scatter_tensor(made, x, async_op=True).result()
+    >>> x, output = jaxgrad.ones(1, 2), jaxgrad.empty(2)
+    >>> jaxgrad.distributed.reduce_scatter_tensor(output, x, async_op=True).result()
     [tensor([1., 1.])]
     >>> jaxgrad.distributed.destroy_process_group()
     """
     check("reduce_scatter_tensor", output, input)
-    if (found := group_of(group)) is not None:
+    if (own_group := group_of(group)) is not None:
         is_stack = input.ndim == output.ndim + 1
         part = (1, *output.shape) if is_stack else tuple(output.shape)
-        wanted = (found.size() * part[0], *part[1:]) if part else (found.size(),)
+        wanted = (own_group.size() * part[0], *part[1:]) if part else (own_group.size(),)
         _check_like("reduce_scatter_tensor", "input", input, wanted, output.dtype)
-        made = scattered("reduce_scatter_tensor", input, op, found)
-        _give(output, made.reshape(output.shape))
+        result = scattered("reduce_scatter_tensor", input, op, own_group)
+        _give(output, result.reshape(output.shape))
         return _done(async_op, output)
 
 
@@ -301,18 +301,18 @@ def reduce_scatter(
     number, in place. Raises ValueError for another number of tensors, or another shape or dtype.
 
     >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
-    >>> x, made = jaxgrad.ones(2), jaxgrad.empty(2)
-    >>> jaxgrad.distributed.reduce_scatter(made, [x], async_op=True).result()
+    >>> x, output = jaxgrad.ones(2), jaxgrad.empty(2)
+    >>> jaxgrad.distributed.reduce_scatter(output, [x], async_op=True).result()
     [tensor([1., 1.])]
     >>> jaxgrad.distributed.destroy_process_group()
     """
     check("reduce_scatter", output, *input_list)
-    if (found := group_of(group)) is not None:
-        _check_count("reduce_scatter", "input_list", input_list, found)
+    if (own_group := group_of(group)) is not None:
+        _check_count("reduce_scatter", "input_list", input_list, own_group)
         what = "each tensor of input_list"
-        for each in input_list:
-            _check_like("reduce_scatter", what, each, output.shape, output.dtype)
-        _give(output, scattered("reduce_scatter", ops.stack(list(input_list)), op, found)[0])
+        for part in input_list:
+            _check_like("reduce_scatter", what, part, output.shape, output.dtype)
+        _give(output, scattered("reduce_scatter", ops.stack(list(input_list)), op, own_group)[0])
         return _done(async_op, output)
 
 
@@ -327,27 +327,27 @@ def all_to_all_single(
     unless the split sizes say how long each is. Raises ValueError for sizes that do not fit.
 
     >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
-    >>> x, made = jaxgrad.ones(2), jaxgrad.empty(2)
-    >>> jaxgrad.distributed.all_to_all_single(made, x, async_op=True).result()
+    >>> x, output = jaxgrad.ones(2), jaxgrad.empty(2)
+    >>> jaxgrad.distributed.all_to_all_single(output, x, async_op=True).result()
     [tensor([1., 1.])]
     >>> jaxgrad.distributed.destroy_process_group()
     """
     check("all_to_all_single", output, input)
-    if (found := group_of(group)) is not None:
+    if (own_group := group_of(group)) is not None:
         if output_split_sizes or input_split_sizes:
-            parts = input.split(input_split_sizes or input.shape[0] // found.size())
-            sizes = output_split_sizes or [output.shape[0] // found.size()] * found.size()
-            made = [factories.empty((n, *output.shape[1:]), dtype=output.dtype) for n in sizes]
-            all_to_all(made, list(parts), found)
-            _give(output, ops.cat(made))
+            parts = input.split(input_split_sizes or input.shape[0] // own_group.size())
+            sizes = output_split_sizes or [output.shape[0] // own_group.size()] * own_group.size()
+            received = [factories.empty((n, *output.shape[1:]), dtype=output.dtype) for n in sizes]
+            all_to_all(received, list(parts), own_group)
+            _give(output, ops.cat(received))
             return _done(async_op, output)
         _check_like("all_to_all_single", "output", output, input.shape, input.dtype)
-        if input.ndim == 0 or input.shape[0] % found.size():
+        if input.ndim == 0 or input.shape[0] % own_group.size():
             raise ValueError(
                 f"all_to_all_single: tensor's dim 0 does not divide equally across group size "
-                f"{found.size()}: {list(input.shape)}"
+                f"{own_group.size()}: {list(input.shape)}"
             )
-        _give(output, among(input, found, kinds.AllToAll))
+        _give(output, among(input, own_group, kinds.AllToAll))
         return _done(async_op, output)
 
 
@@ -361,23 +361,23 @@ def all_to_all(
     what that one expects. Raises ValueError for another number of tensors.
 
     >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
-    >>> x, made = jaxgrad.ones(2), jaxgrad.empty(2)
-    >>> jaxgrad.distributed.all_to_all([made], [x], async_op=True).result()
+    >>> x, output = jaxgrad.ones(2), jaxgrad.empty(2)
+    >>> jaxgrad.distributed.all_to_all([output], [x], async_op=True).result()
     [tensor([1., 1.])]
     >>> jaxgrad.distributed.destroy_process_group()
     """
     check("all_to_all", *output_tensor_list, *input_tensor_list)
-    if (found := group_of(group)) is not None:
+    if (own_group := group_of(group)) is not None:
         for what, tensors in (("output", output_tensor_list), ("input", input_tensor_list)):
-            _check_count("all_to_all", f"{what}_tensor_list", tensors, found)
-        given = output_tensor_list + input_tensor_list
+            _check_count("all_to_all", f"{what}_tensor_list", tensors, own_group)
+        all_tensors = output_tensor_list + input_tensor_list
         # all processes run one program, so the longest tensor of all decides
-        longest = factories.full((), max(each.numel() for each in given), dtype=int64)
-        most = int(reduced("all_to_all", longest, ReduceOp.MAX, found).item())
-        rows = [pad(each.reshape(-1), (0, most - each.numel())) for each in input_tensor_list]
-        every = ops.unbind(among(ops.stack(rows), found, kinds.AllToAll))
-        for each, row in zip(output_tensor_list, every, strict=True):
-            _give(each, row[: each.numel()].reshape(each.shape))
+        longest = factories.full((), max(tensor.numel() for tensor in all_tensors), dtype=int64)
+        most = int(reduced("all_to_all", longest, ReduceOp.MAX, own_group).item())
+        rows = [pad(tensor.reshape(-1), (0, most - tensor.numel())) for tensor in input_tensor_list]
+        every = ops.unbind(among(ops.stack(rows), own_group, kinds.AllToAll))
+        for output, row in zip(output_tensor_list, every, strict=True):
+            _give(output, row[: output.numel()].reshape(output.shape))
         return _done(async_op, *output_tensor_list)
 
 
@@ -392,23 +392,23 @@ def scatter(
     by default. Raises ValueError for another number of tensors, or another shape or dtype.
 
     >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
-    >>> x, made = jaxgrad.ones(2), jaxgrad.empty(2)
-    >>> jaxgrad.distributed.scatter(made, [x], src=0, async_op=True).result()
+    >>> x, output = jaxgrad.ones(2), jaxgrad.empty(2)
+    >>> jaxgrad.distributed.scatter(output, [x], src=0, async_op=True).result()
     [tensor([1., 1.])]
     >>> jaxgrad.distributed.destroy_process_group()
     """
     check("scatter", tensor, *(scatter_list or ()))
-    if (found := group_of(group)) is not None:
-        root = root_of("scatter", found, 0 if src is group_src is None else src, group_src)
-        if found.rank() == root:
-            _check_count("scatter", "scatter_list", scatter_list or (), found)
+    if (own_group := group_of(group)) is not None:
+        root = root_of("scatter", own_group, 0 if src is group_src is None else src, group_src)
+        if own_group.rank() == root:
+            _check_count("scatter", "scatter_list", scatter_list or (), own_group)
             what = "each tensor of scatter_list"
-            for each in scatter_list:
-                _check_like("scatter", what, each, tensor.shape, tensor.dtype)
-            given = ops.stack(list(scatter_list))
+            for part in scatter_list:
+                _check_like("scatter", what, part, tensor.shape, tensor.dtype)
+            parts = ops.stack(list(scatter_list))
         else:
-            given = factories.zeros((found.size(), *tensor.shape), dtype=tensor.dtype)
-        _give(tensor, among(given, found, kinds.Scatter, root=root)[0])
+            parts = factories.zeros((own_group.size(), *tensor.shape), dtype=tensor.dtype)
+        _give(tensor, among(parts, own_group, kinds.Scatter, root=root)[0])
         return _done(async_op, tensor)
 
 
@@ -423,20 +423,20 @@ def gather(
     by default. Raises ValueError for another number of tensors, or another shape or dtype.
 
     >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
-    >>> x, made = jaxgrad.ones(2), jaxgrad.empty(2)
-    >>> jaxgrad.distributed.gather(x, [made], dst=0, async_op=True).result()
+    >>> x, output = jaxgrad.ones(2), jaxgrad.empty(2)
+    >>> jaxgrad.distributed.gather(x, [output], dst=0, async_op=True).result()
     [tensor([1., 1.])]
     >>> jaxgrad.distributed.destroy_process_group()
     """
     check("gather", tensor, *(gather_list or ()))
-    if (found := group_of(group)) is not None:
-        root = root_of("gather", found, 0 if dst is group_dst is None else dst, group_dst)
-        if found.rank() == root:
-            _check_count("gather", "gather_list", gather_list or (), found)
-        every = among(ops.unsqueeze(tensor, 0), found, kinds.Gather, root=root)
-        if found.rank() == root:
-            for each, made in zip(gather_list, ops.unbind(every), strict=True):
-                _give(each, made)
+    if (own_group := group_of(group)) is not None:
+        root = root_of("gather", own_group, 0 if dst is group_dst is None else dst, group_dst)
+        if own_group.rank() == root:
+            _check_count("gather", "gather_list", gather_list or (), own_group)
+        every = among(ops.unsqueeze(tensor, 0), own_group, kinds.Gather, root=root)
+        if own_group.rank() == root:
+            for output, part in zip(gather_list, ops.unbind(every), strict=True):
+                _give(output, part)
         return _done(async_op, *(gather_list or ()))
 
 
@@ -473,8 +473,8 @@ def send(
             dist.recv(x, src=1)  # x is tensor([1., 1.]) now
     """
     check("send", tensor)
-    if (found := group_of(group)) is not None:
-        target = found.ranks[root_of("send", found, dst, group_dst)]
+    if (own_group := group_of(group)) is not None:
+        target = own_group.ranks[root_of("send", own_group, dst, group_dst)]
         _between("destination rank", tensor, world.current.rank, target)
 
 
@@ -490,9 +490,9 @@ def recv(
         sender = dist.recv(x, src=0)  # 0
     """
     check("recv", tensor)
-    if (found := group_of(group)) is None:
+    if (own_group := group_of(group)) is None:
         return -1
-    source = found.ranks[root_of("recv", found, src, group_src)]
+    source = own_group.ranks[root_of("recv", own_group, src, group_src)]
     _give(tensor, _between("source rank", tensor, source, world.current.rank))
     return source
 
@@ -552,7 +552,7 @@ def batch_isend_irecv(p2p_op_list: list) -> list:
         ops = [dist.P2POp(dist.isend, x, other), dist.P2POp(dist.irecv, y, other)]
         works = dist.batch_isend_irecv(ops)
     """
-    if not p2p_op_list or not all(isinstance(each, P2POp) for each in p2p_op_list):
+    if not p2p_op_list or not all(isinstance(op, P2POp) for op in p2p_op_list):
         raise ValueError(
             "Invalid ``p2p_op_list``. Each op is expected to to be of type "
             "``torch.distributed.P2POp``."
@@ -563,9 +563,9 @@ def batch_isend_irecv(p2p_op_list: list) -> list:
         source, target = (mine, op.peer) if op.op is isend else (op.peer, mine)
         return min(source, target), max(source, target), source
 
-    for each in sorted(p2p_op_list, key=order):
-        each.op(each.tensor, each.peer, each.group, each.tag)
-    return [Work([each.tensor]) for each in p2p_op_list]
+    for op in sorted(p2p_op_list, key=order):
+        op.op(op.tensor, op.peer, op.group, op.tag)
+    return [Work([op.tensor]) for op in p2p_op_list]
 
 
 def barrier(group=None, async_op: bool = False, device_ids=None, timeout=None):
@@ -575,10 +575,10 @@ def barrier(group=None, async_op: bool = False, device_ids=None, timeout=None):
     >>> jaxgrad.distributed.barrier()
     >>> jaxgrad.distributed.destroy_process_group()
     """
-    if (found := group_of(group)) is not None:
+    if (own_group := group_of(group)) is not None:
         deferred.run_all()
         with no_grad():
-            among(factories.ones(1), found, kinds.AllReduce).tolist()
+            among(factories.ones(1), own_group, kinds.AllReduce).tolist()
         return _done(async_op)
 
 

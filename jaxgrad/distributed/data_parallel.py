@@ -72,7 +72,7 @@ class DistributedDataParallel(Module):
         self.find_unused_parameters = find_unused_parameters
         self.broadcast_buffers = broadcast_buffers is not False
         self.bucket_bytes = int((bucket_cap_mb or BUCKET_MB) * 2**20)
-        self._trained = [each for each in module.parameters() if each.requires_grad]
+        self._trained = [param for param in module.parameters() if param.requires_grad]
         if not self._trained:
             raise RuntimeError(
                 "DistributedDataParallel is not needed when a module doesn't have any parameter "
@@ -110,8 +110,8 @@ class DistributedDataParallel(Module):
 
     def forward(self, *args, **kwargs):
         if self.process_group is None:
-            given, name = (args, kwargs), type(self).__name__
-            args, kwargs = sharded_inputs(name, self.device_mesh, given, self.dim)
+            inputs, name = (args, kwargs), type(self).__name__
+            args, kwargs = sharded_inputs(name, self.device_mesh, inputs, self.dim)
         elif self.broadcast_buffers and self.training and self.require_backward_grad_sync:
             self._share(self.module.buffers())
         return self.module(*args, **kwargs)
@@ -140,7 +140,7 @@ class DistributedDataParallel(Module):
         arrived = set(self._arrived)
         self._arrived.clear()
         pairs = enumerate(self._trained)
-        missing = [each for n, each in pairs if n not in arrived and each.requires_grad]
+        missing = [param for n, param in pairs if n not in arrived and param.requires_grad]
         if missing and not self.find_unused_parameters:
             names = {id(p): name for name, p in self.module.named_parameters()}
             raise RuntimeError(
@@ -154,9 +154,9 @@ class DistributedDataParallel(Module):
                 # in a compiled function all processes have used the same
                 self._average_unused(arrived)
             # the last gradients come first, as they are needed last
-            ready = [each for each in reversed(self._trained) if each.grad is not None]
+            ready = [param for param in reversed(self._trained) if param.grad is not None]
             for bucket in buckets(ready, self.bucket_bytes):
-                average([each.grad for each in bucket], self.process_group)
+                average([param.grad for param in bucket], self.process_group)
 
     def _average_unused(self, arrived):
         """Give a gradient of zeros to each parameter that only other processes have used."""
@@ -189,8 +189,8 @@ def average(gradients, group: ProcessGroup):
     """Replace gradients by their means over the processes, in one communication."""
     if group.size() == 1:
         return
-    flat = ops.cat([each.reshape(-1) for each in gradients])
+    flat = ops.cat([gradient.reshape(-1) for gradient in gradients])
     mean = among(flat, group, kinds.AllReduce) / group.size()
-    sizes = [each.numel() for each in gradients]
+    sizes = [gradient.numel() for gradient in gradients]
     for gradient, part in zip(gradients, ops.split(mean, sizes), strict=True):
         gradient.copy_(part.view(gradient.shape))

@@ -44,25 +44,25 @@ class DeviceMesh:
     ):  # fmt: skip
         numbers = np.asarray(mesh.tolist() if isinstance(mesh, Tensor) else mesh, dtype=int)
         names = _checked_names(numbers.ndim, mesh_dim_names)
-        found = _devices(device_type, numbers)
+        mesh_devices = _devices(device_type, numbers)
         self.device_type, self.mesh_dim_names = device_type, mesh_dim_names and tuple(names)
         self._numbers, self._axes = numbers, names
-        self.jax_mesh = Mesh(found, names, axis_types=(AxisType.Auto,) * numbers.ndim)
+        self.jax_mesh = Mesh(mesh_devices, names, axis_types=(AxisType.Auto,) * numbers.ndim)
         world.note_mesh(self.jax_mesh)
 
     @classmethod
     def of(cls, mesh: Mesh, axes: tuple[str, ...] | None = None) -> DeviceMesh:
         """The DeviceMesh of a mesh of JAX, or its part along some of the axes."""
         world.note_mesh(mesh)
-        made = object.__new__(cls)
-        made.jax_mesh, made._axes = mesh, tuple(mesh.axis_names) if axes is None else axes
-        made.device_type = devices.type_of(mesh.devices.flat[0])
-        made.mesh_dim_names = made._axes
+        wrapper = object.__new__(cls)
+        wrapper.jax_mesh, wrapper._axes = mesh, tuple(mesh.axis_names) if axes is None else axes
+        wrapper.device_type = devices.type_of(mesh.devices.flat[0])
+        wrapper.mesh_dim_names = wrapper._axes
         order = {device: number for number, device in enumerate(_all_devices(mesh))}
-        made._numbers = np.vectorize(order.__getitem__, otypes=[int])(mesh.devices)
-        if made._axes != tuple(mesh.axis_names):
-            made._numbers = _along(made._numbers, mesh, made._axes)
-        return made
+        wrapper._numbers = np.vectorize(order.__getitem__, otypes=[int])(mesh.devices)
+        if wrapper._axes != tuple(mesh.axis_names):
+            wrapper._numbers = _along(wrapper._numbers, mesh, wrapper._axes)
+        return wrapper
 
     @property
     def mesh(self) -> Tensor:
@@ -110,8 +110,8 @@ class DeviceMesh:
 
     def get_coordinate(self) -> list[int] | None:
         """Where in the mesh the first device of this process is; None if it is in none."""
-        mine = {each.id for each in jax.local_devices()}
-        places = np.argwhere(np.vectorize(lambda each: each.id in mine)(self.jax_mesh.devices))
+        mine = {device.id for device in jax.local_devices()}
+        places = np.argwhere(np.vectorize(lambda device: device.id in mine)(self.jax_mesh.devices))
         if not len(places):
             return None
         names = self.jax_mesh.axis_names
@@ -147,7 +147,9 @@ class DeviceMesh:
         axis = self._axes[self._dim(mesh_dim or 0)]
         if not is_initialized():
             raise ValueError("get_group: call init_process_group, or init_device_mesh, first")
-        ranks = np.vectorize(lambda each: each.process_index, otypes=[int])(self.jax_mesh.devices)
+        ranks = np.vectorize(lambda device: device.process_index, otypes=[int])(
+            self.jax_mesh.devices
+        )
         if len(set(ranks.flat)) < ranks.size:
             raise RuntimeError(
                 f"get_group: the processes have several devices each in {self}, and a process "
@@ -155,7 +157,7 @@ class DeviceMesh:
             )
         rows = np.moveaxis(ranks, self.jax_mesh.axis_names.index(axis), -1)
         partition = tuple(map(tuple, rows.reshape(-1, rows.shape[-1]).tolist()))
-        mine = next((each for each in partition if jax.process_index() in each), partition[0])
+        mine = next((row for row in partition if jax.process_index() in row), partition[0])
         is_all = ranks.size == world.current.size
         return ProcessGroup(mine, partition if is_all else None, f"mesh_{axis}")
 
@@ -187,7 +189,7 @@ class DeviceMesh:
 _entered: list[DeviceMesh] = []
 
 
-def current_mesh(given: DeviceMesh | None) -> DeviceMesh:
+def current_mesh(mesh: DeviceMesh | None) -> DeviceMesh:
     """The mesh that an argument names: by default that of the block, or one of all devices.
 
     >>> mesh = jaxgrad.distributed.init_device_mesh("cpu", (1,))
@@ -195,8 +197,8 @@ def current_mesh(given: DeviceMesh | None) -> DeviceMesh:
     ...     jaxgrad.distributed.device_mesh.current_mesh(None) is mesh
     True
     """
-    if given is not None:
-        return given
+    if mesh is not None:
+        return mesh
     if _entered:
         return _entered[-1]
     return init_device_mesh(jax.default_backend().replace("gpu", "cuda"), (jax.device_count(),))
@@ -214,38 +216,38 @@ def _checked_names(ndim, names) -> tuple[str, ...]:
 
 
 def _all_devices(mesh: Mesh) -> list:
-    found = [*mesh.devices.flat]
+    all_devices = [*mesh.devices.flat]
     # a topology that programs are compiled for has devices that are not there
     with contextlib.suppress(RuntimeError):
-        there = jax.devices(found[0].platform)
-        found = there if set(found) <= set(there) else found
-    return sorted(found, key=lambda each: each.id)
+        there = jax.devices(all_devices[0].platform)
+        all_devices = there if set(all_devices) <= set(there) else all_devices
+    return sorted(all_devices, key=lambda device: device.id)
 
 
 def _devices(device_type, numbers):
     """The devices of these numbers. Raises ValueError where one does not exist or comes twice."""
-    found = []
+    known = []
     for platform in devices.PLATFORMS.get(device_type, ()):
         try:
-            found = sorted(jax.devices(platform), key=lambda each: each.id)
+            known = sorted(jax.devices(platform), key=lambda device: device.id)
             break
         except RuntimeError:  # JAX's, for a platform that is not there
             continue
-    unknown = sorted({*numbers.flat} - {*range(len(found))})
+    unknown = sorted({*numbers.flat} - {*range(len(known))})
     if unknown or len({*numbers.flat}) < numbers.size:
         raise ValueError(
             f"DeviceMesh: {list(numbers.shape)} devices {numbers.tolist()} of type "
-            f"{device_type!r} are wanted, each once, and there are {len(found)}, numbered from 0. "
+            f"{device_type!r} are wanted, each once, and there are {len(known)}, numbered from 0. "
             "With a CPU, XLA_FLAGS=--xla_force_host_platform_device_count=N makes N devices of "
             "it, and `python -m jaxgrad launch --nproc N` starts N processes"
         )
-    return np.vectorize(found.__getitem__, otypes=[object])(numbers)
+    return np.vectorize(known.__getitem__, otypes=[object])(numbers)
 
 
 def _along(numbers, mesh, axes):
     """The numbers of the devices along some axes, where this process is along the others."""
     places = np.argwhere(
-        np.vectorize(lambda each: each.process_index == jax.process_index())(mesh.devices)
+        np.vectorize(lambda device: device.process_index == jax.process_index())(mesh.devices)
     )
     place = places[0] if len(places) else np.zeros(numbers.ndim, int)
     names = mesh.axis_names

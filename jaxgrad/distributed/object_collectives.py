@@ -60,9 +60,9 @@ def all_gather_object(object_list: list, obj, group=None) -> None:
     >>> objects
     [{'step': 3}]
     """
-    if (found := group_of(group)) is not None:
-        _check_length("all_gather_object", "object_list", object_list, found)
-        object_list[:] = exchanged(obj, found)
+    if (own_group := group_of(group)) is not None:
+        _check_length("all_gather_object", "object_list", object_list, own_group)
+        object_list[:] = exchanged(obj, own_group)
 
 
 def _check_length(name, what, values, group):
@@ -86,12 +86,16 @@ def gather_object(
     >>> objects
     [{'step': 3}]
     """
-    if (found := group_of(group)) is not None:
-        root = root_of("gather_object", found, 0 if dst is group_dst is None else dst, group_dst)
-        if found.rank() == root:
-            _check_length("gather_object", "object_gather_list", object_gather_list or (), found)
-        every = exchanged(obj, found)
-        if found.rank() == root:
+    if (own_group := group_of(group)) is not None:
+        root = root_of(
+            "gather_object", own_group, 0 if dst is group_dst is None else dst, group_dst
+        )
+        if own_group.rank() == root:
+            _check_length(
+                "gather_object", "object_gather_list", object_gather_list or (), own_group
+            )
+        every = exchanged(obj, own_group)
+        if own_group.rank() == root:
             object_gather_list[:] = every
 
 
@@ -108,12 +112,12 @@ def broadcast_object_list(
     >>> objects
     ['run', {'step': 3}]
     """
-    if (found := group_of(group)) is not None:
+    if (own_group := group_of(group)) is not None:
         root = root_of(
-            "broadcast_object_list", found, 0 if src is group_src is None else src, group_src
+            "broadcast_object_list", own_group, 0 if src is group_src is None else src, group_src
         )
-        mine = list(object_list) if found.rank() == root else None
-        object_list[:] = _broadcast(mine, root, found)
+        mine = list(object_list) if own_group.rank() == root else None
+        object_list[:] = _broadcast(mine, root, own_group)
 
 
 @no_grad()
@@ -142,12 +146,12 @@ def scatter_object_list(
     >>> mine
     [{'step': 3}]
     """
-    if (found := group_of(group)) is not None:
+    if (own_group := group_of(group)) is not None:
         root = root_of(
-            "scatter_object_list", found, 0 if src is group_src is None else src, group_src
+            "scatter_object_list", own_group, 0 if src is group_src is None else src, group_src
         )
         mine = None
-        if found.rank() == root:
+        if own_group.rank() == root:
             mine = list(scatter_object_input_list or ())
-            _check_length("scatter_object_list", "scatter_object_input_list", mine, found)
-        scatter_object_output_list[0] = _broadcast(mine, root, found)[found.rank()]
+            _check_length("scatter_object_list", "scatter_object_input_list", mine, own_group)
+        scatter_object_output_list[0] = _broadcast(mine, root, own_group)[own_group.rank()]

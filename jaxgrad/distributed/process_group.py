@@ -289,20 +289,20 @@ def default_group() -> ProcessGroup:
     return world.group
 
 
-def group_of(given) -> ProcessGroup | None:
+def group_of(group) -> ProcessGroup | None:
     """The group that an argument names, None for the default one; None if this process is not in
     it, with a warning.
     """
-    if given is None:
+    if group is None:
         return default_group()
-    if given == GroupMember.NON_GROUP_MEMBER or given.rank() < 0:
+    if group == GroupMember.NON_GROUP_MEMBER or group.rank() < 0:
         warnings.warn(
             f"Running on global rank {world.current.rank}, which does not belong to the group: "
             "nothing is communicated",
             stacklevel=3,
         )
         return None
-    return given
+    return group
 
 
 def is_available() -> bool:
@@ -446,12 +446,12 @@ def new_group(
     every = default_group()
     chosen = list(range(every.size())) if ranks is None else list(map(int, ranks))
     _check_ranks("new_group", chosen, every.size())
-    made = _noted(ProcessGroup(sorted(chosen) if sort_ranks else chosen, None, group_desc or ""))
-    return made if made.rank() >= 0 else GroupMember.NON_GROUP_MEMBER
+    group = _noted(ProcessGroup(sorted(chosen) if sort_ranks else chosen, None, group_desc or ""))
+    return group if group.rank() >= 0 else GroupMember.NON_GROUP_MEMBER
 
 
 def _check_ranks(name, ranks, size):
-    if len(set(ranks)) < len(ranks) or not all(0 <= each < size for each in ranks):
+    if len(set(ranks)) < len(ranks) or not all(0 <= rank < size for rank in ranks):
         raise ValueError(
             f"{name}: the new group's rank should be within the world_size set by "
             f"init_process_group, {size}, and each once, not {ranks}"
@@ -472,13 +472,13 @@ def new_subgroups_by_enumeration(
     (ProcessGroup(ranks=[0]), [ProcessGroup(ranks=[0])])
     >>> jaxgrad.distributed.destroy_process_group()
     """
-    every, lists = default_group(), [tuple(map(int, each)) for each in ranks_per_subgroup_list]
-    ranks = [rank for each in lists for rank in each]
+    every, lists = default_group(), [tuple(map(int, part)) for part in ranks_per_subgroup_list]
+    ranks = [rank for members in lists for rank in members]
     _check_ranks("new_subgroups_by_enumeration", ranks, every.size())
-    is_regular = len(ranks) == every.size() and len({len(each) for each in lists}) == 1
+    is_regular = len(ranks) == every.size() and len({len(members) for members in lists}) == 1
     partition = tuple(lists) if is_regular else None
     groups = [_noted(ProcessGroup(members, partition)) for members in lists]
-    return next((each for each in groups if each.rank() >= 0), None), groups
+    return next((group for group in groups if group.rank() >= 0), None), groups
 
 
 def new_subgroups(
@@ -496,13 +496,13 @@ def new_subgroups(
     >>> jaxgrad.distributed.destroy_process_group()
     """
     size = get_world_size(group)
-    each = group_size or int(os.environ.get("LOCAL_WORLD_SIZE", size))
-    if not 0 < each <= size or size % each:
+    count = group_size or int(os.environ.get("LOCAL_WORLD_SIZE", size))
+    if not 0 < count <= size or size % count:
         raise ValueError(
-            f"new_subgroups: the world size {size} must be divisible by group_size={each}"
+            f"new_subgroups: the world size {size} must be divisible by group_size={count}"
         )
     ranks = (default_group() if group is None else group).ranks
-    return new_subgroups_by_enumeration([ranks[i : i + each] for i in range(0, size, each)])
+    return new_subgroups_by_enumeration([ranks[i : i + count] for i in range(0, size, count)])
 
 
 def split_group(
@@ -521,7 +521,7 @@ def split_group(
     parent = default_group() if parent_pg is None else parent_pg
     if not split_ranks:
         raise ValueError("split_group: split_ranks cannot be None or empty")
-    lists = [[parent.ranks[rank] for rank in each] for each in split_ranks]
+    lists = [[parent.ranks[rank] for rank in part] for part in split_ranks]
     return new_subgroups_by_enumeration(lists)[0]
 
 

@@ -271,7 +271,9 @@ class _Signals:
         before = {}
         if threading.current_thread() is threading.main_thread():
             known = {number: signal.getsignal(number) for number in FORWARDED}
-            before = {number: each for number, each in known.items() if each != signal.SIG_IGN}
+            before = {
+                number: handler for number, handler in known.items() if handler != signal.SIG_IGN
+            }
         for number in before:
             signal.signal(number, self.receive)
         try:

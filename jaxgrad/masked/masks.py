@@ -57,15 +57,15 @@ def canonical_dims(dim, ndim: int) -> tuple[int, ...]:
     if dim is None or dim == ():
         return tuple(range(ndim))
     dims, extent = [], max(ndim, 1)
-    for each in (dim,) if isinstance(dim, int) else dim:
-        if not -extent <= each < extent:
+    for dimension in (dim,) if isinstance(dim, int) else dim:
+        if not -extent <= dimension < extent:
             raise IndexError(
                 f"Dimension out of range (expected to be in range of [{-extent}, {extent - 1}], "
-                f"but got {each})"
+                f"but got {dimension})"
             )
-        if each % extent in dims:
-            raise RuntimeError(f"dim={each} appears multiple times in the list of dims")
-        dims.append(each % extent)
+        if dimension % extent in dims:
+            raise RuntimeError(f"dim={dimension} appears multiple times in the list of dims")
+        dims.append(dimension % extent)
     return tuple(sorted(dims))
 
 

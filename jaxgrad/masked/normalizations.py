@@ -25,8 +25,8 @@ def softmax(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     >>> jaxgrad.masked.softmax(x, 0, mask=mask)
     tensor([0.5000, 0.0000, 0.5000])
     """
-    given, (dim,) = input.dtype if dtype is None else dtype, _one(dim, input)
-    return ops.softmax(combined("amax", input, mask), dim, given)
+    result_dtype, (dim,) = input.dtype if dtype is None else dtype, _one(dim, input)
+    return ops.softmax(combined("amax", input, mask), dim, result_dtype)
 
 
 @api_boundary
@@ -39,8 +39,8 @@ def log_softmax(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     >>> jaxgrad.masked.log_softmax(x, 0, mask=mask)
     tensor([-0.6931,    -inf, -0.6931])
     """
-    given, (dim,) = input.dtype if dtype is None else dtype, _one(dim, input)
-    return ops.log_softmax(combined("amax", input, mask), dim, given)
+    result_dtype, (dim,) = input.dtype if dtype is None else dtype, _one(dim, input)
+    return ops.log_softmax(combined("amax", input, mask), dim, result_dtype)
 
 
 @api_boundary
@@ -53,8 +53,8 @@ def softmin(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     >>> jaxgrad.masked.softmin(x, 0, mask=mask)
     tensor([0.5000, 0.0000, 0.5000])
     """
-    given, (dim,) = input.dtype if dtype is None else dtype, _one(dim, input)
-    return ops.softmax(-combined("amin", input, mask), dim, given)
+    result_dtype, (dim,) = input.dtype if dtype is None else dtype, _one(dim, input)
+    return ops.softmax(-combined("amin", input, mask), dim, result_dtype)
 
 
 @api_boundary
@@ -82,8 +82,8 @@ def cumsum(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     >>> jaxgrad.masked.cumsum(x, 0, mask=mask)
     tensor([1., 1., 4.])
     """
-    given, (dim,) = input.dtype if dtype is None else dtype, _one(dim, input)
-    return ops.cumsum(combined("cumsum", input, mask), dim, dtype=given)
+    result_dtype, (dim,) = input.dtype if dtype is None else dtype, _one(dim, input)
+    return ops.cumsum(combined("cumsum", input, mask), dim, dtype=result_dtype)
 
 
 @api_boundary
@@ -94,8 +94,8 @@ def cumprod(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     >>> jaxgrad.masked.cumprod(x, 0, mask=mask)
     tensor([1., 1., 3.])
     """
-    given, (dim,) = input.dtype if dtype is None else dtype, _one(dim, input)
-    return ops.cumprod(combined("cumprod", input, mask), dim, dtype=given)
+    result_dtype, (dim,) = input.dtype if dtype is None else dtype, _one(dim, input)
+    return ops.cumprod(combined("cumprod", input, mask), dim, dtype=result_dtype)
 
 
 def _one(dim, input):

@@ -36,10 +36,10 @@ def prod(input: Tensor, dim=None, *, keepdim=False, dtype=None, mask=None) -> Te
     >>> jaxgrad.masked.prod(x, mask=mask)
     tensor(3.)
     """
-    dtype, found = sum_type(input, dtype), combined("prod", input, mask)
-    for each in reversed(canonical_dims(dim, input.ndim)):
-        found = ops.prod(found, each, bool(keepdim))
-    return found.to(dtype)
+    dtype, product = sum_type(input, dtype), combined("prod", input, mask)
+    for dimension in reversed(canonical_dims(dim, input.ndim)):
+        product = ops.prod(product, dimension, bool(keepdim))
+    return product.to(dtype)
 
 
 @api_boundary
@@ -66,8 +66,8 @@ def amin(input: Tensor, dim=None, *, keepdim=False, dtype=None, mask=None) -> Te
 
 def _extremum(name, input, dim, keepdim, dtype, mask):
     dims = canonical_dims(dim, input.ndim)
-    found = getattr(ops, name)(combined(name, input, mask), dims, bool(keepdim))
-    return found.to(input.dtype if dtype is None else dtype)
+    extremum = getattr(ops, name)(combined(name, input, mask), dims, bool(keepdim))
+    return extremum.to(input.dtype if dtype is None else dtype)
 
 
 @api_boundary
@@ -97,8 +97,8 @@ def argmin(input: Tensor, dim=None, *, keepdim=False, dtype=None, mask=None) -> 
 
 
 def _position(name, input, dim, keepdim, dtype, mask):
-    found = getattr(ops, name)(combined(name, input, mask), dim, bool(keepdim))
-    return found.to(input.dtype if dtype is None else dtype)
+    position = getattr(ops, name)(combined(name, input, mask), dim, bool(keepdim))
+    return position.to(input.dtype if dtype is None else dtype)
 
 
 @api_boundary
@@ -111,13 +111,13 @@ def mean(input: Tensor, dim=None, *, keepdim=False, dtype=None, mask=None) -> Te
     >>> jaxgrad.masked.mean(x, mask=mask)
     tensor(2.)
     """
-    given = input.dtype if dtype is None else dtype
-    if given.category < dtypes.FLOATING:
+    result_dtype = input.dtype if dtype is None else dtype
+    if result_dtype.category < dtypes.FLOATING:
         raise ValueError(
             "mean(): Could not infer output dtype. Input dtype must be either a floating point or "
-            f"complex dtype. Got: {given}"
+            f"complex dtype. Got: {result_dtype}"
         )
-    total = sum(input, dim, keepdim=keepdim, dtype=given, mask=mask)
+    total = sum(input, dim, keepdim=keepdim, dtype=result_dtype, mask=mask)
     return total / _count(input, dim, keepdim, mask)
 
 
@@ -140,14 +140,14 @@ def median(input: Tensor, dim: int = -1, *, keepdim=False, dtype=None, mask=None
     """
     is_float = input.dtype.is_floating_point
     numbers = combined("median", input if is_float else input.to(dtypes.float32), mask)
-    found = ops.nanmedian(numbers, canonical_dims(dim, input.ndim)[0], bool(keepdim)).values
+    medians = ops.nanmedian(numbers, canonical_dims(dim, input.ndim)[0], bool(keepdim)).values
     if is_float:
-        return found
-    if is_concrete(found) and found.isnan().any():
+        return medians
+    if is_concrete(medians) and medians.isnan().any():
         raise ValueError(
             "masked median expects no fully masked out rows if dtype is not floating point"
         )
-    return found.to(input.dtype if dtype is None else dtype)
+    return medians.to(input.dtype if dtype is None else dtype)
 
 
 @api_boundary
@@ -161,8 +161,8 @@ def logsumexp(input: Tensor, dim=None, *, keepdim=False, dtype=None, mask=None) 
     tensor(0.6931)
     """
     dims = canonical_dims(dim, input.ndim)
-    found = ops.logsumexp(combined("logsumexp", input, mask), dims, bool(keepdim))
-    return found.to(input.dtype if dtype is None else dtype)
+    logarithm = ops.logsumexp(combined("logsumexp", input, mask), dims, bool(keepdim))
+    return logarithm.to(input.dtype if dtype is None else dtype)
 
 
 @api_boundary
@@ -194,8 +194,8 @@ def norm(input: Tensor, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=No
     """
     numbers = combined("amin" if ord == float("-inf") else "norm", input, mask)
     dims = canonical_dims(dim, input.ndim)
-    given = input.dtype if dtype is None else dtype
-    return ops.linalg_vector_norm(numbers, ord, dims, bool(keepdim), dtype=given)
+    result_dtype = input.dtype if dtype is None else dtype
+    return ops.linalg_vector_norm(numbers, ord, dims, bool(keepdim), dtype=result_dtype)
 
 
 @api_boundary
@@ -222,14 +222,16 @@ def var(
         raise AssertionError("Only one of unbiased and correction may be given")
     if correction is None:
         correction = 0 if unbiased is False else 1
-    given = input.dtype if dtype is None else dtype
-    given = given if given.category >= dtypes.FLOATING else dtypes.float32
-    average = sum(input, dim, keepdim=True, dtype=given, mask=mask) / _count(input, dim, True, mask)
+    result_dtype = input.dtype if dtype is None else dtype
+    result_dtype = result_dtype if result_dtype.category >= dtypes.FLOATING else dtypes.float32
+    average = sum(input, dim, keepdim=True, dtype=result_dtype, mask=mask) / _count(
+        input, dim, True, mask
+    )
     # masked once more, so that rows without elements give no NaN to the gradient
     centred = combined("sum", input - average, mask)
-    total = sum(centred * centred.conj(), dim, keepdim=keepdim, dtype=given)
+    total = sum(centred * centred.conj(), dim, keepdim=keepdim, dtype=result_dtype)
     count = (_count(input, dim, keepdim, mask) - correction).clamp(min=0)
-    return (total / count).to(given)
+    return (total / count).to(result_dtype)
 
 
 @api_boundary

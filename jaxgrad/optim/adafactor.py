@@ -76,14 +76,14 @@ class Adafactor(FusedOptimizer):
     def parts(self, group, params, grads):
         if any(param.dtype.is_complex for param in params):
             raise RuntimeError("Adafactor does not support complex parameters")
-        found = []
+        parts = []
         for factored in (True, False):
             pairs = [
                 pair for pair in zip(params, grads, strict=True) if (pair[0].ndim > 1) == factored
             ]
             if pairs:
-                found.append((self.rule(group, factored), *map(list, zip(*pairs, strict=True))))
-        return found
+                parts.append((self.rule(group, factored), *map(list, zip(*pairs, strict=True))))
+        return parts
 
     def initial(self, group, name, param):
         if name == "variance":

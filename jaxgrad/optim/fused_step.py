@@ -67,7 +67,7 @@ def structure_of(optimizer, active: frozenset | None = None):
         states, shared = _split_states(optimizer.state, params, active)
     kept = tuple(map(id, chain.from_iterable(map(_values, states))))
     rules = [_rule_of(optimizer, group) for group in groups]
-    return optimizer._changes, kept, shared, [tuple(map(id, each)) for each in params], rules
+    return optimizer._changes, kept, shared, [tuple(map(id, members)) for members in params], rules
 
 
 def _split_states(state, params, active):
@@ -76,8 +76,8 @@ def _split_states(state, params, active):
     for position, param in enumerate(chain.from_iterable(params)):
         if param in state:
             (states if position in active else others).append(state[param])
-    counts = {id(each["step"]) for each in states if "step" in each}
-    return states, any(id(each.get("step")) in counts for each in others)
+    counts = {id(param_state["step"]) for param_state in states if "step" in param_state}
+    return states, any(id(param_state.get("step")) in counts for param_state in others)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -98,11 +98,11 @@ def _rule_of(optimizer, group):
     known = group.known_rule
     if known is None or len(options) != len(known[0]) or not all(map(is_, options, known[0])):
         named = options_of(group)
-        pairs = chain.from_iterable(each for each in options if isinstance(each, tuple))
-        tensors = tuple(id(each) for each in (*options, *pairs) if isinstance(each, Tensor))
+        pairs = chain.from_iterable(option for option in options if isinstance(option, tuple))
+        tensors = tuple(id(value) for value in (*options, *pairs) if isinstance(value, Tensor))
         known = options, (optimizer.rule(named), tensors, named.get("differentiable", False))
         # a list may change in place
-        lists = sum(isinstance(each, list) for each in options)
+        lists = sum(isinstance(option, list) for option in options)
         group.known_rule = known if lists == 1 else None
     return known[1]
 
@@ -156,10 +156,10 @@ class FusedStep:
             self.copies.clear()
         if idle:
             self.separate_counters(idle, dense)
-        for each in work:
-            self.update(*each)
-        for each in sparse:
-            self.update_sparse(*each)
+        for arguments in work:
+            self.update(*arguments)
+        for arguments in sparse:
+            self.update_sparse(*arguments)
         self.given += self.counts.values()
         self.give([target for target, _ in self.given], [array for _, array in self.given])
 
@@ -194,7 +194,7 @@ class FusedStep:
     def undo_if_abandoned(self):
         """Put the state back as it is now, if nothing comes of the trace."""
         state = self.optimizer.state
-        before = {param: dict(each) for param, each in state.items()}
+        before = {param: dict(entries) for param, entries in state.items()}
         self.scope.undo.append(functools.partial(_put_back, state, before))
 
     # ---- state
@@ -270,8 +270,8 @@ class FusedStep:
             kept = ()
         for (state, name), result in zip(kept, after, strict=False):
             if state[name] is None:
-                made = result if isinstance(result, Tensor) else wrap(result)
-                self.created.append(functools.partial(state.__setitem__, name, made))
+                tensor = result if isinstance(result, Tensor) else wrap(result)
+                self.created.append(functools.partial(state.__setitem__, name, tensor))
             else:
                 pairs.append((state[name], result))
         if give is None:
@@ -285,22 +285,22 @@ class FusedStep:
     def update_sparse(self, position, group, param, grad):
         """Update a parameter that has a sparse gradient."""
         with no_grad():
-            made = self.optimizer.update_sparse(self, position, group, param, grad)
-        self.given += [(target, result._array) for target, result in made]
+            pairs = self.optimizer.update_sparse(self, position, group, param, grad)
+        self.given += [(target, result._array) for target, result in pairs]
 
     def recorded(self, program, leaves, is_differentiable):
         """Return the results as tensors, recorded on the tape if the group is differentiable."""
         before = switch(with_grad(is_differentiable))
         try:
-            made = apply(program, leaves)
+            results = apply(program, leaves)
         finally:
             current_mode.set(before)
-        return (made,) if program.single else made
+        return (results,) if program.single else results
 
 
 def _put_back(state, before):
     """Give the state of an optimizer the entries of before."""
-    for param in [each for each in state if each not in before]:
+    for param in [param for param in state if param not in before]:
         del state[param]
     for param, known in before.items():
         state[param].clear()
@@ -329,18 +329,18 @@ def entry(group, name):
     return raw(group, name)
 
 
-def read(reference, position, name, found):
-    """A number of a group; `found` if the optimizer, created in the trace, is gone."""
+def read(reference, position, name, default):
+    """A number of a group; `default` if the optimizer, created in the trace, is gone."""
     optimizer = reference()
-    return found if optimizer is None else float(entry(optimizer.param_groups[position], name))
+    return default if optimizer is None else float(entry(optimizer.param_groups[position], name))
 
 
 def distinct(counts) -> tuple[list, tuple[int, ...]]:
     """Return the distinct tensors, and the index of each tensor among them."""
     numbers: dict[int, int] = {}
-    found = tuple([numbers.setdefault(id(count), len(numbers)) for count in counts])
+    indices = tuple([numbers.setdefault(id(count), len(numbers)) for count in counts])
     different = {id(count): count for count in counts}
-    return list(different.values()), found
+    return list(different.values()), indices
 
 
 # ---- writing the results
@@ -352,20 +352,20 @@ def put(target: Tensor, array):
     assign(target, wrap(array), False)
 
 
-def follow(target: Tensor, made: Tensor):
+def follow(target: Tensor, source: Tensor):
     """Assign a tensor to another in place, with its history."""
     before = switch(with_grad(True))
     try:
-        permit("step, of an optimizer with differentiable=True,", target, made._tracked)
-        assign(target, made, True)
+        permit("step, of an optimizer with differentiable=True,", target, source._tracked)
+        assign(target, source, True)
     finally:
         current_mode.set(before)
 
 
-def follow_tangents(target: Tensor, made: Tensor):
+def follow_tangents(target: Tensor, source: Tensor):
     """Assign a tensor to another in place, with its tangents and without history."""
     permit("step", target, False)
-    assign(target, made, False)
+    assign(target, source, False)
 
 
 class FusedOptimizer(Optimizer):
@@ -463,6 +463,6 @@ class FusedOptimizer(Optimizer):
         params = [*chain.from_iterable(raw(group, "params") for group in self.param_groups)]
         return (
             not any(dict.get(group, "differentiable") for group in self.param_groups)
-            and all(each._alias is None and each._aval.mode == IMMEDIATE for each in params)
-            and not any(is_sparse(each.grad) for each in params)
+            and all(param._alias is None and param._aval.mode == IMMEDIATE for param in params)
+            and not any(is_sparse(param.grad) for param in params)
         )

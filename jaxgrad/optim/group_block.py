@@ -122,7 +122,7 @@ def _text_of(block) -> str:
     return repr((steps, constants, block.results))
 
 
-def _form(given) -> Form:
+def _form(entry) -> Form:
     """The form of an input or output; hyperparameters have double precision."""
-    is_array = isinstance(given, Aval)
-    return Form(tuple(given.shape), given.dtype.numpy) if is_array else Form((), numpy.dtype(float))
+    is_array = isinstance(entry, Aval)
+    return Form(tuple(entry.shape), entry.dtype.numpy) if is_array else Form((), numpy.dtype(float))

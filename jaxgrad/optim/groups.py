@@ -54,9 +54,9 @@ class Group(dict):
     __slots__ = ("__weakref__", "known_rule", "owner", "waits_for")
 
     def __new__(cls, *_, **__):
-        made = super().__new__(cls)
-        made.known_rule = made.waits_for = made.owner = None
-        return made
+        group = super().__new__(cls)
+        group.known_rule = group.waits_for = group.owner = None
+        return group
 
     def own(self, optimizer) -> Group:
         """Belong to an optimizer; gives the group itself."""
@@ -73,9 +73,9 @@ class Group(dict):
 
     def __deepcopy__(self, memo):
         # a plain dict, as in PyTorch: it may leave a compiled function
-        made = memo[id(self)] = {}
-        made.update({name: copy.deepcopy(each, memo) for name, each in self.copied().items()})
-        return made
+        options = memo[id(self)] = {}
+        options.update({name: copy.deepcopy(value, memo) for name, value in self.copied().items()})
+        return options
 
     def copied(self) -> dict:
         """The options for a copy. In a trace a float among them is a symbolic number, which each
@@ -145,8 +145,8 @@ class Group(dict):
             self[name] = default
         return self[name]
 
-    def __ior__(self, given):
-        self.update(given)
+    def __ior__(self, entries):
+        self.update(entries)
         return self
 
     def __delitem__(self, name):
@@ -178,14 +178,14 @@ class Group(dict):
         if scope is None or isinstance(value, Tensor | list):
             dict.__setitem__(self, name, value)
             return
-        if isinstance(value, tuple) and any(isinstance(each, Varying) for each in value):
+        if isinstance(value, tuple) and any(isinstance(part, Varying) for part in value):
             raise RuntimeError(VARIES.format(name))
         known = settings(scope).setdefault((id(self), name), AssignedOption(self, name))
         known.take(value)
         scope.objects.record_set(known, "value")
 
-    def update(self, *given, **options):
-        for name, value in dict(*given, **options).items():
+    def update(self, *entries, **options):
+        for name, value in dict(*entries, **options).items():
             self[name] = value
 
     def __getattr__(self, name):
@@ -246,10 +246,10 @@ def _kinds(group) -> list:
     return [*map(type, dict.values(group))]
 
 
-def _option(reference, name, found):
-    """An option of a group; `found` if the group, created in the trace, is gone."""
+def _option(reference, name, default):
+    """An option of a group; `default` if the group, created in the trace, is gone."""
     group = reference()
-    return found if group is None else raw(group, name)
+    return default if group is None else raw(group, name)
 
 
 class AssignedOption:
@@ -280,8 +280,8 @@ class AssignedOption:
         return self, self.option, self.tensor
 
     @value.setter
-    def value(self, given):
-        _, option, tensor = given
+    def value(self, triple):
+        _, option, tensor = triple
         self.group[self.name] = option if tensor is None else tensor.item()
 
 
@@ -303,24 +303,24 @@ def outermost(scope):
 def as_set(scope, group) -> dict:
     """The options of a group, with those that the function being traced has set."""
     options = options_of(group)
-    for (owner, name), each in settings(scope).items():
+    for (owner, name), setting in settings(scope).items():
         if owner == id(group):
-            options[name] = each.option
+            options[name] = setting.option
     return options
 
 
-def named(given) -> tuple[list | None, list]:
+def named(params) -> tuple[list | None, list]:
     """Return the names of parameters, or None, and the parameters."""
-    if isinstance(given, set):
+    if isinstance(params, set):
         raise TypeError(
             "optimizer parameters need to be organized in ordered collections, but the ordering of "
             "tensors in sets will change between runs. Please use a list instead."
         )
-    given = [given] if isinstance(given, Tensor) else list(given)
-    pairs = [each for each in given if isinstance(each, tuple)]
+    params = [params] if isinstance(params, Tensor) else list(params)
+    pairs = [entry for entry in params if isinstance(entry, tuple)]
     if not pairs:
-        return None, given
-    if len(pairs) < len(given):
+        return None, params
+    if len(pairs) < len(params):
         raise ValueError(
             "all optimizer params should be with/without names. Some param names are missing"
         )

@@ -57,14 +57,14 @@ def filled(param: Tensor, value, shape=None) -> Tensor:
     sharding = getattr(array, "sharding", None)
     with outside_of_trace():
         if isinstance(sharding, NamedSharding):
-            made = wrap(sharded_full(shape, seen, value, sharding))
+            tensor = wrap(sharded_full(shape, seen, value, sharding))
         else:
             size = tuple(shape or param.shape)
-            made = factories.full(size, value, dtype=param.dtype, device=place)
+            tensor = factories.full(size, value, dtype=param.dtype, device=place)
     if shape is not None:
-        return made
-    made._aval = with_strides(made._aval, param._aval.strides)
-    return made
+        return tensor
+    tensor._aval = with_strides(tensor._aval, param._aval.strides)
+    return tensor
 
 
 def sharded_full(shape, like: Aval, value, sharding: NamedSharding):

@@ -14,21 +14,21 @@ class _CompositeScheduler(LRScheduler):
 
     def _check_schedulers(self, schedulers, optimizer):
         name = type(self).__name__
-        for number, each in enumerate(schedulers):
-            if not hasattr(each, "optimizer"):
+        for number, scheduler in enumerate(schedulers):
+            if not hasattr(scheduler, "optimizer"):
                 raise TypeError(
                     f"{name} at index {number} should have `optimizer` as its attribute."
                 )
-            if isinstance(each, ReduceLROnPlateau):
+            if isinstance(scheduler, ReduceLROnPlateau):
                 raise ValueError(
                     f"{name} does not support `ReduceLROnPlateau` scheduler as it requires "
                     "additional kwargs to be specified when calling `step`, but got one at index "
                     f"{number} in the given schedulers sequence."
                 )
-            if each.optimizer is not optimizer:
+            if scheduler.optimizer is not optimizer:
                 raise ValueError(
                     f"{name} expects all schedulers to belong to the same optimizer, but got "
-                    f"scheduler {type(each).__name__} at index {number} with another one"
+                    f"scheduler {type(scheduler).__name__} at index {number} with another one"
                 )
 
     def state_dict(self):
@@ -82,8 +82,8 @@ class SequentialLR(_CompositeScheduler):
         """Undo the initial step of each scheduler."""
         scheduler = self if sched is None else sched
         if hasattr(scheduler, "_schedulers"):
-            for each in scheduler._schedulers:
-                self.recursive_undo(each)
+            for inner in scheduler._schedulers:
+                self.recursive_undo(inner)
         elif hasattr(scheduler, "last_epoch"):
             scheduler.last_epoch -= 1
 

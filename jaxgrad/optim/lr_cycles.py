@@ -123,17 +123,17 @@ class OneCycleLR(_MomentumScheduler):
         ]
 
 
-def _steps(total, epochs, each) -> int:
+def _steps(total, epochs, per_epoch) -> int:
     if total is not None:
-        given = {"total_steps": total}
-    elif epochs is not None and each is not None:
-        given = {"epochs": epochs, "steps_per_epoch": each}
+        counts = {"total_steps": total}
+    elif epochs is not None and per_epoch is not None:
+        counts = {"epochs": epochs, "steps_per_epoch": per_epoch}
     else:
         raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
-    for name, value in given.items():
+    for name, value in counts.items():
         if not isinstance(value, int) or value <= 0:
             raise ValueError(f"Expected positive integer {name}, but got {value}")
-    return math.prod(given.values())
+    return math.prod(counts.values())
 
 
 def _phases(part, total, is_three) -> list[dict]:

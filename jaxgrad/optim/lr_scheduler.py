@@ -53,8 +53,8 @@ class _FunctionScheduler(LRScheduler):
         None.
         """
         known = [
-            None if isinstance(each, types.FunctionType) else vars(each).copy()
-            for each in self.lr_lambdas
+            None if isinstance(function, types.FunctionType) else vars(function).copy()
+            for function in self.lr_lambdas
         ]
         return super().state_dict() | {"lr_lambdas": known}
 

@@ -146,7 +146,7 @@ class Optimizer:
 
     @param_groups.setter
     def param_groups(self, groups: list[dict]):
-        if not all(isinstance(each, Group) for each in groups):
+        if not all(isinstance(group, Group) for group in groups):
             groups = [Group(group).own(self) for group in groups]
         self.__dict__["param_groups"] = groups
 
@@ -392,8 +392,8 @@ class Optimizer:
         >>> optimizer.param_groups[0]["lr"]
         0.1
         """
-        given = _run_hooks(self._before_loading, self, state_dict.copy())
-        groups = [dict(group) for group in given["param_groups"]]
+        loaded = _run_hooks(self._before_loading, self, state_dict.copy())
+        groups = [dict(group) for group in loaded["param_groups"]]
         if len(groups) != len(self.param_groups):
             raise ValueError(
                 "loaded state dict has a different number of parameter groups: "
@@ -413,7 +413,7 @@ class Optimizer:
         }
         loader = self._loader()
         state = defaultdict(dict)
-        for key, value in given["state"].items():
+        for key, value in loaded["state"].items():
             param = param_of.get(key)
             state[key if param is None else param] = loader.copy(value, param)
         for own, group in zip(self.param_groups, groups, strict=True):
@@ -451,8 +451,8 @@ class StateLoader:
         if self.counts_in_tensors and key in _SCALARS and isinstance(value, int | float):
             wide = dtypes.get_default_dtype() is dtypes.float64
             kind = dtypes.float64 if wide else dtypes.float32
-            made = tensor_data.tensor(float(value), dtype=kind, device=device_of_jax())
-            return self.count(made) if key == "step" else made
+            tensor = tensor_data.tensor(float(value), dtype=kind, device=device_of_jax())
+            return self.count(tensor) if key == "step" else tensor
         if isinstance(value, dict):
             return {name: self.copy(item, param, name) for name, item in value.items()}
         if isinstance(value, list | tuple):
@@ -558,14 +558,14 @@ def _step_hooks(optimizer) -> tuple:
 def _step_with_hooks(step, optimizer, args, kwargs):
     before = itertools.chain(_before_steps.values(), optimizer._before_step.values())
     for hook in list(before):
-        given = hook(optimizer, (optimizer, *args), kwargs)
-        if given is None:
+        answer = hook(optimizer, (optimizer, *args), kwargs)
+        if answer is None:
             continue
-        if not isinstance(given, tuple) or len(given) != 2:
+        if not isinstance(answer, tuple) or len(answer) != 2:
             raise RuntimeError(
-                f"{step} must return None or a tuple of (new_args, new_kwargs), but got {given}."
+                f"{step} must return None or a tuple of (new_args, new_kwargs), but got {answer}."
             )
-        (_, *args), kwargs = given
+        (_, *args), kwargs = answer
     result = step(optimizer, *args, **kwargs)
     for hook in list(itertools.chain(optimizer._after_step.values(), _after_steps.values())):
         hook(optimizer, (optimizer, *args), kwargs)

@@ -15,7 +15,7 @@ def of_optimizer(optimizer) -> str:
     for number, group in enumerate(groups):
         params = group["params"]
         options = [_shown(group.get(name)) for name in names]
-        rows.append([number, len(params), sum(each.numel() for each in params), *options])
+        rows.append([number, len(params), sum(param.numel() for param in params), *options])
     title = html.line(type(optimizer).__name__, is_bold=True)
     table = html.table(("group", "tensors", "elements", *names), rows, numbers=[0, 1, 2])
     return "\n".join([title, table, html.line(_state(optimizer))])
@@ -35,13 +35,13 @@ def _shown(value) -> str:
 
 def _state(optimizer) -> str:
     tensors = [
-        each
+        tensor
         for state in optimizer.state.values()
         if isinstance(state, dict)
-        for each in state.values()
-        if isinstance(each, Tensor)
+        for tensor in state.values()
+        if isinstance(tensor, Tensor)
     ]
     if not tensors:
         return "no state yet"
-    size = sum(each.numel() * each.element_size() for each in tensors)
+    size = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
     return f"state: {len(tensors):,} tensors, {size / 1e6:,.2f} MB"

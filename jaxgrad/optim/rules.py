@@ -281,14 +281,14 @@ class NAdamUpdate(NamedTuple):
         first = optax.tree.update_moment(grads, first, n["beta1"], 1)
         second = optax.tree.update_moment(grads, second, n["beta2"], 2)
         squares = optax.tree.bias_correction(second, n["beta2"], count.astype(jnp.int32))
-        made = []
+        new_params = []
         for p, g, m, square, product in zip(params, grads, first, squares, products, strict=True):
             product = product.astype(count.dtype)
             of_gradient = n["lr"] * (1 - now) / (1 - product)
             of_mean = n["lr"] * following / (1 - product * following)
             step = g * of_gradient.astype(p.dtype) + m * of_mean.astype(p.dtype)
-            made.append(p - step / (jnp.sqrt(square) + n["eps"]))
-        return made, (products, first, second)
+            new_params.append(p - step / (jnp.sqrt(square) + n["eps"]))
+        return new_params, (products, first, second)
 
 
 class RAdamUpdate(NamedTuple):
@@ -321,12 +321,12 @@ class RAdamUpdate(NamedTuple):
         length = jnp.where(is_rectified, length, 6)
         numerator = (length - 4) * (length - 2) * longest
         factor = jnp.sqrt(correction * numerator / ((longest - 4) * (longest - 2) * length))
-        made = []
+        new_params = []
         for p, mean, square in zip(params, means, second, strict=True):
             root = jnp.sqrt(jnp.where(is_rectified, square, 1))
             scale = jnp.where(is_rectified, factor.astype(p.dtype) / (root + n["eps"]), 1)
-            made.append(p - n["lr"] * mean * scale)
-        return made, (first, second)
+            new_params.append(p - n["lr"] * mean * scale)
+        return new_params, (first, second)
 
 
 class RpropUpdate(NamedTuple):
@@ -345,7 +345,7 @@ class RpropUpdate(NamedTuple):
 
     def update(self, params, grads, state, count, n):
         grads = decay(params, grads, self, n)
-        made, kept, sizes = [], [], []
+        new_params, kept, sizes = [], [], []
         for p, g, before, size in zip(params, grads, *state, strict=True):
             product = g * before
             factor = jnp.where(product < 0, n["eta_minus"], 1)
@@ -353,10 +353,10 @@ class RpropUpdate(NamedTuple):
             size = jnp.clip(size * factor, n["smallest_step"], n["largest_step"])
             g = jnp.where(product < 0, 0, g)
             # NaN has no sign, as in PyTorch
-            made.append(p - size * (g > 0) + size * (g < 0))
+            new_params.append(p - size * (g > 0) + size * (g < 0))
             kept.append(g)
             sizes.append(size)
-        return made, (kept, sizes)
+        return new_params, (kept, sizes)
 
 
 class ASGDUpdate(NamedTuple):
@@ -375,17 +375,17 @@ class ASGDUpdate(NamedTuple):
     def update(self, params, grads, state, count, n):
         grads = decay(params, grads, self, n)
         etas, shares, _ = state
-        made, means = [], []
+        new_params, means = [], []
         for p, g, eta, share, mean in zip(params, grads, *state, strict=True):
             rate = eta.astype(count.dtype)
             p = p * (1 - n["lambd"] * rate).astype(p.dtype) - rate.astype(p.dtype) * g
-            made.append(p)
+            new_params.append(p)
             means.append(jnp.where(share == 1, p, mean + (p - mean) * share.astype(p.dtype)))
         eta = n["lr"] / (1 + n["lambd"] * n["lr"] * count) ** n["alpha"]
         share = 1 / jnp.maximum(1, count - n["t0"])
         etas = [eta.astype(before.dtype) for before in etas]
         shares = [share.astype(before.dtype) for before in shares]
-        return made, (etas, shares, means)
+        return new_params, (etas, shares, means)
 
 
 class AdafactorUpdate(NamedTuple):
@@ -414,7 +414,7 @@ class AdafactorUpdate(NamedTuple):
 
     def update(self, params, grads, state, count, n):
         grads = decay(params, grads, self._replace(decays=False), n)
-        made, after = [], []
+        new_params, after = [], []
         for p, g, *kept in zip(params, grads, *state, strict=True):
             eps = n["eps1"] if self.given_eps else float(jnp.finfo(p.dtype).eps)
             kept, variance = self.variance(
@@ -426,9 +426,9 @@ class AdafactorUpdate(NamedTuple):
             rate = jnp.fmax(n["eps2"], root_mean_square(p)) * relative
             if self.decays:
                 p = p * (1 - n["lr"] * n["weight_decay"])
-            made.append(p - rate / jnp.fmax(1, root_mean_square(update) / n["d"]) * update)
+            new_params.append(p - rate / jnp.fmax(1, root_mean_square(update) / n["d"]) * update)
             after.append(kept)
-        return made, tuple(zip(*after, strict=True))
+        return new_params, tuple(zip(*after, strict=True))
 
     def variance(self, grad, kept, weight, eps):
         """Return the moving averages of squared gradients, and the estimate that they make."""
@@ -469,12 +469,12 @@ class MuonUpdate(NamedTuple):
         updates = buffers
         if self.nesterov:
             updates = optax.tree.update_moment(buffers, grads, 1 - n["momentum"], 1)
-        made = []
+        new_params = []
         for p, update in zip(params, self.orthogonal(updates), strict=True):
             rate = n["lr"] * self.adjusted(*p.shape)
             p = p * (1 - n["lr"] * n["weight_decay"])
-            made.append(p - rate * update.astype(p.dtype))
-        return made, (buffers,)
+            new_params.append(p - rate * update.astype(p.dtype))
+        return new_params, (buffers,)
 
     def adjusted(self, rows, columns):
         """Return the factor of the learning rate for a matrix."""
@@ -492,16 +492,16 @@ class MuonUpdate(NamedTuple):
         a, b, c = self.coefficients
 
         def improved(_, matrices):
-            made = []
+            iterates = []
             for x in matrices:
                 gram = _rounded(_product(x, x.T))
                 change = _rounded(b * gram.astype(jnp.float32) + c * _product(gram, gram))
-                made.append(_rounded(a * x.astype(jnp.float32) + _product(change, x)))
-            return made
+                iterates.append(_rounded(a * x.astype(jnp.float32) + _product(change, x)))
+            return iterates
 
-        given = [self.normalized(x if x.shape[0] <= x.shape[1] else x.T) for x in matrices]
-        made = jax.lax.fori_loop(0, self.steps, improved, given)
-        return [x if x.shape == y.shape else x.T for x, y in zip(made, matrices, strict=True)]
+        start = [self.normalized(x if x.shape[0] <= x.shape[1] else x.T) for x in matrices]
+        factors = jax.lax.fori_loop(0, self.steps, improved, start)
+        return [x if x.shape == y.shape else x.T for x, y in zip(factors, matrices, strict=True)]
 
     def normalized(self, matrix):
         """Return a matrix over its Frobenius norm, in bfloat16."""

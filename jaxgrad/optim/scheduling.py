@@ -46,7 +46,7 @@ def check_optimizer(optimizer):
 def rates(optimizer, name: str = "lr") -> list:
     """Return the option `name` of each group; tensors are copied."""
     values = [group[name] for group in optimizer.param_groups]
-    return [each.clone() if isinstance(each, Tensor) else each for each in values]
+    return [option.clone() if isinstance(option, Tensor) else option for option in values]
 
 
 def set_rate(group, value, name: str = "lr"):
@@ -70,7 +70,7 @@ def for_groups(name, optimizer, value) -> list:
             f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} "
             f"values, param_groups has {count}."
         )
-    return [each.clone() if isinstance(each, Tensor) else each for each in value]
+    return [option.clone() if isinstance(option, Tensor) else option for option in value]
 
 
 def _after_traced_call(step):
@@ -185,8 +185,8 @@ class LRScheduler:
 
     # ---- steps
 
-    def _wait(self, scope, given):
-        if given:
+    def _wait(self, scope, arguments):
+        if arguments:
             raise RuntimeError(NOT_HERE.format(type(self).__name__, "that is given a number"))
         if scope.is_inner or scope.objects.is_set(self, "_calls"):
             raise RuntimeError(NOT_HERE.format(type(self).__name__, "more than once"))

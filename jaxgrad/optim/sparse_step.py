@@ -50,8 +50,8 @@ def sgd(step, position, group, param, gradient):
     """`p - lr * grad`; elements at one index add up."""
     rate = as_factor(step.number(position, group, "lr"))
     change = values_of(gradient.detach()) * (rate if group["maximize"] else -rate)
-    made = ops._coo_add_to(param.detach(), change.to(param.dtype), gradient._indices_held)
-    return [(param, made)]
+    new_param = ops._coo_add_to(param.detach(), change.to(param.dtype), gradient._indices_held)
+    return [(param, new_param)]
 
 
 def adagrad(step, position, group, param, gradient):
@@ -65,8 +65,8 @@ def adagrad(step, position, group, param, gradient):
     before = (count - 1).double()
     total = rows.changed(state["sum"], rows.gradient * rows.gradient)
     scale = (rows.read(total).sqrt() + eps).reciprocal() * rows.gradient
-    made = rows.changed(param, scale * (-rate / (before * decay + 1)))
-    return [(param, made), (state["sum"], total), (state["step"], count)]
+    new_param = rows.changed(param, scale * (-rate / (before * decay + 1)))
+    return [(param, new_param), (state["sum"], total), (state["step"], count)]
 
 
 def adam(step, position, group, param, gradient):
@@ -87,8 +87,8 @@ def adam(step, position, group, param, gradient):
     (first, mean), (second, square) = moments
     exponent = count.double()
     correction = (1 - beta2**exponent).sqrt() / (1 - beta1**exponent)
-    made = rows.changed(param, first / (second.sqrt() + eps) * (-rate * correction))
+    new_param = rows.changed(param, first / (second.sqrt() + eps) * (-rate * correction))
     return [
-        (param, made), (state["exp_avg"], mean), (state["exp_avg_sq"], square),
+        (param, new_param), (state["exp_avg"], mean), (state["exp_avg_sq"], square),
         (state["step"], count),
     ]  # fmt: skip

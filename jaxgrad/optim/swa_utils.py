@@ -127,14 +127,14 @@ class AveragedModel(Module):
     @no_grad()
     def update_parameters(self, model: Module) -> None:
         """Include the present weights of a model in the average; the first are copied."""
-        averages, currents = (self._averaged(each) for each in (self.module, model))
+        averages, currents = (self._averaged(module) for module in (self.module, model))
         pairs = zip(averages, currents, strict=True)
         currents = [current.detach().to(one.device) for one, current in pairs]
         count = self.n_averaged
         if not is_concrete(count):  # compiled, for the first call too
-            made = [one.clone() for one in averages]
-            self._average(made, currents, count)
-            pairs = zip(currents, made, strict=True)
+            copies = [one.clone() for one in averages]
+            self._average(copies, currents, count)
+            pairs = zip(currents, copies, strict=True)
             currents = [ops.where(count == 0, current, one) for current, one in pairs]
         elif count > 0:
             self._average(averages, currents, count)
@@ -183,8 +183,8 @@ def update_bn(loader: Iterable, model: Module, device=None) -> None:
     model.train()
     try:
         for batch in loader:
-            given = batch[0] if isinstance(batch, list | tuple) else batch
-            model(given if device is None else given.to(device))
+            inputs = batch[0] if isinstance(batch, list | tuple) else batch
+            model(inputs if device is None else inputs.to(device))
     finally:
         for layer, momentum in zip(layers, momenta, strict=True):
             layer.momentum = momentum

@@ -57,11 +57,11 @@ class UpdateProgram(Program):
             for _ in self.rule.states
             for i in range(size)
         ]
-        made = [_concrete_aval(each, self.mode) for each in (*params, *states)]
+        avals = [_concrete_aval(aval, self.mode) for aval in (*params, *states)]
         counts = self.inputs[self.counts]
         # step counters stay in this process
         apart = self.mode == SPREAD
-        return (*made, *(each if apart else _concrete_aval(each, self.mode) for each in counts))
+        return (*avals, *(aval if apart else _concrete_aval(aval, self.mode) for aval in counts))
 
     @cached_property
     def pattern(self):
@@ -117,12 +117,12 @@ class UpdateProgram(Program):
         for members in self.alike():
             count = counts[self.count_of[members[0]]] if counts else None
             parts = [_as_real([values[i] for i in members]) for values in (params, grads, *state)]
-            made, after = self.apply_to(*parts, count=count, numbers=numbers)
-            for values, results in zip((params, *state), (made, *after), strict=True):
+            new_params, after = self.apply_to(*parts, count=count, numbers=numbers)
+            for values, results in zip((params, *state), (new_params, *after), strict=True):
                 for i, result in zip(members, results, strict=True):
                     like = params[i] if values[i] is None else values[i]
                     values[i] = _restore_dtype(result, like)
-        return (*params, *[each for values in state for each in values], *counts)
+        return (*params, *[array for values in state for array in values], *counts)
 
     def alike(self) -> list[list[int]]:
         """Return the indices of the parameters, grouped into calls of the rule."""
@@ -159,15 +159,15 @@ def prepared(kind, rule, count_of, fresh, inputs, counts) -> UpdateProgram:
     return executor.prepare(UpdateProgram(rule, count_of, fresh, inputs, counts))
 
 
-def _concrete_aval(found, mode):
-    return make_aval(found.shape, found.dtype, mode)
+def _concrete_aval(aval, mode):
+    return make_aval(aval.shape, aval.dtype, mode)
 
 
 def _as_real(values):
     """Split complex arrays into real and imaginary parts, which PyTorch's rules treat apart."""
     if values[0] is None or not jnp.iscomplexobj(values[0]):
         return values
-    return [jnp.stack([each.real, each.imag], axis=-1) for each in values]
+    return [jnp.stack([array.real, array.imag], axis=-1) for array in values]
 
 
 def _restore_dtype(result, like):

@@ -77,9 +77,9 @@ def _received(node, path, tensors, is_first):
     if kind == "tensor":
         with jax.enable_x64(True):
             zeros = jnp.zeros(node["shape"], np.dtype(node["dtype"]))
-        made = tensors[path].detach().clone() if is_first else wrap(zeros)
-        broadcast(made, 0)
-        return made
+        tensor = tensors[path].detach().clone() if is_first else wrap(zeros)
+        broadcast(tensor, 0)
+        return tensor
     if kind == "number":
         return _tree.number_of(node)
     pairs = [

@@ -39,7 +39,7 @@ def _copy(param: Tensor) -> Tensor:
     array = held(current(param))
     with jax.enable_x64(True):
         zeros = jnp.zeros(array.shape, array.dtype, device=array.sharding)
-    made = wrap(zeros, requires_grad=param.requires_grad)
+    tensor = wrap(zeros, requires_grad=param.requires_grad)
     if param.requires_grad:
-        made.grad = wrap(zeros.copy())
-    return made
+        tensor.grad = wrap(zeros.copy())
+    return tensor

@@ -149,21 +149,21 @@ def _apart(function):
 
 def read_tree(folder: str, version: int):
     """The JSON of a version. Raises ValueError if it is of another format."""
-    found = json.loads((Path(folder) / f"jaxgrad.{version}" / "tree" / "metadata").read_text())
-    if not isinstance(found, dict) or found.get("jaxgrad") != FORMAT:
+    metadata = json.loads((Path(folder) / f"jaxgrad.{version}" / "tree" / "metadata").read_text())
+    if not isinstance(metadata, dict) or metadata.get("jaxgrad") != FORMAT:
         raise ValueError(
             f"{folder} holds a checkpoint of another version of jaxgrad: update jaxgrad to load it"
         )
-    return found["state"]
+    return metadata["state"]
 
 
 def versions(folder: str) -> dict[int, list[Path]]:
     """The folders of each version in the folder of a checkpoint, unfinished ones among them."""
-    found: dict[int, list[Path]] = {}
+    folders: dict[int, list[Path]] = {}
     for path in Path(folder).iterdir() if os.path.isdir(folder) else ():
         if match := VERSION.fullmatch(path.name):
-            found.setdefault(int(match[1]), []).append(path)
-    return found
+            folders.setdefault(int(match[1]), []).append(path)
+    return folders
 
 
 def last_version(folder: str) -> int:

@@ -29,13 +29,13 @@ class Processes(NamedTuple):
         return self.rank == self.members[0]
 
 
-def processes_of(given, no_dist: bool) -> Processes:
+def processes_of(process_group, no_dist: bool) -> Processes:
     """The processes that arguments name. Raises ValueError for a group that this one is not in."""
     if no_dist or not is_initialized():
         rank = jax.process_index()
         ranks = (rank,) if jax.process_count() > 1 else None
         return Processes(None, (rank,), rank, ranks, DEFAULT_TIMEOUT.total_seconds())
-    group = default_group() if given is None else given
+    group = default_group() if process_group is None else process_group
     if not isinstance(group, ProcessGroup) or group.rank() < 0:
         raise ValueError("process_group: this process does not belong to the group")
     members, rank = tuple(sorted(group.ranks)), group.ranks[group.rank()]
@@ -45,7 +45,7 @@ def processes_of(given, no_dist: bool) -> Processes:
 
 
 # those of other processes that keep their type
-_ERRORS = {each.__name__: each for each in (TypeError, ValueError, FileNotFoundError)}
+_ERRORS = {error.__name__: error for error in (TypeError, ValueError, FileNotFoundError)}
 
 
 def agree(what: str, processes: Processes, told, error: Exception | None) -> list:
@@ -60,7 +60,7 @@ def agree(what: str, processes: Processes, told, error: Exception | None) -> lis
         gathered = [
             json.loads(text) for _, text in sorted(zip(processes.group.ranks, texts, strict=True))
         ]
-        every = [each for _, each in gathered]
+        every = [answer for _, answer in gathered]
         failures = failures | {
             rank: (_ERRORS.get(failed[0], RuntimeError)(failed[1]), None)
             for rank, (failed, _) in zip(processes.members, gathered, strict=True)

@@ -82,7 +82,7 @@ def _as_it_lies(model) -> dict:
 
 
 def _is_frozen(model, tensor) -> bool:
-    return not tensor.requires_grad and any(tensor is each for each in model.parameters())
+    return not tensor.requires_grad and any(tensor is parameter for parameter in model.parameters())
 
 
 def _of_submodules(model, state, submodules, options):
@@ -100,9 +100,9 @@ def _offered(state, options: StateDictOptions):
     """A state dict with whole tensors or on the CPU, as wanted."""
     if not (options.full_state_dict or options.cpu_offload):
         return state
-    made = whole(state, options.full_state_dict, options.cpu_offload)
+    offered = whole(state, options.full_state_dict, options.cpu_offload)
     is_left_out = options.full_state_dict and options.cpu_offload
-    return {} if is_left_out and is_initialized() and get_rank() > 0 else made
+    return {} if is_left_out and is_initialized() and get_rank() > 0 else offered
 
 
 def get_optimizer_state_dict(
@@ -131,24 +131,24 @@ def get_optimizer_state_dict(
     has_stepped = True
     for optimizer in _several(optimizers):
         names = names_of_parameters(model, optimizer)
-        found = optimizer.state_dict()
-        if not found["state"]:
-            found, has_stepped = found | {"state": initial_state(optimizer)}, False
-        state |= {names.get(key, key): value for key, value in found["state"].items()}
+        state_dict = optimizer.state_dict()
+        if not state_dict["state"]:
+            state_dict, has_stepped = state_dict | {"state": initial_state(optimizer)}, False
+        state |= {names.get(key, key): value for key, value in state_dict["state"].items()}
         groups += [
             group | {"params": [names[key] for key in group["params"]]}
-            for group in found["param_groups"]
+            for group in state_dict["param_groups"]
         ]
     left_out = _left_out(model, submodules, options)
     state = {key: value for key, value in state.items() if key not in left_out}
     for group in groups:
         group["params"] = [name for name in group["params"] if name not in left_out]
-    made = _offered({"state": state, "param_groups": groups}, options)
+    offered = _offered({"state": state, "param_groups": groups}, options)
     if options.flatten_optimizer_state_dict:
-        return _flat(made)
-    if made and not has_stepped:
-        made["state"] = InitialState(made["state"])
-    return made
+        return _flat(offered)
+    if offered and not has_stepped:
+        offered["state"] = InitialState(offered["state"])
+    return offered
 
 
 def _several(optimizers) -> list[Optimizer]:
@@ -158,11 +158,11 @@ def _several(optimizers) -> list[Optimizer]:
 def _left_out(model, submodules, options) -> set[str]:
     """The names of the parameters whose state is not wanted."""
     names = dict(buffers_and_parameters(model))
-    found = {n for n, p in names.items() if options.ignore_frozen_params and not p.requires_grad}
+    left_out = {n for n, p in names.items() if options.ignore_frozen_params and not p.requires_grad}
     if submodules is not None:
         inner = {id(p) for module in submodules for p in module.parameters()}
-        found |= {name for name, tensor in names.items() if id(tensor) not in inner}
-    return found
+        left_out |= {name for name, tensor in names.items() if id(tensor) not in inner}
+    return left_out
 
 
 def get_state_dict(
@@ -205,12 +205,12 @@ def set_model_state_dict(
     tensors = dict(buffers_and_parameters(model))
     if options.broadcast_from_rank0:
         model_state_dict = broadcast_state(model_state_dict)
-    given = {
+    state = {
         own.get(key, key): like_parameter(value, tensors.get(key))
         for key, value in model_state_dict.items()
     }
     is_abstract = any(tensor.is_meta for tensor in tensors.values())
-    return model.load_state_dict(given, strict=options.strict, assign=is_abstract)
+    return model.load_state_dict(state, strict=options.strict, assign=is_abstract)
 
 
 @no_grad()
@@ -248,14 +248,16 @@ def set_optimizer_state_dict(
         optimizer.load_state_dict(state)
 
 
-def state_to_load(model: Module, optimizer: Optimizer, given: dict, strict: bool = True) -> dict:
+def state_to_load(
+    model: Module, optimizer: Optimizer, named_state: dict, strict: bool = True
+) -> dict:
     """The part of a state by names that belongs to an optimizer, in the form that it loads.
 
     Raises KeyError for a parameter of the optimizer that it lacks, unless `strict=False`.
     """
     names = names_of_parameters(model, optimizer)
-    group_of = {name: group for group in given["param_groups"] for name in group["params"]}
-    known = given["state"] if type(given["state"]) is not InitialState else {}
+    group_of = {name: group for group in named_state["param_groups"] for name in group["params"]}
+    known = named_state["state"] if type(named_state["state"]) is not InitialState else {}
     params = [param for group in optimizer.param_groups for param in group["params"]]
     state, groups = {}, []
     for own in optimizer.state_dict()["param_groups"]:
@@ -296,17 +298,17 @@ def set_state_dict(
     return keys
 
 
-def _flat(given) -> dict:
+def _flat(nested) -> dict:
     """A state of optimizers as one dict."""
-    made = {
+    flat = {
         f"state.{name}.{key}": value
-        for name, state in given.get("state", {}).items()
+        for name, state in nested.get("state", {}).items()
         for key, value in state.items()
     }
-    for group in given.get("param_groups", ()):
+    for group in nested.get("param_groups", ()):
         for name in group["params"]:
-            made |= {f"param_groups.{name}.{k}": v for k, v in group.items() if k != "params"}
-    return made
+            flat |= {f"param_groups.{name}.{k}": v for k, v in group.items() if k != "params"}
+    return flat
 
 
 def _nested(model, optimizers, flat) -> dict:
@@ -315,9 +317,9 @@ def _nested(model, optimizers, flat) -> dict:
     groups = []
     for optimizer in optimizers:
         for name in names_of_parameters(model, optimizer).values():
-            found = _below(flat, f"state.{name}.")
-            if found:
-                state[name] = found
+            param_state = _below(flat, f"state.{name}.")
+            if param_state:
+                state[name] = param_state
             options = _below(flat, f"param_groups.{name}.")
             if options:
                 groups.append(options | {"params": [name]})

@@ -254,10 +254,10 @@ def _fill_tensor(target, node, arrays):
         array = np.zeros(node["shape"], np.dtype(node["dtype"]))
     if not isinstance(array, jax.Array):
         array = jax.device_put(array, own.sharding, may_alias=False)
-    made = wrap(array)
-    if made.dtype != target.dtype:
-        made = wrap(jax.device_put(held(current(made.to(target.dtype))), own.sharding))
-    assign(target, made, False)
+    source = wrap(array)
+    if source.dtype != target.dtype:
+        source = wrap(jax.device_put(held(current(source.to(target.dtype))), own.sharding))
+    assign(target, source, False)
 
 
 def _value(node, arrays):

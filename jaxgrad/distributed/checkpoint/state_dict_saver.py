@@ -208,7 +208,7 @@ def _spanning(processes, tensors) -> list[str]:
     """The paths of the tensors that have shards in several processes. Raises RuntimeError if one of
     these does not save.
     """
-    found = []
+    paths = []
     for path, tensor in tensors.items():
         array = held(current(tensor))
         if array.is_fully_addressable:
@@ -219,13 +219,13 @@ def _spanning(processes, tensors) -> list[str]:
                 f"{_tree.shown(path)} has shards in the processes of rank {sorted(holders)}, and "
                 f"those of rank {list(processes.members)} save: save it in all, or full_tensor()"
             )
-        found.append(_tree.shown(path))
-    return found
+        paths.append(_tree.shown(path))
+    return paths
 
 
 def _check_spanning(what, every):
     """Raise RuntimeError where a tensor has shards in several processes, and not all save it."""
-    paths = [set(each) for _, _, each in every]
+    paths = [set(spanning) for _, _, spanning in every]
     for path in sorted(set.union(*paths) - set.intersection(*paths)):
         raise RuntimeError(
             f"{what}: {path} is a DTensor of several processes, and not in all that save"
@@ -236,14 +236,14 @@ def _arrays(processes, tree, tensors, every) -> dict:
     """What this process gives orbax for each name: its shards, or the whole array where it is the
     one that writes it, or an array of this shape.
     """
-    found = {path: held(current(tensor)) for path, tensor in tensors.items()}
+    array_of = {path: held(current(tensor)) for path, tensor in tensors.items()}
     if processes.group is not None:
-        found = _of_others(processes, found, every) | found
+        array_of = _of_others(processes, array_of, every) | array_of
     arrays = {}
     for path, node in _tree.leaves(tree):
         if 0 in node["shape"]:
             continue  # orbax takes no arrays without elements; the JSON has all there is of them
-        array = found.get(path)
+        array = array_of.get(path)
         if array is None or (not processes.is_first and array.is_fully_addressable):
             array = np.zeros(node["shape"], np.dtype(node["dtype"]))  # takes no memory
         elif jax.process_count() > 1 and array.is_fully_addressable:
@@ -252,7 +252,7 @@ def _arrays(processes, tree, tensors, every) -> dict:
     return arrays
 
 
-def _of_others(processes, found, every) -> dict:
+def _of_others(processes, array_of, every) -> dict:
     """For the process that writes, the arrays that only others have, by path."""
     seen: set[tuple] = set()
     owners = []
@@ -263,10 +263,10 @@ def _of_others(processes, found, every) -> dict:
     if not any(owners[1:]):
         return {}
     mine = () if processes.is_first else owners[processes.members.index(processes.rank)]
-    given = exchanged(
-        [[path, wrap(found[path])] for path in sorted(mine, key=repr)], processes.group
+    received = exchanged(
+        [[path, wrap(array_of[path])] for path in sorted(mine, key=repr)], processes.group
     )
-    return {tuple(path): held(tensor) for pairs in given for path, tensor in pairs}
+    return {tuple(path): held(tensor) for pairs in received for path, tensor in pairs}
 
 
 __getattr__, __dir__ = names_of(__name__)

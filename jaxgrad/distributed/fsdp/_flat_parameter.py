@@ -27,16 +27,16 @@ class FlatParameter:
     def __init__(self, module: Module, sharded: list[Sharded]):
         paths = {id(inner): path for path, inner in module.named_modules()}
         self._sharded, names = {}, {}
-        for each in sharded:
-            each.follow()
-            path = f"{paths[id(each.owner)]}.{each.name}"
-            self._sharded.setdefault(id(each.parameter), each)
-            names.setdefault(id(each.parameter), path.removeprefix("."))
+        for slot in sharded:
+            slot.follow()
+            path = f"{paths[id(slot.owner)]}.{slot.name}"
+            self._sharded.setdefault(id(slot.parameter), slot)
+            names.setdefault(id(slot.parameter), path.removeprefix("."))
         self._fqns = (*names.values(),)
 
     def _common(self, name: str):
         """What all parameters have under a name. Raises ValueError where it differs."""
-        values = {getattr(each.parameter, name) for each in self._sharded.values()}
+        values = {getattr(slot.parameter, name) for slot in self._sharded.values()}
         if len(values) > 1:
             raise ValueError(f"Must flatten tensors with uniform {name} but got {values}")
         return values.pop()
@@ -54,22 +54,22 @@ class FlatParameter:
     @property
     def requires_grad(self) -> bool:
         """Whether any parameter requires a gradient."""
-        return any(each.parameter.requires_grad for each in self._sharded.values())
+        return any(slot.parameter.requires_grad for slot in self._sharded.values())
 
     @property
     @no_grad()
     def data(self) -> Tensor:
         """All numbers in a vector; an assignment sets the parameters, and their dtype."""
-        return ops.cat([each.parameter.detach().reshape(-1) for each in self._sharded.values()])
+        return ops.cat([slot.parameter.detach().reshape(-1) for slot in self._sharded.values()])
 
     @data.setter
     @no_grad()
     def data(self, vector: Tensor):
-        sizes = [each.parameter.numel() for each in self._sharded.values()]
+        sizes = [slot.parameter.numel() for slot in self._sharded.values()]
         pieces = vector.detach().split(sizes)
-        for each, piece in zip(self._sharded.values(), pieces, strict=True):
-            piece = piece.reshape(each.parameter.shape)
-            each.parameter.data = redistributed(piece, each.sharding, each.sharding)
+        for slot, piece in zip(self._sharded.values(), pieces, strict=True):
+            piece = piece.reshape(slot.parameter.shape)
+            slot.parameter.data = redistributed(piece, slot.sharding, slot.sharding)
 
 
 class FlatParamHandle:

@@ -204,7 +204,7 @@ class FSDPState:
     def is_local(self, args, kwargs) -> bool:
         """Whether this process calls the module on a batch of its own."""
         leaves = pytree.flatten((args, kwargs))[0]
-        tensors = [each for each in leaves if isinstance(each, Tensor)]
+        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
         return not is_single_process(self.mesh) and not any(map(is_distributed, tensors))
 
     @contextlib.contextmanager
@@ -219,9 +219,9 @@ class FSDPState:
             )
         # a checkpoint around the call saves nothing, and calls again for the backward pass
         call, rerun = checkpoint_frame.around.get() or (None, None)
-        for each in self.parameters:
-            each.follow()
-        whole = [self.whole(each, local, again=bool(rerun)) for each in self.parameters]
+        for slot in self.parameters:
+            slot.follow()
+        whole = [self.whole(slot, local, again=bool(rerun)) for slot in self.parameters]
         regathers = self.reshards and call is None
         hooks = self.regathering(whole, local) if regathers else contextlib.nullcontext()
         with self.placed(whole), hooks, self.for_inner_checkpoints(local):
@@ -230,21 +230,21 @@ class FSDPState:
     @contextlib.contextmanager
     def placed(self, whole):
         """A block in which the module has the given parameters."""
-        before = [each.owner._parameters[each.name] for each in self.parameters]
+        before = [slot.owner._parameters[slot.name] for slot in self.parameters]
         try:
-            for each, tensor in zip(self.parameters, whole, strict=True):
-                each.owner._parameters[each.name] = tensor
+            for slot, tensor in zip(self.parameters, whole, strict=True):
+                slot.owner._parameters[slot.name] = tensor
             yield
         finally:
-            for each, parameter in zip(self.parameters, before, strict=True):
-                each.owner._parameters[each.name] = parameter
+            for slot, parameter in zip(self.parameters, before, strict=True):
+                slot.owner._parameters[slot.name] = parameter
 
     @contextlib.contextmanager
     def for_inner_checkpoints(self, local):
         """A block whose checkpointed calls have whole parameters when they are called again."""
 
         def make():
-            return self.placed([self.whole(each, local, again=True) for each in self.parameters])
+            return self.placed([self.whole(slot, local, again=True) for slot in self.parameters])
 
         inside = (*checkpoint_frame.surroundings.get(), make)
         token = checkpoint_frame.surroundings.set(inside)
@@ -272,11 +272,11 @@ class FSDPState:
 
     def regathering(self, whole, local):
         """Hooks that save sharded parameters in place of whole ones, and gather them anew."""
-        known = {id(held(current(t))): each for t, each in zip(whole, self.parameters, strict=True)}
+        known = {id(held(current(t))): slot for t, slot in zip(whole, self.parameters, strict=True)}
 
         def pack(tensor):
-            found = known.get(id(held(current(tensor))))
-            return tensor if found is None else found
+            slot = known.get(id(held(current(tensor))))
+            return tensor if slot is None else slot
 
         def unpack(saved):
             if not isinstance(saved, Sharded):
@@ -382,8 +382,8 @@ def sharded_state(
         for owner, name, parameter in _members(module)
         if id(parameter) not in ignored
     ]
-    for each in sharded:
-        place(each.parameter, each.sharding, 0)
+    for slot in sharded:
+        place(slot.parameter, slot.sharding, 0)
     for inner in sharded_modules(module):
         if inner._fsdp.is_default:
             inner._fsdp.reshards = True

@@ -141,8 +141,8 @@ def _names_in_order(model, optim_input, optim) -> list[str]:
     if optim is not None:
         params = [param for entry in optim.param_groups for param in entry["params"]]
     else:
-        given = model.parameters() if optim_input is None else optim_input
-        rows = [entry["params"] if isinstance(entry, dict) else [entry] for entry in given]
+        entries = model.parameters() if optim_input is None else optim_input
+        rows = [entry["params"] if isinstance(entry, dict) else [entry] for entry in entries]
         params = [param for row in rows for param in row]
     names = {id(param): clean(name) for name, param in model.named_parameters()}
     return [names[id(param)] for param in params]

@@ -30,8 +30,8 @@ def summoned(state: FSDPState, writeback, rank0_only, offload_to_cpu, with_grads
 
     A parameter stays the same object, so that an optimizer that has it reads and changes it too.
     """
-    sharded = {id(each.parameter): each for each in state.parameters}.values()
-    leaves = [(each.parameter, each.sharding) for each in sharded]
+    sharded = {id(slot.parameter): slot for slot in state.parameters}.values()
+    leaves = [(slot.parameter, slot.sharding) for slot in sharded]
     if with_grads:
         leaves += [(leaf.grad, place) for leaf, place in leaves if leaf.grad is not None]
     wholes = [_whole(leaf, offload_to_cpu) for leaf, _ in leaves]

@@ -326,12 +326,12 @@ def _ignored(module, ignored_modules, ignored_states) -> tuple[set[Module], list
             "pass ignored_states."
         )
     chosen = list(ignored_modules or ignored_states or ())
-    roots = [each for each in chosen if isinstance(each, Module)]
+    roots = [root for root in chosen if isinstance(root, Module)]
     if roots and len(roots) < len(chosen):
         raise ValueError("ignored_states expects all nn.Parameter or all nn.Module list elements")
-    if any(isinstance(each, FullyShardedDataParallel) for each in roots):
+    if any(isinstance(root, FullyShardedDataParallel) for root in roots):
         raise ValueError("`ignored_modules` should not include FSDP modules")
-    modules = {inner for each in roots for inner in each.modules() if not is_sharded(inner)}
+    modules = {inner for root in roots for inner in root.modules() if not is_sharded(inner)}
     parameters = [] if roots else chosen
     return modules, [*parameters, *(p for m in modules for p in m.parameters(recurse=False))]
 

@@ -80,9 +80,9 @@ def broadcast(tensor: Tensor, src: int, group=None) -> Tensor:
     >>> jaxgrad.distributed.destroy_process_group()
     """
     check("broadcast", tensor)
-    found = _group(group)
-    root = root_of("broadcast", found, src, None)
-    return among(tensor, found, kinds.Broadcast, root=root)
+    own_group = _group(group)
+    root = root_of("broadcast", own_group, src, None)
+    return among(tensor, own_group, kinds.Broadcast, root=root)
 
 
 def reduce(tensor: Tensor, dst: int, op=ReduceOp.SUM, group=None) -> Tensor:
@@ -96,12 +96,12 @@ def reduce(tensor: Tensor, dst: int, op=ReduceOp.SUM, group=None) -> Tensor:
     >>> jaxgrad.distributed.destroy_process_group()
     """
     check("reduce", tensor)
-    found = _group(group)
-    root = root_of("reduce", found, dst, None)
+    own_group = _group(group)
+    root = root_of("reduce", own_group, dst, None)
     if op is ReduceOp.SUM:
-        return among(tensor, found, kinds.Reduce, root=root)
-    made = reduced("reduce", tensor, op, found)
-    return made if found.rank() == root else zeros_like(made)
+        return among(tensor, own_group, kinds.Reduce, root=root)
+    result = reduced("reduce", tensor, op, own_group)
+    return result if own_group.rank() == root else zeros_like(result)
 
 
 def gather(tensor: Tensor, dst: int = 0, group=None) -> tuple[Tensor, ...]:
@@ -115,9 +115,9 @@ def gather(tensor: Tensor, dst: int = 0, group=None) -> tuple[Tensor, ...]:
     >>> jaxgrad.distributed.destroy_process_group()
     """
     check("gather", tensor)
-    found = _group(group)
-    root = root_of("gather", found, dst, None)
-    return ops.unbind(among(ops.unsqueeze(tensor, 0), found, kinds.Gather, root=root))
+    own_group = _group(group)
+    root = root_of("gather", own_group, dst, None)
+    return ops.unbind(among(ops.unsqueeze(tensor, 0), own_group, kinds.Gather, root=root))
 
 
 def scatter(tensors, src: int = 0, group=None) -> Tensor:
@@ -132,9 +132,9 @@ def scatter(tensors, src: int = 0, group=None) -> Tensor:
     >>> jaxgrad.distributed.destroy_process_group()
     """
     check("scatter", *tensors)
-    found = _group(group)
-    root = root_of("scatter", found, src, None)
-    return among(ops.stack(list(tensors)), found, kinds.Scatter, root=root)[0]
+    own_group = _group(group)
+    root = root_of("scatter", own_group, src, None)
+    return among(ops.stack(list(tensors)), own_group, kinds.Scatter, root=root)[0]
 
 
 def all_to_all(output_tensor_list, input_tensor_list, group=None) -> tuple[Tensor, ...]:
@@ -149,8 +149,8 @@ def all_to_all(output_tensor_list, input_tensor_list, group=None) -> tuple[Tenso
     >>> jaxgrad.distributed.destroy_process_group()
     """
     check("all_to_all", *input_tensor_list)
-    given = ops.stack(list(input_tensor_list))
-    return ops.unbind(among(given, _group(group), kinds.AllToAll))
+    parts = ops.stack(list(input_tensor_list))
+    return ops.unbind(among(parts, _group(group), kinds.AllToAll))
 
 
 def all_to_all_single(

@@ -65,8 +65,8 @@ def distribute_tensor(
     spec = spec_of(mesh, chosen, tensor.ndim)
     check_even("distribute_tensor", tensor.shape, mesh, spec)
     array = sharded(tensor, sharding_of(mesh, spec), src_data_rank)
-    made = wrap(array, requires_grad=tensor.requires_grad)
-    return Parameter(made.detach(), made.requires_grad) if isinstance(tensor, Parameter) else made
+    leaf = wrap(array, requires_grad=tensor.requires_grad)
+    return Parameter(leaf.detach(), leaf.requires_grad) if isinstance(tensor, Parameter) else leaf
 
 
 @no_grad()
@@ -136,8 +136,8 @@ def _factory(make, name: str, is_random: bool, values: str = "2, 3"):
     ) -> Tensor:  # fmt: skip
         mesh = current_mesh(device_mesh)
         whole = make(*size, dtype=dtype, **options)
-        made = distribute_tensor(whole, mesh, placements, src_data_rank=None)
-        return made.requires_grad_() if requires_grad else made
+        dtensor = distribute_tensor(whole, mesh, placements, src_data_rank=None)
+        return dtensor.requires_grad_() if requires_grad else dtensor
 
     factory.__name__ = factory.__qualname__ = name
     extra = " Each process draws the same numbers if its generator has the same state."

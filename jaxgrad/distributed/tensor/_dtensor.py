@@ -41,15 +41,15 @@ def sharding_held(tensor: Tensor) -> NamedSharding | None:
     if isinstance(array, jax.core.Tracer) and scope is not None:
         noted_read(tensor, sharding)
         array = _before_trace(scope, tensor, array)
-    found = getattr(array, "sharding", None)
-    is_known = isinstance(found, NamedSharding) and not isinstance(array, jax.core.Tracer)
-    return found if is_known else None
+    layout = getattr(array, "sharding", None)
+    is_known = isinstance(layout, NamedSharding) and not isinstance(array, jax.core.Tracer)
+    return layout if is_known else None
 
 
 def sharding(tensor: Tensor) -> NamedSharding | None:
     """How the array of a tensor lies on a mesh."""
-    found = getattr(held(current(tensor)), "sharding", None)
-    return found if isinstance(found, NamedSharding) else None
+    layout = getattr(held(current(tensor)), "sharding", None)
+    return layout if isinstance(layout, NamedSharding) else None
 
 
 def _before_trace(scope, tensor, tracer):
@@ -150,7 +150,7 @@ class DTensor(Tensor, metaclass=_DTensorMeta):
             return _placed("from_local", local_tensor, mesh, chosen)
         chosen = checked("from_local", mesh, placements, local_tensor.ndim, takes_partial=True)
         _check_whole_mesh("from_local", mesh)
-        partial = [i for i, each in enumerate(chosen) if each.is_partial()]
+        partial = [i for i, placement in enumerate(chosen) if placement.is_partial()]
         target = spec_of(mesh, chosen, local_tensor.ndim)
         communication = kinds.FromLocal(
             mesh.jax_mesh,
@@ -159,13 +159,13 @@ class DTensor(Tensor, metaclass=_DTensorMeta):
             sums=tuple([mesh.axes[i] for i in partial]),
             scale=_mean_factor(mesh, chosen),
         )
-        made = communicated(local_tensor, communication)
-        return noted(made, sharding_of(mesh, target))
+        dtensor = communicated(local_tensor, communication)
+        return noted(dtensor, sharding_of(mesh, target))
 
 
 def _mean_factor(mesh, placements) -> float:
     """1 over the number of summands of which the mean is wanted."""
-    counts = [mesh.size(i) for i, each in enumerate(placements) if each.is_partial("avg")]
+    counts = [mesh.size(i) for i, placement in enumerate(placements) if placement.is_partial("avg")]
     factor = 1.0
     for count in counts:
         factor /= count
@@ -175,7 +175,7 @@ def _mean_factor(mesh, placements) -> float:
 def _check_whole_mesh(name, mesh: DeviceMesh):
     """Raise RuntimeError where a process has no part of its own in a mesh."""
     devices = list(mesh.jax_mesh.devices.flat)
-    if len({each.process_index for each in devices}) < len(devices):
+    if len({device.process_index for device in devices}) < len(devices):
         raise RuntimeError(
             f"{name}: processes have several devices each in {mesh}, and so no single part: use "
             "distribute_tensor, full_tensor, or a process for each device"
@@ -191,9 +191,9 @@ def _check_whole_mesh(name, mesh: DeviceMesh):
 
 def mesh_and_spec(name: str, tensor: Tensor) -> tuple[DeviceMesh, PartitionSpec]:
     """The mesh and the partition of a DTensor. Raises RuntimeError where they are not known."""
-    found = sharding_held(tensor)
-    if found is not None:
-        return DeviceMesh.of(found.mesh), found.spec
+    layout = sharding_held(tensor)
+    if layout is not None:
+        return DeviceMesh.of(layout.mesh), layout.spec
     if is_distributed(tensor):
         raise RuntimeError(
             f"{name}: XLA chooses how a tensor of shape {list(tensor.shape)} that a compiled "
@@ -228,7 +228,7 @@ def to_local(self: Tensor, *, grad_placements=None) -> Tensor:
     if grad_placements is not None:
         chosen = checked("to_local", mesh, grad_placements, self.ndim, takes_partial=True)
         back, scale = spec_of(mesh, chosen, self.ndim), _mean_factor(mesh, chosen)
-        sums = tuple([mesh.axes[i] for i, each in enumerate(chosen) if each.is_partial()])
+        sums = tuple([mesh.axes[i] for i, placement in enumerate(chosen) if placement.is_partial()])
     communication = kinds.ToLocal(
         mesh.jax_mesh, axes=mesh.axes, source=spec, back=back, sums=sums, back_scale=scale
     )
@@ -253,10 +253,10 @@ def redistribute(
     """
     own = sharding_held(self)
     mesh = device_mesh if device_mesh is not None else mesh_and_spec("redistribute", self)[0]
-    given = self if forward_dtype is None else self.to(forward_dtype)
+    source = self if forward_dtype is None else self.to(forward_dtype)
     chosen = checked("redistribute", mesh, placements, self.ndim)
     is_part = own is not None and own.mesh == mesh.jax_mesh
-    return _placed("redistribute", given, mesh, chosen, own.spec if is_part else WHOLE)
+    return _placed("redistribute", source, mesh, chosen, own.spec if is_part else WHOLE)
 
 
 def full_tensor(self: Tensor, *, grad_placements=None) -> Tensor:
@@ -288,10 +288,10 @@ def _device_mesh(self: Tensor) -> DeviceMesh:
 
 def _mesh_of_trace(tensor):
     """The mesh of a tracer."""
-    found = world.meshes.get(held(tensor).aval.sharding.mesh)
-    if found is None:
+    mesh = world.meshes.get(held(tensor).aval.sharding.mesh)
+    if mesh is None:
         raise RuntimeError("device_mesh: the mesh of a tensor that is traced is not known here")
-    return found
+    return mesh
 
 
 class _MemberOfDTensors:

@@ -12,13 +12,13 @@ from ._redistribute import redistributed
 from .placement_types import sharding_of
 
 
-def sharded_inputs(name: str, mesh: DeviceMesh, given, dim: int = 0):
+def sharded_inputs(name: str, mesh: DeviceMesh, inputs, dim: int = 0):
     """A pytree whose tensors are sharded along a dimension over all devices of a mesh.
 
     DTensors stay as they are, and so do tensors that cannot be cut into equal parts: each device
     has them whole. Raises ValueError if that is so of all of them, unless they have no dimensions.
     """
-    leaves, structure = pytree.flatten(given)
+    leaves, structure = pytree.flatten(inputs)
     count, axes = mesh.size(), mesh.axes[0] if mesh.ndim == 1 else mesh.axes
     spec = PartitionSpec(*[None] * dim, axes)
     target, uneven, even = sharding_of(mesh, spec), [], 0

@@ -26,9 +26,9 @@ class Redistribute(Program):
 
     name, may_run_on_host = "Redistribute", False
 
-    def __init__(self, given: Aval, target, back):
-        self.inputs, self.target, self.back = (given,), target, back
-        self.outputs, self.mode = (_aval(given, target),), given.mode
+    def __init__(self, aval: Aval, target, back):
+        self.inputs, self.target, self.back = (aval,), target, back
+        self.outputs, self.mode = (_aval(aval, target),), aval.mode
 
     @property
     def to_compile(self):
@@ -41,12 +41,12 @@ class Redistribute(Program):
         return RedistributeReverse(self, mask)
 
 
-def _aval(given: Aval, target) -> Aval:
-    mode = given.mode
+def _aval(aval: Aval, target) -> Aval:
+    mode = aval.mode
     if is_concrete(mode):
         is_spread = world.is_several() and not target.is_fully_addressable
         mode = SPREAD if is_spread else IMMEDIATE
-    return make_aval(tuple(given.shape), given.dtype, mode, given.strides)
+    return make_aval(tuple(aval.shape), aval.dtype, mode, aval.strides)
 
 
 class RedistributeReverse(Reverse):
@@ -73,8 +73,8 @@ class RedistributeReverse(Reverse):
 
 
 @bounded(Program.weight)
-def _program(given, target, back) -> Redistribute:
-    return Redistribute(given, target, back)
+def _program(aval, target, back) -> Redistribute:
+    return Redistribute(aval, target, back)
 
 
 def redistributed(tensor: Tensor, target, back) -> Tensor:

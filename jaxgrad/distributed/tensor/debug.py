@@ -26,7 +26,7 @@ def visualize_sharding(dtensor: Tensor, header: str = "", use_rich: bool = False
     print(f"{'device':14}part")
     parts = array.sharding.devices_indices_map(tuple(dtensor.shape))
     for device, part in sorted(parts.items(), key=lambda pair: pair[0].id):
-        bounds = [each.indices(n) for each, n in zip(part, dtensor.shape, strict=True)]
+        bounds = [span.indices(n) for span, n in zip(part, dtensor.shape, strict=True)]
         shown = ", ".join(f"{first}:{end}" for first, end, _ in bounds)
         print(f"{f'{device.platform}:{device.id}':14}[{shown}]")
 

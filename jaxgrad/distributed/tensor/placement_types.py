@@ -87,7 +87,7 @@ def checked(name: str, mesh: DeviceMesh, placements, ndim: int, takes_partial=Fa
             f"{name}: `placements` must have a Placement for each of the {mesh.ndim} dimensions "
             f"of {mesh}, not {tuple(placements)}"
         )
-    made = []
+    chosen = []
     for placement in placements:
         if placement.is_partial() and not takes_partial:
             raise NotImplementedError(
@@ -100,8 +100,8 @@ def checked(name: str, mesh: DeviceMesh, placements, ndim: int, takes_partial=Fa
             if not -ndim <= placement.dim < ndim:
                 raise ValueError(f"{name}: {placement} of a tensor of {ndim} dimensions")
             placement = Shard(placement.dim % ndim)
-        made.append(placement)
-    return tuple(made)
+        chosen.append(placement)
+    return tuple(chosen)
 
 
 WHOLE = PartitionSpec()
@@ -112,13 +112,13 @@ def spec_of(mesh: DeviceMesh, placements, ndim: int, around=WHOLE) -> PartitionS
     names: list[list[str]] = [[] for _ in range(ndim)]
     for dim, entry in enumerate(around):
         entries = (entry,) if isinstance(entry, str) else entry or ()
-        names[dim] += [each for each in entries if each not in mesh.axes]
+        names[dim] += [axis for axis in entries if axis not in mesh.axes]
     for axis, placement in zip(mesh.axes, placements, strict=True):
         if placement.is_shard():
             names[placement.dim].append(axis)
     while names and not names[-1]:
         names.pop()
-    return PartitionSpec(*[_entry(each) for each in names])
+    return PartitionSpec(*[_entry(axes) for axes in names])
 
 
 def _entry(names):
@@ -158,7 +158,7 @@ def sharding_of(mesh: DeviceMesh, spec: PartitionSpec) -> NamedSharding:
 
 def is_single_process(mesh: DeviceMesh) -> bool:
     """Whether this process has all devices of a mesh."""
-    return all(each.process_index == jax.process_index() for each in mesh.jax_mesh.devices.flat)
+    return all(device.process_index == jax.process_index() for device in mesh.jax_mesh.devices.flat)
 
 
 __getattr__, __dir__ = names_of(__name__)

@@ -38,8 +38,8 @@ def parallelize_module(
             f'parallelize_module: {mesh} has {mesh.ndim} dimensions: give one, such as mesh["tp"]'
         )
     plan = parallelize_plan if isinstance(parallelize_plan, dict) else {"": parallelize_plan}
-    found = [(path, style, _matching(module, path)) for path, style in plan.items() if style]
-    for path, style, modules in found:
+    matches = [(path, style, _matching(module, path)) for path, style in plan.items() if style]
+    for path, style, modules in matches:
         if not isinstance(style, ParallelStyle):
             raise TypeError(
                 f"Expect ParallelStyle object for parallelize_plan at {path!r}, not {style!r}"
@@ -47,12 +47,12 @@ def parallelize_module(
         if not modules:
             names = ", ".join(name for name, _ in module.named_modules() if name)
             raise ValueError(f"parallelize_module: no submodule is {path!r}: there are {names}")
-        for each in modules:
-            style.check(each)
-    for _, style, modules in found:
+        for submodule in modules:
+            style.check(submodule)
+    for _, style, modules in matches:
         style.src_data_rank = src_data_rank
-        for each in modules:
-            style.apply(each, mesh)
+        for submodule in modules:
+            style.apply(submodule, mesh)
     return module
 
 

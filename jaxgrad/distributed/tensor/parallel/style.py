@@ -65,7 +65,7 @@ def sharding_for(module, name, parameter, mesh, placement):
     return sharding_of(mesh, spec)
 
 
-def entered(tensor, mesh: DeviceMesh, given: Placement, wanted: Placement):
+def entered(tensor, mesh: DeviceMesh, placement: Placement, wanted: Placement):
     """An input of a parallel module, in the placement that it computes with, and whether it was a
     tensor of this process.
     """
@@ -73,7 +73,7 @@ def entered(tensor, mesh: DeviceMesh, given: Placement, wanted: Placement):
         return tensor, False
     was_local = not is_distributed(tensor)
     if was_local:
-        tensor = DTensor.from_local(tensor, mesh, [given])
+        tensor = DTensor.from_local(tensor, mesh, [placement])
     return laid(tensor, mesh, wanted), was_local
 
 
@@ -103,17 +103,17 @@ def left(value, mesh: DeviceMesh, placements, to_process: bool):
     def one(output, placement):
         if not isinstance(output, Tensor) or placement is None or not is_distributed(output):
             return output
-        made = laid(output, mesh, placement)
-        return to_local(made) if to_process and not is_single_process(mesh) else made
+        placed = laid(output, mesh, placement)
+        return to_local(placed) if to_process and not is_single_process(mesh) else placed
 
     if isinstance(placements, Placement) or placements is None:
         leaves, structure = pytree.flatten(value)
-        return structure.unflatten([one(each, placements) for each in leaves])
+        return structure.unflatten([one(leaf, placements) for leaf in leaves])
     outputs = value if isinstance(value, tuple | list) else (value,)
     if len(outputs) != len(placements):
         raise ValueError("module outputs and output_layouts should have same length!")
-    made = tuple(map(one, outputs, placements))
-    return made if isinstance(value, tuple | list) else made[0]
+    results = tuple(map(one, outputs, placements))
+    return results if isinstance(value, tuple | list) else results[0]
 
 
 class _OneInput(ParallelStyle):
@@ -130,9 +130,9 @@ class _OneInput(ParallelStyle):
         was_local = []
 
         def before(_, inputs):
-            made, is_local = entered(inputs[0], mesh, self.input_layouts, self.wanted)
+            first, is_local = entered(inputs[0], mesh, self.input_layouts, self.wanted)
             was_local[:] = [is_local]
-            return (made, *inputs[1:])
+            return (first, *inputs[1:])
 
         def after(_, inputs, output):
             to_process = self.use_local_output and was_local == [True]
@@ -164,8 +164,8 @@ class ColwiseParallel(_OneInput):
     wanted = Replicate()
 
     def __init__(self, *, input_layouts=None, output_layouts=None, use_local_output: bool = True):
-        given, made = input_layouts or Replicate(), output_layouts or Shard(-1)
-        super().__init__(given, made, use_local_output)
+        input_layout, output_layout = input_layouts or Replicate(), output_layouts or Shard(-1)
+        super().__init__(input_layout, output_layout, use_local_output)
 
     def apply(self, module, mesh):
         placement = Shard(1) if isinstance(module, Embedding) else Shard(0)
@@ -187,8 +187,8 @@ class RowwiseParallel(_OneInput):
     """
 
     def __init__(self, *, input_layouts=None, output_layouts=None, use_local_output: bool = True):
-        given, made = input_layouts or Shard(-1), output_layouts or Replicate()
-        super().__init__(given, made, use_local_output)
+        input_layout, output_layout = input_layouts or Shard(-1), output_layouts or Replicate()
+        super().__init__(input_layout, output_layout, use_local_output)
 
     def apply(self, module, mesh):
         is_embedding = isinstance(module, Embedding)
@@ -258,21 +258,21 @@ class PrepareModuleInput(ParallelStyle):
             if input_counts_differ(inputs, self.given):
                 raise ValueError("module inputs and input_layouts should have same length!")
             layouts = zip(inputs, self.given, self.wanted, strict=False)
-            made = [self.prepared(*each, mesh) for each in layouts]
+            prepared = [self.prepared(*triple, mesh) for triple in layouts]
             named = dict(named)
             for name, layout in self.named.items():
                 if name in named:
                     named[name] = self.prepared(named[name], layout, self.wanted_named[name], mesh)
-            return tuple(made) or inputs, named
+            return tuple(prepared) or inputs, named
 
         module.register_forward_pre_hook(before, with_kwargs=True)
 
-    def prepared(self, value, given, wanted, mesh):
-        if given is None or wanted is None:
+    def prepared(self, value, placement, wanted, mesh):
+        if placement is None or wanted is None:
             return value
-        made, _ = entered(value, mesh, given, wanted)
+        placed, _ = entered(value, mesh, placement, wanted)
         is_process = self.use_local_output and not is_single_process(mesh)
-        return to_local(made) if is_process and isinstance(made, Tensor) else made
+        return to_local(placed) if is_process and isinstance(placed, Tensor) else placed
 
 
 def input_counts_differ(inputs, layouts) -> bool:
@@ -308,16 +308,16 @@ class PrepareModuleOutput(ParallelStyle):
             if len(outputs) != len(self.given):
                 raise ValueError("module outputs and output_layouts should have same length!")
             pairs = zip(outputs, self.given, self.wanted, strict=True)
-            made = tuple([self.prepared(*each, mesh) for each in pairs])
-            return made if isinstance(output, tuple | list) else made[0]
+            prepared = tuple([self.prepared(*triple, mesh) for triple in pairs])
+            return prepared if isinstance(output, tuple | list) else prepared[0]
 
         module.register_forward_hook(after)
 
-    def prepared(self, value, given, wanted, mesh):
-        if given is None or wanted is None:
+    def prepared(self, value, placement, wanted, mesh):
+        if placement is None or wanted is None:
             return value
-        made, _ = entered(value, mesh, given, wanted)
-        return left(made, mesh, wanted, self.use_local_output)
+        placed, _ = entered(value, mesh, placement, wanted)
+        return left(placed, mesh, wanted, self.use_local_output)
 
 
 class PrepareModuleInputOutput(ParallelStyle):
