@@ -347,21 +347,21 @@ def _unscale(grad: Tensor, inverse: Tensor) -> Tensor:
 
 def _tensors(optimizer) -> list[Tensor]:
     """Return the parameters of an optimizer and the tensors of its state."""
-    state = [value for each in optimizer.state.values() for value in each.values()]
+    state = [value for entry in optimizer.state.values() for value in entry.values()]
     parameters = [param for group in optimizer.param_groups for param in group["params"]]
-    tensors = [each for each in (*parameters, *state) if isinstance(each, Tensor)]
-    return list({id(each): each for each in tensors}.values())
+    tensors = [value for value in (*parameters, *state) if isinstance(value, Tensor)]
+    return list({id(tensor): tensor for tensor in tensors}.values())
 
 
 def _step_if_finite(found_inf: Tensor, optimizer, args, kwargs):
     """Take a step, and restore all tensors where it is to be skipped."""
     state = {param: dict(entry) for param, entry in optimizer.state.items()}
-    before = {id(each): each._array for each in _tensors(optimizer)}
+    before = {id(tensor): tensor._array for tensor in _tensors(optimizer)}
     result = optimizer.step(*args, **kwargs)
     after = _tensors(optimizer)
-    created = [each for each in after if id(each) not in before]
-    before |= {id(each): _initial_value(optimizer, each) for each in created}
-    if any(before[id(each)] is None for each in created):
+    created = [tensor for tensor in after if id(tensor) not in before]
+    before |= {id(tensor): _initial_value(optimizer, tensor) for tensor in created}
+    if any(before[id(tensor)] is None for tensor in created):
         optimizer.state.clear()
         optimizer.state.update(state)
         raise RuntimeError(

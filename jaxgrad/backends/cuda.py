@@ -41,13 +41,13 @@ def sdp_kernel(
     ...     jaxgrad.backends.cuda.flash_sdp_enabled()
     False
     """
-    given = {
+    flags = {
         SDPBackend.FLASH_ATTENTION: enable_flash,
         SDPBackend.MATH: enable_math,
         SDPBackend.EFFICIENT_ATTENTION: enable_mem_efficient,
         SDPBackend.CUDNN_ATTENTION: enable_cudnn,
     }
-    with attention.sdpa_kernel([backend for backend, is_enabled in given.items() if is_enabled]):
+    with attention.sdpa_kernel([backend for backend, is_enabled in flags.items() if is_enabled]):
         yield {}
 
 

@@ -39,8 +39,8 @@ class Name(NamedTuple):
     @property
     def is_there(self) -> bool:
         """Whether jaxgrad has it."""
-        found = find(self.path)
-        return found is not None and not is_placeholder(found)
+        value = find(self.path)
+        return value is not None and not is_placeholder(value)
 
 
 def torch_names() -> list[Name]:
@@ -56,17 +56,17 @@ def _name(path: str, reason: str) -> Name:
 
 def find(path: str):
     """What a name of PyTorch's means in jaxgrad, None if it is missing: `torch.linalg.svd`."""
-    found, place = jaxgrad, "jaxgrad"
+    value, place = jaxgrad, "jaxgrad"
     for part in path.split(".")[1:]:
         place = f"{place}.{part}"
         try:
-            found = getattr(found, part)
+            value = getattr(value, part)
         except AttributeError:
             try:
-                found = importlib.import_module(place)
+                value = importlib.import_module(place)
             except ImportError:
                 return None
-    return found
+    return value
 
 
 def placeholders() -> dict[str, list[str]]:

@@ -118,11 +118,11 @@ def get_device_properties(device=None) -> Properties:
     ...     properties = jaxgrad.cuda.get_device_properties()
     ...     name, memory = properties.name, properties.total_memory
     """
-    found = _found(device)
-    counted = found.memory_stats() or {}
+    gpu = _found(device)
+    counted = gpu.memory_stats() or {}
     return Properties(
-        found.device_kind, *get_device_capability(device), counted.get("bytes_limit", 0),
-        getattr(found, "core_count", 0),
+        gpu.device_kind, *get_device_capability(device), counted.get("bytes_limit", 0),
+        getattr(gpu, "core_count", 0),
     )  # fmt: skip
 
 
@@ -365,8 +365,8 @@ class Stream(_Stream):
     """
 
     @staticmethod
-    def _device(given) -> Device:
-        return _wanted(given)
+    def _device(device) -> Device:
+        return _wanted(device)
 
 
 class Event(_Event):
@@ -423,10 +423,10 @@ def is_current_stream_capturing() -> bool:
 def _wanted(device) -> Device:
     if device is None:
         return Device("cuda")
-    given = Device("cuda", device) if isinstance(device, int) else as_device(device)
-    if given.type != "cuda":
-        raise ValueError(f"Expected a cuda device, but got: {given}")
-    return given
+    target = Device("cuda", device) if isinstance(device, int) else as_device(device)
+    if target.type != "cuda":
+        raise ValueError(f"Expected a cuda device, but got: {target}")
+    return target
 
 
 def _found(device) -> jax.Device:

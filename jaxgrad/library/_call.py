@@ -78,10 +78,10 @@ def _nested(lengths, flat) -> list:
 
 def _flat(values) -> list:
     """The values with lists of tensors replaced by their items."""
-    found = []
+    flat = []
     for value in values:
-        found.extend(value if _is_tensors(value) else [value])
-    return found
+        flat.extend(value if _is_tensors(value) else [value])
+    return flat
 
 
 def _is_tensors(value) -> bool:
@@ -96,18 +96,18 @@ def tensors_in(values) -> list:
 
 def call(operator, bound):
     """Call an operator with bound arguments."""
-    made = Call(operator, bound)
-    written = made.written(bound)
+    call = Call(operator, bound)
+    written = call.written(bound)
     _check_written(operator, written, bound)
     flat = []
-    for value, length in zip(bound, made.lengths, strict=True):
+    for value, length in zip(bound, call.lengths, strict=True):
         flat.extend([value] if length is None else value)
-    outputs = operator._function.apply(*flat, made)
+    outputs = operator._function.apply(*flat, call)
     count = len(outputs) - len(written)
     with no_grad():
         for target, value in zip(written, outputs[count:], strict=True):
             target.copy_(value)
-    return _returned(operator, bound, _nested(made.results, outputs[:count]))
+    return _returned(operator, bound, _nested(call.results, outputs[:count]))
 
 
 def _returned(operator, bound, results):
@@ -115,7 +115,7 @@ def _returned(operator, bound, results):
     schema, supply = operator._schema, iter(results)
     by_alias = {a.type.alias: v for a, v in zip(schema.arguments, bound, strict=True)}
     values = [
-        by_alias[each.type.alias] if each.type.written else next(supply) for each in schema.returns
+        by_alias[spec.type.alias] if spec.type.written else next(supply) for spec in schema.returns
     ]
     if not values:
         return None
@@ -133,7 +133,7 @@ def _check_written(operator, written, bound):
                 "an in-place operation without a derivative: its gradient would be that of the old "
                 "value. Call the operator under no_grad(), or pass a detached clone()"
             )
-        if sum(_memory(target) is _memory(each) for each in everything) > 1:
+        if sum(_memory(target) is _memory(tensor) for tensor in everything) > 1:
             raise RuntimeError(
                 f"{operator.name()}: an argument that it writes to shares its memory with another "
                 "argument: pass a clone() of one of them"
@@ -170,14 +170,14 @@ def function_of(operator) -> type[Function]:
 
 
 def _forward(operator, flat):
-    made, bound = flat[-1], flat[-1].nested(flat[:-1])
+    call, bound = flat[-1], flat[-1].nested(flat[:-1])
     # the kernel writes to copies, and the caller copies these back
     bound = [
         _copied(value) if a.type.written else value
-        for a, value in zip(made.arguments, bound, strict=True)
+        for a, value in zip(call.arguments, bound, strict=True)
     ]
-    before = [(a, t, t._version) for a, t in _unwritten(made, bound)]
-    results, written = run_kernel(operator, made, bound)
+    before = [(a, t, t._version) for a, t in _unwritten(call, bound)]
+    results, written = run_kernel(operator, call, bound)
     for argument, tensor, version in before:
         if tensor._version != version:
             raise RuntimeError(
@@ -185,8 +185,8 @@ def _forward(operator, flat):
                 "mutated: name it in mutates_args, or write to a clone()"
             )
     results = checked(operator, bound, results)
-    made.results = [len(r) if isinstance(r, list) else None for r in results]
-    return (*[each for r in results for each in (r if isinstance(r, list) else [r])], *written)
+    call.results = [len(r) if isinstance(r, list) else None for r in results]
+    return (*[value for r in results for value in (r if isinstance(r, list) else [r])], *written)
 
 
 def _copied(value):
@@ -195,8 +195,8 @@ def _copied(value):
     return value if value is None else value.detach().clone()
 
 
-def _unwritten(made, bound):
-    pairs = zip(made.arguments, bound, strict=True)
+def _unwritten(call, bound):
+    pairs = zip(call.arguments, bound, strict=True)
     return [(a, t) for a, value in pairs if not a.type.written for t in tensors_in([value])]
 
 
@@ -216,15 +216,15 @@ def checked(operator, bound, results) -> list:
             f"{type(results).__name__}"
         )
     pairs = [p for p in zip(returns, values, strict=True) if not p[0].type.written]
-    if not all(_fits(each.type, value) for each, value in pairs):
+    if not all(_fits(spec.type, value) for spec, value in pairs):
         raise RuntimeError(_wrong_result(operator, results))
-    found = [list(v) if each.type.list else v for each, v in pairs]
-    seen = [_memory(each) for each in tensors_in(bound)]
-    for tensor in tensors_in(found):
+    outputs = [list(v) if spec.type.list else v for spec, v in pairs]
+    seen = [_memory(tensor) for tensor in tensors_in(bound)]
+    for tensor in tensors_in(outputs):
         if any(_memory(tensor) is memory for memory in seen):
             raise RuntimeError(f"{operator.name()}: {ALIASED}")
         seen.append(_memory(tensor))
-    return found
+    return outputs
 
 
 _KINDS = {"Tensor": Tensor, "int": int, "float": float, "bool": bool, "Scalar": int | float}
@@ -244,25 +244,25 @@ def _wrong_result(operator, results) -> str:
 
 
 def _setup(operator, ctx, inputs, output):
-    made = ctx.library_call = inputs[-1]
-    bound = made.nested(inputs[:-1])
-    written = made.written(bound)
+    call = ctx.library_call = inputs[-1]
+    bound = call.nested(inputs[:-1])
+    written = call.written(bound)
     count = len(output) - len(written)
     if written:
         ctx.mark_non_differentiable(*output[count:])
     if operator._setup_context is None:
         return
-    result = _returned(operator, bound, _nested(made.results, output[:count]))
-    positional, keywords = made.split(bound)
-    given = {"keyword_only_inputs": keywords} if keywords else {}
-    given |= {"inputs": tuple(positional), "output": result}
-    with_needs(ctx, operator._setup_context, ctx=ctx, **given)
+    result = _returned(operator, bound, _nested(call.results, output[:count]))
+    positional, keywords = call.split(bound)
+    arguments = {"keyword_only_inputs": keywords} if keywords else {}
+    arguments |= {"inputs": tuple(positional), "output": result}
+    with_needs(ctx, operator._setup_context, ctx=ctx, **arguments)
 
 
 def with_needs(node, rule, *args, **kwargs):
     """Call a rule of the author's; to it, `needs_input_grad` has the structure of the arguments."""
-    before, made = node.needs_input_grad, node.library_call
-    positional, _ = made.split(made.nested(before[:-1]))
+    before, call = node.needs_input_grad, node.library_call
+    positional, _ = call.split(call.nested(before[:-1]))
     node.needs_input_grad = tuple(positional)
     try:
         return rule(*args, **kwargs)
@@ -276,20 +276,20 @@ def _backward(operator, ctx, grads):
             f"Trying to backward through {operator} but no autograd formula was registered. Please "
             "use register_autograd to add one."
         )
-    made = ctx.library_call
-    given = _nested(made.results, grads)
-    found = with_needs(ctx, operator._backward, ctx, *given)
-    found = list(found) if isinstance(found, tuple) else [found]
-    places = [n for a, n in zip(made.arguments, made.lengths, strict=True) if not a.keyword_only]
-    while len(found) > len(places) and found[-1] is None:
-        found.pop()
-    if len(found) != len(places):
+    call = ctx.library_call
+    output_grads = _nested(call.results, grads)
+    gradients = with_needs(ctx, operator._backward, ctx, *output_grads)
+    gradients = list(gradients) if isinstance(gradients, tuple) else [gradients]
+    places = [n for a, n in zip(call.arguments, call.lengths, strict=True) if not a.keyword_only]
+    while len(gradients) > len(places) and gradients[-1] is None:
+        gradients.pop()
+    if len(gradients) != len(places):
         raise RuntimeError(
             f"{operator}: its backward returned an incorrect number of gradients (expected "
-            f"{len(places)}, got {len(found)})"
+            f"{len(places)}, got {len(gradients)})"
         )
     flat = []
-    for number, (gradient, length) in enumerate(zip(found, places, strict=True)):
+    for number, (gradient, length) in enumerate(zip(gradients, places, strict=True)):
         flat.extend(_gradients(operator, number, gradient, length))
     return (*flat, *[None] * (len(ctx.needs_input_grad) - len(flat)))
 
@@ -307,18 +307,18 @@ def _gradients(operator, number, gradient, length) -> list:
 
 
 def _batched(operator, info, in_dims, flat):
-    made = flat[-1]
-    positional, keywords = made.split(made.nested(flat[:-1]))
-    dims, _ = made.split(made.nested(in_dims[:-1]))
-    found = operator._vmap(info, tuple(dims), *positional, **keywords)
-    if not isinstance(found, tuple) or len(found) != 2:
+    call = flat[-1]
+    positional, keywords = call.split(call.nested(flat[:-1]))
+    dims, _ = call.split(call.nested(in_dims[:-1]))
+    pair = operator._vmap(info, tuple(dims), *positional, **keywords)
+    if not isinstance(pair, tuple) or len(pair) != 2:
         raise RuntimeError(
-            f"{operator}: its vmap rule must return (output, out_dims), not {type(found).__name__}"
+            f"{operator}: its vmap rule must return (output, out_dims), not {type(pair).__name__}"
         )
     several = len(operator._schema.returns) > 1
-    results = checked(operator, (), found[0])
-    out_dims = list(found[1]) if several else [found[1]]
-    made.results = [len(r) if isinstance(r, list) else None for r in results]
+    results = checked(operator, (), pair[0])
+    out_dims = list(pair[1]) if several else [pair[1]]
+    call.results = [len(r) if isinstance(r, list) else None for r in results]
     outputs, dims = [], []
     for result, dim in zip(results, out_dims, strict=True):
         items = result if isinstance(result, list) else [result]
@@ -330,32 +330,32 @@ def _batched(operator, info, in_dims, flat):
 # kernels
 
 
-def run_kernel(operator, made, bound):
+def run_kernel(operator, call, bound):
     """What the kernel returns, and the new values of the arguments that it writes to."""
     tensors = tensors_in(bound)
-    if operator._fake is not None and any(each.is_meta for each in tensors):
-        return _faked(operator, made, bound), made.written(bound)
+    if operator._fake is not None and any(tensor.is_meta for tensor in tensors):
+        return _faked(operator, call, bound), call.written(bound)
     kernel = operator.kernel(tensors)
-    is_traced = not all(map(is_concrete, tensors)) and not any(each.is_meta for each in tensors)
+    is_traced = not all(map(is_concrete, tensors)) and not any(tensor.is_meta for tensor in tensors)
     if is_traced and kernel in _opaque:
-        return _called_back(operator, kernel, made, bound)
-    positional, keywords = made.split(bound)
+        return _called_back(operator, kernel, call, bound)
+    positional, keywords = call.split(bound)
     # a callback reads the numbers of each call; a trace would read those of this one alone
     withheld = mode.withholds_numbers.set(is_traced and operator._fake is not None)
     try:
-        return kernel.function(*positional, **keywords), made.written(bound)
+        return kernel.function(*positional, **keywords), call.written(bound)
     except RuntimeError as error:
         if not is_traced or not reads_traced_value(error):
             raise
         _opaque.add(kernel)
-        return _called_back(operator, kernel, made, bound, error)
+        return _called_back(operator, kernel, call, bound, error)
     finally:
         mode.withholds_numbers.reset(withheld)
 
 
-def _faked(operator, made, bound):
+def _faked(operator, call, bound):
     """What the fake returns for tensors on the device meta."""
-    positional, keywords = made.split(bound)
+    positional, keywords = call.split(bound)
     before = fake_runs.set(True)
     try:
         return operator._fake(*positional, **keywords)
@@ -363,7 +363,7 @@ def _faked(operator, made, bound):
         fake_runs.reset(before)
 
 
-def _called_back(operator, kernel, made, bound, cause=None):
+def _called_back(operator, kernel, call, bound, cause=None):
     """Run a kernel whenever the program runs."""
     if operator._fake is None:
         raise RuntimeError(
@@ -372,7 +372,7 @@ def _called_back(operator, kernel, made, bound, cause=None):
             f"register_fake to add an fake impl for {operator.name()}"
         ) from cause
     tensors = tensors_in(bound)
-    faked, written = run_fake(operator, made, bound), made.written(bound)
+    faked, written = run_fake(operator, call, bound), call.written(bound)
     numbers = [r for r in _flat(faked) if not isinstance(r, Tensor)]
     if numbers:
         raise RuntimeError(
@@ -380,16 +380,16 @@ def _called_back(operator, kernel, made, bound, cause=None):
             f"alone, not {type(numbers[0]).__name__}"
         )
     lengths = [len(r) if isinstance(r, list) else None for r in faked]
-    structs = [each._aval.struct for each in (*_flat(faked), *written)]
-    host = _Host(operator, kernel, made, bound, structs)
+    structs = [tensor._aval.struct for tensor in (*_flat(faked), *written)]
+    host = _Host(operator, kernel, call, bound, structs)
     with jax.enable_x64(mode_of_trace() == INLINE):
         # JAX differentiates the Function around the kernel, never the callback
-        given = [jax.lax.stop_gradient(t._array) for t in tensors]
-        arrays = jax.pure_callback(host, structs, *given, vmap_method="sequential")
+        operands = [jax.lax.stop_gradient(t._array) for t in tensors]
+        arrays = jax.pure_callback(host, structs, *operands, vmap_method="sequential")
     results = list(map(wrap, arrays))
     count = len(results) - len(written)
-    found = iter(_nested(lengths, results[:count]))
-    values = [None if each.type.written else next(found) for each in operator._schema.returns]
+    supply = iter(_nested(lengths, results[:count]))
+    values = [None if spec.type.written else next(supply) for spec in operator._schema.returns]
     value = tuple(values) if len(values) > 1 else values[0] if values else None
     return value, results[count:]
 
@@ -397,8 +397,8 @@ def _called_back(operator, kernel, made, bound, cause=None):
 class _Host:
     """The kernel as a function of arrays, for one structure of arguments."""
 
-    def __init__(self, operator, kernel, made, bound, structs):
-        self.operator, self.kernel, self.made, self.structs = operator, kernel, made, structs
+    def __init__(self, operator, kernel, call, bound, structs):
+        self.operator, self.kernel, self.made, self.structs = operator, kernel, call, structs
         # no tensors of the trace in what outlives it
         self.template = [_emptied(value) for value in bound]
 
@@ -410,15 +410,15 @@ class _Host:
         with handle_lock.helping(), no_grad():
             results = self.kernel.function(*positional, **keywords)
             results = checked(self.operator, bound, results)
-        found = [np.asarray(t._array) for t in (*_flat(results), *self.made.written(bound))]
-        got = [(each.shape, each.dtype) for each in found]
-        told = [(each.shape, each.dtype) for each in self.structs]
+        outputs = [np.asarray(t._array) for t in (*_flat(results), *self.made.written(bound))]
+        got = [(output.shape, output.dtype) for output in outputs]
+        told = [(struct.shape, struct.dtype) for struct in self.structs]
         if got != told:
             raise RuntimeError(
                 f"{self.operator.name()}: its kernel returned {_shown(got)}, but its fake said "
                 f"{_shown(told)}: correct the function given to register_fake"
             )
-        return found
+        return outputs
 
 
 def _shown(pairs) -> str:
@@ -440,15 +440,15 @@ def _filled(value, supply):
     return next(supply) if value is _TENSOR else value
 
 
-def run_fake(operator, made, bound):
+def run_fake(operator, call, bound):
     """The results of an operator's fake, as `checked` returns them, without computing them."""
-    tensors, found = tensors_in(bound), []
+    tensors, results = tensors_in(bound), []
 
     def shapes(*arrays):
         supply = iter(map(wrap, arrays))
-        positional, keywords = made.split([_filled(_emptied(v), supply) for v in bound])
-        found.extend(checked(operator, (), operator._fake(*positional, **keywords)))
-        return [each._array for each in tensors_in(found)]
+        positional, keywords = call.split([_filled(_emptied(v), supply) for v in bound])
+        results.extend(checked(operator, (), operator._fake(*positional, **keywords)))
+        return [tensor._array for tensor in tensors_in(results)]
 
     before = fake_runs.set(True)
     try:
@@ -457,4 +457,4 @@ def run_fake(operator, made, bound):
             jax.eval_shape(shapes, *[t._array for t in tensors])
     finally:
         fake_runs.reset(before)
-    return found
+    return results

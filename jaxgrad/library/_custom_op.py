@@ -97,17 +97,17 @@ def custom_op(name: str, fn=None, /, *, mutates_args, device_types=None, schema=
     tensor([1., 8.])
     """
 
-    def made(function):
+    def decorate(function):
         namespace, opname = _operator.split(name)
         if "." in opname:
             raise ValueError(f"{name!r}: custom_op defines no overloads; use Library.define")
         text = schema or infer_schema(function, mutates_args=mutates_args)
-        found = CustomOpDef(namespace, opname, text, function)
-        _refuse_keyword_tensors(found._opoverload)
-        found._opoverload.register_kernel(device_types, function)
-        return found
+        definition = CustomOpDef(namespace, opname, text, function)
+        _refuse_keyword_tensors(definition._opoverload)
+        definition._opoverload.register_kernel(device_types, function)
+        return definition
 
-    return made if fn is None else made(fn)
+    return decorate if fn is None else decorate(fn)
 
 
 def _refuse_keyword_tensors(operator):
@@ -136,9 +136,9 @@ def operator_of(op, function: str) -> OpOverload:
 def _registered(register, function):
     """Call `register` with a function, or return a decorator that does."""
 
-    def decorate(given):
-        register(given)
-        return given
+    def decorate(function):
+        register(function)
+        return function
 
     return decorate if function is None else decorate(function)
 
@@ -161,8 +161,8 @@ def register_kernel(op, device_types, func=None, /, *, lib=None):
     >>> twice(jaxgrad.ones(2))
     tensor([2., 2.])
     """
-    found = operator_of(op, "register_kernel")
-    return _registered(functools.partial(found.register_kernel, device_types), func)
+    operator = operator_of(op, "register_kernel")
+    return _registered(functools.partial(operator.register_kernel, device_types), func)
 
 
 def register_fake(op, func=None, /, *, lib=None, _stacklevel=1, allow_override=True):
@@ -261,9 +261,9 @@ def define(qualname, schema, *, lib=None, tags=()):
     tensor([9.])
     """
     namespace, name = _operator.split(qualname)
-    made = _operator.define(namespace, name + schema)
+    operator = _operator.define(namespace, name + schema)
     if lib is not None:
-        lib._defined.append(made)
+        lib._defined.append(operator)
 
 
 def impl(qualname, types, func=None, *, lib=None):
@@ -281,8 +281,8 @@ def impl(qualname, types, func=None, *, lib=None):
     >>> jaxgrad.ops.docs.halved(jaxgrad.ones(2, device="cpu"))
     tensor([0.5000, 0.5000])
     """
-    given = (types,) if isinstance(types, str) else types
-    devices = tuple([None if each == "default" else each for each in given])
+    names = (types,) if isinstance(types, str) else types
+    devices = tuple([None if name == "default" else name for name in names])
     return _registered(functools.partial(find(qualname).register_kernel, devices), func)
 
 
@@ -350,15 +350,15 @@ class Library:
             raise ValueError("Library.impl: with_keyset is not supported: there are no keysets")
         is_overload = isinstance(op_name, OpOverload | OpOverloadPacket)
         name = str(op_name).partition(".")[2] if is_overload else op_name.rpartition("::")[2]
-        found = find(f"{self.ns}::{name.removesuffix('.default')}")
+        operator = find(f"{self.ns}::{name.removesuffix('.default')}")
         if key == "Meta":
-            found.register_fake(fn)
+            operator.register_fake(fn)
         elif key in _WHOLE:
-            found.register_whole(fn)
+            operator.register_whole(fn)
         elif key.startswith("Autocast"):
-            found.register_autocast(key.removeprefix("Autocast").lower(), fn)
+            operator.register_autocast(key.removeprefix("Autocast").lower(), fn)
         elif key == "CompositeExplicitAutograd" or key.lower() in DEVICES:
-            found.register_kernel(None if key.startswith("Comp") else key.lower(), fn)
+            operator.register_kernel(None if key.startswith("Comp") else key.lower(), fn)
         else:
             raise ValueError(
                 f"Library.impl: dispatch key {key!r} is not supported; use CPU, CUDA, Meta, "
@@ -367,8 +367,8 @@ class Library:
 
     def _destroy(self):
         """Forget the operators that this library defined."""
-        for each in self._defined:
-            _operator.remove(each)
+        for operator in self._defined:
+            _operator.remove(operator)
         self._defined.clear()
         if self.kind == "DEF":
             _OWNED.discard(self.ns)

@@ -74,12 +74,12 @@ def opcheck(
     >>> jaxgrad.library.opcheck(negated, (jaxgrad.ones(2),), test_utils="test_faketensor")
     {'test_faketensor': 'SUCCESS'}
     """
-    found = _operator_of(op)
+    operator = _operator_of(op)
     names = _tests_of(test_utils)
     results = {}
     for name in names:
         try:
-            TESTS[name](found, args, kwargs or {}, (rtol, atol))
+            TESTS[name](operator, args, kwargs or {}, (rtol, atol))
             results[name] = "SUCCESS"
         except Exception as error:
             if raise_exception:
@@ -152,7 +152,7 @@ def _test_autograd_registration(operator, args, kwargs, tolerance):
     if operator._is_custom_op or operator._whole or operator._backward:
         return
     results = _run(operator, _copies(operator, args, kwargs))
-    if any(each.requires_grad for each in tensors_in(results)):
+    if any(tensor.requires_grad for tensor in tensors_in(results)):
         raise AssertionError(
             f"{operator.name()}: at least one output of this operator has requires_grad=True but "
             "the operator does not have an autograd kernel defined: use register_autograd, or "
@@ -176,10 +176,10 @@ def _test_faketensor(operator, args, kwargs, tolerance):
         raise AssertionError(
             f"{operator}: the fake returned {len(fakes)} tensors, the kernel {len(reals)}"
         )
-    for told, found in zip(fakes, reals, strict=True):
+    for told, tensor in zip(fakes, reals, strict=True):
         for what, a, b in (
-            ("Shapes", found.shape, told.shape),
-            ("Dtypes", found.dtype, told.dtype),
+            ("Shapes", tensor.shape, told.shape),
+            ("Dtypes", tensor.dtype, told.dtype),
         ):
             if a != b:
                 raise AssertionError(
@@ -215,13 +215,15 @@ def _outcome(operator, bound):
     """The results, the gradients of their sum, and the arguments that were written to."""
     results = tensors_in(_run(operator, bound))
     moving = [t for _, t in _arguments(operator, bound) if t.requires_grad]
-    outputs = [each for each in results if each.requires_grad]
+    outputs = [result for result in results if result.requires_grad]
     gradients = ()
     if moving and outputs:
-        total = sum(each.abs().sum() if each.is_complex() else each.sum() for each in outputs)
+        total = sum(
+            result.abs().sum() if result.is_complex() else result.sum() for result in outputs
+        )
         gradients = grad(total, moving, allow_unused=True)
     written = [t.detach() for a, t in _arguments(operator, bound) if a.type.written]
-    return [each.detach() for each in results], list(gradients), written
+    return [result.detach() for result in results], list(gradients), written
 
 
 def _numbers(tensor):

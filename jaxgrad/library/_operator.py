@@ -66,24 +66,24 @@ class OpOverload:
     def kernel(self, tensors) -> _call.Kernel:
         """The kernel for tensors. Raises NotImplementedError if their device has none."""
         kind = device_of(tensors[0]._array).type if tensors else default_device().type
-        found = self._kernels.get(kind, self._kernels.get(None))
-        if found is None:
+        kernel = self._kernels.get(kind, self._kernels.get(None))
+        if kernel is None:
             have = ", ".join(map(str, self._kernels)) or "none"
             raise NotImplementedError(
                 f"Could not run '{self.name()}' with arguments from the '{kind.upper()}' backend: "
                 f"it has kernels for {have}; add one by register_kernel"
             )
-        return found
+        return kernel
 
     def register_kernel(self, devices, function):
         """Set the kernel for devices; None means all that have none of their own."""
-        for each in (devices,) if devices is None or isinstance(devices, str) else devices:
-            if each not in (None, *DEVICES):
+        for device in (devices,) if devices is None or isinstance(devices, str) else devices:
+            if device not in (None, *DEVICES):
                 raise RuntimeError(
                     f"{self.name()}: Expected one of {', '.join(DEVICES)} device type, but got "
-                    f"{each!r}"
+                    f"{device!r}"
                 )
-            self._kernels[each] = _call.Kernel(function)
+            self._kernels[device] = _call.Kernel(function)
 
     def register_whole(self, function):
         """Set a function that computes the operator and its derivative, of recorded operators."""
@@ -98,7 +98,7 @@ class OpOverload:
 
     def register_autograd(self, backward, setup_context):
         schema = self._schema
-        if schema.written or any(each.type.alias for each in schema.returns):
+        if schema.written or any(spec.type.alias for spec in schema.returns):
             raise RuntimeError(
                 f"Cannot register autograd formula for non-functional operator {self.name()} with "
                 f"schema {schema}. Please create a functional operator and register an autograd "
@@ -142,8 +142,8 @@ class OpOverloadPacket:
         return self._overloads[name]
 
     def __call__(self, /, *args, **kwargs):
-        found = self._overloads.get("default") or next(iter(self._overloads.values()))
-        return found(*args, **kwargs)
+        overload = self._overloads.get("default") or next(iter(self._overloads.values()))
+        return overload(*args, **kwargs)
 
     def __repr__(self):
         return f"<OpOverloadPacket(op='{self._namespace}.{self.__name__}')>"
@@ -190,30 +190,30 @@ def check_namespace(namespace: str):
 def define(namespace: str, schema: str, *, replaces: bool = False) -> OpOverload:
     """Make an operator of a schema without a namespace, found as `ops.<namespace>.<name>`."""
     check_namespace(namespace)
-    made = OpOverload(namespace, schema)
+    operator = OpOverload(namespace, schema)
     known = _namespaces[namespace]._packets if namespace in _namespaces else {}
-    packet = known.get(made._opname) or OpOverloadPacket(namespace, made._opname)
-    if made._overloadname in packet._overloads and not replaces:
+    packet = known.get(operator._opname) or OpOverloadPacket(namespace, operator._opname)
+    if operator._overloadname in packet._overloads and not replaces:
         raise RuntimeError(
-            f"Tried to register an operator ({made._schema}) with the same name and overload name "
-            "multiple times"
+            f"Tried to register an operator ({operator._schema}) with the same name and overload "
+            "name multiple times"
         )
     if namespace not in _namespaces:
         _namespaces[namespace] = OpNamespace(namespace)
         setattr(ops, namespace, _namespaces[namespace])
-    packet._overloads[made._overloadname] = made
-    _namespaces[namespace]._packets[made._opname] = packet
-    return made
+    packet._overloads[operator._overloadname] = operator
+    _namespaces[namespace]._packets[operator._opname] = packet
+    return operator
 
 
-def remove(made: OpOverload):
+def remove(operator: OpOverload):
     """Forget an operator."""
-    packets = _namespaces[made.namespace]._packets
-    packet = packets[made._opname]
-    if packet._overloads.get(made._overloadname) is made:
-        del packet._overloads[made._overloadname]
+    packets = _namespaces[operator.namespace]._packets
+    packet = packets[operator._opname]
+    if packet._overloads.get(operator._overloadname) is operator:
+        del packet._overloads[operator._overloadname]
     if not packet._overloads:
-        del packets[made._opname]
+        del packets[operator._opname]
 
 
 def find(qualname: str) -> OpOverload:
@@ -224,9 +224,9 @@ def find(qualname: str) -> OpOverload:
     namespace, name = split(qualname)
     name, _, overload = name.partition(".")
     packets = _namespaces[namespace]._packets if namespace in _namespaces else {}
-    found = packets[name]._overloads.get(overload or "default") if name in packets else None
-    if found is None:
+    operator = packets[name]._overloads.get(overload or "default") if name in packets else None
+    if operator is None:
         raise RuntimeError(
             f"operator {qualname} does not exist: define it by custom_op or Library.define"
         )
-    return found
+    return operator

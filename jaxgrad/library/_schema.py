@@ -157,11 +157,11 @@ def parse(namespace: str, text: str) -> Schema:
         dataclasses.replace(a, default=_default_value(a.type.base, a.default))
         for a in schema.arguments
     ]
-    made = dataclasses.replace(
+    full_schema = dataclasses.replace(
         schema, arguments=tuple(arguments), text=f"{namespace}::{text.strip()}"
     )
-    _check_aliases(made)
-    return made
+    _check_aliases(full_schema)
+    return full_schema
 
 
 def _default_value(base, value):
@@ -173,7 +173,7 @@ def _default_value(base, value):
 def _check_aliases(schema):
     written = {a.type.alias for a in schema.arguments if a.type.written}
     marked = [*schema.arguments, *schema.returns]
-    views = {each.type.alias for each in marked} - written - {None}
+    views = {spec.type.alias for spec in marked} - written - {None}
     if views:
         raise RuntimeError(
             f"{schema.text}: a result that is a view of an argument is supported in no version "
@@ -244,25 +244,25 @@ def bind(schema: Schema, args, kwargs) -> list:
             f"{name}() takes {len(positional)} positional argument(s) but {len(args)} was/were "
             f"given. Declaration: {schema.text}"
         )
-    given = dict(zip(positional, args, strict=False))
+    values = dict(zip(positional, args, strict=False))
     for key, value in kwargs.items():
-        if key not in schema.names or key in given:
-            why = f"got two values for argument '{key}'" if key in given else ""
+        if key not in schema.names or key in values:
+            why = f"got two values for argument '{key}'" if key in values else ""
             why = why or f"Unknown keyword argument '{key}' for operator '{name}'"
             raise RuntimeError(f"{name}() {why}. Schema: {schema.text}")
-        given[key] = value
-    return [_take(name, schema, argument, given) for argument in schema.arguments]
+        values[key] = value
+    return [_take(name, schema, argument, values) for argument in schema.arguments]
 
 
-def _take(name, schema, argument, given):
-    if argument.name not in given:
+def _take(name, schema, argument, values):
+    if argument.name not in values:
         if argument.default is REQUIRED:
             raise RuntimeError(
                 f"{name}() is missing value for argument '{argument.name}'. "
                 f"Declaration: {schema.text}"
             )
         return argument.default
-    value = given[argument.name]
+    value = values[argument.name]
     try:
         return _converted(argument.type, value)
     except (TypeError, ValueError, AttributeError):

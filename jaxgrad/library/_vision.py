@@ -195,10 +195,10 @@ def _points(name, start, extent, bins, sampling_ratio, size) -> _Points:
     count = (extent / bins).ceil() if sampling_ratio <= 0 else extent.new_full((), sampling_ratio)
     most = sampling_ratio if sampling_ratio > 0 else _largest(count, name)
     number, place = arange(bins, device=start.device), arange(most, device=start.device)
-    start, step, each = (
+    start, step, spacing = (
         value[..., None, None] for value in (start, extent / bins, extent / bins / count)
     )
-    point = start + number[:, None] * step + (place + 0.5).to(start.dtype) * each
+    point = start + number[:, None] * step + (place + 0.5).to(start.dtype) * spacing
     is_read = (point >= -1) & (point <= size) & (place < count[..., None, None])
     point = point.masked_fill(~is_read, 0).clamp(min=0)
     low = point.floor().clamp(max=size - 1)

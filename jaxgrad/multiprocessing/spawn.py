@@ -79,10 +79,10 @@ class ProcessContext:
     """Processes that `start_processes` has started.
 
     >>> import operator
-    >>> made = jaxgrad.multiprocessing.start_processes(operator.add, (1,), nprocs=2, join=False)
-    >>> while not made.join():
+    >>> context = jaxgrad.multiprocessing.start_processes(operator.add, (1,), nprocs=2, join=False)
+    >>> while not context.join():
     ...     pass
-    >>> [process.exitcode for process in made.processes]
+    >>> [process.exitcode for process in context.processes]
     [0, 0]
     """
 
@@ -185,14 +185,14 @@ def start_processes(
     folder = tempfile.mkdtemp(prefix="jaxgrad-spawn-")
     processes, files = [], [os.path.join(folder, str(number)) for number in range(nprocs)]
     for number, file in enumerate(files):
-        given = (fn, number, args, file)
-        processes.append(context.Process(target=_run, args=given, daemon=daemon))
+        arguments = (fn, number, args, file)
+        processes.append(context.Process(target=_run, args=arguments, daemon=daemon))
         processes[-1].start()
-    made = ProcessContext(processes, files)
-    weakref.finalize(made, shutil.rmtree, folder, ignore_errors=True)
+    process_context = ProcessContext(processes, files)
+    weakref.finalize(process_context, shutil.rmtree, folder, ignore_errors=True)
     if not join:
-        return made
-    while not made.join():
+        return process_context
+    while not process_context.join():
         pass
     return None
 

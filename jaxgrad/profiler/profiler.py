@@ -152,10 +152,10 @@ class profile:
         custom_trace_id_callback: Callable | None = None,
         post_processing_timeout_s: float | None = None,
     ):  # fmt: skip
-        given = supported_activities() if activities is None else set(activities)
+        selection = supported_activities() if activities is None else set(activities)
         if use_cuda:
-            given.add(ProfilerActivity.CUDA)
-        self.activities = given & {ProfilerActivity.CPU, ProfilerActivity.CUDA}
+            selection.add(ProfilerActivity.CUDA)
+        self.activities = selection & {ProfilerActivity.CPU, ProfilerActivity.CUDA}
         if not self.activities:
             raise AssertionError(
                 "No valid profiler activities found: supported are "
@@ -241,20 +241,20 @@ class profile:
         """Return the sums of the events of each name, see `EventList.key_averages`. Raises
         AssertionError before the first cycle has ended.
         """
-        found = self._recorded("getting key averages")
-        return found.key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
+        profiler = self._recorded("getting key averages")
+        return profiler.key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
 
     def export_chrome_trace(self, path: str):
         """Write the events to a file for chrome://tracing or ui.perfetto.dev, compressed if its
         name ends in ".gz". Raises AssertionError before the first cycle has ended.
         """
-        found = self._recorded("exporting chrome trace")
+        profiler = self._recorded("exporting chrome trace")
         if not str(path).endswith(".gz"):
-            found.export_chrome_trace(path, self._metadata)
+            profiler.export_chrome_trace(path, self._metadata)
             return
         with tempfile.TemporaryDirectory() as folder:
             plain = os.path.join(folder, "trace.json")
-            found.export_chrome_trace(plain, self._metadata)
+            profiler.export_chrome_trace(plain, self._metadata)
             with open(plain, "rb") as source, gzip.open(path, "wb") as target:
                 shutil.copyfileobj(source, target)
 

@@ -44,18 +44,18 @@ def records(source: Source) -> dict[str, Record]:
     if count * CENTRAL.size > size:
         raise _damaged(source, f"a directory of {size} bytes cannot have {count} entries")
     directory = source.read(offset, size, "the directory of the archive")
-    found: dict[str, Record] = {}
+    entries: dict[str, Record] = {}
     spans = []
     for name, start, length in _entries(source, directory, count):
-        if name in found:
+        if name in entries:
             raise _damaged(source, f"two entries are called {shown(name)!r}")
-        found[name] = _located(source, name, start, length)
-        spans.append((start, found[name].offset + length, name))
+        entries[name] = _located(source, name, start, length)
+        spans.append((start, entries[name].offset + length, name))
     spans.sort()
     for (_, end, name), (start, _, _) in itertools.pairwise([*spans, (offset, offset, "")]):
         if end > start:
             raise _damaged(source, f"the bytes of {shown(name)!r} overlap with those after them")
-    return found
+    return entries
 
 
 def _damaged(source, why):

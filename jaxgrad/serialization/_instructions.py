@@ -184,9 +184,9 @@ class Machine:
         end = self.position + count
         if end > len(self.code):
             self._extend(end - len(self.code))
-        found = bytes(self.code[self.position : end])
+        data = bytes(self.code[self.position : end])
         self.position = end
-        return found
+        return data
 
     def _extend(self, least):
         begin = self.first + len(self.code)
@@ -251,9 +251,9 @@ class Machine:
 
     # ---- the containers
 
-    def container(self, made):
+    def container(self, value):
         self.spend(CONTAINER)
-        self.push(made)
+        self.push(value)
 
     def tuple_of(self, count: int):
         items = [self.pop() for _ in range(count)]

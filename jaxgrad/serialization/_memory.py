@@ -81,47 +81,47 @@ class Loading:
 
     def storage(self, key, dtype, count: int, location: str, read) -> FileStorage:
         """The storage of this key, which is made at the first request."""
-        found = self.storages.get(key)
-        if found is None:
+        storage = self.storages.get(key)
+        if storage is None:
             place = self.device_for(location, count * dtype.itemsize)
-            found = self.storages[key] = FileStorage(self, dtype, count, place, read)
-        return found
+            storage = self.storages[key] = FileStorage(self, dtype, count, place, read)
+        return storage
 
     def device_for(self, location: str, size: int) -> device | None:
         """The device of a storage, None for the default one."""
-        given = self.map_location
-        if callable(given):
-            chosen = given(Candidate("cpu", size), location)
+        target = self.map_location
+        if callable(target):
+            chosen = target(Candidate("cpu", size), location)
             if chosen is not None and not hasattr(chosen, "device"):
                 raise TypeError(
                     "load(): map_location returns the storage that it gets, its cpu() or cuda(), "
                     f"or None, not {type(chosen).__name__}"
                 )
             return self._restored(location) if chosen is None else as_device(chosen.device)
-        if isinstance(given, dict):
-            given = given.get(location, location)
-            return self._restored(given) if isinstance(given, str) else as_device(given)
-        return self._restored(location) if given is None else as_device(given)
+        if isinstance(target, dict):
+            target = target.get(location, location)
+            return self._restored(target) if isinstance(target, str) else as_device(target)
+        return self._restored(location) if target is None else as_device(target)
 
     def _restored(self, location: str) -> device | None:
         """The device that a file names. A file made on a CPU loads on the default device."""
         if location == "cpu":
             return None
         try:
-            found = as_device(location)
+            device = as_device(location)
         except RuntimeError:
             raise self.source.refuse(
                 "don't know how to restore data location of torch.storage.UntypedStorage (tagged "
                 f"with {shown(location)}): give map_location, as in torch.load(f, "
                 "map_location='cpu')"
             ) from None
-        if not has(found.type):
+        if not has(device.type):
             raise self.source.refuse(
-                f"Attempting to deserialize object on the device {found}, and JAX has found none. "
+                f"Attempting to deserialize object on the device {device}, and JAX has found none. "
                 "If you are running on a CPU-only machine, please use torch.load with "
                 "map_location=torch.device('cpu') to map your storages to the CPU"
             )
-        return found
+        return device
 
     def finish(self):
         """Let tensors of one storage share its memory."""
@@ -193,10 +193,10 @@ class FileStorage(TypedStorage):
                 if self.is_meta
                 else from_host(self.values(place), self.where)
             )
-        made = finish(array)
-        hold(made, held(made), with_strides(made._aval, place.stride))
-        self.users[-1] = weakref.ref(made), place
-        return made
+        tensor = finish(array)
+        hold(tensor, held(tensor), with_strides(tensor._aval, place.stride))
+        self.users[-1] = weakref.ref(tensor), place
+        return tensor
 
     @cached_property
     def flat(self) -> np.ndarray:

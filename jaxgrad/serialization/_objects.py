@@ -45,14 +45,14 @@ class TorchObjects(Objects):
         """What a name stands for, None if it is not read."""
         full = f"{'builtins' if module == '__builtin__' else module}.{name}"
         # what a program allows may be known here, as the functions of NumPy are
-        found = NAMES.get(full, self.safe.get(full))
-        return _torch_dtype(name) if found is None and module == "torch" else found
+        meaning = NAMES.get(full, self.safe.get(full))
+        return _torch_dtype(name) if meaning is None and module == "torch" else meaning
 
     def named(self, machine, module, name):
-        found = self.find(module, name)
-        if found is None:
+        meaning = self.find(module, name)
+        if meaning is None:
             raise machine.refuse(_refusal(module, name))
-        return found
+        return meaning
 
     def instance(self, machine, kind, arguments):
         if not self.is_safe(kind):
@@ -85,8 +85,8 @@ class TorchObjects(Objects):
 
 
 def _torch_dtype(name):
-    found = getattr(dtypes, name, None)
-    return found if isinstance(found, dtypes.dtype) and found.name == name else None
+    value = getattr(dtypes, name, None)
+    return value if isinstance(value, dtypes.dtype) and value.name == name else None
 
 
 def _refusal(module, name):
@@ -132,13 +132,13 @@ def _ints(machine, values, what):
 
 
 def _ordered_dict(machine, pairs=()):
-    made = OrderedDict()
+    dictionary = OrderedDict()
     machine.spend(2 * ITEM * len(_need(machine, pairs, (list, tuple), "the items")))
     for pair in pairs:
         if len(_need(machine, pair, (tuple, list), "an item of a dict")) != 2:
             raise machine.refuse("an item of a dict is no pair")
-        made[machine.key(pair[0])] = pair[1]
-    return made
+        dictionary[machine.key(pair[0])] = pair[1]
+    return dictionary
 
 
 def _state_of_ordered_dict(machine, target, state):
@@ -148,18 +148,18 @@ def _state_of_ordered_dict(machine, target, state):
 
 
 def _counter(machine, counts=None):
-    made = Counter()
+    counter = Counter()
     if counts is not None:
         machine.spend(ITEM * len(_need(machine, counts, (dict, *DICTS), "the counts")))
-        dict.update(made, counts)
-    return made
+        dict.update(counter, counts)
+    return counter
 
 
 FACTORIES = (list, dict, set, tuple, int, float, str, bool)
 
 
 def _default_dict(machine, factory=None):
-    if factory is not None and not any(factory is each for each in FACTORIES):
+    if factory is not None and not any(factory is kind for kind in FACTORIES):
         raise machine.refuse(f"a defaultdict has the factory {named(factory)}")
     return defaultdict(factory)
 
@@ -216,14 +216,14 @@ def device(machine, kind, index=None):
         raise machine.refuse(f"jaxgrad has no device {shown(kind)}") from None
 
 
-LAYOUTS = {str(each): each for each in (devices.strided, devices.sparse_coo)}
+LAYOUTS = {str(layout): layout for layout in (devices.strided, devices.sparse_coo)}
 
 
 def _layout(machine, name):
-    found = LAYOUTS.get(_need(machine, name, str, "a layout"))
-    if found is None:
+    layout = LAYOUTS.get(_need(machine, name, str, "a layout"))
+    if layout is None:
         raise machine.refuse(f"jaxgrad has no layout {shown(name)}")
-    return found
+    return layout
 
 
 def _tensor_1(machine, storage, offset, size, stride):
@@ -256,19 +256,19 @@ def _tensor_3(
         machine, dtype, offset, _ints(machine, size, "a size"), _ints(machine, stride, "strides"),
         **flags,
     )  # fmt: skip
-    made = storage.tensor(machine, place)
-    return requiring(machine, made, requires_grad, backward_hooks)
+    tensor = storage.tensor(machine, place)
+    return requiring(machine, tensor, requires_grad, backward_hooks)
 
 
-def requiring(machine, made: Tensor, requires_grad: bool, hooks=None) -> Tensor:
+def requiring(machine, tensor: Tensor, requires_grad: bool, hooks=None) -> Tensor:
     """A tensor that requires grad if it should. Raises RefusedFile if it cannot."""
     if _need(machine, requires_grad, bool, "requires_grad"):
-        if not made._aval.differentiable:
-            raise machine.refuse(f"a tensor of {made.dtype} requires grad")
-        made.requires_grad_()
+        if not tensor._aval.differentiable:
+            raise machine.refuse(f"a tensor of {tensor.dtype} requires grad")
+        tensor.requires_grad_()
     if len(_need(machine, hooks, (OrderedDict, type(None), dict), "hooks") or ()):
         raise machine.refuse("a tensor has hooks, which are code")
-    return made
+    return tensor
 
 
 def _meta_tensor(machine, dtype, size, stride, requires_grad):
@@ -276,8 +276,8 @@ def _meta_tensor(machine, dtype, size, stride, requires_grad):
     place = device(machine, "meta")
     size = _ints(machine, size, "a size")
     _ints(machine, stride, "strides")
-    made = factories.empty(size, dtype=dtype, device=place)
-    return requiring(machine, made, requires_grad)
+    tensor = factories.empty(size, dtype=dtype, device=place)
+    return requiring(machine, tensor, requires_grad)
 
 
 def _sparse_tensor(machine, layout, data):
@@ -320,7 +320,7 @@ def _of_type(machine, function, kind, arguments, state):
     """A tensor that has attributes in Python, which are not kept."""
     if kind is not Tensor and kind is not Parameter:
         raise machine.refuse(f"a tensor is of the class {named(kind)}")
-    if not any(function is each for each in TENSORS):
+    if not any(function is builder for builder in TENSORS):
         raise machine.refuse(f"a tensor is made by {named(function)}")
     return machine.called(function, arguments)
 
@@ -437,7 +437,7 @@ class Rehearsal(TorchObjects):
         super().__init__(None, find_storage)
 
     def builder(self, function):
-        if any(function is each for each in NUMBERS):
+        if any(function is builder for builder in NUMBERS):
             return _nothing
         return super().builder(function)
 

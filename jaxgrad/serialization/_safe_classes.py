@@ -77,8 +77,8 @@ def _named(safe_globals) -> dict[str, object]:
     if not isinstance(safe_globals, list | tuple):
         kind = type(safe_globals).__name__
         raise TypeError(f"safe_globals should be a list of classes, not {kind}")
-    found = {}
-    for each in safe_globals:
-        allowed, name = each if isinstance(each, tuple) else (each, None)
-        found[name or f"{allowed.__module__}.{allowed.__qualname__}"] = allowed
-    return found
+    classes = {}
+    for entry in safe_globals:
+        allowed, name = entry if isinstance(entry, tuple) else (entry, None)
+        classes[name or f"{allowed.__module__}.{allowed.__qualname__}"] = allowed
+    return classes

@@ -46,8 +46,8 @@ class SavedMemory(NamedTuple):
     @property
     def location(self) -> str:
         """The device, in PyTorch's words."""
-        found = device_of(self.array)
-        return str(found) if found.type == "cuda" else "cpu"
+        device = device_of(self.array)
+        return str(device) if device.type == "cuda" else "cpu"
 
 
 def memory_of(tensor: Tensor) -> tuple[SavedMemory, Place]:
@@ -78,12 +78,12 @@ def _flags(place) -> tuple[bool, bool] | None:
     """
     is_conj = is_neg = False
     for call, _ in in_order(place):
-        name, source, made = call.primitive.name, call.inputs[0].dtype, call.outputs[0].dtype
+        name, source, target = call.primitive.name, call.inputs[0].dtype, call.outputs[0].dtype
         if name not in layouts.VIEWS:
             return None
         if name == "conj":
             is_conj ^= source.is_complex
-        elif source is not made:
+        elif source is not target:
             if (is_conj and name not in ("real", "imag")) or is_neg:
                 return None
             is_conj, is_neg = False, is_conj and name == "imag"

@@ -59,13 +59,13 @@ class Source:
         """Some bytes. what: their name in messages."""
         self.check(offset, count, what)
         self.file.seek(self.start + offset)
-        found = self.file.read(count)
-        while len(found) < count:
-            more = self.file.read(count - len(found))
+        data = self.file.read(count)
+        while len(data) < count:
+            more = self.file.read(count - len(data))
             if not more:
                 raise self.refuse(f"the file became shorter while {what} was read")
-            found += more
-        return found
+            data += more
+        return data
 
     def array(self, offset: int, count: int, what: str) -> np.ndarray:
         """Some bytes as an array of uint8 that shares memory with nothing but a mapped file."""
@@ -74,25 +74,25 @@ class Source:
             window = np.frombuffer(self.mapped, np.uint8, count, self.start + offset)
             if window.ctypes.data % ALIGNMENT == 0:
                 return window
-            made = aligned(count)
-            made[:] = window
-            return made
-        made = aligned(count)
+            buffer = aligned(count)
+            buffer[:] = window
+            return buffer
+        buffer = aligned(count)
         self.file.seek(self.start + offset)
-        rest = memoryview(made)
+        rest = memoryview(buffer)
         while rest:
             done = self._read_into(rest)
             if not done:
                 raise self.refuse(f"the file became shorter while {what} was read")
             rest = rest[done:]
-        return made
+        return buffer
 
     def _read_into(self, target) -> int:
         if hasattr(self.file, "readinto"):
             return self.file.readinto(target)
-        found = self.file.read(len(target))
-        target[: len(found)] = found
-        return len(found)
+        data = self.file.read(len(target))
+        target[: len(data)] = data
+        return len(data)
 
     def end_at(self, offset: int):
         """Put the file to the position behind what has been read."""

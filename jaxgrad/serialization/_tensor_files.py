@@ -120,7 +120,7 @@ class Encoder:
         return {kind: self.inside(value, path, enumerate(value), lambda number, item: item)}
 
     def encode_set(self, value, path):
-        return {"set": [self.key(each) for each in value]}
+        return {"set": [self.key(element) for element in value]}
 
     def encode_dict(self, value, path):
         items = self.inside(
@@ -141,9 +141,9 @@ class Encoder:
                 'format="pt"'
             )
         self.open.add(id(value))
-        found = [join(key, self.value(item, (*path, key))) for key, item in items]
+        encoded = [join(key, self.value(item, (*path, key))) for key, item in items]
         self.open.remove(id(value))
-        return found
+        return encoded
 
     def key(self, key):
         if isinstance(key, tuple):
@@ -275,14 +275,14 @@ def load_tensors(source: Source, map_location):
     try:
         text = metadata.get(STRUCTURE)
         encoded = {"dict": [[name, {"tensor": name}] for name in sorted(entries)]}
-        made = Decoder(loading, entries).value(json.loads(text) if text else encoded)
+        value = Decoder(loading, entries).value(json.loads(text) if text else encoded)
     except RefusedFile:
         raise
     except _WRONG as error:
         raise source.refuse(f"the structure of its tensors is damaged ({error})") from None
     loading.finish()
     source.end_at(source.size)
-    return made
+    return value
 
 
 def _header(source):
@@ -294,14 +294,14 @@ def _header(source):
     try:
         header = json.loads(text, object_pairs_hook=_without_duplicates)
         metadata = header.pop("__metadata__", {})
-        found = {name: _entry(source, name, **entry) for name, entry in header.items()}
+        entries = {name: _entry(source, name, **entry) for name, entry in header.items()}
         metadata.get("")
     except RefusedFile:
         raise
     except _WRONG as error:
         raise source.refuse(f"its header is no header of safetensors: {error}") from None
     begin = place = 8 + length
-    for name, (_, _, start, end) in sorted(found.items(), key=lambda item: item[1][2:]):
+    for name, (_, _, start, end) in sorted(entries.items(), key=lambda item: item[1][2:]):
         if begin + start != place:
             raise source.refuse(f"the bytes of {shown(name)} do not follow those before them")
         place = begin + end
@@ -311,15 +311,15 @@ def _header(source):
             "or was not written to its end"
         )
     return metadata, {
-        name: (dtype, shape, begin + start) for name, (dtype, shape, start, _) in found.items()
+        name: (dtype, shape, begin + start) for name, (dtype, shape, start, _) in entries.items()
     }
 
 
 def _without_duplicates(pairs):
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
         raise ValueError("a name occurs twice")
-    return found
+    return mapping
 
 
 def _entry(source, name, dtype, shape, data_offsets):
@@ -356,21 +356,21 @@ class Decoder:
 
     def key(self, value):
         """A key of a dict, or an element of a set, after a check."""
-        made = self.value(value)
-        self.keys.parts_of(made)
-        return made
+        key = self.value(value)
+        self.keys.parts_of(key)
+        return key
 
     def make_dict(self, value):
         return {self.key(key): self.value(item) for key, item in value}
 
     def make_ordered(self, value, metadata=None):
-        made = OrderedDict(self.make_dict(value))
+        dictionary = OrderedDict(self.make_dict(value))
         if metadata is not None:
-            made._metadata = self.value(metadata)
-        return made
+            dictionary._metadata = self.value(metadata)
+        return dictionary
 
     def make_layout(self, value):
-        return {each.name: each for each in (devices.strided, devices.sparse_coo)}[value]
+        return {layout.name: layout for layout in (devices.strided, devices.sparse_coo)}[value]
 
     # ---- tensors
 
@@ -383,8 +383,8 @@ class Decoder:
                 raise ValueError(f"the numbers of {shown(name)} are no pairs")
             dtype, shape = dtypes.complex128, shape[:-1]
         read = functools.partial(self.source.array, offset, size, f"the tensor {shown(name)}")
-        found = self.loading.storage((name, pairs), dtype, size // dtype.itemsize, "cpu", read)
-        return found, found.place(self.source, dtype, 0, shape, layouts.contiguous(shape))
+        storage = self.loading.storage((name, pairs), dtype, size // dtype.itemsize, "cpu", read)
+        return storage, storage.place(self.source, dtype, 0, shape, layouts.contiguous(shape))
 
     def make_tensor(
         self, name, pairs=False, requires_grad=False, parameter=False, stride=None, memory=None,
@@ -403,16 +403,16 @@ class Decoder:
             )
             if _agree(storage, place, shared, part):
                 storage, place = shared, part
-        made = self.made[name] = storage.tensor(self.source, place)
+        tensor = self.made[name] = storage.tensor(self.source, place)
         if layouts.is_dense(place.size, stride):
-            hold(made, held(made), with_strides(made._aval, stride))
-        requiring(self.source, made, bool(requires_grad))
-        return mark(made, Parameter, bool(requires_grad)) if parameter else made
+            hold(tensor, held(tensor), with_strides(tensor._aval, stride))
+        requiring(self.source, tensor, bool(requires_grad))
+        return mark(tensor, Parameter, bool(requires_grad)) if parameter else tensor
 
     def make_sparse(self, value, requires_grad=False):
         parts = [self.value(value[part]) for part in ("indices", "values", "size", "is_coalesced")]
-        made = sparse(self.source, self.loading, *parts)
-        return requiring(self.source, made, bool(requires_grad))
+        tensor = sparse(self.source, self.loading, *parts)
+        return requiring(self.source, tensor, bool(requires_grad))
 
     def make_array(self, value):
         (_, name), *further = value.items()
@@ -423,8 +423,8 @@ class Decoder:
 def _agree(first: FileStorage, place: Place, second: FileStorage, other: Place) -> bool:
     """Whether two tensors have the same bytes."""
     pair = [
-        np.ascontiguousarray(each.values(where)).reshape(-1).view(np.uint8)
-        for each, where in ((first, place), (second, other))
+        np.ascontiguousarray(storage.values(where)).reshape(-1).view(np.uint8)
+        for storage, where in ((first, place), (second, other))
     ]
     return place.size == other.size and place.dtype is other.dtype and np.array_equal(*pair)
 
@@ -440,7 +440,7 @@ DECODERS = {
     "complex": lambda self, value: complex(*value),
     "bytes": lambda self, value: value.encode("latin1"),
     "bytearray": lambda self, value: bytearray(value.encode("latin1")),
-    "dtype": lambda self, value: {each.name: each for each in dtypes.ALL}[value],
+    "dtype": lambda self, value: {dtype.name: dtype for dtype in dtypes.ALL}[value],
     "device": lambda self, value: device(self.source, value),
     "layout": Decoder.make_layout,
     "tensor": Decoder.make_tensor,

@@ -63,11 +63,11 @@ class _Files:
                 f"{record.size} bytes"
             )
         read = functools.partial(self.source.array, *record, f"the storage {key}")
-        found = self.loading.storage(key, dtype, count, location, read)
-        if found.dtype is not dtype:
+        storage = self.loading.storage(key, dtype, count, location, read)
+        if storage.dtype is not dtype:
             raise machine.refuse(f"the storage {shown(key)} has two dtypes")
-        found.named += 1
-        return found
+        storage.named += 1
+        return storage
 
     def run(self, record: Record, what: str, objects: Objects):
         """The object that instructions make, and where they end."""
@@ -86,7 +86,7 @@ class Archive(_Files):
         self.records = records(source)
         self.root = self._find_root()
         for name in ("constants.pkl", "code/"):
-            if any(each.startswith(self.root + name) for each in self.records):
+            if any(entry.startswith(self.root + name) for entry in self.records):
                 raise source.refuse(
                     "Cannot use ``weights_only=True`` with TorchScript archives passed to "
                     "``torch.load``: the file holds a program. Where PyTorch is installed, save "
@@ -96,12 +96,12 @@ class Archive(_Files):
 
     def _find_root(self) -> str:
         """What all names begin with."""
-        found = [name for name in self.records if name.rpartition("/")[2] == "data.pkl"]
-        if len(found) != 1:
+        names = [name for name in self.records if name.rpartition("/")[2] == "data.pkl"]
+        if len(names) != 1:
             raise self.source.refuse(
-                f"the archive has {len(found)} entries called data.pkl, and torch.save writes one"
+                f"the archive has {len(names)} entries called data.pkl, and torch.save writes one"
             )
-        return found[0].removesuffix("data.pkl")
+        return names[0].removesuffix("data.pkl")
 
     def _byte_order(self) -> bytes:
         record = self.records.get(f"{self.root}byteorder")
@@ -113,14 +113,14 @@ class Archive(_Files):
         return order
 
     def record(self, machine, key):
-        found = self.records.get(f"{self.root}data/{key}")
-        if found is None:
+        record = self.records.get(f"{self.root}data/{key}")
+        if record is None:
             raise machine.refuse(f"there is no storage {shown(key)} in the archive")
-        return found
+        return record
 
     def load(self):
-        made, _ = self.run(self.instructions, "data.pkl", self.objects)
-        return self.finished(made)
+        value, _ = self.run(self.instructions, "data.pkl", self.objects)
+        return self.finished(value)
 
     def load_by_names(self):
         """The object, made by what the file names."""
@@ -130,10 +130,10 @@ class Archive(_Files):
     def instructions(self) -> Record:
         return self.records[f"{self.root}data.pkl"]
 
-    def finished(self, made):
+    def finished(self, value):
         self.loading.finish()
         self.source.end_at(self.source.size)
-        return made
+        return value
 
 
 class Stream(_Files):
@@ -164,10 +164,10 @@ class Stream(_Files):
 
     def load(self):
         place = self.locate()
-        made, _ = self.run(self.rest(self.begin), "the object", self.objects)
+        value, _ = self.run(self.rest(self.begin), "the object", self.objects)
         self.loading.finish()
         self.source.end_at(place)
-        return made
+        return value
 
     def locate(self) -> int:
         """Find the storages, whose sizes and whose order are in two places. Returns their end."""

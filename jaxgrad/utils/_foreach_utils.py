@@ -26,7 +26,7 @@ def _group_tensors_by_device_and_dtype(
     >>> [positions for _, positions in groups.values()]
     [[0, 2], [1]]
     """
-    lengths = [len(each) for each in tensorlistlist]
+    lengths = [len(tensors) for tensors in tensorlistlist]
     if len({*lengths}) > 1:
         raise RuntimeError(
             f"_group_tensors_by_device_and_dtype: the lists must have one length, got {lengths}"
@@ -35,7 +35,7 @@ def _group_tensors_by_device_and_dtype(
     for position, tensor in enumerate(tensorlistlist[0]):
         positions.setdefault((tensor.device, tensor.dtype), []).append(position)
     return {
-        kind: ([[each[i] for i in places] for each in tensorlistlist], places * with_indices)
+        kind: ([[tensors[i] for i in places] for tensors in tensorlistlist], places * with_indices)
         for kind, places in positions.items()
     }
 
@@ -64,7 +64,7 @@ def _has_foreach_support(tensors: Sequence[Tensor], device: Device) -> bool:
     >>> jaxgrad.utils._foreach_utils._has_foreach_support([jaxgrad.ones(1)], "cpu")
     True
     """
-    return all(isinstance(each, Tensor) for each in tensors)
+    return all(isinstance(tensor, Tensor) for tensor in tensors)
 
 
 __getattr__ = missing_in(__name__)

@@ -335,8 +335,8 @@ class DefaultDeviceType:
     def get_device_type() -> str:
         """The device type that was set, by default that of JAX's default device."""
         if DefaultDeviceType._default_device_type is None:
-            found = jax.default_backend()
-            DefaultDeviceType._default_device_type = {"gpu": "cuda"}.get(found, found)
+            backend = jax.default_backend()
+            DefaultDeviceType._default_device_type = {"gpu": "cuda"}.get(backend, backend)
         return DefaultDeviceType._default_device_type
 
 
@@ -347,8 +347,8 @@ def get_device_states(*args) -> tuple[list[int], list[Tensor]]:
     >>> jaxgrad.utils.checkpoint.get_device_states(jaxgrad.ones(2))
     ([], [])
     """
-    found = [tensor.device for tensor in tensors_in(args)]
-    numbers = [device.index or 0 for device in found if device.type not in ("cpu", "meta")]
+    devices = [tensor.device for tensor in tensors_in(args)]
+    numbers = [device.index or 0 for device in devices if device.type not in ("cpu", "meta")]
     return numbers, [get_rng_state() for _ in numbers]
 
 

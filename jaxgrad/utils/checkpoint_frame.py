@@ -177,26 +177,28 @@ class CheckpointedCall:
         """Record the gradients that arrive at the outputs: in a trace the recomputation must depend
         on them, or XLA could run it before the backward pass.
         """
-        nodes = {id(each._node): each._node for each in outputs if isinstance(each._node, Node)}
+        nodes = {
+            id(output._node): output._node for output in outputs if isinstance(output._node, Node)
+        }
         for node in nodes.values():
             if node.sequence > begun and type(node) is not AccumulateGrad:
                 node.register_prehook(self.record_gradients)
 
     def record_gradients(self, gradients):
-        found = [gradient for gradient in gradients if gradient is not None]
-        self.gradients = [gradient._array for gradient in found]
+        arrived = [gradient for gradient in gradients if gradient is not None]
+        self.gradients = [gradient._array for gradient in arrived]
 
     # ---- recomputations
 
     def unpack(self, slot: SavedSlot) -> Tensor:
         run = graph_task.current.get()
         key = group.get() or run or self
-        found = None if key is self else self.recomputed.get(key)
-        if found is None:
-            found = self.recompute()
+        tensors = None if key is self else self.recomputed.get(key)
+        if tensors is None:
+            tensors = self.recompute()
             if key is not self:
-                self.recomputed[key] = found
-        tensor = found.pop(slot.number, None)
+                self.recomputed[key] = tensors
+        tensor = tensors.pop(slot.number, None)
         if tensor is None:
             raise CheckpointError(TWICE.format(OVERLAP if group.get() else ""))
         if run is not None and not run.retain_graph and not of_argument.get():
@@ -216,11 +218,11 @@ class CheckpointedCall:
             args, kwargs = mapped(self.arguments, once(self.argument), SavedVariable)
         finally:
             of_argument.reset(token)
-        given = list(tensors_in((args, kwargs)))
-        for tensor, array in zip(given, self.delayed([*map(held, given)]), strict=True):
+        arguments = list(tensors_in((args, kwargs)))
+        for tensor, array in zip(arguments, self.delayed([*map(held, arguments)]), strict=True):
             hold(tensor, array)
-        delayed = functools.partial(self.delayed, choose=not given)
-        with self.outer.restored(given, delayed), self.settings(), self.surrounded():
+        delayed = functools.partial(self.delayed, choose=not arguments)
+        with self.outer.restored(arguments, delayed), self.settings(), self.surrounded():
             try:
                 with self.entered(self.draws and self.drawn(), run), self.options.recompute_context:
                     self.function(*args, **kwargs)
@@ -297,10 +299,10 @@ class CheckpointedCall:
             if shown != self.shown[number] and self.slots[number]() is not None
         ]
         if differ:
-            found = "\n".join(differ)
+            report = "\n".join(differ)
             raise CheckpointError(
                 "torch.utils.checkpoint: Recomputed values for the following tensors have "
-                f"different metadata than during the forward pass.\n{found}\n{TIP}{self.logs(run)}"
+                f"different metadata than during the forward pass.\n{report}\n{TIP}{self.logs(run)}"
             )
         self.check_names(run)
 

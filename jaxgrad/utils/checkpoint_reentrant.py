@@ -52,8 +52,8 @@ class CheckpointFunction(autograd.Function):
         saved = iter(map(_like, tensors, arrays))
         pairs = zip(ctx.places, ctx.others, strict=True)
         inputs = detach_variable(tuple(next(saved) if place else other for place, other in pairs))
-        given = [value for value in inputs if isinstance(value, Tensor)]
-        restored = ctx.outer.restored(given, functools.partial(_delayed, grads, choose=not given))
+        leaves = [value for value in inputs if isinstance(value, Tensor)]
+        restored = ctx.outer.restored(leaves, functools.partial(_delayed, grads, choose=not leaves))
         with restored, autograd.enable_grad(), _drawing(ctx.draws), autocast.entered(ctx.casting):
             outputs = ctx.run_function(*inputs)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
@@ -67,8 +67,8 @@ class CheckpointFunction(autograd.Function):
                 "none of output has requires_grad=True, this checkpoint() is not necessary"
             )
         autograd.backward(*map(list, zip(*wanted, strict=True)))
-        found = [value.grad if isinstance(value, Tensor) else None for value in inputs]
-        return None, None, *found
+        input_grads = [value.grad if isinstance(value, Tensor) else None for value in inputs]
+        return None, None, *input_grads
 
 
 REENTRANT = (
@@ -94,9 +94,9 @@ def _delayed(gradients, arrays, choose=True):
 
 
 def _like(tensor, array):
-    made = wrap(array, view_ops.plain(tensor._aval))
-    made._tracked = tensor.requires_grad
-    return made
+    replacement = wrap(array, view_ops.plain(tensor._aval))
+    replacement._tracked = tensor.requires_grad
+    return replacement
 
 
 def detach_variable(inputs: tuple) -> tuple[Tensor, ...]:
@@ -117,9 +117,9 @@ def detach_variable(inputs: tuple) -> tuple[Tensor, ...]:
 
 
 def _detached(tensor):
-    made = tensor.detach()
-    made.requires_grad = tensor.requires_grad
-    return made
+    leaf = tensor.detach()
+    leaf.requires_grad = tensor.requires_grad
+    return leaf
 
 
 def check_backward_validity(inputs) -> None:

@@ -125,8 +125,8 @@ class _Caching(_Selection):
         self.policy = policy
 
     def result(self, op, compute, program, arrays):
-        number, found = self.number(op), compute()
-        shown = jax.tree.map(wrap, found)
+        number, result = self.number(op), compute()
+        shown = jax.tree.map(wrap, result)
         context = SelectiveCheckpointContext(is_recompute=False, op_output=shown)
         known = {"program": program} if isinstance(self.policy, JaxPolicy) else {}
         token = selected.set(None)
@@ -136,8 +136,8 @@ class _Caching(_Selection):
             selected.reset(token)
         if isinstance(chosen, bool):
             chosen = CheckpointPolicy.MUST_SAVE if chosen else CheckpointPolicy.PREFER_RECOMPUTE
-        self.kept[op][number] = _keep(chosen, found)
-        return found
+        self.kept[op][number] = _keep(chosen, result)
+        return result
 
 
 class _Cached(_Selection):
@@ -167,16 +167,16 @@ class _Cached(_Selection):
 _RECOMPUTE, _CONSUMED = object(), object()
 
 
-def _keep(chosen, found):
+def _keep(chosen, result):
     """A function that gives a saved result; `_RECOMPUTE` where it is not saved."""
     if chosen in _SAVE:
-        return lambda: found
+        return lambda: result
     if chosen not in _OFFLOAD:
         return _RECOMPUTE
     pair = save_on_cpu().pair
-    packed, structure = jax.tree.flatten(found)
+    packed, structure = jax.tree.flatten(result)
     packed = [pair.pack(wrap(array)) for array in packed]
-    return lambda: jax.tree.unflatten(structure, [pair.unpack(each)._array for each in packed])
+    return lambda: jax.tree.unflatten(structure, [pair.unpack(leaf)._array for leaf in packed])
 
 
 def _shown(value):

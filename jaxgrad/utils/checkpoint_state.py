@@ -57,9 +57,9 @@ def once(change):
 
 def tensors_in(value):
     """The tensors in a value, and in its lists, tuples and dicts, each once."""
-    found = []
-    mapped(value, found.append)
-    return {id(tensor): tensor for tensor in found}.values()
+    tensors = []
+    mapped(value, tensors.append)
+    return {id(tensor): tensor for tensor in tensors}.values()
 
 
 class CheckpointError(RuntimeError):
@@ -117,7 +117,7 @@ def leaves_since(begun: int, outputs):
     """The leaves in the history of outputs, as far as it was recorded since sequence number
     `begun`.
     """
-    roots = [each._node for each in outputs if isinstance(each._node, Node)]
+    roots = [output._node for output in outputs if isinstance(output._node, Node)]
     nodes = nodes_from(roots, lambda node: node.sequence >= begun or _is_leaf(node))
     return (node.variable for node in nodes if _is_leaf(node))
 
@@ -188,7 +188,9 @@ class OuterState:
     def __init__(self, function, arguments):
         known, walk = set(map(id, arguments)), _FunctionWalk()
         tensors = [value for value in walk.walk(function) if isinstance(value, Tensor)]
-        self.held = {id(each): HeldTensor(each) for each in tensors if id(each) not in known}
+        self.held = {
+            id(tensor): HeldTensor(tensor) for tensor in tensors if id(tensor) not in known
+        }
         self.cells, self.refusal = walk.cells, None
 
     def add_leaves(self, outputs, begun, arguments):
@@ -234,8 +236,8 @@ class OuterState:
         if self.refusal:
             raise CheckpointError(self.refusal)
         pairs = self.alive()
-        leaves = [each._node.variable for each in arguments if type(each._node) is AccumulateGrad]
-        before = [_TensorSnapshot(each) for each in [*leaves, *[tensor for _, tensor in pairs]]]
+        leaves = [arg._node.variable for arg in arguments if type(arg._node) is AccumulateGrad]
+        before = [_TensorSnapshot(tensor) for tensor in [*leaves, *[tensor for _, tensor in pairs]]]
         random, dtype = _generator_state(), dtypes.get_default_dtype()
         begun = _next_hook()
         variables = [(cell, cell_value(cell)) for cell, _ in self.cells]

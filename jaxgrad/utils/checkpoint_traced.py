@@ -24,24 +24,24 @@ def call(function, args, kwargs, policy):
     values, structure = flatten((args, kwargs))
     tensors, shape = list(filter(is_tensor, values)), []
 
-    def inner(*given):
-        given = iter(given)
-        filled = [next(given) if is_tensor(value) else value for value in values]
+    def inner(*inputs):
+        inputs = iter(inputs)
+        filled = [next(inputs) if is_tensor(value) else value for value in values]
         args, kwargs = jax.tree.unflatten(structure, filled)
         shape[:] = flatten(function(*args, **kwargs))
         return list(filter(is_tensor, shape[0]))
 
     flat = jax.tree.structure((0,) * len(tensors))
     traced = Subgraph("checkpoint", inner, tensors, flat, CountedScope)
-    states, count = [each.reserve(1) for each in traced.draws], len(tensors)
+    states, count = [run_draws.reserve(1) for run_draws in traced.draws], len(tensors)
 
     def run(*arrays):
-        given, read = split(arrays, count)
-        return traced.run(given, read)
+        arguments, read = split(arrays, count)
+        return traced.run(arguments, read)
 
     leaves = [*tensors, *traced.take(), *states]
     program = ControlFlow("Checkpoint", leaves, jax.checkpoint(run, policy=policy))
-    found = iter(apply(program, leaves, traced.structure))
+    results = iter(apply(program, leaves, traced.structure))
     outputs, structure = shape
-    filled = [next(found) if is_tensor(value) else value for value in outputs]
+    filled = [next(results) if is_tensor(value) else value for value in outputs]
     return jax.tree.unflatten(structure, filled)

@@ -20,16 +20,16 @@ def get_pretty_env_info() -> str:
     >>> print(jaxgrad.utils.collect_env.get_pretty_env_info())  # doctest: +ELLIPSIS
     jaxgrad: ...
     """
-    found = {
+    report = {
         "jaxgrad": f"{sys.modules['jaxgrad'].__version__}, which follows PyTorch {__version__}",
         "jax": f"{jax.__version__}, jaxlib {jaxlib.__version__}",
-        "devices": ", ".join(f"{each} ({each.device_kind})" for each in jax.devices()),
+        "devices": ", ".join(f"{device} ({device.device_kind})" for device in jax.devices()),
         "Python": sys.version.replace("\n", " "),
         "NumPy": numpy.__version__,
         "system": platform.platform(),
         "XLA_FLAGS": os.environ.get("XLA_FLAGS", ""),
     }
-    return "\n".join(f"{name}: {text}" for name, text in found.items())
+    return "\n".join(f"{name}: {text}" for name, text in report.items())
 
 
 def parallel_info() -> str:

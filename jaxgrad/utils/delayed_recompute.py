@@ -22,8 +22,8 @@ def after_gradients(arrays, gradients, choose=True) -> list:
         return arrays
     with jax.enable_x64(True):
         # a gradient may be a constant, whose bits XLA knows: then those of the arrays decide
-        bits = [_bits(each) for each in (gradients, arrays)]
-        bits = [each for each in bits if each is not None]
+        bits = [_bits(group) for group in (gradients, arrays)]
+        bits = [pattern for pattern in bits if pattern is not None]
         if not choose or not bits:
             return _after(arrays, gradients)
         return jax.lax.platform_dependent(arrays, gradients, bits, cpu=_chosen, default=_after)
@@ -34,7 +34,7 @@ def _after(arrays, gradients, *_):
 
 
 def _chosen(arrays, gradients, bits):
-    always = functools.reduce(jnp.logical_and, [((each & 1) >> 1) == 0 for each in bits])
+    always = functools.reduce(jnp.logical_and, [((pattern & 1) >> 1) == 0 for pattern in bits])
     return [jax.lax.select(_filled(always, a), a, jnp.zeros_like(a)) for a in arrays]
 
 

@@ -57,9 +57,9 @@ class ModelSummary:
         self.trainable_params: int = root.trainable_params
         self.total_mult_adds: int = root.mult_adds
         self.total_input: int = root.input_bytes
-        self.total_param_bytes: int = sum(each.own_bytes for each in layers)
+        self.total_param_bytes: int = sum(layer.own_bytes for layer in layers)
         self.total_output_bytes: int = 2 * sum(
-            each.output_bytes for each in layers if each.is_leaf and each.has_parameters
+            layer.output_bytes for layer in layers if layer.is_leaf and layer.has_parameters
         )
 
     @property
@@ -173,22 +173,22 @@ def summary(
         raise RuntimeError(
             "summary() cannot be called in a function that jaxgrad.jit is tracing: call it outside"
         )
-    given = [each for each in (input, input_size, input_data) if each is not None]
-    if len(given) > 1:
+    specs = [spec for spec in (input, input_size, input_data) if spec is not None]
+    if len(specs) > 1:
         raise ValueError("pass one of input, input_size and input_data")
-    has_input = bool(given or kwargs)
+    has_input = bool(specs or kwargs)
     settings = _settings(has_input, depth, col_names, row_settings, col_width, verbose)
     if mode not in ("eval", "train", None):
         raise ValueError(f'summary: mode is {mode!r}, must be "eval", "train" or None')
     if has_input:
-        inputs = _inputs(given[0] if given else (), kwargs, dtypes, model)
+        inputs = _inputs(specs[0] if specs else (), kwargs, dtypes, model)
         layers = _Forward(model, *inputs, mode).layers("time" in settings.columns)
     else:
         layers = complete(Layer(model, "", None))
-    made = ModelSummary(layers, settings)
+    table = ModelSummary(layers, settings)
     if verbose:
-        print(made)
-    return made
+        print(table)
+    return table
 
 
 def _settings(has_input, depth, columns, rows, width, verbose) -> summary_text.Settings:
@@ -212,30 +212,32 @@ def _settings(has_input, depth, columns, rows, width, verbose) -> summary_text.S
 # ---- the inputs
 
 
-def _inputs(given, kwargs, dtypes, model) -> tuple[tuple, dict]:
+def _inputs(spec, kwargs, dtypes, model) -> tuple[tuple, dict]:
     """The arguments of the forward pass, with a `jax.ShapeDtypeStruct` for each size."""
     kinds = iter(dtypes or ())
-    given_dtypes = (each.dtype for each in model.parameters() if each.dtype.is_floating_point)
+    given_dtypes = (
+        parameter.dtype for parameter in model.parameters() if parameter.dtype.is_floating_point
+    )
     default = next(given_dtypes, all_dtypes.get_default_dtype())
 
     def converted(value):
         if _is_size(value):
             return jax.ShapeDtypeStruct(tuple(value), next(kinds, default).numpy)
         if isinstance(value, Mapping):
-            return {name: converted(each) for name, each in value.items()}
+            return {name: converted(entry) for name, entry in value.items()}
         if type(value) in (list, tuple):
             return type(value)(map(converted, value))
         return as_tensor(value) if isinstance(value, numpy.ndarray | jax.Array) else value
 
-    if isinstance(given, Mapping):
-        return (), {**converted(given), **kwargs}
-    is_several = isinstance(given, Sequence) and not _is_size(given)
-    return tuple(map(converted, given if is_several else (given,))), kwargs
+    if isinstance(spec, Mapping):
+        return (), {**converted(spec), **kwargs}
+    is_several = isinstance(spec, Sequence) and not _is_size(spec)
+    return tuple(map(converted, spec if is_several else (spec,))), kwargs
 
 
 def _is_size(value) -> bool:
     is_sequence = isinstance(value, list | tuple) and len(value) > 0
-    return is_sequence and all(type(each) is int for each in value)
+    return is_sequence and all(type(extent) is int for extent in value)
 
 
 # ---- the forward pass
@@ -251,9 +253,9 @@ class _Forward:
         self.tensors = [self.leaves[at] for at in self.places]
         held = [*model.parameters(), *model.buffers()]
         self.is_lazy = any(map(is_lazy, held))
-        inside = [*self.tensors, *(each for each in held if not is_lazy(each))]
-        self.has_data = all(isinstance(each, Tensor) and not each.is_meta for each in inside)
-        self.is_meta = any(isinstance(each, Tensor) and each.is_meta for each in inside)
+        inside = [*self.tensors, *(tensor for tensor in held if not is_lazy(tensor))]
+        self.has_data = all(isinstance(tensor, Tensor) and not tensor.is_meta for tensor in inside)
+        self.is_meta = any(isinstance(tensor, Tensor) and tensor.is_meta for tensor in inside)
 
     def layers(self, is_timed: bool) -> list[Layer]:
         """The rows of the summary; is_timed: with the times of the calls."""
@@ -275,7 +277,7 @@ class _Forward:
         if self.is_lazy:
             model = self.initialized()
         if self.is_lazy or self.is_meta:
-            tensors = [_struct(each) for each in tensors]
+            tensors = [_struct(tensor) for tensor in tensors]
 
         def forward(*arguments):
             return list(tensors_in(self.call(model, arguments)))
@@ -297,14 +299,14 @@ class _Forward:
 
     def initialized(self) -> Module:
         """A copy of a lazy model on the device meta, with parameters."""
-        made = copy.deepcopy(self.model).to("meta")
+        model = copy.deepcopy(self.model).to("meta")
         arguments = []
         for struct in map(_struct, self.tensors):
             kind = all_dtypes.from_numpy(struct.dtype)
             arguments.append(factories.empty(struct.shape, dtype=kind, device="meta"))
-        with _quietly(), _in_mode(made, self.mode):
-            self.call(made, arguments)
-        return copy.deepcopy(made)  # its tensors share no memory
+        with _quietly(), _in_mode(model, self.mode):
+            self.call(model, arguments)
+        return copy.deepcopy(model)  # its tensors share no memory
 
     def run(self) -> Recorder:
         """Run a copy of the model."""
@@ -328,7 +330,7 @@ class _Forward:
             for _ in range(1 + RUNS):
                 self.call(model, arguments)
                 times.append([row.time for row in recorder.calls])
-        if all(len(each) == len(calls) for each in times):
+        if all(len(durations) == len(calls) for durations in times):
             for row, *several in zip(calls, *times[1:], strict=True):
                 row.time = statistics.median(several)
 
@@ -372,7 +374,7 @@ def _data(tensor) -> Tensor:
 @contextmanager
 def _in_mode(model: Module, mode: str | None):
     """Set the modes of all modules in the block, unknown to compiled programs."""
-    owners = [vars(each) for each in model.modules() if "training" in vars(each)]
+    owners = [vars(module) for module in model.modules() if "training" in vars(module)]
     modes = [own["training"] for own in owners]
     try:
         for own in owners if mode is not None else ():

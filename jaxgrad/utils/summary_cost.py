@@ -27,9 +27,9 @@ def by_layer(jaxpr) -> Counter:
     """The multiply-adds of each tagged layer, by its number, without those of the layers inside of
     it; those of no layer count for layer 0.
     """
-    found = Counter()
-    _add(jaxpr, found, 0)
-    return found
+    totals = Counter()
+    _add(jaxpr, totals, 0)
+    return totals
 
 
 def of_program(program) -> int:
@@ -59,7 +59,7 @@ def _products(jaxpr) -> int:
     return total
 
 
-def _add(jaxpr, found, layer, times=1) -> set[int]:
+def _add(jaxpr, totals, layer, times=1) -> set[int]:
     """Add the multiply-adds of a jaxpr, which runs so many times, to those of its layers. Returns
     which of its results are products.
     """
@@ -68,21 +68,21 @@ def _add(jaxpr, found, layer, times=1) -> set[int]:
         name = equation.primitive.name
         tags = _TAG.findall(scopes_of(equation))
         inner = int(tags[-1]) if tags else layer
-        inputs = [each for each in equation.invars if isinstance(each, Var)]
+        inputs = [operand for operand in equation.invars if isinstance(operand, Var)]
         if name in PRODUCTS:
-            found[inner] += times * _of_product(equation)
+            totals[inner] += times * _of_product(equation)
             products.add(equation.outvars[0])
         elif name == "add" and not products.isdisjoint(inputs):
             result = equation.outvars[0].aval
             is_bias = result.ndim == 1 or not broadcast.isdisjoint(inputs)
-            found[inner] += times * result.size if is_bias else 0
+            totals[inner] += times * result.size if is_bias else 0
         elif name in _MOVES and not products.isdisjoint(inputs):
             products.add(equation.outvars[0])
         elif name == "broadcast_in_dim":
             broadcast.add(equation.outvars[0])
         else:
             repeats = times * equation.params["length"] if name == "scan" else times
-            inside = _add_largest(_jaxprs(equation), found, inner, repeats)
+            inside = _add_largest(_jaxprs(equation), totals, inner, repeats)
             products.update(equation.outvars[at] for at in inside)
     return {at for at, result in enumerate(jaxpr.outvars) if _is_among(result, products)}
 
@@ -91,7 +91,7 @@ def _is_among(result, products) -> bool:
     return isinstance(result, Var) and result in products
 
 
-def _add_largest(jaxprs, found, layer, times) -> set[int]:
+def _add_largest(jaxprs, totals, layer, times) -> set[int]:
     """Add those of the jaxpr that costs most: the branches of a condition are alternatives, and an
     equation of another kind has one jaxpr, or others that are small beside it.
     """
@@ -99,23 +99,23 @@ def _add_largest(jaxprs, found, layer, times) -> set[int]:
     for jaxpr in jaxprs:
         cost = Counter()
         costs.append((cost, _add(jaxpr, cost, layer, times)))
-    largest, products = max(costs, key=lambda each: each[0].total(), default=({}, set()))
-    found.update(largest)
+    largest, products = max(costs, key=lambda pair: pair[0].total(), default=({}, set()))
+    totals.update(largest)
     return products
 
 
 def _jaxprs(equation):
     for value in equation.params.values():
-        for each in value if isinstance(value, tuple | list) else (value,):
-            each = getattr(each, "jaxpr", each)
-            if hasattr(each, "eqns"):
-                yield each
+        for candidate in value if isinstance(value, tuple | list) else (value,):
+            candidate = getattr(candidate, "jaxpr", candidate)
+            if hasattr(candidate, "eqns"):
+                yield candidate
 
 
 def _of_product(equation) -> int:
     """Each element of the result is a sum of so many products."""
     size = equation.outvars[0].aval.size
-    left, right = (each.aval.shape for each in equation.invars)
+    left, right = (operand.aval.shape for operand in equation.invars)
     if equation.primitive.name == "dot_general":
         (contracted, _), _ = equation.params["dimension_numbers"]
         return size * math.prod(left[dim] for dim in contracted)
@@ -127,7 +127,7 @@ def _of_input(equation) -> float:
     """Each element of the input of a convolution is a factor of so many products."""
     if equation.primitive.name == "dot_general":
         return math.inf
-    left, right = (each.aval for each in equation.invars)
+    left, right = (operand.aval for operand in equation.invars)
     numbers, groups = equation.params["dimension_numbers"], equation.params["feature_group_count"]
     batches = equation.params["batch_group_count"]
     channels = right.shape[numbers.rhs_spec[1]] * groups

@@ -67,22 +67,22 @@ class Layer:
 
     def within(self) -> list[Layer]:
         """This row and all rows inside of it, in order."""
-        return [self, *(each for child in self.children for each in child.within())]
+        return [self, *(row for child in self.children for row in child.within())]
 
     @property
     def num_params(self) -> int:
         """The number of elements of the parameters that no earlier row has."""
-        return sum(each.own_params for each in self.within())
+        return sum(row.own_params for row in self.within())
 
     @property
     def trainable_params(self) -> int:
         """The part of `num_params` that requires grad."""
-        return sum(each.own_trainable for each in self.within())
+        return sum(row.own_trainable for row in self.within())
 
     @property
     def mult_adds(self) -> int:
         """The multiply-adds of the call."""
-        return sum(each.own_mult_adds for each in self.within())
+        return sum(row.own_mult_adds for row in self.within())
 
     def count_params(self, seen: set):
         """Count the module's own parameters; seen: those of the rows before, to which it adds."""
@@ -103,18 +103,18 @@ def tensors_in(value):
     if isinstance(value, Tensor | jax.ShapeDtypeStruct):
         yield value
     elif isinstance(value, Mapping):
-        for each in value.values():
-            yield from tensors_in(each)
+        for element in value.values():
+            yield from tensors_in(element)
     elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
-        for each in value:
-            yield from tensors_in(each)
+        for element in value:
+            yield from tensors_in(element)
 
 
 def size_and_bytes(value) -> tuple[list[int] | None, int]:
     """The shape of the first tensor in a value, and the bytes of all."""
-    found = [tensor for tensor in tensors_in(value) if not is_lazy(tensor)]
-    total = sum(_nbytes(tensor) for tensor in found)
-    return (list(found[0].shape) if found else None), total
+    tensors = [tensor for tensor in tensors_in(value) if not is_lazy(tensor)]
+    total = sum(_nbytes(tensor) for tensor in tensors)
+    return (list(tensors[0].shape) if tensors else None), total
 
 
 def _nbytes(tensor) -> int:
@@ -182,9 +182,9 @@ class Recorder:
         """A new row, inside of that of the call which is running."""
         path = self.paths[module]
         if not self.open:
-            made = Layer(module, path, None)
-            self.root = self.root or made
-            return made
+            row = Layer(module, path, None)
+            self.root = self.root or row
+            return row
         parent = self.open[-1]
         between = path[len(parent.path) :].strip(".").split(".")[:-1]
         if not _is_below(path, parent.path):

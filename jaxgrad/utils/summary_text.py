@@ -100,7 +100,7 @@ ROW_SETTINGS = ("depth", "var_names", "ascii_only")
 
 def shown_rows(layers: list[Layer], depth: int) -> Iterator[Shown]:
     """The rows to a depth."""
-    total = sum(each.own_params for each in layers)
+    total = sum(layer.own_params for layer in layers)
     for layer in layers:
         if layer.depth <= depth:
             yield Shown(layer, layer.is_leaf or layer.depth == depth, total)
@@ -112,11 +112,13 @@ def table(summary) -> tuple[list[str], list[list[str]]]:
     columns = [COLUMNS[name] for name in settings.columns]
     rows = []
     for row in shown_rows(summary.layers, settings.depth):
-        rows.append([row.layer, _name(row.layer, settings), *(each.shown(row) for each in columns)])
+        rows.append(
+            [row.layer, _name(row.layer, settings), *(column.shown(row) for column in columns)]
+        )
         for name, size in row.layer.parameters.items() if settings.has_parameters else ():
             cells = [size if key == "kernel_size" else "" for key in settings.columns]
             rows.append([(row.layer, name), name, *map(str, cells)])
-    return [_title(settings), *(each.title for each in columns)], rows
+    return [_title(settings), *(column.title for column in columns)], rows
 
 
 def _title(settings) -> str:

@@ -87,12 +87,12 @@ class Timer:
             while sum(block) < min_run_time or not block:
                 block.append(self._timer.timeit(number))
             times += block
-            found = Measurement(number, times, self._task_spec)
+            measurement = Measurement(number, times, self._task_spec)
             if callback is not None:
                 callback(number, sum(block))
-            is_stable = len(times) > 3 and found.iqr / found.median < threshold
+            is_stable = len(times) > 3 and measurement.iqr / measurement.median < threshold
             if is_stable or sum(times) >= max_run_time:
-                return found
+                return measurement
 
     def _block_size(self, min_run_time) -> int:
         """The number of runs that take a thousandth of `min_run_time`, and much longer than reading

@@ -99,20 +99,20 @@ class StackDataset(Dataset[_T_co]):
                 "StackDataset() got both"
             )
         self.datasets = args or kwargs
-        sizes = [len(each) for each in args or kwargs.values()]
+        sizes = [len(dataset) for dataset in args or kwargs.values()]
         if len(set(sizes)) > 1:
             raise ValueError(f"Size mismatch between datasets: StackDataset() got {sizes}")
         self._length = sizes[0]
 
     def __getitem__(self, index):
         if isinstance(self.datasets, dict):
-            return {name: each[index] for name, each in self.datasets.items()}
-        return tuple(each[index] for each in self.datasets)
+            return {name: dataset[index] for name, dataset in self.datasets.items()}
+        return tuple(dataset[index] for dataset in self.datasets)
 
     def __getitems__(self, indices: list):
         is_dict = isinstance(self.datasets, dict)
         held = self.datasets.values() if is_dict else self.datasets
-        columns = [_samples(each, indices) for each in held]
+        columns = [_samples(dataset, indices) for dataset in held]
         rows = zip(*columns, strict=True)
         if is_dict:
             return [dict(zip(self.datasets, row, strict=True)) for row in rows]
@@ -125,13 +125,13 @@ class StackDataset(Dataset[_T_co]):
 def _samples(dataset, indices) -> list:
     if not callable(getattr(dataset, "__getitems__", None)):
         return [dataset[index] for index in indices]
-    found = dataset.__getitems__(indices)
-    if len(found) != len(indices):
+    samples = dataset.__getitems__(indices)
+    if len(samples) != len(indices):
         raise ValueError(
             f"Nested dataset's output size mismatch: {type(dataset).__name__}.__getitems__ gave "
-            f"{len(found)} samples for {len(indices)} indices"
+            f"{len(samples)} samples for {len(indices)} indices"
         )
-    return found
+    return samples
 
 
 class ConcatDataset(Dataset[_T_co]):
@@ -147,7 +147,7 @@ class ConcatDataset(Dataset[_T_co]):
         self.datasets = list(datasets)
         if not self.datasets:
             raise AssertionError("datasets should not be an empty iterable: ConcatDataset() got []")
-        if any(isinstance(each, IterableDataset) for each in self.datasets):
+        if any(isinstance(dataset, IterableDataset) for dataset in self.datasets):
             raise AssertionError("ConcatDataset does not support IterableDataset: use ChainDataset")
         self.cumulative_sizes = self.cumsum(self.datasets)
 
@@ -198,16 +198,16 @@ class ChainDataset(IterableDataset):
         self.datasets = datasets
 
     def _checked(self) -> Iterator[IterableDataset]:
-        for each in self.datasets:
-            if not isinstance(each, IterableDataset):
+        for dataset in self.datasets:
+            if not isinstance(dataset, IterableDataset):
                 raise AssertionError(
-                    f"ChainDataset only supports IterableDataset, not {type(each).__name__}"
+                    f"ChainDataset only supports IterableDataset, not {type(dataset).__name__}"
                 )
-            yield each
+            yield dataset
 
     def __iter__(self):
-        for each in self._checked():
-            yield from each
+        for dataset in self._checked():
+            yield from dataset
 
     def __len__(self):
         return sum(map(len, self._checked()))
@@ -225,14 +225,14 @@ class Subset(Dataset[_T_co]):
 
     def __getitem__(self, index):
         if isinstance(index, list):
-            return self.dataset[[self.indices[each] for each in index]]
+            return self.dataset[[self.indices[position] for position in index]]
         return self.dataset[self.indices[index]]
 
     def __getitems__(self, indices: list):
-        inner = [self.indices[each] for each in indices]
+        inner = [self.indices[position] for position in indices]
         if callable(getattr(self.dataset, "__getitems__", None)):
             return self.dataset.__getitems__(inner)
-        return [self.dataset[each] for each in inner]
+        return [self.dataset[index] for index in inner]
 
     def __len__(self):
         return len(self.indices)
@@ -247,7 +247,7 @@ def random_split(
     the samples that are left over go to the first subsets in turn. Raises ValueError for others.
 
     >>> parts = jaxgrad.utils.data.random_split(range(10), [0.7, 0.3])
-    >>> [len(each) for each in parts]
+    >>> [len(part) for part in parts]
     [7, 3]
     """
     sizes = _sizes(len(dataset), lengths)

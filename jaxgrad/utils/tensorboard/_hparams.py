@@ -30,8 +30,8 @@ def hparams(values: dict, metrics: dict, domains: dict | None = None) -> tuple[S
     Raises TypeError and ValueError for others.
     """
     domains = domains or {}
-    for name, given in {"hparam_dict": values, "metric_dict": metrics}.items():
-        if not isinstance(given, dict):
+    for name, argument in {"hparam_dict": values, "metric_dict": metrics}.items():
+        if not isinstance(argument, dict):
             raise TypeError(f"parameter: {name} should be a dictionary, nothing logged.")
     started, described = SessionStartInfo(), []
     for name, value in values.items():
@@ -55,9 +55,9 @@ def hparams(values: dict, metrics: dict, domains: dict | None = None) -> tuple[S
 
 
 def _kind(name, value):
-    for type_, found in _KINDS.items():
+    for type_, entry in _KINDS.items():
         if isinstance(value, type_):
-            return found
+            return entry
     raise ValueError(
         f"value should be one of int, float, str, bool, or torch.Tensor: {name!r} is of type "
         f"{type(value).__name__}"
@@ -65,12 +65,12 @@ def _kind(name, value):
 
 
 def _domain(name, value, domain, field) -> struct_pb2.ListValue:
-    if not isinstance(domain, list) or not all(isinstance(each, type(value)) for each in domain):
+    if not isinstance(domain, list) or not all(isinstance(entry, type(value)) for entry in domain):
         raise TypeError(
             f"parameter: hparam_domain_discrete[{name}] should be a list of same type as "
             f"hparam_dict[{name}]."
         )
-    return struct_pb2.ListValue(values=[struct_pb2.Value(**{field: each}) for each in domain])
+    return struct_pb2.ListValue(values=[struct_pb2.Value(**{field: entry}) for entry in domain])
 
 
 def _record(tag, **content) -> Summary:

@@ -93,19 +93,19 @@ def _joined(counts, limits, size):
 
 
 def histogram_raw(tag, low, high, num, total, squares, limits, counts) -> Summary:
-    made = HistogramProto(
+    proto = HistogramProto(
         min=low, max=high, num=num, sum=total, sum_squares=squares,
         bucket_limit=np.asarray(limits, float).tolist(), bucket=np.asarray(counts, float).tolist(),
     )  # fmt: skip
-    return _summary(tag, histo=made)
+    return _summary(tag, histo=proto)
 
 
 def image(tag, pixels) -> Summary:
     height, width, channels = pixels.shape
-    made = Summary.Image(
+    proto = Summary.Image(
         height=height, width=width, colorspace=channels, encoded_image_string=_images.png(pixels)
     )
-    return _summary(tag, image=made)
+    return _summary(tag, image=proto)
 
 
 def audio(tag, samples, sample_rate) -> Summary:
@@ -119,28 +119,28 @@ def audio(tag, samples, sample_rate) -> Summary:
     with wave.open(file, "wb") as written:
         written.setparams((1, 2, sample_rate, len(samples), "NONE", None))
         written.writeframes(samples.tobytes())
-    made = Summary.Audio(
+    proto = Summary.Audio(
         sample_rate=sample_rate, num_channels=1, length_frames=len(samples),
         encoded_audio_string=file.getvalue(), content_type="audio/wav",
     )  # fmt: skip
-    return _summary(tag, audio=made)
+    return _summary(tag, audio=proto)
 
 
 def text(tag, words: str) -> Summary:
     content = TextPluginData(version=0).SerializeToString()
     shape = TensorShapeProto(dim=[TensorShapeProto.Dim(size=1)])
-    made = TensorProto(dtype="DT_STRING", string_val=[words.encode()], tensor_shape=shape)
-    return _summary(f"{tag}/text_summary", "text", content, tensor=made)
+    proto = TensorProto(dtype="DT_STRING", string_val=[words.encode()], tensor_shape=shape)
+    return _summary(f"{tag}/text_summary", "text", content, tensor=proto)
 
 
 def custom_scalars(layout) -> Summary:
     categories = [
-        layout_pb2.Category(title=title, chart=[_chart(*each) for each in charts.items()])
+        layout_pb2.Category(title=title, chart=[_chart(*pair) for pair in charts.items()])
         for title, charts in layout.items()
     ]
     written = layout_pb2.Layout(category=categories).SerializeToString()
-    made = TensorProto(dtype="DT_STRING", string_val=[written], tensor_shape=TensorShapeProto())
-    return _summary("custom_scalars__config__", "custom_scalars", tensor=made)
+    proto = TensorProto(dtype="DT_STRING", string_val=[written], tensor_shape=TensorShapeProto())
+    return _summary("custom_scalars__config__", "custom_scalars", tensor=proto)
 
 
 def _chart(title, described):
@@ -161,9 +161,9 @@ def pr_curve(tag, labels, predictions, num_thresholds=THRESHOLDS, weights=None) 
 
     def above(weight):
         """The weight of the predictions at each threshold or above it."""
-        given = np.broadcast_to(weight, places.shape).ravel()
-        found, _ = np.histogram(places.ravel(), count, (0, count - 1), weights=given)
-        return found[::-1].cumsum()[::-1]
+        flat_weights = np.broadcast_to(weight, places.shape).ravel()
+        sums, _ = np.histogram(places.ravel(), count, (0, count - 1), weights=flat_weights)
+        return sums[::-1].cumsum()[::-1]
 
     true, false = above(labels * weights), above((1 - labels) * weights)
     precision = true / np.maximum(1e-7, true + false)
@@ -188,11 +188,11 @@ def mesh(tag, vertices, colors=None, faces=None, config=None) -> Summary:
     parts = [(kind, array) for kind, array in parts if array is not None]
     components = mesh_metadata.get_components_bitmask([kind for kind, _ in parts])
     written = json.dumps(config, sort_keys=True) if config is not None else "{}"
-    made = []
+    values = []
     for kind, array in parts:
         known = mesh_metadata.create_summary_metadata(
             tag, None, kind, components, array.shape, None, json_config=written
         )
         name = mesh_metadata.get_instance_name(tag, kind)
-        made.append(Summary.Value(tag=name, tensor=_tensor(array), metadata=known))
-    return Summary(value=made)
+        values.append(Summary.Value(tag=name, tensor=_tensor(array), metadata=known))
+    return Summary(value=values)

@@ -149,8 +149,8 @@ class SummaryWriter:
         tag: its name. new_style: whether to write it as a tensor; double_precision: of 64 bits.
         Raises AssertionError for more than one number.
         """
-        made = _summaries.scalar(tag, _values(scalar_value), new_style, double_precision)
-        self._add(made, global_step, walltime)
+        summary = _summaries.scalar(tag, _values(scalar_value), new_style, double_precision)
+        self._add(summary, global_step, walltime)
 
     @api_boundary
     def add_scalars(self, main_tag: str, tag_scalar_dict, global_step=None, walltime=None):
@@ -160,8 +160,8 @@ class SummaryWriter:
         folder = self._get_file_writer().get_logdir()
         for tag, value in tag_scalar_dict.items():
             inner = f"{folder}/{main_tag.replace('/', '_')}_{tag}"
-            made = _summaries.scalar(main_tag, _values(value))
-            self._writer(inner).add_summary(made, global_step, walltime)
+            summary = _summaries.scalar(main_tag, _values(value))
+            self._writer(inner).add_summary(summary, global_step, walltime)
 
     @api_boundary
     def add_tensor(self, tag: str, tensor, global_step=None, walltime=None):
@@ -179,8 +179,8 @@ class SummaryWriter:
 
         Raises ValueError without numbers.
         """
-        made = _summaries.histogram(tag, _values(values), bins, max_bins)
-        self._add(made, global_step, walltime)
+        summary = _summaries.histogram(tag, _values(values), bins, max_bins)
+        self._add(summary, global_step, walltime)
 
     @api_boundary
     def add_histogram_raw(
@@ -197,8 +197,8 @@ class SummaryWriter:
                 f"{len(bucket_counts)}"
             )
         limits, counts = _values(bucket_limits), _values(bucket_counts)
-        made = _summaries.histogram_raw(tag, min, max, num, sum, sum_squares, limits, counts)
-        self._add(made, global_step, walltime)
+        summary = _summaries.histogram_raw(tag, min, max, num, sum, sum_squares, limits, counts)
+        self._add(summary, global_step, walltime)
 
     @api_boundary
     def add_pr_curve(
@@ -211,8 +211,8 @@ class SummaryWriter:
         many points the curve has, at most 127.
         """
         weights = None if weights is None else _values(weights)
-        given = _values(labels), _values(predictions), num_thresholds, weights
-        self._add(_summaries.pr_curve(tag, *given), global_step, walltime)
+        arguments = _values(labels), _values(predictions), num_thresholds, weights
+        self._add(_summaries.pr_curve(tag, *arguments), global_step, walltime)
 
     @api_boundary
     def add_pr_curve_raw(
@@ -225,8 +225,8 @@ class SummaryWriter:
             true_positive_counts, false_positive_counts, true_negative_counts,
             false_negative_counts, precision, recall,
         )  # fmt: skip
-        made = _summaries.pr_curve_raw(tag, *map(_values, rows), num_thresholds)
-        self._add(made, global_step, walltime)
+        summary = _summaries.pr_curve_raw(tag, *map(_values, rows), num_thresholds)
+        self._add(summary, global_step, walltime)
 
     @api_boundary
     def add_hparams(
@@ -240,11 +240,11 @@ class SummaryWriter:
         hyperparameters. run_name: the name of the folder, the time by default. Raises TypeError and
         ValueError for others.
         """
-        made = _hparams.hparams(hparam_dict, metric_dict, hparam_domain_discrete)
+        summaries = _hparams.hparams(hparam_dict, metric_dict, hparam_domain_discrete)
         folder = os.path.join(self._get_file_writer().get_logdir(), run_name or str(time.time()))
         with SummaryWriter(folder) as inner:
-            for each in made:
-                inner._add(each, global_step, None)
+            for summary in summaries:
+                inner._add(summary, global_step, None)
             for tag, value in metric_dict.items():
                 inner.add_scalar(tag, value, global_step)
 
@@ -287,14 +287,14 @@ class SummaryWriter:
         """Write a figure of matplotlib, or a list of them as one image, and close it if `close`."""
         figures = figure if isinstance(figure, list) else [figure]
         drawn = []
-        for each in figures:
+        for picture in figures:
             # matplotlib, which made the figure, is no package that jaxgrad needs
             agg = importlib.import_module("matplotlib.backends.backend_agg")
-            canvas = agg.FigureCanvasAgg(each)
+            canvas = agg.FigureCanvasAgg(picture)
             canvas.draw()
             drawn.append(np.array(canvas.buffer_rgba())[:, :, :3])
             if close:
-                importlib.import_module("matplotlib.pyplot").close(each)
+                importlib.import_module("matplotlib.pyplot").close(picture)
         image, order = (np.stack(drawn), "NHWC") if isinstance(figure, list) else (drawn[0], "HWC")
         self.add_image(tag, image, global_step, walltime, order)
 
@@ -321,8 +321,8 @@ class SummaryWriter:
         """Write points or surfaces in space: vertices (batch, n, 3), their colors, and faces, the
         numbers of three vertices each. config_dict: options of the scene.
         """
-        given = [None if each is None else _values(each) for each in (vertices, colors, faces)]
-        self._add(_summaries.mesh(tag, *given, config_dict), global_step, walltime)
+        arrays = [None if part is None else _values(part) for part in (vertices, colors, faces)]
+        self._add(_summaries.mesh(tag, *arrays, config_dict), global_step, walltime)
 
     # ---- charts, graphs, embeddings
 
@@ -382,7 +382,7 @@ class SummaryWriter:
         if metadata is not None:
             info.metadata_path = f"{inner}/metadata.tsv"
             rows = (
-                [metadata_header, *metadata] if metadata_header else [[each] for each in metadata]
+                [metadata_header, *metadata] if metadata_header else [[label] for label in metadata]
             )
             _write_rows(folder / "metadata.tsv", rows)
         if label_img is not None:
@@ -415,7 +415,7 @@ class SummaryWriter:
 
 def _encoded(tag: str) -> str:
     """A tag as the name of a folder."""
-    return re.sub(r"[%/\\]", lambda found: f"%{ord(found[0]):02x}", tag)
+    return re.sub(r"[%/\\]", lambda match: f"%{ord(match[0]):02x}", tag)
 
 
 def _write_rows(path, rows):

@@ -54,8 +54,8 @@ def collate(batch, *, collate_fn_map: dict | None = None):
     if join is not None:
         return join(batch, collate_fn_map=functions)
     if isinstance(first, Mapping):
-        columns = {key: [each[key] for each in batch] for key in first}
-        joined = {key: collate(each, collate_fn_map=functions) for key, each in columns.items()}
+        columns = {key: [sample[key] for sample in batch] for key in first}
+        joined = {key: collate(column, collate_fn_map=functions) for key, column in columns.items()}
         return like(first, joined)
     if isinstance(first, Sequence):
         return _joined_sequences(first, list(batch), functions)
@@ -63,8 +63,8 @@ def collate(batch, *, collate_fn_map: dict | None = None):
 
 
 def _of_base(functions, first):
-    found = (join for kind, join in functions.items() if isinstance(first, kind))
-    return next(found, None)
+    matches = (join for kind, join in functions.items() if isinstance(first, kind))
+    return next(matches, None)
 
 
 def _joined_sequences(first, batch, functions):
@@ -74,7 +74,7 @@ def _joined_sequences(first, batch, functions):
             f"each element in list of batch should be of equal size, and these have {sorted(sizes)}"
         )
     columns = map(list, zip(*batch, strict=True))
-    joined = [collate(each, collate_fn_map=functions) for each in columns]
+    joined = [collate(column, collate_fn_map=functions) for column in columns]
     if hasattr(first, "_fields"):
         return type(first)(*joined)
     return joined if isinstance(first, tuple) else like(first, joined)
@@ -87,9 +87,9 @@ def like(first, contents):
         return contents
     try:
         if hasattr(first, "__setitem__") and isinstance(first, Mapping):
-            made = copy.copy(first)
-            made.update(contents)
-            return made
+            container = copy.copy(first)
+            container.update(contents)
+            return container
         return kind(contents)
     except TypeError:
         return contents
@@ -103,28 +103,29 @@ def as_leaf(array: np.ndarray) -> Tensor:
     return finish(taken_over(array))
 
 
-def functions_of(made: Callable) -> dict:
-    """The functions for tensors, arrays, numbers and texts. made: what they pass new arrays to."""
+def functions_of(convert: Callable) -> dict:
+    """The functions for tensors, arrays, numbers and texts, which pass new arrays to `convert`."""
     return {
-        Tensor: functools.partial(_stacked_tensors, made=made),
-        np.ndarray: functools.partial(_stacked_arrays, made=made),
-        (np.bool_, np.number): functools.partial(_joined_scalars, made=made),
-        float: functools.partial(_joined_numbers, made=made),
-        int: functools.partial(_joined_numbers, made=made),
+        Tensor: functools.partial(_stacked_tensors, convert=convert),
+        np.ndarray: functools.partial(_stacked_arrays, convert=convert),
+        (np.bool_, np.number): functools.partial(_joined_scalars, convert=convert),
+        float: functools.partial(_joined_numbers, convert=convert),
+        int: functools.partial(_joined_numbers, convert=convert),
         str: _unchanged,
         bytes: _unchanged,
     }
 
 
-def _stacked_tensors(batch, *, made, collate_fn_map=None):
+def _stacked_tensors(batch, *, convert, collate_fn_map=None):
     """Tensors as one: those with values in the memory of the host without a kernel."""
-    for number, each in enumerate(batch):
-        if not isinstance(each, Tensor):
+    for number, sample in enumerate(batch):
+        if not isinstance(sample, Tensor):
             raise TypeError(
-                f"expected Tensor as element {number} in argument 0, but got {type(each).__name__}"
+                f"expected Tensor as element {number} in argument 0, but got "
+                f"{type(sample).__name__}"
             )
     if default_device().type == "cpu" and all(map(_is_constant_on_host, batch)):
-        return _stacked_arrays([np.asarray(each._array) for each in batch], made=made)
+        return _stacked_arrays([np.asarray(sample._array) for sample in batch], convert=convert)
     return ops.stack(list(batch))
 
 
@@ -132,39 +133,39 @@ def _is_constant_on_host(tensor) -> bool:
     return not tensor.requires_grad and is_concrete(tensor) and tensor.device.type == "cpu"
 
 
-def _stacked_arrays(batch, *, made, collate_fn_map=None):
-    if not all(isinstance(each, np.ndarray | np.generic) for each in batch):
-        return _stacked_tensors([*map(as_tensor, batch)], made=made)
-    shapes = [each.shape for each in batch]
+def _stacked_arrays(batch, *, convert, collate_fn_map=None):
+    if not all(isinstance(sample, np.ndarray | np.generic) for sample in batch):
+        return _stacked_tensors([*map(as_tensor, batch)], convert=convert)
+    shapes = [array.shape for array in batch]
     for number, shape in enumerate(shapes):
         if shape != shapes[0]:
             raise RuntimeError(
                 f"stack expects each tensor to be equal size, but got {list(shapes[0])} at entry 0 "
                 f"and {list(shape)} at entry {number}"
             )
-    return made(np.stack(batch, dtype=_common_type(batch), casting="unsafe"))
+    return convert(np.stack(batch, dtype=_common_type(batch), casting="unsafe"))
 
 
 def _common_type(batch) -> np.dtype:
     """The dtype of arrays that are joined, by PyTorch's rules."""
     try:
-        found = {dtypes.from_numpy(each.dtype.newbyteorder("=")) for each in batch}
+        types = {dtypes.from_numpy(array.dtype.newbyteorder("=")) for array in batch}
     except TypeError:  # texts, times, objects
         raise TypeError(UNKNOWN.format(batch[0].dtype)) from None
-    return functools.reduce(promotion.promote_types, found).numpy
+    return functools.reduce(promotion.promote_types, types).numpy
 
 
-def _joined_scalars(batch, *, made, collate_fn_map=None):
-    if all(isinstance(each, np.generic) for each in batch):
-        return _stacked_arrays(batch, made=made)
+def _joined_scalars(batch, *, convert, collate_fn_map=None):
+    if all(isinstance(scalar, np.generic) for scalar in batch):
+        return _stacked_arrays(batch, convert=convert)
     return tensor(batch)
 
 
-def _joined_numbers(batch, *, made, collate_fn_map=None):
+def _joined_numbers(batch, *, convert, collate_fn_map=None):
     kinds = set(map(type, batch))
     kind = kinds.pop() if len(kinds) == 1 else None
     try:
-        return made(np.array(batch, _NUMBERS[kind]))
+        return convert(np.array(batch, _NUMBERS[kind]))
     except (KeyError, OverflowError):  # several kinds, a subclass, or more than 64 bits
         return tensor(batch, dtype=dtypes.float64 if isinstance(batch[0], float) else None)
 
@@ -180,8 +181,8 @@ _INITIAL = dict(default_collate_fn_map)
 
 def added_functions() -> dict:
     """What the user has put into `default_collate_fn_map`."""
-    found = default_collate_fn_map.items()
-    return {kind: join for kind, join in found if _INITIAL.get(kind) is not join}
+    entries = default_collate_fn_map.items()
+    return {kind: join for kind, join in entries if _INITIAL.get(kind) is not join}
 
 
 # ---- tensors of arrays
@@ -196,18 +197,18 @@ def default_convert(data):
     return converted(data, as_tensor)
 
 
-def converted(data, made):
-    """A sample whose NumPy arrays and numbers are passed to `made`."""
+def converted(data, convert):
+    """A sample whose NumPy arrays and numbers are passed to `convert`."""
     if isinstance(data, np.ndarray | np.generic):
-        return data if data.dtype.kind in "SUO" else made(data)
+        return data if data.dtype.kind in "SUO" else convert(data)
     if isinstance(data, Mapping):
-        return like(data, {key: converted(each, made) for key, each in data.items()})
+        return like(data, {key: converted(value, convert) for key, value in data.items()})
     if hasattr(data, "_fields"):
-        return type(data)(*(converted(each, made) for each in data))
+        return type(data)(*(converted(element, convert) for element in data))
     if isinstance(data, tuple):
-        return [converted(each, made) for each in data]
+        return [converted(element, convert) for element in data]
     if isinstance(data, Sequence) and not isinstance(data, str | bytes):
-        return like(data, [converted(each, made) for each in data])
+        return like(data, [converted(element, convert) for element in data])
     return data
 
 

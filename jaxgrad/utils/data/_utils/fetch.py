@@ -48,16 +48,16 @@ def fetcher(parts: Parts):
 def _find(dataset, indices):
     if getattr(dataset, "__getitems__", None):
         return dataset.__getitems__(indices)
-    return [dataset[each] for each in indices]
+    return [dataset[index] for index in indices]
 
 
 def _next(samples, indices, is_batched, drops_last):
     if not is_batched:
         return next(samples)
-    found = list(itertools.islice(samples, len(indices)))
-    if not found or (drops_last and len(found) < len(indices)):
+    batch = list(itertools.islice(samples, len(indices)))
+    if not batch or (drops_last and len(batch) < len(indices)):
         raise StopIteration
-    return found
+    return batch
 
 
 __getattr__ = missing_in(__name__)

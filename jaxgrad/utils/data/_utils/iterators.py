@@ -108,7 +108,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     @property
     def _workers(self) -> list:
         """The processes."""
-        return [each.process for each in self._crew.workers]
+        return [worker.process for worker in self._crew.workers]
 
     def _shutdown_workers(self):
         self._crew.shut_down()
@@ -158,10 +158,10 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
 
     def _next_worker(self):
         """In order, workers take turns; else one that is slow is asked for no more."""
-        for each in self._turns:
-            is_free = self._in_order or each.load < self._prefetch_factor
-            if each in self._active and is_free:
-                return each
+        for worker in self._turns:
+            is_free = self._in_order or worker.load < self._prefetch_factor
+            if worker in self._active and is_free:
+                return worker
 
     def _ask(self, worker, indices):
         try:
@@ -188,8 +188,8 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._active.discard(worker)
 
     def _raise_too_late(self):
-        for each in self._workers:
-            each.terminate()  # it would go on until its batch is loaded
+        for process in self._workers:
+            process.terminate()  # it would go on until its batch is loaded
         self._end(is_over=True)
         raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds") from None
 

@@ -84,7 +84,7 @@ class Message:
     """A number and a serialized object, to be sent to one receiver or to several."""
 
     def __init__(self, number: int, content: Serialized):
-        sizes = [each.raw().nbytes for each in content.buffers]
+        sizes = [buffer.raw().nbytes for buffer in content.buffers]
         self.head = struct.pack(f"<{len(sizes) + 2}q", number, len(sizes), *sizes)
         self.data = content.data
         self.file = _file_of(content.buffers) if sizes else None

@@ -19,9 +19,9 @@ def pin_memory(data, device=None):
     if callable(getattr(data, "pin_memory", None)):
         return data.pin_memory()
     if isinstance(data, Mapping):
-        return like(data, {key: pin_memory(each) for key, each in data.items()})
+        return like(data, {key: pin_memory(value) for key, value in data.items()})
     if isinstance(data, Sequence) and not isinstance(data, str | bytes):
-        pinned = [pin_memory(each) for each in data]
+        pinned = [pin_memory(element) for element in data]
         return type(data)(*pinned) if hasattr(data, "_fields") else like(data, pinned)
     return data
 

@@ -135,7 +135,7 @@ def _for_parent(function, is_own_map):
     here, has threads that slow down each worker.
     """
     if function is default_convert:
-        return functools.partial(converted, made=ToTensor)
+        return functools.partial(converted, convert=ToTensor)
     if function is default_collate and not is_own_map:
         return functools.partial(collate, collate_fn_map=functions_of(ToTensor))
     return function
@@ -158,8 +158,8 @@ def run(setting: Setting, connection, unused):
     has copies of.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it as well, and ends this one
-    for each in unused:
-        each.close()
+    for end in unused:
+        end.close()
     with contextlib.suppress(BrokenPipeError, ConnectionResetError, EOFError):
         parts = error = None
         try:

@@ -83,7 +83,7 @@ def start(loader, base_seed: int) -> tuple[list[Worker], Launch]:
         if not is_fork:
             _send_to_all(workers, launch.sent)
     except BaseException:
-        stop([each for each in workers if each.process is not None], None, os.getpid())
+        stop([worker for worker in workers if worker.process is not None], None, os.getpid())
         raise
     return workers, launch
 
@@ -92,7 +92,7 @@ def _add(workers, context, setting):
     is_fork = setting.work is not None
     here, there = context.Pipe()
     workers.append(Worker(None, here))
-    unused = [each.connection for each in workers] if is_fork else []
+    unused = [worker.connection for worker in workers] if is_fork else []
     process = context.Process(target=run, args=(setting, there, unused), daemon=True)
     # JAX warns of forks, in which it cannot be used
     with warnings.catch_warnings(action="ignore") if is_fork else without_script():
@@ -103,13 +103,13 @@ def _add(workers, context, setting):
 
 def _send_to_all(workers, content):
     with contextlib.closing(messages.Message(0, content)) as message:
-        for each in workers:
+        for worker in workers:
             with contextlib.suppress(OSError):  # it has ended, as the receiver will find
-                message.send(each.connection)
+                message.send(worker.connection)
 
 
 def _receive(workers, arrived, device):
-    working = {each.connection: each for each in workers}
+    working = {worker.connection: worker for worker in workers}
     while working:
         for connection in connections.wait(working):
             number, batch = _received(connection, device)
@@ -135,21 +135,21 @@ def stop(workers: list[Worker], receiver: threading.Thread | None, owner: int):
     """End the workers: they end when the parent hangs up, and are ended if they take too long."""
     if os.getpid() != owner:
         return  # the copy of the parent's iterator in a forked process
-    for each in workers:
-        messages.hang_up(each.connection)
+    for worker in workers:
+        messages.hang_up(worker.connection)
     end = time.monotonic() + PATIENCE
-    for each in workers:
-        each.process.join(max(end - time.monotonic(), 0.01))
-        if each.process.is_alive():
-            each.process.terminate()
-            each.process.join(PATIENCE)
-        if each.process.is_alive():
-            each.process.kill()
+    for worker in workers:
+        worker.process.join(max(end - time.monotonic(), 0.01))
+        if worker.process.is_alive():
+            worker.process.terminate()
+            worker.process.join(PATIENCE)
+        if worker.process.is_alive():
+            worker.process.kill()
     # it uses the connections; a collection of garbage in itself may have led here
     if receiver is not None and receiver is not threading.current_thread():
         receiver.join(PATIENCE)
-    for each in workers:
-        each.connection.close()
+    for worker in workers:
+        worker.connection.close()
     workers.clear()
 
 
