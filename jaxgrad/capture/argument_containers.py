@@ -143,7 +143,7 @@ class ArgumentContainers:
 
     def guards(self, effects) -> list[Guard]:
         """The guard on which containers are the same ones. effects: all that a call changes."""
-        state = [each.holder.reference for each in effects if type(each) is StateEffect]
+        state = [effect.holder.reference for effect in effects if type(effect) is StateEffect]
         if not self.before or not (self.is_used or state):
             return []
         return [SameContainers(self.before, self.reached, state)]

@@ -166,11 +166,11 @@ class CapturedTensor(TensorGuard):
             return
         before = switch(RECORD)
         try:
-            made = ops.alias(snapshot(tensor))
+            output = ops.alias(snapshot(tensor))
         finally:
             current_mode.set(before)
-        self.led_past = made._node, (node, number)
-        tensor._node, tensor._nr = made._node, made._nr
+        self.led_past = output._node, (node, number)
+        tensor._node, tensor._nr = output._node, output._nr
 
     @property
     def is_hooked_view(self) -> bool:
@@ -206,9 +206,9 @@ class CapturedTensor(TensorGuard):
         is_view = alias is not None and alias.root is not None
         return self.moved is not None or is_view or outside_aval(self.tensor) is not shown
 
-    def record_moved(self, made: Tensor):
-        """Record that it is about to be given the memory of `made`."""
-        alias, other = self.tensor._alias, made._alias
+    def record_moved(self, donor: Tensor):
+        """Record that it is about to be given the memory of `donor`."""
+        alias, other = self.tensor._alias, donor._alias
         if alias is not None and other is not None and alias.storage is other.storage:
             return
         if self.moved is None:

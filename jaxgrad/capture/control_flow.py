@@ -48,7 +48,7 @@ def is_traced(leaves) -> bool:
 
 def check_same(name: str, first, second, what: str):
     """Raises RuntimeError where the shapes or dtypes in two lists of abstract values differ."""
-    lists = [[(tuple(each.shape), each.dtype) for each in one] for one in (first, second)]
+    lists = [[(tuple(aval.shape), aval.dtype) for aval in one] for one in (first, second)]
     if lists[0] != lists[1]:
         shown = [", ".join(f"{dtype}{list(shape)}" for shape, dtype in one) for one in lists]
         raise RuntimeError(f"{name}: {what}: ({shown[0]}) and ({shown[1]})")
@@ -204,13 +204,13 @@ def _in_order(structure, function):
     return lambda *args: pytree.ordered_as(structure, function(*args))
 
 
-def _check_carried(name, leaves, structure, found, found_structure):
-    if structure != found_structure:
+def _check_carried(name, leaves, structure, next_leaves, next_structure):
+    if structure != next_structure:
         raise RuntimeError(
             f"{name}: the body changes the structure of the carried values from {structure} to "
-            f"{found_structure}"
+            f"{next_structure}"
         )
-    check_same(name, leaves, found, "the carry must keep its shapes and dtypes")
+    check_same(name, leaves, next_leaves, "the carry must keep its shapes and dtypes")
 
 
 def _while_eagerly(test, body, leaves, structure):
@@ -218,9 +218,9 @@ def _while_eagerly(test, body, leaves, structure):
     next_values = _in_order(structure, _as_tuple(lambda *args: call("while_loop", body, args)))
     while _predicate("while_loop", call("while_loop", test, carried)):
         carried = next_values(*carried)
-        found, found_structure = flatten("while_loop", carried)
-        _check_carried("while_loop", leaves, structure, found, found_structure)
-        carried = jax.tree.unflatten(structure, found)
+        next_leaves, next_structure = flatten("while_loop", carried)
+        _check_carried("while_loop", leaves, structure, next_leaves, next_structure)
+        carried = jax.tree.unflatten(structure, next_leaves)
     return carried
 
 
@@ -249,15 +249,15 @@ def scan(combine_fn: Callable, init, xs, *, dim: int = 0, reverse: bool = False)
     """
     carry, structure = flatten("scan", init)
     slices, shape = flatten("scan", xs)
-    if not slices or any(each.ndim == 0 for each in slices):
+    if not slices or any(leaf.ndim == 0 for leaf in slices):
         raise RuntimeError(
             "scan: All xs leaves must at least have 'dim' number of dimensions and scan dimension "
             "> 0"
         )
-    lengths = {each.shape[dim] for each in slices}
+    lengths = {leaf.shape[dim] for leaf in slices}
     if len(lengths) > 1:
         raise RuntimeError(f"scan: xs have different numbers of slices: {sorted(lengths)}")
-    slices = [ops.movedim(each, dim, 0) for each in slices] if dim else slices
+    slices = [ops.movedim(leaf, dim, 0) for leaf in slices] if dim else slices
     if is_traced([*carry, *slices]):
         return _scan_traced(combine_fn, carry, structure, slices, shape, reverse)
     if lengths == {0}:  # only a trace tells the shapes of the outputs
@@ -274,7 +274,7 @@ def _pair(structure, result):
 
 
 def _scan_traced(combine, carry, structure, slices, shape, reverse):
-    firsts = [_slice_like(each) for each in slices]
+    firsts = [_slice_like(leaf) for leaf in slices]
     example = jax.tree.unflatten(structure, carry), jax.tree.unflatten(shape, firsts)
     both = pytree.flatten(example)[1]
     inputs = [*carry, *firsts]
@@ -286,22 +286,22 @@ def _scan_traced(combine, carry, structure, slices, shape, reverse):
     counts = next_structure.num_leaves, len(slices), len(body.reads)
     count, length = counts[0], slices[0].shape[0]
     _check_carried("scan", carry, structure, body.avals[:count], next_structure)
-    states = [each.reserve(length) for each in body.draws if length]
+    states = [draw.reserve(length) for draw in body.draws if length]
     # run 0 is the one that happens first, so that compiled and eager loops draw the same numbers
     numbers = range(length)[::-1] if reverse else range(length)
 
     def run(*arrays):
-        given, xs, read, drawn = split(arrays, *counts)
+        init, xs, read, drawn = split(arrays, *counts)
 
         def step(carried, x):
             *x, number = x
             # not strict: a loop without runs draws nothing, and has no states
-            now = [each.at(*pair, number) for each, *pair in zip(body.draws, drawn, strict=False)]
-            found = body.run([*carried, *x], [*read, *now])
-            return list(found[:count]), list(found[count:])
+            now = [draw.at(*pair, number) for draw, *pair in zip(body.draws, drawn, strict=False)]
+            results = body.run([*carried, *x], [*read, *now])
+            return list(results[:count]), list(results[count:])
 
         xs = [*xs, jnp.asarray(numbers, jnp.int32)]
-        last, outputs = jax.lax.scan(step, list(map(strong, given)), xs, reverse=reverse)
+        last, outputs = jax.lax.scan(step, list(map(strong, init)), xs, reverse=reverse)
         return [*last, *outputs]
 
     leaves = [*carry, *slices, *body.take(), *states]
@@ -310,11 +310,11 @@ def _scan_traced(combine, carry, structure, slices, shape, reverse):
 
 def split(arrays, *counts):
     """Split a list into parts of the given lengths, and the rest."""
-    found = []
+    parts = []
     for count in counts:
-        found.append(arrays[:count])
+        parts.append(arrays[:count])
         arrays = arrays[count:]
-    return *found, arrays
+    return *parts, arrays
 
 
 def _slice_like(tensor):
@@ -329,11 +329,11 @@ def _scan_eagerly(combine, carry, structure, slices, shape, reverse):
     carried, outputs = jax.tree.unflatten(structure, carry), []
     numbers = range(slices[0].shape[0])
     for number in reversed(numbers) if reverse else numbers:
-        x = jax.tree.unflatten(shape, [each[number] for each in slices])
+        x = jax.tree.unflatten(shape, [leaf[number] for leaf in slices])
         carried, output = _pair(structure, call("scan", combine, (carried, x)))
-        found, found_structure = flatten("scan", carried)
-        _check_carried("scan", carry, structure, found, found_structure)
-        carried = jax.tree.unflatten(structure, found)
+        next_leaves, next_structure = flatten("scan", carried)
+        _check_carried("scan", carry, structure, next_leaves, next_structure)
+        carried = jax.tree.unflatten(structure, next_leaves)
         output = pytree.ordered_as(outputs[0][1], output) if outputs else output
         outputs.append(flatten("scan", output))
         if outputs[-1][1] != outputs[0][1]:
@@ -342,7 +342,7 @@ def _scan_eagerly(combine, carry, structure, slices, shape, reverse):
                 f"{outputs[0][1]} and {outputs[-1][1]}"
             )
     lists = [leaves for leaves, _ in (outputs[::-1] if reverse else outputs)]
-    stacked = [ops.stack(list(each)) for each in zip(*lists, strict=True)]
+    stacked = [ops.stack(list(tensors)) for tensors in zip(*lists, strict=True)]
     return carried, jax.tree.unflatten(outputs[0][1], stacked)
 
 
@@ -361,15 +361,15 @@ def fori_loop(lower, upper, body: Callable, init):
     >>> jaxgrad.fori_loop(0, 4, lambda i, x: x * 2 + i, jaxgrad.tensor(1.0))
     tensor(27.)
     """
-    bounds = [_bound(each) for each in (lower, upper)]
-    if not any(isinstance(each, Tensor) for each in bounds):
+    bounds = [_bound(bound) for bound in (lower, upper)]
+    if not any(isinstance(bound, Tensor) for bound in bounds):
         numbers = ops.alias(tensor_data.from_numpy(np.arange(*bounds, dtype=np.int64)))
         return scan(lambda value, i: (body(i, value), ()), init, numbers)[0]
-    first, last = (as_tensor("fori_loop", each).to(dtypes.int64).reshape(()) for each in bounds)
-    found = while_loop(
+    first, last = (as_tensor("fori_loop", bound).to(dtypes.int64).reshape(()) for bound in bounds)
+    carried = while_loop(
         lambda i, value: i < last, lambda i, value: (i + 1, body(i, value)), (first, init)
     )
-    return found[1]
+    return carried[1]
 
 
 def _bound(bound):

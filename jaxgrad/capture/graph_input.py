@@ -114,13 +114,13 @@ class NumberInput(GraphInput):
 
 def in_order(inputs: list[GraphInput]) -> list[GraphInput]:
     """The inputs that are captured tensors, by their numbers."""
-    tensors = [each for each in inputs if each.captured is not None]
-    return sorted(tensors, key=lambda each: each.captured.number)
+    tensors = [source for source in inputs if source.captured is not None]
+    return sorted(tensors, key=lambda source: source.captured.number)
 
 
 def number_readers(inputs: list[GraphInput]) -> list:
     """The code of the functions that each call runs for a number (`tracing.number`)."""
-    reads = [each.read for each in inputs if isinstance(each, NumberInput)]
+    reads = [source.read for source in inputs if isinstance(source, NumberInput)]
     return [read.__code__ for read in reads if hasattr(read, "__code__")]
 
 
@@ -161,10 +161,10 @@ class NumberReads:
 
     def repeat(self, source: NumberInput):
         """The number of an input of a program."""
-        found, known = source.read(), self.values.get(reader_of(source.read), ())
+        number, known = source.read(), self.values.get(reader_of(source.read), ())
         # what depends on state alone is the same again: if it differs, the comparison is to tell
-        if source.turn >= len(known) or found == known[source.turn] or found == source.read():
-            return found
+        if source.turn >= len(known) or number == known[source.turn] or number == source.read():
+            return number
         return known[source.turn]
 
 

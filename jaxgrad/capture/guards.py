@@ -90,7 +90,7 @@ class ProgramCache:
             else:
                 if program is not programs[0]:
                     # the one that was not used for the longest time is the last
-                    programs[:] = [program, *[each for each in programs if each is not program]]
+                    programs[:] = [program, *[other for other in programs if other is not program]]
                 return program, tensors
         return None, programs
 
@@ -154,8 +154,8 @@ class ProgramCache:
         """Make numbers that vary constants again, for good: those that the function looked at, or
         all where that is not known. Whether there were any.
         """
-        positions = {getattr(each, "position", None) for each in self.inspected}
-        places = {each.key[1] for each in self.inspected if hasattr(each, "key")}
+        positions = {getattr(source, "position", None) for source in self.inspected}
+        places = {source.key[1] for source in self.inspected if hasattr(source, "key")}
         given_up = self.rebound & places if self.inspected else set(self.rebound)
         self.rebound -= given_up
         self.looked_at |= given_up
@@ -170,8 +170,8 @@ class ProgramCache:
         """The Python numbers among the arguments, those that differ from earlier calls noted."""
         numbers = self.numbers.get(structure) or self.numbers.find(structure)
         if numbers is None:
-            made = VaryingNumbers(self.static, leaves, structure)
-            numbers = self.numbers.keep(structure, made)
+            varying = VaryingNumbers(self.static, leaves, structure)
+            numbers = self.numbers.keep(structure, varying)
         numbers.update(leaves)
         return numbers
 
@@ -491,8 +491,8 @@ class DistinctTensors(Guard):
             return True
         if self.first is not None:
             return self.places(tensors) == self.first
-        found = {id(tensors[number]) for number in self.others}
-        return len(found) == len(self.others) and self.handles.isdisjoint(found)
+        ids = {id(tensors[number]) for number in self.others}
+        return len(ids) == len(self.others) and self.handles.isdisjoint(ids)
 
     def reason(self, leaves, tensors):
         return "two tensors are the same one now"
@@ -512,10 +512,10 @@ class SeparateMemory(Guard):
         return not any(map(_alias, tensors)) or self.is_separate(tensors)
 
     def is_separate(self, tensors) -> bool:
-        aliases = [each._alias for each in tensors if each._alias is not None]
-        counts = Counter(id(each.storage) for each in aliases)
+        aliases = [tensor._alias for tensor in tensors if tensor._alias is not None]
+        counts = Counter(id(alias.storage) for alias in aliases)
         written = [tensors[number]._alias for number in self.written]
-        if any(each is not None and counts[id(each.storage)] > 1 for each in written):
+        if any(alias is not None and counts[id(alias.storage)] > 1 for alias in written):
             return False
         return not any(is_shared(tensors[number]) for number in self.alone)
 

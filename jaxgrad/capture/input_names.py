@@ -108,15 +108,15 @@ def _leaves_with_path(value):
     for keys, leaf in jax.tree_util.tree_leaves_with_path(value, is_leaf=_is_dict):
         path = jax.tree_util.keystr(keys)
         if _is_dict(leaf):
-            parts = [(f"[{key!r}]", each) for key, each in leaf.items()]
+            parts = [(f"[{key!r}]", content) for key, content in leaf.items()]
         elif dataclasses.is_dataclass(leaf) and not isinstance(leaf, type):
             fields = dataclasses.fields(leaf)
             parts = [(f".{field.name}", getattr(leaf, field.name)) for field in fields]
         else:
             yield path, leaf
             continue
-        for part, each in parts:
-            yield from [(f"{path}{part}{inner}", one) for inner, one in _leaves_with_path(each)]
+        for part, content in parts:
+            yield from [(f"{path}{part}{inner}", one) for inner, one in _leaves_with_path(content)]
 
 
 def _is_dict(value) -> bool:
@@ -184,14 +184,14 @@ class PathWalk(ObjectWalk):
             yield f"{name}.grad", grad_of(value)
             yield from _attributes(name, vars(value))
         elif isinstance(value, list | tuple):
-            for number, each in zip(range(self.most), value, strict=False):
-                yield f"{name}[{number}]", each
+            for number, content in zip(range(self.most), value, strict=False):
+                yield f"{name}[{number}]", content
         elif isinstance(value, dict):
-            for key, each in itertools.islice(value.items(), self.most):
-                yield f"{name}[{self.key(key)}]", each
+            for key, content in itertools.islice(value.items(), self.most):
+                yield f"{name}[{self.key(key)}]", content
         elif isinstance(value, functools.partial):
             yield name, value.func
-            yield from [(f"args[{number}]", each) for number, each in enumerate(value.args)]
+            yield from [(f"args[{number}]", argument) for number, argument in enumerate(value.args)]
             yield from value.keywords.items()
         elif isinstance(value, types.MethodType):
             yield from (("self", value.__self__), (name, value.__func__))
@@ -216,6 +216,6 @@ def _attributes(name, held):
     prefix = f"{name}." if name else ""
     for key, value in held.items():
         if key in _MEMBERS and isinstance(value, dict):
-            yield from [(f"{prefix}{each}", member) for each, member in value.items()]
+            yield from [(f"{prefix}{member_name}", member) for member_name, member in value.items()]
         else:
             yield f"{prefix}{key}", value

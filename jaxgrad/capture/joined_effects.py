@@ -149,7 +149,9 @@ class JoinedOutput(OutputSpec):
 
     def __init__(self, scope, held):
         self.groups = list(scope.groups.values())
-        members = [each.number for each in scope.captured.values() if each.entry is not None]
+        members = [
+            capture.number for capture in scope.captured.values() if capture.entry is not None
+        ]
         self.joined = frozenset(members)
         super().__init__(scope, held)
 

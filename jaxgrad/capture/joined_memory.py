@@ -203,8 +203,8 @@ def join(scope, captured):
             base = scope.capture(alias.base, ViewedSource(captured, base_of))
     group.of_alias[id(alias)] = captured
     scope.add_input(PLACEHOLDER, TensorInput(captured))
-    numbers = [None if each is None else each.number for each in (root, base)]
-    handles = [None if each is None else each.tensor for each in (root, base)]
+    numbers = [None if viewed is None else viewed.number for viewed in (root, base)]
+    handles = [None if viewed is None else viewed.tensor for viewed in (root, base)]
     group.place(Cut(captured.number, alias, *numbers), captured, *handles)
 
 
@@ -244,10 +244,10 @@ class JoinedTensors(SeparateMemory):
                 alias = tensors[cut.number]._alias
                 if alias is None or alias.storage is not storage or not cut.fits(alias, tensors):
                     return False
-        others = [each for number, each in enumerate(tensors) if number not in self.members]
+        others = [tensor for number, tensor in enumerate(tensors) if number not in self.members]
         return (
             len(storages) == len(self.groups)
-            and not any(each._alias and id(each._alias.storage) in storages for each in others)
+            and not any(other._alias and id(other._alias.storage) in storages for other in others)
             and super().check(leaves, tensors)
         )
 

@@ -48,17 +48,19 @@ def answer(scope, array, may_pin=True):
     may_pin: whether they may be those of captured tensors, which a guard compares from then on.
     """
     scopes = list(scopes_around(scope))
-    replay = next((each for each in scopes if each.given_answers is not None), None)
-    lines, found = _lines(), None
+    replay = next(
+        (open_scope for open_scope in scopes if open_scope.given_answers is not None), None
+    )
+    lines, numbers = _lines(), None
     if replay is not None and not replay.is_in_passes:
         turn = len(replay.answers.get(lines, ()))
         known = replay.given_answers.get(lines, ())
-        found = known[turn] if turn < len(known) else None
+        numbers = known[turn] if turn < len(known) else None
     elif isinstance(array, jax.core.Tracer):
-        found = Evaluation(scopes, may_pin).numbers(array)
-    for each in scopes:
-        each.answers.setdefault(lines, []).append(found)
-    return found.array() if isinstance(array, jax.core.Tracer) and found is not None else array
+        numbers = Evaluation(scopes, may_pin).numbers(array)
+    for open_scope in scopes:
+        open_scope.answers.setdefault(lines, []).append(numbers)
+    return numbers.array() if isinstance(array, jax.core.Tracer) and numbers is not None else array
 
 
 def is_in_jax(scope) -> bool:
@@ -69,11 +71,11 @@ def is_in_jax(scope) -> bool:
 
 def _lines() -> tuple:
     """The lines that ask, from jaxgrad's to the user's. A replay asks in the same ones."""
-    frame, found = sys._getframe(2), []
+    frame, lines = sys._getframe(2), []
     while frame is not None:
-        found.append((frame.f_code.co_filename, frame.f_lineno))
+        lines.append((frame.f_code.co_filename, frame.f_lineno))
         frame = frame.f_back if is_internal(frame) else None
-    return tuple(found)
+    return tuple(lines)
 
 
 DEPENDS = "It depends on {}. "
@@ -99,13 +101,13 @@ class ChangingNumbers:
 
     def note(self, program):
         """Note those of a program. Raises RuntimeError where they change with every trace."""
-        written, found = program.output.written, []
+        written, pairs = program.output.written, []
         for captured in program.captured:
             is_changed = captured.number in written or captured.is_of_place
             if captured.pinned is not None and is_changed:
-                found.append((captured, self.changes(captured)))
-        self.known = found
-        for captured, changes in found:
+                pairs.append((captured, self.changes(captured)))
+        self.known = pairs
+        for captured, changes in pairs:
             if changes > MOST_CHANGES:
                 error = RuntimeError(
                     CHANGING.format(
@@ -160,25 +162,25 @@ class Evaluation:
         with jax.ensure_compile_time_eval(), jax.enable_x64(True):
             for equation in equations:
                 self.evaluate(equation)
-            found = Numbers(jnp.asarray(self.value(tracer)))
+            numbers = Numbers(jnp.asarray(self.value(tracer)))
         self.forget_large(equations)
-        return found
+        return numbers
 
     def equations_behind(self, tracer) -> list:
         """The equations that compute a tracer and are not evaluated yet, in their order."""
-        found, seen, waiting = {}, set(), [(tracer, False)]
+        equations, seen, waiting = {}, set(), [(tracer, False)]
         while waiting:
-            each, is_ready = waiting.pop()
+            entry, is_ready = waiting.pop()
             if is_ready:
-                found[id(each)] = each
+                equations[id(entry)] = entry
                 continue
-            source = self.source_of(each)
+            source = self.source_of(entry)
             if isinstance(source, jax.core.Tracer):
                 waiting.append((source, False))
             elif self.is_wanted(source) and id(source) not in seen:
                 seen.add(id(source))
                 waiting += [(source, True), *[(other, False) for other in operands_of(source)]]
-        return list(found.values())
+        return list(equations.values())
 
     def is_wanted(self, source) -> bool:
         """Whether what a tracer stands for is an equation that must be evaluated."""
@@ -191,9 +193,9 @@ class Evaluation:
         """What a tracer stands for: an array, another tracer, or the equation that computes it."""
         if not isinstance(tracer, jax.core.Tracer):
             return tracer
-        given = [each.given_numbers.get(id(tracer)) for each in self.scopes]
-        if any(given):
-            return next(each for each in given if each is not None).array()
+        numbers = [scope.given_numbers.get(id(tracer)) for scope in self.scopes]
+        if any(numbers):
+            return next(known for known in numbers if known is not None).array()
         constant = lowered(tracer)
         if constant is not tracer:
             return constant
@@ -266,7 +268,7 @@ class Evaluation:
         """Free results of equations that need much memory; they are computed again if needed."""
         for equation in equations:
             results = self.root.evaluated[id(equation)][1]
-            if sum(each.nbytes for each in results) > MOST_BYTES_COMPARED:
+            if sum(result.nbytes for result in results) > MOST_BYTES_COMPARED:
                 del self.root.evaluated[id(equation)]
 
 

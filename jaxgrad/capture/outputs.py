@@ -86,8 +86,12 @@ class Outputs:
             leaf_state(created[number]).grad = created[grad]
         places = [source.value() for source in self.places]
         run = ProgramRun(arrays, tensors, nodes, created, numbers, (containers, places))
-        for made, output in zip(created, self.created, strict=True) if self.has_attributes else ():
-            vars(made).update({name: run.value(each) for name, each in output.attributes.items()})
+        for new_tensor, output in (
+            zip(created, self.created, strict=True) if self.has_attributes else ()
+        ):
+            vars(new_tensor).update(
+                {name: run.value(result) for name, result in output.attributes.items()}
+            )
         return run
 
     @cached_property
@@ -95,19 +99,21 @@ class Outputs:
         """For created tensors that all are plain, what `wrap` makes them of: a function that gives
         their arrays, then their abstract values, whether they are tracked, and their marks.
         """
-        if not all(each.is_plain for each in self.created):
+        if not all(output.is_plain for output in self.created):
             return None
-        of = [(each.output, each.aval, each.tracked, each.mark) for each in self.created]
+        of = [(output.output, output.aval, output.tracked, output.mark) for output in self.created]
         outputs, *rest = zip(*of, strict=True) if of else [()] * 4
         return getter(outputs), *rest
 
     @cached_property
     def tensor_effects(self) -> TensorEffects:
-        return TensorEffects([each for each in self.effects if isinstance(each, TensorEffect)])
+        return TensorEffects(
+            [effect for effect in self.effects if isinstance(effect, TensorEffect)]
+        )
 
     @cached_property
     def object_effects(self) -> list[SideEffect]:
-        return [each for each in self.effects if isinstance(each, SideEffect)]
+        return [effect for effect in self.effects if isinstance(effect, SideEffect)]
 
     def apply(self, run: ProgramRun):
         """Apply the side effects of a run, or those that are left after an interrupt."""
@@ -243,13 +249,13 @@ class OutputSpec(Outputs):
         """Add a tensor to those that a call creates."""
         self.kept.append(tensor)  # while its id is in use
         number = self.numbers[id(tensor)] = len(self.created)
-        made = OutputTensor(self, tensor)
-        self.created.append(made)
-        if made.root is not None and tensor._node.retained_at(tensor._nr) is tensor:
+        output = OutputTensor(self, tensor)
+        self.created.append(output)
+        if output.root is not None and tensor._node.retained_at(tensor._nr) is tensor:
             self.retaining.append(number)
         # last, since an attribute may be the tensor itself
         if vars(tensor) and self.scope.is_created_here(tensor):
-            made.attributes = {name: self.result(value) for name, value in vars(tensor).items()}
+            output.attributes = {name: self.result(value) for name, value in vars(tensor).items()}
             self.has_attributes = True
         return number
 

@@ -26,11 +26,11 @@ class PlaceSource(TensorSource):
         self.place, self.leaf, self.kind = place, leaf, kind
 
     def find(self, leaves, tensors):
-        found = self.place.value()
+        value = self.place.value()
         if self.leaf is not None:
-            inner = [] if pytree.has_cycle(found) else pytree.flatten(found)[0]
-            found = inner[self.leaf] if self.leaf < len(inner) else None
-        return found if type(found) is self.kind else None
+            inner = [] if pytree.has_cycle(value) else pytree.flatten(value)[0]
+            value = inner[self.leaf] if self.leaf < len(inner) else None
+        return value if type(value) is self.kind else None
 
     def is_same(self, other: TensorSource) -> bool:
         """Whether another source finds its tensor at the same place."""
@@ -142,9 +142,9 @@ class DerivedNumbers(Guard):
     __slots__ = ("numbers", "sources")
 
     def __init__(self, derived: list):
-        self.sources = frozenset().union(*[each.origins for each in derived])
+        self.sources = frozenset().union(*[number.origins for number in derived])
         # without the tracer
-        self.numbers = [(each.compute, each.kind) for each in derived]
+        self.numbers = [(number.compute, number.kind) for number in derived]
 
     def check(self, leaves, tensors):
         values = {source: source.array(leaves) for source in self.sources}
@@ -171,17 +171,17 @@ class TensorsGuard(Guard):
         leaves, self.structure = pytree.flatten(value)
         others = {n: leaf for n, leaf in enumerate(leaves) if id(leaf) not in inputs}
         self.avals = [(n, t._aval) for n, t in others.items() if isinstance(t, Tensor)]
-        self.leaves = [UNSET if isinstance(each, Tensor) else each for each in leaves]
+        self.leaves = [UNSET if isinstance(leaf, Tensor) else leaf for leaf in leaves]
 
     def check(self, leaves, tensors):
         value = self.place.value()
         if pytree.has_cycle(value):
             return False
-        found, structure = pytree.flatten(value)
+        inner, structure = pytree.flatten(value)
         return structure == self.structure and all(
             isinstance(new, Tensor) if known is UNSET else is_same_plain_value(new, known)
-            for new, known in zip(found, self.leaves, strict=True)
-        ) and all(found[number]._aval == aval for number, aval in self.avals)
+            for new, known in zip(inner, self.leaves, strict=True)
+        ) and all(inner[number]._aval == aval for number, aval in self.avals)
 
     def reason(self, leaves, tensors):
         return f"{self.place.name} has other contents"

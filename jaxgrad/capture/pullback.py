@@ -91,9 +91,9 @@ class Pullback:
         for group in self.groups:
             if group.is_freed:
                 continue
-            given = [cotangents[number] for number in group.outputs]
+            group_cotangents = [cotangents[number] for number in group.outputs]
             sources = [roots[number][0] for number in group.outputs]
-            run = TracedPass(sources, given, [edge for _, edge in ends])
+            run = TracedPass(sources, group_cotangents, [edge for _, edge in ends])
             for (captured, _), gradient in zip(ends, run.found, strict=True):
                 if gradient is not None:
                     group.reached.append(captured.number)
@@ -156,8 +156,8 @@ class TracedPass(PassTo):
     def __init__(self, roots, cotangents, ends, create_graph=False):
         super().__init__(True, create_graph, ends, stops=True)
         self.gave = {}
-        given = [pair for pair in zip(roots, cotangents, strict=True) if pair[1] is not None]
-        self.run([root for root, _ in given], [self.carried(cotangent) for _, cotangent in given])
+        pairs = [pair for pair in zip(roots, cotangents, strict=True) if pair[1] is not None]
+        self.run([root for root, _ in pairs], [self.carried(cotangent) for _, cotangent in pairs])
         captured = [self.captured.get((node.sequence, number)) for node, number in ends]
         self.found = list(map(self.as_tensor, captured))
 
@@ -191,8 +191,8 @@ def always_reached(run: TracedPass, source, ends) -> set[int]:
     one is given for the edge `source` alone. run: a pass from this edge and others.
     """
     stops = set(ends)
-    found = set(search([source], lambda edge: () if edge in stops else always_sent(run, edge[0])))
-    return {position for position, end in enumerate(ends) if end in found}
+    reached = set(search([source], lambda edge: () if edge in stops else always_sent(run, edge[0])))
+    return {position for position, end in enumerate(ends) if end in reached}
 
 
 def always_sent(run: TracedPass, node):
@@ -224,11 +224,11 @@ def runs_users_code(node) -> bool:
 
 def above(nodes, condition) -> set:
     """Of nodes those that meet a condition, and those that lead to one of them."""
-    found = set()
+    selected = set()
     for node in sorted(nodes, key=attrgetter("sequence")):
-        if condition(node) or not found.isdisjoint([edge[0] for edge in node.edges]):
-            found.add(node)
-    return found
+        if condition(node) or not selected.isdisjoint([edge[0] for edge in node.edges]):
+            selected.add(node)
+    return selected
 
 
 def groups_of(sources, nodes) -> list[OutputGroup]:

@@ -105,10 +105,10 @@ class Replay(CaptureScope):
         return self.given["tensor", self.known[id(source.captured.tensor)]]
 
     def number(self, read, key=None):
-        given = self.given.get(("number", key))
-        if given is None:
+        array = self.given.get(("number", key))
+        if array is None:
             return super().number(read, key)
-        return Varying.of_input(given, key)
+        return Varying.of_input(array, key)
 
     def prepare(self, trace):
         """Give the captured tensors the given arrays; gives the function's arguments."""
@@ -239,18 +239,18 @@ def run_passes(scope: Replay, roots, inputs, passes):
     for number, (cotangents, wanted) in enumerate(passes, 1):
         # another pass differentiates this one
         is_recorded = number < len(passes)
-        given = [None if c is None else wrap(c, None, is_recorded) for c in cotangents]
-        reached = [c if root is not None else None for root, c in zip(roots, given, strict=True)]
+        wrapped = [None if c is None else wrap(c, None, is_recorded) for c in cotangents]
+        reached = [c if root is not None else None for root, c in zip(roots, wrapped, strict=True)]
         ends = [edges[n] or edge_of(tensors[n]) for n in wanted]
-        found = TracedPass(roots, reached, ends, is_recorded).found
+        gradients = TracedPass(roots, reached, ends, is_recorded).found
         if is_recorded:
-            roots = [edge_of(g) if g is not None and g.requires_grad else None for g in found]
-            present = [each for each in given if each is not None]
+            roots = [edge_of(g) if g is not None and g.requires_grad else None for g in gradients]
+            present = [cotangent for cotangent in wrapped if cotangent is not None]
             arrays = [*map(held, present), *arrays]
             tensors, edges = [*present, *tensors], [*[None] * len(present), *edges]
     # programs have no None among their arrays
     zeros = jax.numpy.zeros_like
-    pairs = zip(wanted, found, strict=True)
+    pairs = zip(wanted, gradients, strict=True)
     return tuple([zeros(arrays[n]) if g is None else g._array for n, g in pairs])
 
 

@@ -375,11 +375,11 @@ def _created(tensor: Tensor):
         scope.record_created(tensor)
 
 
-def _moved(tensor: Tensor, made: Tensor):
+def _moved(tensor: Tensor, donor: Tensor):
     scope = mode.scope.get()
     captured = None if scope is None else scope.captured.get(id(tensor))
     if captured is not None:
-        captured.record_moved(made)
+        captured.record_moved(donor)
 
 
 def _grad(tensor: Tensor, written: bool = False):

@@ -130,7 +130,9 @@ class ScopeInputs:
         """
         if self.is_inner and self.parent is not None:
             return self.parent.number(read, key)
-        known = [reader_of(each.read) for each in self.inputs if isinstance(each, NumberInput)]
+        known = [
+            reader_of(number.read) for number in self.inputs if isinstance(number, NumberInput)
+        ]
         key = next(self.number_keys) if key is None else key
         source = NumberInput(read, key, known.count(reader_of(read)))
         run = mode.drawn_run.get()
@@ -202,7 +204,7 @@ class ScopeMemory:
             yield
             return
         storage = tensor._alias.storage
-        aliases = [(each, each.snapshot.alias) for each in self.captured.values()]
+        aliases = [(captured, captured.snapshot.alias) for captured in self.captured.values()]
         known = [captured for captured, alias in aliases if alias and alias.storage is storage]
         inside = [(captured.tensor, state_of(captured.tensor)) for captured in known]
         for captured in known:

@@ -43,14 +43,14 @@ class SharedTensor:
 
     __slots__ = ("base", "is_turned", "made", "number", "source", "steps")
 
-    def __init__(self, number: int, source: tuple, steps: list, made: int | None = None):
-        self.number, self.source, self.steps, self.made = number, source, steps, made
+    def __init__(self, number: int, source: tuple, steps: list, creation: int | None = None):
+        self.number, self.source, self.steps, self.made = number, source, steps, creation
         self.base, self.is_turned = None, False
 
     def attach(self, arrays, tensors, created):
         """Give the tensor of a call its place in the memory of its source."""
-        found = {"captured": tensors, "created": created}
-        source, tensor = found[self.source[0]][self.source[1]], created[self.number]
+        lists = {"captured": tensors, "created": created}
+        source, tensor = lists[self.source[0]][self.source[1]], created[self.number]
         steps = [
             (call, [arrays[n.output] if type(n) is TracedNumber else n for n in numbers])
             for call, numbers in self.steps
@@ -62,7 +62,7 @@ class SharedTensor:
         if self.is_turned:
             tensor._alias.base, tensor._alias.before = None, source
         elif self.base is not None:
-            tensor._alias.base = found[self.base[0]][self.base[1]]
+            tensor._alias.base = lists[self.base[0]][self.base[1]]
 
     def follow_source(self, created):
         """Mark the tensor as up to date once its source is written to: it has its value and its
@@ -209,9 +209,9 @@ class SharedMemory:
         """
         if self.is_closed:
             raise self.refusal(tensor)
-        found = find(tensor._alias)
-        number = self.outputs.add_created(found)
-        self.add(number, found)
+        viewed = find(tensor._alias)
+        number = self.outputs.add_created(viewed)
+        self.add(number, viewed)
         return "created", number
 
     def steps(self, source, place) -> list[tuple]:
@@ -280,8 +280,8 @@ def refuse_overlaps(scope, written: set[int]):
         if alias is not None and captured.entry is None:
             storages.setdefault(id(alias.storage), []).append(captured)
     for sharing in storages.values():
-        if len(sharing) > 1 and written.intersection(each.number for each in sharing):
-            shapes = " and ".join(str(list(each.aval.shape)) for each in sharing)
+        if len(sharing) > 1 and written.intersection(captured.number for captured in sharing):
+            shapes = " and ".join(str(list(captured.aval.shape)) for captured in sharing)
             raise scope.refused_memory(
                 f"uses tensors from outside, of shapes {shapes}, that share memory, and writes to "
                 "one of them: take the views inside of the function, or clone() before it",

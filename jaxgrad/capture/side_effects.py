@@ -72,12 +72,12 @@ class OutputTensor:
 
     def new_tensor(self, arrays, nodes) -> Tensor:
         node = self.mark if self.root is None else nodes[self.root]
-        made = wrap(arrays[self.output], self.aval, self.tracked, node, self.root or 0)
+        tensor = wrap(arrays[self.output], self.aval, self.tracked, node, self.root or 0)
         if self.severed is not None:
-            made._leaf = copy.copy(self.severed)
+            tensor._leaf = copy.copy(self.severed)
         if self.kind is not Tensor:
-            made.__class__ = self.kind
-        return made
+            tensor.__class__ = self.kind
+        return tensor
 
     def give_to(self, tensor: Tensor, arrays, nodes):
         """Give the value to a tensor without aliases."""
@@ -188,38 +188,38 @@ class TensorEffect:
 
     def changes(self, run) -> list[tuple]:
         """What sets the tensor: objects, their attributes, and the values of these."""
-        tensor, value, found = run.tensors[self.number], self.value, []
+        tensor, value, changes = run.tensors[self.number], self.value, []
         if self.place is not None:
             placed = run.created[self.place]
-            found.append((tensor, "_alias", alias_of_other(tensor, placed)))
+            changes.append((tensor, "_alias", alias_of_other(tensor, placed)))
             # what a run creates of the memory counts writes with the tensor
             kept, counter = placed._counter, counter_of(tensor)
             for other in run.created if kept is not None else ():
                 if other._counter is kept:
                     other._counter = counter
         if value is not None and (tensor._alias is None or self.place is not None):
-            found += [(tensor, "_raw", run.arrays[value.output]), (tensor, "_aval", value.aval)]
+            changes += [(tensor, "_raw", run.arrays[value.output]), (tensor, "_aval", value.aval)]
             if value.root is not None:
-                found += [(tensor, "_node", run.nodes[value.root]), (tensor, "_nr", value.root)]
+                changes += [(tensor, "_node", run.nodes[value.root]), (tensor, "_nr", value.root)]
         if self.writes:
             counter = counter_of(tensor)
-            found.append((counter, "value", counter.value + self.writes))
+            changes.append((counter, "value", counter.value + self.writes))
             if counter.places is not None:
                 places = [version_counter.place_of_caller()] * self.writes
-                found.append((counter, "places", counter.places + places))
+                changes.append((counter, "places", counter.places + places))
         if self.sets_tracked:
-            found.append((tensor, "_tracked", self.tracked))
+            changes.append((tensor, "_tracked", self.tracked))
         if self.grad is not UNCHANGED:
-            found.append((leaf_state(tensor), "grad", run.value(self.grad)))
-        return found
+            changes.append((leaf_state(tensor), "grad", run.value(self.grad)))
+        return changes
 
     def write_shared(self, run):
         """Write to a tensor that shares its memory; `changes` has the rest."""
         tensor, value = run.tensors[self.number], self.value
-        made = value.new_tensor(run.arrays, run.nodes)
+        new_tensor = value.new_tensor(run.arrays, run.nodes)
         if self.past is not None:
-            made._node, made._nr = run.nodes[self.past], self.past
-        assign(tensor, made, value.root is not None)
+            new_tensor._node, new_tensor._nr = run.nodes[self.past], self.past
+        assign(tensor, new_tensor, value.root is not None)
         if self.past is not None:
             tensor._node, tensor._nr = run.nodes[value.root], value.root
         # `assign` counts one, and `writes` includes it
@@ -241,10 +241,12 @@ class TensorEffects:
     """What a function changes of captured tensors: all of it is set in one step."""
 
     def __init__(self, effects: list[TensorEffect]):
-        self.effects, self.is_plain = effects, all(each.is_plain for each in effects)
-        written = [each for each in effects if each.value is not None]
-        self.written = [(each.number, each.value.output, each.writes) for each in written]
-        self.graded = [(each.number, each.grad) for each in effects if each.grad is not UNCHANGED]
+        self.effects, self.is_plain = effects, all(effect.is_plain for effect in effects)
+        written = [effect for effect in effects if effect.value is not None]
+        self.written = [(effect.number, effect.value.output, effect.writes) for effect in written]
+        self.graded = [
+            (effect.number, effect.grad) for effect in effects if effect.grad is not UNCHANGED
+        ]
         names = [name for _ in written for name in ("_raw", "value")]
         self.names = [*names, *["grad" for _ in self.graded], "applied"]
 

@@ -62,12 +62,12 @@ class SubgraphScope(CaptureScope):
                 f"{list(tensor.shape)} from outside: use autograd.grad, and return the gradient"
             )
 
-    def refuse_writes(self, given):
-        """Raises RuntimeError where a captured tensor or an argument was written to. given: pairs
-        of an argument and its array.
+    def refuse_writes(self, arguments):
+        """Raises RuntimeError where a captured tensor or an argument was written to. arguments:
+        pairs of an argument and its array.
         """
-        captured = [(each.tensor, each.tracer) for each in self.captured.values()]
-        for tensor, array in [*captured, *given]:
+        captured = [(capture.tensor, capture.tracer) for capture in self.captured.values()]
+        for tensor, array in [*captured, *arguments]:
             if tensor._array is not array:
                 refuse_write(self.name, tensor)
 
@@ -128,7 +128,7 @@ class Subgraph:
     """A function of tensors, traced to a function of arrays.
 
     `reads`: the captured tensors; `draws`: what it draws; `avals`, `structure`: those of its
-    result; `run(given, read)`: the function, of the arrays of its arguments, and of those of
+    result; `run(arguments, read)`: the function, of the arrays of its arguments, and of those of
     `reads` followed by the states of `draws`.
     """
 
@@ -139,21 +139,23 @@ class Subgraph:
         closed = jax.make_jaxpr(
             lambda *arrays: self.trace(scope, function, arrays, leaves, structure)
         )(*[leaf._array for leaf in leaves])
-        self.reads = [each.tensor for each in scope.captured.values()]
+        self.reads = [captured.tensor for captured in scope.captured.values()]
         self.draws = list(getattr(scope, "draws", {}).values())
-        equations = [each for each in closed.jaxpr.eqns if each.primitive is input_p]
-        found = {scope.inputs[e.params["number"]]: e.outvars[0] for e in equations}
-        arrays = {each.captured: variable for each, variable in found.items() if each.captured}
-        inner = [*map(arrays.get, scope.captured.values()), *map(found.get, self.draws)]
+        equations = [equation for equation in closed.jaxpr.eqns if equation.primitive is input_p]
+        variables = {scope.inputs[e.params["number"]]: e.outvars[0] for e in equations}
+        arrays = {
+            source.captured: variable for source, variable in variables.items() if source.captured
+        }
+        inner = [*map(arrays.get, scope.captured.values()), *map(variables.get, self.draws)]
         self.constants = closed.consts
-        if any(isinstance(each, jax.core.Tracer) for each in closed.consts):
+        if any(isinstance(constant, jax.core.Tracer) for constant in closed.consts):
             raise RuntimeError(
                 f"{name}: a function inside reads a value of the trace around it that is in no "
                 "tensor (an array of JAX's): pass it in"
             )
         jaxpr = closed.jaxpr
         inputs = [*jaxpr.invars, *inner, *jaxpr.constvars]
-        rest = [each for each in jaxpr.eqns if each.primitive is not input_p]
+        rest = [equation for equation in jaxpr.eqns if equation.primitive is not input_p]
         self.function = function_of(jaxpr, inputs, jaxpr.outvars, rest)
         self.avals = [make_aval(a.shape, dtypes.from_numpy(a.dtype)) for a in closed.out_avals]
 
@@ -161,22 +163,22 @@ class Subgraph:
         begun = next_sequence_number()
         with scope.open():
             # as tracked as outside, for code that asks `requires_grad`
-            given = [
+            arguments = [
                 wrap(array, None, leaf._tracked) for array, leaf in zip(arrays, leaves, strict=True)
             ]
-            pairs = [(tensor, held(tensor)) for tensor in given]
-            result = function(*jax.tree.unflatten(structure, given))
+            pairs = [(tensor, held(tensor)) for tensor in arguments]
+            result = function(*jax.tree.unflatten(structure, arguments))
             scope.refuse_writes(pairs)
             outputs, self.structure = flatten(self.name, result)
-            if any(map(is_hooked, [*given, *nodes_since(begun, outputs)])):
+            if any(map(is_hooked, [*arguments, *nodes_since(begun, outputs)])):
                 raise RuntimeError(
                     f"{self.name}: a function inside registers a hook, which would not be called, "
                     "as JAX derives the gradient of what is inside: register it outside"
                 )
             return [strong(output._array) for output in outputs]
 
-    def run(self, given, read):
-        return self.function(*given, *read, *self.constants)
+    def run(self, arguments, read):
+        return self.function(*arguments, *read, *self.constants)
 
     def take(self) -> list[Tensor]:
         """The captured tensors, which it no longer keeps alive."""
@@ -195,10 +197,10 @@ def is_hooked(leaf_or_node) -> bool:
     if isinstance(leaf_or_node, Tensor):
         leaf = leaf_or_node._leaf
         return leaf is not None and bool(leaf.hooks or leaf.post_hooks)
-    found = leaf_or_node.extras
-    if found is None:
+    extras = leaf_or_node.extras
+    if extras is None:
         return False
-    return any([found.pre_hooks, found.post_hooks, *(found.tensor_hooks or {}).values()])
+    return any([extras.pre_hooks, extras.post_hooks, *(extras.tensor_hooks or {}).values()])
 
 
 def flatten(name: str, value):
@@ -250,8 +252,8 @@ class NoReverse(DerivedReverse):
 
 def apply(program: ControlFlow, leaves, structure):
     """Run the program; gives its results as the tree that the functions return."""
-    found = record.apply(executor.prepare(program), leaves)
-    return jax.tree.unflatten(structure, [found] if isinstance(found, Tensor) else found)
+    results = record.apply(executor.prepare(program), leaves)
+    return jax.tree.unflatten(structure, [results] if isinstance(results, Tensor) else results)
 
 
 class SharedReads:
@@ -259,7 +261,7 @@ class SharedReads:
 
     def __init__(self, subgraphs):
         # one operand for a tensor that several read, so its node gets one edge and one gradient
-        reads = {id(each): each.take() for each in subgraphs}
+        reads = {id(subgraph): subgraph.take() for subgraph in subgraphs}
         self.tensors = list({id(t): t for read in reads.values() for t in read}.values())
         numbers = {id(tensor): number for number, tensor in enumerate(self.tensors)}
         self.numbers = {key: [numbers[id(t)] for t in read] for key, read in reads.items()}
@@ -269,6 +271,6 @@ class SharedReads:
         tensors, self.tensors = self.tensors, None
         return tensors
 
-    def run(self, subgraph: Subgraph, given, arrays):
+    def run(self, subgraph: Subgraph, arguments, arrays):
         """Run a subgraph. arrays: those of all captured tensors."""
-        return subgraph.run(given, [arrays[number] for number in self.numbers[id(subgraph)]])
+        return subgraph.run(arguments, [arrays[number] for number in self.numbers[id(subgraph)]])

@@ -35,7 +35,9 @@ def options_for(jaxpr: Jaxpr) -> dict | None:
     if jax.default_backend() != "cpu":
         return None
     options, left_out = {}, []
-    convolutions = [each for each in equations_of(jaxpr) if each.primitive.name == CONVOLUTION]
+    convolutions = [
+        equation for equation in equations_of(jaxpr) if equation.primitive.name == CONVOLUTION
+    ]
     if convolutions:
         has_groups = any(map(has_wide_groups, convolutions))
         options[BY_YNN] = f"{SUMS},{PRODUCTS}" if has_groups else SUMS
@@ -74,7 +76,7 @@ def is_uniform(equation) -> bool:
 def inner_of(equation) -> list[Jaxpr]:
     """The jaxprs of an equation, such as the branches of a `cond`."""
     parameters = jax.tree.leaves(
-        list(equation.params.values()), is_leaf=lambda each: isinstance(each, Jaxpr | ClosedJaxpr)
+        list(equation.params.values()), is_leaf=lambda value: isinstance(value, Jaxpr | ClosedJaxpr)
     )
-    closed = [each for each in parameters if isinstance(each, Jaxpr | ClosedJaxpr)]
-    return [each.jaxpr if isinstance(each, ClosedJaxpr) else each for each in closed]
+    closed = [parameter for parameter in parameters if isinstance(parameter, Jaxpr | ClosedJaxpr)]
+    return [jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr for jaxpr in closed]

@@ -78,7 +78,7 @@ def place_of(error: Exception) -> str | None:
 def place_of_function(function) -> str:
     """The file and line where a function is defined."""
     function = inspect.unwrap(function)
-    found = python_function(getattr(function, "forward", function))
-    if found is None:
+    definition = python_function(getattr(function, "forward", function))
+    if definition is None:
         return "an unknown line"
-    return f"{found.__code__.co_filename}:{found.__code__.co_firstlineno}"
+    return f"{definition.__code__.co_filename}:{definition.__code__.co_firstlineno}"

@@ -57,7 +57,7 @@ def inputs_of(name: str, compiled, inputs, donated: list[int]):
         return inputs
     reused = sizes.alias_size_in_bytes
     needed = sizes.temp_size_in_bytes + sizes.output_size_in_bytes - reused
-    devices = {each for n in donated for each in inputs[n].sharding.addressable_devices}
+    devices = {device for n in donated for device in inputs[n].sharding.addressable_devices}
     for device in devices:
         room = free_bytes(device)
         if room is None:

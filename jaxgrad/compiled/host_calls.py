@@ -45,15 +45,15 @@ def planned(compiling, tensors, jaxpr, outputs) -> HostCalls | None:
     output, others = compiling.output, compiling.trace.other_inputs
     if compiling.partition is not None:
         jaxpr = jaxpr.replace(eqns=compiling.partition.equations)
-    effects = [each.value for each in output.tensor_effects.effects]
-    given = {each.output for each in (*output.created, *effects) if each is not None}
+    effects = [effect.value for effect in output.tensor_effects.effects]
+    numbers = {value.output for value in (*output.created, *effects) if value is not None}
     may_run = (
         has_one_cpu()
         and not world.is_several()
-        and not any(each.effects for each in jaxpr.eqns)
+        and not any(eqn.effects for eqn in jaxpr.eqns)
         and not compiling.trace.function.donate
-        and given.issuperset(range(output.count))
-        and all(each.is_number or isinstance(each, GeneratorInput) for each in others)
+        and numbers.issuperset(range(output.count))
+        and all(source.is_number or isinstance(source, GeneratorInput) for source in others)
         and not any(map(is_on_mesh, tensors))
     )
     return HostCalls(jaxpr, outputs, compiling.trace.constants) if may_run else None
@@ -147,8 +147,8 @@ class HostCalls:
 
 def compilation(compiling, leaves):
     """A function that compiles an Executable, for arguments such as those of a call."""
-    inputs = [struct_of(each.aval) for each in compiling.trace.captured]
-    inputs += [each.example(leaves) for each in compiling.trace.other_inputs]
+    inputs = [struct_of(captured.aval) for captured in compiling.trace.captured]
+    inputs += [source.example(leaves) for source in compiling.trace.other_inputs]
     program = compiling.program
 
     def compile():

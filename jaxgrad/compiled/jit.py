@@ -116,13 +116,13 @@ def jit(
     if kind is not None:
         return UncompiledFunction(function, kind)
     if interval:
-        made = VerifiedFunction(function, donate, static_argnames, interval)
+        compiled = VerifiedFunction(function, donate, static_argnames, interval)
     else:
-        made = CompiledFunction(function, donate, static_argnames)
-    made.fallback = Fallback(made.__name__, function) if fallback else None
-    made.options |= {"donate": donate, "static_argnames": static_argnames}
-    made.options |= {"verify": interval, "fallback": fallback}
-    return made
+        compiled = CompiledFunction(function, donate, static_argnames)
+    compiled.fallback = Fallback(compiled.__name__, function) if fallback else None
+    compiled.options |= {"donate": donate, "static_argnames": static_argnames}
+    compiled.options |= {"verify": interval, "fallback": fallback}
+    return compiled
 
 
 vars(jit).update(script_names.NAMES)  # those of torch.jit
@@ -326,28 +326,28 @@ def _structure_of(count: int):
 def _sees_order(function) -> bool:
     """Whether a function may see in which order its keyword arguments are given."""
     try:
-        given = inspect.signature(function, follow_wrapped=False).parameters.values()
+        parameters = inspect.signature(function, follow_wrapped=False).parameters.values()
     except (TypeError, ValueError):  # a builtin
         return True
-    return any(each.kind is each.VAR_KEYWORD for each in given)
+    return any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
 
 
-def _remade(function, name: str, most_in_a_row: int, given: dict):
+def _remade(function, name: str, most_in_a_row: int, options: dict):
     """A compiled function like another one, of another function."""
-    made = jit(function, **given)
-    made.rename(name)
-    made.most_in_a_row = most_in_a_row
-    return made
+    compiled = jit(function, **options)
+    compiled.rename(name)
+    compiled.most_in_a_row = most_in_a_row
+    return compiled
 
 
 def _pickled(function: CompiledFunction):
     """How a compiled function is pickled: by name where it stands under its name, as decorated
     functions do, else as its function.
     """
-    found = sys.modules.get(function.__module__)
+    value = sys.modules.get(function.__module__)
     for part in function.__qualname__.split("."):
-        found = getattr(found, part, None)
-    if found is function:
+        value = getattr(value, part, None)
+    if value is function:
         return function.__qualname__
     return _remade, (function.function, *function.settings())
 

@@ -36,9 +36,9 @@ class BackwardProgram:
         # what the results need is not computed again: it is read as a residual
         inside = set(map(id, forward))
         self.equations = [e for e in needed(jaxpr.eqns, gradients) if id(e) not in inside]
-        made = {variable for e in self.equations for variable in e.outvars}.union(cotangents)
+        bound = {variable for e in self.equations for variable in e.outvars}.union(cotangents)
         read = [v for e in self.equations for v in variables(e.invars)] + variables(gradients)
-        self.variables = list(dict.fromkeys(v for v in read if v not in made))
+        self.variables = list(dict.fromkeys(v for v in read if v not in bound))
         inputs = [*cotangents, *self.variables]
         self.function = function_of(jaxpr, inputs, gradients, self.equations)
         self.residuals: list[tuple[bool, int]] = []
@@ -66,9 +66,9 @@ class BackwardProgram:
         if self.group.calling.intersection(itertools.compress(self.group.outputs, present)):
             return None
         cotangents, residuals = [
-            list(map(struct_of, each)) for each in (self.cotangents, self.variables)
+            list(map(struct_of, atoms)) for atoms in (self.cotangents, self.variables)
         ]
-        given = list(itertools.compress(cotangents, present))
+        present_cotangents = list(itertools.compress(cotangents, present))
 
         def derivative(at, moved, saved):
             def gradients(*at):
@@ -79,8 +79,8 @@ class BackwardProgram:
             return jax.jvp(gradients, at, moved)[1]
 
         with jax.enable_x64(True):
-            traced = jax.make_jaxpr(derivative)(given, given, residuals)
-        outputs, count = [True] * len(self.gradients), len(given)
+            traced = jax.make_jaxpr(derivative)(present_cotangents, present_cotangents, residuals)
+        outputs, count = [True] * len(self.gradients), len(present_cotangents)
         jaxpr, read = partial_eval.dce_jaxpr(traced.jaxpr, outputs)
         if any(read[:count]):
             return None
@@ -98,9 +98,9 @@ class BackwardProgram:
         if position not in self.influence:
             reached = depending(self.equations, {self.cotangents[position]})
             pairs = enumerate(self.gradients)
-            found = {n for n, v in pairs if variables([v]) and v in reached}
+            numbers = {n for n, v in pairs if variables([v]) and v in reached}
             # zeros, as for what was overwritten, depend on nothing
-            self.influence[position] = found | self.group.always[position]
+            self.influence[position] = numbers | self.group.always[position]
         return self.influence[position]
 
 
@@ -119,14 +119,16 @@ class PartitionedJaxpr:
     def __init__(self, jaxpr, count: int, cotangents, groups: list[OutputGroup], name: str):
         outputs, gradients = list(jaxpr.outvars[:count]), iter(jaxpr.outvars[count:])
         forward = needed(jaxpr.eqns, outputs)
-        refuse_cotangents(name, forward, [each for each in cotangents if each is not None])
+        refuse_cotangents(
+            name, forward, [cotangent for cotangent in cotangents if cotangent is not None]
+        )
         self.backwards: dict[int, BackwardProgram] = {}
         for group in groups:
-            given = [cotangents[number] for number in group.outputs]
-            found = list(itertools.islice(gradients, len(group.reached)))
-            if found:
-                made = BackwardProgram(jaxpr, forward, group, given, found)
-                self.backwards[group.outputs[0]] = made
+            group_cotangents = [cotangents[number] for number in group.outputs]
+            group_gradients = list(itertools.islice(gradients, len(group.reached)))
+            if group_gradients:
+                program = BackwardProgram(jaxpr, forward, group, group_cotangents, group_gradients)
+                self.backwards[group.outputs[0]] = program
         inputs = {variable: number for number, variable in enumerate(jaxpr.invars)}
         computed = {v: n for n, v in enumerate(outputs) if not isinstance(v, Literal)}
         for backward in self.backwards.values():
@@ -139,7 +141,7 @@ class PartitionedJaxpr:
                     computed[variable] = len(outputs)
                     outputs.append(variable)
                 backward.residuals.append((True, computed[variable]))
-        numbers = [number for each in self.backwards.values() for number in each.numbers]
+        numbers = [number for backward in self.backwards.values() for number in backward.numbers]
         self.numbers = list(dict.fromkeys(numbers))
         self.forward = function_of(jaxpr, jaxpr.invars, outputs, forward)
         self.equations, self.inputs, self.outputs = forward, jaxpr.invars, outputs
@@ -151,9 +153,9 @@ def struct_of(variable):
 
 def refuse_cotangents(name, equations, cotangents):
     """Raises RuntimeError where the forward program needs a cotangent."""
-    given = set(cotangents)
+    refused = set(cotangents)
     for equation in equations:
-        if not given.isdisjoint(variables(equation.invars)):
+        if not refused.isdisjoint(variables(equation.invars)):
             raise RuntimeError(
                 f"{name}, compiled by jaxgrad.jit: a hook leaves behind what it computes from "
                 "the gradient of a result, which comes from outside. Take the gradient inside "
@@ -163,11 +165,11 @@ def refuse_cotangents(name, equations, cotangents):
 
 def depending(equations, inputs) -> set:
     """The variables that depend on some inputs of equations, these inputs among them."""
-    found = set(inputs)
+    reached = set(inputs)
     for equation in equations:
-        if not found.isdisjoint(variables(equation.invars)):
-            found.update(equation.outvars)
-    return found
+        if not reached.isdisjoint(variables(equation.invars)):
+            reached.update(equation.outvars)
+    return reached
 
 
 def variables(atoms) -> list:
@@ -176,21 +178,21 @@ def variables(atoms) -> list:
 
 def needed(equations, outputs) -> list:
     """The equations that compute outputs, and those that have effects."""
-    wanted, found = set(variables(outputs)), []
+    wanted, kept = set(variables(outputs)), []
     for equation in reversed(equations):
         if equation.effects or not wanted.isdisjoint(equation.outvars):
-            found.append(equation)
+            kept.append(equation)
             wanted.update(variables(equation.invars))
-    return found[::-1]
+    return kept[::-1]
 
 
 def function_of(jaxpr, inputs, outputs, equations):
     """Some of the equations of a jaxpr as a function from `inputs` to `outputs`."""
-    effects = frozenset().union(*[each.effects for each in equations])
-    made = jaxpr.replace(
+    effects = frozenset().union(*[equation.effects for equation in equations])
+    part = jaxpr.replace(
         constvars=[], invars=list(inputs), outvars=list(outputs), eqns=equations, effects=effects
     )
-    return traced_function(ClosedJaxpr(made, []))
+    return traced_function(ClosedJaxpr(part, []))
 
 
 class CompiledCall(Program):
@@ -291,25 +293,25 @@ class CompiledReverse(Reverse):
         if not self.wanted:
             return ()
         compiled, count = self.compiled, len(self.program.inputs)
-        found = self.backward.of(tuple([self.present[number] for number in self.group.outputs]))
-        if found is None:
+        partial = self.backward.of(tuple([self.present[number] for number in self.group.outputs]))
+        if partial is None:
             return self.function(*arrays)
-        run, reads = found
+        run, reads = partial
         cotangents, rest = self.with_missing(arrays)
         inputs = (*(rest[:count] if self.saves else [None] * count), *compiled.trace.constants)
         outputs = dict(zip(self.numbers, rest[count:], strict=False))
         residuals = [(outputs if is_output else inputs)[number] for is_output, number in reads]
-        given = [each for each in cotangents if each is not None]
-        return tuple(compiled.backward(self.group, run, given, residuals, reads))
+        present = [cotangent for cotangent in cotangents if cotangent is not None]
+        return tuple(compiled.backward(self.group, run, present, residuals, reads))
 
-    def reached(self, given, results):
+    def reached(self, present, results):
         """The gradients; None for inputs that none of the cotangents given reaches, as if the
         function were not compiled.
         """
-        given = [given[number] is not None for number in self.group.outputs]
-        if all(given):
+        present = [present[number] is not None for number in self.group.outputs]
+        if all(present):
             return results
-        positions = itertools.compress(range(len(given)), given)
+        positions = itertools.compress(range(len(present)), present)
         reached = set().union(*map(self.backward.influenced_by, positions))
         if self.single:
             return results if reached else None

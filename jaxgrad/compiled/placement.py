@@ -50,7 +50,9 @@ def compiled(program, compiling, tensors, jaxpr, outputs, **options):
     pairs = zip(places, spread, strict=True)
     places = [place if stays else whole for place, stays in pairs]
     effects = compiling.output.tensor_effects.effects
-    avals = {each.value.output: each.value.aval for each in effects if each.value is not None}
+    avals = {
+        effect.value.output: effect.value.aval for effect in effects if effect.value is not None
+    }
     copies = {n: _plain(aval) for n, aval in avals.items() if not spread[n]}
     stays = [spans or number in copies for number, spans in enumerate(spread)]
     by_values = frozenset()
@@ -69,8 +71,10 @@ def _unchanged_arguments(compiling) -> set[int]:
     array enter as values too: for arrays JAX would compile the program once more.
     """
     changed = {*compiling.donation, *compiling.output.written}
-    given = [each.number for each in compiling.trace.captured if each.position is not None]
-    return {*given} - changed
+    arguments = [
+        captured.number for captured in compiling.trace.captured if captured.position is not None
+    ]
+    return {*arguments} - changed
 
 
 def note_views(compiling, spread):
@@ -78,7 +82,7 @@ def note_views(compiling, spread):
     every operator.
     """
     output, pullback = compiling.output, compiling.trace.pullback
-    effects = [each.value for each in output.tensor_effects.effects]
+    effects = [effect.value for effect in output.tensor_effects.effects]
     for value in (*output.created, *effects):
         if value is not None and spread[value.output]:
             value.aval = with_mode(value.aval, SPREAD)
@@ -91,14 +95,14 @@ def written_by(output, tensors) -> dict[int, jax.Array]:
 
     output: what a function returns and changes; tensors: the captured ones.
     """
-    effects = [each for each in output.tensor_effects.effects if each.value is not None]
-    return {each.value.output: held(tensors[each.number]) for each in effects}
+    effects = [effect for effect in output.tensor_effects.effects if effect.value is not None]
+    return {effect.value.output: held(tensors[effect.number]) for effect in effects}
 
 
 def _mesh(jaxpr):
     """The mesh of a program that spans processes, else None."""
-    found = mesh_of(jaxpr)
-    return world.current.mesh if found is None and any(map(is_global, jaxpr.invars)) else found
+    mesh = mesh_of(jaxpr)
+    return world.current.mesh if mesh is None and any(map(is_global, jaxpr.invars)) else mesh
 
 
 def _sharded(tensors) -> int | None:
@@ -215,7 +219,9 @@ class MeshProgram:
         numbers, mesh = world.NUMBERS, _mesh_of_array(arrays[self.sharded])
         if mesh is None:
             return arrays
-        return [world.number_on(mesh, each) if type(each) in numbers else each for each in arrays]
+        return [
+            world.number_on(mesh, array) if type(array) in numbers else array for array in arrays
+        ]
 
     def lower(self, *arrays):
         return self.jitted.lower(*self.placed(arrays))
@@ -276,42 +282,42 @@ def views_of(name: str, jaxpr) -> dict:
 def _follow(name, jaxpr, views):
     """Add the views of the values that the equations of a jaxpr compute."""
     for equation in jaxpr.eqns:
-        made = _views_of_results(name, equation, views)
-        pairs = zip(equation.outvars, made, strict=True)
+        result_views = _views_of_results(name, equation, views)
+        pairs = zip(equation.outvars, result_views, strict=True)
         views |= {variable: view for variable, view in pairs if view is not None}
 
 
 def _views_of_results(name, equation, views) -> list:
-    atoms = [each for each in equation.invars if not isinstance(each, Literal)]
-    found, count = {views.get(each) for each in atoms} - {None}, len(equation.outvars)
+    atoms = [atom for atom in equation.invars if not isinstance(atom, Literal)]
+    operand_views, count = {views.get(atom) for atom in atoms} - {None}, len(equation.outvars)
     if equation.primitive is communicate_p:
         communication = equation.params["communication"]
-        if communication.source is None and GLOBAL in found:
+        if communication.source is None and GLOBAL in operand_views:
             raise RuntimeError(UNKNOWN.format(name, list(atoms[0].aval.shape)))
         return [LOCAL if communication.target is None else GLOBAL]
     inner = [*map(opened, jaxprs_within(equation))]
     if len(inner) == 1 and len(inner[0].invars) == len(equation.invars):
         return _views_within(name, inner[0], equation, views)
     if mesh_of_equation(equation) is not None:
-        return [GLOBAL if is_global(each) else LOCAL for each in equation.outvars]
-    if GLOBAL in found:
+        return [GLOBAL if is_global(variable) else LOCAL for variable in equation.outvars]
+    if GLOBAL in operand_views:
         _check(name, equation, atoms, views)
-    return [GLOBAL if GLOBAL in found else LOCAL if found else None] * count
+    return [GLOBAL if GLOBAL in operand_views else LOCAL if operand_views else None] * count
 
 
 def _views_within(name, jaxpr, equation, views) -> list:
     """The views of the results of an equation that calls a jaxpr."""
     pairs = zip(jaxpr.invars, equation.invars, strict=True)
-    given = [(v, views.get(a)) for v, a in pairs if not isinstance(a, Literal)]
-    own = {variable: view for variable, view in given if view is not None}
+    input_views = [(v, views.get(a)) for v, a in pairs if not isinstance(a, Literal)]
+    own = {variable: view for variable, view in input_views if view is not None}
     _follow(name, jaxpr, own)
     return [None if isinstance(v, Literal) else own.get(v) for v in jaxpr.outvars]
 
 
 def _check(name, equation, atoms, views):
-    local = [each for each in atoms if views.get(each) is LOCAL and each.aval.shape]
+    local = [atom for atom in atoms if views.get(atom) is LOCAL and atom.aval.shape]
     if local:
-        spread = next(each for each in atoms if views.get(each) is GLOBAL)
+        spread = next(atom for atom in atoms if views.get(atom) is GLOBAL)
         where = f"{name}, {equation.primitive.name}"
         shown = {"local": local[0].aval, "spread": spread.aval}
         raise RuntimeError(MIXED.format(name=where, **shown))

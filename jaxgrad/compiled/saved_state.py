@@ -89,7 +89,7 @@ class ReachedState(PathWalk):
             holder = snapshots.take(*part)
             # of globals only those that the code names, which `super` gives; of arrays copies
             if not isinstance(holder, GlobalsHolder) and not isinstance(value, np.ndarray):
-                yield from [(holder.path(key), each) for key, each in holder.before.items()]
+                yield from [(holder.path(key), content) for key, content in holder.before.items()]
         yield kind.__qualname__, kind
 
 

@@ -56,7 +56,7 @@ def is_instance(obj, target_type) -> bool:
     (True, False)
     """
     if builtins.isinstance(target_type, tuple):
-        return any(is_instance(obj, each) for each in target_type)
+        return any(is_instance(obj, kind) for kind in target_type)
     origin, inner = typing.get_origin(target_type), typing.get_args(target_type)
     if origin in (typing.Union, types.UnionType):
         return is_instance(obj, inner)
@@ -67,7 +67,7 @@ def is_instance(obj, target_type) -> bool:
     if origin is tuple:
         return len(obj) == len(inner) and all(map(is_instance, obj, inner))
     parts = zip((obj, obj.values()) if origin is dict else (obj,), inner, strict=False)
-    return all(is_instance(each, kind) for part, kind in parts for each in part)
+    return all(is_instance(element, kind) for part, kind in parts for element in part)
 
 
 class Attribute(typing.NamedTuple):
@@ -144,9 +144,9 @@ def fork(func, *args, **kwargs) -> Future:
     >>> jaxgrad.jit.wait(jaxgrad.jit.fork(lambda x: x * 2, jaxgrad.ones(1)))
     tensor([2.])
     """
-    made = Future()
-    made.set_result(func(*args, **kwargs))
-    return made
+    future = Future()
+    future.set_result(func(*args, **kwargs))
+    return future
 
 
 def wait(future: Future):

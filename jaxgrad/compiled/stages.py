@@ -103,7 +103,7 @@ def eval_shape(function, args, kwargs):
         arrays = program.program.eval_shape(*inputs)
     output, numbers = program.output, program.numbers(inputs)
     effects = output.tensor_effects.effects
-    written = {each.number: each.value for each in effects if each.value is not None}
+    written = {effect.number: effect.value for effect in effects if effect.value is not None}
 
     arguments = Leaves()
     arguments.arguments = pytree.map_leaves(_shape_of_argument, (args, kwargs))

@@ -48,11 +48,11 @@ def _compiled(function, *, fullgraph, name, most):
     # would be traced for each function among its arguments
     if getattr(function, "compiles_itself", False):
         return function
-    made = jit(function, fallback=not fullgraph)
-    made.most_in_a_row = most
+    compiled = jit(function, fallback=not fullgraph)
+    compiled.most_in_a_row = most
     if name is not None:
-        made.rename(name)
-    return made
+        compiled.rename(name)
+    return compiled
 
 
 def disabled(function, reason: str | None = None):

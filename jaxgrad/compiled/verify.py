@@ -96,16 +96,18 @@ def verified(compiled, call, args, kwargs):
         with state.numbers.open(), put_back_after_errors(reads):
             result = call(*args, **kwargs)
         with put_back_after_errors(state), put_back_after_errors(reads):
-            found = expected.differences(Outcome(state, result))
-            if found:
+            differences = expected.differences(Outcome(state, result))
+            if differences:
                 log.entries = drawn
-                after = refuse_differences(compiled, state, expected, found, outcome, args, kwargs)
+                after = refuse_differences(
+                    compiled, state, expected, differences, outcome, args, kwargs
+                )
                 log.clear()
                 state.put_back(after)
             return result
 
 
-def refuse_differences(compiled, state, expected, found, outcome, args, kwargs):
+def refuse_differences(compiled, state, expected, differences, outcome, args, kwargs):
     """Raise RuntimeError for the differences of a call that rounding does not explain; gives the
     state after the call, for `put_back`.
     """
@@ -113,26 +115,27 @@ def refuse_differences(compiled, state, expected, found, outcome, args, kwargs):
     state.put_back()
     repeated = expected.differences(outcome())
     state.disturb()
-    found = beyond_rounding(found, repeated, expected.differences(outcome()))
-    if found:
-        text = message(compiled, found, repeated, args, kwargs)
+    differences = beyond_rounding(differences, repeated, expected.differences(outcome()))
+    if differences:
+        text = message(compiled, differences, repeated, args, kwargs)
         raise RuntimeError(text) from expected.error
     return after
 
 
-def beyond_rounding(found, repeated, disturbed) -> list[Difference]:
+def beyond_rounding(differences, repeated, disturbed) -> list[Difference]:
     """The differences that rounding does not explain.
 
     repeated: those of another uncompiled run; disturbed: those of one from values that differ in
     their last bits. An optimizer may turn a gradient that is zero but for rounding into a step of
     full length: that run shows how far such a value moves.
     """
-    moves = {each.name: each.size for each in disturbed}
-    unsteady = {each.name for each in repeated}
+    moves = {difference.name: difference.size for difference in disturbed}
+    unsteady = {difference.name for difference in repeated}
     return [
-        each
-        for each in found
-        if each.name in unsteady or not each.size <= MOST_MOVES * moves.get(each.name, -1)
+        difference
+        for difference in differences
+        if difference.name in unsteady
+        or not difference.size <= MOST_MOVES * moves.get(difference.name, -1)
     ]
 
 
@@ -147,8 +150,8 @@ def uncompiled(state, compiled, args, kwargs) -> Outcome:
         with state.recording(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                made = run_with_log(*drawing_run(compiled, args, kwargs), is_undone=True)
-                result = one_shot.refuse_result(compiled.__name__, made)
+                returned = run_with_log(*drawing_run(compiled, args, kwargs), is_undone=True)
+                result = one_shot.refuse_result(compiled.__name__, returned)
             except Unrepeatable:
                 raise
             except Exception as raised:
@@ -161,14 +164,18 @@ def uncompiled(state, compiled, args, kwargs) -> Outcome:
 def drawing_run(compiled, args, kwargs) -> tuple:
     """What `run_with_log` takes: all runs of a call get the same from generators and clocks."""
     function, log = compiled.function, compiled.cache.log
-    roots = [("an argument", each) for each in pytree.flatten((args, kwargs))[0]]
+    roots = [("an argument", leaf) for leaf in pytree.flatten((args, kwargs))[0]]
     roots.append(("function", function))
     return function, roots, log, functools.partial(function, *args, **kwargs)
 
 
-def message(compiled, found, repeated, args, kwargs) -> str:
-    lines = "".join(f"\n  {each.name}: {each.text}" for each in found[:MOST_LISTED])
-    more = f"\n  and {len(found) - MOST_LISTED} more" if len(found) > MOST_LISTED else ""
+def message(compiled, differences, repeated, args, kwargs) -> str:
+    lines = "".join(
+        f"\n  {difference.name}: {difference.text}" for difference in differences[:MOST_LISTED]
+    )
+    more = (
+        f"\n  and {len(differences) - MOST_LISTED} more" if len(differences) > MOST_LISTED else ""
+    )
     known = ", ".join(constants(compiled, args, kwargs)[:MOST_LISTED])
     known = f"Its program was traced with {known}. " if known else ""
     if repeated:
@@ -185,10 +192,10 @@ def constants(compiled, args, kwargs) -> list[str]:
     """The Python values that a call's program was traced with, as far as guards know them."""
     program, _ = compiled.cache.find(*pytree.flatten((args, kwargs)))
     guards = [] if program is None else program.trace.guards
-    named = [(getattr(each, "name", None), getattr(each, "value", None)) for each in guards]
-    for each in guards:
-        if isinstance(each, StateGuard):
-            named += [(each.label(name), value) for name, value in each.strong.items()]
+    named = [(getattr(guard, "name", None), getattr(guard, "value", None)) for guard in guards]
+    for guard in guards:
+        if isinstance(guard, StateGuard):
+            named += [(guard.label(name), value) for name, value in guard.strong.items()]
     return list(
         dict.fromkeys(
             f"{name} = {value!r}"
@@ -241,9 +248,9 @@ class Outcome:
     def __init__(self, state: SavedState, result, error=None):
         self.state, self.error = state, error
         leaves, self.structure = pytree.flatten(result)
-        self.saved = {id(each.reference()) for each in state.all()}
+        self.saved = {id(holder.reference()) for holder in state.all()}
         self.tensors = {
-            key: TensorValue(each, is_new=False) for key, each in list(state.tensors.items())
+            key: TensorValue(tensor, is_new=False) for key, tensor in list(state.tensors.items())
         }
         self.results = list(map(self.shown, leaves))
         self.contents = {
@@ -283,7 +290,7 @@ class Outcome:
             for name, part in holder.before.items()
             if not is_internal(holder, name)
         }
-        return Copied(type(value), {key: self.shown(each, seen) for key, each in held.items()})
+        return Copied(type(value), {key: self.shown(part, seen) for key, part in held.items()})
 
     def pull(self, leaves):
         """Compute the gradients of everything with a new history."""
@@ -313,8 +320,8 @@ class Outcome:
         """How the outcome of the compiled call differs from this one, of the uncompiled."""
         if self.error is not None or compiled.error is not None:
             one, other = [
-                "nothing" if each.error is None else type(each.error).__name__
-                for each in (compiled, self)
+                "nothing" if outcome.error is None else type(outcome.error).__name__
+                for outcome in (compiled, self)
             ]
             return [] if one == other else [Difference("raised", COMPARED.format(one, other))]
         if self.structure != compiled.structure:
@@ -322,8 +329,8 @@ class Outcome:
             return [Difference("result", text)]
         names, triples = leaf_names("result", self.structure), []
         triples += zip(names, compiled.results, self.results, strict=True)
-        for key, each in self.tensors.items():
-            triples.append((self.state.names[key], compiled.tensors[key], each))
+        for key, value in self.tensors.items():
+            triples.append((self.state.names[key], compiled.tensors[key], value))
         for key in dict.fromkeys([*self.contents, *compiled.contents]):
             holder, name = self.state.holders[key[0]], key[1]
             before = self.shown(holder.before.get(name, UNSET))
@@ -332,11 +339,13 @@ class Outcome:
         # a history that only one of them has is a difference already; without gradients, the one
         # pass met a graph that was used up, which the other's need not be
         if self.roots.keys() == compiled.roots.keys() and compiled.gradients:
-            for key, each in self.gradients.items():
+            for key, value in self.gradients.items():
                 name = f"the gradient of the results by {self.state.names[key]}"
-                triples.append((name, compiled.gradients.get(key), each))
-        found = [each for triple in triples for each in self.compare(compiled, *triple)]
-        return list({each.name: each for each in reversed(found)}.values())[::-1]
+                triples.append((name, compiled.gradients.get(key), value))
+        differences = [
+            difference for triple in triples for difference in self.compare(compiled, *triple)
+        ]
+        return list({entry.name: entry for entry in reversed(differences)}.values())[::-1]
 
     def compare(self, compiled, name, one, other):
         """Yield the differences of two values in the form of `shown`, `one` of the compiled one."""
@@ -425,7 +434,7 @@ TOLERANCES = {1: 0.3, 2: 2e-2, 4: 1e-4, 8: 1e-9}
 def array_difference(one, other) -> tuple | None:
     """How two arrays differ by more than rounding, the first that of the compiled call."""
     if one.shape != other.shape or one.dtype != other.dtype:
-        pair = [f"{each.dtype}{list(each.shape)}" for each in (one, other)]
+        pair = [f"{array.dtype}{list(array.shape)}" for array in (one, other)]
         return (COMPARED.format(*pair),)
     if not (has_numbers(one) or has_numbers(other)):
         return None

@@ -273,19 +273,19 @@ class DrawnTrace(SymbolicRun):
     def handles(self, name):
         """The code of an iterator finds the captured tensors as they are outside."""
         captured = self.scope.captured.values() if name in TAKING else ()
-        captured = [each for each in captured if held(each.tensor) is each.tracer]
-        inside = [state_of(each.tensor) for each in captured]
-        for each in captured:
-            restore_state(each.tensor, each.snapshot.state)
+        captured = [capture for capture in captured if held(capture.tensor) is capture.tracer]
+        inside = [state_of(capture.tensor) for capture in captured]
+        for capture in captured:
+            restore_state(capture.tensor, capture.snapshot.state)
         try:
             yield
-            if any(held(each.tensor) is not each.snapshot.array for each in captured):
+            if any(held(capture.tensor) is not capture.snapshot.array for capture in captured):
                 raise RuntimeError(WRITES)
         except jax.errors.UnexpectedTracerError:
             raise RuntimeError(READS) from None
         finally:
-            for each, state in zip(captured, inside, strict=True):
-                restore_state(each.tensor, state)
+            for capture, state in zip(captured, inside, strict=True):
+                restore_state(capture.tensor, state)
 
     def refuse(self, why):
         self.opaque = self.opaque or why
@@ -293,7 +293,7 @@ class DrawnTrace(SymbolicRun):
     def event(self, owner, name, run, args, kwargs):
         event = Event(owner, name, run, Plan(args, kwargs))
         known_args, known_kwargs = event.plan.known()
-        if any(not is_constant(each) for each in event.plan.leaves):
+        if any(not is_constant(leaf) for leaf in event.plan.leaves):
             self.refuse(f"{name} depends on values of the trace")
         self.guard.steps.append(event)
         try:
@@ -313,9 +313,9 @@ class DrawnTrace(SymbolicRun):
             leaves, event.structure = pytree.flatten(value)
         event.first = len(self.guard.slots)
         self.guard.slots += leaves
-        given = [self.answer_leaf(event, n, leaf) for n, leaf in enumerate(leaves, event.first)]
+        drawn = [self.answer_leaf(event, n, leaf) for n, leaf in enumerate(leaves, event.first)]
         self.guard.answers.append((event, None))
-        return given[0] if event.structure is None else jax.tree.unflatten(event.structure, given)
+        return drawn[0] if event.structure is None else jax.tree.unflatten(event.structure, drawn)
 
     def answer_leaf(self, event, slot, value):
         kind = type(value)
@@ -339,7 +339,7 @@ class DrawnTrace(SymbolicRun):
     def derived(self, function, args, kwargs):
         """What NumPy makes of what was drawn."""
         plan = Plan(args, kwargs)
-        if any(not is_constant(each) for each in plan.leaves):
+        if any(not is_constant(leaf) for leaf in plan.leaves):
             self.refuse("it computes by NumPy with values of the trace")
         known_args, known_kwargs = plan.known()
         value = function(*known_args, **known_kwargs)
@@ -348,9 +348,9 @@ class DrawnTrace(SymbolicRun):
         first = len(self.guard.slots)
         self.guard.slots += leaves
         self.guard.steps.append(step)
-        given = [self.answer_leaf(step, n, leaf) for n, leaf in enumerate(leaves, first)]
+        results = [self.answer_leaf(step, n, leaf) for n, leaf in enumerate(leaves, first)]
         self.guard.answers.append(((step, first), None))
-        return jax.tree.unflatten(step.structure, given)
+        return jax.tree.unflatten(step.structure, results)
 
     def input_of(self, array: DrawnArray):
         """An array as an input of the program."""
@@ -373,11 +373,11 @@ class DrawnTrace(SymbolicRun):
         """What a look at numbers gives that depend on what was drawn; NotImplemented where they
         depend on other inputs, whose numbers are not known.
         """
-        numbers = [each for each in operands if type(each) is Varying]
+        numbers = [operand for operand in operands if type(operand) is Varying]
         origins = origins_of(operands)
         if not is_drawn(operands):
             return NotImplemented
-        if not all(map(is_repeatable, origins)) or any(each.value is None for each in numbers):
+        if not all(map(is_repeatable, origins)) or any(number.value is None for number in numbers):
             return NotImplemented
         result = function(*map(known_value, operands))
         self.guard.steps.append(Check(function, [*map(released, operands)], result))
@@ -446,10 +446,10 @@ class DrawnReplay(SymbolicRun):
 
 def is_drawn(operands) -> bool:
     """Whether one of the operands depends on what was drawn."""
-    is_array = any(type(each) is DrawnArray for each in operands)
-    return is_array or any(isinstance(each, DrawnInput) for each in origins_of(operands))
+    is_array = any(type(operand) is DrawnArray for operand in operands)
+    return is_array or any(isinstance(origin, DrawnInput) for origin in origins_of(operands))
 
 
 def origins_of(operands) -> frozenset:
     """The inputs that operands depend on."""
-    return frozenset().union(*[each.origins for each in operands if type(each) is Varying])
+    return frozenset().union(*[operand.origins for operand in operands if type(operand) is Varying])

@@ -74,7 +74,7 @@ class Plan:
     def __init__(self, args, kwargs):
         self.given, self.structure = jax.tree.flatten((args, kwargs))
         self.leaves = [_kept(leaf) for leaf in self.given]
-        self.varies = any(type(each) in COMPUTED for each in self.leaves)
+        self.varies = any(type(leaf) in COMPUTED for leaf in self.leaves)
 
     def filled(self, values):
         leaves = self.leaves
@@ -84,8 +84,8 @@ class Plan:
 
     def known(self):
         """The arguments at the call that is traced."""
-        given, self.given = self.given, None
-        return jax.tree.unflatten(self.structure, list(map(known_value, given)))
+        arguments, self.given = self.given, None
+        return jax.tree.unflatten(self.structure, list(map(known_value, arguments)))
 
     def release(self):
         self.leaves = list(map(released, self.leaves))
@@ -106,7 +106,7 @@ def known_bound(value):
 def parts_in(value) -> list:
     """A value, or what is in its lists and tuples."""
     if isinstance(value, tuple | list):
-        return [part for each in value for part in parts_in(each)]
+        return [part for element in value for part in parts_in(element)]
     return [value]
 
 

@@ -70,49 +70,53 @@ class FrozenReads:
     def __init__(self, function):
         self.named = list(_named(function))
         instances = [
-            each.generator for each in self.named if isinstance(each.generator, _GENERATORS)
+            read.generator for read in self.named if isinstance(read.generator, _GENERATORS)
         ]
-        self.generators = {id(each): each for each in (random, np.random, *instances)}
+        self.generators = {
+            id(generator): generator for generator in (random, np.random, *instances)
+        }
         self.before = self.states()
 
     def states(self) -> dict:
-        return {key: StateOf(each) for key, each in self.generators.items()}
+        return {key: StateOf(generator) for key, generator in self.generators.items()}
 
     def told(self, program):
         """Yield a message for each read, and for each generator that the trace drew from."""
-        for each in self.readers_of(program)[1]:
-            if each.generator is None:
-                yield READ.format(name=program.name, read=each.text, place=each.place)
-        for read in self.drawn(program):
-            yield DRAWN.format(name=program.name, read=read)
+        for read in self.readers_of(program)[1]:
+            if read.generator is None:
+                yield READ.format(name=program.name, read=read.text, place=read.place)
+        for text in self.drawn(program):
+            yield DRAWN.format(name=program.name, read=text)
 
     def drawn(self, program) -> list[str]:
         """The generators that the trace drew from, each with the line."""
         readers, named = self.readers_of(program)
-        found, after = [], self.states()
+        texts, after = [], self.states()
         for key, generator in self.generators.items():
-            lines = [each for each in named if each.generator is generator]
+            lines = [read for read in named if read.generator is generator]
             is_same = after[key].shown == self.before[key].shown
             if is_same or (readers and not lines):
                 continue
             place = f" at {lines[0].place}" if lines else ""
-            found.append(f"{_kind(generator)}{place}")
-        return found
+            texts.append(f"{_kind(generator)}{place}")
+        return texts
 
     def readers_of(self, program) -> tuple[list, list[Named]]:
         """The functions that each call runs for a number, and the reads that are not theirs."""
-        readers = [each.read for each in program.other_inputs if isinstance(each, NumberInput)]
-        unseen = {*map(id, readers), *[id(getattr(each, "__code__", None)) for each in readers]}
+        readers = [
+            source.read for source in program.other_inputs if isinstance(source, NumberInput)
+        ]
+        unseen = {*map(id, readers), *[id(getattr(reader, "__code__", None)) for reader in readers]}
         return readers, [e for e in self.named if not unseen & {id(e.code), id(e.function)}]
 
     def refuse_iterators(self, name: str):
         """Raise RuntimeError for an iterator or a queue: a trace takes elements from it, which the
         function then lacks when it runs uncompiled.
         """
-        for each in self.named:
-            if each.is_used_up:
-                error = RuntimeError(USED_UP.format(name=name, read=each.text))
-                error.place = each.place
+        for read in self.named:
+            if read.is_used_up:
+                error = RuntimeError(USED_UP.format(name=name, read=read.text))
+                error.place = read.place
                 raise error
 
     def put_back(self):
@@ -145,7 +149,7 @@ class StateOf:
             return
         is_pythons = isinstance(generator, random.Random) or generator is random
         self.state = generator.getstate() if is_pythons else generator.get_state()
-        arrays = [each.tobytes() if isinstance(each, np.ndarray) else each for each in self.state]
+        arrays = [part.tobytes() if isinstance(part, np.ndarray) else part for part in self.state]
         self.shown = tuple(arrays)
 
     def restore(self, generator):
@@ -182,7 +186,7 @@ def _named(function):
         if is_library or (entered, id(owner)) in seen:
             continue
         seen.add((entered, id(owner)))
-        dotted = [(code, *each) for code in codes(entered.__code__) for each in _dotted(code)]
+        dotted = [(code, *pair) for code in codes(entered.__code__) for pair in _dotted(code)]
         for code, names, line in dotted:
             values = _values(names, entered, owner)
             yield from _reads(names, values, code, line)
@@ -216,25 +220,25 @@ def _entries(value, owner=None) -> list:
         return _entries(value.__func__, value.__self__)
     if isinstance(value, types.FunctionType):
         return [(value, owner)]
-    found = [(getattr(type(each), "forward", None), each) for each in modules_of(value)]
-    found.append((vars(type(value)).get("__call__"), value))
-    return [each for each in found if isinstance(each[0], types.FunctionType)]
+    entries = [(getattr(type(module), "forward", None), module) for module in modules_of(value)]
+    entries.append((vars(type(value)).get("__call__"), value))
+    return [entry for entry in entries if isinstance(entry[0], types.FunctionType)]
 
 
 @functools.lru_cache(maxsize=4096)
 def _dotted(code) -> list[tuple[tuple, int]]:
     """The names with attributes that code reads, as ("time", "perf_counter"), and their lines."""
-    found, is_open = [], False
-    for each in dis.get_instructions(code):
-        if each.opname in ("LOAD_ATTR", "LOAD_METHOD") and is_open:
-            found[-1][0].append(each.argval)
-        elif each.opname.startswith(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_FAST")):
-            name = each.argval if isinstance(each.argval, str) else each.argval[-1]
-            found.append(([name], each.positions.lineno))
+    dotted, is_open = [], False
+    for operation in dis.get_instructions(code):
+        if operation.opname in ("LOAD_ATTR", "LOAD_METHOD") and is_open:
+            dotted[-1][0].append(operation.argval)
+        elif operation.opname.startswith(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_FAST")):
+            name = operation.argval if isinstance(operation.argval, str) else operation.argval[-1]
+            dotted.append(([name], operation.positions.lineno))
             is_open = True
         else:
             is_open = False
-    return [(tuple(names), line) for names, line in found]
+    return [(tuple(names), line) for names, line in dotted]
 
 
 def _values(names, function, owner) -> list:
@@ -263,11 +267,11 @@ _BUILTINS = {"open": open}
 
 def _attribute(value, name):
     """An attribute as it is stored; UNSET where it is computed."""
-    found = getattr(value, "__dict__", {}).get(name, UNSET)
-    if found is UNSET and not isinstance(value, type | types.ModuleType):
-        found = inspect.getattr_static(type(value), name, UNSET)
-        return found if isinstance(found, types.FunctionType) else UNSET
-    return found
+    attribute = getattr(value, "__dict__", {}).get(name, UNSET)
+    if attribute is UNSET and not isinstance(value, type | types.ModuleType):
+        attribute = inspect.getattr_static(type(value), name, UNSET)
+        return attribute if isinstance(attribute, types.FunctionType) else UNSET
+    return attribute
 
 
 def _reads(names, values, code, line):
@@ -278,8 +282,8 @@ def _reads(names, values, code, line):
     is_moment = names[-1] in ("now", "utcnow", "today") and _MOMENTS & set(map(id, values))
     if isinstance(last, types.BuiltinFunctionType | types.MethodType):
         values = (*values, last.__self__)  # of `from random import random`
-    has_no_state = any(isinstance(each, random.SystemRandom) for each in values)
-    is_queue = names[-1][:3] == "get" and any(isinstance(each, _QUEUES) for each in values)
+    has_no_state = any(isinstance(value, random.SystemRandom) for value in values)
+    is_queue = names[-1][:3] == "get" and any(isinstance(value, _QUEUES) for value in values)
     is_used_up = is_queue or _is_iterator(last)
     if has_no_state or is_moment or is_used_up or _READS & set(map(id, values)):
         yield Named(text, None, last, code, place, is_used_up)

@@ -188,10 +188,10 @@ class _Today(type):
         original = type.__getattribute__(cls, "original")
         if name in ("original", "__class__"):
             return original if name == "original" else _Today
-        found = getattr(original, name)
+        attribute = getattr(original, name)
         if name in ("now", "utcnow", "today"):
-            return Call(found, time, f"datetime.{name}")
-        return found
+            return Call(attribute, time, f"datetime.{name}")
+        return attribute
 
 
 def _datetime(kind):
@@ -340,10 +340,10 @@ class StandIn:
         return type(self.original)
 
     def __getattr__(self, name):
-        found = getattr(self.original, name)
-        if not callable(found):
-            return found
-        return Call(found, self.original, f"{type(self.original).__name__}.{name}")
+        attribute = getattr(self.original, name)
+        if not callable(attribute):
+            return attribute
+        return Call(attribute, self.original, f"{type(self.original).__name__}.{name}")
 
 
 class IteratorStandIn:

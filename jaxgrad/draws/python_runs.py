@@ -47,8 +47,8 @@ class Movements:
         self.objects: dict[int, object] = {}
         self.states: dict[int, object] = {}
         replacements.take_in_modules()  # a run begins
-        for each in (PYTHONS, NUMPYS):
-            self.meet(each)
+        for generator in (PYTHONS, NUMPYS):
+            self.meet(generator)
 
     def meet(self, value):
         """Take in an object from before the trace."""
@@ -67,9 +67,11 @@ class Movements:
 
     def generators(self) -> list[tuple]:
         """The states of the generators, and these."""
-        known = [each for each in self.objects.values() if isinstance(each, GENERATORS)]
-        seeded = [each for each in known if not isinstance(each, random.SystemRandom)]
-        return [(StateOf(each), each) for each in seeded]
+        known = [value for value in self.objects.values() if isinstance(value, GENERATORS)]
+        seeded = [
+            generator for generator in known if not isinstance(generator, random.SystemRandom)
+        ]
+        return [(StateOf(generator), generator) for generator in seeded]
 
     def is_known(self, value) -> bool:
         return id(value) in self.objects
@@ -139,8 +141,8 @@ class Owners:
             yield
         finally:
             mode.drawn_run.reset(token)
-            for each in moving:
-                self.movements.note(each)
+            for value in moving:
+                self.movements.note(value)
 
     def event(self, owner, name, run, args, kwargs):
         # an iterator may draw from any generator
@@ -149,13 +151,13 @@ class Owners:
         try:
             return super().event(owner, name, run, args, kwargs)
         finally:
-            for each in moving:
-                self.movements.note(each)
+            for value in moving:
+                self.movements.note(value)
 
     def refuse_moved(self, values):
         """Note which of these something else than an event has moved."""
-        for each in filter(self.movements.is_moved, values):
-            self.refuse(f"it reads from a {type(each).__name__} in a way that is not seen")
+        for value in filter(self.movements.is_moved, values):
+            self.refuse(f"it reads from a {type(value).__name__} in a way that is not seen")
 
     def finish(self):
         """End the run."""
@@ -224,7 +226,9 @@ def run_with_log(function, roots, log: EventLog, call, is_undone=False):
     run, placed, before = PythonRun(log, is_undone), {}, ()
 
     def put(holder, target):
-        placed.update({(holder, name): each for name, each in put_stand_ins(holder, run).items()})
+        placed.update(
+            {(holder, name): stand_in for name, stand_in in put_stand_ins(holder, run).items()}
+        )
 
     snapshots = Snapshots(TENSORS, put, run.meet)
     try:
@@ -296,7 +300,9 @@ def guards_with_draws(drawn: PythonTrace | None, guards: list, derived: list) ->
     if not drawn.tensors:
         return [*guards, guard, *derived, once]
     # a drawn tensor is one of the captured ones, which guards find first
-    guard.before = [each for each in map(_before_draws, guards) if each is not False]
+    guard.before = [
+        early_guard for early_guard in map(_before_draws, guards) if early_guard is not False
+    ]
     return [guard, *guards, *derived, once]
 
 

@@ -45,4 +45,6 @@ class SeedEffect(SideEffect):
 
 def seed_effects(outputs: OutputSpec, scope) -> list[SeedEffect]:
     """What a traced function has made of the states of generators."""
-    return [SeedEffect(outputs, each, state) for each, state in scope.seeded.states.values()]
+    return [
+        SeedEffect(outputs, generator, state) for generator, state in scope.seeded.states.values()
+    ]

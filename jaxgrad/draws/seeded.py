@@ -68,10 +68,14 @@ class SeededGenerators:
 
     def save(self) -> dict:
         """The states of now, for `put_back`."""
-        return {key: (each, copy.copy(state)) for key, (each, state) in self.states.items()}
+        return {
+            key: (generator, copy.copy(state)) for key, (generator, state) in self.states.items()
+        }
 
     def put_back(self, states: dict):
-        self.states = {key: (each, copy.copy(state)) for key, (each, state) in states.items()}
+        self.states = {
+            key: (generator, copy.copy(state)) for key, (generator, state) in states.items()
+        }
 
     # ---- what the function does
 
@@ -98,7 +102,7 @@ class SeededGenerators:
         RuntimeError where it is not known.
         """
         scopes = scopes_around(self.scope)
-        state = next(filter(None, [each.seeded.get(generator) for each in scopes]), None)
+        state = next(filter(None, [scope.seeded.get(generator) for scope in scopes]), None)
         if state is None or state.source is not None:
             return None
         if state.seed is None:
@@ -119,9 +123,9 @@ class SeededGenerators:
             state.count = source.count
         with types_of_trace():
             array = jax.lax.bitcast_convert_type(jnp.asarray(state.now()), np.uint8).reshape(16)
-        made = wrap(array)
-        self.known[id(made)] = weakref.ref(made), array, copy.copy(state)
-        return made
+        tensor = wrap(array)
+        self.known[id(tensor)] = weakref.ref(tensor), array, copy.copy(state)
+        return tensor
 
     def set_state(self, generator, tensor: Tensor):
         """Set the state of a generator from a tensor of bytes."""

@@ -24,7 +24,7 @@ class Undrawn(Fallback):
         log = compiled.cache.log
         if not log.entries:
             return compiled.uncompiled(args, kwargs)
-        roots = [("an argument", each) for each in pytree.flatten((args, kwargs))[0]]
+        roots = [("an argument", leaf) for leaf in pytree.flatten((args, kwargs))[0]]
         roots.append(("function", compiled.function))
         call = functools.partial(compiled.uncompiled, args, kwargs)
         try:
@@ -37,5 +37,5 @@ def why_undrawn(reads, why: str) -> str:
     """Why no program can draw what a function draws, with the line where that is known. reads: the
     reads that its code names.
     """
-    places = [each.place for each in reads.named]
+    places = [read.place for read in reads.named]
     return f"{why} (at {places[0]})" if places else why

@@ -68,8 +68,8 @@ def grad(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = False):
     @functools.wraps(func)
     @api_boundary
     def gradients(*args, **kwargs):
-        found, value = compute(*args, **kwargs)
-        return (found, value[1]) if has_aux else found
+        gradients, value = compute(*args, **kwargs)
+        return (gradients, value[1]) if has_aux else gradients
 
     return gradients
 
@@ -87,8 +87,8 @@ def value_and_grad(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
     @functools.wraps(func)
     @api_boundary
     def values(*args, **kwargs):
-        found, value = compute(*args, **kwargs)
-        return value, found
+        gradients, value = compute(*args, **kwargs)
+        return value, gradients
 
     return values
 
@@ -117,25 +117,25 @@ def grad_and_value(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
         try:
             with recording():
                 inner = [leaf_of(leaf) for leaf in leaves]
-                given = list(args)
+                arguments = list(args)
                 for position, argument in zip(
                     positions, jax.tree.unflatten(structure, inner), strict=True
                 ):
-                    given[position] = argument
+                    arguments[position] = argument
                 with reverse_mode(inner) as changed:
-                    value, aux = _value(func(*given, **kwargs), has_aux)
+                    value, aux = _value(func(*arguments, **kwargs), has_aux)
                 check_leaves(inner)
                 nested |= recorded and reaches_others([value], inner)
-                found = _gradients(value, inner, nested)
+                gradients = _gradients(value, inner, nested)
                 forget_leaves(changed, inner, [value])
         finally:
             transforms.reset(depth)
         aux = aux_of(aux, inner, recorded)
         arrays = are_arrays(leaves)
-        found = jax.tree.unflatten(structure, [array_of(g) if arrays else g for g in found])
+        gradients = jax.tree.unflatten(structure, [array_of(g) if arrays else g for g in gradients])
         value = value if nested else unrecorded(value, True)
         value = array_of(value) if arrays else value
-        return (found[0] if isinstance(argnums, int) else tuple(found)), (
+        return (gradients[0] if isinstance(argnums, int) else tuple(gradients)), (
             (value, aux) if has_aux else value
         )
 
@@ -198,10 +198,10 @@ def _value(output, has_aux):
 
 
 def _gradients(value, inputs, nested):
-    found = [None] * len(inputs)
+    gradients = [None] * len(inputs)
     if value.requires_grad:
-        found = autograd.grad(value, inputs, create_graph=nested, allow_unused=True)
-    pairs = zip(inputs, found, strict=True)
+        gradients = autograd.grad(value, inputs, create_graph=nested, allow_unused=True)
+    pairs = zip(inputs, gradients, strict=True)
     return [wrap(ops.mul(i.detach(), 0)._array) if g is None else g for i, g in pairs]
 
 

@@ -45,28 +45,29 @@ def reverse_mode(leaves):
     """Enter a transform by reverse mode; yields the list of the tensors that the function writes a
     recorded value to, as weak references.
     """
-    around, found = written.get(), []
-    token = written.set(found)
+    around, changed = written.get(), []
+    token = written.set(changed)
     try:
         with transform(LeavesLevel(leaves)):
-            yield found
+            yield changed
     finally:
         written.reset(token)
         if around is not None:
-            around += found
+            around += changed
 
 
-def forget_leaves(found, leaves, results):
+def forget_leaves(changed, leaves, results):
     """Cut the tensors that outlive a function off from its leaves, which no pass reaches later.
 
-    found: the tensors that it wrote to. results: those whose history is needed.
+    changed: the tensors that it wrote to. results: those whose history is needed.
     """
-    memory = [each._alias.storage for each in results if each._alias is not None]
-    for tensor in [reference() for reference in found]:
+    memory = [result._alias.storage for result in results if result._alias is not None]
+    for tensor in [reference() for reference in changed]:
         if tensor is None:
             continue
-        is_needed = any(each is tensor for each in results) or (
-            tensor._alias is not None and any(each is tensor._alias.storage for each in memory)
+        is_needed = any(result is tensor for result in results) or (
+            tensor._alias is not None
+            and any(storage is tensor._alias.storage for storage in memory)
         )
         if tensor._tracked and not is_needed and not reaches_others([tensor], leaves):
             forget(tensor)
@@ -116,17 +117,17 @@ def unrecorded(value: Tensor, deeply: bool = False) -> Tensor:
     deeply: drop the history of the tangents too. Unlike `detach` this does not stop derivatives of
     JAX, which may differentiate an enclosing function.
     """
-    made = wrap(value._array, view_ops.plain(value._aval))
+    tensor = wrap(value._array, view_ops.plain(value._aval))
     held = dual.kept(value)
     for level, tangent in list(held.of.items()) if deeply and held is not None else ():
         held.set(level, unrecorded(tangent, True))
-    return dual.restore(made, held)
+    return dual.restore(tensor, held)
 
 
 def reaches_others(outputs, inner) -> bool:
     """Whether the graph of `outputs` reaches leaves other than `inner`, those of the function."""
     own = set(map(id, inner))
-    nodes = nodes_from([edge_of(each)[0] for each in outputs if each.requires_grad])
+    nodes = nodes_from([edge_of(output)[0] for output in outputs if output.requires_grad])
     return any(type(node) is AccumulateGrad and id(node.variable) not in own for node in nodes)
 
 

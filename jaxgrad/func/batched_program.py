@@ -99,16 +99,16 @@ class ExampleScope(CaptureScope):
     def capture_slice(self, tensor: Tensor, source: ArgumentSource, dim: int) -> Tensor:
         """Capture one example of an argument, with a guard on the whole batched argument."""
         shape = tensor.shape[:dim] + tensor.shape[dim + 1 :]
-        made = wrap(None, with_shape(tensor._aval, shape), tensor._tracked)
-        captured = CapturedTensor(made, source, len(self.captured))
+        example = wrap(None, with_shape(tensor._aval, shape), tensor._tracked)
+        captured = CapturedTensor(example, source, len(self.captured))
         with self.outer_trace():
             captured.expect(tensor)
-        self.captured[id(made)] = captured
+        self.captured[id(example)] = captured
         struct = jax.ShapeDtypeStruct(tuple(shape), tensor.dtype.numpy)
         captured.tracer = self.add_input(struct, TensorInput(captured))
-        hold(made, captured.tracer, traced_aval(made._aval, captured.tracer))
-        self.batches[id(captured.tracer)] = weakref.ref(tensor), dim, outside_aval(made)
-        return made
+        hold(example, captured.tracer, traced_aval(example._aval, captured.tracer))
+        self.batches[id(captured.tracer)] = weakref.ref(tensor), dim, outside_aval(example)
+        return example
 
     def draw(self, generator):
         if self.randomness == "error":
@@ -284,13 +284,13 @@ class BatchedProgram(Executable):
         return joined(run(*cotangents, *residuals), dims)
 
     def replayed(self, inputs, passes=()):
-        count, given, axes = len(inputs), [], []
+        count, present_cotangents, axes = len(inputs), [], []
         # the mapped dimensions of what a pass differentiates, and of its cotangents
         dims, dims_of_cotangents = list(self.axes[:count]), itertools.repeat(0)
         for cotangents, wanted in passes:
             pairs = zip(cotangents, dims_of_cotangents, strict=False)
             present = [pair for pair in pairs if pair[0] is not None]
-            given += [cotangent for cotangent, _ in present]
+            present_cotangents += [cotangent for cotangent, _ in present]
             axes += [dim for _, dim in present]
             dims_of_cotangents = [dims[number] for number in wanted]
             dims = [*[dim for _, dim in present], *dims]
@@ -304,8 +304,10 @@ class BatchedProgram(Executable):
             return replay(self.trace, arrays[:count], traced)
 
         axes = (*self.axes[:count], *axes)
-        found = jax.vmap(one, in_axes=axes, axis_size=self.examples.size)(*inputs, *given)
-        return tuple(joined(found, dims_of_cotangents)) if passes else found
+        results = jax.vmap(one, in_axes=axes, axis_size=self.examples.size)(
+            *inputs, *present_cotangents
+        )
+        return tuple(joined(results, dims_of_cotangents)) if passes else results
 
     def inputs_of(self, leaves, tensors):
         # of tensors with tangents, JAX differentiates the whole call
@@ -324,12 +326,12 @@ class BatchedProgram(Executable):
                 "tangent: return the new value instead"
             )
         others = [wrap(jnp.asarray(source.array(leaves))) for source in self.trace.other_inputs]
-        given = [*tensors, *others]
-        program = BatchedCall(self, [with_dual(current(tensor)._aval, False) for tensor in given])
-        made = apply(executor.prepare(program), given)
-        made = [made] if program.single else list(made)
+        inputs = [*tensors, *others]
+        program = BatchedCall(self, [with_dual(current(tensor)._aval, False) for tensor in inputs])
+        created = apply(executor.prepare(program), inputs)
+        created = [created] if program.single else list(created)
         results = [
-            made[value] if kind == "created" else value for kind, value in self.output.results
+            created[value] if kind == "created" else value for kind, value in self.output.results
         ]
         return jax.tree.unflatten(self.output.structure, results)
 

@@ -49,8 +49,8 @@ class LeafCall:
 
     def __init__(self, name, func, args, positions, has_aux):
         self.name, self.has_aux = name, has_aux
-        given = [args[position] for position in positions]
-        self.leaves, self.inputs = flatten(given)
+        arguments = [args[position] for position in positions]
+        self.leaves, self.inputs = flatten(arguments)
         for leaf in self.leaves:
             if not isinstance(leaf, Tensor | jax.Array):
                 kind = class_of(leaf)
@@ -99,9 +99,9 @@ class LeafCall:
         """The gradients of some outputs with respect to the leaves, zeros for unused leaves."""
         pairs = [(o, c) for o, c in zip(outputs, cotangents, strict=True) if o.requires_grad]
         create = is_grad_enabled() and (self.nested or may_be_differentiated(cotangents))
-        found = [None] * len(self.inner)
+        gradients = [None] * len(self.inner)
         if pairs:
-            found = autograd.grad(
+            gradients = autograd.grad(
                 [output for output, _ in pairs],
                 self.inner,
                 [cotangent for _, cotangent in pairs],
@@ -113,13 +113,13 @@ class LeafCall:
         count = (cotangents[0].shape[0],) if batched else ()
         return [
             zeros(leaf, count) if gradient is None else gradient
-            for leaf, gradient in zip(self.inner, found, strict=True)
+            for leaf, gradient in zip(self.inner, gradients, strict=True)
         ]
 
 
 def zeros(like, first=()):
-    found = wrap(executor.filled(like.detach()._aval, 0))
-    return found.expand(*first, *like.shape) if first else found
+    zero = wrap(executor.filled(like.detach()._aval, 0))
+    return zero.expand(*first, *like.shape) if first else zero
 
 
 def outputs_of(name, returned):
@@ -127,7 +127,7 @@ def outputs_of(name, returned):
 
     Raises RuntimeError if there is none, and for other objects, among which None counts.
     """
-    everything, _ = flatten(returned, lambda each: each is None)
+    everything, _ = flatten(returned, lambda value: value is None)
     if not everything or (len(everything) == 1 and everything[0] is None):
         raise RuntimeError(
             f"{name}: Expected f to be a function that has non-empty output (got output = "
@@ -165,21 +165,21 @@ def vjp(func, *primals, has_aux: bool = False):
 
     @api_boundary
     def pullback(cotangents, retain_graph: bool = True, create_graph: bool | None = None):
-        given, structure = flatten(ordered_as(run.structure, cotangents))
+        leaves, structure = flatten(ordered_as(run.structure, cotangents))
         if structure != run.structure:
             raise RuntimeError(
                 "Expected pytree structure of cotangents to be the same as pytree structure of "
                 f"outputs to the function. cotangents: {structure}, primal output: {run.structure}"
             )
-        given = list(map(_cotangent, given))
-        for number, (cotangent, output) in enumerate(zip(given, run.outputs, strict=True)):
+        leaves = list(map(_cotangent, leaves))
+        for number, (cotangent, output) in enumerate(zip(leaves, run.outputs, strict=True)):
             if cotangent.shape != output.shape:
                 raise RuntimeError(
                     f"Mismatch in shape: grad_output[{number}] has a shape of {cotangent.shape} "
                     f"and output[{number}] has a shape of {output.shape}."
                 )
-        found = run.gradients(run.outputs, given)
-        return tuple(run.input_tree([array_of(g) if run.arrays else g for g in found]))
+        gradients = run.gradients(run.outputs, leaves)
+        return tuple(run.input_tree([array_of(g) if run.arrays else g for g in gradients]))
 
     return (run.output(), pullback, run.aux) if has_aux else (run.output(), pullback)
 
@@ -236,7 +236,7 @@ def _push_forward(func, strict, has_aux, primals, tangents):
             output = func(*jax.tree.unflatten(structure, duals))
         output, aux = split_aux(name, output, has_aux)
         outputs, structure = outputs_of(name, output)
-        pairs = [forward_ad.unpack_dual(each) for each in outputs]
+        pairs = [forward_ad.unpack_dual(output) for output in outputs]
         aux = map_leaves(_primal, aux)
     if strict and any(pair.tangent is None for pair in pairs):
         raise RuntimeError(
@@ -250,13 +250,13 @@ def _push_forward(func, strict, has_aux, primals, tangents):
     return (*results, aux) if has_aux else results
 
 
-def _tensors(name, what, given):
-    if not given:
+def _tensors(name, what, leaves):
+    if not leaves:
         raise RuntimeError(f"{name}: Expected {what} to contain at least one Tensor.")
-    for each in given:
-        if not isinstance(each, Tensor | jax.Array):
-            raise RuntimeError(f"{name}: Expected {what} to only contain Tensors, got {type(each)}")
-    return list(map(_tensor, given))
+    for leaf in leaves:
+        if not isinstance(leaf, Tensor | jax.Array):
+            raise RuntimeError(f"{name}: Expected {what} to only contain Tensors, got {type(leaf)}")
+    return list(map(_tensor, leaves))
 
 
 def _tensor(value):
@@ -293,17 +293,17 @@ def linearize(func, *primals):
 
     @api_boundary
     def derivative(*tangents):
-        given, other = flatten(ordered_as(structure, tangents))
+        leaves, other = flatten(ordered_as(structure, tangents))
         if structure != other:
             raise RuntimeError(
                 f"Expected the tangents {other} to have the same argspec as the primals {structure}"
             )
-        for number, (tangent, point) in enumerate(zip(given, points, strict=True)):
+        for number, (tangent, point) in enumerate(zip(leaves, points, strict=True)):
             for what in ("shape", "dtype"):
-                found, wanted = getattr(tangent, what), getattr(point, what)
-                if found != wanted:
+                value, wanted = getattr(tangent, what), getattr(point, what)
+                if value != wanted:
                     raise RuntimeError(
-                        f"tangent:{number} with {what} {found} in flattened pytree doesn't match "
+                        f"tangent:{number} with {what} {value} in flattened pytree doesn't match "
                         f"the {what} {wanted} of the corresponding primal."
                     )
         return jvp(func, primals, tangents)[1]
@@ -351,12 +351,12 @@ def _by_rows(func, argnums, has_aux, chunk_size, *args):
     run = LeafCall("vjp(f, *primals)", func, args, positions, has_aux)
     _refuse_complex("jacrev", "outputs", run.outputs)
     blocks = [_blocks(run, output, chunk_size) for output in run.outputs]
-    found = _tree(run, blocks, isinstance(argnums, int))
-    return (found, run.aux) if has_aux else found
+    jacobian = _tree(run, blocks, isinstance(argnums, int))
+    return (jacobian, run.aux) if has_aux else jacobian
 
 
-def _refuse_complex(name, what, given):
-    for number, leaf in enumerate(flatten(given)[0]):
+def _refuse_complex(name, what, tree):
+    for number, leaf in enumerate(flatten(tree)[0]):
         if jax.numpy.iscomplexobj(leaf._array if isinstance(leaf, Tensor) else leaf):
             raise RuntimeError(
                 f"{name}: Expected all {what} to be real but received complex tensor at flattened "
@@ -417,21 +417,21 @@ def _by_columns(func, argnums, has_aux, randomness, *args):
     _refuse_complex("jacfwd", "inputs", [args[position] for position in positions])
     leaves, inputs = flatten(tuple([args[position] for position in positions]))
     points = list(map(_tensor, leaves))
-    others = [None if n in positions else each for n, each in enumerate(args)]
+    others = [None if n in positions else argument for n, argument in enumerate(args)]
     column = functools.partial(_column, func, others, positions, has_aux)
     basis = _jacobian_blocks.basis(points)
-    given = [jax.tree.unflatten(inputs, each) for each in (points, basis)]
+    arguments = [jax.tree.unflatten(inputs, tensors) for tensors in (points, basis)]
     with without_inference():
         run = vmap(column, (None, 0), (0, 0, None), randomness=randomness)
-        tangents, aux, constants = run(*given)
+        tangents, aux, constants = run(*arguments)
     tangents, outputs = flatten(tangents)
     rows = []
     for columns in tangents:
         row = list(_columns(columns, points))
         row = jax.tree.unflatten(inputs, map(array_of, row) if are_arrays(leaves) else row)
         rows.append(row[0] if isinstance(argnums, int) else row)
-    found = jax.tree.unflatten(outputs, rows)
-    return (found, constants.with_tensors([each[0] for each in aux])[0]) if has_aux else found
+    jacobian = jax.tree.unflatten(outputs, rows)
+    return (jacobian, constants.with_tensors([leaf[0] for leaf in aux])[0]) if has_aux else jacobian
 
 
 def _column(func, others, positions, has_aux, points, directions):

@@ -108,13 +108,13 @@ def spread_out_dims(name, out_dims, results, is_whole=None) -> list[int | None]:
     try:
         return spread(out_dims, results if is_several else (results,), is_whole)
     except ValueError:
-        given, wanted = (
+        structure, wanted = (
             jax.tree.structure(out_dims),
             flatten(results)[1],
         )
         raise ValueError(
             f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible "
-            f"with the structure of `outputs`. out_dims has structure {given} but outputs has "
+            f"with the structure of `outputs`. out_dims has structure {structure} but outputs has "
             f"structure {wanted}."
         ) from None
 
@@ -131,4 +131,4 @@ def spread(dims, args, is_whole=None) -> list:
         raise ValueError
     else:
         pairs = zip(dims, args, strict=True)
-    return [each for dim, arg in pairs for each in spread(dim, arg, is_whole)]
+    return [leaf_dim for dim, arg in pairs for leaf_dim in spread(dim, arg, is_whole)]

@@ -56,23 +56,23 @@ def reparametrized(
     return _replaced(module, parameters_and_buffers, names)
 
 
-def _merged(given) -> dict[str, Tensor]:
-    if isinstance(given, Mapping):
-        return given
-    if not isinstance(given, Sequence):
+def _merged(dicts) -> dict[str, Tensor]:
+    if isinstance(dicts, Mapping):
+        return dicts
+    if not isinstance(dicts, Sequence):
         raise ValueError(
             "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, but got "
-            f"{type(given)}"
+            f"{type(dicts)}"
         )
-    if not all(isinstance(each, Mapping) for each in given):
+    if not all(isinstance(mapping, Mapping) for mapping in dicts):
         raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
-    names = [name for each in given for name in each]
+    names = [name for mapping in dicts for name in mapping]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(
             f"{twice} appeared in multiple dictionaries; behavior of functional call is ambiguous"
         )
-    return {name: tensor for each in given for name, tensor in each.items()}
+    return {name: tensor for mapping in dicts for name, tensor in mapping.items()}
 
 
 def _members(module) -> dict[str, Tensor]:
@@ -83,27 +83,27 @@ def _members(module) -> dict[str, Tensor]:
     }
 
 
-def _tied(module, given) -> dict[str, list[str]]:
+def _tied(module, tensors) -> dict[str, list[str]]:
     """For each given name, all names of its tensor."""
     groups: dict[int, list[str]] = {}
     for name, tensor in _members(module).items():
         groups.setdefault(id(tensor), []).append(name)
     known = {name: group for group in groups.values() for name in group}
     for group in groups.values():
-        several = [name for name in group if name in given]
-        if len({id(given[name]) for name in several}) > 1:
+        several = [name for name in group if name in tensors]
+        if len({id(tensors[name]) for name in several}) > 1:
             raise ValueError(
                 f"functional_call got multiple values for keys {several}, which are tied. "
                 "Consider using tie_weights=False"
             )
-    return {name: known.get(name, [name]) for name in given}
+    return {name: known.get(name, [name]) for name in tensors}
 
 
-def _check(module, given, names):
+def _check(module, tensors, names):
     """Raise RuntimeError if a member has no tensor, or a tensor no member."""
-    members, reached = _members(module), {each for group in names.values() for each in group}
+    members, reached = _members(module), {name for group in names.values() for name in group}
     missing = sorted(members.keys() - reached)
-    unexpected = sorted(given.keys() - members.keys())
+    unexpected = sorted(tensors.keys() - members.keys())
     lines = [
         f"\n\t{what} key(s): {', '.join(map(repr, keys))}."
         for what, keys in (("Unexpected", unexpected), ("Missing", missing))
@@ -115,9 +115,9 @@ def _check(module, given, names):
 
 
 @contextlib.contextmanager
-def _replaced(module, given, names):
+def _replaced(module, tensors, names):
     """A context in which the module holds other tensors."""
-    members = list(_members_of(module, given, names))
+    members = list(_members_of(module, tensors, names))
     before = [(group, key, group[key]) for group, key, _ in members]
     try:
         for group, key, tensor in members:
@@ -128,9 +128,9 @@ def _replaced(module, given, names):
             group[key] = tensor
 
 
-def _members_of(module, given, names):
+def _members_of(module, tensors, names):
     """For each tensor, the dicts of members and the keys in them that it replaces."""
-    for name, tensor in given.items():
+    for name, tensor in tensors.items():
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{tensor!r} is not an instance of torch.Tensor: {name}")
         for path in names[name]:
@@ -166,13 +166,13 @@ def stack_module_state(models) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
     parameters = [dict(model.named_parameters()) for model in models]
     buffers = [dict(model.named_buffers()) for model in models]
-    made = {}
+    params = {}
     for name, first in parameters[0].items():
-        if any(each[name].requires_grad is not first.requires_grad for each in parameters):
+        if any(members[name].requires_grad is not first.requires_grad for members in parameters):
             raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
-        stacked = ops.stack([each[name].detach() for each in parameters])
-        made[name] = stacked.requires_grad_(first.requires_grad)
-    return made, {name: ops.stack([each[name] for each in buffers]) for name in buffers[0]}
+        stacked = ops.stack([members[name].detach() for members in parameters])
+        params[name] = stacked.requires_grad_(first.requires_grad)
+    return params, {name: ops.stack([members[name] for members in buffers]) for name in buffers[0]}
 
 
 def replace_all_batch_norm_modules_(root):

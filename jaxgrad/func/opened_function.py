@@ -60,8 +60,8 @@ class OpenedFunction:
         self.fixed: set[int] = set()
         self.unfinished: set[int] = set()
         self.add(function)
-        for each in settings:
-            self.add(each)
+        for setting in settings:
+            self.add(setting)
         self.key = tuple(self.key)
 
     def add(self, value):
@@ -113,8 +113,8 @@ class OpenedFunction:
         """Add the contents of an object that is made with them."""
         self.unfinished.add(id(value))
         self.fixed.add(id(value))
-        for each in contents:
-            self.add(each)
+        for content in contents:
+            self.add(content)
         self.unfinished.discard(id(value))
 
     # ---- what is entered
@@ -161,8 +161,8 @@ class OpenedFunction:
 
     def add_list(self, value):
         self.begin(value, LIST, len(value))
-        for each in value:
-            self.add(each)
+        for element in value:
+            self.add(element)
 
     def add_tuple(self, value):
         self.begin(value, TUPLE, len(value))
@@ -172,9 +172,9 @@ class OpenedFunction:
         if not {type(name) for name in value} <= _PLAIN:
             raise CannotBeOpenedError
         self.begin(value, DICT, len(value))
-        for name, each in value.items():
+        for name, content in value.items():
             self.key.append(exact(name))
-            self.add(each)
+            self.add(content)
 
 
 _PLAIN = frozenset(PLAIN)
@@ -232,22 +232,22 @@ class _Build:
         self.begun = 0
 
     def next_value(self):
-        found = next(self.elements)
-        if type(found) is tuple:
-            kind, value = found
+        element = next(self.elements)
+        if type(element) is tuple:
+            kind, value = element
             # by `exact` some numbers are their text
             return value if isinstance(value, kind) else kind(value)
-        if found is TENSOR:
+        if element is TENSOR:
             return next(self.tensors)
-        if found is SAME:
+        if element is SAME:
             return self.parts[next(self.elements)]
-        if isinstance(found, type):
-            return found()
-        if type(found) is not str:
-            return self.object_of(found)
+        if isinstance(element, type):
+            return element()
+        if type(element) is not str:
+            return self.object_of(element)
         number = self.begun
         self.begun += 1
-        value = _BUILDS[found](self, number)
+        value = _BUILDS[element](self, number)
         self.parts[number] = value
         return value
 
@@ -274,14 +274,14 @@ class _Build:
             cells.append(new[-1])
             self.parts[self.begun] = new[-1]
             self.begun += 1
-        made = types.FunctionType(code, vars(module()), name, None, tuple(cells))
-        made.__qualname__, made.__module__ = qualified, home
-        self.parts[number] = made
+        function = types.FunctionType(code, vars(module()), name, None, tuple(cells))
+        function.__qualname__, function.__module__ = qualified, home
+        self.parts[number] = function
         for cell in new:
             cell.cell_contents = self.next_value()
-        made.__defaults__, made.__kwdefaults__ = self.values(2)
-        made.__dict__.update(self.next_value() or {})
-        return made
+        function.__defaults__, function.__kwdefaults__ = self.values(2)
+        function.__dict__.update(self.next_value() or {})
+        return function
 
     def method(self, number):
         return types.MethodType(*self.values(2))
@@ -291,19 +291,19 @@ class _Build:
         return functools.partial(function, *args, **keywords)
 
     def list(self, number):
-        made = self.parts[number] = []
-        made.extend(self.values(next(self.elements)))
-        return made
+        contents = self.parts[number] = []
+        contents.extend(self.values(next(self.elements)))
+        return contents
 
     def tuple(self, number):
         return tuple(self.values(next(self.elements)))
 
     def dict(self, number):
-        made = self.parts[number] = {}
+        contents = self.parts[number] = {}
         for _ in range(next(self.elements)):
             name = self.next_value()
-            made[name] = self.next_value()
-        return made
+            contents[name] = self.next_value()
+        return contents
 
 
 _BUILDS = {

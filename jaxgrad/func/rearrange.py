@@ -102,7 +102,7 @@ def _spread(left, shape, pattern):
             f"Number of dimensions in pattern ({len(left) - ((_REST,) in left)}) must be equal to "
             f"the number of dimensions in the tensor ({len(shape)}): {pattern!r}"
         )
-    return [each for group in left for each in ([None] * count if group == (_REST,) else [group])]
+    return [names for group in left for names in ([None] * count if group == (_REST,) else [group])]
 
 
 def _sizes(left, shape, lengths, pattern):

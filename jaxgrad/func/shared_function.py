@@ -81,14 +81,14 @@ def mapped(function, dims, out_dims, randomness, unshared, args, kwargs):
         opened = OpenedFunction(function, dims, out_dims, randomness)
     except CannotBeOpenedError:
         return unshared(*args, **kwargs)
-    found = _functions.get(opened.key) or _functions.find(opened.key)
-    if found is None:
-        made = SharedMap(opened, dims, copy.deepcopy(out_dims), randomness)
-        found = _functions.keep(opened.key, made)
+    shared = _functions.get(opened.key) or _functions.find(opened.key)
+    if shared is None:
+        shared_map = SharedMap(opened, dims, copy.deepcopy(out_dims), randomness)
+        shared = _functions.keep(opened.key, shared_map)
         _functions.clock.count(WEIGHT)
-    if found.is_refused:
+    if shared.is_refused:
         return unshared(*args, **kwargs)
-    return found.run(Call(opened, unshared), args, kwargs)
+    return shared.run(Call(opened, unshared), args, kwargs)
 
 
 def called(function, args):
@@ -119,14 +119,14 @@ def _shared_call(function, args, calls, way):
         opened = OpenedFunction(function, way)
     except CannotBeOpenedError:
         return function(*args)
-    found = _functions.get(opened.key) or _functions.find(opened.key)
-    if found is None:
-        found = _functions.keep(opened.key, SharedCall(opened))
+    shared = _functions.get(opened.key) or _functions.find(opened.key)
+    if shared is None:
+        shared = _functions.keep(opened.key, SharedCall(opened))
         _functions.clock.count(WEIGHT)
-    found.calls += 1
-    if found.is_refused or found.calls <= calls:
+    shared.calls += 1
+    if shared.is_refused or shared.calls <= calls:
         return function(*args)
-    return found.run(Call(opened, function, is_whole=True), args, {})
+    return shared.run(Call(opened, function, is_whole=True), args, {})
 
 
 def _may_be_compiled(leaves) -> bool:
@@ -136,8 +136,8 @@ def _may_be_compiled(leaves) -> bool:
         deferred.mode == "deferred"
         and not (is_seen or executor.observers or is_nested)
         and all(
-            not each.requires_grad if isinstance(each, Tensor) else type(each) in PLAIN
-            for each in leaves
+            not leaf.requires_grad if isinstance(leaf, Tensor) else type(leaf) in PLAIN
+            for leaf in leaves
         )
     )
 
@@ -186,8 +186,8 @@ class Shared:
 
     def call_rebuilt(self, *args, **kwargs):
         """A call in a replay, when the function that was traced may be gone."""
-        tensors, given = args[: self.count_of_tensors], args[self.count_of_tensors :]
-        return self.rebuilder.build(tensors)(*given, **kwargs)
+        tensors, arguments = args[: self.count_of_tensors], args[self.count_of_tensors :]
+        return self.rebuilder.build(tensors)(*arguments, **kwargs)
 
     def traced_function(self):
         return _call.get().opened.function
@@ -300,8 +300,8 @@ class SharedTracing:
         its own.
         """
         return (
-            any(not isinstance(each, TensorEffect) for each in self.output.effects)
-            or any(isinstance(each, NumberInput) for each in self.other_inputs)
+            any(not isinstance(effect, TensorEffect) for effect in self.output.effects)
+            or any(isinstance(source, NumberInput) for source in self.other_inputs)
             or not all(itertools.starmap(_is_of_each_call, self.output.results))
         )
 
@@ -336,7 +336,7 @@ def _name(function) -> str:
 def _is_of_each_call(kind, value) -> bool:
     """Whether a result is that of each call, or the same for all functions of one key."""
     leaves = value.leaves if isinstance(value, Constants) else [value]
-    return kind in TENSORS or (kind == "constant" and all(type(each) in PLAIN for each in leaves))
+    return kind in TENSORS or (kind == "constant" and all(type(leaf) in PLAIN for leaf in leaves))
 
 
 class Constants:
@@ -344,9 +344,9 @@ class Constants:
 
     def __init__(self, leaves, structure):
         self.structure = structure
-        self.leaves = [None if is_tensor(each) else each for each in leaves]
+        self.leaves = [None if is_tensor(leaf) else leaf for leaf in leaves]
 
     def with_tensors(self, tensors):
         supply = iter(tensors)
-        leaves = [next(supply) if each is None else each for each in self.leaves]
+        leaves = [next(supply) if leaf is None else leaf for leaf in self.leaves]
         return jax.tree.unflatten(self.structure, leaves)

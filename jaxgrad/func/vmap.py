@@ -82,8 +82,8 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size: 
             return _move_dims(name, mapped(leaves, dims, args, kwargs), out_dims)
         parts = []
         for part in _chunks(leaves, dims, size, chunk_size):
-            given, named = jax.tree.unflatten(structure, part)
-            results, shape = flatten(mapped(part, dims, given, named))
+            arguments, named = jax.tree.unflatten(structure, part)
+            results, shape = flatten(mapped(part, dims, arguments, named))
             parts.append(results)
         joined = map(_joined, zip(*parts, strict=True))
         return _move_dims(name, jax.tree.unflatten(shape, joined), out_dims)
@@ -104,7 +104,8 @@ def _without_data(func, name, leaves, structure, dims, size, out_dims):
     check_results(name, out_dims, returned)
     results, shape = flatten(returned)
     batches = [
-        each.expand(size, *each.shape).contiguous() if is_tensor(each) else each for each in results
+        result.expand(size, *result.shape).contiguous() if is_tensor(result) else result
+        for result in results
     ]
     return jax.tree.unflatten(shape, batches)
 
@@ -137,14 +138,14 @@ def _dims(name, in_dims, args, kwargs, leaves) -> tuple:
         )
     wanted = in_dims if isinstance(in_dims, int) else tuple(in_dims)
     try:
-        found = spread(wanted, args)
+        dims_of_args = spread(wanted, args)
     except ValueError:
         raise ValueError(
             f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): in_dims is not compatible "
             f"with the structure of `inputs`. in_dims has structure {jax.tree.structure(wanted)} "
             f"but inputs has structure {flatten(args)[1]}."
         ) from None
-    dims = [*found, *[None] * len(flatten(kwargs)[0])]
+    dims = [*dims_of_args, *[None] * len(flatten(kwargs)[0])]
     where = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
     return tuple([_dim(where, leaf, dim) for leaf, dim in zip(leaves, dims, strict=True)])
 

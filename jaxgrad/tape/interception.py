@@ -16,7 +16,7 @@ from ..core import deferred
 
 # Capture (capture/scope.py) follows tensors: `read(tensor)` before a tensor is used,
 # `created(tensor)` once it is made, `grad(tensor, written)` when its `.grad` is read or assigned,
-# `moved(tensor, source)` before it is given the memory of another one, `hooked(tensor)` before a
+# `moved(tensor, donor)` before it is given the memory of another one, `hooked(tensor)` before a
 # hook of its gradient is registered.
 read = created = grad = moved = hooked = None
 
