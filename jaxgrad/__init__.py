@@ -264,23 +264,23 @@ def _is_private_operator(name: str) -> bool:
 def __getattr__(name):
     """The operators of the table and their in-place forms become names here at their first use."""
     if name == "__all__":
-        return [each for each in __dir__() if each not in _MODULES]
+        return [member for member in __dir__() if member not in _MODULES]
     if name in _LATER_MODULES:
         return importlib.import_module(f"jaxgrad.{name}")
     if name in _LATER:
-        found = getattr(importlib.import_module(f"jaxgrad.{_LATER[name]}"), name)
+        value = getattr(importlib.import_module(f"jaxgrad.{_LATER[name]}"), name)
     elif name.startswith("_foreach_"):
-        found = importlib.import_module("jaxgrad.functions.foreach").find(name)
+        value = importlib.import_module("jaxgrad.functions.foreach").find(name)
     elif ops.is_public(name) or (name[:1] == "_" and _is_private_operator(name)):
-        found = getattr(ops, name)
+        value = getattr(ops, name)
     elif name in _not_provided.MODULES:
         return importlib.import_module(f"jaxgrad.{name}")
     elif name[:1].isupper() and name in _not_provided.listed()["torch"]:
         return _not_provided.resolve(f"torch.{name}")  # not kept: `dir` would show it
     else:
         raise MissingName("jaxgrad", name)
-    globals()[name] = found
-    return found
+    globals()[name] = value
+    return value
 
 
 def __dir__():

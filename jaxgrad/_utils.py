@@ -24,10 +24,10 @@ def _get_device_index(device, optional: bool = False, allow_cpu: bool = False) -
         if optional:
             return 0
         raise ValueError("Expected a torch.device with a specified index or an integer, got: None")
-    found = as_device(device)
-    if found.type == "cpu" and not allow_cpu:
-        raise ValueError(f"Expected a non cpu device, but got: {found}")
-    return -1 if found.type == "cpu" else found.index or 0
+    torch_device = as_device(device)
+    if torch_device.type == "cpu" and not allow_cpu:
+        raise ValueError(f"Expected a non cpu device, but got: {torch_device}")
+    return -1 if torch_device.type == "cpu" else torch_device.index or 0
 
 
 def _element_size(dtype: dtypes.dtype) -> int:
@@ -107,8 +107,8 @@ def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks) -> Ten
 
 def _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state) -> Tensor:
     """A parameter with attributes. state: a dict of them, or of them and of slots."""
-    made = _rebuild_parameter(data, requires_grad, backward_hooks)
-    return _set_obj_state(made, state)
+    parameter = _rebuild_parameter(data, requires_grad, backward_hooks)
+    return _set_obj_state(parameter, state)
 
 
 def _set_obj_state(obj, state):

@@ -23,8 +23,8 @@ def current_accelerator(check_available: bool = False) -> device | None:
     >>> jaxgrad.ones(2, device=where).sum().item()
     2.0
     """
-    found = [name for name in TYPES if devices_of(name)]
-    return device(found[0]) if found else None
+    types = [name for name in TYPES if devices_of(name)]
+    return device(types[0]) if types else None
 
 
 def is_available() -> bool:
@@ -43,8 +43,8 @@ def device_count() -> int:
     >>> jaxgrad.accelerator.device_count() >= 0
     True
     """
-    found = current_accelerator()
-    return 0 if found is None else len(devices_of(found.type))
+    accelerator = current_accelerator()
+    return 0 if accelerator is None else len(devices_of(accelerator.type))
 
 
 def current_device_index() -> int:
@@ -231,21 +231,21 @@ def empty_cache():
     gc.collect()
 
 
-def _wanted(given) -> device:
-    if given is not None and type(given) is not int:
-        return as_device(given)
-    found = _required()
-    return found if given is None else device(found.type, given)
+def _wanted(argument) -> device:
+    if argument is not None and type(argument) is not int:
+        return as_device(argument)
+    accelerator = _required()
+    return accelerator if argument is None else device(accelerator.type, argument)
 
 
 def _required() -> device:
-    found = current_accelerator()
-    if found is None:
+    accelerator = current_accelerator()
+    if accelerator is None:
         raise RuntimeError(
             "there is no accelerator: Cannot access accelerator device when none is available, and "
             "JAX has found CPUs alone"
         )
-    return found
+    return accelerator
 
 
 __getattr__ = missing_in(__name__)

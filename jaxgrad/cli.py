@@ -40,10 +40,10 @@ def run_check(options):
     except (OSError, SyntaxError, ValueError) as error:
         return complain(error)
     results = [check_file(path, functions, operators) for path in options.files]
-    found = [mistake for _, mistakes in results for mistake in mistakes]
+    all_mistakes = [mistake for _, mistakes in results for mistake in mistakes]
     if options.json:
-        print(json.dumps([mistake._asdict() for mistake in found], indent=1))
-    for mistake in () if options.json else found:
+        print(json.dumps([mistake._asdict() for mistake in all_mistakes], indent=1))
+    for mistake in () if options.json else all_mistakes:
         print(mistake)
     return max(status for status, _ in results)
 
@@ -110,18 +110,18 @@ def run_program(options):
 
 
 def run_scan(options):
-    found, status = [], FINE
+    findings, status = [], FINE
     for file in scan.files_in(options.paths):
         try:
-            found += scan.scan(file)
+            findings += scan.scan(file)
         except (OSError, SyntaxError, ValueError) as error:
             error.filename = str(file)
             status = complain(error, "scan")
     if options.json:
-        print(json.dumps([each._asdict() for each in found], indent=1))
-    for each in () if options.json else found:
-        print(each)
-    return status or (MISTAKES if found else FINE)
+        print(json.dumps([finding._asdict() for finding in findings], indent=1))
+    for finding in () if options.json else findings:
+        print(finding)
+    return status or (MISTAKES if findings else FINE)
 
 
 def run_ops(options):
@@ -159,15 +159,15 @@ def print_card(name):
     entry = name.removeprefix("torch.").removeprefix("ops.").removeprefix("Tensor.")
     entry = entry.replace(".", "_")
     try:
-        found = cards.card(entry)
+        card = cards.card(entry)
     except AttributeError:
         near = difflib.get_close_matches(entry, ops.library.table.operators, 1)
         hint = f"; did you mean {near[0]}?" if near else ""
         print(f"jaxgrad ops: no operator {printable(name)}{hint}", file=sys.stderr)
         return MISTAKES
-    width = max(len(title) for title, _ in found.rows)
-    print(f"{found.name}: {found.sentence}")
-    for title, text in found.rows:
+    width = max(len(title) for title, _ in card.rows)
+    print(f"{card.name}: {card.sentence}")
+    for title, text in card.rows:
         print(f"  {title:{width}}  {text.replace('`', '')}")
     return FINE
 
@@ -205,8 +205,8 @@ def names_in(path):
     of the standard library.
     """
     tree = ast.parse(path.read_bytes(), str(path))
-    found = {name for statement in tree.body for name in bound_by(statement)}
-    return {name for name in found if not name.startswith("_")}
+    names = {name for statement in tree.body for name in bound_by(statement)}
+    return {name for name in names if not name.startswith("_")}
 
 
 def bound_by(statement):

@@ -89,7 +89,7 @@ def is_compiling() -> bool:
     if not scopes:
         return executor.is_traced()
     # an example of a batch is traced too, where nothing is compiled around it
-    return not all(each.is_inner for each in scopes) or is_in_jax(scopes[-1])
+    return not all(scope.is_inner for scope in scopes) or is_in_jax(scopes[-1])
 
 
 is_dynamo_compiling = is_compiling

@@ -144,7 +144,7 @@ def _repository(place) -> Path:
     if not owner or not name or "/" in rest.partition(":")[0]:
         raise ValueError(f"torch.hub: expected 'owner/name' or 'owner/name:ref', got {place!r}")
     refs = [ref.replace("/", "_")] if ref else ["main", "master"]
-    folders = [Path(get_dir(), f"{owner}_{name}_{each}") for each in refs]
+    folders = [Path(get_dir(), f"{owner}_{name}_{revision}") for revision in refs]
     for folder in folders:
         if folder.is_dir():
             return folder
@@ -155,13 +155,13 @@ def _repository(place) -> Path:
 
 def _entry(module, name):
     needed = getattr(module, VAR_DEPENDENCY, None) or ()
-    missing = [each for each in needed if importlib.util.find_spec(each) is None]
+    missing = [package for package in needed if importlib.util.find_spec(package) is None]
     if missing:
         raise RuntimeError(f"Missing dependencies: {', '.join(missing)}")
-    found = getattr(module, name, None)
-    if not callable(found):
+    entry = getattr(module, name, None)
+    if not callable(entry):
         raise RuntimeError(f"Cannot find callable {name} in hubconf")
-    return found
+    return entry
 
 
 # ---- weights

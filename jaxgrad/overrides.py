@@ -154,14 +154,14 @@ def get_overridable_functions() -> dict:
     >>> jaxgrad.add in jaxgrad.overrides.get_overridable_functions()[jaxgrad]
     True
     """
-    found = defaultdict(list)
+    functions = defaultdict(list)
     spaces = [importlib.import_module(f"jaxgrad{space}") for space in _SPACES]
     for space in (*spaces, Tensor):
         for name in dir(space):
             member = None if name.startswith("_") else getattr(space, name, None)
             if _is_overridable(member):
-                found[space].append(member)
-    return dict(found)
+                functions[space].append(member)
+    return dict(functions)
 
 
 def _is_overridable(member) -> bool:

@@ -52,8 +52,8 @@ class SobolEngine:
             warnings.simplefilter("ignore")  # PyTorch does not ask for a power of 2 here
             points = self._engine.random(n) if n else np.zeros((0, self.dimension))
         self.num_generated += n
-        made = tensor(points, dtype=dtype or dtypes.get_default_dtype())
-        return made if out is None else out.resize_(made.shape).copy_(made)
+        sample = tensor(points, dtype=dtype or dtypes.get_default_dtype())
+        return sample if out is None else out.resize_(sample.shape).copy_(sample)
 
     def draw_base2(self, m: int, out: Tensor | None = None, dtype=None) -> Tensor:
         """Return the next 2 ** m points. Raises ValueError where the number of all points would not

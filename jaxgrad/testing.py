@@ -68,9 +68,9 @@ def difference(actual, expected, tolerances, equal_nan, checks, place="") -> str
     if isinstance(inner, str):
         return inner + _at(place)
     for key, one, other in inner or ():
-        found = difference(one, other, tolerances, equal_nan, checks, f"{place}[{key!r}]")
-        if found is not None:
-            return found
+        mismatch = difference(one, other, tolerances, equal_nan, checks, f"{place}[{key!r}]")
+        if mismatch is not None:
+            return mismatch
     if inner is not None:
         return None
     if actual is None or expected is None:
@@ -133,11 +133,12 @@ def _tensor_difference(actual, expected, tolerances, equal_nan, checks, are_numb
         return None
     rtol, atol = tolerances
     if rtol is None:
-        pairs = [TOLERANCES.get(each.dtype, (0.0, 0.0)) for each in (actual, expected)]
+        pairs = [TOLERANCES.get(tensor.dtype, (0.0, 0.0)) for tensor in (actual, expected)]
         rtol, atol = map(max, zip(*pairs, strict=True))
     wide = promotion.promote_types(actual.dtype, expected.dtype)
     one, other = [
-        np.asarray(concrete(each.detach().to(wide), "assert_close")) for each in (actual, expected)
+        np.asarray(concrete(tensor.detach().to(wide), "assert_close"))
+        for tensor in (actual, expected)
     ]
     if wide is dtypes.bfloat16 or wide is dtypes.float16:
         one, other = one.astype(np.float32), other.astype(np.float32)

@@ -107,16 +107,20 @@ class LargeInteger(int):
     """
 
 
-def struct_of(given):
+def struct_of(aval_or_type):
     """What abstract evaluation takes for an input of a program: an `Aval`, or a kind of number.
 
     Any number of the kind will do: shapes and dtypes do not depend on its value.
     """
-    if not isinstance(given, Aval):
-        return given(0)
+    if not isinstance(aval_or_type, Aval):
+        return aval_or_type(0)
     # where JAX's 64-bit types are off, an array keeps its 64 bits, and a ShapeDtypeStruct does not
-    is_narrow = given.mode == INLINE32
-    return jax.core.ShapedArray(given.shape, given.dtype.numpy) if is_narrow else given.struct
+    is_narrow = aval_or_type.mode == INLINE32
+    return (
+        jax.core.ShapedArray(aval_or_type.shape, aval_or_type.dtype.numpy)
+        if is_narrow
+        else aval_or_type.struct
+    )
 
 
 def joint_mode(name: str, inputs, crosses_devices: bool = False, mixes: bool = False) -> int:
@@ -127,8 +131,8 @@ def joint_mode(name: str, inputs, crosses_devices: bool = False, mixes: bool = F
     where an array without data meets one that has data and dimensions, or one of this process one
     that spans processes; NotImplementedError where data is to come from an array that has none.
     """
-    avals = [given for given in inputs if isinstance(given, Aval)]
-    modes = {given.mode for given in avals}
+    avals = [aval for aval in inputs if isinstance(aval, Aval)]
+    modes = {aval.mode for aval in avals}
     mode = max(modes, default=IMMEDIATE)
     if mode == SPREAD and len(modes) > 1 and not mixes:
         _refuse_mixed(name, avals)
@@ -138,7 +142,7 @@ def joint_mode(name: str, inputs, crosses_devices: bool = False, mixes: bool = F
         raise NotImplementedError(
             f"{NO_DATA} {name}() copies from a tensor of the device meta to {avals[0]!r}"
         )
-    others = [given for given in avals if given.mode != META and given.shape]
+    others = [aval for aval in avals if aval.mode != META and aval.shape]
     if others and not crosses_devices:
         raise RuntimeError(
             f"{name}: Expected all tensors to be on the same device, but found at least two "
@@ -160,15 +164,15 @@ MIXED = (
 
 def _refuse_mixed(name, avals):
     """Raise RuntimeError where an array of this process with dimensions meets one of several."""
-    local = [each for each in avals if each.mode == IMMEDIATE and each.shape]
+    local = [aval for aval in avals if aval.mode == IMMEDIATE and aval.shape]
     if local:
-        spread = next(each for each in avals if each.mode == SPREAD)
+        spread = next(aval for aval in avals if aval.mode == SPREAD)
         raise RuntimeError(MIXED.format(name=name, local=local[0], spread=spread))
 
 
 def is_mixed(inputs) -> bool:
     """Whether there are both arrays of this process and arrays that span processes."""
-    modes = {given.mode for given in inputs if isinstance(given, Aval)}
+    modes = {aval.mode for aval in inputs if isinstance(aval, Aval)}
     return {IMMEDIATE, SPREAD} <= modes
 
 
@@ -177,9 +181,9 @@ def is_concrete(mode: int) -> bool:
     return mode <= SPREAD
 
 
-def is_wide(given) -> bool:
+def is_wide(aval_or_type) -> bool:
     """Whether an input or output of a program has 64 bits per real number."""
-    return given.wide if isinstance(given, Aval) else given is LargeInteger
+    return aval_or_type.wide if isinstance(aval_or_type, Aval) else aval_or_type is LargeInteger
 
 
 # plans are found by the identity of abstract values, so equal ones must be one object
@@ -187,48 +191,48 @@ _interned: weakref.WeakValueDictionary[tuple, Aval] = weakref.WeakValueDictionar
 # reentrant, as a collection may run finalizers anywhere
 _interning = threading.RLock()
 # of concrete arrays, by shape and numpy dtype
-_concrete = bounded_cache.BoundedCache(bounded_cache.kernels, lambda found: bounded_cache.ENTRY)
+_concrete = bounded_cache.BoundedCache(bounded_cache.kernels, lambda aval: bounded_cache.ENTRY)
 
 
 def make_aval(shape, dtype, mode=IMMEDIATE, strides=None, dual=False) -> Aval:
     """The interned `Aval` of a shape (tuple of ints), a jaxgrad dtype, a mode and strides."""
     key = (shape, dtype, mode, strides, dual)
-    found = _interned.get(key)
-    if found is None:
+    aval = _interned.get(key)
+    if aval is None:
         # one object for each layout: the usual strides are None
         if strides is not None and strides == contiguous(shape):
             return make_aval(shape, dtype, mode, None, dual)
-        made = Aval(shape, dtype, mode, strides, dual)
+        candidate = Aval(shape, dtype, mode, strides, dual)
         with _interning:
-            found = _interned.setdefault(key, made)
-    return found
+            aval = _interned.setdefault(key, candidate)
+    return aval
 
 
-def with_strides(found: Aval, strides) -> Aval:
+def with_strides(aval: Aval, strides) -> Aval:
     """The same abstract value with other strides; None means contiguous."""
-    return make_aval(found.shape, found.dtype, found.mode, strides, found.dual)
+    return make_aval(aval.shape, aval.dtype, aval.mode, strides, aval.dual)
 
 
-def with_mode(found: Aval, mode: int) -> Aval:
+def with_mode(aval: Aval, mode: int) -> Aval:
     """The same abstract value with another executor."""
-    return make_aval(found.shape, found.dtype, mode, found.strides, found.dual)
+    return make_aval(aval.shape, aval.dtype, mode, aval.strides, aval.dual)
 
 
-def with_dual(found: Aval, dual: bool) -> Aval:
+def with_dual(aval: Aval, dual: bool) -> Aval:
     """The same abstract value with the flag `dual` set or cleared."""
-    if found.dual == dual:
-        return found
-    return make_aval(found.shape, found.dtype, found.mode, found.strides, dual)
+    if aval.dual == dual:
+        return aval
+    return make_aval(aval.shape, aval.dtype, aval.mode, aval.strides, dual)
 
 
-def with_shape(found: Aval, shape) -> Aval:
+def with_shape(aval: Aval, shape) -> Aval:
     """The same dtype and mode with another shape, contiguous."""
-    return make_aval(tuple(shape), found.dtype, found.mode)
+    return make_aval(tuple(shape), aval.dtype, aval.mode)
 
 
-def strides_of(found: Aval) -> tuple[int, ...]:
+def strides_of(aval: Aval) -> tuple[int, ...]:
     """The strides of an abstract value, in elements."""
-    return contiguous(found.shape) if found.strides is None else found.strides
+    return contiguous(aval.shape) if aval.strides is None else aval.strides
 
 
 # whether the open trace is that of a function that jaxgrad compiles: its code runs with the user's
@@ -291,17 +295,17 @@ def has_numbers(array) -> bool:
     return not isinstance(array, jax.core.Tracer | MetaArray)
 
 
-def traced_aval(found: Aval, array) -> Aval:
+def traced_aval(aval: Aval, array) -> Aval:
     """The abstract value of a tensor after a tracer took the place of its array."""
-    return with_mode(found, mode_of(array))
+    return with_mode(aval, mode_of(array))
 
 
-def seen_aval(found: Aval, array) -> Aval:
+def seen_aval(aval: Aval, array) -> Aval:
     """The abstract value that an array was expected to have, after a look at the array: a kernel of
     concrete inputs that runs under a trace gives a tracer.
     """
-    is_traced = isinstance(array, jax.core.Tracer) and is_concrete(found.mode)
-    return traced_aval(found, array) if is_traced else found
+    is_traced = isinstance(array, jax.core.Tracer) and is_concrete(aval.mode)
+    return traced_aval(aval, array) if is_traced else aval
 
 
 def aval_of(array) -> Aval:
@@ -314,11 +318,11 @@ def aval_of(array) -> Aval:
     key = array.shape, array.dtype
     if world.current is not None and world.spans(array):
         return make_aval(array.shape, dtypes.from_numpy(array.dtype), SPREAD)
-    found = _concrete.get(key)
-    if found is None:
-        made = make_aval(array.shape, dtypes.from_numpy(array.dtype))
-        found = _concrete.keep(key, made)
-    return found
+    aval = _concrete.get(key)
+    if aval is None:
+        candidate = make_aval(array.shape, dtypes.from_numpy(array.dtype))
+        aval = _concrete.keep(key, candidate)
+    return aval
 
 
 def is_key(value) -> bool:

@@ -65,7 +65,7 @@ HOSTED = Weight(1 / 2, 1.2e4)
 def total(weights) -> Weight:
     """The sum of weights."""
     weights = list(weights)
-    return Weight(sum(each.number for each in weights), sum(each.bytes for each in weights))
+    return Weight(sum(weight.number for weight in weights), sum(weight.bytes for weight in weights))
 
 
 # taken where something is missing, never for a hit
@@ -89,17 +89,17 @@ class Clock:
         self.caches: weakref.WeakValueDictionary[int, BoundedCache] = weakref.WeakValueDictionary()
         _clocks[id(self)] = self
 
-    def count(self, made: Weight = ENTRY):
+    def count(self, weight: Weight = ENTRY):
         """Count what was made, and turn where a share of the limit is reached."""
         with _lock:
-            self.made += made[self.measure]
+            self.made += weight[self.measure]
             is_due = self.made >= LIMITS[self.limit] / TURNS
             if is_due:
                 self.made = 0
         if is_due:
             self.turn()
         if self is not memory:
-            memory.count(made)
+            memory.count(weight)
 
     def turn(self):
         """Begin a new generation, and drop the oldest ones, as many as the limit demands."""
@@ -155,11 +155,11 @@ _jitted: weakref.WeakSet = weakref.WeakSet()
 @functools.lru_cache(maxsize=1)
 def _find_jitted(_modules: int):
     """Find JAX's own jitted functions, again when modules were imported."""
-    for each in gc.get_objects():
+    for candidate in gc.get_objects():
         # isinstance would ask a weakref.proxy for its object, which may be gone
         # what was defined outside of modules, as by exec, has the module None
-        if type(each) is _Jitted and (each.__module__ or "").partition(".")[0] == "jax":
-            _jitted.add(each)
+        if type(candidate) is _Jitted and (candidate.__module__ or "").partition(".")[0] == "jax":
+            _jitted.add(candidate)
 
 
 def forget_traces():
@@ -168,9 +168,9 @@ def forget_traces():
     """
     with _lock:
         _find_jitted(len(sys.modules))
-        found = list(_jitted)
-    for each in found:
-        each.clear_cache()
+        functions = list(_jitted)
+    for function in functions:
+        function.clear_cache()
 
 
 def set_limits(**limits):
@@ -282,7 +282,7 @@ class _Remembered(BoundedCache):
         self.forget()
 
 
-def bounded(weigh=lambda made: KERNEL):
+def bounded(weigh=lambda result: KERNEL):
     """A decorator like `functools.cache`, for a function whose results hold kernels."""
 
     def decorate(make):
@@ -290,8 +290,8 @@ def bounded(weigh=lambda made: KERNEL):
 
         @functools.cache
         def call(*key):
-            found = cache.find(key)
-            return cache.keep(key, make(*key)) if found is None else found
+            result = cache.find(key)
+            return cache.keep(key, make(*key)) if result is None else result
 
         cache.forget = call.cache_clear
         return functools.update_wrapper(call, make)

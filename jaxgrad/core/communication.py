@@ -82,7 +82,7 @@ class Communication:
 
 def _others(communication, kind, **changes) -> Communication:
     """A communication of another kind among the same devices."""
-    known = {each.name: getattr(communication, each.name) for each in FIELDS}
+    known = {field.name: getattr(communication, field.name) for field in FIELDS}
     return kind(**(known | changes))
 
 
@@ -264,11 +264,11 @@ def part_of(shape, spec: PartitionSpec, mesh: Mesh) -> tuple[int, ...]:
 
 def whole_of(shape, spec: PartitionSpec, mesh: Mesh) -> tuple[int, ...]:
     """The shape of the global array whose parts have a shape."""
-    made = list(shape)
+    extents = list(shape)
     for dim, names in enumerate(spec):
         for name in (names,) if isinstance(names, str) else names or ():
-            made[dim] *= mesh.shape[name]
-    return tuple(made)
+            extents[dim] *= mesh.shape[name]
+    return tuple(extents)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -285,8 +285,8 @@ class _View(Communication):
     back_scale: float = 1.0
 
     def local(self, x):
-        made = self.moved(x)
-        return made if self.scale == 1 else (made * self.scale).astype(x.dtype)
+        result = self.moved(x)
+        return result if self.scale == 1 else (result * self.scale).astype(x.dtype)
 
     def moved(self, x):
         raise NotImplementedError(f"{type(self).__name__}.moved")
@@ -377,11 +377,11 @@ def communicate(array, communication: Communication):
 
 @communicate_p.def_abstract_eval
 def _aval_of_result(aval, communication):
-    made = ShapedArray(communication.shape(aval.shape), aval.dtype)
+    result_aval = ShapedArray(communication.shape(aval.shape), aval.dtype)
     if communication.target is None:
-        return made
-    whole = PartitionSpec(*[None] * made.ndim)
-    return made.update(sharding=NamedSharding(communication.mesh.abstract_mesh, whole))
+        return result_aval
+    whole = PartitionSpec(*[None] * result_aval.ndim)
+    return result_aval.update(sharding=NamedSharding(communication.mesh.abstract_mesh, whole))
 
 
 def _on_devices(array, communication):
@@ -421,8 +421,8 @@ def mesh_of(jaxpr) -> Mesh | None:
 
 def mesh_of_equation(equation) -> Mesh | None:
     """The mesh on which the jaxprs within an equation communicate; None if they do not."""
-    found = (mesh_of(each) for each in jaxprs_within(equation))
-    return next((mesh for mesh in found if mesh is not None), None)
+    meshes = (mesh_of(jaxpr) for jaxpr in jaxprs_within(equation))
+    return next((mesh for mesh in meshes if mesh is not None), None)
 
 
 def is_global(value) -> bool:
@@ -439,13 +439,13 @@ class Communicated(Program):
 
     may_run_on_host = False
 
-    def __init__(self, communication: Communication, given: Aval):
-        self.communication, self.inputs = communication, (given,)
+    def __init__(self, communication: Communication, aval: Aval):
+        self.communication, self.inputs = communication, (aval,)
         self.name = type(communication).__name__
-        shape = communication.shape(tuple(given.shape))
+        shape = communication.shape(tuple(aval.shape))
         concrete = IMMEDIATE if communication.target is None else SPREAD
-        mode = given.mode if given.mode >= INLINE else concrete
-        self.mode, self.outputs = max(mode, given.mode), (make_aval(shape, given.dtype, mode),)
+        mode = aval.mode if aval.mode >= INLINE else concrete
+        self.mode, self.outputs = max(mode, aval.mode), (make_aval(shape, aval.dtype, mode),)
 
     def function(self, array):
         return (communicate(array, self.communication),)
@@ -461,8 +461,8 @@ class CommunicatedReverse(Reverse):
 
     def __init__(self, program, mask, present=None):
         super().__init__(program, mask, present)
-        given = program.inputs[0]
-        self.outputs = (make_aval(tuple(given.shape), given.dtype, given.mode),)
+        aval = program.inputs[0]
+        self.outputs = (make_aval(tuple(aval.shape), aval.dtype, aval.mode),)
 
     @cached_property
     def communication(self) -> Communication:

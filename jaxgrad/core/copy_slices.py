@@ -50,17 +50,17 @@ def _numbers(first, second):
 
 def in_order(place):
     """The calls of a chain in order, each with its numbers."""
-    found = []
+    steps = []
     while place is not None:
-        found.append((place.call, place.numbers))
+        steps.append((place.call, place.numbers))
         place = place.before
-    return reversed(found)
+    return reversed(steps)
 
 
 def chain(step):
     """The calls of a chain in order, and the numbers of all of them."""
-    found = list(in_order(step))
-    return tuple([call for call, _ in found]), [n for _, numbers in found for n in numbers]
+    steps = list(in_order(step))
+    return tuple([call for call, _ in steps]), [n for _, numbers in steps for n in numbers]
 
 
 def without_symbols(_avals):
@@ -110,11 +110,11 @@ class CopySlices(Program):
 
     def cut(self, array, numbers):
         """The result of each call in turn, after the whole array."""
-        found = [array]
+        arrays = [array]
         for call, data in self.steps(numbers):
             run = call.compact.value if is_bare() else call.compact.function
-            found.append(run(found[-1], *data)[0])
-        return found
+            arrays.append(run(arrays[-1], *data)[0])
+        return arrays
 
     def write(self, base, value, numbers):
         # nothing to write, and a formula need not stand an empty value

@@ -158,7 +158,7 @@ class Stretch:
                 if missing.isdisjoint(map(id, entry[2])):
                     continue
                 needed.append(entry)
-                missing.update(id(each) for each in entry[1] if type(each) is Pending)
+                missing.update(id(array) for array in entry[1] if type(array) is Pending)
             if len(needed) > FEW:
                 self.run()
                 return
@@ -225,14 +225,14 @@ class Stretch:
         first = 0
         for part in routine.parts:
             try:
-                made = part.computed(values)
+                host_values = part.computed(values)
             except Exception:
-                made = None  # the call that raises keeps the error for its results
-            if made is None:
+                host_values = None  # the call that raises keeps the error for its results
+            if host_values is None:
                 self.run_one_by_one(part.calls)
             else:
                 # by one call of C code
-                any(map(_set_stretch, map(results.__getitem__, part.results), made))
+                any(map(_set_stretch, map(results.__getitem__, part.results), host_values))
                 self.remove(entries[first : first + part.calls])
             first += part.calls
         if routine.is_outdated():
@@ -291,12 +291,12 @@ def compute(program, arrays, results):
             for result, value in zip(results, values, strict=True):
                 result.stretch = HostValues(value)
             return
-        made = _result(kernel.unchecked, *map(value_of, arrays))
+        outputs = _result(kernel.unchecked, *map(value_of, arrays))
     except Exception as error:
         # raised where the result is read; its frames refer to the results and to what runs now
         failure = Failure(error.with_traceback(None))
-        made = failure if program.single else [failure] * len(results)
-    _give(results, (made,) if program.single else made)
+        outputs = failure if program.single else [failure] * len(results)
+    _give(results, (outputs,) if program.single else outputs)
 
 
 def _give(results, arrays):
@@ -332,9 +332,11 @@ class Whole:
         self.lead, self.wait = lead, None
         self.programs, self.operands = programs, places[len(references) :]
         uses = Counter(self.operands)
-        self.needed = [found > uses[i] + _UNHELD for i, found in enumerate(references)]
+        self.needed = [number > uses[i] + _UNHELD for i, number in enumerate(references)]
         self.given = sorted(place for place in uses if place >= len(references))
-        self.weight = bounded_cache.weight_of_kernel(sum(each.equations + 2 for each in programs))
+        self.weight = bounded_cache.weight_of_kernel(
+            sum(program.equations + 2 for program in programs)
+        )
         wide = any(program.wide for program in programs)
         options = BARRIERS if jax.default_backend() == "cpu" else None
         self.jitted = jax.jit(self.function, compiler_options=options)
@@ -358,20 +360,20 @@ class Whole:
         return True
 
     def function(self, *arrays):
-        made, given = [], dict(zip(self.given, arrays, strict=True))
+        results, arguments = [], dict(zip(self.given, arrays, strict=True))
         operands = iter(self.operands)
         for program in self.programs:
             jaxpr = _jaxpr_of(program)
             inputs = []
             for expected in jaxpr.in_avals:
                 place = next(operands)
-                array = given[place] if place in given else made[place]
+                array = arguments[place] if place in arguments else results[place]
                 # a number has 64 bits here, if other programs of the stretch need them
                 inputs.append(jax.lax.convert_element_type(array, expected.dtype))
             # around the operator: XLA also shares the reciprocal of a number that is used twice
             inputs = jax.lax.optimization_barrier(inputs)
-            made += jax.lax.optimization_barrier(jax_core.jaxpr_as_fun(jaxpr)(*inputs))
-        return [*compress(made, self.needed)]
+            results += jax.lax.optimization_barrier(jax_core.jaxpr_as_fun(jaxpr)(*inputs))
+        return [*compress(results, self.needed)]
 
 
 _compiled = bounded_cache.BoundedCache(bounded_cache.kernels, attrgetter("weight"))
@@ -442,7 +444,7 @@ def first_call(kernel):
             kernel.became_traced()
             return kernel.call(*arrays)
         results = compute(*map(value_of, arrays))
-        if not any(isinstance(each, jax.core.Tracer) for each in jax.tree.leaves(results)):
+        if not any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(results)):
             kernel.became_traced()
         return results
 
@@ -454,9 +456,9 @@ def noting_call(kernel):
     further look.
     """
     program = kernel.program
-    shapes = tuple([with_dual(with_strides(each, None), False) for each in program.outputs])
+    shapes = tuple([with_dual(with_strides(output, None), False) for output in program.outputs])
     at_once, single, check = forcing(kernel.compute), program.single, program.precondition
-    size = sum(each.shape.numel() * each.dtype.itemsize for each in shapes)
+    size = sum(output.shape.numel() * output.dtype.itemsize for output in shapes)
     size = size if size >= LARGE else 0
     is_special = program.heeds_settings or not program.inputs or size
     aval = shapes[0] if shapes else None
@@ -473,27 +475,27 @@ def noting_call(kernel):
         if check is not None:
             check(*arrays)
         if single:
-            made = _new(Pending)
-            made.array, made.aval, made.stretch = None, aval, stretch
-            entries.append((program, arrays, (made,)))
-            return made
-        made = []
+            outcome = _new(Pending)
+            outcome.array, outcome.aval, outcome.stretch = None, aval, stretch
+            entries.append((program, arrays, (outcome,)))
+            return outcome
+        outcome = []
         for shown in shapes:
             result = _new(Pending)
             result.array, result.aval, result.stretch = None, shown, stretch
-            made.append(result)
+            outcome.append(result)
         # a tuple for each holder, so that references to a result tell who holds it
-        entries.append((program, arrays, tuple(made)))
-        return tuple(made)
+        entries.append((program, arrays, tuple(outcome)))
+        return tuple(outcome)
 
     return call, aval if single and check is None and not is_special else None
 
 
 def pending(aval, stretch) -> Pending:
     """A new result."""
-    made = _new(Pending)
-    made.array, made.aval, made.stretch = None, aval, stretch
-    return made
+    result = _new(Pending)
+    result.array, result.aval, result.stretch = None, aval, stretch
+    return result
 
 
 def forcing(kernel):

@@ -124,13 +124,13 @@ class CallReverse(Reverse):
         call = self.program
         gradients, saved = self.with_missing(arrays)
         scope = self.saved.names(saved) | self.gradient_names(gradients)
-        found = {}
+        by_name = {}
         # so that HLO and profiles tell the backward pass from the forward
         with jax.named_scope(self.node_name):
             for names, formula in self.formulas:
                 results = self.evaluate(names, formula, scope, gradients, saved)
-                found |= dict(zip(names, results, strict=True))
-        supply = {name: iter(_as_list(call, name, found[name])) for name in found}
+                by_name |= dict(zip(names, results, strict=True))
+        supply = {name: iter(_as_list(call, name, by_name[name])) for name in by_name}
         results = {i: next(supply[owner]) for i, owner in enumerate(call.owners) if owner in supply}
         return tuple(
             conform_gradient(results[i], call.inputs[i], where(call, call.owners[i]))
@@ -166,8 +166,8 @@ class CallReverse(Reverse):
     def zeros(self, name):
         call = self.program
         owned = [a for a, owner in zip(call.inputs, call.owners, strict=True) if owner == name]
-        found = [jnp.zeros(a.shape, a.dtype.numpy) for a in owned]
-        return found if call.is_list(name) else next(iter(found), None)
+        zeros = [jnp.zeros(a.shape, a.dtype.numpy) for a in owned]
+        return zeros if call.is_list(name) else next(iter(zeros), None)
 
     def derive(self, names, gradients, saved):
         """The gradients that JAX derives from the value function."""
@@ -175,11 +175,11 @@ class CallReverse(Reverse):
         inputs, _ = self.saved.leaves(saved)
         wanted = [i for i in self.wanted if call.owners[i] in names]
         function = replacing(call.plain, inputs, wanted, call.differentiable_outputs)
-        found = dict(
+        by_position = dict(
             zip(wanted, pullback(function, [inputs[i] for i in wanted])(*gradients), strict=True)
         )
         by_name = {
-            name: [found.get(i) for i, owner in enumerate(call.owners) if owner == name]
+            name: [by_position.get(i) for i, owner in enumerate(call.owners) if owner == name]
             for name in names
         }
         # an optional tensor that was not given has no gradient
@@ -324,8 +324,8 @@ class TangentMap:
         scope = self.saved.names(saved)
         primals = {f"{name}_p": scope[name] for name in call.owners}
         moved = call.arguments(self.all_tangents(tangents))
-        found = zip(call.primitive.argument_names, moved, strict=True)
-        return scope | primals | {f"{name}_t": tangent for name, tangent in found}
+        pairs = zip(call.primitive.argument_names, moved, strict=True)
+        return scope | primals | {f"{name}_t": tangent for name, tangent in pairs}
 
     def derived(self, saved, tangents):
         """The tangents by the transpose of the reverse formula, which JAX derives."""
@@ -389,8 +389,8 @@ class TangentMap:
         return self.transpose_with(self.reverse.saved.select(inputs, outputs), cotangents)
 
     def transpose_with(self, constants, cotangents):
-        reverse, given = self.reverse, cotangents
+        reverse, present_cotangents = self.reverse, cotangents
         if self.takes_none:
-            reverse, given = reverse.without_missing(cotangents)
-        gradients = reverse.function(*map(conjugate, given), *constants)
+            reverse, present_cotangents = reverse.without_missing(cotangents)
+        gradients = reverse.function(*map(conjugate, present_cotangents), *constants)
         return tuple(conjugate(gradient) for gradient in gradients)

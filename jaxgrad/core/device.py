@@ -134,18 +134,18 @@ def _parsed(text):
     return name, None if match[2] is None else int(match[2])
 
 
-def as_device(given: str | device | int | jax.Device) -> device:
+def as_device(argument: str | device | int | jax.Device) -> device:
     """The device that a `device` argument names."""
-    return given if type(given) is device else device(given)
+    return argument if type(argument) is device else device(argument)
 
 
 _META = device("meta")
 
 
-def is_meta(given: str | device | int | None) -> bool:
+def is_meta(argument: str | device | int | None) -> bool:
     """Whether a `device` argument of a factory names the device meta, None the default device."""
-    if given is not None:
-        return as_device(given).type == "meta"
+    if argument is not None:
+        return as_device(argument).type == "meta"
     blocks = device._open.get()
     return blocks[-1][0].type == "meta" if blocks else _is_meta_default
 
@@ -153,12 +153,12 @@ def is_meta(given: str | device | int | None) -> bool:
 @functools.cache
 def jax_device(wanted: device) -> jax.Device:
     """JAX's device behind `wanted`. Raises RuntimeError, with all devices, if there is none."""
-    found = devices_of(wanted.type)
+    places = devices_of(wanted.type)
     index = wanted.index or 0
-    if index < len(found):
-        return found[index]
-    existing = [str(_name(each)) for type in PLATFORMS for each in devices_of(type)]
-    has_plugin = not found and wanted.type in PLATFORMS
+    if index < len(places):
+        return places[index]
+    existing = [str(_name(place)) for type in PLATFORMS for place in devices_of(type)]
+    has_plugin = not places and wanted.type in PLATFORMS
     cure = f"; install jax with its plugin for {wanted.type}" if has_plugin else ""
     raise RuntimeError(f"there is no device {wanted}: JAX found {', '.join(existing)}{cure}")
 
@@ -178,12 +178,12 @@ def wait_for(wanted: device):
     """Wait until all work that has been begun on a device is done. Raises RuntimeError if it does
     not exist.
     """
-    found = jax_device(wanted)
+    place = jax_device(wanted)
     deferred.run_all()
     # a device runs its programs in order
-    jax.device_put(0, found).block_until_ready()
+    jax.device_put(0, place).block_until_ready()
     for array in jax.live_arrays():
-        if found in array.devices() and not array.is_deleted():
+        if place in array.devices() and not array.is_deleted():
             array.block_until_ready()
 
 
@@ -192,15 +192,15 @@ def has(type: str) -> bool:
     return bool(devices_of(type))
 
 
-def type_of(found: jax.Device) -> str:
+def type_of(place: jax.Device) -> str:
     """PyTorch's type of a device of JAX, of any process."""
-    return _TYPES.get(found.platform, "cpu")
+    return _TYPES.get(place.platform, "cpu")
 
 
 @functools.cache
-def _name(found: jax.Device) -> device:
-    type = type_of(found)
-    index = devices_of(type).index(found)
+def _name(place: jax.Device) -> device:
+    type = type_of(place)
+    index = devices_of(type).index(place)
     # PyTorch's one CPU has no index
     return device(type) if type == "cpu" and index == 0 else device(type, index)
 
@@ -256,10 +256,10 @@ def device_of(array) -> device:
     if isinstance(array, np.ndarray):  # of a forked process, which cannot use JAX's devices
         return device("cpu")
     # a sharded array is on several; PyTorch's code reads one, so always the same of this process
-    found = places_of(array)
-    if len(found) > 1:
-        found = value_of(array).sharding.addressable_devices
-    return _name(min(found, key=lambda each: each.id))
+    places = places_of(array)
+    if len(places) > 1:
+        places = value_of(array).sharding.addressable_devices
+    return _name(min(places, key=lambda place: place.id))
 
 
 def places_of(value) -> set[jax.Device]:

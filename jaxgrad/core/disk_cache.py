@@ -72,26 +72,26 @@ def environment() -> bytes:
     """What decides how a program is compiled, besides the program, as a hash: jaxgrad with its
     table, JAX, their flags, the platform and the processor.
     """
-    made = hashlib.sha256()
+    hasher = hashlib.sha256()
     for path in sources():
-        made.update(Path(path).read_bytes())
+        hasher.update(Path(path).read_bytes())
     flags = sorted(pair for pair in os.environ.items() if pair[0].startswith(VARIABLES))
     client, device = backend.get_backend(), jax.devices()[0]
     described = [
         *(jax.__version__, jaxlib.__version__, flags, processor()),
         *(client.platform, client.platform_version, device.device_kind),
     ]
-    made.update(json.dumps(described).encode())
-    return made.digest()
+    hasher.update(json.dumps(described).encode())
+    return hasher.digest()
 
 
 def sources() -> list[str]:
     """The paths of jaxgrad's modules, then of the table."""
-    rules, found = Path(find_spec("jaxgrad.rules").origin).parent, set()
+    rules, paths = Path(find_spec("jaxgrad.rules").origin).parent, set()
     for folder in (Path(__file__).parents[1], rules):
         for place, _, names in os.walk(folder):
-            found.update(os.path.join(place, name) for name in names if name.endswith(".py"))
-    return [*sorted(found), str(rules.parent / "derivatives.yaml")]
+            paths.update(os.path.join(place, name) for name in names if name.endswith(".py"))
+    return [*sorted(paths), str(rules.parent / "derivatives.yaml")]
 
 
 def processor() -> list[str]:
@@ -184,11 +184,11 @@ def compile(lowered: jax.stages.Lowered) -> jax.stages.Compiled:
             folder = stack.enter_context(window.opened())
             before = None if folder is None else put_files(kept, name, folder)
         compiled = lowered.compile()
-        made = set() if before is None else files_of(name, folder) - before
-        if made:
+        new_files = set() if before is None else files_of(name, folder) - before
+        if new_files:
             with contextlib.suppress(OSError):
                 # one for each device and each choice of options
-                kept.update({file: (folder / file).read_bytes() for file in made})
+                kept.update({file: (folder / file).read_bytes() for file in new_files})
                 cache.put(key, packed(kept))
     return compiled
 
@@ -206,8 +206,8 @@ def name_of(text: str) -> str:
     """The name of a lowered program. MLIR puts one that is no identifier into quotes, and writes
     its other bytes in hexadecimal.
     """
-    found = re.search(r'module @(?:"([^"]+)"|([^\s"]+))', text)
-    name = (found[1] or found[2]).encode() if found else b""
+    match = re.search(r'module @(?:"([^"]+)"|([^\s"]+))', text)
+    name = (match[1] or match[2]).encode() if match else b""
     return re.sub(rb"\\([0-9A-F]{2})", lambda byte: bytes.fromhex(byte[1].decode()), name).decode()
 
 
@@ -241,7 +241,7 @@ def compile_for(jitted, arrays):
     """Compile a jitted function for these arrays, so that a call finds it compiled."""
     if current() is None or jax.config.jax_disable_jit:
         return
-    if not any(isinstance(each, jax.core.Tracer) for each in jax.tree.leaves(arrays)):
+    if not any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(arrays)):
         compile(jitted.lower(*arrays))
 
 

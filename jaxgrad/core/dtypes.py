@@ -151,53 +151,54 @@ _PYTHON_TYPES = {
 
 def from_numpy(numpy_dtype) -> dtype:
     """The dtype of NumPy's and JAX's arrays of this `numpy.dtype`. Raises TypeError without one."""
-    found = _FROM_NUMPY.get(numpy_dtype)
-    if found is None:
+    equivalent = _FROM_NUMPY.get(numpy_dtype)
+    if equivalent is None:
         if str(numpy_dtype).startswith("key<"):
             raise TypeError(
                 f"can't convert JAX's random key, of dtype {numpy_dtype!s}: it is no tensor; "
                 "jaxgrad.from_jax makes operators that take keys"
             )
-        names = ", ".join(each.name for each in _FROM_NUMPY.values())
+        names = ", ".join(supported.name for supported in _FROM_NUMPY.values())
         raise TypeError(f"can't convert numpy dtype {numpy_dtype!s}: supported types are: {names}")
-    return found
+    return equivalent
 
 
-def as_dtype(given) -> dtype:
-    """The dtype for `given`: a dtype, a numpy or JAX dtype, or Python's float, int, bool, complex.
-
-    Raises TypeError for anything else.
+def as_dtype(argument) -> dtype:
+    """The dtype for `argument`: a dtype, a numpy or JAX dtype, or Python's float, int, bool or
+    complex. Raises TypeError for anything else.
 
     >>> from jaxgrad.core import dtypes
     >>> dtypes.as_dtype(numpy.int8), dtypes.as_dtype(type(1.5))
     (torch.int8, torch.float64)
     """
-    if type(given) is dtype:
-        return given
-    if isinstance(given, numpy.dtype):
-        return from_numpy(given)
+    if type(argument) is dtype:
+        return argument
+    if isinstance(argument, numpy.dtype):
+        return from_numpy(argument)
     # numpy reads None as float64, text as the type of that name and an array as that of its
     # elements; PyTorch refuses them
-    if not isinstance(given, type) and (not hasattr(given, "dtype") or hasattr(given, "shape")):
-        raise _not_a_dtype(given)
-    return _PYTHON_TYPES.get(given) or from_numpy(_numpy_dtype(given))
+    if not isinstance(argument, type) and (
+        not hasattr(argument, "dtype") or hasattr(argument, "shape")
+    ):
+        raise _not_a_dtype(argument)
+    return _PYTHON_TYPES.get(argument) or from_numpy(_numpy_dtype(argument))
 
 
 def _numpy_dtype(scalar_type):
     try:
-        found = numpy.dtype(scalar_type)
+        numpy_dtype = numpy.dtype(scalar_type)
     except TypeError:
         raise _not_a_dtype(scalar_type) from None
-    if found.hasobject:
+    if numpy_dtype.hasobject:
         raise _not_a_dtype(scalar_type)
-    return found
+    return numpy_dtype
 
 
-def _not_a_dtype(given):
-    kind = type(given).__name__
-    kind = f"PyTorch's {kind}" if type(given).__module__ == "torch" else kind
+def _not_a_dtype(argument):
+    kind = type(argument).__name__
+    kind = f"PyTorch's {kind}" if type(argument).__module__ == "torch" else kind
     return TypeError(
-        f"argument 'dtype' must be torch.dtype, not {kind} ({given!r}): as in torch.float32"
+        f"argument 'dtype' must be torch.dtype, not {kind} ({argument!r}): as in torch.float32"
     )
 
 

@@ -98,13 +98,13 @@ def count_compiled(kernel: Kernel):
 
 def _late(kernel: Kernel):
     """What XLA computes a kernel by: JAX has no function to compile before its first call."""
-    made = []
+    functions = []
 
     def call(*arrays):
-        if not made:
+        if not functions:
             count_compiled(kernel)
-            made.append(disk_cache.from_disk(kernel.program.to_compile))
-        return made[0](*arrays)
+            functions.append(disk_cache.from_disk(kernel.program.to_compile))
+        return functions[0](*arrays)
 
     return call
 
@@ -122,7 +122,7 @@ def among_processes(program: Program):
     if mesh is None:
         kernel, spans = program.to_compile, program.mode == avals.SPREAD
         return world.compared(kernel, what) if spans else kernel
-    spread = [each.mode == avals.SPREAD for each in program.outputs]
+    spread = [output.mode == avals.SPREAD for output in program.outputs]
     return on_mesh(program.to_compile, mesh, spread, what)
 
 
@@ -252,7 +252,7 @@ def verified(kernel, postcondition):
 
     def call(*arrays):
         results = kernel(*arrays)
-        if not any(isinstance(each, jax.core.Tracer) for each in jax.tree.leaves(results)):
+        if not any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(results)):
             postcondition(results, *arrays)
         return results
 
@@ -266,8 +266,8 @@ def check_defined(message: str, results, *arrays):
 
 
 def _is_finite(arrays) -> bool:
-    leaves = [numpy.asarray(each) for each in jax.tree.leaves(arrays)]
-    return all(numpy.isfinite(each).all() for each in leaves if each.dtype.kind in "fc")
+    leaves = [numpy.asarray(leaf) for leaf in jax.tree.leaves(arrays)]
+    return all(numpy.isfinite(leaf).all() for leaf in leaves if leaf.dtype.kind in "fc")
 
 
 def inline(program: Program):
@@ -289,7 +289,7 @@ def inline(program: Program):
 def abstract(program: Program):
     """The kernel on arrays without data: nothing is compiled, and nothing computed."""
     _refuse_gradient_of_data(program)
-    avals_of_results = [meta_array(each.shape, each.dtype).aval for each in program.outputs]
+    avals_of_results = [meta_array(output.shape, output.dtype).aval for output in program.outputs]
     if program.single:
         (aval,) = avals_of_results
         return lambda *arrays: MetaArray(aval)
@@ -299,10 +299,10 @@ def abstract(program: Program):
 def _refuse_gradient_of_data(program):
     """Raise NotImplementedError for the gradient of a tensor that has data: it has none."""
     for i in program.wanted if isinstance(program, Reverse) else ():
-        given = program.program.inputs[i]
-        if isinstance(given, Aval) and given.mode != META:
+        aval = program.program.inputs[i]
+        if isinstance(aval, Aval) and aval.mode != META:
             raise NotImplementedError(
-                f"{NO_DATA} {program.name} computes the gradient of a tensor {given} that has data "
+                f"{NO_DATA} {program.name} computes the gradient of a tensor {aval} that has data "
                 "from tensors of the device meta, which have none: move all of them to one device"
             )
 

@@ -89,12 +89,12 @@ class FileCache:
         """Of each file when it was used last, in nanoseconds, its size and its path."""
         # a user's directory may hold other files
         paths = [path for path in self.paths() if path.endswith((SUFFIX, UNFINISHED))]
-        found = []
+        files = []
         for path in paths:
             with contextlib.suppress(OSError):  # another process may have removed it
                 info = os.lstat(path)
-                found.append((info.st_mtime_ns, info.st_size, path))
-        return found
+                files.append((info.st_mtime_ns, info.st_size, path))
+        return files
 
     def names(self) -> set[str]:
         """The keys of the values that there are now."""

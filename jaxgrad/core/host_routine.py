@@ -133,7 +133,7 @@ def _joined(calls: list[Call], own, wanted):
             for place, dtype in zip(call.operands, call.program.kernel.host.dtypes, strict=True)
         ]
         place_of = dict(enumerate(read))
-        constants, steps, made = _steps_of(block)
+        constants, steps, outputs = _steps_of(block)
         for number, value in constants.items():
             place_of[number] = count
             known[count] = value
@@ -143,7 +143,7 @@ def _joined(calls: list[Call], own, wanted):
             place_of.update(zip(results, new, strict=True))
             joined.append(Step(function, [place_of[number] for number in operands], new, forms))
             count += len(results)
-        numbers.update(zip(call.results, [place_of[number] for number in made], strict=True))
+        numbers.update(zip(call.results, [place_of[number] for number in outputs], strict=True))
     return [*inputs], known, joined, [numbers[place] for place in wanted]
 
 

@@ -31,11 +31,11 @@ def table(titles: Sequence[str], rows: Iterable[Sequence], numbers: Iterable[int
 
 
 def _row(tag, cells, sides) -> str:
-    made = (
+    elements = (
         f'<{tag} style="text-align:{side}">{escape(_shown(cell))}</{tag}>'
         for cell, side in zip(cells, sides, strict=True)
     )
-    return f"<tr>{''.join(made)}</tr>"
+    return f"<tr>{''.join(elements)}</tr>"
 
 
 def _shown(cell) -> str:

@@ -30,9 +30,9 @@ class IgnoredOptions(types.ModuleType):
         """A block, or a decorator, with other options: by keywords, in a dict, or as a name and a
         value.
         """
-        given = {changed[0]: changed[1]} if len(changed) == 2 else dict(*changed)
+        changes = {changed[0]: changed[1]} if len(changed) == 2 else dict(*changed)
         before = dict(vars(self))
-        vars(self).update(given | options)
+        vars(self).update(changes | options)
         try:
             yield
         finally:

@@ -190,7 +190,7 @@ def unequal_extents(pairs: list):
         is_unequal = event == "return" and frame.f_code is code and result is False
         if is_unequal and (frame.f_back.f_code is unequal or _is_comparing(frame.f_back)):
             pair = tuple([frame.f_locals[name] for name in names])
-            if all(isinstance(each, int) or export.is_symbolic_dim(each) for each in pair):
+            if all(isinstance(extent, int) or export.is_symbolic_dim(extent) for extent in pair):
                 pairs.append(pair)
 
     sys.setprofile(watch)

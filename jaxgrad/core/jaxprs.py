@@ -18,8 +18,8 @@ def equations_of(jaxpr):
         within = jaxprs_within(equation)
         if not within:
             yield equation
-        for each in within:
-            yield from equations_of(each)
+        for inner in within:
+            yield from equations_of(inner)
 
 
 def opened(jaxpr) -> jax_core.Jaxpr:
@@ -30,7 +30,7 @@ def opened(jaxpr) -> jax_core.Jaxpr:
 def jaxprs_within(equation) -> list:
     """The jaxprs in the parameters of an equation."""
     parameters = jax.tree.leaves(list(equation.params.values()), is_leaf=_is_jaxpr)
-    return [each for each in parameters if _is_jaxpr(each)]
+    return [parameter for parameter in parameters if _is_jaxpr(parameter)]
 
 
 def _is_jaxpr(value) -> bool:
@@ -50,4 +50,4 @@ def has_wide_types(jaxpr) -> bool:
         atoms += [*equation.invars, *equation.outvars]
         if any(map(has_wide_types, jaxprs_within(equation))):
             return True
-    return any(getattr(each.aval, "dtype", None) in WIDE for each in atoms)
+    return any(getattr(atom.aval, "dtype", None) in WIDE for atom in atoms)

@@ -80,8 +80,8 @@ def results_of_equation(equation, states) -> list[int]:
 def is_linear_equation(equation, name, states) -> bool:
     """Whether the results of an equation are linear, some of whose operands are."""
     if name in OF_FIRST:
-        made = equation.params.get("new_dtype")
-        inexact = made is None or jnp.issubdtype(made, jnp.inexact)
+        dtype = equation.params.get("new_dtype")
+        inexact = dtype is None or jnp.issubdtype(dtype, jnp.inexact)
         return LINEAR not in states[1:] and inexact
     if name in PRODUCTS:
         return states.count(LINEAR) == 1

@@ -55,10 +55,10 @@ def difference(value, derive, inputs, moving, name: str) -> str | None:
         try:
             with jax.enable_x64(True):
                 outputs = value(*arrays)
-                found = [derive(arrays, outputs, each) for each in (one, two, *mixed)]
+                results = [derive(arrays, outputs, gradients) for gradients in (one, two, *mixed)]
         except Exception:  # of a function that needs another device, or other numbers
             continue
-        why = _difference(*found, name=name)
+        why = _difference(*results, name=name)
         if why:
             return why
     return None
@@ -86,8 +86,8 @@ def _random(random, struct, domain):
 
 def _difference(one, two, *mixed, name):
     for (a, b, text), results in zip(MULTIPLES, mixed, strict=True):
-        for each in zip(one, two, results, strict=True):
-            why = _compare(*map(np.asarray, each), a, b)
+        for triple in zip(one, two, results, strict=True):
+            why = _compare(*map(np.asarray, triple), a, b)
             if why:
                 return f"for {text.format(name)} it gives {why.format(name)}"
     return None

@@ -161,7 +161,7 @@ class NotProvidedModule(ImportedModule):
         own = self.__name__
         path = path_of(own)
         if name == "__all__":
-            return [each for each in names_in(path) if not each.startswith("_")]
+            return [member for member in names_in(path) if not member.startswith("_")]
         if name.startswith("__"):
             raise MissingName(own, name)
         if name in names_in(path):
@@ -180,7 +180,9 @@ class NotProvidedModule(ImportedModule):
 
     def __dir__(self):
         path = path_of(self.__name__)
-        inner = (each.removeprefix(f"{path}.") for each in modules() if each.startswith(f"{path}."))
+        inner = (
+            module.removeprefix(f"{path}.") for module in modules() if module.startswith(f"{path}.")
+        )
         return sorted({*names_in(path), *(name for name in inner if "." not in name)})
 
 

@@ -143,13 +143,13 @@ class Signature:
 
     def route(self, args: Sequence, names: Sequence[str]) -> dict[int, int | slice]:
         """The place of each given argument, by position, among the values of `args` and `names`."""
-        given = self.gather(args)
+        places = self.gather(args)
         for place, name in enumerate(names, start=len(args)):
             position = self.position(name)
-            if position in given:
+            if position in places:
                 raise Mismatch(f"got multiple values for argument '{name}'")
-            given[position] = place
-        return given
+            places[position] = place
+        return places
 
     def bind(self, args: Sequence, kwargs: dict[str, Any], is_tensor, read=None) -> list:
         """The arguments in the schema's order with defaults filled in. Raises Mismatch.
@@ -157,13 +157,13 @@ class Signature:
         read: gives the value of an argument for a `float`, of what the call has.
         """
         values = (*args, *kwargs.values())
-        given = {
+        by_position = {
             position: values[place] for position, place in self.route(args, tuple(kwargs)).items()
         }
         if read is not None:
-            floats = [i for i in given if self.arguments[i].type.base == "float"]
-            given |= {i: read(given[i]) for i in floats}
-        return [self.take(i, given, is_tensor) for i in range(len(self.arguments))]
+            floats = [i for i in by_position if self.arguments[i].type.base == "float"]
+            by_position |= {i: read(by_position[i]) for i in floats}
+        return [self.take(i, by_position, is_tensor) for i in range(len(self.arguments))]
 
     def gather(self, args) -> dict[int, int | slice]:
         """Positions of positional arguments. Trailing ints form one list: `view(2, 3)` means
@@ -182,23 +182,23 @@ class Signature:
         return {i: i for i in range(len(args))}
 
     def position(self, name: str) -> int:
-        found = self.positions.get(name, self.positions.get(ALIASES.get(name, "")))
-        if found is None:
+        position = self.positions.get(name, self.positions.get(ALIASES.get(name, "")))
+        if position is None:
             raise Mismatch(f"got an unexpected keyword argument '{name}'")
-        return found
+        return position
 
-    def take(self, position, given, is_tensor):
+    def take(self, position, by_position, is_tensor):
         argument = self.arguments[position]
-        if position not in given:
+        if position not in by_position:
             if argument.default is REQUIRED:
                 raise Mismatch(f"missing argument '{argument.name}'")
             return argument.default
         try:
-            return convert(argument, given[position], is_tensor)
+            return convert(argument, by_position[position], is_tensor)
         except Mismatch:
             raise Mismatch(
                 f"argument '{argument.name}' (position {position + 1}) must be {argument.type}, "
-                f"not {type_name(given[position])}"
+                f"not {type_name(by_position[position])}"
             ) from None
 
 
@@ -208,7 +208,7 @@ def renamed(kwargs: dict[str, Any], parameters) -> dict[str, Any]:
     >>> renamed({"axis": 0}, ("input", "dim"))
     {'dim': 0}
     """
-    return {k if k in parameters else ALIASES.get(k, k): each for k, each in kwargs.items()}
+    return {k if k in parameters else ALIASES.get(k, k): value for k, value in kwargs.items()}
 
 
 def describe(value) -> str:

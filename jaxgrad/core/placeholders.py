@@ -206,8 +206,8 @@ _METHODS = (staticmethod, classmethod)
 
 def _is_statement(frame) -> bool:
     """Whether a frame drops what its current call returns: such a call decorates nothing."""
-    after = (each for each in dis.get_instructions(frame.f_code) if each.offset > frame.f_lasti)
-    return next((each.opname for each in after if each.opname != "CACHE"), "") == "POP_TOP"
+    after = (op for op in dis.get_instructions(frame.f_code) if op.offset > frame.f_lasti)
+    return next((op.opname for op in after if op.opname != "CACHE"), "") == "POP_TOP"
 
 
 def _can_be_decorated(target, is_outside: bool) -> bool:

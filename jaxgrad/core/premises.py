@@ -46,7 +46,7 @@ class Premises:
     def hold(self, extents) -> bool:
         """Whether all that was taken to hold does so of extents."""
         padded = _padded(extents)
-        return all(extents_module.holds(each, padded) for each in self.conditions())
+        return all(extents_module.holds(condition, padded) for condition in self.conditions())
 
     def further(self, extents, error, steady) -> Premises | None:
         """These premises and what extents decide otherwise than a trace with them, which may have
@@ -123,7 +123,7 @@ def _without_common(first, second) -> tuple[str, str]:
         return first, second
     one, other = (Counter(text.split("*")) for text in (first, second))
     common = Counter({name: n for name, n in (one & other).items() if name.startswith("d")})
-    return tuple("*".join((each - common).elements()) or "1" for each in (one, other))
+    return tuple("*".join((factors - common).elements()) or "1" for factors in (one, other))
 
 
 _QUOTIENT = re.compile(r"floordiv\(([^()]+), (\d+)\)")
@@ -131,9 +131,9 @@ _QUOTIENT = re.compile(r"floordiv\(([^()]+), (\d+)\)")
 
 def _remainders(text, extents) -> list[tuple[str, str, str]]:
     """That what a text divides has no remainder, where it has none for extents."""
-    found = [f"mod({number}, {divisor})" for number, divisor in _QUOTIENT.findall(text)]
+    remainders = [f"mod({number}, {divisor})" for number, divisor in _QUOTIENT.findall(text)]
     tree = extents_module.tree_of_text
-    whole = [part for part in found if extents_module.value(tree(part), extents) == 0]
+    whole = [part for part in remainders if extents_module.value(tree(part), extents) == 0]
     return [(part, "==", "0") for part in whole]
 
 
@@ -148,10 +148,10 @@ def _padded(extents) -> tuple:
 
 def _decided(error, extents) -> list[tuple]:
     """The constraints by which extents decide what JAX could not."""
-    found = inconclusive(error)
-    if found is None:
+    comparison = inconclusive(error)
+    if comparison is None:
         return []
-    first, sign, second = found
+    first, sign, second = comparison
     if second is None:
         return [(name, "==", str(extents[int(name[1:])])) for name in set(_NAME.findall(first))]
     if sign == "==":
@@ -169,14 +169,14 @@ def _decided(error, extents) -> list[tuple]:
 
 def conditions_of(pairs) -> list:
     """The conditions that pairs of extents are unequal, which were taken to be so."""
-    found = []
+    conditions = []
     for first, second in pairs:
         condition = ["!=", extents_module.tree_of(first), extents_module.tree_of(second)]
         # extents of other symbols have equal trees
-        is_new = condition[1] != condition[2] and condition not in found
+        is_new = condition[1] != condition[2] and condition not in conditions
         if is_new and not _is_known(condition):
-            found.append(condition)
-    return found
+            conditions.append(condition)
+    return conditions
 
 
 def _is_known(condition) -> bool:
@@ -208,21 +208,21 @@ def _least(tree) -> float:
 _STEPS = [sign * step for step in range(1, 17) for sign in (1, -1)]
 
 
-def others(made, extents):
+def others(template, extents):
     """Extents that a template serves, of which as many as can be differ from these, by little; None
     if it serves no others.
 
     The greatest comes first, so that its place is free for the next one, as a pattern stands for
     extents that differ.
     """
-    found = [*extents]
+    other_extents = [*extents]
     for place in sorted(range(len(extents)), key=extents.__getitem__, reverse=True):
         for step in _STEPS:
-            moved = _moved(made.conditions, found, place, step)
-            if len({*moved}) == len(moved) and min(moved) >= 2 and made.serves(moved):
-                found = moved
+            moved = _moved(template.conditions, other_extents, place, step)
+            if len({*moved}) == len(moved) and min(moved) >= 2 and template.serves(moved):
+                other_extents = moved
                 break
-    return tuple(found) if found != [*extents] else None
+    return tuple(other_extents) if other_extents != [*extents] else None
 
 
 def _moved(conditions, extents, place, step) -> list:

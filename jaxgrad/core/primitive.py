@@ -212,13 +212,13 @@ class Primitive:
         # duals run the same call; tape/dual.py extends it by the tangents
         inputs = tuple(map(view_ops.plain, inputs))
         key = (*map(_typed, structure), *inputs)
-        found = self.calls.get(key)
-        if found is None:
+        call = self.calls.get(key)
+        if call is None:
             # a view or a node may hold it still, and there is never a second one
             alive_key = settings_in_force(), key
-            found = self.alive.get(alive_key) or Call(self, structure, inputs)
-            found = self.alive[alive_key] = self.calls.keep(key, found)
-        return found
+            call = self.alive.get(alive_key) or Call(self, structure, inputs)
+            call = self.alive[alive_key] = self.calls.keep(key, call)
+        return call
 
     def __repr__(self):
         return f"<primitive {self.rule.schema.full_name}>"
@@ -289,14 +289,14 @@ class Call(Program):
 
     def _refuse_float8(self):
         """Raise NotImplementedError for numbers of 8 bits, unless the operator takes them."""
-        given = [each.dtype for each in self.inputs if isinstance(each, aval.Aval)]
-        found = [dtype for dtype in given if dtype in aval.dtypes.FLOAT8]
+        dtypes = [operand.dtype for operand in self.inputs if isinstance(operand, aval.Aval)]
+        float8 = [dtype for dtype in dtypes if dtype in aval.dtypes.FLOAT8]
         name = self.primitive.name
-        if not found or name in OF_FLOAT8 or self.primitive.rule.is_view:
+        if not float8 or name in OF_FLOAT8 or self.primitive.rule.is_view:
             return
-        functools.reduce(promote_types, given)  # raises for two dtypes
+        functools.reduce(promote_types, dtypes)  # raises for two dtypes
         raise NotImplementedError(
-            f"\"{name}\" not implemented for '{found[0].scalar_type}': numbers of 8 bits are for "
+            f"\"{name}\" not implemented for '{float8[0].scalar_type}': numbers of 8 bits are for "
             "storage; convert to another dtype first, as by .to(torch.bfloat16)"
         )
 
@@ -383,7 +383,7 @@ class Call(Program):
         A number in the place of another overload's tensor counts too if both overloads have one
         node: PyTorch converts it to a tensor.
         """
-        rule, found, position = self.primitive.rule, [], 0
+        rule, slots, position = self.primitive.rule, [], 0
         overloads = [p.rule for p in self.primitive.scope[rule.schema.name].primitives]
         names = {name for r in overloads if r.node == rule.node for name in r.differentiable_inputs}
         for name, part in zip(self.primitive.argument_names, self.structure, strict=True):
@@ -391,9 +391,9 @@ class Call(Program):
                 is_array = item is ARRAY
                 if name in names:
                     tensor = is_array and isinstance(self.inputs[position], aval.Aval)
-                    found.append(position if tensor else None)
+                    slots.append(position if tensor else None)
                 position += is_array
-        return tuple(found)
+        return tuple(slots)
 
     def arguments(self, leaves):
         """The bound arguments with `leaves` as arrays."""
@@ -452,10 +452,10 @@ class Call(Program):
 
     def tangent_map(self, mask) -> derivative_rules.TangentMap:
         """The derivative as a linear map of the tangents of the inputs in `mask`."""
-        found = self.tangent_maps.get(mask)
-        if found is None:
-            found = self.tangent_maps.setdefault(mask, derivative_rules.TangentMap(self, mask))
-        return found
+        linear_map = self.tangent_maps.get(mask)
+        if linear_map is None:
+            linear_map = self.tangent_maps.setdefault(mask, derivative_rules.TangentMap(self, mask))
+        return linear_map
 
     @cached_property
     def writable(self) -> bool:
@@ -570,9 +570,9 @@ class Operators:
         self._find = find
 
     def __getattr__(self, name):
-        found = self._find(name)
-        setattr(self, name, found)
-        return found
+        operator = self._find(name)
+        setattr(self, name, operator)
+        return operator
 
 
 # rules import it, and lie below ops/, which installs the operators once it has the table

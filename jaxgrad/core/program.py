@@ -250,7 +250,7 @@ class Program:
             traced, is_of_host = self.traced_for(self.runs_on_host, structs)
         equations, is_wide = [*equations_of(traced.jaxpr)], has_wide_types(traced.jaxpr)
         self.equations = len(equations)
-        self.heeds_settings = any(each.primitive.name in HEEDING for each in equations)
+        self.heeds_settings = any(equation.primitive.name in HEEDING for equation in equations)
         if not (is_of_host or self.heeds_settings or traced.jaxpr.consts or is_wide):
             self.traced = traced.jaxpr, jax.tree.structure(traced.out_info)
         if self.runs_on_host and not is_wide:
@@ -367,25 +367,27 @@ class Program:
 
     def reverse(self, mask: tuple[bool, ...]) -> Reverse:
         """The program of the gradients of the inputs in `mask`, which has a flag for each input."""
-        found = self.reverses.get(mask)
-        if found is None:
+        reverse = self.reverses.get(mask)
+        if reverse is None:
             # two threads may both make it; they go on with the same one
-            made = self.make_reverse(mask)
-            made.is_partial = self.is_partial
-            found = self.reverses.setdefault(mask, made)
-        return found
+            candidate = self.make_reverse(mask)
+            candidate.is_partial = self.is_partial
+            reverse = self.reverses.setdefault(mask, candidate)
+        return reverse
 
     def make_reverse(self, mask) -> Reverse:
         return DerivedReverse(self, mask)
 
     def weight(self) -> bounded_cache.Weight:
         """The weight of the kernels that it keeps, those of its derivatives included."""
-        made, own = vars(self), self.own_weight()
-        kinds = [made[name].values() for name in ("reverses", "tangents", "given") if name in made]
+        fields, own = vars(self), self.own_weight()
+        kinds = [
+            fields[name].values() for name in ("reverses", "tangents", "given") if name in fields
+        ]
         if not any(kinds):
             return own
-        derived = {each for kind in kinds for each in kind} - {self}
-        return bounded_cache.total([own, *[each.weight() for each in derived]])
+        derived = {program for kind in kinds for program in kind} - {self}
+        return bounded_cache.total([own, *[program.weight() for program in derived]])
 
     def own_weight(self) -> bounded_cache.Weight:
         if not aval.is_concrete(self.mode):
@@ -452,10 +454,10 @@ class Reverse(Program):
 
     @cached_property
     def inputs(self):
-        given = itertools.compress(self.program.differentiable_outputs, self.present)
+        positions = itertools.compress(self.program.differentiable_outputs, self.present)
         saved = [self.program.inputs[i] for i in self.saved_inputs]
         outputs = self.program.outputs
-        return (*(outputs[i] for i in given), *saved, *(outputs[i] for i in self.saved_outputs))
+        return (*(outputs[i] for i in positions), *saved, *(outputs[i] for i in self.saved_outputs))
 
     def with_missing(self, arrays) -> tuple[tuple, tuple]:
         """The gradients of all outputs, None for those that are missing, and the residuals."""
@@ -469,12 +471,12 @@ class Reverse(Program):
 
     def only(self, present: tuple[bool, ...]) -> Reverse:
         """The program for some of the gradients."""
-        found = self.given.get(present)
-        if found is None:
-            made = type(self)(self.program, self.mask, present)
-            made.is_partial = self.is_partial
-            found = self.given.setdefault(present, made)
-        return found
+        reverse = self.given.get(present)
+        if reverse is None:
+            candidate = type(self)(self.program, self.mask, present)
+            candidate.is_partial = self.is_partial
+            reverse = self.given.setdefault(present, candidate)
+        return reverse
 
     @cached_property
     def given(self) -> dict[tuple[bool, ...], Reverse]:

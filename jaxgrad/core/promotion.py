@@ -46,7 +46,7 @@ def promote_types(type1, type2) -> dtypes.dtype:
             "Promotion for Float8 Types is not supported, attempted to promote "
             f"{type1.scalar_type} and {type2.scalar_type}: convert one with .to(dtype) first"
         )
-    low, high = sorted((type1, type2), key=lambda each: (each.category, each.itemsize))
+    low, high = sorted((type1, type2), key=lambda dtype: (dtype.category, dtype.itemsize))
     if high.category != FLOATING and not _LONE_UNSIGNED.isdisjoint((low, high)):
         raise RuntimeError(
             "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
@@ -83,11 +83,11 @@ def result_type(*operands) -> dtypes.dtype:
     >>> jaxgrad.result_type(jaxgrad.ones(2, dtype=jaxgrad.int8), 0.5)
     torch.float32
     """
-    found = [None, None, None]  # for numbers, values without dimensions, values with dimensions
+    by_rank = [None, None, None]  # for numbers, values without dimensions, values with dimensions
     for operand in operands:
         rank, dtype = _rank_and_dtype(operand)
-        found[rank] = dtype if found[rank] is None else promote_types(found[rank], dtype)
-    present = [dtype for dtype in found if dtype is not None]
+        by_rank[rank] = dtype if by_rank[rank] is None else promote_types(by_rank[rank], dtype)
+    present = [dtype for dtype in by_rank if dtype is not None]
     if not present:
         raise ValueError("result_type: at least one operand is needed to tell a dtype")
     return functools.reduce(_raise_category, present)
@@ -145,17 +145,17 @@ def cast(value, dtype) -> jax.Array:
         return jnp.asarray(_number_array(value, dtype))
     if isinstance(value, jax.Array) and value.dtype == dtype.numpy and not value.weak_type:
         return value  # an existing float64 array passes with x64 off too
-    given = dtypes.from_numpy(value.dtype)
-    if given.category == COMPLEX and dtype.category == BOOLEAN:
+    value_dtype = dtypes.from_numpy(value.dtype)
+    if value_dtype.category == COMPLEX and dtype.category == BOOLEAN:
         return lax.ne(value, lax.full_like(value, 0))  # XLA would convert the real part alone
-    if given.category == COMPLEX and dtype.category != COMPLEX:
+    if value_dtype.category == COMPLEX and dtype.category != COMPLEX:
         raise RuntimeError(
-            f"result type {given.scalar_type} can't be cast to the desired output type "
+            f"result type {value_dtype.scalar_type} can't be cast to the desired output type "
             f"{dtype.scalar_type}: take .real first"
         )
-    if given.category == BOOLEAN and dtype.category >= FLOATING:
+    if value_dtype.category == BOOLEAN and dtype.category >= FLOATING:
         # XLA would make `where(value, x, 0)` of a product with a converted boolean: 0 for 0 * nan
-        one, zero = (lax.full_like(value, each, available(dtype)) for each in (1, 0))
+        one, zero = (lax.full_like(value, number, available(dtype)) for number in (1, 0))
         return lax.select(value, one, zero)
     if dtype is dtypes.float8_e4m3fn:
         value = dtypes.saturated(value, jnp)
@@ -266,7 +266,7 @@ def unify_floating(*arguments) -> list:
 def _converted(arguments, choose_type):
     operands = [argument for argument in arguments if _is_operand(argument)]
     dtype = choose_type(*operands)
-    return [cast(each, dtype) if _is_operand(each) else each for each in arguments]
+    return [cast(argument, dtype) if _is_operand(argument) else argument for argument in arguments]
 
 
 def _is_operand(argument):
@@ -298,13 +298,15 @@ def _broadcast_two(what, first, second):
 
 def broadcast(what, *arguments) -> list:
     """The arguments with arrays broadcast to one shape, except 0-d ones, which lax broadcasts."""
-    shapes = dict.fromkeys(each.shape for each in arguments if getattr(each, "ndim", 0))
+    shapes = dict.fromkeys(argument.shape for argument in arguments if getattr(argument, "ndim", 0))
     if len(shapes) < 2:
         return list(arguments)
     shape = broadcast_shapes(what, *shapes)
     return [
-        jnp.broadcast_to(each, shape) if getattr(each, "ndim", 0) and each.shape != shape else each
-        for each in arguments
+        jnp.broadcast_to(argument, shape)
+        if getattr(argument, "ndim", 0) and argument.shape != shape
+        else argument
+        for argument in arguments
     ]
 
 
@@ -335,8 +337,11 @@ def in_single(function):
     def computed(*arguments, **keywords):
         if not any(map(_is_half, arguments)):
             return function(*arguments, **keywords)
-        wide = [each.astype(jnp.float32) if _is_half(each) else each for each in arguments]
-        arrays = [each for each in arguments if hasattr(each, "dtype")]
+        wide = [
+            argument.astype(jnp.float32) if _is_half(argument) else argument
+            for argument in arguments
+        ]
+        arrays = [argument for argument in arguments if hasattr(argument, "dtype")]
         return function(*wide, **keywords).astype(result_type(*arrays).numpy)
 
     return computed

@@ -17,7 +17,7 @@ def is_of_pytorch(value) -> bool:
 def is_class_of_pytorch(kind: type) -> bool:
     """Whether a class is PyTorch's of tensors, or derived from it."""
     # this name has PyTorch's class alone, also where `import torch` gives jaxgrad
-    return any(each.__module__ == "torch" and each.__name__ == "Tensor" for each in kind.__mro__)
+    return any(base.__module__ == "torch" and base.__name__ == "Tensor" for base in kind.__mro__)
 
 
 def type_name(value) -> str:
@@ -38,10 +38,10 @@ def class_of(value) -> str:
 def dtype_of(value) -> dtypes.dtype:
     """The dtype of a tensor of PyTorch. Raises TypeError for one that jaxgrad lacks."""
     name = str(value.dtype).removeprefix("torch.")
-    found = getattr(dtypes, name, None)
-    if not isinstance(found, dtypes.dtype):
+    dtype = getattr(dtypes, name, None)
+    if not isinstance(dtype, dtypes.dtype):
         raise TypeError(f"jaxgrad has no dtype {value.dtype}, which a PyTorch tensor has")
-    return found
+    return dtype
 
 
 def numbers_of(value) -> np.ndarray:

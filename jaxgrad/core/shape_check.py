@@ -81,7 +81,7 @@ class Derivative(NamedTuple):
 
 def mistakes_of(library) -> list[Mistake]:
     """The mistakes of a library's table that evaluation finds in its formulas."""
-    found: list[Mistake] = []
+    mistakes: list[Mistake] = []
     for name in library.table.names:
         try:
             primitives = library.find(name).primitives
@@ -89,10 +89,10 @@ def mistakes_of(library) -> list[Mistake]:
             continue
         for primitive in primitives:
             try:
-                found.extend(_mistakes_of(primitive))
+                mistakes.extend(_mistakes_of(primitive))
             except RecursionError:
-                found.append(circular(primitive.rule))
-    return sorted(set(found))
+                mistakes.append(circular(primitive.rule))
+    return sorted(set(mistakes))
 
 
 def _mistakes_of(primitive: Primitive) -> list[Mistake]:
@@ -124,19 +124,19 @@ def _deciding_value(rule) -> Mistake:
 
 def _mistakes_of_entry(primitive: Primitive, calls) -> list[Mistake]:
     """The first mistake of each gradient and tangent."""
-    found: dict[str, Mistake] = {}
+    mistakes: dict[str, Mistake] = {}
     linear: set[str] = set()
     for call in calls:
-        for each in _derivatives(call):
-            if each.name in found:
+        for derivative in _derivatives(call):
+            if derivative.name in mistakes:
                 continue
-            mistake = _mistake_of(call, each, each.name not in linear)
-            linear.add(each.name)
+            mistake = _mistake_of(call, derivative, derivative.name not in linear)
+            linear.add(derivative.name)
             if mistake:
-                found[each.name] = mistake
-    if calls and not found:
+                mistakes[derivative.name] = mistake
+    if calls and not mistakes:
         return _mistakes_with_other_numbers(primitive)
-    return list(found.values())
+    return list(mistakes.values())
 
 
 def _mistakes_with_other_numbers(primitive: Primitive) -> list[Mistake]:
@@ -144,12 +144,12 @@ def _mistakes_with_other_numbers(primitive: Primitive) -> list[Mistake]:
     numbers = {a.name for a in primitive.rule.schema.arguments if _has_default_number(a)}
     read = [f for f in primitive.rule.formulas if isinstance(f, Formula) and f.names & numbers]
     calls = _calls_of_shapes(primitive, SHAPES[:1], other_numbers=True) if read else ()
-    found = {}
+    mistakes = {}
     for call, _ in calls:
-        for each in _derivatives(call) if call else ():
-            if each.formula in read and not found.get(each.name):
-                found[each.name] = _mistake_of(call, each)
-    return list(filter(None, found.values()))
+        for derivative in _derivatives(call) if call else ():
+            if derivative.formula in read and not mistakes.get(derivative.name):
+                mistakes[derivative.name] = _mistake_of(call, derivative)
+    return list(filter(None, mistakes.values()))
 
 
 def _derivatives(call: Call) -> Iterator[Derivative]:
@@ -177,7 +177,7 @@ def _gradient(call: Call, mask):
     reverse, count = call.reverse(mask), len(call.differentiable_outputs)
     reverse.outputs  # noqa: B018, which raises for a wrong shape
     with jax.enable_x64(True):
-        closed, _ = reverse.trace(*[each.struct for each in reverse.inputs])
+        closed, _ = reverse.trace(*[aval.struct for aval in reverse.inputs])
     return closed, [i < count for i in range(len(reverse.inputs))]
 
 
@@ -200,19 +200,19 @@ def _tangent_map(call: Call, position: int, inputs, outputs, tangents):
 
 def _structs(call: Call):
     """The structs of the inputs and of the outputs."""
-    return [each.struct for each in call.inputs], [each.struct for each in call.outputs]
+    return [aval.struct for aval in call.inputs], [aval.struct for aval in call.outputs]
 
 
-def _mistake_of(call: Call, each: Derivative, may_be_nonlinear=True) -> Mistake | None:
+def _mistake_of(call: Call, derivative: Derivative, may_be_nonlinear=True) -> Mistake | None:
     """The mistake of a derivative of a call; None if it has none, or is unknown."""
-    rule, cure = call.primitive.rule, SHAPES_CURE.format(each.text)
+    rule, cure = call.primitive.rule, SHAPES_CURE.format(derivative.text)
     try:
-        closed, linear = each.evaluate()
+        closed, linear = derivative.evaluate()
     except (NotImplementedError, NameError):
         return None
     except jax.errors.TracerBoolConversionError:
-        cause = f"the {each.what} of {each.name!r}, {DECIDES.format(each.text)}"
-        return _mistake(rule, each.name, cause, DECIDES_CURE)
+        cause = f"the {derivative.what} of {derivative.name!r}, {DECIDES.format(derivative.text)}"
+        return _mistake(rule, derivative.name, cause, DECIDES_CURE)
     except GradientError as error:
         why = error.why
     except (TypeError, ValueError, IndexError, RuntimeError) as error:  # for a wrong shape
@@ -220,33 +220,45 @@ def _mistake_of(call: Call, each: Derivative, may_be_nonlinear=True) -> Mistake 
     else:
         # what has effects, such as sending, must not run now
         proven = bool(closed.effects) or is_linear(closed, linear)
-        return _nonlinear(call, each) if may_be_nonlinear and not proven else None
+        return _nonlinear(call, derivative) if may_be_nonlinear and not proven else None
     shapes = ", ".join(map(repr, call.inputs))
-    return _mistake(rule, each.name, f"the {each.what} of {each.name!r} for {shapes}: {why}", cure)
+    return _mistake(
+        rule,
+        derivative.name,
+        f"the {derivative.what} of {derivative.name!r} for {shapes}: {why}",
+        cure,
+    )
 
 
-def _nonlinear(call: Call, each: Derivative) -> Mistake | None:
+def _nonlinear(call: Call, derivative: Derivative) -> Mistake | None:
     """The mistake of a derivative that is not linear; None if no numbers show it."""
-    if isinstance(each.formula, Word) and each.formula.kind != "auto_linear":
+    if isinstance(derivative.formula, Word) and derivative.formula.kind != "auto_linear":
         return None
-    call, each = _widened(call, each)
-    inputs = [given.struct for given in call.inputs]
-    why = linearity.difference(call.value, each.apply, inputs, each.moving, WORD[each.what])
+    call, derivative = _widened(call, derivative)
+    inputs = [aval.struct for aval in call.inputs]
+    why = linearity.difference(
+        call.value, derivative.apply, inputs, derivative.moving, WORD[derivative.what]
+    )
     if why is None:
         return None
-    of = "grad" if each.what == "gradient" else "the tangents"
-    cause = f"the {each.what} of {each.name!r}, `{each.text}`, is not linear in {of}: {why}"
-    return _mistake(call.primitive.rule, each.name, cause, LINEAR_CURE.format(WORD[each.what]))
+    of = "grad" if derivative.what == "gradient" else "the tangents"
+    cause = (
+        f"the {derivative.what} of {derivative.name!r}, `{derivative.text}`, is not linear in "
+        f"{of}: {why}"
+    )
+    return _mistake(
+        call.primitive.rule, derivative.name, cause, LINEAR_CURE.format(WORD[derivative.what])
+    )
 
 
-def _widened(call: Call, each: Derivative) -> tuple[Call, Derivative]:
+def _widened(call: Call, derivative: Derivative) -> tuple[Call, Derivative]:
     """The same in 64 bits, where rounding hides little; as it is where these are refused."""
     wide = Call(call.primitive, call.structure, linearity.widened(call.inputs))
     try:
         output_names(wide)
     except Exception:
-        return call, each
-    return wide, next(d for d in _derivatives(wide) if d[:2] == each[:2])
+        return call, derivative
+    return wide, next(d for d in _derivatives(wide) if d[:2] == derivative[:2])
 
 
 def _mistake(rule, name, cause, cure) -> Mistake:

@@ -22,8 +22,8 @@ class Stream:
         self.device = self._device(device)
 
     @staticmethod
-    def _device(given) -> device:
-        return default_device() if given is None else as_device(given)
+    def _device(argument) -> device:
+        return default_device() if argument is None else as_device(argument)
 
     @property
     def device_index(self) -> int:

@@ -119,15 +119,15 @@ def reshaped(shape, strides, new_shape):
     if strides == contiguous(shape) and math.prod(shape) == math.prod(new_shape):
         return contiguous(new_shape)
     # PyTorch's computeStride: whole dimensions of the new shape must fill each run exactly
-    found, rest = [], list(new_shape)
+    new_strides, rest = [], list(new_shape)
     for count, stride in _runs(shape, strides):
         covered = 1
         while rest and (covered < count or rest[-1] == 1):
-            found.append(covered * stride)
+            new_strides.append(covered * stride)
             covered *= rest.pop()
         if covered != count:
             return None
-    return tuple(found[::-1])
+    return tuple(new_strides[::-1])
 
 
 def _runs(shape, strides):
@@ -219,8 +219,8 @@ def _view(shape, strides, size):
     """size: the shape of the view, or the dtypes of the elements and of a view of their bytes."""
     if size and isinstance(size[0], dtypes.dtype):
         return _view_as_dtype(shape, strides, *size)
-    found = reshaped(shape, strides, _inferred(size, math.prod(shape)))
-    return None if found is None else (found, 0)
+    new_strides = reshaped(shape, strides, _inferred(size, math.prod(shape)))
+    return None if new_strides is None else (new_strides, 0)
 
 
 def _inferred(size, count):
@@ -298,13 +298,13 @@ def _expand(shape, strides, size, _implicit=False):
         return (0,) * len(size), 0
     missing = len(size) - len(shape)
     triples = zip(size[missing:], shape, strides, strict=True)
-    found = tuple(stride if new in (old, -1) else 0 for new, old, stride in triples)
+    new_strides = tuple(stride if new in (old, -1) else 0 for new, old, stride in triples)
     outermost = shape[0] if size[missing] == -1 else size[missing]
     # PyTorch's inferExpandGeometry: an added extent of 1 encloses the next dimension
     for extent in size[:missing][::-1]:
-        found = (outermost * found[0] if extent == 1 else 0, *found)
+        new_strides = (outermost * new_strides[0] if extent == 1 else 0, *new_strides)
         outermost = extent
-    return found, 0
+    return new_strides, 0
 
 
 def _movedim(shape, strides, source, destination):

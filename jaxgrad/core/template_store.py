@@ -65,10 +65,10 @@ MOST_NOTED = 1024  # programs whose blocks a process writes to the user's direct
 @functools.cache
 def digest() -> str:
     """The hash of the sources of templates."""
-    made = hashlib.sha256()
+    hasher = hashlib.sha256()
     for path in sources():
-        made.update(hashlib.sha256(path.read_bytes()).digest())
-    return made.hexdigest()[:32]
+        hasher.update(hashlib.sha256(path.read_bytes()).digest())
+    return hasher.hexdigest()[:32]
 
 
 def sources() -> list[Path]:

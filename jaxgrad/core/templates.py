@@ -59,13 +59,13 @@ class Pattern:
 
     def reverse(self, mask, present) -> Pattern:
         """The pattern of the programs of gradients."""
-        found = self.derived.get((mask, present))
-        if found is None:
+        pattern = self.derived.get((mask, present))
+        if pattern is None:
             key = self.key and f"{self.key} {_flags(mask)}<{_flags(present)}"
             program_for = functools.partial(self.reverse_for, mask, present)
-            made = Pattern(key, self.symbols, program_for, self)
-            found = self.derived.setdefault((mask, present), made)
-        return found
+            candidate = Pattern(key, self.symbols, program_for, self)
+            pattern = self.derived.setdefault((mask, present), candidate)
+        return pattern
 
     def reverse_for(self, mask, present, extents, premises=None):
         """The program of gradients for extents, or with the symbols of premises."""
@@ -103,16 +103,16 @@ class Pattern:
         frames of the thread, and so with the tensors that these hold.
         """
         with _lock:
-            if not self.is_open or any(made.serves(extents) for made in self.templates):
+            if not self.is_open or any(template.serves(extents) for template in self.templates):
                 return
             self.is_open = False  # meanwhile both programs are traced as without a template
-            made = self.template_like(program, extents)
-            if made is None:
+            template = self.template_like(program, extents)
+            if template is None:
                 return
-            self.templates, self.unserved = [*self.templates, made], []
+            self.templates, self.unserved = [*self.templates, template], []
             self.is_open = len(self.templates) < TEMPLATES
             if self.key is not None:
-                store.keep(self.key, [each.record for each in self.templates])
+                store.keep(self.key, [template.record for template in self.templates])
 
     def template_like(self, program, extents):
         """The template; None if the program cannot be traced with symbols, or the host cannot run
@@ -125,41 +125,43 @@ class Pattern:
         if sys.getprofile() is not None:  # which would not see the tests of equality
             return None
         try:
-            premises, made = self.traced_template(extents)
-            is_right = self.agrees(made, extents, program)
+            premises, template = self.traced_template(extents)
+            is_right = self.agrees(template, extents, program)
             if extents:
-                others = premises_module.others(made, extents)
-                is_right = is_right and others is not None and self.agrees(made, others)
+                others = premises_module.others(template, extents)
+                is_right = is_right and others is not None and self.agrees(template, others)
         except Exception:  # a formula may do anything with a symbol
             return None
         if not is_right:
             return None
         self.premises.append(premises)
-        return made
+        return template
 
-    def agrees(self, made, extents, program=None) -> bool:
+    def agrees(self, template, extents, program=None) -> bool:
         """Whether a template is for extents, and computes what the program of these does."""
-        found = made(extents)
+        result = template(extents)
         program = program or self.program_for(extents)
-        return found is not None and _agree(found, block.Block(executor.host_jaxpr_of(program)))
+        return result is not None and _agree(result, block.Block(executor.host_jaxpr_of(program)))
 
     def traced_template(self, extents):
         """The premises and the template by traces. Raises whatever a formula does."""
         steady = _steady(self.unserved)
         known = self.source.premises if self.source is not None else []
         fresh = functools.partial(premises_module.Premises, self.symbols)
-        premises = next((each for each in known if each.hold(extents)), None) or fresh()
+        premises = (
+            next((candidate for candidate in known if candidate.hold(extents)), None) or fresh()
+        )
         for _ in range(TRACES):
-            made = error = None
+            template = error = None
             try:
-                made = self.template_with(premises)
+                template = self.template_with(premises)
             except Exception as raised:
                 error = raised
             further = premises.further(extents, error, steady)
             if further is None and error is not None:
                 raise error
             if further is None:
-                return premises, made
+                return premises, template
             premises = further
         raise NotImplementedError("too many comparisons of symbols")
 
@@ -202,10 +204,10 @@ def filled(templates, program, extents):
     """The block and the traits that the first template for extents has for a program; None if none
     has them.
     """
-    for made in templates:
+    for template in templates:
         try:
-            result = made(extents)
-            traits = result and checked_traits(program, made.traits)
+            result = template(extents)
+            traits = result and checked_traits(program, template.traits)
         except ValueError:  # of a file that somebody has written
             continue
         if result is not None and _serves(result, program):
@@ -219,13 +221,13 @@ def _serves(result, program) -> bool:
     return len(forms) == len(program.inputs) and all(map(_fits, forms, program.inputs))
 
 
-def _fits(form, given) -> bool:
+def _fits(form, aval_or_type) -> bool:
     """Whether an input of a block is that of a program. A number has the bits of JAX's setting."""
-    if isinstance(given, Aval):
-        return form == (given.shape, given.dtype.numpy)
+    if isinstance(aval_or_type, Aval):
+        return form == (aval_or_type.shape, aval_or_type.dtype.numpy)
     shape, dtype = form
-    is_narrow = given is avals.LargeInteger and dtype.itemsize < 8
-    return shape == () and dtype.kind == _KINDS.get(given) and not is_narrow
+    is_narrow = aval_or_type is avals.LargeInteger and dtype.itemsize < 8
+    return shape == () and dtype.kind == _KINDS.get(aval_or_type) and not is_narrow
 
 
 # of the dtypes of numbers among the inputs
@@ -244,13 +246,13 @@ def pattern_of(patterns, key, avals_of, make_text, remade, numbers=()):
     keys in files, or None; remade: makes the program of other abstract values; numbers: what else
     symbols may stand for, of which `remade` then takes others too.
     """
-    shapes = [given.shape for given in avals_of if isinstance(given, Aval)]
+    shapes = [aval.shape for aval in avals_of if isinstance(aval, Aval)]
     shapes += [numbers] if numbers else []
     pattern = template.pattern_of(shapes)
     if pattern is None:
         return None
     shapes, extents = pattern
-    kinds = tuple([given.dtype if isinstance(given, Aval) else given for given in avals_of])
+    kinds = tuple([aval.dtype if isinstance(aval, Aval) else aval for aval in avals_of])
     key = key, kinds, shapes
     known = patterns.get(key) or patterns.find(key)
     if known is None:
@@ -267,29 +269,29 @@ def pattern_of(patterns, key, avals_of, make_text, remade, numbers=()):
 def _program_for(avals_of, shapes, remade, extents, _premises=None):
     """The program of a pattern for extents, which may be symbols."""
     supply = iter(template.with_extents(shapes, extents))
-    found = [
-        avals.make_aval(next(supply), given.dtype) if isinstance(given, Aval) else given
-        for given in avals_of
+    inputs = [
+        avals.make_aval(next(supply), aval.dtype) if isinstance(aval, Aval) else aval
+        for aval in avals_of
     ]
-    made = remade(tuple(found), *supply)
-    made.pattern = None
-    return made
+    program = remade(tuple(inputs), *supply)
+    program.pattern = None
+    return program
 
 
 def checked_traits(program, traits: dict) -> dict:
     """Traits of a program as a template keeps them. Raises ValueError."""
-    found = {name: tuple(part) if type(part) is list else part for name, part in traits.items()}
-    are_right = {name: type(part) for name, part in found.items()} == program.TRAITS
-    positions = found.get("missing_seen", ())
+    checked = {name: tuple(part) if type(part) is list else part for name, part in traits.items()}
+    are_right = {name: type(part) for name, part in checked.items()} == program.TRAITS
+    positions = checked.get("missing_seen", ())
     if not are_right or not all(type(position) is int for position in positions):
         raise ValueError(f"no traits: {str(traits)[:80]}")
-    return found
+    return checked
 
 
 def traits_of(program) -> dict:
     """What the trace of a program has shown."""
-    found = {name: getattr(program, name) for name in program.TRAITS}
-    return {name: [*part] if type(part) is tuple else part for name, part in found.items()}
+    traits = {name: getattr(program, name) for name in program.TRAITS}
+    return {name: [*part] if type(part) is tuple else part for name, part in traits.items()}
 
 
 def _agree(first, second) -> bool:

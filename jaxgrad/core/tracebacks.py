@@ -117,7 +117,7 @@ _OVERRIDABLE = (
     *("nn.dot_product_attention", "nn.dropout", "nn.embedding", "nn.folding", "nn.losses"),
     *("nn.multi_head_attention", "nn.normalization", "nn.padding", "nn.pooling", "nn.resampling"),
 )
-_OVERRIDABLE = tuple(f"jaxgrad.{each}" for each in _OVERRIDABLE)
+_OVERRIDABLE = tuple(f"jaxgrad.{module}" for module in _OVERRIDABLE)
 
 
 def api_boundary(function: Callable[P, R]) -> Callable[P, R]:
@@ -166,10 +166,10 @@ def _filtered(trace: TracebackType | None) -> TracebackType | None:
         if not hidden:
             kept.append(trace)
         trace = trace.tb_next
-    found = None
+    traceback = None
     for entry in reversed(kept):
-        found = TracebackType(found, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
-    return found
+        traceback = TracebackType(traceback, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return traceback
 
 
 def users_stacklevel() -> int:

@@ -33,10 +33,10 @@ def unrecorded_p():
 
 def unrecorded(value, old=None):
     """An array whose cotangent goes to `old`, of the same shape and dtype, or is lost."""
-    given = [value] if old is None else [value, old]
-    is_traced = any(isinstance(each, jax.core.Tracer) for each in given)
+    operands = [value] if old is None else [value, old]
+    is_traced = any(isinstance(operand, jax.core.Tracer) for operand in operands)
     is_needed = is_traced and jnp.issubdtype(value.dtype, jnp.inexact)
-    return unrecorded_p().bind(*given) if is_needed else value
+    return unrecorded_p().bind(*operands) if is_needed else value
 
 
 def _jvp(primals, tangents):
@@ -47,7 +47,10 @@ def _jvp(primals, tangents):
 
 
 def _transpose(cotangent, *operands):
-    return [None, *[cotangent if ad.is_undefined_primal(each) else None for each in operands[1:]]]
+    return [
+        None,
+        *[cotangent if ad.is_undefined_primal(operand) else None for operand in operands[1:]],
+    ]
 
 
 def _batch(arrays, dims):

@@ -23,23 +23,23 @@ NOT_IN_PLACE = (
 COPYING = frozenset(["reshape", "reshape_as", "flatten", "ravel"])
 
 
-def compact(given):
+def compact(value):
     """An `Aval` with contiguous strides; any other value unchanged."""
-    shown = getattr(given, "strides", None)
-    return given if shown is None else with_strides(given, None)
+    shown = getattr(value, "strides", None)
+    return value if shown is None else with_strides(value, None)
 
 
-def plain(given):
+def plain(value):
     """An `Aval` without tangents; any other value unchanged."""
-    return with_dual(given, False) if getattr(given, "dual", False) else given
+    return with_dual(value, False) if getattr(value, "dual", False) else value
 
 
 def arranged(call, outputs) -> tuple[Aval, ...]:
     """The outputs of a call with PyTorch's strides."""
     if is_view(call):
         several = is_several(call)
-        each = [piece(call, outputs, i)[0] if several else call for i in range(len(outputs))]
-        return tuple(map(with_strides, outputs, [layout(view)[0] for view in each]))
+        views = [piece(call, outputs, i)[0] if several else call for i in range(len(outputs))]
+        return tuple(map(with_strides, outputs, [layout(view)[0] for view in views]))
     # contiguous operands give contiguous results, for pointwise operators too
     if call.compact is call:
         return outputs
@@ -93,8 +93,8 @@ def layout(call, numbers=None):
     if function is None:  # a view from a user's table
         return layouts.contiguous(call.compact.abstract_outputs()[0].shape), 0
     leaves = [source, *([0] * (len(call.inputs) - 1) if numbers is None else numbers)]
-    given = [tuple(i.shape) if isinstance(i, Aval) else i for i in call.inputs[1:]]
-    leaves[1:] = [g if isinstance(g, tuple) else n for g, n in zip(given, leaves[1:], strict=True)]
+    shapes = [tuple(i.shape) if isinstance(i, Aval) else i for i in call.inputs[1:]]
+    leaves[1:] = [s if isinstance(s, tuple) else n for s, n in zip(shapes, leaves[1:], strict=True)]
     arguments = [
         (source.dtype, argument) if isinstance(argument, dtypes.dtype) else argument
         for argument in call.arguments(leaves)[1:]

@@ -79,7 +79,7 @@ def begin() -> World:
     """Note the processes that JAX knows."""
     global current
     firsts: dict[int, jax.Device] = {}
-    for device in sorted(jax.devices(), key=lambda each: each.id):
+    for device in sorted(jax.devices(), key=lambda device: device.id):
         firsts.setdefault(device.process_index, device)
     ranks = sorted(firsts)
     mesh = mesh_of_devices([firsts[rank] for rank in ranks])
@@ -252,9 +252,9 @@ def compare_calls(what: str, mesh: Mesh):
     """
     told = np.frombuffer(what.encode()[:TOLD].ljust(TOLD), np.uint8)
     every = np.asarray(_teller(mesh)(shared(told, mesh)).addressable_data(0))
-    texts = [bytes(each).decode(errors="replace").rstrip() for each in every.reshape(-1, TOLD)]
+    texts = [bytes(row).decode(errors="replace").rstrip() for row in every.reshape(-1, TOLD)]
     if len(set(texts)) > 1:
-        ranks = [each.process_index for each in mesh.devices.flat]
+        ranks = [device.process_index for device in mesh.devices.flat]
         shown = "; ".join(f"rank {n} runs {t}" for n, t in zip(ranks, texts, strict=True))
         raise DistBackendError(
             f"processes run different programs, which would exchange wrong numbers or wait for "
@@ -268,7 +268,7 @@ def compared(kernel, what: str):
 
     def call(*arrays):
         if compares_calls:
-            meshes = [mesh_of_value(each) for each in arrays if hasattr(each, "sharding")]
+            meshes = [mesh_of_value(array) for array in arrays if hasattr(array, "sharding")]
             compare_calls(what, max(meshes, key=lambda mesh: mesh.size, default=current.mesh))
         return kernel(*arrays)
 
@@ -286,14 +286,14 @@ def on_mesh(kernel, mesh: Mesh, stays_shared, what: str = "a program", placed=No
         if compares_calls:
             compare_calls(what, mesh)
         try:
-            given = placed(arrays)
-            results = kernel(*given)
+            inputs = placed(arrays)
+            results = kernel(*inputs)
         except (ValueError, jax.errors.JaxRuntimeError) as error:
             raise_lost(error)
         if isinstance(results, jax.Array):
             return results if stays_shared[0] else results.addressable_data(0)
         pairs = zip(results, stays_shared, strict=True)
-        copies = [each if stays else each.addressable_data(0) for each, stays in pairs]
+        copies = [result if stays else result.addressable_data(0) for result, stays in pairs]
         return type(results)(copies)
 
     return call

@@ -35,8 +35,8 @@ class Block:
     def __init__(self, jaxpr):
         closed = jaxpr if isinstance(jaxpr, jax_core.ClosedJaxpr) else None
         jaxpr = opened(jaxpr)
-        self.inputs = tuple([form_of(each.aval) for each in (*jaxpr.constvars, *jaxpr.invars)])
-        self.outputs = tuple([form_of(each.aval) for each in jaxpr.outvars])
+        self.inputs = tuple([form_of(atom.aval) for atom in (*jaxpr.constvars, *jaxpr.invars)])
+        self.outputs = tuple([form_of(atom.aval) for atom in jaxpr.outvars])
         self.equations: list[tuple[Equation, list, range]] = []
         self.constants: dict[int, numpy.ndarray] = {}
         self.count = 0
@@ -110,8 +110,10 @@ class Block:
             call = function_of(equation)
             is_small = sum(map(bytes_of, equation.outputs)) <= KEPT
             if is_small and all(place in known for place in operands):
-                made = call(*[known[i] for i in operands])
-                known.update(zip(results, made if type(made) is list else [made], strict=True))
+                values = call(*[known[i] for i in operands])
+                known.update(
+                    zip(results, values if type(values) is list else [values], strict=True)
+                )
             else:
                 steps.append(Step(call, operands, results, equation.outputs))
         outputs = [same.get(place, place) for place in self.results]
@@ -222,7 +224,7 @@ def _plain(equation) -> Equation:
     def prepared(value):
         if isinstance(value, kinds):
             return Block(value)
-        if isinstance(value, tuple | list) and any(isinstance(each, kinds) for each in value):
+        if isinstance(value, tuple | list) and any(isinstance(part, kinds) for part in value):
             return tuple(map(prepared, value))
         return value
 

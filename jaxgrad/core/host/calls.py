@@ -58,16 +58,16 @@ def _block_of_pieces(equation):
             array.reshape(-1) if is_cut else array
             for array, is_cut in zip(operands, are_cut, strict=True)
         ]
-        made = [numpy.empty(*form) for form in outputs]
-        flat = [array.reshape(-1) for array in made]
+        arrays = [numpy.empty(*form) for form in outputs]
+        flat = [array.reshape(-1) for array in arrays]
         for function, part in zip(functions, bounds, strict=True):
             pairs = zip(whole, are_cut, strict=True)
             results = function(*[array[part] if is_cut else array for array, is_cut in pairs])
             for array, result in zip(flat, results, strict=True):
                 array[part] = result
         for i in kept:
-            made[i] = results[i]
-        return made
+            arrays[i] = results[i]
+        return arrays
 
     return call
 

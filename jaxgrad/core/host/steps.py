@@ -90,13 +90,13 @@ def _overwritten(steps: list[Step], results) -> list[int | None]:
     shared = {*results}
     for step in steps:
         shared.update(() if step.is_ufunc else step.operands)
-    made, places = {}, []
+    forms, places = {}, []
     for i, step in enumerate(steps):
         (form, *_), is_ufunc = step.forms, step.is_ufunc
-        ending = (p for p in step.operands if last[p] == i and made.get(p) == form)
+        ending = (p for p in step.operands if last[p] == i and forms.get(p) == form)
         places.append(next(ending, None) if is_ufunc else None)
         if is_ufunc and form.shape and step.results[0] not in shared:
-            made[step.results[0]] = form
+            forms[step.results[0]] = form
     return places
 
 

@@ -253,9 +253,9 @@ def array(content, _depth=0):
     _require(type(shape) is list and all(type(extent) is int for extent in shape), content)
     shape, dtype = _shape(shape), _dtype(kind, 0)
     _require(math.prod(shape) * dtype.itemsize <= MOST_BYTES, shape)
-    found = base64.b64decode(text, validate=True)
-    _require(len(found) == math.prod(shape) * dtype.itemsize, shape)
-    return numpy.frombuffer(found, dtype).reshape(shape)
+    buffer = base64.b64decode(text, validate=True)
+    _require(len(buffer) == math.prod(shape) * dtype.itemsize, shape)
+    return numpy.frombuffer(buffer, dtype).reshape(shape)
 
 
 def _generator(content, _depth):
@@ -335,15 +335,15 @@ class BlockReader:
         self.forms, self.numbers, self.places = [], {}, []
         self.inputs = len(inputs)
         self.add(inputs)
-        arrays = [self.constant(each) for each in constants]
+        arrays = [self.constant(constant) for constant in constants]
         self.constants = dict(enumerate(arrays, self.inputs))
         # an array has its form in its data, and NumPy takes long to name a dtype
         named = zip(constants, arrays, strict=True)
         self.add([[data["array"][0], *array.shape] for data, array in named])
-        self.equations = [self.equation(each, depth - 1) for each in equations]
+        self.equations = [self.equation(equation, depth - 1) for equation in equations]
         self.results = self.checked_places(results)
         parts = [params for _, params, _, _ in self.equations]
-        self.varies = any(type(each) is Varying for each in (*self.forms, *parts))
+        self.varies = any(type(part) is Varying for part in (*self.forms, *parts))
 
     @staticmethod
     def constant(data):
@@ -372,7 +372,7 @@ class BlockReader:
         _require(type(name) is str and type(params) is dict and type(outputs) is list, data)
         names, operands = [*params], self.checked_places(operands)
         params = together(
-            [param(each, depth) for each in params.values()],
+            [param(content, depth) for content in params.values()],
             lambda items: dict(zip(names, items, strict=True)),
         )
         begin = len(self.places)
