@@ -583,18 +583,18 @@ RANDOM = """
 
 def productions(text):
     """The productions of a grammar's text, each as often as it has dashes."""
-    found = []
-    for each in re.split(r"^(?=-)", text.strip(), flags=re.MULTILINE):
-        if each.strip():
-            dashes, _, first = each.rstrip().partition(" ")
-            found += [re.sub(r"\n  ", "\n", first)] * len(dashes)
-    return found
+    choices = []
+    for entry in re.split(r"^(?=-)", text.strip(), flags=re.MULTILINE):
+        if entry.strip():
+            dashes, _, first = entry.rstrip().partition(" ")
+            choices += [re.sub(r"\n  ", "\n", first)] * len(dashes)
+    return choices
 
 
 def families(text):
     """The productions of each nonterminal."""
     parts = re.split(r"^<(\w)>$", text.strip(), flags=re.MULTILINE)[1:]
-    return {name: productions(each) for name, each in zip(parts[::2], parts[1::2], strict=True)}
+    return {name: productions(lines) for name, lines in zip(parts[::2], parts[1::2], strict=True)}
 
 
 ATTRIBUTE = re.compile(r"\bs\.(\w+)")
@@ -633,9 +633,9 @@ class Program(NamedTuple):
             lines.append(OWNERS[self.reach])
         head, tail = REACHES[self.reach]
         function = head + indented("\n".join([*lines, body]), head.count("\n"))
-        made = f"total, kept = 0, numbers()\n{function}\n{tail}, lambda: (total, kept)"
+        make = f"total, kept = 0, numbers()\n{function}\n{tail}, lambda: (total, kept)"
         setup = indented("\n".join(self.state))
-        return f"def setup(s):\n{setup}\n\n\ndef make(s):\n{indented(made)}\n"
+        return f"def setup(s):\n{setup}\n\n\ndef make(s):\n{indented(make)}\n"
 
     def __str__(self):
         return self.source() + "\n\n" + "\n".join(self.script)
@@ -702,7 +702,7 @@ class Writer:
                 return chosen
 
     def variables(self, kind):
-        return [name for scope in self.scopes for each, name in scope if each == kind]
+        return [name for scope in self.scopes for letter, name in scope if letter == kind]
 
     def expression(self, kind, depth=0):
         if kind in "MV":
@@ -717,14 +717,14 @@ class Writer:
             return self.random.choice(names)
         choices = self.expressions[kind]
         if depth > 1:
-            choices = [each for each in choices if not TENSORS.search(each)]
+            choices = [choice for choice in choices if not TENSORS.search(choice)]
         return bracketed(self.filled(self.pick(choices), depth + 1))
 
     def filled(self, text, depth=0, new=None):
         """The text with something in the place of each nonterminal."""
 
-        def replaced(found):
-            kind = found.group(1)
+        def replaced(match):
+            kind = match.group(1)
             return new if kind == "new" or kind[0] == "=" else self.expression(kind, depth)
 
         return NONTERMINAL.sub(replaced, text)
@@ -732,7 +732,7 @@ class Writer:
     def statement(self, depth=0):
         choices = self.statements
         if depth > 1:
-            choices = [each for each in choices if "<block>" not in each]
+            choices = [choice for choice in choices if "<block>" not in choice]
         text = self.pick(choices)
         while "<block>" in text:
             block = self.block(depth + 1)
@@ -797,14 +797,14 @@ def bracketed(text):
 
 def needed(lines):
     """The attributes that lines use, with those that these are made of."""
-    found = set()
+    names = set()
     queue = ATTRIBUTE.findall("\n".join(lines))
     while queue:
         name = queue.pop()
-        if name in ATTRIBUTES and name not in found:
-            found.add(name)
+        if name in ATTRIBUTES and name not in names:
+            names.add(name)
             queue += ATTRIBUTE.findall(ATTRIBUTES[name])
-    return found
+    return names
 
 
 def state_for(lines):

@@ -148,10 +148,10 @@ def namespace(torch, jit, seed):
         return numbers(*shape).requires_grad_()
 
     def total_of(out):
-        found = []
-        observe({}, "out", out, torch, {}, found)
-        differentiable = [each for each in found if each.requires_grad]
-        return sum((each * each).sum() for each in differentiable) + leaf() * 0
+        tensors = []
+        observe({}, "out", out, torch, {}, tensors)
+        differentiable = [tensor for tensor in tensors if tensor.requires_grad]
+        return sum((tensor * tensor).sum() for tensor in differentiable) + leaf() * 0
 
     def descend(parameter):
         with torch.no_grad():
@@ -166,8 +166,8 @@ def namespace(torch, jit, seed):
         | {"collections": collections, "dataclasses": dataclasses}
         | functions(torch)
         | modules(torch, numbers)
-        | {each.__name__: each for each in (Config, Slots, Point, Held, helper, scale_input)}
-        | {each.__name__: each for each in (numbers, leaf, total_of, descend, halve)}
+        | {value.__name__: value for value in (Config, Slots, Point, Held, helper, scale_input)}
+        | {function.__name__: function for function in (numbers, leaf, total_of, descend, halve)}
         | {"checkpoint": torch.utils.checkpoint.checkpoint}
     )
 
@@ -175,35 +175,35 @@ def namespace(torch, jit, seed):
 # ---- what is observed
 
 
-def observe(found, path, value, torch, seen, tensors):
-    """Note everything below `value` in `found`, by path; objects met before by their first path,
-    but for tuples, which cannot change.
+def observe(observation, path, value, torch, seen, tensors):
+    """Note everything below `value` in `observation`, by path; objects met before by their first
+    path, but for tuples, which cannot change.
 
     tensors: a list that all tensors are added to.
     """
     atoms = str | int | float | complex | None
     if isinstance(value, atoms):
-        found[path] = value
+        observation[path] = value
     elif id(value) in seen and not isinstance(value, tuple):
-        found[path] = "same as " + seen[id(value)][0]
+        observation[path] = "same as " + seen[id(value)][0]
     else:
         # and the object, so that its id is not given away
         seen[id(value)] = path, value
         if isinstance(value, torch.Tensor):
             tensors.append(value)
-            note_tensor(found, path, value)
+            note_tensor(observation, path, value)
         else:
-            found[path] = "callable" if callable(value) else type(value).__name__
+            observation[path] = "callable" if callable(value) else type(value).__name__
             for name, part in parts(value, torch):
-                observe(found, f"{path}{name}", part, torch, seen, tensors)
+                observe(observation, f"{path}{name}", part, torch, seen, tensors)
 
 
-def note_tensor(found, path, tensor):
-    found[path] = str(tensor.dtype), tuple(tensor.shape), tensor.requires_grad, tensor.is_leaf
-    found[f"{path}.values"] = np.array(tensor.tolist())
+def note_tensor(observation, path, tensor):
+    observation[path] = str(tensor.dtype), tuple(tensor.shape), tensor.requires_grad, tensor.is_leaf
+    observation[f"{path}.values"] = np.array(tensor.tolist())
     if tensor.is_leaf:
         grad = tensor.grad
-        found[f"{path}.grad"] = None if grad is None else np.array(grad.tolist())
+        observation[f"{path}.grad"] = None if grad is None else np.array(grad.tolist())
 
 
 def parts(value, torch):
@@ -211,11 +211,11 @@ def parts(value, torch):
     if isinstance(value, np.ndarray):
         return [(".tolist()", value.tolist())]
     if isinstance(value, dict):
-        return [(f"[{key!r}]", each) for key, each in value.items()]
+        return [(f"[{key!r}]", part) for key, part in value.items()]
     if isinstance(value, set):
-        return [(f"[{each!r}]", each) for each in sorted(value)]
+        return [(f"[{part!r}]", part) for part in sorted(value)]
     if isinstance(value, list | tuple | collections.deque):
-        return [(f"[{number}]", each) for number, each in enumerate(value)]
+        return [(f"[{number}]", part) for number, part in enumerate(value)]
     if isinstance(value, torch.optim.Optimizer):
         groups = [{**group, "params": None} for group in value.param_groups]
         return [(".param_groups", groups), (".state", value.state_dict()["state"])]
@@ -224,7 +224,7 @@ def parts(value, torch):
     if isinstance(value, torch.nn.Module):
         held = {"h": getattr(value, "h", None), "calls": getattr(value, "calls", None)}
         named = [*value.named_parameters(), *value.named_buffers(), *held.items()]
-        return [("." + name, each) for name, each in [*named, ("training", value.training)]]
+        return [("." + name, part) for name, part in [*named, ("training", value.training)]]
     if isinstance(value, Slots):
         return [(".k", value.k), (".t", value.t)]
     if isinstance(value, Config | State | types.SimpleNamespace):
@@ -260,15 +260,15 @@ class Run:
 
     def observed(self):
         """Everything, by path."""
-        found, self.tensors = {}, []
+        observation, self.tensors = {}, []
         roots, seen = {"out": self.names["out"], "s": self.state, "variables": self.variables()}, {}
         for path, root in roots.items():
-            observe(found, path, root, self.torch, seen, self.tensors)
+            observe(observation, path, root, self.torch, seen, self.tensors)
         if not self.program.plain:
-            found["random state"] = self.torch.get_rng_state().tolist()
+            observation["random state"] = self.torch.get_rng_state().tolist()
         for number, tensor in enumerate(self.watched):
-            found[f"version of tensor {number}"] = tensor._version
-        return found
+            observation[f"version of tensor {number}"] = tensor._version
+        return observation
 
     def run(self, line):
         before = self.observed()
@@ -362,17 +362,19 @@ def is_same(a, b):
 
 def without_own(observation):
     """Without what each library keeps in its own way."""
-    return {path: each for path, each in observation.items() if not OWN.search(path)}
+    return {path: value for path, value in observation.items() if not OWN.search(path)}
 
 
 def without_begun(before, after):
     """Without the zeros that a step of an optimizer begins with, which the optimizer may keep."""
-    return {path: each for path, each in after.items() if path in before or not BEGUN.search(path)}
+    return {
+        path: value for path, value in after.items() if path in before or not BEGUN.search(path)
+    }
 
 
 def is_large(observation):
-    values = [each for each in observation.values() if isinstance(each, float | np.ndarray)]
-    return any(np.size(each) and not np.all(np.abs(each) < LARGEST) for each in values)
+    values = [value for value in observation.values() if isinstance(value, float | np.ndarray)]
+    return any(np.size(value) and not np.all(np.abs(value) < LARGEST) for value in values)
 
 
 def compare(one: Run, other: Run, kind):
@@ -381,15 +383,17 @@ def compare(one: Run, other: Run, kind):
     for line, a, b in zip(lines, one.states, other.states, strict=False):
         if kind == "PyTorch":
             a, b = without_own(a), without_own(b)
-        found = difference(a, b)
-        if found:
-            raise Differs(f"{kind}, {found[0]}", f"{found[1]} for {found[2]} after\n{line}")
+        mismatch = difference(a, b)
+        if mismatch:
+            raise Differs(
+                f"{kind}, {mismatch[0]}", f"{mismatch[1]} for {mismatch[2]} after\n{line}"
+            )
         if is_large(b):
             return
     if one.changed and kind != "PyTorch":
         path, before, after = one.changed
         raise Differs(f"{kind}, after an error {path}", f"{after} for {before}") from one.error
-    names = [type(each.error).__name__ for each in (one, other)]
+    names = [type(run.error).__name__ for run in (one, other)]
     if names[0] != names[1] and not (may_raise(kind, one) or may_raise("uncompiled", other)):
         told = "".join(f"\n{type(e).__name__}: {e}" for e in (one.error, other.error))
         raise Differs(f"{kind}, raises {names}", told) from (one.error or other.error)
@@ -417,23 +421,23 @@ def check_seed(seed, **options):
     program = random_program(seed)
     try:
         check(program, seed, **options)
-    except Differs as found:
-        what = found.what
+    except Differs as failure:
+        what = failure.what
     else:
         return
 
     def fails(part):
         try:
             check(part, seed, **options)
-        except Differs as found:
-            return found if found.what == what else None
+        except Differs as failure:
+            return failure if failure.what == what else None
         except Exception:
             # what is left is no program, such as one whose state is not made
             return None
 
     program = smaller(program, fails)
-    found = fails(program)
-    raise AssertionError(f"seed {seed}: {found}\n\n{program}") from found
+    failure = fails(program)
+    raise AssertionError(f"seed {seed}: {failure}\n\n{program}") from failure
 
 
 # ---- smaller programs

@@ -29,7 +29,7 @@ class Batch:
 
 def of_calls(*makers):
     """The arguments of calls, each with a container of its own."""
-    return [(ONE * number, *made) for number, made in enumerate(makers, 1)]
+    return [(ONE * number, *containers) for number, containers in enumerate(makers, 1)]
 
 
 # ---- worlds: what the function does, and what it is called with
@@ -53,8 +53,8 @@ def a_history():
 
 
 def items_of_a_dict():
-    def f(x, given):
-        given["y"], given["x"] = x * 2, given["x"] + 1
+    def f(x, entries):
+        entries["y"], entries["x"] = x * 2, entries["x"] + 1
         return x
 
     return f, of_calls(*[[{"x": ONE * 3}] for _ in range(3)], [{"y": ONE, "x": ONE}])
@@ -70,9 +70,9 @@ def a_cache_that_is_returned():
 
 
 def what_is_removed():
-    def f(x, given):
-        given.pop("a")
-        del given["b"][0]
+    def f(x, entries):
+        entries.pop("a")
+        del entries["b"][0]
         return x
 
     return f, of_calls(*[[{"a": ONE, "b": [ONE, ONE * 2]}] for _ in range(3)])
@@ -97,9 +97,9 @@ def another_order():
 
 
 def containers_in_containers():
-    def f(x, given):
-        given["a"]["b"].append((x, [x * 2]))
-        given["new"] = []
+    def f(x, entries):
+        entries["a"]["b"].append((x, [x * 2]))
+        entries["new"] = []
         return x
 
     return f, of_calls(*[[{"a": {"b": []}}] for _ in range(3)])
@@ -132,21 +132,21 @@ def an_element_that_is_written():
 
 
 def a_counter():
-    def f(x, given):
-        given["n"] += 1
-        return x * given["n"]
+    def f(x, counter):
+        counter["n"] += 1
+        return x * counter["n"]
 
-    given = {"n": 0}
-    return f, of_calls(*[[given]] * 4, [{"n": 7}])
+    counter = {"n": 0}
+    return f, of_calls(*[[counter]] * 4, [{"n": 7}])
 
 
 def a_rate():
-    def f(x, given):
-        given["rate"] *= 0.5
-        return x * given["rate"]
+    def f(x, settings):
+        settings["rate"] *= 0.5
+        return x * settings["rate"]
 
-    given = {"rate": 1.0}
-    return f, of_calls(*[[given]] * 4)
+    settings = {"rate": 1.0}
+    return f, of_calls(*[[settings]] * 4)
 
 
 def one_list_twice():
@@ -239,9 +239,9 @@ def an_object():
 
 
 def keywords():
-    def inner(x, **given):
-        given["items"].append(x)
-        given["n"] = 1
+    def inner(x, **options):
+        options["items"].append(x)
+        options["n"] = 1
         return x
 
     return inner, [(ONE, {"items": []}) for _ in range(3)]
@@ -250,8 +250,8 @@ def keywords():
 def new_containers():
     kept = Slots()
 
-    def f(x, given):
-        kept.all = given["list"], given["dict"], given["deque"] = [], {}, collections.deque()
+    def f(x, entries):
+        kept.all = entries["list"], entries["dict"], entries["deque"] = [], {}, collections.deque()
         kept.pair = (x, [])
         return kept
 
@@ -281,9 +281,9 @@ def shown(value, met):
         gradient = value.grad.tolist() if value.is_leaf and value.grad is not None else None
         return value.tolist(), value.requires_grad, value._version, gradient
     if isinstance(value, list | tuple | collections.deque):
-        return type(value), [shown(each, met) for each in value]
+        return type(value), [shown(part, met) for part in value]
     if isinstance(value, dict):
-        return type(value), [(key, shown(each, met)) for key, each in value.items()]
+        return type(value), [(key, shown(part, met)) for key, part in value.items()]
     if hasattr(value, "__dict__"):
         return type(value), shown(vars(value), met)
     return value
@@ -292,14 +292,14 @@ def shown(value, met):
 def outcome(world, compiled):
     """What each call leaves, and the arguments and results of all calls at the end."""
     function, calls = world()
-    function, results, found = compiled(function), [], []
+    function, results, snapshots = compiled(function), [], []
     for *args, last in calls:
         is_named = world is keywords
         results.append(function(*args, **last) if is_named else function(*args, last))
         if world is a_history:
             (results[-1] + last[-1].sum()).backward()
-        found.append(shown((args, last, results[-1]), {}))
-    return [*found, shown((calls, results), {})]
+        snapshots.append(shown((args, last, results[-1]), {}))
+    return [*snapshots, shown((calls, results), {})]
 
 
 @pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.__name__)
@@ -316,7 +316,7 @@ def test_one_program_changes_the_list_of_each_call():
     for number in (1.0, 2.0, 3.0):
         items = [ONE]
         f(ONE * number, items)
-        assert [each.item() for each in items] == [1, 2 * number] and items[0] is ONE
+        assert [tensor.item() for tensor in items] == [1, 2 * number] and items[0] is ONE
     assert len(f.traces) == 1
 
 

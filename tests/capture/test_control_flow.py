@@ -53,41 +53,41 @@ def vector(torch, *values):
     return leaf(torch, *values, dtype=torch.float64)
 
 
-def close(found, wanted, tolerance=1e-13):
-    found, wanted = jax.tree.leaves(found), jax.tree.leaves(wanted)
-    assert len(found) == len(wanted)
-    for one, other in zip(found, wanted, strict=True):
+def close(results, wanted, tolerance=1e-13):
+    results, wanted = jax.tree.leaves(results), jax.tree.leaves(wanted)
+    assert len(results) == len(wanted)
+    for one, other in zip(results, wanted, strict=True):
         np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
 
 
 def both_ways(torch, step, *args):
     """The result of a step, equal eager and compiled."""
-    found = step(*args)
+    result = step(*args)
     if torch is jaxgrad:
-        close(jaxgrad.jit(step)(*args), found)
-    return found
+        close(jaxgrad.jit(step)(*args), result)
+    return result
 
 
 def derivatives(torch, value, inputs):
     """A value, its gradients, and their gradients."""
     first = torch.autograd.grad(value, inputs, create_graph=True)
-    again = sum((each * each).sum() for each in first)
+    again = sum((gradient * gradient).sum() for gradient in first)
     second = torch.autograd.grad(again, inputs)
-    return [value.detach(), *[each.detach() for each in first], *second]
+    return [value.detach(), *[gradient.detach() for gradient in first], *second]
 
 
 @pytest.mark.slow
 @as_torch
 def test_cond_takes_one_branch(torch):
-    w, f, found = vector(torch, 0.3, 0.7), flow(torch), []
+    w, f, results = vector(torch, 0.3, 0.7), flow(torch), []
     for values in ((0.5, 1.0), (-0.5, -1.0)):
 
         def step(x):
             y = f.cond(x.sum() > 0, lambda x: (x * w).sin(), lambda x: x.exp() * w * w, (x,))
             return derivatives(torch, y.sum(), [x, w])
 
-        found.append(both_ways(torch, step, vector(torch, *values)))
-    return found
+        results.append(both_ways(torch, step, vector(torch, *values)))
+    return results
 
 
 @as_torch("""
@@ -122,7 +122,7 @@ def test_while_loop_has_a_gradient_where_there_are_numbers(torch):
 def test_scan_carries_and_collects(torch):
     w, f = vector(torch, 1.3, 0.7), flow(torch)
     xs = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], dtype=torch.float64, requires_grad=True)
-    found = []
+    results = []
     for reverse in (False, True):
 
         def step(x, xs, reverse=reverse):
@@ -132,8 +132,8 @@ def test_scan_carries_and_collects(torch):
             value = carry.sum() + (ys * ys * ys).sum()
             return carry.detach(), ys.detach(), derivatives(torch, value, [x, xs, w])
 
-        found.append(both_ways(torch, step, vector(torch, 0.5, 1.0), xs))
-    return found
+        results.append(both_ways(torch, step, vector(torch, 0.5, 1.0), xs))
+    return results
 
 
 @pytest.mark.slow
@@ -167,8 +167,8 @@ def test_one_inside_the_other(torch):
     xs = torch.tensor([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]], dtype=torch.float64)
 
     def step(x):
-        def combine(c, each):
-            c = f.cond(c.sum() > 1.6, lambda c: c * w.sin(), lambda c: c + x * w * each, (c,))
+        def combine(c, row):
+            c = f.cond(c.sum() > 1.6, lambda c: c * w.sin(), lambda c: c + x * w * row, (c,))
             return c, f.fori_loop(0, 2, lambda i, v: v * w, c)
 
         carry, ys = f.scan(combine, x, xs, torch)
@@ -270,7 +270,7 @@ def test_each_run_of_a_scan_draws_its_own_numbers(reverse):
 
 @pytest.mark.slow
 def test_a_checkpoint_inside_of_a_scan():
-    w, memory, found = jaxgrad.eye(16, requires_grad=True), [], []
+    w, memory, results = jaxgrad.eye(16, requires_grad=True), [], []
     checkpoint = functools.partial(jaxgrad.utils.checkpoint.checkpoint, use_reentrant=False)
 
     def layers(c, name):
@@ -287,8 +287,8 @@ def test_a_checkpoint_inside_of_a_scan():
         x = jaxgrad.ones(64, 16, requires_grad=True)
         analysis = compiled.lower(x).compile().memory_analysis()
         memory.append(analysis.temp_size_in_bytes / x._array.nbytes)
-        found.append(compiled(x))
-    close(found[1], found[0], 1e-5)
+        results.append(compiled(x))
+    close(results[1], results[0], 1e-5)
     assert memory[0] > 100
     assert memory[1] < 50
 
@@ -367,10 +367,10 @@ def test_forward_mode_through_control_flow(name):
             dual, moving = forward_ad.make_dual(x, v), forward_ad.make_dual(w, v)
             return forward_ad.unpack_dual(tape(name, dual, moving)).tangent
 
-    arguments = [jaxgrad.tensor(each) for each in (X, W, V)]
+    arguments = [jaxgrad.tensor(values) for values in (X, W, V)]
     with jax.enable_x64(True):
-        given = [jnp.asarray(each) for each in (X, W)], [jnp.asarray(V)] * 2
-        wanted = jax.jvp(functools.partial(by_jax, name), *given)[1]
+        operands = [jnp.asarray(values) for values in (X, W)], [jnp.asarray(V)] * 2
+        wanted = jax.jvp(functools.partial(by_jax, name), *operands)[1]
     close(step(*arguments), wanted)
     close(jaxgrad.jit(step)(*arguments), wanted)
 
@@ -385,8 +385,8 @@ def test_control_flow_under_traces_of_jax(name):
     xs = jnp.stack([jnp.asarray(X, jnp.float32), jnp.asarray([0.1, -0.2], jnp.float32)])
     w = jnp.asarray(W, jnp.float32)
     for transform in (jax.jit, lambda f: jax.vmap(f, (0, None))):
-        given = xs if transform is not jax.jit else xs[0]
-        close(transform(ours)(given, w), transform(theirs)(given, w), 1e-6)
+        argument = xs if transform is not jax.jit else xs[0]
+        close(transform(ours)(argument, w), transform(theirs)(argument, w), 1e-6)
 
 
 @pytest.mark.slow
@@ -396,13 +396,13 @@ def test_differentiated_by_jax(name):
         return tape(name, jaxgrad.as_tensor(x), jaxgrad.as_tensor(w))._array.sum()
 
     theirs = lambda x, w: by_jax(name, x, w).sum()  # noqa: E731
-    given = jnp.asarray(X, jnp.float32), jnp.asarray(W, jnp.float32)
+    arguments = jnp.asarray(X, jnp.float32), jnp.asarray(W, jnp.float32)
     for transform in (
         lambda f: jax.grad(f, (0, 1)),
         lambda f: jax.jit(jax.grad(f, (0, 1))),
         lambda f: jax.hessian(f, (0, 1)),
     ):
-        close(transform(ours)(*given), transform(theirs)(*given), 1e-5)
+        close(transform(ours)(*arguments), transform(theirs)(*arguments), 1e-5)
 
 
 def test_no_reverse_mode_through_a_compiled_while_loop():

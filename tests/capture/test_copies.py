@@ -16,7 +16,7 @@ def plain(value):
     if isinstance(value, torch.Tensor):
         return np.round(value.detach().numpy(), 5).tolist()
     if isinstance(value, dict):
-        return {key: plain(each) for key, each in value.items()}
+        return {key: plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
         return list(map(plain, value))
     return round(value, 7) if isinstance(value, float) else value
@@ -57,7 +57,7 @@ def restored(model, optimizer):
         for own, kept in zip(optimizer.param_groups, groups, strict=True):
             for parameter, before in zip(own["params"], kept["params"], strict=True):
                 parameter.copy_(before)
-    return [each.detach() for each in model.parameters()]
+    return [tensor.detach() for tensor in model.parameters()]
 
 
 def reloaded(model, optimizer):
@@ -78,7 +78,7 @@ def reloaded(model, optimizer):
         (lambda m, o: o.state_dict(), 1),
         (lambda m, o: copy.deepcopy(m.state_dict()), 1),
         (lambda m, o: m.state_dict(), 1),
-        (lambda m, o: [dict(each) for each in copy.deepcopy(o.state).values()], 1),
+        (lambda m, o: [dict(state) for state in copy.deepcopy(o.state).values()], 1),
         (lambda m, o: list(copy.deepcopy(m).parameters()), 1),
         (lambda m, o: list(copy.copy(m).parameters()), 1),
         (lambda m, o: copy.copy(m.weight), 1),

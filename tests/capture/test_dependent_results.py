@@ -130,7 +130,7 @@ def left_by_a_hook_of_a_module(jit):
     torch.manual_seed(0)
     layers = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3), nn.Tanh(), nn.Linear(3, 1))
     features, x = [], torch.randn(4, 2)
-    layers[2].register_forward_hook(lambda module, given, result: features.append(result))
+    layers[2].register_forward_hook(lambda module, inputs, result: features.append(result))
 
     def f(x):
         features.clear()

@@ -291,7 +291,7 @@ def leaves_of(result):
     if isinstance(result, torch.Tensor):
         return result.tolist()
     if isinstance(result, dict):
-        return {name: leaves_of(each) for name, each in result.items()}
+        return {name: leaves_of(value) for name, value in result.items()}
     if isinstance(result, list | tuple):
         return type(result)(map(leaves_of, result))
     return result
@@ -308,25 +308,25 @@ def run(build, compile):
     return results, function
 
 
-def assert_close(found, expected):
+def assert_close(value, expected):
     if isinstance(expected, np.ndarray):
-        np.testing.assert_allclose(found, expected)
+        np.testing.assert_allclose(value, expected)
     elif isinstance(expected, dict):
-        assert_close([*found.items()], [*expected.items()])
+        assert_close([*value.items()], [*expected.items()])
     elif isinstance(expected, list | tuple):
-        assert len(found) == len(expected)
-        for one, other in zip(found, expected, strict=True):
+        assert len(value) == len(expected)
+        for one, other in zip(value, expected, strict=True):
             assert_close(one, other)
     else:
-        assert found == (pytest.approx(expected, rel=1e-5) if expected != str(expected) else found)
+        assert value == (pytest.approx(expected, rel=1e-5) if expected != str(expected) else value)
 
 
 def check(build, most=None):
     expected, _ = run(build, lambda function: function)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found, compiled = run(build, torch.jit)
-    for (result, states), (wanted, others) in zip(found, expected, strict=True):
+        results, compiled = run(build, torch.jit)
+    for (result, states), (wanted, others) in zip(results, expected, strict=True):
         assert_close(result, wanted)
         assert states[:-2] == others[:-2]
         assert_close(states[-2:], others[-2:])
@@ -392,8 +392,8 @@ def test_an_iterator_goes_on_at_each_call(name):
         function = compile(lambda x: use(x, iterator))
         return [function(X).tolist() for _ in range(CALLS)], next(iterator, None), function
 
-    (found, rest, compiled), (expected, other, _) = results(torch.jit), results(lambda f: f)
-    assert_close(found, expected)
+    (values, rest, compiled), (expected, other, _) = results(torch.jit), results(lambda f: f)
+    assert_close(values, expected)
     assert repr(rest) == repr(other) and compiled.count == 1
 
 
@@ -510,8 +510,8 @@ def test_the_date_goes_on():
         warnings.simplefilter("ignore")
         f = torch.jit(lambda x: x * 0 + datetime.datetime.now().timestamp())
         x = torch.ones((), dtype=torch.float64)
-        found = [f(x).item() for _ in range(12)]
-    assert found == sorted(found) and len(set(found)) == 12
+        times = [f(x).item() for _ in range(12)]
+    assert times == sorted(times) and len(set(times)) == 12
     kinds = torch.jit(lambda x: x * isinstance(DAY, datetime.date) * datetime.date(2000, 1, 2).day)
     assert kinds(x).item() == 2
 
@@ -521,13 +521,13 @@ DAY = datetime.date(2000, 1, 1)
 
 def environment(read):
     def results(compile):
-        f, found = compile(lambda x: x * read()), []
+        f, outputs = compile(lambda x: x * read()), []
         for value in ("1", "1", "22", None, None, "333"):
             os.environ.pop("JAXGRAD_TEST", None)
             if value is not None:
                 os.environ["JAXGRAD_TEST"] = value
-            found.append(f(X).tolist())
-        return found, f
+            outputs.append(f(X).tolist())
+        return outputs, f
 
     return results
 
@@ -544,8 +544,8 @@ def environment(read):
 def test_a_variable_of_the_environment_is_a_place(read, monkeypatch):
     monkeypatch.setenv("JAXGRAD_TEST", "1")
     expected, _ = environment(read)(lambda f: f)
-    found, compiled = environment(read)(torch.jit)
-    assert found == expected and 2 <= compiled.count <= 4
+    results, compiled = environment(read)(torch.jit)
+    assert results == expected and 2 <= compiled.count <= 4
 
 
 def test_another_variable_does_not_matter(monkeypatch):
@@ -591,9 +591,9 @@ def test_a_file_that_is_open():
     with open(__file__) as file:
         f = torch.jit(lambda x: x * len(file.readline()))
         with pytest.warns(UserWarning, match="it uses readline of a TextIOWrapper"):
-            found = [f(X[:1]).item() for _ in range(3)]
+            results = [f(X[:1]).item() for _ in range(3)]
     with open(__file__) as file:
-        assert found == [len(file.readline()) for _ in range(3)]
+        assert results == [len(file.readline()) for _ in range(3)]
 
 
 # ---- what is told
@@ -603,7 +603,7 @@ def told(call):
     with warnings.catch_warnings(record=True) as recorded:
         warnings.simplefilter("always")
         call()
-    return [str(each.message) for each in recorded]
+    return [str(warning.message) for warning in recorded]
 
 
 def rolls():
@@ -639,11 +639,11 @@ def test_a_function_that_looks_at_every_number_runs_uncompiled():
 def test_vmap_calls_such_a_function_each_time():
     random.seed(0)
     wanted = [random.random() for _ in range(3)]
-    mapped, found = torch.func.vmap(lambda x: x * random.random()), []
+    mapped, results = torch.func.vmap(lambda x: x * random.random()), []
     random.seed(0)
     double = torch.ones(2, dtype=torch.float64)
-    assert told(lambda: found.extend(mapped(double).tolist() for _ in wanted)) == []
-    assert found == [[each, each] for each in wanted]
+    assert told(lambda: results.extend(mapped(double).tolist() for _ in wanted)) == []
+    assert results == [[number, number] for number in wanted]
     clock = torch.func.vmap(lambda x: x * time.perf_counter_ns())
     first, second = clock(double), clock(double)
     assert first[0] < second[0]
@@ -653,9 +653,9 @@ def test_a_compiled_function_in_another_one():
     inner = torch.jit(lambda x: x * random.random())
     outer = torch.jit(lambda x: inner(x) * 2)
     random.seed(0)
-    found = [outer(X[:1]).item() for _ in range(3)]
+    results = [outer(X[:1]).item() for _ in range(3)]
     random.seed(0)
-    assert found == pytest.approx([2 * random.random() for _ in range(3)])
+    assert results == pytest.approx([2 * random.random() for _ in range(3)])
 
 
 def test_a_derivative_of_higher_order_repeats_the_draws():
@@ -694,13 +694,13 @@ def test_a_fallback_gets_what_the_trace_has_drawn():
         random.seed(0)
         numbers = types.SimpleNamespace(it=iter(range(1, 9)))
         function = compile(lambda x: step(x, numbers))
-        found = [function(X[:1]).item() for _ in range(3)]
-        return found, random.getstate(), next(numbers.it)
+        values = [function(X[:1]).item() for _ in range(3)]
+        return values, random.getstate(), next(numbers.it)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = results(functools.partial(torch.jit, fallback=True))
-    assert found == results(lambda function: function)
+        outcome = results(functools.partial(torch.jit, fallback=True))
+    assert outcome == results(lambda function: function)
 
 
 def test_an_error_of_a_trace_draws_nothing():

@@ -41,11 +41,11 @@ def test_a_gradient_that_is_loaded_again_S08(gradient):
 def test_a_gradient_that_is_differentiated_once_it_is_loaded_S08():
     again = loaded(torch.func.grad(loss), W, X, vjp_order=1)
     wanted = jax.grad(lambda w: (jax.grad(plain)(w, X) * W).sum())(W)
-    found = jax.grad(lambda w: (again.call(w, X) * W).sum())(W)
-    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    result = jax.grad(lambda w: (again.call(w, X) * W).sum())(W)
+    np.testing.assert_allclose(result, wanted, rtol=1e-5)
     weight = torch.tensor(np.array(W), requires_grad=True)
-    made = torch.from_jax(again.call)(weight, torch.tensor(np.array(X)))
-    made.backward(torch.tensor(np.array(W)))
+    gradient = torch.from_jax(again.call)(weight, torch.tensor(np.array(X)))
+    gradient.backward(torch.tensor(np.array(W)))
     np.testing.assert_allclose(weight.grad.numpy(), wanted, rtol=1e-5)
     with pytest.raises(ValueError, match="No VJP is available"):
         once = loaded(torch.func.grad(loss), W, X)

@@ -76,9 +76,9 @@ def deque():
 
 
 def module():
-    made = types.ModuleType("settings")
-    made.held = torch.ones(2)
-    return lambda x: x + made.held, made.held
+    settings = types.ModuleType("settings")
+    settings.held = torch.ones(2)
+    return lambda x: x + settings.held, settings.held
 
 
 def layer():
@@ -123,7 +123,7 @@ def test_the_hooks_of_nodes_beyond_captured_tensors_are_told_with_the_node():
 
     before = slope().item()
     assert slope().item() == before and slope.count == 1
-    inner.grad_fn.register_hook(lambda found, given: (found[0] * 10, *found[1:]))
+    inner.grad_fn.register_hook(lambda gradients, cotangents: (gradients[0] * 10, *gradients[1:]))
     assert abs(slope().item() - before * 10) < 1e-5
     assert slope.count == 2 and "the hooks of MulBackward0" in slope.explain()
 
@@ -142,9 +142,9 @@ def test_zeros_of_both_signs_are_two_numbers(way):
     compiled = torch.jit(function)
     for zero in (0.0, -0.0, 0.0):
         config.k = table["k"] = variable = zero
-        given = zero if way == "argument" else None
-        found = compiled(torch.ones(1), given).tolist()
-        assert found == function(torch.ones(1), given).tolist() == [math.copysign(math.inf, zero)]
+        number = zero if way == "argument" else None
+        result = compiled(torch.ones(1), number).tolist()
+        assert result == function(torch.ones(1), number).tolist() == [math.copysign(math.inf, zero)]
     assert compiled.count == 2
 
 

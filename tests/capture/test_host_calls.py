@@ -31,7 +31,7 @@ def training(seed=0):
     def state():
         momenta = [kept["momentum_buffer"] for kept in optimizer.state.values()]
         tensors = [*model.state_dict().values(), *momenta, *[p.grad for p in model.parameters()]]
-        return [*[each.numpy() for each in tensors], np.array(calls)]
+        return [*[tensor.numpy() for tensor in tensors], np.array(calls)]
 
     return step, state, optimizer
 

@@ -256,9 +256,9 @@ def test_a_number_that_is_read_within_vmap_is_read_at_each_call():
 
 def test_a_tensor_made_on_the_default_device_by_name_is_of_the_same_kind():
     compiled = torch.jit(lambda x: x + 1)
-    for made in (torch.ones(3), torch.ones(3, device="cpu"), torch.tensor([1.0] * 3, device="cpu")):
-        assert compiled(made).tolist() == [2, 2, 2]
-        assert not made._array.committed  # otherwise JAX would compile again for it
+    for ones in (torch.ones(3), torch.ones(3, device="cpu"), torch.tensor([1.0] * 3, device="cpu")):
+        assert compiled(ones).tolist() == [2, 2, 2]
+        assert not ones._array.committed  # otherwise JAX would compile again for it
 
 
 @pytest.mark.parametrize(
@@ -287,15 +287,15 @@ class Batch:
 
 def test_dataclasses_of_tensors_are_arguments_and_results():
     def double(batch):
-        made = Batch(batch.x * 2, {"inner": Batch(batch.rest["y"] * 3, {})}, batch.name)
-        made.sums.append(batch.x.sum())
-        return made
+        doubled = Batch(batch.x * 2, {"inner": Batch(batch.rest["y"] * 3, {})}, batch.name)
+        doubled.sums.append(batch.x.sum())
+        return doubled
 
     compiled = torch.jit(double)
     for call in range(3):
-        made = compiled(Batch(torch.ones(2) * call, {"y": torch.ones(1)}, "mine"))
-        assert (made.x.tolist(), made.rest["inner"].x.tolist()) == ([2.0 * call] * 2, [3.0])
-        assert type(made) is Batch and made.name == "mine" and made.sums[0].item() == 2 * call
+        result = compiled(Batch(torch.ones(2) * call, {"y": torch.ones(1)}, "mine"))
+        assert (result.x.tolist(), result.rest["inner"].x.tolist()) == ([2.0 * call] * 2, [3.0])
+        assert type(result) is Batch and result.name == "mine" and result.sums[0].item() == 2 * call
     assert compiled.count == 1
     weight = leaf(2.0)
     loss = torch.jit(lambda x: Batch((x * weight).sum(), {}))(torch.ones(1)).x

@@ -53,7 +53,7 @@ def middle_compiled(program, begin, end, compiled):
         program.steps,
         tuple(errors),
         {name: tensor.detach().numpy() for name, tensor in readable.items()},
-        tuple(each.numpy() for each in programs.gradients_of(torch, loss, inputs)),
+        tuple(gradient.numpy() for gradient in programs.gradients_of(torch, loss, inputs)),
         {name: programs.significant(t.shape, t.stride()) for name, t in readable.items()},
     )
 
@@ -70,11 +70,11 @@ def placed(handles):
     """What can be observed of handles, and which of them share memory."""
     return [
         (
-            seen(each),
-            [number for number, other in enumerate(handles) if other is each._base],
-            [each.untyped_storage() == other.untyped_storage() for other in handles],
+            seen(handle),
+            [number for number, other in enumerate(handles) if other is handle._base],
+            [handle.untyped_storage() == other.untyped_storage() for other in handles],
         )
-        for each in handles
+        for handle in handles
     ]
 
 
@@ -85,12 +85,12 @@ def check_middle(draws, begin, count):
     where = f"steps {begin} to {begin + count} compiled"
     _, eager = programs.run(torch, program)
     middle = [*zip(program.steps, program.errors, strict=True)][begin : begin + count]
-    given = torch.jit(functools.partial(take, middle))
-    for compiled in (None, given, given):
+    function = torch.jit(functools.partial(take, middle))
+    for compiled in (None, function, function):
         handles, outcome = middle_compiled(program, begin, begin + count, compiled)
         same(program, numbers, outcome, f"{where},")
         assert placed(handles) == placed(eager), f"{where} of\n{program}"
-    assert len(given.traces) <= 1
+    assert len(function.traces) <= 1
     checks.count("aliasing")
 
 
@@ -495,24 +495,24 @@ def outcome(world, compiled):
     tensors that are left.
     """
     function, calls, state = world()
-    function, found = compiled(function), []
+    function, observations = compiled(function), []
     for number in calls:
         try:
             results = function(torch.full((1,), number))
         except RuntimeError as error:
-            found.append(str(error))
+            observations.append(str(error))
             continue
         tensors = [*(results if isinstance(results, tuple) else (results,)), *state()]
-        tensors = [each for each in tensors if each is not None]
+        tensors = [tensor for tensor in tensors if tensor is not None]
         memory = [[a.untyped_storage() == b.untyped_storage() for a in tensors] for b in tensors]
-        bases = [[each._base is other for other in tensors] for each in tensors]
-        found.append(([*map(shown, tensors)], memory, bases))
-        leaves = [each for each in tensors if each.requires_grad and each.is_leaf]
-        total = sum(each.sum() for each in tensors if each.requires_grad)
+        bases = [[tensor._base is other for other in tensors] for tensor in tensors]
+        observations.append(([*map(shown, tensors)], memory, bases))
+        leaves = [tensor for tensor in tensors if tensor.requires_grad and tensor.is_leaf]
+        total = sum(tensor.sum() for tensor in tensors if tensor.requires_grad)
         if leaves:
             slopes = torch.autograd.grad(total, leaves, allow_unused=True, retain_graph=True)
-            found.append([None if slope is None else slope.tolist() for slope in slopes])
-    return found
+            observations.append([None if slope is None else slope.tolist() for slope in slopes])
+    return observations
 
 
 @pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.__name__)
@@ -578,7 +578,7 @@ def test_second_derivatives_by_flat_parameters():
     slope, other = torch.autograd.grad(loss, (first, last), create_graph=True)
     assert slope.tolist() == [3 * 4 * 14, 3 * 16 * 14] and other.tolist() == [72, 72]
     second = torch.autograd.grad(slope.sum(), (first, last))
-    assert [each.tolist() for each in second] == [[6 * 2 * 14, 6 * 4 * 14], [60, 60]]
+    assert [gradient.tolist() for gradient in second] == [[6 * 2 * 14, 6 * 4 * 14], [60, 60]]
 
 
 @pytest.mark.parametrize("is_alone", [True, False])

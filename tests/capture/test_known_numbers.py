@@ -38,7 +38,7 @@ def traced_range(x):
         (lambda x: x * float(np.cumsum((TIMES * 2).numpy())[-1]), [6, 12, 18]),
         (lambda x: x * sum((TIMES + 1).tolist()), [6, 12, 18]),
         (lambda x: x * len(f"{TIMES[1]:.3f}"), [5, 10, 15]),
-        (lambda x: sum((x * int(each) for each in TIMES), x), [4, 8, 12]),
+        (lambda x: sum((x * int(time) for time in TIMES), x), [4, 8, 12]),
         (lambda x: x * (1.0 in TIMES), [1, 2, 3]),
         (lambda x: x * torch.ones_like(x).sum().item(), [3, 6, 9]),
         (lambda x: x * torch.linalg.det(torch.eye(2) * 2).item(), [4, 8, 12]),
@@ -53,12 +53,12 @@ def test_what_looks_at_them(function, expected):
 
 
 def written_in_place(x):
-    made = torch.zeros(3)
-    made[1] = 2
-    part = made[1:]
+    buffer = torch.zeros(3)
+    buffer[1] = 2
+    part = buffer[1:]
     part.mul_(3)
-    made.add_(1)
-    return x * made.sum().item() if part[0] == 7 else x
+    buffer.add_(1)
+    return x * buffer.sum().item() if part[0] == 7 else x
 
 
 def differentiated(x):
@@ -198,8 +198,8 @@ def test_a_function_that_may_run_uncompiled_then_does():
     counter = torch.tensor(0)
     compiled = torch.compile(counted(counter))
     with pytest.warns(UserWarning, match="function runs uncompiled.*changes them") as told:
-        found = [compiled(torch.ones(1)).item() for _ in range(7)]
-    assert found == [2, 1, 1, 2, 1, 1, 2] and len(told) == 1 and counter.item() == 7
+        results = [compiled(torch.ones(1)).item() for _ in range(7)]
+    assert results == [2, 1, 1, 2, 1, 1, 2] and len(told) == 1 and counter.item() == 7
 
 
 def test_numbers_after_a_write_raise():
@@ -326,8 +326,8 @@ def test_a_backward_that_is_replayed_more_often_has_them_too():
 def test_constants_are_shown_and_captured_tensors_are_not():
     w = torch.tensor(2.5)
     shown = torch.jit(lambda x: (repr(torch.arange(3) * 2), f"{torch.tensor(2.5)}", f"{w}"))
-    found = shown(torch.ones(1))
-    assert found[:2] == ("tensor([0, 2, 4])", "2.5") and "<traced>" in found[2]
+    texts = shown(torch.ones(1))
+    assert texts[:2] == ("tensor([0, 2, 4])", "2.5") and "<traced>" in texts[2]
     w.fill_(3.0)
     shown(torch.ones(1))
     assert shown.count == 1

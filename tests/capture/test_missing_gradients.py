@@ -32,8 +32,8 @@ def by_cross_entropy(x):
 def test_an_infinite_derivative_of_another_result(function):
     x, compiled = leaf(), jaxgrad.jit(function)
     for _ in range(2):
-        (found,) = jaxgrad.autograd.grad(compiled(x)[0], x)
-        numpy.testing.assert_array_equal(found, 6 * X)
+        (gradient,) = jaxgrad.autograd.grad(compiled(x)[0], x)
+        numpy.testing.assert_array_equal(gradient, 6 * X)
 
 
 def test_second_derivative_beside_an_infinite_one():

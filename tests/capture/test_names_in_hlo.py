@@ -19,8 +19,8 @@ x = torch.ones(5, 3)
 def input_names(lowered):
     """The names of the program's inputs, as XLA has them: in its own text after compilation."""
     text = lowered.compile().as_text().replace("\\'", "'")
-    found = re.findall(r"parameter\((\d+)\).*op_name=\"([^\"]*)\"", text[text.index("ENTRY") :])
-    return [name for _, name in sorted(found, key=lambda pair: int(pair[0]))]
+    pairs = re.findall(r"parameter\((\d+)\).*op_name=\"([^\"]*)\"", text[text.index("ENTRY") :])
+    return [name for _, name in sorted(pairs, key=lambda pair: int(pair[0]))]
 
 
 def names_of_operations(lowered):
@@ -71,25 +71,25 @@ def test_operations_of_a_compiled_backward_pass_are_in_the_scope_of_their_node()
         return loss
 
     lowered = step.lower(torch.ones(3))
-    found = set(
+    scopes = set(
         re.findall(r'op_name="jit\(step\)/jit\(equations\)/([^"]*)"', lowered.compile().as_text())
     )
-    assert {"mul/mul", "sin/sin", "SinBackward0/cos/cos"} <= found
+    assert {"mul/mul", "sin/sin", "SinBackward0/cos/cos"} <= scopes
     assert "plain" not in lowered.as_text(debug_info=True)
 
 
 def test_parameters_have_their_qualified_names():
     model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Tanh(), nn.Linear(4, 2))
     step = torch.jit(lambda inputs: model(inputs).sum())
-    found = input_names(step.lower(x))
+    names = input_names(step.lower(x))
     named = [*dict(model.named_parameters()), *dict(model.named_buffers())]
-    assert found[0] == "inputs" and sorted(found[1:]) == sorted(f"model.{name}" for name in named)
+    assert names[0] == "inputs" and sorted(names[1:]) == sorted(f"model.{name}" for name in named)
 
 
 def test_parameters_of_a_compiled_module_have_their_names_in_it():
     model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
-    found = input_names(torch.jit(model).lower(x))
-    assert found == ["input", *dict(model.named_parameters())]
+    names = input_names(torch.jit(model).lower(x))
+    assert names == ["input", *dict(model.named_parameters())]
 
 
 class Trainer:
@@ -111,9 +111,9 @@ def test_attributes_items_arguments_and_the_state_of_optimizers():
     trainer = Trainer()
     batch = {"x": x, "y": torch.ones(5, 2)}
     lowered = torch.jit(trainer.step).lower(batch, torch.ones(()), scale=torch.ones(()))
-    found = input_names(lowered)
+    names = input_names(lowered)
     state = "self.optimizer.state[self.lin.{}]['momentum_buffer']"
-    assert found[:9] == [
+    assert names[:9] == [
         "batch['x']", "batch['y']", "rest[0]", "scale", "self.lin.weight", "self.lin.bias",
         state.format("weight"), state.format("bias"), "self.averages['weight']",
     ]  # fmt: skip
@@ -138,8 +138,8 @@ def test_variables_of_the_function_and_of_those_that_it_calls():
     def scaled(value):
         return value * weights[0] + weights[1]
 
-    found = input_names(torch.jit(lambda a: scaled(lin(a))).lower(x))
-    assert found == ["a", "lin.weight", "lin.bias", "weights[0]", "weights[1]"]
+    names = input_names(torch.jit(lambda a: scaled(lin(a))).lower(x))
+    assert names == ["a", "lin.weight", "lin.bias", "weights[0]", "weights[1]"]
 
 
 def test_a_grad_that_is_read_is_named_after_its_tensor():
@@ -162,8 +162,8 @@ def test_inputs_of_one_name_are_told_apart():
         return lambda: x * 2
 
     other = make(torch.ones(3))
-    found = input_names(torch.jit(lambda x: other() + x).lower(torch.zeros(3)))
-    assert found == ["x", "x (1)"]
+    names = input_names(torch.jit(lambda x: other() + x).lower(torch.zeros(3)))
+    assert names == ["x", "x (1)"]
 
 
 def test_odd_objects_on_the_way_are_passed_over():

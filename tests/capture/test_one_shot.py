@@ -47,16 +47,16 @@ async def collected(values):
 @pytest.mark.parametrize(
     ("function", "kind", "results"),
     [
-        (doubled_and_tripled, "a generator function", lambda made: [y.item() for y in made]),
-        (doubled, "a coroutine function", lambda made: [asyncio.run(made).item()]),
-        (Awaited(), "a coroutine function", lambda made: [asyncio.run(made).item()]),
-        (Called(), "a coroutine function", lambda made: [asyncio.run(made).item()]),
-        (Called().method, "a coroutine function", lambda made: [asyncio.run(made).item()]),
-        (functools.partial(doubled), "a coroutine", lambda made: [asyncio.run(made).item()]),
+        (doubled_and_tripled, "a generator function", lambda values: [y.item() for y in values]),
+        (doubled, "a coroutine function", lambda coro: [asyncio.run(coro).item()]),
+        (Awaited(), "a coroutine function", lambda coro: [asyncio.run(coro).item()]),
+        (Called(), "a coroutine function", lambda coro: [asyncio.run(coro).item()]),
+        (Called().method, "a coroutine function", lambda coro: [asyncio.run(coro).item()]),
+        (functools.partial(doubled), "a coroutine", lambda coro: [asyncio.run(coro).item()]),
         (
             doubled_later,
             "an asynchronous generator function",
-            lambda made: [y.item() for y in asyncio.run(collected(made))],
+            lambda values: [y.item() for y in asyncio.run(collected(values))],
         ),
     ],
 )
@@ -110,13 +110,13 @@ def test_an_iterator_as_result_is_refused(result, message):
 def test_an_iterator_as_argument_is_refused_unread():
     total = torch.jit(lambda xs, scale=1: sum(xs) * scale)
     x = torch.tensor(2.0)
-    given = iter([x, x])
+    iterator = iter([x, x])
     for _ in range(2):
         with pytest.raises(TypeError, match=r"argument xs is a list_iterator.*pass a list"):
-            total(given)
+            total(iterator)
     with pytest.raises(TypeError, match="argument scale is a generator"):
-        total([x], scale=(each for each in [x]))
+        total([x], scale=(tensor for tensor in [x]))
     with pytest.raises(TypeError, match=r"argument xs\['a'\] is a map"):
         total.lower({"a": map(abs, [x])})
-    assert list(given) == [x, x] and total.count == 0
+    assert list(iterator) == [x, x] and total.count == 0
     assert total([x, x]).item() == 4 and total(range(3)) == 3

@@ -102,9 +102,9 @@ def test_a_missing_file_is_missing_in_each_call(folder):
 
 def test_a_list_of_names_that_the_function_changes(folder):
     def names():
-        found = os.listdir()
-        found.append("another")
-        return len(found)
+        entries = os.listdir()
+        entries.append("another")
+        return len(entries)
 
     assert compare(names, turn(folder)).count == 2
 

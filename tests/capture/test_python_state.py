@@ -116,7 +116,7 @@ def with_a_set():
     seen, shared = set(), torch.tensor(2.0)
 
     def run(x):
-        total = sum(each.sum() for each in seen)
+        total = sum(tensor.sum() for tensor in seen)
         seen.add(shared)
         return x + total
 
@@ -168,9 +168,9 @@ def state_of(value):
     if isinstance(value, nn.Module):
         return [state_of(dict(value.named_buffers())), state_of(plain(vars(value)))]
     if isinstance(value, dict):
-        return [(key, state_of(each)) for key, each in value.items()]
+        return [(key, state_of(part)) for key, part in value.items()]
     if isinstance(value, list | tuple | set | collections.deque):
-        return [state_of(each) for each in value]
+        return [state_of(part) for part in value]
     if hasattr(value, "__closure__"):
         return [state_of(cell.cell_contents) for cell in value.__closure__ or ()]
     if hasattr(value, "__slots__"):
@@ -200,12 +200,12 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_state_is_that_of_uncompiled_calls(name):
-    make, most, *given = FUNCTIONS[name]
+    make, most, *arguments = FUNCTIONS[name]
     expected, function = make(), make()
     compiled = torch.jit(function)
     for call in range(7):
         x = torch.tensor([1.0 + call, 2.0])
-        assert compiled(x, *given).tolist() == expected(x, *given).tolist()
+        assert compiled(x, *arguments).tolist() == expected(x, *arguments).tolist()
         assert state_of(function) == state_of(expected)
     assert compiled.count <= most, compiled.explain()
 
@@ -336,13 +336,13 @@ def test_second_derivatives_run_the_function_in_the_state_of_its_call():
 
         return function
 
-    x, found = torch.tensor(2.0, requires_grad=True), []
+    x, results = torch.tensor(2.0, requires_grad=True), []
     for function in (make(), torch.jit(make())):
         for _ in range(4):
             y = function(x)
             (slope,) = torch.autograd.grad(y, x, create_graph=True)
-            found.append((y.item(), slope.item(), torch.autograd.grad(slope, x)[0].item()))
-    assert found[:4] == found[4:]
+            results.append((y.item(), slope.item(), torch.autograd.grad(slope, x)[0].item()))
+    assert results[:4] == results[4:]
 
 
 def test_an_error_leaves_python_state_as_it_was():
@@ -383,7 +383,7 @@ MODE_READS = {
     "attribute": lambda model: model[0].training,
     "getattr": lambda model: getattr(model[0], "train" + "ing"),
     "vars": lambda model: vars(model[0])["training"],
-    "modules": lambda model: all(each.training for each in model.modules()),
+    "modules": lambda model: all(module.training for module in model.modules()),
 }
 MODE_CHANGES = {
     "nothing": lambda model: None,
@@ -410,11 +410,11 @@ def test_the_mode_of_a_module_that_is_not_called(read, change, kind):
         return model, run
 
     def results(model, run):
-        found = []
+        outcomes = []
         for mode in (True, True, False, False, True):
             model.train(mode)
-            found.append((run(torch.ones(1)).item(), model.training, model[0].training))
-        return found
+            outcomes.append((run(torch.ones(1)).item(), model.training, model[0].training))
+        return outcomes
 
     model, run = build()
     compiled = torch.jit(run)
@@ -477,8 +477,8 @@ def test_classes_are_as_they_were_after_a_trace():
             return object.__getattribute__(self, name)
 
     own = vars(Own)["__getattribute__"]
-    for made in (Plain(), Own()):
-        torch.jit(lambda x, made=made: x * made.k * made.j)(torch.ones(1))
+    for holder in (Plain(), Own()):
+        torch.jit(lambda x, holder=holder: x * holder.k * holder.j)(torch.ones(1))
     assert "__getattribute__" not in vars(Plain) and vars(Own)["__getattribute__"] is own
     assert "__setattr__" not in vars(Plain)
 

@@ -30,8 +30,8 @@ def fresh(seed):
     numbers = np.random.default_rng(seed)
 
     def leaf(*shape, requires_grad=True):
-        made = torch.tensor(numbers.uniform(0.5, 1.5, shape))
-        return made.requires_grad_(requires_grad)
+        tensor = torch.tensor(numbers.uniform(0.5, 1.5, shape))
+        return tensor.requires_grad_(requires_grad)
 
     class State:
         def __init__(self):
@@ -146,11 +146,11 @@ def random_program(seed):
 
 def observed(s, x, y):
     """Everything observable of a state."""
-    found = {"result": y.tolist(), "result requires grad": y.requires_grad, "x": x.tolist()}
+    observations = {"result": y.tolist(), "result requires grad": y.requires_grad, "x": x.tolist()}
     for name, tensor in vars(s).items():
-        found[name] = tensor.tolist(), tensor._version, tensor.requires_grad, tensor.is_leaf
-        found[f"{name}.grad"] = None if tensor.grad is None else tensor.grad.tolist()
-    return found
+        observations[name] = tensor.tolist(), tensor._version, tensor.requires_grad, tensor.is_leaf
+        observations[f"{name}.grad"] = None if tensor.grad is None else tensor.grad.tolist()
+    return observations
 
 
 def argument(s, call, depends):
@@ -182,7 +182,7 @@ def from_outside(y, s):
     return [None if gradient is None else gradient.tolist() for gradient in gradients]
 
 
-def same(found, expected):
+def same(results, expected):
     """XLA rounds fused operators differently, and four steps accumulate the difference."""
     jax.tree.map(
         lambda a, b: (
@@ -190,7 +190,7 @@ def same(found, expected):
             if isinstance(b, float)
             else np.testing.assert_equal(a, b)
         ),
-        found,
+        results,
         expected,
     )
 
@@ -200,9 +200,9 @@ def same(found, expected):
     "seed", [0, *[pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 12)]]
 )
 def test_random_steps(seed):
-    found, compiled = run(seed, torch.jit)
+    results, compiled = run(seed, torch.jit)
     expected, _ = run(seed, lambda function: function)
-    same(found, expected)
+    same(results, expected)
     assert len(compiled.traces) <= 2, compiled.explain()
 
 
@@ -210,6 +210,6 @@ def test_random_steps(seed):
     "seed", [pytest.param(seed, marks=pytest.mark.slow) for seed in range(20, 27)]
 )
 def test_random_steps_on_what_was_computed_from_the_state(seed):
-    found, _ = run(seed, torch.jit, depends=True)
+    results, _ = run(seed, torch.jit, depends=True)
     expected, _ = run(seed, lambda function: function, depends=True)
-    same(found, expected)
+    same(results, expected)

@@ -123,7 +123,7 @@ GROUP_READS = {
     "loop": lambda group: sum(name == "mine" for name in group) + 1,
     "keys": lambda group: len(list(group.keys())),
     "items": lambda group: dict(group.items()).get("mine", 1),
-    "values": lambda group: sum(each == 3 for each in group.values()) + 1,
+    "values": lambda group: sum(value == 3 for value in group.values()) + 1,
     "dict": lambda group: dict(group).get("mine", 1),
     "unpacked": lambda group: {**group}.get("mine", 1),
 }
@@ -389,17 +389,17 @@ def patterns():
 
 def results(build, jit):
     function, changes = build()
-    function, found = jit(function), []
+    function, values = jit(function), []
     for change in (lambda: None, *changes):
         change()
-        found += [function(torch.tensor([1.0])).item() for _ in range(2)]
-    return found, getattr(function, "count", None)
+        values += [function(torch.tensor([1.0])).item() for _ in range(2)]
+    return values, getattr(function, "count", None)
 
 
 def compare(build):
-    found, count = contextvars.copy_context().run(results, build, torch.jit)
+    values, count = contextvars.copy_context().run(results, build, torch.jit)
     expected, _ = contextvars.copy_context().run(results, build, lambda function: function)
-    assert found == expected
+    assert values == expected
     assert len(set(expected)) > 1
     assert count <= 1 + len(build()[1])
 
@@ -501,7 +501,7 @@ def changes_what_is_weakly_held():
     return run
 
 
-@pytest.mark.parametrize("build", [each for n, each in globals().items() if n[:8] == "changes_"])
+@pytest.mark.parametrize("build", [build for n, build in globals().items() if n[:8] == "changes_"])
 def test_a_change_is_made_at_each_call(build):
     def called(jit):
         function = jit(build())

@@ -160,8 +160,8 @@ def test_a_number_that_varies_promotes_as_a_number(dtype):
     alpha = dtype is not torch.int64
     for n in numbers:
         expected = x * n, n - x, x**n, torch.add(x, x, alpha=n) if alpha else x
-        for found, wanted in zip(function(x, n), expected, strict=True):
-            assert found.dtype is wanted.dtype and found.tolist() == wanted.tolist()
+        for result, wanted in zip(function(x, n), expected, strict=True):
+            assert result.dtype is wanted.dtype and result.tolist() == wanted.tolist()
     assert function.count == 2
 
 
@@ -195,8 +195,8 @@ def test_tensors_that_are_kept_are_concrete():
         return kept[-1]
 
     for call in range(2):
-        found = step(torch.tensor([float(call)]))
-        assert kept[-1].tolist() == [2.0 * call] and found is kept[-1]
+        result = step(torch.tensor([float(call)]))
+        assert kept[-1].tolist() == [2.0 * call] and result is kept[-1]
     assert step.count == 2 and len(kept) == 2
 
 
@@ -270,14 +270,14 @@ def test_results_are_the_tensors_that_they_are():
     def step(x):
         weight.grad = None
         (weight * x).sum().backward()
-        made = x + 1
-        return weight, weight.grad, x, made, made
+        shifted = x + 1
+        return weight, weight.grad, x, shifted, shifted
 
     for _ in range(2):
         x = torch.ones(2)
-        found = step(x)
-        assert found[0] is weight and found[1] is weight.grad and found[2] is x
-        assert found[3] is found[4]
+        results = step(x)
+        assert results[0] is weight and results[1] is weight.grad and results[2] is x
+        assert results[3] is results[4]
 
 
 # ---- errors
@@ -353,15 +353,15 @@ def test_what_is_overwritten_is_donated_and_nothing_else(monkeypatch):
     step = torch.jit(lambda: (held.add_(1).detach(), held * 2))
     first, doubled = step()
     assert not array.is_deleted() and array[0] == 1  # another handle holds it
-    assert [each[0].item() for each in (first, doubled, held)] == [2, 4, 2]
+    assert [tensor[0].item() for tensor in (first, doubled, held)] == [2, 4, 2]
     add = torch.jit(lambda x: x.add_(1))
     add(held)
-    assert [each[0].item() for each in (first, doubled, held)] == [3, 4, 3]
+    assert [tensor[0].item() for tensor in (first, doubled, held)] == [3, 4, 3]
     del first  # it shares the memory, and holds the array that it has read
     before = held._array.unsafe_buffer_pointer()
     add(held)
     assert held._array.unsafe_buffer_pointer() == before
-    assert [each[0].item() for each in (doubled, held)] == [4, 4]
+    assert [tensor[0].item() for tensor in (doubled, held)] == [4, 4]
     array = held._array
     assert torch.jit(lambda x: x.add_(1), donate=())(held) is held
     assert array[0] == 4 and held[0].item() == 5
@@ -375,11 +375,11 @@ def test_a_gradient_that_was_returned_is_not_overwritten_pitfall_24():
         (weight * x).sum().backward()
         return weight.grad.clone(), weight.grad.detach(), weight.grad
 
-    found = [step(torch.full((2,), float(n))) for n in (1, 2, 3)]
-    copied, shared, same = zip(*found, strict=True)
-    assert [each.tolist() for each in copied] == [[1, 1], [3, 3], [6, 6]]
+    results = [step(torch.full((2,), float(n))) for n in (1, 2, 3)]
+    copied, shared, same = zip(*results, strict=True)
+    assert [gradient.tolist() for gradient in copied] == [[1, 1], [3, 3], [6, 6]]
     # as in PyTorch: `backward` adds to the memory of the gradient, which `detach` shares
-    assert all(each.tolist() == [6, 6] for each in (*shared, *same, weight.grad))
+    assert all(gradient.tolist() == [6, 6] for gradient in (*shared, *same, weight.grad))
 
 
 def test_nothing_is_kept_by_a_program():
@@ -387,7 +387,7 @@ def test_nothing_is_kept_by_a_program():
     step = torch.jit(lambda x, weight=weight: (weight * x).sum())
     with jax.checking_leaks():
         step(x).backward()
-    gone = [weakref.ref(each) for each in (weight, x)]
+    gone = [weakref.ref(tensor) for tensor in (weight, x)]
     del weight, x
     assert gone[1]() is None
     del step
@@ -411,7 +411,7 @@ def both(compile):
 
 @pytest.mark.slow
 def test_gradients_of_several_results_with_hooks_inside_and_outside():
-    found = []
+    gradients = []
     for compile in (torch.jit, lambda f: f):
         weight, x, compiled = both(compile)
         x.register_hook(lambda grad: grad + 1)
@@ -420,15 +420,15 @@ def test_gradients_of_several_results_with_hooks_inside_and_outside():
         (total + square.sum()).backward(retain_graph=True)
         (part,) = torch.autograd.grad(square[0], weight, retain_graph=True)
         (alone,) = torch.autograd.grad(total, x)
-        found.append([*x.grad.tolist(), *weight.grad.tolist(), *part.tolist(), *alone.tolist()])
+        gradients.append([*x.grad.tolist(), *weight.grad.tolist(), *part.tolist(), *alone.tolist()])
         with pytest.raises(RuntimeError, match="second time"):
             total.backward()
-    np.testing.assert_allclose(*found, rtol=1e-12)
+    np.testing.assert_allclose(*gradients, rtol=1e-12)
 
 
 @pytest.mark.slow
 def test_second_derivatives_from_outside():
-    found = []
+    derivatives = []
     for compile in (torch.jit, lambda f: f):
         weight = leaf(1.5, -2.0)
         x = leaf(0.5, 0.7)
@@ -436,8 +436,10 @@ def test_second_derivatives_from_outside():
         (first,) = torch.autograd.grad(compiled(x), x, create_graph=True)
         second = torch.autograd.grad((first * first).sum(), [x, weight], create_graph=True)
         third = torch.autograd.grad(second[1].sum(), x)[0]
-        found.append([*first.tolist(), *second[0].tolist(), *second[1].tolist(), *third.tolist()])
-    np.testing.assert_allclose(*found, rtol=1e-10)
+        derivatives.append(
+            [*first.tolist(), *second[0].tolist(), *second[1].tolist(), *third.tolist()]
+        )
+    np.testing.assert_allclose(*derivatives, rtol=1e-10)
 
 
 def test_a_pass_through_a_compiled_function_reaches_what_is_before_and_behind_it():
@@ -515,7 +517,7 @@ def test_what_the_results_of_a_pass_do_not_depend_on_has_no_gradient(way, retain
             grads = torch.autograd.grad(result, leaves, allow_unused=True, create_graph=True)
         else:
             result.backward()
-            grads = [each.grad for each in leaves]
+            grads = [tensor.grad for tensor in leaves]
         expected = [[3.0], [2.0], None] if head == 0 else [[5.0], None, [2.0]]
         assert [grad if grad is None else grad.tolist() for grad in grads] == expected
     both = compiled(torch.tensor([1.0]), *leaves)
@@ -707,7 +709,7 @@ def test_a_compiled_function_in_another():
 
 def marks(jit, derivatives):
     """Derivatives of a tensor that requires grad since the function has said so."""
-    weight, found = torch.tensor([1.0, 2.0], dtype=torch.float64), []
+    weight, results = torch.tensor([1.0, 2.0], dtype=torch.float64), []
 
     @jit
     def cubes(x):
@@ -715,9 +717,9 @@ def marks(jit, derivatives):
         return (weight**3 * x).sum()
 
     for requires_grad in (True, False, True):
-        found.append(derivatives(cubes(torch.tensor([2.0, 3.0], dtype=torch.float64)), weight))
+        results.append(derivatives(cubes(torch.tensor([2.0, 3.0], dtype=torch.float64)), weight))
         weight.requires_grad_(requires_grad)
-    return found
+    return results
 
 
 def accumulated(result, weight):
@@ -750,8 +752,8 @@ def test_a_leaf_from_inside_that_would_get_no_gradient_is_refused():
 
     @torch.jit
     def returned(x):
-        made = new_leaf(x)
-        return made, (made**2 * weight).sum()
+        created = new_leaf(x)
+        return created, (created**2 * weight).sum()
 
     @torch.jit
     def stored(x):
@@ -770,16 +772,16 @@ def test_a_leaf_from_inside_may_leave_alone_or_stay():
 
     @torch.jit
     def used_up(x):
-        made = new_leaf(x)
-        loss = (made**2).sum()
+        created = new_leaf(x)
+        loss = (created**2).sum()
         loss.backward()
-        return made, loss
+        return created, loss
 
     result = stays(torch.ones(2))
     result.backward()
     assert result.requires_grad
-    made, loss = used_up(torch.ones(2))
-    assert made.grad.tolist() == [2, 2]
+    created, loss = used_up(torch.ones(2))
+    assert created.grad.tolist() == [2, 2]
     with pytest.raises(RuntimeError, match="second time"):
         loss.backward()
 
@@ -819,4 +821,4 @@ def test_the_gradient_of_a_tensor_with_a_tangent_is_read():
         assert (primal.item(), tangent.item()) == (12, 12)
         optimizer = torch.optim.SGD([x], lr=0.5)
         torch.jit(lambda: optimizer.step())()
-        assert [each.item() for each in fwAD.unpack_dual(x)] == [0, -1]
+        assert [part.item() for part in fwAD.unpack_dual(x)] == [0, -1]

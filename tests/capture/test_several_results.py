@@ -45,16 +45,16 @@ def test_second_pass_through_what_is_freed(wrap, order):
     *before, last = order
     for number in before:
         results[number].backward()
-    found = x.grad.tolist()
+    gradient = x.grad.tolist()
     with pytest.raises(RuntimeError, match=SECOND_TIME):
         results[last].backward()
-    assert x.grad.tolist() == found
+    assert x.grad.tolist() == gradient
 
 
 def test_passes_from_all_results_at_once():
     x = leaf(2.0, 3.0)
     torch.autograd.backward(torch.jit(shared)(x))
-    assert x.grad.tolist() == [sum(each(value) for each in GRADIENTS) for value in (2.0, 3.0)]
+    assert x.grad.tolist() == [sum(slope(value) for slope in GRADIENTS) for value in (2.0, 3.0)]
 
 
 def test_second_derivatives_of_one_result():
@@ -83,13 +83,13 @@ def test_a_state_that_grows_beside_a_result_that_is_freed():
     weight, v = leaf(2.0), leaf(3.0)
 
     def program(buffer, step):
-        buffers, found = [], []
+        buffers, gradients = [], []
         for _ in range(4):
             x = leaf(1.0, 5.0)
             step(x * 1, buffer).backward()
             buffers.append(buffer.tolist())
-            found.append((v.grad.item(), weight.grad.item()))
-        return buffers, found
+            gradients.append((v.grad.item(), weight.grad.item()))
+        return buffers, gradients
 
     def function(x, buffer):
         (x * 2.0 * weight).sum().backward()
@@ -138,16 +138,16 @@ def test_a_function_that_results_share_gets_their_sum():
         y = Clamped.apply(x)
         return (y * 4).sum(), y.sum()
 
-    found = []
+    gradients = []
     for wrap in (lambda f: f, torch.jit):
         x = leaf(1.0)
         first, second = wrap(function)(x)
         torch.autograd.backward([first, second], retain_graph=True)
-        found.append(x.grad.item())
+        gradients.append(x.grad.item())
         first.backward(retain_graph=True)
         second.backward()
-        found.append(x.grad.item())
-    assert found == [1.5, 4, 1.5, 4]
+        gradients.append(x.grad.item())
+    assert gradients == [1.5, 4, 1.5, 4]
 
 
 def test_hooks_run_in_the_pass_of_their_result():

@@ -34,7 +34,9 @@ class Readers:
 
     def __init__(self, *functions):
         self.errors, self.is_over = [], threading.Event()
-        self.threads = [threading.Thread(target=self.repeat, args=(each,)) for each in functions]
+        self.threads = [
+            threading.Thread(target=self.repeat, args=(function,)) for function in functions
+        ]
 
     def repeat(self, function):
         try:
@@ -140,12 +142,12 @@ def test_threads_that_share_state(work):
 
 def test_a_reader_waits_for_a_trace():
     """Meanwhile the handle holds a tracer."""
-    weight, begun, found = torch.ones(3), threading.Event(), []
+    weight, begun, reads = torch.ones(3), threading.Event(), []
 
     def read():
         begun.wait(hangs.LIMIT)
-        found.append(weight.tolist())
-        found.append((weight * 2).tolist())
+        reads.append(weight.tolist())
+        reads.append((weight * 2).tolist())
 
     reader = threading.Thread(target=read)
     reader.start()
@@ -159,14 +161,14 @@ def test_a_reader_waits_for_a_trace():
 
     double()
     reader.join()
-    assert found == [[2.0] * 3, [4.0] * 3]
+    assert reads == [[2.0] * 3, [4.0] * 3]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["an operator", "its numbers", "a compiled function"])
 def test_a_reader_waits_for_a_call(how):
     """Once the program has run, the array of before is deleted."""
-    weight, begun, found = torch.ones(3), threading.Event(), []
+    weight, begun, reads = torch.ones(3), threading.Event(), []
 
     @torch.jit
     def double():
@@ -178,8 +180,8 @@ def test_a_reader_waits_for_a_call(how):
 
     def read():
         begun.wait(hangs.LIMIT)
-        made = {"an operator": lambda: weight * 3, "a compiled function": triple}.get(how)
-        found.append([3 * each for each in weight.tolist()] if made is None else made().tolist())
+        call = {"an operator": lambda: weight * 3, "a compiled function": triple}.get(how)
+        reads.append([3 * value for value in weight.tolist()] if call is None else call().tolist())
 
     def wait_after(program, kernel, *arrays):
         results = kernel(*arrays)
@@ -196,7 +198,7 @@ def test_a_reader_waits_for_a_call(how):
     finally:
         executor.unobserve(wait_after)
     reader.join()
-    assert found == [[12.0] * 3]
+    assert reads == [[12.0] * 3]
 
 
 def test_a_reader_does_not_wait_forever(monkeypatch):

@@ -32,7 +32,7 @@ def test_the_stages_of_a_function():
     struct, x = jax.ShapeDtypeStruct((2, 3), jnp.float32), torch.ones(2, 3)
     for argument in (x, struct):
         traced = function.trace(argument)
-        assert [each.shape for each in traced.jaxpr.out_avals] == [(2, 3), (2, 3), ()]
+        assert [aval.shape for aval in traced.jaxpr.out_avals] == [(2, 3), (2, 3), ()]
         assert (
             "multiply" in traced.lower().as_text() and "f64" in function.lower(argument).as_text()
         )
@@ -72,7 +72,7 @@ def test_they_change_no_state(stage):
 
     def state():
         groups = [{**group, "params": None} for group in optimizer.param_groups]
-        numbers = [each.tolist() for each in model.state_dict().values()]
+        numbers = [tensor.tolist() for tensor in model.state_dict().values()]
         return numbers, dict(optimizer.state), groups, torch.get_rng_state().tolist(), [*seen]
 
     before = state()
@@ -136,8 +136,8 @@ def test_what_capture_found_is_lowered_without_a_second_trace(monkeypatch):
 
     monkeypatch.setattr(jax.lax.erf_p, "bind", spy)
     # a shape of its own, or JAX would know the equations of `erf`
-    found = torch.jit(lambda x: jax.lax.erf(x) * 2)(jnp.zeros((1, 37, 1)))
-    assert (found == 0).all() and len(called) == 1
+    result = torch.jit(lambda x: jax.lax.erf(x) * 2)(jnp.zeros((1, 37, 1)))
+    assert (result == 0).all() and len(called) == 1
 
 
 def test_the_lines_of_the_function_are_those_of_the_program():
@@ -145,9 +145,9 @@ def test_the_lines_of_the_function_are_those_of_the_program():
         x = x.sin()
         return x.sin()  # a call of the same kind, in another line
 
-    def lines(found):
+    def lines(file):
         text = torch.jit(function).lower(torch.ones(3)).as_text(debug_info=True)
-        return {int(n) for n in re.findall(rf'"{re.escape(found)}":(\d+)', text)}
+        return {int(n) for n in re.findall(rf'"{re.escape(file)}":(\d+)', text)}
 
     first = function.__code__.co_firstlineno
     assert {first + 1, first + 2} <= lines(__file__)

@@ -249,7 +249,7 @@ CONTAINERS = {
     "list in a tuple": (lambda: ([1.0],), lambda c: c[0][0], lambda c: c[0].__setitem__(0, 5.0)),
     "set": (lambda: {1, 2}, lambda c: 2.0 if 3 in c else 1.0, lambda c: c.add(3)),
     "object in a set": (
-        lambda: {plain()}, lambda c: total(each.k for each in c), lambda c: set_k(next(iter(c)))),
+        lambda: {plain()}, lambda c: total(entry.k for entry in c), lambda c: set_k(next(iter(c)))),
     "deque": (
         lambda: collections.deque([1.0, 2.0]), lambda c: c[0], lambda c: c.appendleft(4.0)),
     "bytes": (lambda: bytearray(b"ab"), lambda c: float(c[0]), lambda c: c.__setitem__(0, 99)),
@@ -386,20 +386,20 @@ REACHES = [
 def check(make, read, change, reach):
     state = make()
     function, argument = reach(state, read)
-    given = () if argument is None else (argument,)
+    arguments = () if argument is None else (argument,)
     compiled, x = torch.jit(function), torch.tensor([1.0, 2.0])
     scale = Plain.scale
     try:
         for _ in range(2):
-            assert compiled(x, *given).tolist() == function(x, *given).tolist()
+            assert compiled(x, *arguments).tolist() == function(x, *arguments).tolist()
         assert compiled.count == 1, compiled.explain()
         if change is None:
             Plain.scale = 3.0
         else:
             change(state)
-        expected = function(x, *given).tolist()
+        expected = function(x, *arguments).tolist()
         for _ in range(3):
-            assert compiled(x, *given).tolist() == expected
+            assert compiled(x, *arguments).tolist() == expected
         assert compiled.count == 2, compiled.explain()
     finally:
         Plain.scale = scale

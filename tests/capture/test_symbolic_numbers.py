@@ -49,9 +49,9 @@ def test_numbers_are_those_of_python(name):
 
     compiled, x = torch.jit(function), torch.ones((), dtype=torch.float64)
     for n in values:
-        found, expected = result_of(compiled, x, n), result_of(function, x, n)
+        result, expected = result_of(compiled, x, n), result_of(function, x, n)
         is_number = isinstance(expected, float)
-        assert found == (pytest.approx(expected, rel=1e-14) if is_number else expected)
+        assert result == (pytest.approx(expected, rel=1e-14) if is_number else expected)
     assert compiled.count <= most, compiled.explain()
 
 
@@ -72,10 +72,10 @@ def test_no_number_of_a_trace_is_kept(make):
         holder.made = make(holder.count)
         return make(holder.count * 2)
 
-    def shown(made):
-        if isinstance(made, Holder):
-            return made.count
-        return made() if callable(made) else repr(made)
+    def shown(value):
+        if isinstance(value, Holder):
+            return value.count
+        return value() if callable(value) else repr(value)
 
     compiled = torch.jit(count)
     for n in range(1, 5):
@@ -143,10 +143,10 @@ def test_a_second_trace_finds_the_graph_of_an_argument_whole():
             holder.count += 1
             return x.detach() * (2 if holder.count > 2 else 1)
 
-        step, found = jit(step), []
+        step, results = jit(step), []
         for _ in range(4):
-            found.append(step(weight.square()).tolist())
-        return found, weight.grad.tolist()
+            results.append(step(weight.square()).tolist())
+        return results, weight.grad.tolist()
 
     assert run(torch.jit) == run(lambda step: step)
 

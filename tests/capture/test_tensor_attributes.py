@@ -197,8 +197,8 @@ def test_overrides_in_a_compiled_function():
     class Counting(jaxgrad.Tensor):
         @classmethod
         def __torch_function__(cls, func, types, args=(), kwargs=None):
-            made = super().__torch_function__(func, types, args, kwargs)
-            return made * 10 if func is jaxgrad.add else made
+            result = super().__torch_function__(func, types, args, kwargs)
+            return result * 10 if func is jaxgrad.add else result
 
     x = jaxgrad.ones(1).as_subclass(Counting)
     function = jaxgrad.jit(lambda x: jaxgrad.add(x, 1))
@@ -250,18 +250,18 @@ def test_attributes_of_the_class_of_a_tensor():
         def raised(self):
             return self**self.exponent
 
-    captured, given = (jaxgrad.tensor(3.0).as_subclass(Power) for _ in range(2))
+    captured, argument = (jaxgrad.tensor(3.0).as_subclass(Power) for _ in range(2))
     function = jaxgrad.jit(lambda x: (captured.raised(), x.raised()))
 
     def values():
-        return [each.item() for each in function(given)]
+        return [tensor.item() for tensor in function(argument)]
 
     assert values() == values() == [9, 9]
     captured.exponent = 3
     assert values() == [27, 9]
-    given.exponent = 1
+    argument.exponent = 1
     assert values() == [27, 3]
-    del captured.exponent, given.exponent
+    del captured.exponent, argument.exponent
     Power.exponent = 4
     assert values() == [81, 81]
     Power.raised = lambda self: self + 1

@@ -17,9 +17,9 @@ def tracked():
 
 
 def retained():
-    made = tracked() * 1
-    made.retain_grad()
-    return made
+    tensor = tracked() * 1
+    tensor.retain_grad()
+    return tensor
 
 
 def complex_ones():
@@ -103,11 +103,11 @@ def test_a_property_of_memory_that_the_function_gave_is_not_that_of_the_argument
 
 @pytest.mark.slow
 def test_the_reason_compares_with_the_program_for_such_arguments():
-    dropout, given = nn.Dropout(), torch.ones(2)
+    dropout, argument = nn.Dropout(), torch.ones(2)
     compiled = torch.jit(lambda value, scale=1: dropout(value) * scale)
-    compiled(given), compiled(given, scale=torch.ones(2))
+    compiled(argument), compiled(argument, scale=torch.ones(2))
     dropout.eval()
-    compiled(given)
+    compiled(argument)
     assert compiled.explain().endswith("training of a Dropout was True, and is False")
 
 

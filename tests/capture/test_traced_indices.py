@@ -68,7 +68,7 @@ def numbers(*shape):
 
 
 def arrays(tensors):
-    return [np.asarray(each.detach().numpy()) for each in tensors]
+    return [np.asarray(tensor.detach().numpy()) for tensor in tensors]
 
 
 @pytest.mark.slow
@@ -80,17 +80,17 @@ def test_writes_arrive_as_in_numpy(body, name):
 
     @torch.jit
     def compiled(states, i, x):
-        found = [
+        results = [
             body(q, KEYS[name](index(i)), write, x)
             for q, (index, write) in zip(states, cases, strict=True)
         ]
-        return [[part.clone() for part in parts] for parts in found]
+        return [[part.clone() for part in parts] for parts in results]
 
     states = [torch.tensor(numbers(3, 3, 3)) for _ in cases]
     wanted = [numbers(3, 3, 3) for _ in cases]
     for i in (1, 2):
-        found = compiled(states, torch.tensor(i), torch.tensor(2.0, dtype=torch.float64))
-        for parts, q, (index, write) in zip(found, wanted, cases, strict=True):
+        results = compiled(states, torch.tensor(i), torch.tensor(2.0, dtype=torch.float64))
+        for parts, q, (index, write) in zip(results, wanted, cases, strict=True):
             for part, array in zip(parts, body(q, KEYS[name](index(i)), write, 2.0), strict=True):
                 np.testing.assert_array_equal(part.numpy(), array)
         for state, q in zip(states, wanted, strict=True):
@@ -112,11 +112,11 @@ def test_a_queue_of_captured_tensors_is_traced_once():
 
     wanted = np.zeros((3, 2), np.float32)
     for count in range(5):
-        found = push(torch.tensor([count + 1.0, 2.0]))
+        total = push(torch.tensor([count + 1.0, 2.0]))
         wanted[count % 3] = [count + 1.0, 2.0]
         wanted[:, 1] += 1
         wanted[count % 3] *= 2
-        assert (queue.tolist(), found.item()) == (wanted.tolist(), wanted.sum())
+        assert (queue.tolist(), total.item()) == (wanted.tolist(), wanted.sum())
     assert len(push.traces) == 1
 
 
@@ -136,8 +136,8 @@ def test_views_of_several_roots():
     state, wanted = torch.tensor(numbers(3, 3)), torch.tensor(numbers(3, 3))
     compiled = torch.jit(body)
     for i in (1, 2, 0):
-        found = compiled(state, torch.tensor(i))
-        assert [each.tolist() for each in found] == [each.tolist() for each in body(wanted, i)]
+        results = compiled(state, torch.tensor(i))
+        assert [part.tolist() for part in results] == [part.tolist() for part in body(wanted, i)]
         assert state.tolist() == wanted.tolist()
 
 
@@ -181,9 +181,9 @@ def test_gradients_of_both_orders(name, i=1):
 
 @pytest.mark.slow
 def test_all_derivatives_inside():
-    found = torch.jit(derivatives)(*indexed(torch.tensor(1)))
-    for each, wanted in zip(found, derivatives(*indexed(1)), strict=True):
-        np.testing.assert_allclose(each.numpy(), wanted.numpy(), rtol=1e-10)
+    results = torch.jit(derivatives)(*indexed(torch.tensor(1)))
+    for result, wanted in zip(results, derivatives(*indexed(1)), strict=True):
+        np.testing.assert_allclose(result.numpy(), wanted.numpy(), rtol=1e-10)
 
 
 def indexed(i):
@@ -199,15 +199,15 @@ def test_tangents():
             return forward_ad.unpack_dual(loss(dual, i, x.detach())).tangent
 
     (w, x), i = leaves(), 2
-    found = torch.jit(body)(w, torch.tensor(i), x)
-    np.testing.assert_allclose(found.numpy(), body(w, i, x).numpy(), rtol=1e-12)
+    tangent = torch.jit(body)(w, torch.tensor(i), x)
+    np.testing.assert_allclose(tangent.numpy(), body(w, i, x).numpy(), rtol=1e-12)
     nested = lambda i: torch.func.jacfwd(torch.func.jacrev(loss))(w.detach(), i, x.detach())  # noqa: E731
     np.testing.assert_allclose(nested(torch.tensor(1)).numpy(), nested(1).numpy(), rtol=1e-11)
 
 
 @pytest.mark.slow
 def test_each_example_of_a_vmap_has_an_index_of_its_own():
-    w, x = (each.detach() for each in leaves())
+    w, x = (leaf.detach() for leaf in leaves())
 
     def body(q, i):
         q = q * 1
@@ -247,8 +247,8 @@ def test_the_index_of_a_loop():
             lambda i, q: i < 3, lambda i, q: (i + 1, body(i, q)), (torch.tensor(0), q)
         )[1],
     }
-    for each in compiled.values():
-        assert torch.jit(each)(start).tolist() == wanted.tolist()
+    for loop in compiled.values():
+        assert torch.jit(loop)(start).tolist() == wanted.tolist()
     leaf = start.clone().requires_grad_()
     slope = torch.autograd.grad((compiled["scan"](leaf) ** 2).sum(), leaf)[0]
     other = leaf
@@ -274,8 +274,8 @@ def test_an_index_is_no_saved_tensor():
         with torch.autograd.graph.saved_tensors_hooks(
             lambda tensor: dtypes.add(tensor.dtype) or tensor, lambda tensor: tensor
         ):
-            found = step(w, torch.tensor(1)).numpy()
-        np.testing.assert_allclose(found, wanted, rtol=1e-12)
+            gradient = step(w, torch.tensor(1)).numpy()
+        np.testing.assert_allclose(gradient, wanted, rtol=1e-12)
     assert dtypes == {torch.float64}
 
 
@@ -316,9 +316,9 @@ def test_the_offset_of_such_a_view_is_not_known(read):
 def test_wrong_places_raise_as_ints_do():
     q, i = torch.zeros(3, 2), torch.tensor(1)
     for index in (lambda i: (i, i, i), lambda i: (i, slice(None), 5)):
-        for given in (1, i):
+        for place in (1, i):
             with pytest.raises(IndexError, match="too many indices for tensor of dimension 2"):
-                torch.jit(lambda q, i, index=index: q[index(i)])(q, given)
+                torch.jit(lambda q, i, index=index: q[index(i)])(q, place)
     with pytest.raises(IndexError, match="invalid index of a 0-dim tensor"):
         torch.jit(lambda q, i: q.sum()[i])(q, i)
 

@@ -158,25 +158,25 @@ def trained(kind, optimizer, compile):
     make, middle = KINDS[kind]
     model = network(*[layer() for layer in middle])
     step = make(model, OPTIMIZERS[optimizer](model.parameters()))
-    compiled, found = compile(step), []
+    compiled, values = compile(step), []
     torch.manual_seed(2)
     numbers = np.random.default_rng(3)
     for _ in range(STEPS):
         x, y = torch.tensor(numbers.normal(size=(8, 4))), torch.tensor(numbers.integers(0, 2, 8))
-        found.append(compiled(x, y).item())
+        values.append(compiled(x, y).item())
         getattr(step, "after", lambda: None)()
     for parameter in model.parameters():
-        found += [*parameter.flatten().tolist(), *parameter.grad.flatten().tolist()]
-    return found, compiled
+        values += [*parameter.flatten().tolist(), *parameter.grad.flatten().tolist()]
+    return values, compiled
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_compiled_step_equals_the_eager_one_S06_S07(kind, optimizer):
-    found, compiled = trained(kind, optimizer, torch.jit)
+    values, compiled = trained(kind, optimizer, torch.jit)
     expected, _ = trained(kind, optimizer, lambda step: step)
-    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(values, expected, rtol=1e-10, atol=1e-12)
     assert compiled.count == 1, compiled.explain()
 
 
@@ -215,7 +215,7 @@ def test_a_function_may_set_the_mode_of_a_module():
 
     for call in range(4):
         first, second = there_and_back()
-        assert [bool((each == 0).any()) for each in (first, second)] == [
+        assert [bool((output == 0).any()) for output in (first, second)] == [
             call % 2 == 1,
             call % 2 == 0,
         ]
@@ -273,7 +273,9 @@ def test_what_is_overwritten_keeps_its_memory(monkeypatch):
     step, x = torch.jit(plain(model, optimizer)), torch.ones(2, 4)
     y = torch.zeros(2, dtype=torch.int64)
     step(x, y)
-    state = [each[name] for each in optimizer.state.values() for name in ("exp_avg", "exp_avg_sq")]
+    state = [
+        entry[name] for entry in optimizer.state.values() for name in ("exp_avg", "exp_avg_sq")
+    ]
     tensors = [*model.parameters(), *state]
     before = [tensor._array.unsafe_buffer_pointer() for tensor in tensors]
     step(x, y)

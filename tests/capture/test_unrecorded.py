@@ -139,7 +139,7 @@ def by_cond(function):
 
 
 def by_scan(function):
-    return lambda x: torch.scan(lambda n, each: (n + 1, function(each)), torch.tensor(0), x)[1]
+    return lambda x: torch.scan(lambda n, point: (n + 1, function(point)), torch.tensor(0), x)[1]
 
 
 def by_checkpoint(function):
@@ -176,14 +176,14 @@ WAYS = {
 def test_gradients(name, way):
     function, expected = FUNCTIONS[name]
     leaf = torch.tensor(POINTS, dtype=torch.float64, requires_grad=True)
-    found = WAYS[way](function)(leaf * 1)
+    value = WAYS[way](function)(leaf * 1)
     for derivative in expected:
         wanted = [float(derivative(point)) for point in POINTS]
-        if not found.requires_grad:
+        if not value.requires_grad:
             assert wanted == [0, 0]
             continue
-        (found,) = torch.autograd.grad(found.sum(), leaf, create_graph=True, materialize_grads=True)
-        assert found.tolist() == wanted
+        (value,) = torch.autograd.grad(value.sum(), leaf, create_graph=True, materialize_grads=True)
+        assert value.tolist() == wanted
 
 
 @pytest.mark.parametrize("way", ["eager", "jit", "vmap", "jit of vmap", "vmap of jit"])
@@ -250,15 +250,15 @@ def test_functions_that_save_what_they_compute(way, order):
             x, square = ctx.saved_tensors
             return 4 * tangent * x * square
 
-    found, one = WAYS[way](Square.apply), torch.ones(2, dtype=torch.float64)
+    derivative, one = WAYS[way](Square.apply), torch.ones(2, dtype=torch.float64)
     for mode in reversed(order):
         if mode == "r":
-            found = torch.func.grad(lambda x, function=found: function(x).sum())
+            derivative = torch.func.grad(lambda x, function=derivative: function(x).sum())
         else:
-            found = lambda x, function=found: torch.func.jvp(function, (x,), (one,))[1]  # noqa: E731
+            derivative = lambda x, function=derivative: torch.func.jvp(function, (x,), (one,))[1]  # noqa: E731
     x = torch.tensor(POINTS, dtype=torch.float64)
     expected = 12 * x**2 if len(order) == 2 else 24 * x
-    assert found(x).tolist() == expected.tolist()
+    assert derivative(x).tolist() == expected.tolist()
 
 
 def test_parameter_that_a_compiled_step_updates():
@@ -289,8 +289,8 @@ def test_argument_that_a_compiled_function_writes_to(recorded):
 
     leaf = torch.tensor(POINTS, dtype=torch.float64, requires_grad=True)
     x = leaf * 1
-    found, factor = function(x).sum() + (x * x).sum(), 2 if recorded else 1
-    (first,) = torch.autograd.grad(found, leaf, create_graph=True)
+    total, factor = function(x).sum() + (x * x).sum(), 2 if recorded else 1
+    (first,) = torch.autograd.grad(total, leaf, create_graph=True)
     assert first.tolist() == [factor * (3 * (2 * w) ** 2 + 2 * 2 * w) for w in POINTS]
     expected = [factor**2 * (6 * 2 * w + 2) for w in POINTS]
     assert torch.autograd.grad(first.sum(), leaf)[0].tolist() == expected
@@ -312,7 +312,7 @@ def test_once_differentiable(way):
 
     leaf = torch.tensor(POINTS, dtype=torch.float64, requires_grad=True)
     # its gradient is asked for with one that requires grad
-    found = WAYS[way](lambda x: Once.apply(x) ** 2)(leaf * 1)
-    (first,) = torch.autograd.grad(found.sum(), leaf, create_graph=True)
+    result = WAYS[way](lambda x: Once.apply(x) ** 2)(leaf * 1)
+    (first,) = torch.autograd.grad(result.sum(), leaf, create_graph=True)
     with pytest.raises(RuntimeError, match="differentiate twice"):
         torch.autograd.grad(first.sum(), leaf)

@@ -71,8 +71,8 @@ def test_both_runs_draw_the_same_numbers_and_the_generator_moves_once():
     wanted = [random.random() for _ in range(3)]
     random.seed(0)
     verified = torch.jit(lambda x: {"scaled": x * random.random()}, verify=1)
-    found = [verified(torch.ones(1))["scaled"].item() for _ in range(2)]
-    assert [*found, random.random()] == pytest.approx(wanted)
+    results = [verified(torch.ones(1))["scaled"].item() for _ in range(2)]
+    assert [*results, random.random()] == pytest.approx(wanted)
 
 
 def test_the_message_has_the_values_that_guards_know(monkeypatch):
@@ -146,8 +146,8 @@ def test_changes_of_state_are_compared_and_undone(do, message, monkeypatch):
     def everything():
         tensors = [*m.parameters(), *m.buffers(), x]
         return (
-            [each.tolist() for each in tensors], [each.requires_grad for each in tensors],
-            [each._version for each in tensors], [each.grad for each in tensors],
+            [tensor.tolist() for tensor in tensors], [tensor.requires_grad for tensor in tensors],
+            [tensor._version for tensor in tensors], [tensor.grad for tensor in tensors],
             dict(vars(m.inner)), m.slotted.n, list(m.log), dict(m.table), set(m.names),
             m.numbers.tolist(), m.kind, m.training, torch.is_grad_enabled(),
             torch.get_default_dtype(), torch.get_rng_state().tolist(),
@@ -264,7 +264,7 @@ def train(verify):
         return loss
 
     losses = [step(torch.rand(6, 3), torch.rand(6, 1)).item() for _ in range(5)]
-    return losses, [each.tolist() for each in model.state_dict().values()], step.count
+    return losses, [tensor.tolist() for tensor in model.state_dict().values()], step.count
 
 
 @pytest.mark.slow
@@ -293,14 +293,14 @@ def test_what_a_function_and_a_set_hold_is_put_back(monkeypatch):
 
         return step, lambda: [
             number, globals()[name], step.__defaults__, step.__kwdefaults__, step.count,
-            [each.calls for each in kept], list(order.items()),
+            [config.calls for config in kept], list(order.items()),
         ]  # fmt: skip
 
-    (function, expected), (verified, found) = make("calls"), make("verified_calls")
+    (function, expected), (verified, state) = make("calls"), make("verified_calls")
     compiled = torch.jit(verified, verify=1)
     for _ in range(4):
         assert compiled(torch.ones(2)).tolist() == function(torch.ones(2)).tolist()
-        assert found() == expected()
+        assert state() == expected()
 
 
 def test_views_writes_and_histories_are_put_back():
@@ -369,10 +369,10 @@ def test_a_number_that_the_function_changes_before_it_reads_it_is_found():
 @pytest.mark.filterwarnings("ignore:Python iterable:DeprecationWarning")
 def test_what_is_refused_is_not_used_up():
     function = torch.jit(lambda xs: sum(xs), verify=1)
-    given = iter([torch.ones(1)])
+    iterator = iter([torch.ones(1)])
     with pytest.raises(TypeError, match="list_iterator"):
-        function(given)
-    assert len(list(given)) == 1
+        function(iterator)
+    assert len(list(iterator)) == 1
 
 
 def test_a_result_that_is_refused_is_closed():
@@ -429,7 +429,7 @@ def test_an_error_of_the_comparison_changes_nothing(error, monkeypatch):
 
 
 def test_threads_wait_for_both_runs():
-    total, found = torch.zeros(()), []
+    total, totals = torch.zeros(()), []
 
     @torch.jit(verify=1)
     def step():
@@ -438,7 +438,7 @@ def test_threads_wait_for_both_runs():
     def work():
         for _ in range(5):
             step()
-            found.append(total.item())
+            totals.append(total.item())
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
@@ -446,7 +446,7 @@ def test_threads_wait_for_both_runs():
     for thread in threads:
         thread.join()
     # a thread may read after others have added theirs
-    assert total.item() == len(found) == max(found) == 20 and min(found) >= 1
+    assert total.item() == len(totals) == max(totals) == 20 and min(totals) >= 1
 
 
 def test_a_verified_call_keeps_no_graph(monkeypatch):

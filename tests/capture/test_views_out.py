@@ -78,36 +78,43 @@ def outcome(torch, base, view, leaf, action):
     except RuntimeError as error:
         # PyTorch's words, without the name of the node: that is the function's where it is compiled
         raised = (str(error).partition(" is a view and ")[2] or str(error)).partition(".")[0]
-    found = {"raised": raised, "base": base.detach().clone(), "view": view.detach().clone()}
-    for name, each in (("base", base), ("view", view)):
-        found[f"{name} is"] = [each.requires_grad, each.is_leaf, each._is_view(), each._version]
-    found["base of the view"] = view._base is base
+    facts = {"raised": raised, "base": base.detach().clone(), "view": view.detach().clone()}
+    for name, tensor in (("base", base), ("view", view)):
+        facts[f"{name} is"] = [
+            tensor.requires_grad,
+            tensor.is_leaf,
+            tensor._is_view(),
+            tensor._version,
+        ]
+    facts["base of the view"] = view._base is base
     shares = view.untyped_storage() == base.untyped_storage()
-    found["bytes between"] = view.data_ptr() - base.data_ptr() if shares else "another memory"
-    loss = sum((each * each.conj()).real.sum() for each in (base, view) if each.requires_grad)
+    facts["bytes between"] = view.data_ptr() - base.data_ptr() if shares else "another memory"
+    loss = sum(
+        (tensor * tensor.conj()).real.sum() for tensor in (base, view) if tensor.requires_grad
+    )
     if leaf.requires_grad and not isinstance(loss, int):
-        found["gradient"] = torch.autograd.grad(loss, leaf, allow_unused=True)[0]
-    return found
+        facts["gradient"] = torch.autograd.grad(loss, leaf, allow_unused=True)[0]
+    return facts
 
 
 def outcomes(torch, view, origin, compile):
     """The outcomes of all actions, each after another call of one function."""
-    function, found = None, {}
+    function, results = None, {}
     for name, action in ACTIONS.items():
         leaf = base_of(torch, view).requires_grad_()
-        made, given = ORIGINS[origin](leaf, lambda x: view.call(torch, x))
-        function = function or compile(made)
-        found[name] = outcome(torch, *function(given), leaf, action)
-    return found, function
+        uncompiled, argument = ORIGINS[origin](leaf, lambda x: view.call(torch, x))
+        function = function or compile(uncompiled)
+        results[name] = outcome(torch, *function(argument), leaf, action)
+    return results, function
 
 
-def equal(found, wanted, where):
-    assert found.keys() == wanted.keys(), where
+def equal(facts, wanted, where):
+    assert facts.keys() == wanted.keys(), where
     for key, value in wanted.items():
         if isinstance(value, jaxgrad.Tensor):
-            np.testing.assert_allclose(found[key].numpy(), value.numpy(), 1e-12, err_msg=where)
+            np.testing.assert_allclose(facts[key].numpy(), value.numpy(), 1e-12, err_msg=where)
         else:
-            assert found[key] == value, f"{where}: {key} is {found[key]}, not {value}"
+            assert facts[key] == value, f"{where}: {key} is {facts[key]}, not {value}"
 
 
 QUICK = ("select", "transpose", "expand", "view", "unbind", "detach", "view_of_view", "imag")
@@ -120,10 +127,10 @@ QUICK = ("select", "transpose", "expand", "view", "unbind", "detach", "view_of_v
 )
 def test_views_are_those_of_the_uncompiled_function(view):
     for origin in ORIGINS:
-        found, step = outcomes(jaxgrad, view, origin, jaxgrad.jit)
+        results, step = outcomes(jaxgrad, view, origin, jaxgrad.jit)
         wanted, _ = outcomes(jaxgrad, view, origin, lambda function: function)
         for action in ACTIONS:
-            equal(found[action], wanted[action], f"{view} {origin}, {action}")
+            equal(results[action], wanted[action], f"{view} {origin}, {action}")
         assert len(step.traces) == 1, step.explain()
 
 
@@ -147,11 +154,11 @@ def summed(torch, value):
 @as_torch(precision=1e-12)
 def test_views_are_those_of_pytorch(torch):
     return {
-        f"{view} {origin}, {action}": [summed(torch, each) for each in found.values()]
+        f"{view} {origin}, {action}": [summed(torch, value) for value in facts.values()]
         for view in VIEWS
         for origin in ORIGINS
         if view.name in COMPARED
-        for action, found in outcomes(torch, view, origin, lambda f: compiled(torch, f))[0].items()
+        for action, facts in outcomes(torch, view, origin, lambda f: compiled(torch, f))[0].items()
     }
 
 
@@ -184,7 +191,7 @@ def split(program, cut, is_inside):
         program.steps,
         tuple(errors),
         {name: tensor.detach().numpy() for name, tensor in readable.items()},
-        tuple(each.numpy() for each in programs.gradients_of(jaxgrad, loss, inputs)),
+        tuple(gradient.numpy() for gradient in programs.gradients_of(jaxgrad, loss, inputs)),
         {name: programs.significant(t.shape, t.stride()) for name, t in readable.items()},
     )
 
@@ -193,11 +200,11 @@ def placed(handles):
     """What else can be observed of handles, and which of them share memory."""
     return [
         (
-            {**observed(each), "version": None},  # of a new tensor it begins at 0
-            [number for number, other in enumerate(handles) if other is each._base],
-            [each.untyped_storage() == other.untyped_storage() for other in handles],
+            {**observed(handle), "version": None},  # of a new tensor it begins at 0
+            [number for number, other in enumerate(handles) if other is handle._base],
+            [handle.untyped_storage() == other.untyped_storage() for other in handles],
         )
-        for each in handles
+        for handle in handles
     ]
 
 
@@ -205,8 +212,8 @@ def check_split(draws, cut, is_inside):
     with jax.enable_x64(True):
         program = programs.interpret(draws)
         numbers = arrays(program)
-    handles, found = split(program, cut, is_inside)
-    same(program, numbers, found, f"the first {cut} steps compiled,")
+    handles, results = split(program, cut, is_inside)
+    same(program, numbers, results, f"the first {cut} steps compiled,")
     _, eager = programs.run(jaxgrad, program)
     assert placed(handles) == placed(eager), f"the first {cut} steps compiled of\n{program}"
     checks.count("aliasing")
@@ -289,7 +296,7 @@ def test_the_memory_of_a_base_that_is_gone_is_no_output():
     step = jaxgrad.jit(lambda x: ((x * 2)[0], (x + 1).detach(), (x * 3).t()[1:]))
     x = numbers(2, 3)
     row, detached, columns = step(x)
-    assert [each._is_view() for each in (row, detached, columns)] == [False] * 3
+    assert [tensor._is_view() for tensor in (row, detached, columns)] == [False] * 3
     assert step.traces[0].output.count == 3
     assert columns.stride() == (1, 3) and columns.tolist() == [[6, 15], [9, 18]]
 
@@ -314,7 +321,7 @@ def test_views_in_state():
             ring.new.add_(5)
             ring.parts[0].zero_()
         assert ring.buffer.tolist() == [4, 30, 38, 46] and ring.view.tolist() == [30, 38, 46]
-        assert [each.item() for each in ring.parts] == [0, 9] and ring.new.tolist() == [0, 9]
+        assert [part.item() for part in ring.parts] == [0, 9] and ring.new.tolist() == [0, 9]
         assert ring.view._base is ring.buffer and ring.buffer._version == 6
 
 
@@ -347,15 +354,15 @@ def test_a_tensor_that_is_kept_out_of_sight_shares_memory():
 
     def step(x):
         y = x * 2
-        for each in (weight[1:], y.detach()):
-            kept.send(each)
+        for tensor in (weight[1:], y.detach()):
+            kept.send(tensor)
         return y
 
     y = jaxgrad.jit(step)(numbers(2))
     weight.add_(1)
     y.add_(1)
-    found = kept.send(None)[:2]
-    assert [each.tolist() for each in found] == [[3, 4], [3, 5]]
+    tensors = kept.send(None)[:2]
+    assert [tensor.tolist() for tensor in tensors] == [[3, 4], [3, 5]]
     with pytest.raises(RuntimeError, match=r"leaves behind a tensor of shape \[2\] that shares"):
         jaxgrad.jit(lambda x: (lambda y: (kept.send(y), y[:1])[1])(x * 2))(numbers(2))
 
@@ -399,14 +406,14 @@ def test_second_derivatives_through_views():
         y = x**3 * w
         return y[:2], y[1:]
 
-    found = []
+    gradients = []
     for run in (pieces, jaxgrad.jit(pieces)):
         x, w = numbers(3, requires_grad=True), numbers(3, requires_grad=True)
         first, last = run(x, w)
         first.mul_(last)
         slopes = jaxgrad.autograd.grad((first**2).sum() + last.sum(), (x, w), create_graph=True)
-        found.append(jaxgrad.autograd.grad(sum((s**2).sum() for s in slopes), (x, w)))
-    for one, other in zip(*found, strict=True):
+        gradients.append(jaxgrad.autograd.grad(sum((s**2).sum() for s in slopes), (x, w)))
+    for one, other in zip(*gradients, strict=True):
         np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-12)
 
 
@@ -468,7 +475,7 @@ def test_views_of_the_memory_that_a_tensor_had_keep_it():
             views.append(run())
             w.add_(1)
         assert w.tolist() == [15, 23, 31]
-        assert [each.tolist() for each in views] == [[5, 7], [11, 15], [23, 31]]
+        assert [view.tolist() for view in views] == [[5, 7], [11, 15], [23, 31]]
         flat = numbers(4)
         give = compile(lambda flat=flat, w=w: setattr(w, "data", flat[1:]))
         give()
@@ -592,16 +599,16 @@ def test_version_of_a_view_whose_base_gets_other_memory():
         weight = jaxgrad.ones(2, 3, requires_grad=True)
 
         def row():
-            found = weight[0].detach()
+            view = weight[0].detach()
             weight.data = weight.data * 2
-            return found
+            return view
 
         row = jit(row)
         rows, versions = [row(), row()], []
-        for each in rows:
-            each.mul_(3)
-            versions.append([weight._version, *(each._version for each in rows)])
-        return versions, [each.tolist() for each in rows], weight.tolist()
+        for view in rows:
+            view.mul_(3)
+            versions.append([weight._version, *(tensor._version for tensor in rows)])
+        return versions, [tensor.tolist() for tensor in rows], weight.tolist()
 
     expected = [[1, 1, 1], [2, 2, 2]], [[3.0] * 3, [6.0] * 3], [[4.0] * 3] * 2
     assert run(jaxgrad.jit) == run(lambda row: row) == expected

@@ -107,12 +107,12 @@ OF_TENSORS = {
 def results(function, x):
     torch.manual_seed(0)
     leaves = tree_leaves(function(x), is_leaf=torch.is_tensor)
-    return [(each.dtype, each.tolist()) for each in leaves]
+    return [(leaf.dtype, leaf.tolist()) for leaf in leaves]
 
 
-def assert_same(found, expected):
-    assert [dtype for dtype, _ in found] == [dtype for dtype, _ in expected]
-    for (dtype, values), (_, wanted) in zip(found, expected, strict=True):
+def assert_same(result, expected):
+    assert [dtype for dtype, _ in result] == [dtype for dtype, _ in expected]
+    for (dtype, values), (_, wanted) in zip(result, expected, strict=True):
         digits = 1e-12 if dtype in (torch.float64, torch.complex128) else 1e-6
         numpy.testing.assert_allclose(values, wanted, rtol=digits)
 
@@ -167,8 +167,8 @@ def test_vmap_has_the_users_setting():
     x = torch.tensor([1.0, 2.0])
     for enabled, size in [(False, 4), (True, 8)]:
         with jax.enable_x64(enabled):
-            found = func.vmap(lambda a: a * bytes_of_floats())(x)
-        assert found.tolist() == [size, 2 * size]
+            result = func.vmap(lambda a: a * bytes_of_floats())(x)
+        assert result.tolist() == [size, 2 * size]
 
 
 def test_code_outside_of_the_trace_has_the_users_setting():
@@ -194,6 +194,6 @@ def test_different_random_numbers_of_examples_under_both_settings(enabled):
         return function(torch.ones(3)).tolist()
 
     with jax.enable_x64(enabled):
-        found = [draw(each) for each in (drawn, torch.jit(lambda x: drawn(x)))]
-    assert found[0] == found[1] == draw(drawn)
-    assert found[0][0] != found[0][1]
+        draws = [draw(function) for function in (drawn, torch.jit(lambda x: drawn(x)))]
+    assert draws[0] == draws[1] == draw(drawn)
+    assert draws[0][0] != draws[0][1]

@@ -40,24 +40,24 @@ def same(expected, numbers, outcome, module):
     where = f"{module} in\n{expected}\n"
     assert outcome.errors == expected.errors, f"{where}{outcome.errors}"
     assert outcome.strides == expected.strides, f"{where}{outcome.strides}, {expected.strides}"
-    for name, found in arrays(outcome).items():
-        close(found, numbers[name], f"{where}{name}")
+    for name, array in arrays(outcome).items():
+        close(array, numbers[name], f"{where}{name}")
 
 
-def close(found, wanted, where):
-    found, wanted = numpy.asarray(found), numpy.asarray(wanted)
-    assert found.shape == wanted.shape, f"{where}: {found.shape} for {wanted.shape}"
+def close(array, wanted, where):
+    array, wanted = numpy.asarray(array), numpy.asarray(wanted)
+    assert array.shape == wanted.shape, f"{where}: {array.shape} for {wanted.shape}"
     scale = max(1.0, float(numpy.abs(wanted).max()))
-    wrong = float(numpy.abs(found - wanted).max())
-    assert wrong <= 1e-12 * scale, f"{where}: {found} for {wanted}"
+    wrong = float(numpy.abs(array - wanted).max())
+    assert wrong <= 1e-12 * scale, f"{where}: {array} for {wanted}"
 
 
 def check_twice(draws):
     """Compares second derivatives."""
     with jax.enable_x64(True):
         program, expected = programs.interpret(draws), programs.interpret_twice(draws)
-    found = programs.run_twice(jaxgrad, program)
-    for name, pair in zip("ab", zip(found, expected, strict=True), strict=True):
+    derivatives = programs.run_twice(jaxgrad, program)
+    for name, pair in zip("ab", zip(derivatives, expected, strict=True), strict=True):
         close(*pair, f"second derivative by {name} in\n{program}\n")
 
 
@@ -67,17 +67,17 @@ def check_compiled(draws):
     @jaxgrad.jit
     def compiled(a, b):
         handles, errors = programs.taken(jaxgrad, expected, a, b)
-        found.extend(errors)
+        error_names.extend(errors)
         readable, loss = programs.read(jaxgrad, expected, handles)
         values = {name: tensor.detach() for name, tensor in readable.items()}
         return values, list(programs.gradients_of(jaxgrad, loss, [a, b]))
 
-    found = []
+    error_names = []
     with jax.enable_x64(True):
         expected = programs.interpret(draws)
         numbers = arrays(expected)
     values, gradients = compiled(*programs.leaves(jaxgrad))
-    assert tuple(found) == expected.errors, f"jit of\n{expected}"
+    assert tuple(error_names) == expected.errors, f"jit of\n{expected}"
     by_name = {**values, "gradient of a": gradients[0], "gradient of b": gradients[1]}
     for name, tensor in by_name.items():
         close(tensor.numpy(), numbers[name], f"{name} of the jit of\n{expected}\n")

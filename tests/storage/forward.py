@@ -56,9 +56,9 @@ def interpret(draws) -> Expected:
     def tangents_of(a, b):
         return jax.jvp(values_of, (a, b), directions(0.2))
 
-    found, (_, twice) = jax.jvp(tangents_of, leaves(), directions(1.7))
+    results, (_, twice) = jax.jvp(tangents_of, leaves(), directions(1.7))
     errors = tuple(error for _, error in steps)
-    return Expected(tuple(step for step, _ in steps), errors, *found, twice)
+    return Expected(tuple(step for step, _ in steps), errors, *results, twice)
 
 
 def taken_step(draw, handles):
@@ -67,13 +67,13 @@ def taken_step(draw, handles):
         return None
     operands = [handles[i] for i in step.operands]
     try:
-        made = programs.KINDS[step.kind].interpret(True, *operands, *step.parameters)
+        handle = programs.KINDS[step.kind].interpret(True, *operands, *step.parameters)
     except model.Skipped:
         return None
     except model.Forbidden:
         return step, "RuntimeError"
-    if made is not None:
-        handles.append(dataclasses.replace(made, made=""))
+    if handle is not None:
+        handles.append(dataclasses.replace(handle, made=""))
     return step, None
 
 
@@ -143,8 +143,8 @@ def check_with_gradients(torch, draws, backwards=False):
         program = programs.interpret(draws)
         expected, moved = jax.jvp(both, leaves(), directions(0.2))
     with torch.autograd.forward_ad.dual_level():
-        found = gradients_of_duals(torch, program, backwards)
-        for pairs, wanted, slopes in zip(found, expected, moved, strict=True):
+        duals = gradients_of_duals(torch, program, backwards)
+        for pairs, wanted, slopes in zip(duals, expected, moved, strict=True):
             for name, pair in pairs.items():
                 where = f"{name} of\n{program}\n"
                 close(pair.primal.detach().numpy(), wanted[name], where)

@@ -53,8 +53,8 @@ class Program:
 @functools.cache
 def kinds(view):
     """Shape of the base, the view and the sibling, and whether they are complex."""
-    made = handles(view, jnp.zeros(view.shape + (2,) * view.is_complex))
-    return {name: (h.shape, h.is_complex) for name, h in zip(TARGETS, made, strict=True)}
+    targets = handles(view, jnp.zeros(view.shape + (2,) * view.is_complex))
+    return {name: (h.shape, h.is_complex) for name, h in zip(TARGETS, targets, strict=True)}
 
 
 def programs(view, write):

@@ -90,8 +90,8 @@ def view(handle, index, grad_mode, several=False):
     if not numpy.may_share_memory(places, handle.memory.places):
         raise Forbidden
     if grad_mode or handle.made == "no_grad":
-        made = handle.made or ("several" if several else "")
-        return dataclasses.replace(handle, places=places, made=made)
+        kind = handle.made or ("several" if several else "")
+        return dataclasses.replace(handle, places=places, made=kind)
     apart = functional.detached(handle)
     return dataclasses.replace(
         apart, places=places, made="no_grad", origin=handle.history, seen=handle.writes

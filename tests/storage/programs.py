@@ -496,9 +496,9 @@ def chosen(draw, handles):
 
 def interpret(draws):
     """The drawn steps and their results, by JAX alone."""
-    found = {}
-    gradients, values = jax.grad(_loss, (0, 1), has_aux=True)(*_leaves(), draws, found)
-    return Outcome(values=values, gradients=gradients, **found)
+    record = {}
+    gradients, values = jax.grad(_loss, (0, 1), has_aux=True)(*_leaves(), draws, record)
+    return Outcome(values=values, gradients=gradients, **record)
 
 
 def interpret_twice(draws):
@@ -515,15 +515,15 @@ def _leaves():
     return jnp.asarray(numbers("a")), jnp.asarray(numbers("b"))
 
 
-def _loss(a, b, draws, found):
+def _loss(a, b, draws, record):
     """The weighted sum of all values that may be read after the steps; and its terms."""
     c = functional.contiguous(jnp.asarray(numbers("c")), requires_grad=False)
     handles = [model.tracked(h) for h in (functional.contiguous(a), functional.contiguous(b), c)]
     taken = list(filter(None, [taken_step(draw, handles) for draw in draws]))
     readable = {f"h{i}": handle for i, handle in enumerate(handles) if handle.is_readable}
-    found["steps"] = tuple(step for step, error in taken)
-    found["errors"] = tuple(error for step, error in taken)
-    found["strides"] = {name: significant(h.shape, h.strides) for name, h in readable.items()}
+    record["steps"] = tuple(step for step, error in taken)
+    record["errors"] = tuple(error for step, error in taken)
+    record["strides"] = {name: significant(h.shape, h.strides) for name, h in readable.items()}
     values = {name: functional.read(handle) for name, handle in readable.items()}
     return sum(weighted(int(name[1:]), value) for name, value in values.items()), values
 
@@ -544,13 +544,13 @@ def taken_step(draw, handles):
         return None
     operands = [handles[i] for i in step.operands]
     try:
-        made = KINDS[step.kind].interpret(step.grad_mode, *operands, *step.parameters)
+        handle = KINDS[step.kind].interpret(step.grad_mode, *operands, *step.parameters)
     except Skipped:
         return None
     except Forbidden:
         return step, "RuntimeError"
-    if made is not None:
-        handles.append(made)
+    if handle is not None:
+        handles.append(handle)
     return step, None
 
 
@@ -558,9 +558,9 @@ def take(torch, step, handles):
     """Run a step; return the name of its error, or None."""
     operands = [handles[i] for i in step.operands]
     with torch.set_grad_enabled(step.grad_mode):
-        made = KINDS[step.kind].call(torch, *operands, *step.parameters)
-    if made is not None:
-        handles.append(made)
+        handle = KINDS[step.kind].call(torch, *operands, *step.parameters)
+    if handle is not None:
+        handles.append(handle)
 
 
 def refuses(torch, step, handles):

@@ -147,5 +147,8 @@ def test_addresses_of_objects():
     x = jaxgrad.arange(4.0)
     view, other = x[1:], jaxgrad.arange(4.0)
     assert x._cdata == x._cdata and len({x._cdata, view._cdata, other._cdata, x.data._cdata}) == 4
-    storages = [each.untyped_storage() for each in (x, view, x.detach(), other)]
-    assert len({each._cdata for each in storages}) == 2 and storages[0]._cdata != storages[3]._cdata
+    storages = [tensor.untyped_storage() for tensor in (x, view, x.detach(), other)]
+    assert (
+        len({storage._cdata for storage in storages}) == 2
+        and storages[0]._cdata != storages[3]._cdata
+    )

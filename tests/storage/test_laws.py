@@ -77,7 +77,7 @@ CASES = {
 
 def cases(*, real=False, alone=False):
     """The samples as parameters; `make test` takes one of every third operator."""
-    found, seen = [], []
+    parameters, seen = [], []
     for family, problem in (
         (name, problem) for name, all_of in CASES.items() for problem in all_of
     ):
@@ -89,8 +89,8 @@ def cases(*, real=False, alone=False):
         seen.append(problem.sample.name)
         name = f"{family}-{problem.sample}-{problem.field}"
         marks = () if quick else pytest.mark.slow
-        found.append(pytest.param(family, problem, id=name, marks=marks))
-    return pytest.mark.parametrize(("family", "problem"), found)
+        parameters.append(pytest.param(family, problem, id=name, marks=marks))
+    return pytest.mark.parametrize(("family", "problem"), parameters)
 
 
 @pytest.mark.parametrize("family", LEAST)

@@ -28,13 +28,13 @@ pytestmark = [
 
 
 def pairs():
-    found = []
+    parameters = []
     for row, view in enumerate(views.VIEWS):
         for column, write in enumerate(writes.ALL):
             marks = () if row == column and row % 12 == 0 else pytest.mark.slow
             if matrix.programs(view, write):
-                found.append(pytest.param(view, write, id=f"{view}-{write}", marks=marks))
-    return found
+                parameters.append(pytest.param(view, write, id=f"{view}-{write}", marks=marks))
+    return parameters
 
 
 def as_numpy(tensor):
@@ -56,16 +56,16 @@ def outcome(program, *tensors):
         return error
 
 
-def differences(program, found, told, by_jax):
+def differences(program, result, told, by_jax):
     """The mistakes in a program's results."""
     if isinstance(told[0], str):
         kind, words = told
-        right = type(found).__name__ == kind and words in str(found)
-        instead = repr(found) if isinstance(found, Exception) else "no error"
+        right = type(result).__name__ == kind and words in str(result)
+        instead = repr(result) if isinstance(result, Exception) else "no error"
         return [] if right else [f"{program}: {instead} for {kind}: {words}"]
-    if isinstance(found, Exception):
-        return [f"{program}: {found!r}"]
-    arrays, wrong = [as_numpy(tensor) for tensor in found], []
+    if isinstance(result, Exception):
+        return [f"{program}: {result!r}"]
+    arrays, wrong = [as_numpy(tensor) for tensor in result], []
     if by_jax:
         with jax.enable_x64(True):
             compared = zip(PARTS, arrays, matrix.interpret(program), strict=True)
@@ -74,9 +74,9 @@ def differences(program, found, told, by_jax):
     return wrong if wrong or digests else [f"{program}: not what PyTorch has"]
 
 
-def same(found, expected):
-    close = numpy.allclose(found, expected, rtol=1e-12, atol=1e-13)
-    return found.shape == expected.shape and close
+def same(result, expected):
+    close = numpy.allclose(result, expected, rtol=1e-12, atol=1e-13)
+    return result.shape == expected.shape and close
 
 
 def told(view, write):
@@ -90,26 +90,26 @@ def test_every_view_and_write_eager(view, write):
     place = views.VIEWS.index(view) + writes.ALL.index(write)
     chosen = matrix.TARGETS[place % len(matrix.TARGETS)]
     for program, answer in told(view, write):
-        found = outcome(program, *leaves(program))
-        wrong += differences(program, found, answer, program.target == chosen)
+        result = outcome(program, *leaves(program))
+        wrong += differences(program, result, answer, program.target == chosen)
         checks.count("aliasing")
     assert not wrong, "\n".join(wrong)
 
 
 def every_program(view):
     return [
-        each for write in writes.ALL if matrix.programs(view, write) for each in told(view, write)
+        case for write in writes.ALL if matrix.programs(view, write) for case in told(view, write)
     ]
 
 
 def sampled(view):
     """One program of every second kind of write; which one goes through the six of them."""
     start = views.VIEWS.index(view)
-    found = []
+    cases = []
     for position, write in [*enumerate(writes.ALL)][start % 2 :: 2]:
         every = told(view, write) if matrix.programs(view, write) else []
-        found += every[(start + position // 2) % 6 :][:1]
-    return found
+        cases += every[(start + position // 2) % 6 :][:1]
+    return cases
 
 
 @pytest.mark.slow
@@ -124,18 +124,18 @@ def check_compiled(sample, by_jax=True):
 
     @jaxgrad.jit
     def run(arguments):
-        found = []
+        results = []
         for (program, _), tensors in zip(sample, arguments, strict=True):
-            found.append(outcome(program, *tensors))
-            if isinstance(found[-1], Exception):
+            results.append(outcome(program, *tensors))
+            if isinstance(results[-1], Exception):
                 # without the frames' tensors, which would outlive the trace
-                errors[str(program)] = found.pop().with_traceback(None)
-        return found
+                errors[str(program)] = results.pop().with_traceback(None)
+        return results
 
     results = iter(run([leaves(program) for program, _ in sample]))
     wrong = []
     for program, answer in sample:
-        found = errors[str(program)] if str(program) in errors else next(results)
-        wrong += differences(program, found, answer, by_jax)
+        result = errors[str(program)] if str(program) in errors else next(results)
+        wrong += differences(program, result, answer, by_jax)
         checks.count("aliasing")
     assert not wrong, "\n".join(wrong)

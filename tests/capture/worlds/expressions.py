@@ -205,10 +205,10 @@ class Expressions:
         if kind == "E":
             return "{" + f"{self.pick(WORDS)}, {self.pick(NUMBERS)}" + "}"
         if kind == "D":
-            made = f"{{'h': {self.value('T')}, 'n': {self.number()}}}"
+            text = f"{{'h': {self.value('T')}, 'n': {self.number()}}}"
             if place := self.place("D"):
-                made = self.pick([made, f"dict({place.expression})"])
-            return self.pick([made, made, f"collections.OrderedDict({made})", f"Missing({made})"])
+                text = self.pick([text, f"dict({place.expression})"])
+            return self.pick([text, text, f"collections.OrderedDict({text})", f"Missing({text})"])
         if kind == "O":
             place = self.place("C", lambda p: p.value.__module__.startswith("world"))
             if place is not None and "Module" not in [c.__name__ for c in place.value.__mro__]:
@@ -418,9 +418,9 @@ class Statements(Expressions):
         if "draws" in switches.on:
             choices += ["x = x * random.random()"] * 3
         if "optimizers" in switches.on:
-            made = "torch.optim.SGD([x.clone().requires_grad_()], lr=0.1, momentum=0.5)"
+            optimizer = "torch.optim.SGD([x.clone().requires_grad_()], lr=0.1, momentum=0.5)"
             choices += [
-                f"made = {made}\ntotal(made.param_groups[0]['params']).backward()\nmade.step()"
+                f"made = {optimizer}\ntotal(made.param_groups[0]['params']).backward()\nmade.step()"
             ]
         return choices
 

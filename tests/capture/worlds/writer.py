@@ -96,10 +96,10 @@ class Writer:
 
     def new_tensor(self):
         values = ", ".join(self.random.choices(["0.5", "1.0", "-1.0", "2.0", "0.25"], k=2))
-        made = self.pick(["tensor({})", "tensor({})", "leaf({})", "nn.Parameter(tensor({}))"])
+        template = self.pick(["tensor({})", "tensor({})", "leaf({})", "nn.Parameter(tensor({}))"])
         if self.chance(0.1):
-            made = made.replace("{}", "{}, dtype=torch.float64")
-        return made.format(values)
+            template = template.replace("{}", "{}, dtype=torch.float64")
+        return template.format(values)
 
     def some_value(self, kinds="TTTTNNNSBLDQEUO"):
         """A value of any kind: a place, so that it has two names, or a new one."""
@@ -224,14 +224,14 @@ class Writer:
                    for k in keys]  # fmt: skip
         pairs = ", ".join(f"{key}: {item}" for key, item in zip(keys, entries, strict=True))
         joined = ", ".join(items)
-        made = self.pick(
+        container = self.pick(
             [
                 f"[{joined}]", f"[{joined}]", f"{{{pairs}}}", f"{{{pairs}}}", f"({joined},)",
                 f"collections.deque([{joined}])", f"collections.OrderedDict({{{pairs}}})",
                 "{1, 2.0}", f"collections.defaultdict(float, {{{pairs}}})",
             ]
         )  # fmt: skip
-        self.add(f"{name} = {made}")
+        self.add(f"{name} = {container}")
 
     def make_space(self):
         value = f"Space(h={self.some_value('T')}, n={self.some_value('N')})"
@@ -314,13 +314,13 @@ class Writer:
 
     def make_network(self):
         name = self.new_name("net")
-        made = self.pick(
+        network = self.pick(
             [
                 "nn.Linear(2, 2)", "nn.Sequential(nn.Linear(2, 2), nn.Tanh())", "nn.Identity()",
                 "nn.Sequential(nn.Linear(2, 2, bias=False), nn.Dropout(0.5))",
             ]
         )
-        self.add(f"{name} = filled({made})")
+        self.add(f"{name} = filled({network})")
 
     def make_optimizer(self):
         draws = self.draws()
