@@ -27,13 +27,13 @@ VECTORS |= {"LowRankMultivariateNormal"}
 def batched(case, values):
     """The parameters, each with the dimension of the batch that the value has in front."""
     size = len(case.value)
-    found = {}
+    parameters = {}
     for name, value in values.items():
         dims = 2 if name in ("covariance_matrix", "scale_tril", "cov_factor") else 1
         dims = dims if case.kind in VECTORS or (case.kind == "Wishart" and name != "df") else 0
         dims = 0 if name == "temperature" else dims
-        found[name] = value if value.ndim > dims else value.expand(size, *value.shape)
-    return found
+        parameters[name] = value if value.ndim > dims else value.expand(size, *value.shape)
+    return parameters
 
 
 def log_prob(case, names):
@@ -71,11 +71,11 @@ class Compiled:
         arguments = tuple(range(1, 1 + len(parameters)))
         gradient = jaxgrad.func.grad(log_prob(self.case, self.names), arguments)
         batch = batched(self.case, dict(zip(self.names, parameters, strict=True)))
-        found = jaxgrad.func.vmap(gradient)(value, *(each.detach() for each in batch.values()))
+        slopes = jaxgrad.func.vmap(gradient)(value, *(tensor.detach() for tensor in batch.values()))
         weights = weights_of(jaxgrad, result)
         return [
-            (each * weights.reshape(-1, *[1] * (each.ndim - 1))).sum_to_size(parameter.shape)
-            for each, parameter in zip(found, parameters, strict=True)
+            (slope * weights.reshape(-1, *[1] * (slope.ndim - 1))).sum_to_size(parameter.shape)
+            for slope, parameter in zip(slopes, parameters, strict=True)
         ]
 
     def sampled(self, parameters):
@@ -104,9 +104,9 @@ def test_compiled_and_mapped(name):
 
     result, slopes, mapped, (sample, _, gradients) = run(values)
     same(recorded["log_prob"], result.tolist(), name)
-    for key, *found in zip(leaf, slopes, mapped, strict=True):
-        for each in found:
-            same(recorded[f"log_prob by {key}"], each.tolist(), f"{name} by {key}")
+    for key, *derivative in zip(leaf, slopes, mapped, strict=True):
+        for slope in derivative:
+            same(recorded[f"log_prob by {key}"], slope.tolist(), f"{name} by {key}")
             count("distributions")
     jaxgrad.manual_seed(0)
     same(make(jaxgrad, case, leaf).sample().tolist(), sample.tolist(), name, 1e-10)
@@ -116,9 +116,9 @@ def test_compiled_and_mapped(name):
             shifted = list(values)
             shifted[position] = (values[position] + step * direction).detach().requires_grad_()
             ends.append(run(shifted)[3][1].item())
-        found = (gradient * direction).sum().item()
+        derivative = (gradient * direction).sum().item()
         expected = (ends[0] - ends[1]) / (2 * STEP)
-        assert found == pytest.approx(expected, rel=1e-5, abs=1e-6), (name, position)
+        assert derivative == pytest.approx(expected, rel=1e-5, abs=1e-6), (name, position)
         count("samples")
     assert len(compiled.step.traces) == 1
 
@@ -126,7 +126,7 @@ def test_compiled_and_mapped(name):
 def listed(tensors):
     if isinstance(tensors, jaxgrad.Tensor):
         return tensors.tolist()
-    return [listed(each) for each in tensors]
+    return [listed(part) for part in tensors]
 
 
 @pytest.mark.slow
@@ -142,8 +142,8 @@ def test_different_samples_of_examples():
 @pytest.mark.slow
 def test_loops_of_samplers_are_mapped():
     draw = jaxgrad.func.vmap(lambda x: D.VonMises(x, x).sample(), randomness="different")
-    found = draw(jaxgrad.ones(3))
-    assert bool(found.isfinite().all()) and len(set(found.tolist())) == 3
+    samples = draw(jaxgrad.ones(3))
+    assert bool(samples.isfinite().all()) and len(set(samples.tolist())) == 3
 
 
 @pytest.mark.slow
@@ -151,11 +151,11 @@ def test_new_samples_in_each_call():
     normal, von_mises = D.Normal(0.0, 1.0), D.VonMises(0.0, 1.0)
     draw = jaxgrad.jit(lambda: (normal.rsample(), von_mises.sample()))
     jaxgrad.manual_seed(0)
-    found = [[each.item() for each in draw()] for _ in range(2)]
+    samples = [[sample.item() for sample in draw()] for _ in range(2)]
     jaxgrad.manual_seed(0)
     expected = [[normal.rsample().item(), von_mises.sample().item()] for _ in range(2)]
-    assert found == [pytest.approx(each, 1e-6) for each in expected]
-    assert len({*found[0], *found[1]}) == 4 and len(draw.traces) == 1
+    assert samples == [pytest.approx(pair, 1e-6) for pair in expected]
+    assert len({*samples[0], *samples[1]}) == 4 and len(draw.traces) == 1
 
 
 def test_a_distribution_from_outside_keeps_its_parameters():
@@ -175,8 +175,8 @@ def test_lazy_attributes_in_compiled_functions():
     bernoulli = D.Bernoulli(jaxgrad.tensor([0.5, 0.2]))
     log_prob = jaxgrad.jit(lambda x: bernoulli.log_prob(x))
     one = jaxgrad.ones(2)
-    found = [log_prob(one).tolist() for _ in range(3)]
-    assert found == [pytest.approx([-0.693147, -1.609438], 1e-5)] * 3 and len(log_prob.traces) == 1
+    values = [log_prob(one).tolist() for _ in range(3)]
+    assert values == [pytest.approx([-0.693147, -1.609438], 1e-5)] * 3 and len(log_prob.traces) == 1
 
 
 FORWARD = ["gamma", "multivariate_normal_factor"]
@@ -187,19 +187,19 @@ FORWARD = ["gamma", "multivariate_normal_factor"]
 def test_forward_mode_and_second_derivatives(name):
     case = CASES[name]
     value = value_of(jaxgrad, case)
-    given = [jaxgrad.tensor(each, dtype=jaxgrad.float64) for each in case.parameters.values()]
+    parameters = [jaxgrad.tensor(v, dtype=jaxgrad.float64) for v in case.parameters.values()]
     function = log_prob(case, list(case.parameters))
-    reverse = jaxgrad.func.jacrev(lambda *p: function(value, *p), tuple(range(len(given))))
-    forward = jaxgrad.func.jacfwd(lambda *p: function(value, *p), tuple(range(len(given))))
-    same(listed(reverse(*given)), listed(forward(*given)), name, 1e-9)
-    direction = [jaxgrad.cos(0.1 + each) for each in given]
+    reverse = jaxgrad.func.jacrev(lambda *p: function(value, *p), tuple(range(len(parameters))))
+    forward = jaxgrad.func.jacfwd(lambda *p: function(value, *p), tuple(range(len(parameters))))
+    same(listed(reverse(*parameters)), listed(forward(*parameters)), name, 1e-9)
+    direction = [jaxgrad.cos(0.1 + parameter) for parameter in parameters]
     step = 1e-5
     ends = [
-        reverse(*(each + sign * step * d for each, d in zip(given, direction, strict=True)))
+        reverse(*(p + sign * step * d for p, d in zip(parameters, direction, strict=True)))
         for sign in (1, -1)
     ]
     expected = [((a - b) / (2 * step)).tolist() for a, b in zip(*ends, strict=True)]
-    _, second = jaxgrad.func.jvp(lambda *p: reverse(*p), tuple(given), tuple(direction))
+    _, second = jaxgrad.func.jvp(lambda *p: reverse(*p), tuple(parameters), tuple(direction))
     same(expected, listed(second), f"{name}, second order", 1e-6)
     count("distributions", 2)
 
@@ -249,9 +249,9 @@ def test_exponential_families_keep_the_history():
     divergence = D.kl_divergence(Mine(loc, scale), other)
     expected = D.kl_divergence(normal, D.Normal(1.0, 1.0))
     assert divergence.item() == pytest.approx(expected.item())
-    found = jaxgrad.autograd.grad(divergence, (loc, scale))
+    slopes = jaxgrad.autograd.grad(divergence, (loc, scale))
     theirs = jaxgrad.autograd.grad(expected, (loc, scale))
-    assert [each.item() for each in found] == pytest.approx([each.item() for each in theirs])
+    assert [slope.item() for slope in slopes] == pytest.approx([slope.item() for slope in theirs])
     assert not D.ExponentialFamily.entropy(D.Normal(0.0, 1.0)).requires_grad
     with jaxgrad.no_grad():
         assert not D.ExponentialFamily.entropy(normal).requires_grad

@@ -75,7 +75,7 @@ def test_dependent_constraints(torch):
     c, D = torch.distributions.constraints, torch.distributions
     known = c.dependent(is_discrete=True, event_dim=1)
     return [
-        [c.is_dependent(each) for each in (c.dependent, D.Uniform.support, c.real)],
+        [c.is_dependent(constraint) for constraint in (c.dependent, D.Uniform.support, c.real)],
         [known.is_discrete, known.event_dim, repr(c.dependent)],
         [D.Binomial.support.is_discrete, D.Multinomial.support.event_dim],
         error(lambda: c.dependent.event_dim, words=".event_dim cannot be determined statically"),
@@ -100,8 +100,8 @@ def test_holds_is_what_check_says(name):
 
 
 def test_bounds_that_are_traced_count_as_satisfied():
-    found = jaxgrad.jit(lambda low: Uniform(low, 0.0).low)(jaxgrad.tensor(1.0))
-    assert found.item() == 1
+    bound = jaxgrad.jit(lambda low: Uniform(low, 0.0).low)(jaxgrad.tensor(1.0))
+    assert bound.item() == 1
 
 
 @pytest.mark.slow

@@ -19,53 +19,53 @@ SATISFY, SUPPORT = "to satisfy the constraint", "to be within the support"
 @pytest.mark.slow
 @as_recorded
 def test_shapes_and_flags(torch):
-    found = {}
+    results = {}
     for name, case in CASES.items():
         d = make(torch, case, leaves(torch, case.parameters))
-        found[name] = [d.batch_shape, d.event_shape, d.has_rsample, d.has_enumerate_support]
-        found[name] += [d.support.event_dim, d.support.is_discrete, d._extended_shape((2, 3))]
-    return found
+        results[name] = [d.batch_shape, d.event_shape, d.has_rsample, d.has_enumerate_support]
+        results[name] += [d.support.event_dim, d.support.is_discrete, d._extended_shape((2, 3))]
+    return results
 
 
 @pytest.mark.slow
 @as_recorded
 def test_constraints_of_parameters(torch):
-    found = {}
+    results = {}
     for name, case in CASES.items():
         d = make(torch, case, leaves(torch, case.parameters))
-        dims = {key: each.event_dim for key, each in d.arg_constraints.items()}
-        found[name] = dict(sorted(dims.items()))
-    return found
+        dims = {key: constraint.event_dim for key, constraint in d.arg_constraints.items()}
+        results[name] = dict(sorted(dims.items()))
+    return results
 
 
 @pytest.mark.slow
 @as_recorded
 def test_expand(torch):
-    found = {}
+    results = {}
     for name, case in CASES.items():
         d = make(torch, case, leaves(torch, case.parameters))
         e = d.expand((4, *d.batch_shape))
         names = sorted(key for key in d.arg_constraints if hasattr(d, key))
         shapes = [getattr(e, key).shape for key in names]
-        found[name] = [type(e).__name__, e.batch_shape, e.event_shape, *shapes]
-    return found
+        results[name] = [type(e).__name__, e.batch_shape, e.event_shape, *shapes]
+    return results
 
 
 @pytest.mark.slow
 @as_recorded
 def test_expanded_log_prob(torch):
-    found = []
+    log_probs = []
     for name in ("normal", "gumbel", "beta", "categorical", "multivariate_normal_factor"):
         case = CASES[name]
         d = make(torch, case, leaves(torch, case.parameters))
-        found.append(d.expand((2, *d.batch_shape)).log_prob(value_of(torch, case)))
-    return found
+        log_probs.append(d.expand((2, *d.batch_shape)).log_prob(value_of(torch, case)))
+    return log_probs
 
 
 @as_recorded
 def test_enumerate_support(torch):
     D = torch.distributions
-    found = []
+    supports = []
     for d in (
         D.Bernoulli(torch.tensor([0.5, 0.2])),
         D.Binomial(2, torch.tensor([0.5, 0.2])),
@@ -73,8 +73,8 @@ def test_enumerate_support(torch):
         D.OneHotCategorical(torch.tensor([[0.5, 0.5]])),
         D.Independent(D.Bernoulli(torch.tensor([0.5])), 0),
     ):
-        found += [d.enumerate_support(), d.enumerate_support(expand=False)]
-    return found
+        supports += [d.enumerate_support(), d.enumerate_support(expand=False)]
+    return supports
 
 
 @as_recorded(r"""
@@ -275,8 +275,8 @@ def test_users_distributions(torch):
     wrong = of_user(torch, arg_constraints={"p": c.positive}, support=c.real)
     wrong.p = torch.tensor(-1.0)
 
-    def words(found, text):
-        return [[each["error"], text in each["says"]] for each in found["warnings"]]
+    def words(outcome, text):
+        return [[warning["error"], text in warning["says"]] for warning in outcome["warnings"]]
 
     return [
         words(warned(no_constraints), "does not define `arg_constraints`"),
@@ -292,16 +292,16 @@ def test_users_distributions(torch):
 def test_default_of_validate_args(torch):
     D = torch.distributions
     set_default = D.Distribution.set_default_validate_args
-    found = [error(set_default, "yes", words="")]
+    results = [error(set_default, "yes", words="")]
     try:
         set_default(False)
-        found.append(D.Normal(0.0, -1.0).scale)
-        found.append(error(lambda: D.Normal(0.0, -1.0, validate_args=True), words=SATISFY))
+        results.append(D.Normal(0.0, -1.0).scale)
+        results.append(error(lambda: D.Normal(0.0, -1.0, validate_args=True), words=SATISFY))
         set_default(True)
-        found.append(error(lambda: D.Normal(0.0, -1.0), words=SATISFY))
+        results.append(error(lambda: D.Normal(0.0, -1.0), words=SATISFY))
     finally:
         set_default(__debug__)
-    return found
+    return results
 
 
 @pytest.mark.slow
@@ -383,9 +383,9 @@ def test_a_lazy_attribute_has_a_history_under_no_grad():
 def test_copies():
     transform = distributions.ExpTransform(cache_size=1)
     d = distributions.TransformedDistribution(Normal(0.0, 1.0), [transform, transform.inv])
-    made = copy.deepcopy(d)
-    assert made.log_prob(jaxgrad.tensor(0.5)) == d.log_prob(jaxgrad.tensor(0.5))
-    assert result(made, "cdf", jaxgrad.tensor(0.5)) == result(d, "cdf", jaxgrad.tensor(0.5))
+    clone = copy.deepcopy(d)
+    assert clone.log_prob(jaxgrad.tensor(0.5)) == d.log_prob(jaxgrad.tensor(0.5))
+    assert result(clone, "cdf", jaxgrad.tensor(0.5)) == result(d, "cdf", jaxgrad.tensor(0.5))
 
 
 @pytest.mark.parametrize("constraint", [constraints.real, constraints.positive_definite])

@@ -22,24 +22,24 @@ def unchecked(kind, method):
 
     def function(lib, value, *parameters, **named):
         d = getattr(lib.distributions, kind)(*parameters, **named, validate_args=False)
-        found = getattr(d, method)
-        return found(value) if value is not None else found() if callable(found) else found
+        member = getattr(d, method)
+        return member(value) if value is not None else member() if callable(member) else member
 
     return function
 
 
 def evaluated(lib, kind, method, value, *parameters, **named):
     """A result and its gradients with respect to value and parameters, 0 where there is none."""
-    given = [None if value is None else value, *parameters, *named.values()]
+    args = [None if value is None else value, *parameters, *named.values()]
     tensors = [
-        each if each is None else lib.tensor(each, dtype=lib.float64, requires_grad=True)
-        for each in given
+        arg if arg is None else lib.tensor(arg, dtype=lib.float64, requires_grad=True)
+        for arg in args
     ]
     first, *others = tensors
     others, last = others[: len(parameters)], tensors[1 + len(parameters) :]
     function = unchecked(kind, method)
     result = function(lib, first, *others, **dict(zip(named, last, strict=True)))
-    inputs = [each for each in tensors if each is not None]
+    inputs = [tensor for tensor in tensors if tensor is not None]
     slopes = [None] * len(inputs)
     if result.requires_grad:
         slopes = lib.autograd.grad(result.sum(), inputs, allow_unused=True)
@@ -75,7 +75,7 @@ FINITE = {
 @as_recorded
 def test_ends_that_pytorch_has_right(torch):
     return compiled(
-        torch, lambda: {name: evaluated(torch, *given) for name, given in FINITE.items()}
+        torch, lambda: {name: evaluated(torch, *args) for name, args in FINITE.items()}
     )()
 
 
@@ -85,13 +85,13 @@ def test_categories_of_probability_0(torch):
     D, t = torch.distributions, torch.tensor
     probs = t([0.0, 1.0], dtype=torch.float64, requires_grad=True)
     logits = t([-INF, 1.0], dtype=torch.float64, requires_grad=True)
-    found = []
+    results = []
     for d, leaf in ((D.Categorical(probs), probs), (D.Categorical(None, logits, False), logits)):
         values = [d.log_prob(t(0)), d.log_prob(t(1)), d.entropy()]
         slopes = [torch.autograd.grad(v, leaf, retain_graph=True)[0] for v in values]
-        found.append([values, slopes, d.mode])
+        results.append([values, slopes, d.mode])
     counts = D.Multinomial(2, logits=logits, validate_args=False).log_prob(t([0.0, 2.0]).double())
-    return [*found, counts, torch.autograd.grad(counts, logits)]
+    return [*results, counts, torch.autograd.grad(counts, logits)]
 
 
 @pytest.mark.slow
@@ -113,8 +113,8 @@ def test_divergences_of_probability_0(torch):
 # ---- right where PyTorch is not: (result, gradients by value and parameters)
 
 
-def row(*given, expected, slopes, **named):
-    return given, named, expected, slopes
+def row(*args, expected, slopes, **named):
+    return args, named, expected, slopes
 
 
 THREE = [1.0] * 3
@@ -210,11 +210,11 @@ RIGHT = [
 def test_ends_that_pytorch_has_wrong():
     """All in one compiled function."""
     everything = jaxgrad.jit(lambda: [evaluated(jaxgrad, *g, **named) for g, named, _, _ in RIGHT])
-    for (given, named, expected, slopes), (result, found) in zip(RIGHT, everything(), strict=True):
-        assert result.tolist() == pytest.approx(expected, rel=2e-9, abs=1e-13, nan_ok=True), given
-        for ours, known in zip(found, slopes or [], strict=False):
+    for (args, named, expected, slopes), (result, grads) in zip(RIGHT, everything(), strict=True):
+        assert result.tolist() == pytest.approx(expected, rel=2e-9, abs=1e-13, nan_ok=True), args
+        for ours, known in zip(grads, slopes or [], strict=False):
             if known is not None:
-                assert ours.tolist() == pytest.approx(known, rel=2e-8, abs=1e-9), (given, named)
+                assert ours.tolist() == pytest.approx(known, rel=2e-8, abs=1e-9), (args, named)
         count("distributions")
 
 
@@ -223,18 +223,18 @@ def test_outside_of_all_components_a_mixture_has_no_gradient():
     probs = jaxgrad.tensor([0.5, 0.5], requires_grad=True)
     box = D.Uniform(jaxgrad.zeros(2), jaxgrad.ones(2), validate_args=False)
     mixture = D.MixtureSameFamily(D.Categorical(probs), box, validate_args=False)
-    found = mixture.log_prob(jaxgrad.tensor(2.0))
-    assert found.item() == -INF
-    assert jaxgrad.autograd.grad(found, probs)[0].tolist() == [0.0, 0.0]
+    log_prob = mixture.log_prob(jaxgrad.tensor(2.0))
+    assert log_prob.item() == -INF
+    assert jaxgrad.autograd.grad(log_prob, probs)[0].tolist() == [0.0, 0.0]
 
 
 @pytest.mark.slow
 def test_points_at_the_edge_of_a_simplex():
     concentration = jaxgrad.tensor([1.0, 1.0, 2.0], requires_grad=True)
     value = jaxgrad.tensor([0.0, 0.0, 1.0], requires_grad=True)
-    found = D.Dirichlet(concentration).log_prob(value)
-    assert found.item() == pytest.approx(math.log(6))
-    by_value, by_concentration = jaxgrad.autograd.grad(found, (value, concentration))
+    log_prob = D.Dirichlet(concentration).log_prob(value)
+    assert log_prob.item() == pytest.approx(math.log(6))
+    by_value, by_concentration = jaxgrad.autograd.grad(log_prob, (value, concentration))
     assert by_value.tolist() == [0.0, 0.0, 1.0] and bool(by_concentration.isfinite().all())
 
 
@@ -257,31 +257,31 @@ def test_divergences_of_uniform_distributions_on_the_unit_interval():
 
 
 def test_divergences_that_are_infinite_have_the_shape_of_both():
-    found = D.kl_divergence(D.Normal(0.0, 1.0), D.Exponential(jaxgrad.ones(3)))
-    assert found.tolist() == [INF] * 3
+    divergences = D.kl_divergence(D.Normal(0.0, 1.0), D.Exponential(jaxgrad.ones(3)))
+    assert divergences.tolist() == [INF] * 3
 
 
 @pytest.mark.slow
 def test_gradients_of_infinite_divergences_are_not_nan():
     low = jaxgrad.tensor([0.2, -0.5], requires_grad=True)
     for other in (D.Beta(2.0, 3.0), D.Gamma(2.0, 3.0), D.Pareto(0.1, 3.0), D.Exponential(2.0)):
-        found = D.kl_divergence(D.Uniform(low, low + 0.5), other)
-        assert found[1].item() == INF and math.isfinite(found[0].item())
-        slope = jaxgrad.autograd.grad(found[0], low)[0]
+        divergences = D.kl_divergence(D.Uniform(low, low + 0.5), other)
+        assert divergences[1].item() == INF and math.isfinite(divergences[0].item())
+        slope = jaxgrad.autograd.grad(divergences[0], low)[0]
         assert bool(slope.isfinite().all()) and slope[1].item() == 0
 
 
 @pytest.mark.slow
 def test_divergences_of_counts_at_the_ends():
     p, q = jaxgrad.tensor([0.0, 1.0, 0.0]), jaxgrad.tensor([0.0, 1.0, 1.0])
-    found = D.kl_divergence(D.Binomial(2, p), D.Binomial(2, q))
-    assert found.tolist() == [0.0, 0.0, INF]
+    divergences = D.kl_divergence(D.Binomial(2, p), D.Binomial(2, q))
+    assert divergences.tolist() == [0.0, 0.0, INF]
     rates = jaxgrad.tensor([0.0, 0.0, 1.0])
-    found = D.kl_divergence(D.Poisson(rates), D.Poisson(jaxgrad.tensor([1.0, 0.0, 0.0])))
-    assert found.tolist() == [1.0, 0.0, INF]
+    divergences = D.kl_divergence(D.Poisson(rates), D.Poisson(jaxgrad.tensor([1.0, 0.0, 0.0])))
+    assert divergences.tolist() == [1.0, 0.0, INF]
     ones = D.Geometric(jaxgrad.tensor([1.0, 0.5]))
-    found = D.kl_divergence(ones, D.Geometric(jaxgrad.tensor([1.0, 1.0])))
-    assert found.tolist() == [pytest.approx(0, abs=1e-6), INF]
+    divergences = D.kl_divergence(ones, D.Geometric(jaxgrad.tensor([1.0, 1.0])))
+    assert divergences.tolist() == [pytest.approx(0, abs=1e-6), INF]
 
 
 @pytest.mark.slow
@@ -337,7 +337,7 @@ def test_ambiguous_divergences_warn(kind):
 @pytest.mark.slow
 def test_precision_of_large_parameters():
     t = jaxgrad.tensor
-    found = [
+    results = [
         D.StudentT(t(1e6), 0.0, 1.0).log_prob(t(1.5)),
         D.StudentT(t(1e6), 0.0, 1.0).entropy(),
         D.Binomial(t(1e5), t(0.25)).log_prob(t(25100.0)),
@@ -355,7 +355,7 @@ def test_precision_of_large_parameters():
         *(-7.951923004872761, -7.9521521195138805, 6.134519465094088, 5.988816620777402),
         *(0.500000125000125, -2.9999985000045037, -0.2500416785446404),
     ]
-    assert [each.item() for each in found] == pytest.approx(expected, rel=1e-5)
+    assert [result.item() for result in results] == pytest.approx(expected, rel=1e-5)
     # PyTorch gives 0.0738
     variance = D.Kumaraswamy(t(50.0), t(1e5)).variance.item()
     assert variance == pytest.approx(3.945619473126405e-4, rel=2e-3)
@@ -381,9 +381,9 @@ def test_log_prob_of_correlations_of_two_variables():
     """The correlation r has a density in proportion to (1 - r**2) ** (concentration - 1)."""
     r = 0.6
     factor = jaxgrad.tensor([[1.0, 0.0], [r, 0.8]], dtype=jaxgrad.float64)
-    found = D.LKJCholesky(2, jaxgrad.tensor(2.5, dtype=jaxgrad.float64)).log_prob(factor)
+    log_prob = D.LKJCholesky(2, jaxgrad.tensor(2.5, dtype=jaxgrad.float64)).log_prob(factor)
     expected = scipy.stats.beta(2.5, 2.5).logpdf((r + 1) / 2) - math.log(2)
-    assert found.item() == pytest.approx(expected)
+    assert log_prob.item() == pytest.approx(expected)
 
 
 @pytest.mark.slow

@@ -100,8 +100,8 @@ def check_uniform(values, name):
 
 @pytest.mark.slow
 def test_samples_of_numbers():
-    given = continuous(*(tensor(each.tolist()) for each in (LOC, SCALE, A, B)))
-    for name, (distribution, cdf) in given.items():
+    cases = continuous(*(tensor(array.tolist()) for array in (LOC, SCALE, A, B)))
+    for name, (distribution, cdf) in cases.items():
         check_uniform(cdf(drawn(distribution)), name)
 
 
@@ -137,8 +137,8 @@ def check_counts(values, probabilities, name):
 
 @pytest.mark.slow
 def test_samples_of_counts():
-    given = discrete(tensor(PROBS.tolist()), tensor(A.tolist()))
-    for name, (distribution, expected) in given.items():
+    cases = discrete(tensor(PROBS.tolist()), tensor(A.tolist()))
+    for name, (distribution, expected) in cases.items():
         probabilities = expected.pmf(np.arange(12)[:, None])
         for values, column in zip(drawn(distribution).T, probabilities.T, strict=True):
             check_counts(values, column, name)
@@ -303,7 +303,7 @@ def test_gradients_of_rsample_keep_the_distribution_function(name):
     jaxgrad.manual_seed(0)
     drawn, gradients = sample(*parameters)
     x = drawn.numpy()
-    for position, found in enumerate(gradients):
+    for position, gradient in enumerate(gradients):
         ends = []
         for step in (1e-5, -1e-5):
             shifted = list(values)
@@ -311,7 +311,7 @@ def test_gradients_of_rsample_keep_the_distribution_function(name):
             ends.append(theirs(*shifted).cdf(x))
         slope = (ends[0] - ends[1]) / 2e-5
         expected = (-slope / theirs(*values).pdf(x)).sum()
-        assert found.item() == pytest.approx(expected, rel=1e-5)
+        assert gradient.item() == pytest.approx(expected, rel=1e-5)
         count("samples")
 
 
@@ -324,9 +324,9 @@ def mean_gradient(distribution, function, parameters, size=20_000):
         return jaxgrad.autograd.grad(value, parameters)
 
     jaxgrad.manual_seed(0)
-    blocks = [[each.tolist() for each in block()] for _ in range(10)]
-    means = [np.array(each) for each in zip(*blocks, strict=True)]
-    return [(each.mean(0), each.std(0, ddof=1) / math.sqrt(10)) for each in means]
+    blocks = [[gradient.tolist() for gradient in block()] for _ in range(10)]
+    means = [np.array(gradients) for gradients in zip(*blocks, strict=True)]
+    return [(array.mean(0), array.std(0, ddof=1) / math.sqrt(10)) for array in means]
 
 
 def trigamma(x):
@@ -340,8 +340,8 @@ def leaf(values):
 def student():
     df, scale = leaf(5.0), leaf(2.0)
     # of mean scale**2 * df / (df - 2)
-    made = lambda: D.StudentT(df, 0.0, scale)  # noqa: E731
-    return made, lambda x: x.square(), [df, scale], [-8 / 9, 20 / 3]
+    distribution = lambda: D.StudentT(df, 0.0, scale)  # noqa: E731
+    return distribution, lambda x: x.square(), [df, scale], [-8 / 9, 20 / 3]
 
 
 def fisher():
@@ -352,11 +352,11 @@ def fisher():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("given", [student, fisher])
-def test_mean_gradients_of_rsample_are_those_of_the_mean(given):
-    distribution, function, parameters, expected = given()
-    found = mean_gradient(distribution, function, parameters)
-    for (mean, deviation), known in zip(found, expected, strict=True):
+@pytest.mark.parametrize("case", [student, fisher])
+def test_mean_gradients_of_rsample_are_those_of_the_mean(case):
+    distribution, function, parameters, expected = case()
+    estimates = mean_gradient(distribution, function, parameters)
+    for (mean, deviation), known in zip(estimates, expected, strict=True):
         assert (np.abs(mean - known) <= 4 * deviation + 1e-12).all(), (mean, known, deviation)
         assert (deviation < 0.1 * np.abs(known).max()).all()
         count("samples")
@@ -390,9 +390,9 @@ def test_straight_through_samples_have_the_gradient_of_the_probabilities():
     sample = one_hot.rsample()
     assert sorted(sample.tolist()) == [0, 0, 1]
     weights = leaf([1.0, 2.0, 4.0]).detach()
-    (found,) = jaxgrad.autograd.grad((sample * weights).sum(), probs)
+    (gradient,) = jaxgrad.autograd.grad((sample * weights).sum(), probs)
     # of (probs / probs.sum() * weights).sum()
-    assert found.tolist() == pytest.approx([1 - 2.8, 2 - 2.8, 4 - 2.8])
+    assert gradient.tolist() == pytest.approx([1 - 2.8, 2 - 2.8, 4 - 2.8])
 
 
 @pytest.mark.slow

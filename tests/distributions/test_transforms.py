@@ -58,12 +58,12 @@ def numbers_of(torch, transform, value):
     outputs = [y]
     if transform.bijective:
         outputs.append(transform.log_abs_det_jacobian(x, y))
-    found = [transform.inv(y), *outputs]
+    results = [transform.inv(y), *outputs]
     for output in outputs:
         if output.requires_grad:
             total = weighted(torch, output)
-            found += torch.autograd.grad(total, x, retain_graph=True, allow_unused=True)
-    return [each.detach() for each in found if each is not None]
+            results += torch.autograd.grad(total, x, retain_graph=True, allow_unused=True)
+    return [result.detach() for result in results if result is not None]
 
 
 @pytest.mark.slow
@@ -71,12 +71,12 @@ def numbers_of(torch, transform, value):
 def test_numbers_of_transforms(torch):
     """With gradients, all in one compiled function."""
     return compiled(
-        torch, lambda: {name: numbers_of(torch, *each) for name, each in transforms(torch).items()}
+        torch, lambda: {name: numbers_of(torch, *case) for name, case in transforms(torch).items()}
     )()
 
 
 def traits(transform, value):
-    found = {
+    description = {
         "domain": [repr(transform.domain), transform.domain.event_dim],
         "codomain": [repr(transform.codomain), transform.codomain.event_dim],
         "bijective": transform.bijective,
@@ -85,36 +85,36 @@ def traits(transform, value):
     for name in ("event_dim", "sign"):
         try:
             trait = getattr(transform, name)
-            found[name] = trait.tolist() if hasattr(trait, "tolist") else trait
+            description[name] = trait.tolist() if hasattr(trait, "tolist") else trait
         except (NotImplementedError, ValueError) as raised:
-            found[name] = type(raised).__name__
-    return found
+            description[name] = type(raised).__name__
+    return description
 
 
 @as_recorded
 def test_traits_of_transforms(torch):
-    found = {}
+    results = {}
     for name, (transform, value) in transforms(torch).items():
         shape = torch.tensor(value).shape
         forward = transform.forward_shape(shape)
         shapes = [list(forward), list(transform.inverse_shape(forward))]
-        found[name] = {**traits(transform, value), "shapes": shapes}
+        results[name] = {**traits(transform, value), "shapes": shapes}
         inverse = transform.inv
-        found[name]["inverse"] = [inverse.bijective, inverse.inv is transform]
-        found[name]["inverse shapes"] = [
+        results[name]["inverse"] = [inverse.bijective, inverse.inv is transform]
+        results[name]["inverse shapes"] = [
             list(inverse.forward_shape(forward)),
             list(inverse.inverse_shape(shape)),
         ]
-    return found
+    return results
 
 
 @pytest.mark.slow
 @as_recorded
 def test_caches_of_transforms(torch):
-    D, found = torch.distributions, []
+    D, results = torch.distributions, []
     x = torch.tensor([0.5, 0.7])
     square = torch.tensor([[0.5, 0.1], [0.2, 0.7]])
-    given = [
+    cases = [
         (D.TanhTransform(cache_size=1), x),
         (D.ExpTransform().with_cache(), x),
         (D.PowerTransform(2.0).with_cache(1), x),
@@ -129,11 +129,11 @@ def test_caches_of_transforms(torch):
         (D.CumulativeDistributionTransform(D.Uniform(0.0, 1.0)).with_cache(1), x),
         (D.ExpTransform(), x),
     ]
-    for transform, value in given:
+    for transform, value in cases:
         y = transform(value)
         same = transform.with_cache(0) is transform, transform.with_cache(1) is transform
-        found.append([transform.inv(y) is value, transform(value) is y, *same])
-    return found
+        results.append([transform.inv(y) is value, transform(value) is y, *same])
+    return results
 
 
 @as_recorded
@@ -227,19 +227,19 @@ def transformed(torch):
 @pytest.mark.slow
 @as_recorded
 def test_transformed_distributions(torch):
-    found = {}
+    results = {}
     for name, (d, value) in transformed(torch).items():
         value = torch.tensor(value, dtype=torch.float64)
         expanded = d.expand((3, *d.batch_shape))
-        found[name] = {
+        results[name] = {
             "shapes": [list(d.batch_shape), list(d.event_shape), list(expanded.batch_shape)],
             "support": [d.support.event_dim, d.has_rsample],
             "log_prob": d.log_prob(value),
             "expanded": list(expanded.log_prob(value).shape),
         }
         if name in ("exp", "several"):
-            found[name] |= {"cdf": d.cdf(value), "icdf": d.icdf(value / 3)}
-    return found
+            results[name] |= {"cdf": d.cdf(value), "icdf": d.icdf(value / 3)}
+    return results
 
 
 @as_recorded("""
@@ -270,7 +270,7 @@ def test_kl_of_transformed_distributions(torch):
 
 def registered(torch, registry):
     c = torch.distributions.constraints
-    given = [
+    constraints = [
         *(c.real, c.positive, c.nonnegative, c.greater_than(2.0), c.greater_than_eq(-1.0)),
         *(c.less_than(3.0), c.unit_interval, c.interval(-1.0, 3.0), c.half_open_interval(0.0, 2.0)),
         *(c.simplex, c.corr_cholesky, c.real_vector, c.independent(c.positive, 1)),
@@ -278,19 +278,19 @@ def registered(torch, registry):
         c.cat([c.positive, c.unit_interval], 0, [1, 2]),
         c.stack([c.positive, c.real, c.unit_interval], 0),
     ]
-    found = []
-    for constraint in given:
+    results = []
+    for constraint in constraints:
         try:
             transform = registry(constraint)
         except NotImplementedError as raised:
-            found.append(str(raised).split(":")[0])
+            results.append(str(raised).split(":")[0])
             continue
         is_matrix = constraint.event_dim == 2 and constraint is not c.corr_cholesky
         x = torch.tensor(MATRIX if is_matrix else REAL, dtype=torch.float64)
         y = transform(x)
         holds = bool(constraint.check(y).all())
-        found.append([repr(transform), transform.bijective, y, holds])
-    return found
+        results.append([repr(transform), transform.bijective, y, holds])
+    return results
 
 
 @pytest.mark.slow
@@ -308,11 +308,11 @@ def test_biject_to(torch):
 @as_recorded
 def test_transforms_to_the_constraints_of_parameters(torch):
     D = torch.distributions
-    found = []
+    results = []
     for kind in (D.Normal, D.Gamma, D.Dirichlet, D.Categorical, D.MultivariateNormal):
         for name, constraint in sorted(kind.arg_constraints.items()):
-            found.append([name, repr(D.transform_to(constraint)), repr(constraint)])
-    return found
+            results.append([name, repr(D.transform_to(constraint)), repr(constraint)])
+    return results
 
 
 @as_recorded("""
@@ -378,8 +378,8 @@ def test_a_copy_of_a_transform_has_a_cache_of_its_own():
     transform = D.TanhTransform(cache_size=1)
     x = jaxgrad.tensor([0.5])
     y = transform(x)
-    made = copy.copy(transform)
-    assert made.inv is not transform.inv and made.inv(y) is not x and transform.inv(y) is x
+    clone = copy.copy(transform)
+    assert clone.inv is not transform.inv and clone.inv(y) is not x and transform.inv(y) is x
 
 
 def test_parameters_of_transforms_get_gradients():

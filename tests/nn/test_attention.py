@@ -49,13 +49,13 @@ def rounded(tensor):
 
 def summary(torch, module, *inputs, **options):
     """The result, and the size of each gradient along given numbers."""
-    made = given(torch, module)(*inputs, **options)
-    result = made[0] if isinstance(made, tuple) else made
+    output = given(torch, module)(*inputs, **options)
+    result = output[0] if isinstance(output, tuple) else output
     weights = numbers(torch, *result.shape, first=4)
     leaves = list(module.parameters())
-    found = torch.autograd.grad((result * weights).sum(), leaves, allow_unused=True)
-    along = [None if g is None else (g * numbers(torch, *g.shape)).sum() for g in found]
-    outputs = made if isinstance(made, tuple) else (made,)
+    gradients = torch.autograd.grad((result * weights).sum(), leaves, allow_unused=True)
+    along = [None if g is None else (g * numbers(torch, *g.shape)).sum() for g in gradients]
+    outputs = output if isinstance(output, tuple) else (output,)
     return [list(map(rounded, outputs)), list(map(rounded, along)), list(module.state_dict())]
 
 
@@ -89,7 +89,7 @@ def test_multi_head_attention_with_every_argument(torch):
         call(*usual, *none, *out, static_k=static, static_v=static, need_weights=False),
         call(*usual, *none, *out, attn_mask=numbers(torch, 4, 3, 3), average_attn_weights=False),
         call(*usual, *none, *out, attn_mask=mask, is_causal=True, need_weights=False),
-        call(*(each[:, 0] for each in (x, x, x)), *usual[3:], *none, *out, attn_mask=mask),
+        call(*(tensor[:, 0] for tensor in (x, x, x)), *usual[3:], *none, *out, attn_mask=mask),
         call(*usual, None, None, False, 0.9, *out, training=False),
         fails(x[0, 0], *usual[1:], *none, *out),
         fails(x, x[0], *usual[2:], *none, *out),

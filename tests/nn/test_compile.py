@@ -122,14 +122,14 @@ def test_random_numbers_of_python_and_numpy_are_drawn_at_each_call():
         return random.random() + np.random.rand() + float(x.sum())
 
     for function, x in ((dropped, torch.ones(1)), (looked, torch.ones(2))):
-        found = []
-        for each in (function, torch.compile(function)):
+        results = []
+        for version in (function, torch.compile(function)):
             random.seed(0)
             np.random.seed(0)
             with warnings.catch_warnings(record=True) as told:
                 warnings.simplefilter("always")
-                found.append([float(each(x)) for _ in range(6)])
-        assert found[0] == found[1]
+                results.append([float(version(x)) for _ in range(6)])
+        assert results[0] == results[1]
         assert len(told) == (function is looked)  # it looks at numbers of an argument
 
 
@@ -207,8 +207,8 @@ def test_a_training_step_with_an_if_on_its_loss():
             optimizer.step()
             return loss.detach()
 
-        found = [step(torch.tensor([1.0, 0.5])).item() for _ in range(4)]
-        return found, w.tolist(), optimizer.state[w]["step"].item(), len(w._backward_hooks)
+        loss_values = [step(torch.tensor([1.0, 0.5])).item() for _ in range(4)]
+        return loss_values, w.tolist(), optimizer.state[w]["step"].item(), len(w._backward_hooks)
 
     expected = losses(lambda function: function)
     with pytest.warns(UserWarning, match="step runs uncompiled"):
@@ -217,19 +217,19 @@ def test_a_training_step_with_an_if_on_its_loss():
 
 
 def test_threads_compile_and_fall_back_side_by_side():
-    chosen, found = torch.compile(lambda x: x[x > 0] if len(x) > 3 else x * 2), []
+    chosen, flags = torch.compile(lambda x: x[x > 0] if len(x) > 3 else x * 2), []
 
     def work(size):
-        found.extend(chosen(torch.ones(size)).tolist() == [1 + (size < 4)] * size for _ in range(9))
+        flags.extend(chosen(torch.ones(size)).tolist() == [1 + (size < 4)] * size for _ in range(9))
 
     threads = [threading.Thread(target=work, args=(size,)) for size in (2, 3, 4, 5)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join()
-    assert len(found) == 36 and all(found)
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(flags) == 36 and all(flags)
 
 
 # ---- options

@@ -26,8 +26,8 @@ def test_what_convolutions_show_and_keep(torch):
         nn.Fold(4, 2, 1, (1, 0), 2),
         nn.Unfold((2, 3), padding=1),
     ]
-    kept = [[(name, list(w.shape)) for name, w in each.state_dict().items()] for each in layers]
-    options = [[each.transposed, each.output_padding] for each in layers[:5]]
+    kept = [[(name, list(w.shape)) for name, w in layer.state_dict().items()] for layer in layers]
+    options = [[layer.transposed, layer.output_padding] for layer in layers[:5]]
     return [*map(repr, layers)], kept, options
 
 
@@ -74,13 +74,13 @@ def test_windows_of_images(torch):
 def test_convolutions_under_autocast(torch):
     o, F = torch.ones, torch.nn.functional
     with torch.autocast("cpu"):
-        made = [
+        outputs = [
             F.conv_tbc(o(4, 1, 2), o(3, 2, 3), o(3)),
             torch.conv3d(o(2, 2, 2, 2), o(3, 2, 1, 1, 1)),
             torch.conv_transpose2d(o(1, 2, 2), o(1, 3, 2, 2)),
             torch.convolution(o(1, 2, 4), o(3, 2, 3), None, [1], [0], [1], False, [0], 1),
         ]
-    return [str(each.dtype) for each in made]
+    return [str(output.dtype) for output in outputs]
 
 
 def test_names_that_subclasses_of_convolutions_use():

@@ -186,14 +186,14 @@ def test_dense_blocks_and_numbers(torch):
 
 @as_torch
 def test_order_of_the_gradients_of_blocks(torch):
-    make, found = of(torch).create_block_mask, []
+    make, results = of(torch).create_block_mask, []
     for separate, descending in itertools.product((True, False), repeat=2):
         block_mask = make(
             lambda b, h, i, j: (i - j).abs() < 5, None, None, 16, 16, device="cpu", BLOCK_SIZE=4,
             separate_full_blocks=separate, compute_dq_write_order=True, dq_kv_order=descending,
         )  # fmt: skip
-        found.append([block_mask._dq_kv_order(), parts(block_mask), parts(block_mask.to("cpu"))])
-    return found
+        results.append([block_mask._dq_kv_order(), parts(block_mask), parts(block_mask.to("cpu"))])
+    return results
 
 
 @as_torch
@@ -229,8 +229,8 @@ def test_slices(torch):
 def test_adjusted(torch):
     big = of(torch).create_block_mask(causal, 2, 1, 32, 32, device="cpu", BLOCK_SIZE=8)
     lengths = [(32, 32), (100, 70), (8, 32)]
-    made = [m._adjust(*pair) for m in (big, masks(torch)[2]) for pair in lengths]
-    return [[parts(m), m.to_dense(), m.mask_mod is big.mask_mod] for m in made]
+    block_masks = [m._adjust(*pair) for m in (big, masks(torch)[2]) for pair in lengths]
+    return [[parts(m), m.to_dense(), m.mask_mod is big.mask_mod] for m in block_masks]
 
 
 @as_torch
@@ -238,16 +238,16 @@ def test_from_listed_blocks(torch):
     make = of(torch).BlockMask.from_kv_blocks
     count, indices = torch.tensor([[[1, 2]]]), torch.tensor([[[[1, 1], [0, 1]]]])
     full = torch.tensor([[[1, 0]]]), torch.tensor([[[[0, 0], [0, 0]]]])
-    made = [
+    block_masks = [
         make(count, indices),
         make(count.int(), indices.int(), BLOCK_SIZE=4, mask_mod=causal, seq_lengths=(7, 6)),
         make(count, indices, *full, BLOCK_SIZE=(4, 2)),
         make(count, indices, *full, compute_q_blocks=False, dq_kv_order=True),
         make(count[0, 0], indices[0, 0], dq_kv_order=count),
     ]
-    names = [getattr(m.mask_mod, "__name__", None) for m in made]
-    tuples = [len(made[0].as_tuple(flatten)) for flatten in (True, False)]
-    return [names, tuples, [[parts(m), m.to_dense()] for m in made]]
+    names = [getattr(m.mask_mod, "__name__", None) for m in block_masks]
+    tuples = [len(block_masks[0].as_tuple(flatten)) for flatten in (True, False)]
+    return [names, tuples, [[parts(m), m.to_dense()] for m in block_masks]]
 
 
 @as_torch
@@ -258,14 +258,14 @@ def test_masks(torch):
     low = lambda s, b, h, i, j: torch.where(i >= j, s, -math.inf)  # noqa: E731
     with_default = lambda b, h, i, j, width=2: i - j < width  # noqa: E731
     scaled = lambda factor, b, h, i, j: factor * i >= j  # noqa: E731
-    made = [
+    functions = [
         causal, low, with_default, functools.partial(scaled, 3),
         module.noop_mask, module.and_masks(causal, window), module.or_masks(causal, prefix),
         module.and_masks(), module.or_masks(), module.and_masks(causal, module.or_masks(prefix)),
     ]  # fmt: skip
-    found = [module.create_mask(f, None, None, 3, 4, device="cpu") for f in made]
+    masks = [module.create_mask(f, None, None, 3, 4, device="cpu") for f in functions]
     by_batch = lambda b, h, i, j: i + b >= j + h  # noqa: E731
-    return [*found, module.create_mask(by_batch, 2, 3, 3, 2, device="cpu")]
+    return [*masks, module.create_mask(by_batch, 2, 3, 3, 2, device="cpu")]
 
 
 # ---- errors

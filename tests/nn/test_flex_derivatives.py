@@ -216,7 +216,7 @@ def test_second_derivatives(way):
 def test_transforms(way):
     arrays, mask = case()
     along = directions(arrays)
-    tensors, tangents = ([jaxgrad.tensor(a) for a in each] for each in (arrays, along))
+    tensors, tangents = ([jaxgrad.tensor(a) for a in group] for group in (arrays, along))
     function = functools.partial(ours, mask=mask)
     expected = by_jax(jax.jvp, functools.partial(theirs, mask=mask), tuple(arrays), tuple(along))
     assert_close(jaxgrad.func.jvp(function, tuple(tensors), tuple(tangents)), expected)
@@ -237,9 +237,9 @@ def test_forward_mode(way):
         duals = [
             make(jaxgrad.tensor(a), jaxgrad.tensor(d)) for a, d in zip(arrays, along, strict=True)
         ]
-        found = jaxgrad.autograd.forward_ad.unpack_dual(ours(*duals, mask=mask), level=level)
+        result = jaxgrad.autograd.forward_ad.unpack_dual(ours(*duals, mask=mask), level=level)
     expected = by_jax(jax.jvp, functools.partial(theirs, mask=mask), tuple(arrays), tuple(along))
-    assert_close(found, expected)
+    assert_close(result, expected)
 
 
 @pytest.mark.parametrize("compile_", [jaxgrad.jit, jaxgrad.compile])
@@ -281,8 +281,8 @@ def test_under_jax():
     arrays, mask = case()
     function = jaxgrad.to_jax(lambda *tensors: ours(*tensors, mask=mask))
     expected = by_jax(GRADIENT, *arrays, mask=mask)
-    found = by_jax(jax.jit(jax.grad(function, argnums=(0, 1, 2, 3))), *arrays)
-    assert_close(found, expected)
+    gradients = by_jax(jax.jit(jax.grad(function, argnums=(0, 1, 2, 3))), *arrays)
+    assert_close(gradients, expected)
 
 
 @pytest.mark.parametrize("seed", range(8))

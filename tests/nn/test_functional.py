@@ -20,11 +20,11 @@ def test_softmax_without_dim_warns_and_chooses_one():
     x = jaxgrad.tensor(X)
     for name in ("softmax", "log_softmax", "softmin"):
         with pytest.warns(UserWarning, match=f"Implicit dimension choice for {name}") as caught:
-            found = getattr(F, name)(x)
+            result = getattr(F, name)(x)
         assert caught[0].filename == __file__
         # by one of two executors, which round in different places
         expected = getattr(F, name)(x, dim=1).numpy()
-        numpy.testing.assert_allclose(found.numpy(), expected, rtol=1e-12)
+        numpy.testing.assert_allclose(result.numpy(), expected, rtol=1e-12)
     with pytest.warns(UserWarning, match="Implicit"):
         assert F.softmax(jaxgrad.zeros(2, 1, 1))[0].item() == 0.5
 
@@ -40,8 +40,8 @@ def test_softmax_without_dim_warns_and_chooses_one():
 def test_old_spellings_of_reduction_warn(old, new):
     x, target = tensors()
     with pytest.warns(UserWarning, match=f"please use reduction='{new}' instead"):
-        found = F.cross_entropy(x, target, **old)
-    assert found.tolist() == F.cross_entropy(x, target, reduction=new).tolist()
+        loss = F.cross_entropy(x, target, **old)
+    assert loss.tolist() == F.cross_entropy(x, target, reduction=new).tolist()
 
 
 def test_losses_warn_of_shapes_that_differ():
@@ -59,18 +59,18 @@ def ones(*shape, dtype="float32"):
 @as_torch
 def test_pad_that_crops_or_changes_nothing(torch):
     pads = (-3, 0), (-1, -2), (-3, 2), (0, 0), (), (-1, 1), (2, -3)
-    found = []
+    results = []
     for pad in pads:
         x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
         y = torch.nn.functional.pad(x, pad, value=7.0)
         (y * y).sum().backward()
-        found.append((y, y is x, x.grad))
+        results.append((y, y is x, x.grad))
     empty = torch.zeros(0, requires_grad=True)
     words = "must be non-negative"
     refused = error(torch.nn.functional.pad, torch.ones(3), (-4, 2), words=words)
     kept = torch.ones(1, 2, 3, requires_grad=True)
     modes = [torch.nn.functional.pad(kept, (0, 0), mode) for mode in ("reflect", "circular")]
-    return found, torch.nn.functional.pad(empty, (1, 1)), refused, [each is kept for each in modes]
+    return results, torch.nn.functional.pad(empty, (1, 1)), refused, [out is kept for out in modes]
 
 
 LONG = ones(3, dtype="int64")
@@ -133,6 +133,6 @@ def test_normalization_of_an_empty_batch(shape):
 def test_normalize_into_a_tensor(torch):
     x, out = torch.tensor([[3.0, 4.0], [0.0, 0.0]]), torch.empty(0)
     normalize = torch.nn.functional.normalize
-    made = normalize(x, dim=-1, out=out)
+    result = normalize(x, dim=-1, out=out)
     refused = error(lambda: normalize(x.requires_grad_(), out=out), words="out=... arguments don't")
-    return made is out, out, refused
+    return result is out, out, refused

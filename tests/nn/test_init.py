@@ -14,10 +14,10 @@ UTILS = ("clip_grad_norm_", "clip_grad_value_", "get_total_norm", "clip_grads_wi
 
 def with_gradients(torch):
     """Three parameters; the last one has no gradient."""
-    found = [leaf(torch, 3.0, -4.0, dtype=torch.float64), leaf(torch, 12.0), leaf(torch, 1.0)]
-    found[0].grad = torch.tensor([3.0, -4.0], dtype=torch.float64)
-    found[1].grad = torch.tensor(12.0)
-    return found
+    parameters = [leaf(torch, 3.0, -4.0, dtype=torch.float64), leaf(torch, 12.0), leaf(torch, 1.0)]
+    parameters[0].grad = torch.tensor([3.0, -4.0], dtype=torch.float64)
+    parameters[1].grad = torch.tensor(12.0)
+    return parameters
 
 
 @pytest.mark.slow
@@ -42,23 +42,23 @@ def test_get_total_norm_of_gradients_S04(torch):
 
 @as_torch(precision=1e-7)
 def test_clipping_of_gradients_S04(torch):
-    utils, found = torch.nn.utils, []
+    utils, results = torch.nn.utils, []
     for options in ({"max_norm": 1.0}, {"max_norm": 100.0}, {"max_norm": 2, "norm_type": math.inf}):
-        given = with_gradients(torch)
-        gradient = given[0].grad
-        found.append(utils.clip_grad_norm_(given, **options))
-        found.append([gradient, given[1].grad, given[2].grad, given[0].grad is gradient])
-    given = with_gradients(torch)
-    utils.clip_grad_value_(given, 3.5)
-    found.append([each.grad for each in given])
-    utils.clip_grads_with_norm_(given[1], 0.5, torch.tensor(1.0))
+        weights = with_gradients(torch)
+        gradient = weights[0].grad
+        results.append(utils.clip_grad_norm_(weights, **options))
+        results.append([gradient, weights[1].grad, weights[2].grad, weights[0].grad is gradient])
+    weights = with_gradients(torch)
+    utils.clip_grad_value_(weights, 3.5)
+    results.append([weight.grad for weight in weights])
+    utils.clip_grads_with_norm_(weights[1], 0.5, torch.tensor(1.0))
     nothing = warned(lambda: utils.clip_grad_norm_((x for x in []), 1.0))
-    given[0].grad.fill_(math.inf)
+    weights[0].grad.fill_(math.inf)
     refused = error(
-        lambda: utils.clip_grad_norm_(given, 1.0, error_if_nonfinite=True),
+        lambda: utils.clip_grad_norm_(weights, 1.0, error_if_nonfinite=True),
         words="is non-finite, so it cannot be clipped",
     )
-    return found, given[1].grad, nothing, refused, given[0].grad
+    return results, weights[1].grad, nothing, refused, weights[0].grad
 
 
 @as_torch
@@ -79,7 +79,7 @@ def test_parameters_as_a_vector_and_back(torch):
     (vector * torch.arange(5.0)).sum().backward()
     utils.vector_to_parameters(torch.arange(5.0) * 2, weights)
     refused = error(utils.vector_to_parameters, [1.0], weights, words="expected torch.Tensor, but")
-    return vector, [each.grad for each in weights], weights, refused
+    return vector, [weight.grad for weight in weights], weights, refused
 
 
 @as_torch
@@ -174,15 +174,15 @@ def test_tables_begin_with_normal_numbers():
 def test_dropout_keeps_mean_and_drops_its_part(layer):
     jaxgrad.manual_seed(1)
     x = jaxgrad.ones(40, 50, 2, 2, requires_grad=True)
-    made = layer(x)
-    channels = made.detach().numpy().reshape(2000, -1)
+    output = layer(x)
+    channels = output.detach().numpy().reshape(2000, -1)
     kept = channels.max()
     whole = (channels == channels[:, :1]).all(1)
     assert whole.all() == isinstance(layer, nn.Dropout2d)
     count = whole.sum() if isinstance(layer, nn.Dropout2d) else channels.size
     error = math.sqrt(0.25 * 0.75 / count)
     assert abs((channels < kept).mean() - 0.25) < 5 * error
-    made.sum().backward()
+    output.sum().backward()
     gradient = x.grad.numpy().reshape(2000, -1)
     assert ((gradient == 0) == (channels < kept)).all()
     if not isinstance(layer, nn.AlphaDropout):

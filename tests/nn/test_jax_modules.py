@@ -16,8 +16,8 @@ KEY = jax.random.key(0)
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
 
 
-def close(found, wanted):
-    np.testing.assert_allclose(found.detach().numpy(), wanted, rtol=1e-5, atol=1e-6)
+def close(result, wanted):
+    np.testing.assert_allclose(result.detach().numpy(), wanted, rtol=1e-5, atol=1e-6)
 
 
 class Running(nnx.Module):
@@ -99,7 +99,7 @@ def test_the_mode_at_conversion_is_that_of_the_module():
         (equinox.nn.Linear(3, 2, key=KEY), True),  # it has no switch
     ):
         net = torch.from_jax(module)
-        assert {each.training for each in net.modules()} == {mode}
+        assert {submodule.training for submodule in net.modules()} == {mode}
     mixed = Running(nnx.Rngs(0))
     mixed.norm.eval()
     net = torch.from_jax(mixed)
@@ -139,17 +139,17 @@ def test_a_switch_that_was_not_set_is_kept_until_it_is():
 def test_compiled_functions_follow_the_mode():
     for module in (Running(nnx.Rngs(0)), Dropping()):
         plain, net = torch.from_jax(module), torch.from_jax(module)
-        given = (torch.tensor(X),) if isinstance(module, Running) else (torch.ones(3), KEY)
+        arguments = (torch.tensor(X),) if isinstance(module, Running) else (torch.ones(3), KEY)
         compiled = torch.jit(lambda *args, net=net: net(*args))
         for mode in (True, False, True, False):
             plain.train(mode), net.train(mode)
-            close(compiled(*given), plain(*given).detach().numpy())
+            close(compiled(*arguments), plain(*arguments).detach().numpy())
             if isinstance(module, Dropping):
                 mapped = torch.vmap(lambda x, net=net: net(x, KEY))(torch.ones(2, 3))
-                close(mapped[1], plain(*given).detach().numpy())
+                close(mapped[1], plain(*arguments).detach().numpy())
         assert len(compiled.traces) == 2
         plain.dropout.train(), net.dropout.train()
-        close(compiled(*given), plain(*given).detach().numpy())
+        close(compiled(*arguments), plain(*arguments).detach().numpy())
 
 
 def test_a_mode_set_inside_of_a_compiled_function():
@@ -166,15 +166,15 @@ def test_a_mode_set_inside_of_a_compiled_function():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "made",
+    "make",
     [
         lambda: equinox.nn.MLP(3, 2, 8, 1, key=KEY, activation=jax.nn.relu),
         lambda: nnx.Linear(3, 2, rngs=nnx.Rngs(0)),
     ],
     ids=["equinox", "nnx"],
 )
-def test_a_copy_has_its_own_parameters(made):
-    net, x = torch.from_jax(made()), torch.ones(3)
+def test_a_copy_has_its_own_parameters(make):
+    net, x = torch.from_jax(make()), torch.ones(3)
     for other in (copy.deepcopy(net), torch.optim.swa_utils.AveragedModel(net).module):
         before = net(x).detach().numpy()
         close(other(x), before)

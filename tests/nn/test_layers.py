@@ -45,7 +45,7 @@ def clean(tensor):
     """The numbers with rounding errors of zero removed."""
 
     def rounded(value):
-        return [rounded(each) for each in value] if isinstance(value, list) else round(value, 12)
+        return [rounded(entry) for entry in value] if isinstance(value, list) else round(value, 12)
 
     return None if tensor is None else [str(tensor.dtype), rounded(tensor.detach().tolist())]
 
@@ -59,32 +59,34 @@ def given(torch, module):
 
 def derivatives(torch, function, *inputs, second=False):
     """Values of a function, its gradients, and their gradients."""
-    made = function(*inputs)
-    outputs = made if isinstance(made, tuple) else (made,)
+    output = function(*inputs)
+    outputs = output if isinstance(output, tuple) else (output,)
     weights = numbers(torch, *outputs[0].shape, first=5)
     first = torch.autograd.grad(outputs[0], inputs, weights, create_graph=second)
-    found = [list(map(clean, outputs)), list(map(clean, first))]
+    results = [list(map(clean, outputs)), list(map(clean, first))]
     if second:
-        first = [each for each in first if each.requires_grad]
-        weights = [numbers(torch, *each.shape, first=8) for each in first]
+        first = [gradient for gradient in first if gradient.requires_grad]
+        weights = [numbers(torch, *gradient.shape, first=8) for gradient in first]
         twice = torch.autograd.grad(first, inputs, weights, allow_unused=True)
         # zeros and None are the same
-        found.append([None if g is None or not g.any() else clean(g) for g in twice])
-    return found
+        results.append([None if g is None or not g.any() else clean(g) for g in twice])
+    return results
 
 
 def of_layer(torch, module, *inputs, second=False):
     """`derivatives` of a module with respect to its inputs and parameters."""
     module = given(torch, module)
-    leaves = [each.requires_grad_() if each.is_floating_point() else each for each in inputs]
-    wanted = [each for each in leaves if each.requires_grad]
+    leaves = [
+        tensor.requires_grad_() if tensor.is_floating_point() else tensor for tensor in inputs
+    ]
+    wanted = [leaf for leaf in leaves if leaf.requires_grad]
     return derivatives(
         torch, lambda *_: module(*leaves), *wanted, *module.parameters(), second=second
     )
 
 
 def of_function(torch, function, *inputs, second=False):
-    inputs = [each.requires_grad_() for each in inputs]
+    inputs = [tensor.requires_grad_() for tensor in inputs]
     return derivatives(torch, function, *inputs, second=second)
 
 
@@ -119,21 +121,21 @@ def test_convolutions_turned_around(torch):
     one = nn.ConvTranspose2d(
         4, 6, (2, 3), stride=(2, 1), padding=(0, 1), output_padding=(1, 0), groups=2
     )
-    found = of_layer(torch, one, x, second=True)
+    results = of_layer(torch, one, x, second=True)
     two = given(torch, nn.ConvTranspose1d(2, 1, 3, stride=2))
-    found.append(two(numbers(torch, 1, 2, 3), output_size=(8,)).detach())
+    results.append(two(numbers(torch, 1, 2, 3), output_size=(8,)).detach())
     words = "requested an output size of"
-    return found, error(lambda: two(numbers(torch, 1, 2, 3), output_size=(9,)), words=words)
+    return results, error(lambda: two(numbers(torch, 1, 2, 3), output_size=(9,)), words=words)
 
 
 @close
 def test_padding_of_convolutions(torch):
     nn, x = torch.nn, numbers(torch, 1, 2, 4, 3)
-    found = []
+    outputs = []
     for mode in ("zeros", "reflect", "replicate", "circular"):
         layer = given(torch, nn.Conv2d(2, 1, 3, padding="same", padding_mode=mode))
-        found.append(layer(x).detach())
-    return found, given(torch, nn.Conv2d(2, 1, 2, padding="valid"))(x[0]).detach()
+        outputs.append(layer(x).detach())
+    return outputs, given(torch, nn.Conv2d(2, 1, 2, padding="valid"))(x[0]).detach()
 
 
 @close
@@ -148,14 +150,14 @@ def test_greatest_of_windows(torch):
         (3, {"stride": 2, "padding": 1, "ceil_mode": True, "return_indices": True}),
         ((3, 2), {"stride": (2, 1), "dilation": (1, 2)}),
     ]
-    found = [
+    results = [
         of_function(
             torch, lambda x, s=size, o=o: F.max_pool2d(x, s, **o), x.detach(), second=size == 2
         )
         for size, o in options
     ]
     return [
-        found,
+        results,
         F.max_pool2d(lost, 2, return_indices=True),
         F.max_pool2d(whole, 2),
         F.max_pool1d(ties(torch, 1, 40), 18, 5, return_indices=True),
@@ -172,12 +174,12 @@ def test_means_of_windows(torch):
         {"stride": 2, "padding": 1, "ceil_mode": True, "count_include_pad": False},
         {"divisor_override": 5},
     ]
-    found = [F.avg_pool2d(x, (3, 2), **each) for each in options]
+    means = [F.avg_pool2d(x, (3, 2), **keywords) for keywords in options]
     gradient = of_function(torch, lambda x: F.avg_pool2d(x, 2, 1, 1), x.detach())
     sizes = [1, (2, 3), (None, 4)]
     adaptive = [F.adaptive_avg_pool2d(x.detach(), size) for size in sizes]
     return [
-        found,
+        means,
         gradient,
         adaptive,
         of_function(torch, lambda x: F.adaptive_avg_pool1d(x, 3), numbers(torch, 2, 4)),
@@ -203,23 +205,23 @@ def test_normalization_of_samples(torch):
 def test_normalization_of_batches(torch):
     nn, x = torch.nn, numbers(torch, 3, 2, 2, 2)
     layer = nn.BatchNorm2d(2, momentum=0.3)
-    found = [of_layer(torch, layer, x.detach(), second=True)]
+    results = [of_layer(torch, layer, x.detach(), second=True)]
     layer(x * 2 + 1)
-    found.append(list(layer.state_dict().values()))
+    results.append(list(layer.state_dict().values()))
     layer.eval()
     x.requires_grad_()
-    found.append(derivatives(torch, layer, x))
+    results.append(derivatives(torch, layer, x))
     layer.reset_running_stats()
-    found.append(list(layer.buffers()))
+    results.append(list(layer.buffers()))
     mean_of_all = nn.BatchNorm1d(2, momentum=None, affine=False)
     for step in range(3):
         mean_of_all(numbers(torch, 4, 2, first=step))
-    found.append(list(mean_of_all.buffers()))
+    results.append(list(mean_of_all.buffers()))
     alone = nn.BatchNorm1d(2, track_running_stats=False).eval()
-    found.append(alone(numbers(torch, 4, 2)).detach())
+    results.append(alone(numbers(torch, 4, 2)).detach())
     tracked = nn.InstanceNorm1d(2, affine=True, track_running_stats=True)
     tracked(numbers(torch, 3, 2, 4))
-    return found, list(tracked.buffers())
+    return results, list(tracked.buffers())
 
 
 @close
@@ -236,18 +238,18 @@ def test_normalization_of_channels_and_over_processes(torch):
 
 @close
 def test_bags_of_embeddings(torch):
-    nn, found = torch.nn, []
+    nn, results = torch.nn, []
     places, starts = torch.tensor([1, 2, 2, 0, 4]), torch.tensor([0, 2, 2])
     for mode in ("sum", "mean", "max"):
         layer = given(torch, nn.EmbeddingBag(5, 2, mode=mode, padding_idx=2))
         layer(places, starts).sum().backward()
-        found.append((repr(layer), layer(places, starts).detach(), layer.weight.grad))
+        results.append((repr(layer), layer(places, starts).detach(), layer.weight.grad))
     short = nn.EmbeddingBag(5, 2, max_norm=0.5, norm_type=1.0)
     given(torch, short)(torch.tensor([[1, 1], [2, 4]])).sum().backward()
     frozen = nn.EmbeddingBag.from_pretrained(numbers(torch, 5, 2), include_last_offset=True)
     ends = torch.tensor([0, 2, 5])
     return [
-        found,
+        results,
         (repr(short), short.weight.detach(), short.weight.grad),
         (frozen(places, ends), frozen.weight.requires_grad, list(frozen.state_dict())),
         nn.EmbeddingBag(3, 2, padding_idx=-1).weight[2].detach(),
@@ -338,15 +340,15 @@ def test_activations_as_modules(torch):
         nn.LogSigmoid(), nn.Softsign(), nn.Tanhshrink(), nn.Softmax(0), nn.Softmin(0),
         nn.LogSoftmax(0), nn.Threshold(0.2, 3.0),
     ]  # fmt: skip
-    found = []
+    results = []
     for layer in layers:
         leaf = x.detach().requires_grad_()
-        made = layer(leaf)
-        (made * x.cos()).sum().backward()
-        found.append([made.detach(), leaf.grad])
+        output = layer(leaf)
+        (output * x.cos()).sum().backward()
+        results.append([output.detach(), leaf.grad])
     pairs = numbers(torch, 2, 4, 3)
     return [
-        found,
+        results,
         of_layer(torch, nn.PReLU(4), pairs.clone()),
         of_layer(torch, nn.PReLU(), pairs.clone()),
         of_function(torch, nn.GLU(1), pairs.clone()),
@@ -399,11 +401,11 @@ def test_losses_as_modules(torch):
 @close
 def test_padding_equals_pytorchs(torch):
     F, x = torch.nn.functional, numbers(torch, 1, 2, 4, 3)
-    found = [F.pad(x, (1, 2, -1, 3), value=2.5), F.pad(x, (-1, -1))]
+    results = [F.pad(x, (1, 2, -1, 3), value=2.5), F.pad(x, (-1, -1))]
     for mode in ("reflect", "replicate", "circular"):
-        found.append(of_function(torch, lambda x, m=mode: F.pad(x, (1, 2, 3, -1), m), x.detach()))
+        results.append(of_function(torch, lambda x, m=mode: F.pad(x, (1, 2, 3, -1), m), x.detach()))
     return [
-        found,
+        results,
         error(F.pad, x, (1,)),
         error(F.pad, x, (3, 0, 0, 0), "reflect", words="Padding size should be less than the"),
         error(F.pad, x, (1, 1), "bent", words="Unrecognised padding mode bent"),
@@ -459,8 +461,8 @@ def test_multihead_attention_equals_pytorchs(torch):
         return [*map(clean, given(torch, layer)(*inputs, **options))]
 
     def learned(layer, *inputs, **options):
-        made, _ = given(torch, layer)(*inputs, **options)
-        return [*map(clean, torch.autograd.grad(made.sum(), layer.parameters()))]
+        output, _ = given(torch, layer)(*inputs, **options)
+        return [*map(clean, torch.autograd.grad(output.sum(), layer.parameters()))]
 
     masks = {"key_padding_mask": skipped, "attn_mask": causal}
     return [
@@ -486,10 +488,10 @@ def test_layers_of_a_transformer(torch):
     first = given(torch, nn.TransformerEncoderLayer(4, 2, **options))
     second = given(torch, nn.TransformerEncoderLayer(4, 2, 5, 0.0, "gelu", norm_first=True))
     many = nn.TransformerEncoder(first, 2, nn.LayerNorm(4), enable_nested_tensor=False)
-    made = first(x, src_key_padding_mask=skipped)
+    output = first(x, src_key_padding_mask=skipped)
     return [
-        clean(made),
-        clean(torch.autograd.grad(made.sum(), first.linear1.weight)[0]),
+        clean(output),
+        clean(torch.autograd.grad(output.sum(), first.linear1.weight)[0]),
         clean(second(x, src_mask=numbers(torch, 2, 2))),
         clean(many(x)),
         list(many.state_dict()),

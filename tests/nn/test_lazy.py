@@ -15,15 +15,15 @@ def states(module):
 @pytest.mark.slow
 @as_torch
 def test_lazy_layers_become_plain(torch):
-    nn, found = torch.nn, []
+    nn, results = torch.nn, []
     for count in (1, 2, 3):
         for name in ("Conv", "ConvTranspose", "BatchNorm", "InstanceNorm"):
             arguments = (4, 2) if name.startswith("Conv") else ()
             layer = getattr(nn, f"Lazy{name}{count}d")(*arguments)
             before = repr(layer), list(layer.state_dict())
-            made = layer(torch.ones(2, 3, *[2] * count))
-            found.append((*before, repr(layer), states(layer), list(made.shape)))
-    return found
+            output = layer(torch.ones(2, 3, *[2] * count))
+            results.append((*before, repr(layer), states(layer), list(output.shape)))
+    return results
 
 
 @as_torch
@@ -59,7 +59,7 @@ def test_a_lazy_parameter_before_and_after(torch):
     tensor([[1.5, 1.5, 1.5]])
 """)
 def test_optimizers_made_before_the_first_call(torch):
-    found = []
+    weights = []
     for make in (torch.optim.SGD, torch.optim.Adam):
         layer = torch.nn.LazyLinear(1, bias=False)
         optimizer = make(layer.parameters(), lr=0.5)
@@ -70,8 +70,8 @@ def test_optimizers_made_before_the_first_call(torch):
             layer.weight.fill_(2.0)
         layer(x).sum().backward()
         optimizer.step()
-        found.append(layer.weight.detach())
-    return found
+        weights.append(layer.weight.detach())
+    return weights
 
 
 @as_torch

@@ -66,15 +66,15 @@ def test_adaptive_log_softmax(torch):
         rows, columns = (*parameter.shape, 1)[:2]
         parameter.data = table(torch, rows, columns, position).reshape(parameter.shape)
     x = table(torch, 5, 4, 3).requires_grad_()
-    found = []
+    results = []
     for target in ([0, 6, 2, 1, 3], [1, 0, 0, 1, 0], [4, 5, 6, 4, 5]):
         output, loss = layer(x, torch.tensor(target))
         gradients = torch.autograd.grad(loss, [x, layer.head.weight])
-        found.append([output, loss, *gradients])
+        results.append([output, loss, *gradients])
     one = layer(x[0], torch.tensor(5))
     kept = {name: list(value.shape) for name, value in layer.state_dict().items()}
     return [
-        found,
+        results,
         [one.output, one.loss, layer.log_prob(x), layer.predict(x)],
         [kept, repr(layer)],
         error(layer, x, torch.tensor([0, 1, 2, 3, 7]), words="Target values should be in [0, 6]"),
@@ -169,10 +169,10 @@ def test_prelu_backward_sums_over_all_but_channels():
     weight = jaxgrad.tensor([0.1, 0.2, 0.3], dtype=jaxgrad.float64, requires_grad=True)
     grad = jaxgrad.cos(x.detach())
     expected = jaxgrad.autograd.grad(F.prelu(x, weight), (x, weight), grad)
-    found = jaxgrad.ops.prelu_backward(grad, x, weight)
-    for one, other in zip(found, expected, strict=True):
+    gradients = jaxgrad.ops.prelu_backward(grad, x, weight)
+    for one, other in zip(gradients, expected, strict=True):
         numpy.testing.assert_allclose(one.detach().numpy(), other.numpy(), 1e-15)
-    assert found[1].requires_grad
+    assert gradients[1].requires_grad
 
 
 PAIRS = (
@@ -207,7 +207,7 @@ def of_dtypes(torch, pair):
     """An input and a target: probabilities, or 0 and 1 where the dtype has no others."""
     numbers = torch.tensor([[[0.25, 0.75, 0.5], [0.625, 1, 0]], [[0.75, 0.5, 1], [0, 0.25, 0.5]]])
     dtypes = [getattr(torch, name) for name in pair.split()]
-    return [each.to(dtype) for each, dtype in zip(numbers, dtypes, strict=True)]
+    return [tensor.to(dtype) for tensor, dtype in zip(numbers, dtypes, strict=True)]
 
 
 @as_torch

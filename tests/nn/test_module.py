@@ -32,25 +32,25 @@ def small(torch):
 @as_torch
 def test_parameters_of_a_module_S01(torch):
     module = small(torch)
-    found = [
+    results = [
         [name for name, _ in module.named_parameters()],
         [name for name, _ in module.named_parameters(recurse=False)],
         [name for name, _ in module.named_parameters(prefix="p")],
-        [isinstance(each, torch.nn.Parameter) for each in module.parameters()],
+        [isinstance(parameter, torch.nn.Parameter) for parameter in module.parameters()],
         isinstance(module.weight * 2, torch.nn.Parameter),
         isinstance(module.weight.detach(), torch.nn.Parameter),
         isinstance(module.weight, torch.Tensor),
         repr(module.weight),
     ]
     module(torch.ones(3, 2, dtype=torch.float64)).sum().backward()
-    gradients = [each.grad for each in module.parameters()]
+    gradients = [parameter.grad for parameter in module.parameters()]
     module.zero_grad(set_to_none=False)
-    zeros = [each.grad for each in module.parameters()]
+    zeros = [parameter.grad for parameter in module.parameters()]
     module.zero_grad()
-    none = [each.grad for each in module.parameters()]
+    none = [parameter.grad for parameter in module.parameters()]
     module.requires_grad_(False)
-    flags = [each.requires_grad for each in module.parameters()]
-    return found, gradients, zeros, none, flags
+    flags = [parameter.requires_grad for parameter in module.parameters()]
+    return results, gradients, zeros, none, flags
 
 
 @as_torch("""
@@ -99,7 +99,7 @@ def test_members_go_by_attribute(torch):
     module.inner = None
     module.later = nn.Parameter(torch.ones(1))
     module.later = None
-    found = [
+    results = [
         before,
         list(module.state_dict()),
         [name for name, _ in module.named_buffers()],
@@ -118,7 +118,7 @@ def test_members_go_by_attribute(torch):
         error(setattr, module, "other", nn.Buffer(torch.ones(1))),
     ]
     return (
-        found,
+        results,
         refused,
         list(module.state_dict()),
         [name for name, _ in module.named_modules()],
@@ -194,7 +194,7 @@ def test_wrong_members_are_refused(torch):
 def test_members_by_path_and_in_order(torch):
     module = small(torch)
     seen = []
-    module.apply(lambda each: seen.append(type(each).__name__))
+    module.apply(lambda submodule: seen.append(type(submodule).__name__))
     shared = torch.nn.Sequential(module.inner, module.inner)
     return [
         module.get_parameter("inner.bias"),
@@ -206,8 +206,8 @@ def test_members_by_path_and_in_order(torch):
         [name for name, _ in shared.named_parameters(remove_duplicate=False)],
         len(list(shared.modules())),
         len(list(shared.children())),
-        [each.training for each in module.eval().modules()],
-        [each.training for each in module.train().modules()],
+        [submodule.training for submodule in module.eval().modules()],
+        [submodule.training for submodule in module.train().modules()],
     ]
 
 
@@ -217,20 +217,20 @@ def test_state_dict_out_and_in(torch):
     state = module.state_dict()
     shared = state["weight"].data_ptr() == module.weight.data_ptr()
     with torch.no_grad():
-        for each in other.parameters():
-            each.zero_()
+        for parameter in other.parameters():
+            parameter.zero_()
     kept = list(other.parameters())
-    found = other.load_state_dict(state)
+    report = other.load_state_dict(state)
     same = all(a is b for a, b in zip(kept, other.parameters(), strict=True))
     part = other.load_state_dict({"weight": torch.ones(2), "more": torch.ones(1)}, strict=False)
     other.load_state_dict({"weight": torch.zeros(2)}, strict=False, assign=True)
     return [
         list(state),
         list(module.state_dict(prefix="p.")),
-        [each.requires_grad for each in state.values()],
-        [each.requires_grad for each in module.state_dict(keep_vars=True).values()],
+        [tensor.requires_grad for tensor in state.values()],
+        [tensor.requires_grad for tensor in module.state_dict(keep_vars=True).values()],
         shared,
-        repr(found),
+        repr(report),
         same,
         [part.missing_keys, part.unexpected_keys],
         list(other.parameters()),
@@ -320,12 +320,12 @@ def test_forward_hooks_change_arguments_and_results(torch):
     scale.register_forward_hook(lambda m, args, out: seen.append([args[0].item(), out.item()]))
     scale.register_forward_hook(lambda m, args, kwargs, out: out * kwargs["by"], with_kwargs=True)
     handle = scale.register_forward_hook(lambda m, args, out: out * 10, prepend=True)
-    found = [scale(x, by=4), scale(x)]
+    outputs = [scale(x, by=4), scale(x)]
     handle.remove()
-    found.append(scale(x))
+    outputs.append(scale(x))
     identity.register_forward_pre_hook(lambda m, args: args[0] * 5)
     identity.register_forward_hook(lambda *args: None)
-    return [found, seen, identity(x)]
+    return [outputs, seen, identity(x)]
 
 
 @as_torch("""
@@ -361,7 +361,7 @@ def test_full_backward_hooks_F18(torch):
 
     def note(name):
         return lambda module, *gradients: seen.append(
-            [name, [[None if g is None else g.item() for g in each] for each in gradients]]
+            [name, [[None if g is None else g.item() for g in group] for group in gradients]]
         )
 
     a, b = (torch.tensor(n, dtype=torch.float64, requires_grad=True) for n in (2.0, 3.0))
@@ -397,7 +397,7 @@ def test_backward_hooks_without_inputs_that_require_grad_F18(torch):
     )
     with torch.no_grad():
         silent = module(x)
-    return [seen, [each["says"].startswith(words) for each in told], refused, silent]
+    return [seen, [warning["says"].startswith(words) for warning in told], refused, silent]
 
 
 @as_torch
@@ -451,16 +451,16 @@ def test_modules_of_other_dtypes(torch):
     module.register_buffer("count", whole)
     weight = module.weight
     module(torch.ones(1, 2, dtype=torch.float64)).sum().backward()
-    found = [[str(each.dtype) for each in module.float().state_dict().values()]]
-    found.append([module.weight is weight, str(weight.grad.dtype), weight.requires_grad])
+    results = [[str(tensor.dtype) for tensor in module.float().state_dict().values()]]
+    results.append([module.weight is weight, str(weight.grad.dtype), weight.requires_grad])
     for convert in (module.half, module.bfloat16, module.double):
         convert()
-        found.append([str(module.weight.dtype), str(module.count.dtype)])
+        results.append([str(module.weight.dtype), str(module.count.dtype)])
     module.to(torch.zeros(1, dtype=torch.float32))
-    found.append(str(module.inner.weight.dtype))
+    results.append(str(module.inner.weight.dtype))
     module.type(torch.float64)
-    found.append([str(module.inner.weight.dtype), str(module.count.dtype)])
-    return found, module.weight
+    results.append([str(module.inner.weight.dtype), str(module.count.dtype)])
+    return results, module.weight
 
 
 @as_torch
@@ -468,19 +468,19 @@ def test_copies_of_modules(torch):
     module, seen = small(torch), []
     module.register_forward_hook(lambda m, args, out: seen.append(m is module))
     module.inner.weight.grad = torch.ones(1, 2, dtype=torch.float64)
-    made = copy.deepcopy(module)
+    clone = copy.deepcopy(module)
     with torch.no_grad():
-        made.weight.zero_()
-    made(torch.ones(1, 2, dtype=torch.float64))
+        clone.weight.zero_()
+    clone(torch.ones(1, 2, dtype=torch.float64))
     pair = copy.deepcopy(torch.nn.Sequential(module.inner, module.inner))
     return [
         list(module.parameters()),
-        made.weight,
-        isinstance(made.weight, torch.nn.Parameter),
-        made.inner.weight.grad,
+        clone.weight,
+        isinstance(clone.weight, torch.nn.Parameter),
+        clone.inner.weight.grad,
         seen,
         pair[0] is pair[1],
-        list(made.state_dict()),
+        list(clone.state_dict()),
     ]
 
 
@@ -512,7 +512,7 @@ def test_what_modules_show(torch):
         nn.GroupNorm(1, 2),
         nn.Unflatten(1, (2, 3)),
     ]
-    return [repr(each) for each in shown]
+    return [repr(module) for module in shown]
 
 
 @as_torch
@@ -528,8 +528,8 @@ def test_signatures_of_modules(torch):
         "Linear", "Conv2d", "ConvTranspose2d", "Embedding", "LayerNorm", "Dropout", "MaxPool2d",
         "AvgPool2d", "RMSNorm", "GroupNorm", "Flatten", "PReLU",
     )  # fmt: skip
-    found = {name: parameters(getattr(module, name)) for name in names}
-    return found, {name: parameters(getattr(torch.nn, name).__init__) for name in layers}
+    signatures = {name: parameters(getattr(module, name)) for name in names}
+    return signatures, {name: parameters(getattr(torch.nn, name).__init__) for name in layers}
 
 
 @as_torch
@@ -580,7 +580,7 @@ def test_containers_hold_modules_and_parameters(torch):
         type(net[-1]).__name__,
         len(net),
         list((net + nn.Sequential(nn.Linear(1, 1))).state_dict()),
-        [type(each).__name__ for each in row],
+        [type(module).__name__ for module in row],
         list(by_name),
         type(popped).__name__,
         "b" in by_name,
@@ -623,12 +623,12 @@ def test_backward_hooks_of_the_last_operator():
     """PyTorch calls them with the gradients of its inputs: of x, the bias and the weight."""
     seen = []
     net = jaxgrad.nn.Sequential(jaxgrad.nn.Linear(3, 2, bias=False), jaxgrad.nn.Flatten())
-    handle = net[0].register_backward_hook(lambda *given: seen.append(given))
+    handle = net[0].register_backward_hook(lambda *arguments: seen.append(arguments))
     x = jaxgrad.ones(4, 3, requires_grad=True)
     (net(x) * 3).sum().backward()
     ((module, inputs, outputs),) = seen
     assert module is net[0] and outputs[0].tolist() == [[3.0, 3.0]] * 4
-    assert any(each is not None and each.tolist() == x.grad.tolist() for each in inputs)
+    assert any(gradient is not None and gradient.tolist() == x.grad.tolist() for gradient in inputs)
     handle.remove()
     net(x).sum().backward()
     assert len(seen) == 1

@@ -50,17 +50,17 @@ BASES = {
 
 @as_torch
 def test_base_classes_of_layers(torch):
-    found = {}
+    flags = {}
     for place, bases in BASES.items():
         module = getattr(torch.nn.modules, place)
         for base, names in bases.items():
             classes = [getattr(torch.nn, name) for name in names.split()]
-            found[f"{place}.{base}"] = [issubclass(c, getattr(module, base)) for c in classes]
+            flags[f"{place}.{base}"] = [issubclass(c, getattr(module, base)) for c in classes]
     # and which are not
     loss, norm = torch.nn.modules.loss, torch.nn.modules.batchnorm
     others = [issubclass(torch.nn.MSELoss, loss._WeightedLoss),
               issubclass(torch.nn.InstanceNorm1d, norm._BatchNorm)]  # fmt: skip
-    return found, others
+    return flags, others
 
 
 @as_torch
@@ -135,9 +135,9 @@ def test_data_parallel_calls_the_module():
     assert nn.parallel.data_parallel(double, x, [0]).tolist() == [2, 2]
     assert nn.parallel.data_parallel(double, (x,), module_kwargs={"by": 3}).tolist() == [3, 3]
     assert nn.parallel.replicate(double, [0]) == [double]
-    given, named = [x, (x * 3, 5)], [{"by": 4}, {}]
-    found = nn.parallel.parallel_apply([double, double], given, named)
-    assert [each.tolist() for each in found] == [[4, 4], [15, 15]]
+    inputs, named = [x, (x * 3, 5)], [{"by": 4}, {}]
+    outputs = nn.parallel.parallel_apply([double, double], inputs, named)
+    assert [output.tolist() for output in outputs] == [[4, 4], [15, 15]]
     with pytest.raises(ValueError, match="argument 2 is shorter"):
         nn.parallel.parallel_apply([double, double], [x])
 
@@ -146,19 +146,19 @@ def test_scatter_and_gather():
     """As PyTorch does on GPUs: chunks for devices, other values for each, and back."""
     scatter, gather = nn.parallel.scatter, nn.parallel.gather
     Pair = collections.namedtuple("Pair", "x y")
-    given = {"a": [jaxgrad.arange(5)], "b": Pair(jaxgrad.ones(2, 4), "text")}
-    first, second = scatter(given, ["cpu", "cpu"])
+    inputs = {"a": [jaxgrad.arange(5)], "b": Pair(jaxgrad.ones(2, 4), "text")}
+    first, second = scatter(inputs, ["cpu", "cpu"])
     assert first["a"][0].tolist() == [0, 1, 2] and second["a"][0].tolist() == [3, 4]
     assert second["b"].x.shape == (1, 4) and second["b"].y == "text"
     assert type(second["b"]) is Pair and scatter([], ["cpu"] * 2) == [[], []]
-    assert [each.shape for each in scatter(jaxgrad.ones(2, 4), ["cpu"] * 2, dim=1)] == [(2, 2)] * 2
-    joined = gather([{"a": [each["a"][0]], "b": None} for each in (first, second)], "cpu")
+    assert [part.shape for part in scatter(jaxgrad.ones(2, 4), ["cpu"] * 2, dim=1)] == [(2, 2)] * 2
+    joined = gather([{"a": [part["a"][0]], "b": None} for part in (first, second)], "cpu")
     assert joined["a"][0].tolist() == [0, 1, 2, 3, 4] and joined["b"] is None
     assert gather([jaxgrad.tensor(1), jaxgrad.tensor(2)], None).tolist() == [1, 2]
     with pytest.raises(ValueError, match="All dicts must have the same keys"):
         gather([{"a": 1}, {"b": 1}], None)
     leaf = jaxgrad.ones(4, requires_grad=True)
-    gather([2 * each for each in scatter(leaf, ["cpu"] * 2)], "cpu").sum().backward()
+    gather([2 * part for part in scatter(leaf, ["cpu"] * 2)], "cpu").sum().backward()
     assert leaf.grad.tolist() == [2] * 4
 
 

@@ -74,16 +74,16 @@ def after_backward(torch, layer):
     y = layer(x)
     layer.zero_grad()
     y.square().sum().backward()
-    grads = {name: each.grad for name, each in layer.named_parameters()}
+    grads = {name: parameter.grad for name, parameter in layer.named_parameters()}
     return y, grads, dict(layer.state_dict())
 
 
 @as_torch
 def test_signatures_of_parametrize(torch):
     parametrize, parametrizations = utils(torch)
-    found = {name: parameters(getattr(parametrize, name)) for name in FUNCTIONS}
+    signatures = {name: parameters(getattr(parametrize, name)) for name in FUNCTIONS}
     names = ("orthogonal", "spectral_norm", "weight_norm")
-    return found, {name: parameters(getattr(parametrizations, name)) for name in names}
+    return signatures, {name: parameters(getattr(parametrizations, name)) for name in names}
 
 
 @pytest.mark.slow
@@ -91,21 +91,21 @@ def test_signatures_of_parametrize(torch):
 def test_a_parametrized_weight(torch):
     parametrize, _ = utils(torch)
     known, layer = classes(torch), linear(torch)
-    found = [parametrize.is_parametrized(layer)]
+    results = [parametrize.is_parametrized(layer)]
     assert parametrize.register_parametrization(layer, "weight", known["Symmetric"]()) is layer
-    found += [after_backward(torch, layer), type(layer).__name__, repr(layer)]
-    found += [parametrize.is_parametrized(layer), parametrize.is_parametrized(layer, "bias")]
+    results += [after_backward(torch, layer), type(layer).__name__, repr(layer)]
+    results += [parametrize.is_parametrized(layer), parametrize.is_parametrized(layer, "bias")]
     layer.weight = torch.ones(3, 3, dtype=torch.float64) * 2
-    found += [layer.weight, layer.parametrizations.weight.original]
+    results += [layer.weight, layer.parametrizations.weight.original]
     parametrize.register_parametrization(layer, "weight", known["Exponential"]())
     parametrize.register_parametrization(layer, "bias", known["Exponential"]())
-    found += [layer.weight, list(layer.state_dict()), len(layer.parametrizations.weight)]
+    results += [layer.weight, list(layer.state_dict()), len(layer.parametrizations.weight)]
     layer.weight = torch.ones(3, 3, dtype=torch.float64) * 4
-    found += [layer.parametrizations.weight.original, after_backward(torch, layer)]
+    results += [layer.parametrizations.weight.original, after_backward(torch, layer)]
     parametrize.remove_parametrizations(layer, "weight")
-    found += [layer.weight, list(layer.state_dict()), type(layer).__name__]
+    results += [layer.weight, list(layer.state_dict()), type(layer).__name__]
     parametrize.remove_parametrizations(layer, "bias", leave_parametrized=False)
-    return [*found, layer.bias, list(layer.state_dict()), type(layer) is torch.nn.Linear]
+    return [*results, layer.bias, list(layer.state_dict()), type(layer) is torch.nn.Linear]
 
 
 @pytest.mark.slow
@@ -115,15 +115,15 @@ def test_a_weight_of_several_tensors(torch):
     known, layer = classes(torch), linear(torch)
     parametrize.register_parametrization(layer, "weight", known["Pair"]())
     parametrize.register_parametrization(layer, "weight", known["Exponential"]())
-    found = [after_backward(torch, layer), list(layer.state_dict())]
+    results = [after_backward(torch, layer), list(layer.state_dict())]
     layer.weight = torch.full((3, 3), 3.0, dtype=torch.float64)
     other = linear(torch)
     parametrize.transfer_parametrizations_and_params(layer, other)
-    found += [layer.weight, other.weight, other.parametrizations.weight.original0]
+    results += [layer.weight, other.weight, other.parametrizations.weight.original0]
     remove = parametrize.remove_parametrizations
-    found.append(error(lambda: remove(layer, "weight", leave_parametrized=False)))
+    results.append(error(lambda: remove(layer, "weight", leave_parametrized=False)))
     remove(layer, "weight")
-    return [*found, layer.weight, list(layer.state_dict())]
+    return [*results, layer.weight, list(layer.state_dict())]
 
 
 @as_torch(
@@ -140,29 +140,29 @@ def test_a_parametrized_buffer(torch):
     known, module = classes(torch), torch.nn.Module()
     module.register_buffer("table", torch.tensor([2.0, 3.0]))
     parametrize.register_parametrization(module, "table", known["Exponential"]())
-    found = [module.table, dict(module.state_dict())]
+    results = [module.table, dict(module.state_dict())]
     parametrize.remove_parametrizations(module, "table")
-    return [*found, module.table, dict(module.state_dict())]
+    return [*results, module.table, dict(module.state_dict())]
 
 
 @as_torch
 def test_parametrizations_that_do_not_fit(torch):
     parametrize, _ = utils(torch)
     register, known = parametrize.register_parametrization, classes(torch)
-    found = []
+    results = []
     for name in ("Wider", "Rounded", "Lost"):
         layer, wrong = linear(torch), known[name]()
-        found.append(error(register, layer, "weight", wrong))
-        found.append(parametrize.is_parametrized(layer))
+        results.append(error(register, layer, "weight", wrong))
+        results.append(parametrize.is_parametrized(layer))
         register(layer, "weight", known["Symmetric"]())
-        found.append(error(register, layer, "weight", wrong))
+        results.append(error(register, layer, "weight", wrong))
     register(layer, "bias", known["Rounded"](), unsafe=True)
-    found += [layer.bias, error(setattr, layer, "bias", layer.bias)]
-    found.append(error(lambda: register(layer, "other", known["Rounded"]())))
-    found.append(error(lambda: parametrize.remove_parametrizations(layer, "other")))
-    found.append(error(lambda: parametrize.ParametrizationList([], torch.ones(1))))
+    results += [layer.bias, error(setattr, layer, "bias", layer.bias)]
+    results.append(error(lambda: register(layer, "other", known["Rounded"]())))
+    results.append(error(lambda: parametrize.remove_parametrizations(layer, "other")))
+    results.append(error(lambda: parametrize.ParametrizationList([], torch.ones(1))))
     words = "Serialization of parametrized modules is only supported through state_dict()"
-    return [*found, error(layer.__getstate__, words=words)]
+    return [*results, error(layer.__getstate__, words=words)]
 
 
 @as_torch("""
@@ -194,23 +194,23 @@ def test_cached_parametrizations(torch):
 @as_torch(precision=1e-7)
 def test_orthogonal_maps(torch):
     _, parametrizations = utils(torch)
-    found = []
+    results = []
     for name in ("matrix_exp", "cayley", "householder"):
         layer = parametrizations.orthogonal(linear(torch), "weight", name)
-        found += [layer.weight, after_backward(torch, layer)[:2], list(layer.state_dict())]
+        results += [layer.weight, after_backward(torch, layer)[:2], list(layer.state_dict())]
         layer.weight = torch.eye(3, dtype=torch.float64).flip(0)
-        found.append(layer.weight)
+        results.append(layer.weight)
         for rows, columns in ((3, 2), (2, 3))[name == "cayley" :]:
             layer = linear(torch, rows, columns)
             parametrizations.orthogonal(layer, "weight", name, use_trivialization=False)
-            found += [layer.weight, after_backward(torch, layer)]
+            results += [layer.weight, after_backward(torch, layer)]
             value = layer.weight.detach()
             if name == "householder":
                 layer.weight = -value
-                found.append(layer.weight)
+                results.append(layer.weight)
             else:
-                found.append(error(setattr, layer, "weight", value))
-    return found
+                results.append(error(setattr, layer, "weight", value))
+    return results
 
 
 @pytest.mark.slow
@@ -219,14 +219,14 @@ def test_orthogonal_maps(torch):
 )
 def test_orthogonal_weights_that_begin_by_chance(shape, kind):
     module, dtype = nn.Module(), getattr(jaxgrad, kind)
-    given = jaxgrad.randn(*shape, dtype=dtype)
-    module.register_parameter("weight", nn.Parameter(given))
+    start = jaxgrad.randn(*shape, dtype=dtype)
+    module.register_parameter("weight", nn.Parameter(start))
     nn.utils.parametrizations.orthogonal(module)
     w = module.weight
     product = w @ w.mH if shape[-2] < shape[-1] else w.mH @ w
     expected = jaxgrad.eye(min(shape[-2:]), dtype=dtype).expand(product.shape)
     assert jaxgrad.allclose(product, expected)
-    q, _ = numpy.linalg.qr(given.mT.numpy() if shape[-2] < shape[-1] else given.numpy())
+    q, _ = numpy.linalg.qr(start.mT.numpy() if shape[-2] < shape[-1] else start.numpy())
     projector = q @ q.conj().swapaxes(-1, -2)
     ours = w.detach().mT.numpy() if shape[-2] < shape[-1] else w.detach().numpy()
     numpy.testing.assert_allclose(projector @ ours, ours, atol=1e-10)  # the span is kept
@@ -239,48 +239,48 @@ def test_weights_that_cannot_be_orthogonal(torch):
     layer = linear(torch)
     complex_layer = torch.nn.Linear(2, 2, dtype=torch.complex64)
     orthogonal = parametrizations.orthogonal
-    found = [
+    errors = [
         error(orthogonal, layer, "other"),
         error(orthogonal, layer, "bias"),
         error(orthogonal, layer, "weight", "rotation"),
         error(orthogonal, complex_layer, "weight", "householder"),
     ]
     orthogonal(layer)
-    return [*found, error(setattr, layer, "weight", torch.ones(2, 2, dtype=torch.float64))]
+    return [*errors, error(setattr, layer, "weight", torch.ones(2, 2, dtype=torch.float64))]
 
 
 @pytest.mark.slow
 @as_torch(precision=1e-9)
 def test_weight_norm_as_a_parametrization(torch):
     _, parametrizations = utils(torch)
-    found = []
+    results = []
     for dim in (0, 1, None):
         layer = parametrizations.weight_norm(linear(torch, 2, 3), dim=dim)
-        found += [layer.weight, after_backward(torch, layer)]
+        results += [layer.weight, after_backward(torch, layer)]
     older = {"bias": layer.bias, "weight_g": torch.tensor(2.0), "weight_v": torch.ones(2, 3)}
     layer.load_state_dict(older)
-    return [*found, layer.weight]
+    return [*results, layer.weight]
 
 
 @pytest.mark.slow
 @as_torch(precision=1e-9)
 def test_spectral_norm_as_a_parametrization(torch):
     _, parametrizations = utils(torch)
-    spectral_norm, found = parametrizations.spectral_norm, []
+    spectral_norm, results = parametrizations.spectral_norm, []
     start = torch.tensor([0.6, 0.8], dtype=torch.float64), torch.tensor([0.0, 0.6, 0.8])
     for dim in (0, 1):
         layer = spectral_norm(linear(torch, 2, 3), n_power_iterations=2, eps=1e-9, dim=dim)
-        found.append({name: list(each.shape) for name, each in layer.state_dict().items()})
+        results.append({name: list(tensor.shape) for name, tensor in layer.state_dict().items()})
         u, v = start if dim == 0 else start[::-1]
         layer.parametrizations.weight[0]._u.copy_(u)
         layer.parametrizations.weight[0]._v.copy_(v)
-        found += [after_backward(torch, layer), layer.eval().weight, layer.weight]
+        results += [after_backward(torch, layer), layer.eval().weight, layer.weight]
     transposed = spectral_norm(torch.nn.ConvTranspose1d(3, 2, 2))
-    found.append(list(transposed.parametrizations.weight[0]._u.shape))
+    results.append(list(transposed.parametrizations.weight[0]._u.shape))
     layer = spectral_norm(linear(torch), "bias")
     words = "Dimension out of range (expected to be in range of [-2, 1] but got 2)"
     refused = error(lambda: spectral_norm(linear(torch), dim=2), words=words)
-    return [*found, layer.bias, refused, error(spectral_norm, linear(torch), "weight", 0)]
+    return [*results, layer.bias, refused, error(spectral_norm, linear(torch), "weight", 0)]
 
 
 def test_copies_of_parametrized_modules_are_apart():
@@ -296,7 +296,7 @@ def test_copies_of_parametrized_modules_are_apart():
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["orthogonal", "spectral_norm", "weight_norm", "cached"])
 def test_compiled_steps_of_parametrized_modules(kind):
-    found = []
+    results = []
     for compiled in (False, True):
         layer = linear(jaxgrad)
         jaxgrad.manual_seed(0)
@@ -316,7 +316,7 @@ def test_compiled_steps_of_parametrized_modules(kind):
 
         run = jaxgrad.jit(step) if compiled else step
         losses = [run(jaxgrad.ones(2, 3, dtype=jaxgrad.float64)).item() for _ in range(3)]
-        found.append((losses, layer.eval().weight.detach().numpy()))
+        results.append((losses, layer.eval().weight.detach().numpy()))
         assert not compiled or len(run.traces) == 1
-    numpy.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-9)
-    numpy.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-9)
+    numpy.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-9)
+    numpy.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-9)

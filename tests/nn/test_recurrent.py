@@ -50,21 +50,21 @@ def packed(torch, *lengths, size=2, sort=False):
     return rnn.pack_padded_sequence(padded, list(lengths), enforce_sorted=not sort)
 
 
-def flat(made):
+def flat(result):
     """The tensors in nested results of a layer."""
-    if isinstance(made, tuple):
-        return [tensor for each in made for tensor in flat(each)]
-    return [] if made is None else [made]
+    if isinstance(result, tuple):
+        return [tensor for part in result for tensor in flat(part)]
+    return [] if result is None else [result]
 
 
 def with_gradients(torch, layer, *args):
     """All results of a layer with fixed weights, and the gradients of its weights."""
     results = flat(given(torch, layer)(*args))
-    floats = [each for each in results if each.is_floating_point()]
-    weights = [numbers(torch, *each.shape, first=4) for each in floats]
+    floats = [result for result in results if result.is_floating_point()]
+    weights = [numbers(torch, *result.shape, first=4) for result in floats]
     parameters = list(layer.parameters())
-    found = torch.autograd.grad(floats, parameters, weights)
-    return [*results, *found]
+    gradients = torch.autograd.grad(floats, parameters, weights)
+    return [*results, *gradients]
 
 
 @pytest.mark.slow
@@ -115,7 +115,7 @@ def test_second_derivatives_of_a_gru(torch):
     layer, x = given(torch, torch.nn.GRU(2, 2)), numbers(torch, 3, 1, 2).requires_grad_()
     inputs = [x, *layer.parameters()]
     first = torch.autograd.grad(layer(x)[0].square().sum(), inputs, create_graph=True)
-    return torch.autograd.grad([each.square().sum() for each in first], inputs)
+    return torch.autograd.grad([gradient.square().sum() for gradient in first], inputs)
 
 
 @as_torch
@@ -184,8 +184,8 @@ def test_packing(torch):
     ]
     wide = one.double()
     kept = [wide.to(torch.float64) is wide, wide.data.dtype == torch.float64, wide.is_cuda]
-    made = rnn.PackedSequence((x[0], one.batch_sizes[:1]), sorted_indices=torch.tensor([1, 0]))
-    return told, [*kept, one.cpu() is one], made._fields, made.unsorted_indices
+    sequence = rnn.PackedSequence((x[0], one.batch_sizes[:1]), sorted_indices=torch.tensor([1, 0]))
+    return told, [*kept, one.cpu() is one], sequence._fields, sequence.unsorted_indices
 
 
 @as_torch
@@ -235,9 +235,9 @@ def trained(compiled, lengths, is_sorted):
         return loss
 
     step = jaxgrad.jit(step) if compiled else step
-    found = [step(x).item() for _ in range(2)]
+    losses = [step(x).item() for _ in range(2)]
     assert not compiled or len(step.traces) == 1
-    return found
+    return losses
 
 
 @pytest.mark.slow

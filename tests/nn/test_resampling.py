@@ -16,8 +16,8 @@ def image(torch, *shape):
 
 def seen(layer, x):
     """How a layer prints, what it returns, and its node."""
-    made = layer(x)
-    return repr(layer), made, made.grad_fn.name()
+    output = layer(x)
+    return repr(layer), output, output.grad_fn.name()
 
 
 @pytest.mark.slow
@@ -33,24 +33,24 @@ def test_layers_of_resampling(torch):
         nn.PixelShuffle(2),
         nn.ChannelShuffle(groups=2),
     ]
-    found = [seen(layer, x) for layer in layers]
-    return found, seen(nn.PixelUnshuffle(1), x), layers[0].name, layers[2].scale_factor
+    results = [seen(layer, x) for layer in layers]
+    return results, seen(nn.PixelUnshuffle(1), x), layers[0].name, layers[2].scale_factor
 
 
 @as_torch(precision=1e-10)
 def test_layers_of_padding(torch):
     nn, x = torch.nn, image(torch, 1, 1, 3, 2, 3)
-    found = []
+    results = []
     for dimensions in (1, 2, 3):
         line = x[(0,) * (3 - dimensions)]
         for kind in ("Reflection", "Replication", "Zero", "Constant"):
             more = (7.0,) if kind == "Constant" else ()
             layer = getattr(nn, f"{kind}Pad{dimensions}d")
-            found.append(seen(layer(1, *more), line))
+            results.append(seen(layer(1, *more), line))
         circular = getattr(nn, f"CircularPad{dimensions}d")((1, 0) * dimensions)
-        found.append((repr(circular), circular(line)))
+        results.append((repr(circular), circular(line)))
     refused = error(nn.CircularPad2d(1), image(torch, 2, 3), words="expected 3D or 4D input")
-    return found, refused, nn.ReflectionPad1d(1).state_dict()
+    return results, refused, nn.ReflectionPad1d(1).state_dict()
 
 
 @pytest.mark.slow
@@ -71,5 +71,5 @@ def test_resampling_warns(torch):
 
 def test_area_is_a_mean():
     x = jaxgrad.arange(6.0).view(1, 1, 6)
-    found = jaxgrad.nn.functional.interpolate(x, 3, mode="area")
-    assert found.flatten().tolist() == [0.5, 2.5, 4.5]
+    result = jaxgrad.nn.functional.interpolate(x, 3, mode="area")
+    assert result.flatten().tolist() == [0.5, 2.5, 4.5]

@@ -39,8 +39,8 @@ def trained(make, compiled, steps=5):
         return loss.detach(), norm
 
     step = jaxgrad.jit(step) if compiled else step
-    found = [[each.item() for each in step(*batch)] for batch in batches(steps, shape, 3)]
-    return module, found, len(step.traces) if compiled else 1
+    history = [[scalar.item() for scalar in step(*batch)] for batch in batches(steps, shape, 3)]
+    return module, history, len(step.traces) if compiled else 1
 
 
 def images():
@@ -55,10 +55,10 @@ def images():
 def test_training_with_dropout_compiled_is_training():
     """test_layers.py compares the eager step with PyTorch, layer by layer."""
     usual, expected, _ = trained(images, False)
-    module, found, traces = trained(images, True)
+    module, history, traces = trained(images, True)
     assert traces == 1
     assert differs(usual, module) < 1e-6
-    for one, two in zip(expected, found, strict=True):
+    for one, two in zip(expected, history, strict=True):
         assert one == pytest.approx(two, rel=1e-5)
 
 
@@ -196,7 +196,7 @@ def test_hooks_of_modules_compiled():
         x.requires_grad_()
         return jaxgrad.autograd.grad(layer(x).sum(), x)[0]
 
-    expected = [10 * each for each in layer.weight[0].tolist()]
+    expected = [10 * weight for weight in layer.weight[0].tolist()]
     assert gradient(jaxgrad.ones(1, 2))[0].tolist() == pytest.approx(expected)
     assert seen == [1]
 
@@ -252,15 +252,15 @@ def script(torch, compile):
         optimizer.step()
         return loss.detach(), norm
 
-    step, found = compile(step), []
+    step, history = compile(step), []
     x = torch.sin(torch.arange(4 * 16, dtype=torch.float64)).reshape(4, 1, 4, 4)
     tag, y = torch.tensor([0, 1, 2, 1]), torch.tensor([0, 2, 1, 1])
     for number in range(5):
-        found.append([each.item() for each in step(x * (number + 1), tag, y)])
+        history.append([scalar.item() for scalar in step(x * (number + 1), tag, y)])
         scheduler.step()
     net.eval()
     with torch.no_grad():
-        return found, net(x, tag), net.features[1].running_var, net.tags.weight.detach()[0], step
+        return history, net(x, tag), net.features[1].running_var, net.tags.weight.detach()[0], step
 
 
 @pytest.mark.slow
@@ -275,9 +275,9 @@ def test_a_training_script_compiled_S06(torch):
     """PyTorch runs it eagerly; jaxgrad runs one program for all five learning rates."""
     if torch is not jaxgrad:
         return script(torch, lambda step: step)[:-1]
-    *found, step = script(torch, torch.jit)
+    *results, step = script(torch, torch.jit)
     assert len(step.traces) == 1
-    return found
+    return results
 
 
 def micro_batches(torch, compile):
@@ -298,14 +298,14 @@ def micro_batches(torch, compile):
             (loss_of(slice(start, start + 2)) / 4).backward()
 
     accumulate, update = compile(accumulate), compile(optimizer.step)
-    whole, found = compile(lambda: loss_of(slice(None)).backward()), []
+    whole, gradients = compile(lambda: loss_of(slice(None)).backward()), []
     for _ in range(2):
         for way in (lambda: [accumulate(first) for first in (0, 4)], whole):
             optimizer.zero_grad()
             way()
-            found.append([parameter.grad for parameter in net.parameters()])
+            gradients.append([parameter.grad for parameter in net.parameters()])
         update()
-    return found, list(net.parameters()), accumulate
+    return gradients, list(net.parameters()), accumulate
 
 
 @pytest.mark.slow
@@ -319,7 +319,7 @@ def test_gradients_of_micro_batches_S07(torch):
 def test_gradients_of_micro_batches_compiled_S07(torch):
     if torch is not jaxgrad:
         return micro_batches(torch, lambda step: step)[:-1]
-    *found, accumulate = micro_batches(torch, torch.jit)
+    *results, accumulate = micro_batches(torch, torch.jit)
     # the start of a part is part of the program, and so is whether .grad is None
     assert len(accumulate.traces) == 2
-    return found
+    return results

@@ -35,37 +35,37 @@ def test_signatures_of_pruning(torch):
         "identity", "random_unstructured", "l1_unstructured", "random_structured", "ln_structured",
         "global_unstructured", "custom_from_mask", "remove", "is_pruned",
     )  # fmt: skip
-    found = {name: parameters(getattr(prune, name)) for name in names}
+    signatures = {name: parameters(getattr(prune, name)) for name in names}
     classes = ("RandomUnstructured", "L1Unstructured", "RandomStructured", "LnStructured")
     for name in (*classes, "CustomFromMask", "PruningContainer"):
-        found[name] = parameters(getattr(prune, name))
-        found[f"{name}.apply"] = parameters(getattr(prune, name).apply)
-    return found
+        signatures[name] = parameters(getattr(prune, name))
+        signatures[f"{name}.apply"] = parameters(getattr(prune, name).apply)
+    return signatures
 
 
 @pytest.mark.slow
 @as_torch
 def test_pruning_again_and_again(torch):
     prune, layer = prune_of(torch), linear(torch)
-    found = [prune.is_pruned(layer)]
+    results = [prune.is_pruned(layer)]
     assert prune.l1_unstructured(layer, "weight", amount=0.34) is layer
-    found += [shown(layer), prune.is_pruned(torch.nn.Sequential(layer))]
+    results += [shown(layer), prune.is_pruned(torch.nn.Sequential(layer))]
     prune.ln_structured(layer, "weight", 1, n=2, dim=-1)
-    found.append(shown(layer))
+    results.append(shown(layer))
     mask = torch.tensor([[1, 1, 1], [1, 1, 0]])
     prune.custom_from_mask(layer, "weight", mask)
     prune.identity(layer, "weight")
-    found.append(shown(layer))
+    results.append(shown(layer))
     (hook,) = layer._forward_pre_hooks.values()
     hook = getattr(hook, "function", hook)
-    found.append([type(each).__name__ for each in hook] + [len(hook), type(hook[0]).__name__])
+    results.append([type(method).__name__ for method in hook] + [len(hook), type(hook[0]).__name__])
     layer(torch.ones(1, 3)).sum().backward()
     with torch.no_grad():
         layer.weight_orig.add_(1)
     layer(torch.ones(1, 3))
-    found += [layer.weight_orig.grad, layer.weight]
+    results += [layer.weight_orig.grad, layer.weight]
     assert prune.remove(layer, "weight") is layer
-    return [*found, shown(layer), isinstance(layer.weight, torch.nn.Parameter)]
+    return [*results, shown(layer), isinstance(layer.weight, torch.nn.Parameter)]
 
 
 @pytest.mark.slow
@@ -76,14 +76,14 @@ def test_pruning_by_scores_and_over_several_layers(torch):
     scores = torch.tensor([[3.0, 1.0, 2.0], [6.0, 5.0, 4.0]])
     prune.l1_unstructured(one, "weight", 2, importance_scores=scores)
     prune.ln_structured(other, "weight", 0.5, float("inf"), 0, importance_scores=scores)
-    found = [one.weight, other.weight]
+    results = [one.weight, other.weight]
     pairs = [(one, "weight"), (other, "weight"), (one, "bias")]
     prune.global_unstructured(
         pairs, prune.L1Unstructured, {(one, "bias"): torch.tensor([9.0, 0.001])}, amount=4
     )
-    found += [one.weight, other.weight, one.bias, one.bias_mask]
+    results += [one.weight, other.weight, one.bias, one.bias_mask]
     method = prune.LnStructured(1, 1, dim=0)
-    return [*found, method.prune(scores), prune.L1Unstructured(0).prune(scores)]
+    return [*results, method.prune(scores), prune.L1Unstructured(0).prune(scores)]
 
 
 @as_torch
@@ -137,25 +137,25 @@ def test_pruning_at_random():
 @pytest.mark.slow
 @as_torch(precision=1e-9)
 def test_weight_norm_as_a_hook(torch):
-    found = []
+    results = []
     for dim in (0, None):
         layer = linear(torch).double()
         told = warned(lambda layer=layer, dim=dim: torch.nn.utils.weight_norm(layer, dim=dim).bias)
         layer(torch.ones(1, 3).double()).sum().backward()
-        found += [told, shown(layer), layer.weight_g.grad, layer.weight_v.grad]
+        results += [told, shown(layer), layer.weight_g.grad, layer.weight_v.grad]
         with torch.no_grad():
             layer.weight_g.fill_(2.0)
         layer(torch.ones(1, 3).double())
-        found.append(layer.weight)
-    found.append(error(warned, lambda: torch.nn.utils.weight_norm(layer)))
+        results.append(layer.weight)
+    results.append(error(warned, lambda: torch.nn.utils.weight_norm(layer)))
     torch.nn.utils.remove_weight_norm(layer)
-    return [*found, shown(layer), error(torch.nn.utils.remove_weight_norm, layer)]
+    return [*results, shown(layer), error(torch.nn.utils.remove_weight_norm, layer)]
 
 
 @pytest.mark.slow
 @as_torch(precision=1e-9)
 def test_spectral_norm_as_a_hook(torch):
-    spectral_norm, found = torch.nn.utils.spectral_norm, []
+    spectral_norm, results = torch.nn.utils.spectral_norm, []
     start = torch.tensor([0.6, 0.8]), torch.tensor([0.0, 0.6, 0.8])
     for dim in (0, 1):
         layer = spectral_norm(linear(torch).double(), n_power_iterations=2, dim=dim)
@@ -163,25 +163,25 @@ def test_spectral_norm_as_a_hook(torch):
         layer.weight_u.copy_(u)
         layer.weight_v.copy_(v)
         layer(torch.ones(1, 3).double()).sum().backward()
-        found += [layer.weight_orig.grad, shown(layer), layer.eval()(torch.ones(1, 3).double())]
+        results += [layer.weight_orig.grad, shown(layer), layer.eval()(torch.ones(1, 3).double())]
     refused = error(spectral_norm, layer)
     words = "Expected n_power_iterations to be positive"
-    found += [refused, error(spectral_norm, linear(torch).double(), "bias", 0, words=words)]
+    results += [refused, error(spectral_norm, linear(torch).double(), "bias", 0, words=words)]
     state = layer.state_dict()
-    found.append(str(dict(state._metadata[""]["spectral_norm"])))
+    results.append(str(dict(state._metadata[""]["spectral_norm"])))
     older = {"weight": layer.weight.detach() * 1, **state}
     del older["weight_v"]
     other = spectral_norm(linear(torch).double(), dim=1)
     other.load_state_dict(older)
-    found += [other.eval()(torch.ones(1, 3).double())]
+    results += [other.eval()(torch.ones(1, 3).double())]
     torch.nn.utils.remove_spectral_norm(layer)
-    return [*found, shown(layer), error(torch.nn.utils.remove_spectral_norm, layer)]
+    return [*results, shown(layer), error(torch.nn.utils.remove_spectral_norm, layer)]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["prune", "spectral_norm"])
 def test_compiled_steps_with_hooks_on_weights(kind):
-    found = []
+    results = []
     for compiled in (False, True):
         layer = linear(jaxgrad)
         jaxgrad.manual_seed(0)
@@ -200,10 +200,10 @@ def test_compiled_steps_with_hooks_on_weights(kind):
 
         run = jaxgrad.jit(step) if compiled else step
         losses = [run(jaxgrad.ones(2, 3)).item() for _ in range(3)]
-        found.append((losses, layer.weight.detach().numpy()))
+        results.append((losses, layer.weight.detach().numpy()))
         assert not compiled or len(run.traces) == 1
-    numpy.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-5)
-    numpy.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-5)
+    numpy.testing.assert_allclose(results[0][0], results[1][0], rtol=1e-5)
+    numpy.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-5)
 
 
 # ---- fusion, initialization, older names
@@ -211,7 +211,7 @@ def test_compiled_steps_with_hooks_on_weights(kind):
 
 @as_torch(precision=1e-6)
 def test_batch_norm_as_part_of_the_layer_before(torch):
-    utils, found = torch.nn.utils, []
+    utils, results = torch.nn.utils, []
     norm = torch.nn.BatchNorm1d(2)
     norm.running_mean.copy_(torch.tensor([0.5, -1.0]))
     norm.running_var.copy_(torch.tensor([4.0, 0.25]))
@@ -222,7 +222,7 @@ def test_batch_norm_as_part_of_the_layer_before(torch):
     refused = error(utils.fuse_linear_bn_eval, layer, norm)
     norm.eval()
     fused = utils.fuse_linear_bn_eval(layer.eval(), norm)
-    found += [fused.weight, fused.bias, isinstance(fused.bias, torch.nn.Parameter)]
+    results += [fused.weight, fused.bias, isinstance(fused.bias, torch.nn.Parameter)]
     for transpose in (False, True):
         kind = torch.nn.ConvTranspose1d if transpose else torch.nn.Conv1d
         conv = kind(3, 2, 1, bias=transpose).eval()
@@ -232,13 +232,13 @@ def test_batch_norm_as_part_of_the_layer_before(torch):
                 conv.bias.fill_(0.5)
         conv.weight.requires_grad_(False)
         fused = utils.fuse_conv_bn_eval(conv, norm, transpose)
-        found += [fused.weight, fused.bias]
-    given = layer.weight, None, norm.running_mean, norm.running_var, 0.5, None, None
-    found += utils.fuse_conv_bn_weights(*given)
-    half = layer.weight.half(), layer.bias.double(), *given[2:5], norm.weight, norm.bias
-    found += utils.fuse_linear_bn_weights(*half)
+        results += [fused.weight, fused.bias]
+    arguments = layer.weight, None, norm.running_mean, norm.running_var, 0.5, None, None
+    results += utils.fuse_conv_bn_weights(*arguments)
+    half = layer.weight.half(), layer.bias.double(), *arguments[2:5], norm.weight, norm.bias
+    results += utils.fuse_linear_bn_weights(*half)
     few = error(utils.fuse_linear_bn_eval, layer, torch.nn.BatchNorm1d(3).eval())
-    return [*found, refused, few]
+    return [*results, refused, few]
 
 
 @as_torch("""
@@ -265,7 +265,7 @@ def test_modules_without_initialization(torch):
 @as_torch
 def test_older_names(torch):
     init, empty = torch.nn.init, torch.empty
-    found = [
+    results = [
         warned(lambda: init.constant(empty(2), 3.0)),
         warned(lambda: init.eye(empty(2, 2))),
         warned(lambda: init.dirac(empty(1, 1, 3))),
@@ -273,10 +273,10 @@ def test_older_names(torch):
         warned(lambda: init.normal(empty(1), 2, 0)),
     ]
     for name in ("kaiming_normal", "kaiming_uniform", "xavier_normal", "xavier_uniform"):
-        found.append(warned(lambda name=name: getattr(init, name)(empty(2, 3)).shape == (2, 3)))
-    found.append(warned(lambda: init.orthogonal(empty(1, 1)).abs()))
-    found.append(warned(lambda: init.sparse(empty(2, 1), 1.0)))
+        results.append(warned(lambda name=name: getattr(init, name)(empty(2, 3)).shape == (2, 3)))
+    results.append(warned(lambda: init.orthogonal(empty(1, 1)).abs()))
+    results.append(warned(lambda: init.sparse(empty(2, 1), 1.0)))
     x = leaf(torch, 3.0, 4.0)
     x.grad = torch.tensor([3.0, 4.0])
-    found.append(warned(lambda: torch.nn.utils.clip_grad_norm([x], 1.0)))
-    return found
+    results.append(warned(lambda: torch.nn.utils.clip_grad_norm([x], 1.0)))
+    return results

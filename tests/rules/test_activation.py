@@ -160,16 +160,16 @@ def test_softmax_of_halves_is_rounded_once():
     rounds.
     """
 
-    def check(found, exact):
-        assert found.dtype == numpy.float16
+    def check(result, exact):
+        assert result.dtype == numpy.float16
         step = numpy.spacing(abs(exact).astype(numpy.float16)).astype(numpy.float64)
-        assert (abs(found - exact) <= 0.502 * step).all()
+        assert (abs(result - exact) <= 0.502 * step).all()
 
-    given = numpy.linspace(-4, 4, 3000, dtype=numpy.float16)
-    exponentials = numpy.exp(given.astype(numpy.float64))
+    halves = numpy.linspace(-4, 4, 3000, dtype=numpy.float16)
+    exponentials = numpy.exp(halves.astype(numpy.float64))
     exact = exponentials / exponentials.sum()
-    check(jaxgrad.softmax(jaxgrad.tensor(given), 0).numpy(), exact)
-    check(jaxgrad.log_softmax(jaxgrad.tensor(given), 0).numpy(), numpy.log(exact))
+    check(jaxgrad.softmax(jaxgrad.tensor(halves), 0).numpy(), exact)
+    check(jaxgrad.log_softmax(jaxgrad.tensor(halves), 0).numpy(), numpy.log(exact))
 
 
 # silu of complex numbers

@@ -211,7 +211,7 @@ def test_a_broadcast_error_names_the_operator(name):
 def gradient(function, *numbers):
     with jax.enable_x64(True):
         points = [jnp.asarray(number) for number in numbers]
-        return [each.tolist() for each in jax.grad(function, range(len(points)))(*points)]
+        return [slope.tolist() for slope in jax.grad(function, range(len(points)))(*points)]
 
 
 @pytest.mark.slow
@@ -238,10 +238,10 @@ def test_second_derivatives_at_kinks(name):
     for outer in (jax.jacrev, jax.jacfwd):
         for inner in (jax.jacrev, jax.jacfwd):
             with jax.enable_x64(True):
-                found = outer(lambda p, inner=inner: inner(lambda q: function(*q))(p))(
+                result = outer(lambda p, inner=inner: inner(lambda q: function(*q))(p))(
                     jnp.array(point)
                 )
-            numpy.testing.assert_allclose(found, expected, 1e-12, 1e-12)
+            numpy.testing.assert_allclose(result, expected, 1e-12, 1e-12)
             count("closed forms")
 
 

@@ -33,10 +33,10 @@ def in_blocks(monkeypatch):
 def arrays(case):
     random = numpy.random.RandomState(0)
     *shapes, mask = SHAPES[case]
-    made = [jnp.array(random.randn(*shape), "float32") for shape in shapes]
+    inputs = [jnp.array(random.randn(*shape), "float32") for shape in shapes]
     if mask is not None:
-        made.append(jnp.array(random.randn(*mask), "float32").at[(0,) * len(mask)].set(-jnp.inf))
-    return made
+        inputs.append(jnp.array(random.randn(*mask), "float32").at[(0,) * len(mask)].set(-jnp.inf))
+    return inputs
 
 
 def attend(causal, query, key, value, mask=None):

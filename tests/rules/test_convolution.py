@@ -162,22 +162,22 @@ def test_an_empty_batch_has_the_weight_gradient_zero():
 
 def test_no_channels_add_up_to_the_bias():
     """PyTorch's result has no channels."""
-    made = F.conv1d(jaxgrad.zeros(1, 0, 3), jaxgrad.zeros(2, 0, 2), jaxgrad.tensor([1.0, 2.0]))
-    assert made.tolist() == [[[1.0, 1.0], [2.0, 2.0]]]
+    result = F.conv1d(jaxgrad.zeros(1, 0, 3), jaxgrad.zeros(2, 0, 2), jaxgrad.tensor([1.0, 2.0]))
+    assert result.tolist() == [[[1.0, 1.0], [2.0, 2.0]]]
     count("closed forms")
 
 
 @pytest.mark.slow
 def test_conv_tbc_of_complex_numbers_is_conv1d_with_other_layouts():
     x, weight, bias = (leaf(*shape) * (1 + 2j) for shape in ((4, 2, 2), (3, 2, 2), (2,)))
-    inputs = [each.detach().requires_grad_() for each in (x, weight, bias)]
+    inputs = [tensor.detach().requires_grad_() for tensor in (x, weight, bias)]
     one = F.conv_tbc(*inputs, 1)
     two = F.conv1d(inputs[0].permute(1, 2, 0), inputs[1].permute(2, 1, 0), inputs[2], padding=1)
     two = two.permute(2, 0, 1)
     grad = one.detach().conj()
-    grads = [jaxgrad.autograd.grad(each, inputs, grad) for each in (one, two)]
-    for found, expected in [(one, two), *zip(*grads, strict=True)]:
-        numpy.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), 1e-12)
+    grads = [jaxgrad.autograd.grad(output, inputs, grad) for output in (one, two)]
+    for result, expected in [(one, two), *zip(*grads, strict=True)]:
+        numpy.testing.assert_allclose(result.detach().numpy(), expected.detach().numpy(), 1e-12)
     count("closed forms", 4)
 
 
@@ -193,9 +193,9 @@ def test_gradients_that_are_not_wanted_are_none():
     grad, x, weight = leaf(1, 3, 2), leaf(1, 2, 4), leaf(3, 2, 3)
     all_three = backward_of(grad, x, weight, [True] * 3)
     for mask in ([True, False, True], [False, True, False], [False, False, True]):
-        found = backward_of(grad, x, weight, mask)
-        assert [each is not None for each in found] == mask
-        for one, other in zip(found, all_three, strict=True):
+        gradients = backward_of(grad, x, weight, mask)
+        assert [gradient is not None for gradient in gradients] == mask
+        for one, other in zip(gradients, all_three, strict=True):
             assert one is None or jaxgrad.equal(one, other)
     compiled = jaxgrad.jit(backward_of)(grad, x, weight, [False, True, False])
     assert compiled[0] is compiled[2] is None and jaxgrad.allclose(compiled[1], all_three[1])
@@ -206,7 +206,7 @@ def test_gradients_that_are_not_wanted_are_none():
 @pytest.mark.parametrize("wanted", range(3))
 def test_derivatives_of_one_gradient_alone(wanted):
     mask = [position == wanted for position in range(3)]
-    arrays = [each.detach().numpy() for each in (leaf(1, 3, 2), leaf(1, 2, 4), leaf(3, 2, 3))]
+    arrays = [tensor.detach().numpy() for tensor in (leaf(1, 3, 2), leaf(1, 2, 4), leaf(3, 2, 3))]
     with jax.enable_x64(True):
         one = jax.jit(lambda *arrays: backward_of(*arrays, mask)[wanted])
         check_grads(one, tuple(map(jnp.asarray, arrays)), 2, eps=1e-4)
@@ -252,9 +252,9 @@ OTHER_DTYPES = ["float64", "complex128", "int32", "bfloat16"]
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("geometry", "dtype"),
-    [(each, "float32") for each in GEOMETRIES]
-    + [(GEOMETRIES[3], each) for each in OTHER_DTYPES]
-    + [(GEOMETRIES[8], each) for each in OTHER_DTYPES],
+    [(geometry, "float32") for geometry in GEOMETRIES]
+    + [(GEOMETRIES[3], dtype) for dtype in OTHER_DTYPES]
+    + [(GEOMETRIES[8], dtype) for dtype in OTHER_DTYPES],
 )
 @pytest.mark.parametrize(
     "limits", [{}, {"WINDOWS": 60}, *({"WINDOWS": 60, "MOST_TERMS": most} for most in (5, 9))]
@@ -283,7 +283,7 @@ def test_lowerings_equal_the_convolution_of_jax(geometry, dtype, limits, monkeyp
         x, w = draw((2, channels, *size)), draw((out, channels // groups, *kernel))
         y = jax.jit(of_jax)(x, w)
         grad, numbers = draw(y.shape), (stride, padding, dilation, groups)
-        found = jax.jit(
+        results = jax.jit(
             lambda x, w, grad: (
                 rules.correlate(x, w, *numbers),
                 rules.input_gradient(grad, w, x.shape, *numbers),
@@ -291,12 +291,14 @@ def test_lowerings_equal_the_convolution_of_jax(geometry, dtype, limits, monkeyp
             )
         )(x, w, grad)
         # small whole numbers: float64 has all sums exactly
-        wide = [each.astype("complex128" if x.dtype.kind == "c" else "float64") for each in (x, w)]
+        wide = [
+            array.astype("complex128" if x.dtype.kind == "c" else "float64") for array in (x, w)
+        ]
         back = jax.linear_transpose(lambda x: of_jax(x, wide[1]), wide[0])
         back_of_weight = jax.linear_transpose(lambda w: of_jax(wide[0], w), wide[1])
         wide_grad = grad.astype(wide[0].dtype)
         expected = y, *back(wide_grad), *back_of_weight(wide_grad)
-        for one, other in zip(found, expected, strict=True):
+        for one, other in zip(results, expected, strict=True):
             assert (one.dtype, one.shape) == (x.dtype, other.shape)
             assert (one == other.astype(one.dtype)).all()
     count("lowerings", 3)
@@ -330,8 +332,8 @@ def forward_and_gradients(dimensions, transposed=False, groups=1):
     return x, weight, bias, stride, padding, dilation, extra, y, gradients
 
 
-def check_same(found, expected):
-    for one, other in zip(found, expected, strict=True):
+def check_same(results, expected):
+    for one, other in zip(results, expected, strict=True):
         assert jaxgrad.equal(one, other)
         assert one.grad_fn.name() == other.grad_fn.name()
     count("names of 2018")
@@ -355,9 +357,9 @@ def test_transposed_convolutions_of_libraries(library):
     numbers = padding, extra, stride, dilation, 2, False, True
     name = f"{library}_convolution_transpose"
     check_same([getattr(ops, name)(x, w, b, *numbers)], [y])
-    found = getattr(ops, f"{name}_backward")(x, y, w, *numbers, [True, False, True])
-    assert found[1] is None
-    check_same(found[::2], gradients[::2])
+    results = getattr(ops, f"{name}_backward")(x, y, w, *numbers, [True, False, True])
+    assert results[1] is None
+    check_same(results[::2], gradients[::2])
 
 
 KINDS = ["2d", "3d", "_dilated2d", "_dilated3d", "_transpose2d", "_transpose3d", "_depthwise2d"]
@@ -366,8 +368,8 @@ KINDS = ["2d", "3d", "_dilated2d", "_dilated3d", "_transpose2d", "_transpose3d",
 @pytest.mark.parametrize("kind", KINDS)
 def test_convolutions_of_thnn(kind):
     transposed, groups = "transpose" in kind, 4 if "depthwise" in kind else 1
-    made = forward_and_gradients(int(kind[-2]), transposed, groups)
-    x, w, b, stride, padding, dilation, extra, y, gradients = made
+    case = forward_and_gradients(int(kind[-2]), transposed, groups)
+    x, w, b, stride, padding, dilation, extra, y, gradients = case
     kernel, count_of_gradients = list(w.shape[2:]), 2 if "depthwise" in kind else 3
     numbers = [stride, padding, *([extra] if transposed else [])]
     numbers += [dilation] if len(kind) > 2 else []
@@ -375,7 +377,7 @@ def test_convolutions_of_thnn(kind):
     call, back = (getattr(ops, f"thnn_conv{kind}_{end}") for end in ("forward", "backward"))
     check_same([call(x, w, kernel, b, *numbers)], [y])
     mask = [True] * count_of_gradients
-    found = back(y, x, w, kernel, *numbers, *buffers, mask)
-    check_same(found, gradients[:count_of_gradients])
+    results = back(y, x, w, kernel, *numbers, *buffers, mask)
+    check_same(results, gradients[:count_of_gradients])
     with pytest.raises(RuntimeError, match="kernel_size should be the size of the kernel"):
         call(x, w, [7] * len(kernel), b, *numbers)

@@ -50,8 +50,8 @@ def test_sum_over_paths_and_derivatives(case, order):
         for b, (length, start, end) in enumerate(zip(inputs, starts, ends, strict=True))
     ]
     with jax.enable_x64(True):
-        given = jnp.array(targets), jnp.array(inputs), jnp.array(ends)
-        loss = jax.jit(lambda x: ops._ctc_loss(x, *given, blank)[0])
+        arguments = jnp.array(targets), jnp.array(inputs), jnp.array(ends)
+        loss = jax.jit(lambda x: ops._ctc_loss(x, *arguments, blank)[0])
         numpy.testing.assert_allclose(loss(LOGITS), expected, 1e-12)
         check_grads(loss, (jnp.array(LOGITS),), order)
     count("ctc", 2)
@@ -99,8 +99,8 @@ def test_gradient_of_the_vendors_call():
     expected = F.ctc_loss(x, targets, inputs, ends, reduction="none")
     assert not gradient.requires_grad
     numpy.testing.assert_allclose(losses.detach().numpy(), expected.detach().numpy(), 1e-14)
-    (found,) = jaxgrad.autograd.grad(3 * losses.sum(), x)
-    numpy.testing.assert_allclose(found.numpy(), 3 * gradient.numpy(), 1e-14)
+    (derivative,) = jaxgrad.autograd.grad(3 * losses.sum(), x)
+    numpy.testing.assert_allclose(derivative.numpy(), 3 * gradient.numpy(), 1e-14)
 
 
 @pytest.mark.slow

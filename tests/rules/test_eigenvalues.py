@@ -98,10 +98,10 @@ EXISTING = [
 
 @pytest.mark.parametrize(("function", "rows", "expected"), EXISTING)
 def test_the_derivative_at_equal_values_that_exists(function, rows, expected):
-    found = numpy.array(gradient(function, matrix(rows)))
+    derivative = numpy.array(gradient(function, matrix(rows)))
     if function is last_projector:
-        found = (found + found.T) / 2  # of a function of symmetric matrices
-    numpy.testing.assert_allclose(found, expected, atol=1e-14)
+        derivative = (derivative + derivative.T) / 2  # of a function of symmetric matrices
+    numpy.testing.assert_allclose(derivative, expected, atol=1e-14)
     count("degenerate")
 
 
@@ -204,9 +204,9 @@ def test_torch_svd_without_vectors():
     x = random(3, 2)
     U, S, V = jaxgrad.svd(x, compute_uv=False)
     assert U.shape == (3, 3) and V.shape == (2, 2) and not U.any() and not V.any()
-    (found,) = jaxgrad.autograd.grad(S.sum(), x)
+    (result,) = jaxgrad.autograd.grad(S.sum(), x)
     (expected,) = jaxgrad.autograd.grad(jaxgrad.linalg.svdvals(x).sum(), x)
-    assert (found == expected).all()
+    assert (result == expected).all()
     count("names of 2018")
 
 
@@ -243,8 +243,8 @@ def test_lobpcg():
 @pytest.mark.slow
 def test_a_nan_in_the_matrix_is_no_missing_derivative():
     x = matrix([[float("nan"), 1.0], [1.0, 2.0]])
-    (found,) = jaxgrad.autograd.grad(jaxgrad.linalg.eigh(x).eigenvectors.sum(), x)
-    assert found.isnan().any()
+    (derivative,) = jaxgrad.autograd.grad(jaxgrad.linalg.eigh(x).eigenvectors.sum(), x)
+    assert derivative.isnan().any()
     with jax.enable_x64(True):
         assert jax.numpy.isnan(jax.grad(lambda a: ops.linalg_svdvals(a).sum())(x._array)).any()
     count("degenerate", 2)

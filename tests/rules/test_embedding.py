@@ -66,8 +66,8 @@ def test_sparse_gradient_of_bags_is_the_dense_one(mode):
     gradients = []
     for sparse in (False, True):
         weight = table()
-        made = jaxgrad.nn.functional.embedding_bag(ROWS, weight, STARTS, mode=mode, sparse=sparse)
-        (made * made).sum().backward()
+        output = jaxgrad.nn.functional.embedding_bag(ROWS, weight, STARTS, mode=mode, sparse=sparse)
+        (output * output).sum().backward()
         gradients.append(weight.grad.to_dense() if sparse else weight.grad)
         assert sparse == (weight.grad.layout is jaxgrad.sparse_coo)
     assert gradients[0].allclose(gradients[1])

@@ -122,8 +122,8 @@ def test_a_trace_knows_no_values_and_raises_nothing():
     count("errors", 3)
 
 
-def close(found, expected):
-    numpy.testing.assert_allclose(found.numpy(), expected.numpy(), 1e-6, 1e-9)
+def close(result, expected):
+    numpy.testing.assert_allclose(result.numpy(), expected.numpy(), 1e-6, 1e-9)
 
 
 # what the names of 2018 return
@@ -160,9 +160,9 @@ def test_pstrf_stops_at_the_rank():
 @pytest.mark.slow
 def test_gels_returns_what_is_left_over_below_the_solution():
     A, B = (jaxgrad.tensor(numpy.random.RandomState(seed).randn(4, 2)) for seed in (0, 1))
-    found, solution = ops.gels(B, A).solution, jaxgrad.linalg.lstsq(A, B).solution
-    close(found[:2], solution)
-    close((found[2:] ** 2).sum(0), ((A @ solution - B) ** 2).sum(0))
+    result, solution = ops.gels(B, A).solution, jaxgrad.linalg.lstsq(A, B).solution
+    close(result[:2], solution)
+    close((result[2:] ** 2).sum(0), ((A @ solution - B) ** 2).sum(0))
     wide, right = A.mH, B[:2]
     close(ops.gels(right, wide).solution, jaxgrad.linalg.lstsq(wide, right).solution)
     count("answers", 3)
@@ -315,13 +315,13 @@ def check_derivatives(function, *arrays):
         size = jax.eval_shape(numbers, jnp.asarray(point)).size
         v, w, u = (random.uniform(-1, 1, n) for n in (point.size, point.size, size))
 
-    def everything(given, point, v, w, u):
-        found = derivatives.second_derivatives(given, point, v, w, u)
-        change = derivatives.slope(given.function, point, v)
-        gradient = derivatives.reverse(given.function, point, u)
-        return found | {"change": change, "part": gradient @ v, "expected part": u @ change}
+    def everything(problem, point, v, w, u):
+        results = derivatives.second_derivatives(problem, point, v, w, u)
+        change = derivatives.slope(problem.function, point, v)
+        gradient = derivatives.reverse(problem.function, point, u)
+        return results | {"change": change, "part": gradient @ v, "expected part": u @ change}
 
-    found = derivatives.traced(everything, Given, point, v, w, u)
+    results = derivatives.traced(everything, Given, point, v, w, u)
     findings = derivatives.Findings()
     for name, expected in (
         ("tangent", "change"),
@@ -331,6 +331,6 @@ def check_derivatives(function, *arrays):
         ("reverse over forward", "differences of reverse"),
         ("forward over forward", "differences of forward"),
     ):
-        findings.close(name, found[name], found[expected], (1e-5, 1e-7), finite=True)
+        findings.close(name, results[name], results[expected], (1e-5, 1e-7), finite=True)
     count("derivatives", findings.made)
     assert not findings, "\n".join(findings)

@@ -117,15 +117,15 @@ def test_answers_as_pytorch(call, dtype, values):
 
 @pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"])
 def test_no_rows_give_no_rows(name):
-    made = getattr(jaxgrad.fft, name)(jaxgrad.zeros(0, 3))
-    assert made.shape[0] == 0 and made.ndim == 2
+    result = getattr(jaxgrad.fft, name)(jaxgrad.zeros(0, 3))
+    assert result.shape[0] == 0 and result.ndim == 2
     count("edges")
 
 
 def test_transforms_of_more_dimensions_than_xla_has_at_once():
     numbers = numpy.random.RandomState(0).randn(2, 3, 2, 3, 2)
-    made = jaxgrad.fft.fftn(jaxgrad.tensor(numbers))
-    numpy.testing.assert_allclose(made.numpy(), numpy.fft.fftn(numbers), 1e-12, 1e-12)
+    result = jaxgrad.fft.fftn(jaxgrad.tensor(numbers))
+    numpy.testing.assert_allclose(result.numpy(), numpy.fft.fftn(numbers), 1e-12, 1e-12)
     back = jaxgrad.fft.irfftn(jaxgrad.fft.rfftn(jaxgrad.tensor(numbers)), numbers.shape)
     numpy.testing.assert_allclose(back.numpy(), numbers, 1e-12, 1e-12)
     count("closed forms", 2)
@@ -151,10 +151,10 @@ def test_pairs_and_padding_beyond_the_end_warn():
 
 def test_windows_aligned_with_the_beginning_reach_the_end():
     window = jaxgrad.tensor([1.0, 2.0, 3.0])
-    made = jaxgrad.stft(
+    result = jaxgrad.stft(
         jaxgrad.arange(6.0), 4, 1, 3, window, False, return_complex=True, align_to_window=True
     )
-    assert made[0].real.tolist() == [8.0, 14.0, 20.0, 26.0]
+    assert result[0].real.tolist() == [8.0, 14.0, 20.0, 26.0]
     count("closed forms")
 
 

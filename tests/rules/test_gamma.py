@@ -107,9 +107,11 @@ def test_digits_that_plainer_formulas_lose(position):
 
 
 def gradient(function, *numbers):
-    tensors = [jaxgrad.tensor(each, dtype=jaxgrad.float64, requires_grad=True) for each in numbers]
+    tensors = [
+        jaxgrad.tensor(number, dtype=jaxgrad.float64, requires_grad=True) for number in numbers
+    ]
     function(*tensors).backward()
-    return [None if each.grad is None else each.grad.item() for each in tensors]
+    return [None if tensor.grad is None else tensor.grad.item() for tensor in tensors]
 
 
 @pytest.mark.parametrize(
@@ -138,8 +140,8 @@ PAIRS = [(0.3, 0.7), (4.5, 3.0), (30.0, 28.0)]
 @pytest.mark.slow
 def test_derivative_in_the_order_that_pytorch_lacks():
     a, x = (
-        jaxgrad.tensor(each, dtype=jaxgrad.float64, requires_grad=True)
-        for each in zip(*PAIRS, strict=True)
+        jaxgrad.tensor(column, dtype=jaxgrad.float64, requires_grad=True)
+        for column in zip(*PAIRS, strict=True)
     )
     assert jaxgrad.autograd.gradcheck(jaxgrad.igamma, (a, x), check_forward_ad=True)
     assert jaxgrad.autograd.gradgradcheck(jaxgrad.igamma, (a, x))
@@ -164,8 +166,8 @@ MOMENTS = [
 @pytest.mark.parametrize(("order", "argument", "k", "expected"), MOMENTS)
 def test_moments_of_the_incomplete_gamma_function(order, argument, k, expected):
     for dtype, tolerance in ((jaxgrad.float64, 1e-10), (jaxgrad.float32, 1e-3)):
-        found = ops._igamma_moment(X(order, dtype), X(argument, dtype), k)
-        numpy.testing.assert_allclose(found, expected, tolerance)
+        moment = ops._igamma_moment(X(order, dtype), X(argument, dtype), k)
+        numpy.testing.assert_allclose(moment, expected, tolerance)
     count("closed forms", 2)
 
 

@@ -240,8 +240,8 @@ def test_an_out_of_bounds_error_is_both_errors_that_pytorch_raises():
     ids=["index", "index_select", "gather", "take"],
 )
 def test_what_is_read_out_of_bounds_under_a_trace_is_nan(read):
-    found = jax.jit(read)(jnp.arange(3.0), jnp.array([1, 7]))
-    assert found[0] == 1 and numpy.isnan(found[1])
+    result = jax.jit(read)(jnp.arange(3.0), jnp.array([1, 7]))
+    assert result[0] == 1 and numpy.isnan(result[1])
 
 
 @pytest.mark.parametrize(
@@ -268,8 +268,8 @@ def test_index_add_has_the_conjugate_of_alpha_in_its_gradient():
     x, source = numpy.array([1 + 2j, 3j]), numpy.array([2 - 1j, 1 + 1j])
     places, alpha, gradient = numpy.array([1, 1]), 0.5 + 2j, numpy.array([1 - 3j, 2 + 1j])
     moving = jaxgrad.tensor(source, requires_grad=True)
-    found = jaxgrad.tensor(x).index_add(0, jaxgrad.tensor(places), moving, alpha=alpha)
-    found.backward(jaxgrad.tensor(gradient))
+    result = jaxgrad.tensor(x).index_add(0, jaxgrad.tensor(places), moving, alpha=alpha)
+    result.backward(jaxgrad.tensor(gradient))
     with jax.enable_x64(True):
         _, pull = jax.vjp(lambda s: jnp.asarray(x).at[places].add(alpha * s), jnp.asarray(source))
         expected = numpy.conj(pull(jnp.asarray(numpy.conj(gradient)))[0])

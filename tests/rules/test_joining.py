@@ -134,8 +134,8 @@ def test_deprecated_functions_warn_and_answer_as_pytorch(call, dtype, values):
 
 def test_meshgrid_warns_without_indexing():
     with pytest.warns(UserWarning, match="required to pass the indexing argument"):
-        made = jaxgrad.meshgrid(jaxgrad.arange(2), jaxgrad.arange(3))
-    assert made[1].tolist() == [[0, 1, 2]] * 2
+        grids = jaxgrad.meshgrid(jaxgrad.arange(2), jaxgrad.arange(3))
+    assert grids[1].tolist() == [[0, 1, 2]] * 2
     with warnings.catch_warnings(action="error"):
         jaxgrad.meshgrid(jaxgrad.arange(2), indexing="xy")
 
@@ -156,8 +156,8 @@ def test_counts_are_traced_where_the_size_is_given():
         lambda x, repeats: (x.repeat_interleave(repeats, output_size=3), x.nonzero_static(size=2))
     )
     for repeats, expected in (([1, 2], [0, 5, 5]), ([3, 0], [0, 0, 0])):
-        made, places = compiled(jaxgrad.tensor([0, 5]), jaxgrad.tensor(repeats))
-        assert made.tolist() == expected and places.tolist() == [[1], [-1]]
+        result, places = compiled(jaxgrad.tensor([0, 5]), jaxgrad.tensor(repeats))
+        assert result.tolist() == expected and places.tolist() == [[1], [-1]]
     assert len(compiled.traces) == 1
     with pytest.raises(RuntimeError, match="repeat_interleave\\(\\) without output_size needs the"):
         jaxgrad.jit(jaxgrad.repeat_interleave)(jaxgrad.arange(2), jaxgrad.tensor([1, 2]))
@@ -166,13 +166,13 @@ def test_counts_are_traced_where_the_size_is_given():
 
 def test_strides_of_empty_tensors():
     for size, stride in (((2, 3), (1, 2)), ((2, 3), (5, 1)), ((2, 3), (0, 1)), ((0, 3), (3, 1))):
-        for made in (
+        for tensor in (
             jaxgrad.empty_strided(size, stride, requires_grad=True),
             jaxgrad.zeros(1).new_empty_strided(size, stride),
         ):
-            assert (tuple(made.shape), made.stride()) == (size, stride)
-    made = jaxgrad.empty_permuted((2, 3, 4), (1, 0, 2), dtype=jaxgrad.int32)
-    assert made.stride() == (4, 8, 1) and made.dtype is jaxgrad.int32
+            assert (tuple(tensor.shape), tensor.stride()) == (size, stride)
+    tensor = jaxgrad.empty_permuted((2, 3, 4), (1, 0, 2), dtype=jaxgrad.int32)
+    assert tensor.stride() == (4, 8, 1) and tensor.dtype is jaxgrad.int32
 
 
 @pytest.mark.filterwarnings("ignore:non-inplace resize")

@@ -289,8 +289,8 @@ def test_probabilities_must_be_floating_point():
 
 def test_cross_entropy_keeps_small_losses_beside_large_logits():
     logits = jaxgrad.tensor([[20000.0, 19990.0]])
-    found = F.cross_entropy(logits, jaxgrad.tensor([0])).item()
-    assert found == pytest.approx(numpy.log1p(numpy.exp(-10)), rel=1e-3)
+    loss = F.cross_entropy(logits, jaxgrad.tensor([0])).item()
+    assert loss == pytest.approx(numpy.log1p(numpy.exp(-10)), rel=1e-3)
 
 
 def test_ignored_rows_have_no_gradient_whatever_they_hold():
@@ -360,5 +360,5 @@ def test_the_gradient_of_classes_compares_and_does_not_scatter(name):
     target = jnp.array([1, 0, 3])
     loss = partial(getattr(ops, name), reduction=1)
     program = jax.make_jaxpr(jax.grad(lambda x: loss(x, target)))(jnp.ones((3, 4)))
-    assert not any("scatter" in each for each in primitives(program))
+    assert not any("scatter" in primitive for primitive in primitives(program))
     count("programs")

@@ -47,13 +47,13 @@ def test_derivatives_of_determinants_of_singular_matrices():
     draw, n = numpy.random.RandomState(3).standard_normal, 4
     with jax.enable_x64(True):
         ranks = [draw((n, rank)) @ draw((rank, n)) for rank in range(n)]
-        given = [jnp.asarray(ranks), *map(jnp.asarray, draw((2, n, n, n)))]
+        arguments = [jnp.asarray(ranks), *map(jnp.asarray, draw((2, n, n, n)))]
 
         def of_each(function):
-            return jax.jit(lambda: jax.vmap(lambda *a: derivatives(function, *a))(*given))()
+            return jax.jit(lambda: jax.vmap(lambda *a: derivatives(function, *a))(*arguments))()
 
-        for found, expected in zip(of_each(ops.det), of_each(by_permutations), strict=True):
-            numpy.testing.assert_allclose(found, expected, atol=1e-12)
+        for result, expected in zip(of_each(ops.det), of_each(by_permutations), strict=True):
+            numpy.testing.assert_allclose(result, expected, atol=1e-12)
             count("singular determinants")
 
 
@@ -86,12 +86,12 @@ def test_tolerances_of_pseudoinverse_and_rank():
     x = jaxgrad.tensor([[4.0, 0.0], [0.0, 1.0]])
     limits = jaxgrad.tensor([0.5, 2.0])
     both = jaxgrad.stack([x, x])
-    for found in (
+    for inverse in (
         jaxgrad.linalg.pinv(both, atol=limits),
         jaxgrad.linalg.pinv(both, rtol=limits / 4),
         jaxgrad.linalg.pinv(both, limits / 4, hermitian=True),
     ):
-        assert found.tolist() == [[[0.25, 0], [0, 1]], [[0.25, 0], [0, 0]]]
+        assert inverse.tolist() == [[[0.25, 0], [0, 1]], [[0.25, 0], [0, 0]]]
     assert jaxgrad.linalg.matrix_rank(both, limits).tolist() == [2, 1]
     assert jaxgrad.linalg.matrix_rank(both, rtol=limits / 4, hermitian=True).tolist() == [2, 1]
     count("pseudoinverses", 5)
@@ -115,8 +115,8 @@ def test_exponential_of_large_and_infinite_matrices():
 @pytest.mark.parametrize("dtype", [jaxgrad.float32, jaxgrad.float64])
 def test_exponential_of_one_number(dtype):
     """The host runs it too, whose gathers JAX describes by arrays of no dimension."""
-    found = jaxgrad.matrix_exp(jaxgrad.full((1, 1), 3.0, dtype=dtype)).item()
-    assert math.isclose(found, math.exp(3), rel_tol=1e-5 if dtype is jaxgrad.float32 else 1e-12)
+    result = jaxgrad.matrix_exp(jaxgrad.full((1, 1), 3.0, dtype=dtype)).item()
+    assert math.isclose(result, math.exp(3), rel_tol=1e-5 if dtype is jaxgrad.float32 else 1e-12)
 
 
 def extended(matrix):
@@ -187,7 +187,7 @@ def test_gradients_of_exponentials(name):
     block = numpy.block([[matrix.conj().T, direction], [numpy.zeros((n, n)), matrix.conj().T]])
     expected = extended(block)[:n, n:]
     x = jaxgrad.tensor(matrix, requires_grad=True)
-    (found,) = jaxgrad.autograd.grad(x.matrix_exp(), x, jaxgrad.tensor(direction))
+    (gradient,) = jaxgrad.autograd.grad(x.matrix_exp(), x, jaxgrad.tensor(direction))
     scale = abs(expected).max() * max(abs(matrix).sum(0).max(), 1)
-    assert abs(found.numpy() - expected).max() <= 20 * numpy.finfo(float).eps * scale
+    assert abs(gradient.numpy() - expected).max() <= 20 * numpy.finfo(float).eps * scale
     count("exponentials")

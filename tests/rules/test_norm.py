@@ -151,8 +151,8 @@ def test_derivatives_of_norms_at_zero_are_zero_and_finite(p):
         second = [0, 0]
         if first.requires_grad:
             (second,) = jaxgrad.autograd.grad(first.abs().square().sum(), x)
-        found = numpy.asarray([first.tolist(), numpy.asarray(second).tolist()])
-        assert numpy.isfinite(found).all() and found[0, 0] == 0
+        derivatives = numpy.asarray([first.tolist(), numpy.asarray(second).tolist()])
+        assert numpy.isfinite(derivatives).all() and derivatives[0, 0] == 0
         count("derivatives at zero")
 
 
@@ -184,15 +184,15 @@ def test_derivatives_of_backward_operators(p):
         return ops._pdist_backward(grad, x, p, distance)
 
     assert jaxgrad.autograd.gradcheck(of_cdist, (grad, x1, x2, distance))
-    pairs = [each.detach()[:, 0].clone().requires_grad_() for each in (grad, distance)]
+    pairs = [tensor.detach()[:, 0].clone().requires_grad_() for tensor in (grad, distance)]
     assert jaxgrad.autograd.gradcheck(of_pdist, (pairs[0], x1, pairs[1]))
 
 
 @pytest.mark.slow
 def test_second_derivative_of_distances_of_equal_rows_is_finite():
     x = jaxgrad.tensor([[1.0, 2.0], [1.0, 2.0]], requires_grad=True)
-    for made in (jaxgrad.pdist(x), jaxgrad.cdist(x, x), ops._euclidean_dist(x, x)):
-        (first,) = jaxgrad.autograd.grad(made.sum(), x, create_graph=True)
+    for distances in (jaxgrad.pdist(x), jaxgrad.cdist(x, x), ops._euclidean_dist(x, x)):
+        (first,) = jaxgrad.autograd.grad(distances.sum(), x, create_graph=True)
         (second,) = jaxgrad.autograd.grad(first.square().sum(), x)
         assert first.tolist() == second.tolist() == [[0, 0], [0, 0]]
 
@@ -218,8 +218,8 @@ def test_gradient_of_a_covariance_with_weights():
 def test_chain_matmul_is_deprecated():
     x = jaxgrad.tensor([[1.0, 2.0], [3.0, 4.0]])
     with pytest.warns(UserWarning, match="chain_matmul is deprecated"):
-        found = jaxgrad.chain_matmul(x, x, x)
-    assert (found == x @ x @ x).all()
+        product = jaxgrad.chain_matmul(x, x, x)
+    assert (product == x @ x @ x).all()
 
 
 def test_covariance_without_degrees_of_freedom_warns():
@@ -254,8 +254,8 @@ def test_einsum_of_many_operands_against_products():
     random = numpy.random.RandomState(0)
     arrays = [random.uniform(-1, 1, (3, 3)) for _ in range(10)]
     terms = ",".join("abcdefghijk"[n : n + 2] for n in range(10))
-    found = jaxgrad.einsum(terms + "->ak", *map(jaxgrad.tensor, arrays))
-    numpy.testing.assert_allclose(found.numpy(), numpy.linalg.multi_dot(arrays), 1e-12)
+    product = jaxgrad.einsum(terms + "->ak", *map(jaxgrad.tensor, arrays))
+    numpy.testing.assert_allclose(product.numpy(), numpy.linalg.multi_dot(arrays), 1e-12)
 
 
 def test_out_receives_the_result():

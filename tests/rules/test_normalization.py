@@ -32,8 +32,8 @@ def test_running_statistics_have_a_gradient_without_training():
 def of_batches(torch_like, x, weight):
     backward = jaxgrad.ops.native_batch_norm_backward
     _, mean, rstd = jaxgrad.native_batch_norm(x, weight, None, None, None, True, 0.1, 0.1)
-    found = backward(torch_like, x, weight, None, None, mean, rstd, True, 0.1, [True] * 3)
-    return found[0], found[1]
+    gradients = backward(torch_like, x, weight, None, None, mean, rstd, True, 0.1, [True] * 3)
+    return gradients[0], gradients[1]
 
 
 def of_layers(grad, x, weight):
@@ -66,29 +66,29 @@ def test_gradients_that_are_not_asked_for_are_zeros():
     x, weight = numbers(3, 2), numbers(2)
     _, mean, rstd = jaxgrad.native_batch_norm(x, weight, None, None, None, True, 0.1, 0.1)
     backward = jaxgrad.ops.native_batch_norm_backward
-    found = backward(x, x, weight, None, None, mean, rstd, True, 0.1, [True, False, True])
-    assert found[1].tolist() == [0, 0] and all(found[2].tolist())
+    gradients = backward(x, x, weight, None, None, mean, rstd, True, 0.1, [True, False, True])
+    assert gradients[1].tolist() == [0, 0] and all(gradients[2].tolist())
 
 
 def test_names_of_libraries_are_native_batch_norm():
     x, weight, bias, mean, variance = *(numbers(3, 2), *numbers(3, 2)), numbers(2) ** 2
-    ops, given = jaxgrad.ops, (x, weight, bias, mean.clone(), variance.clone(), True, 0.3, 0.1)
+    ops, arguments = jaxgrad.ops, (x, weight, bias, mean.clone(), variance.clone(), True, 0.3, 0.1)
     for name in ("cudnn_batch_norm", "miopen_batch_norm"):
         moved = mean.clone(), variance.clone()
-        found = getattr(ops, name)(x, weight, bias, *moved, True, 0.3, 0.1)
-        expected = jaxgrad.native_batch_norm(*given)
-        assert [t.tolist() for t in found] == [t.tolist() for t in expected]
+        results = getattr(ops, name)(x, weight, bias, *moved, True, 0.3, 0.1)
+        expected = jaxgrad.native_batch_norm(*arguments)
+        assert [t.tolist() for t in results] == [t.tolist() for t in expected]
         assert moved[0].tolist() != mean.tolist()
         saved = (None, None, *expected[1:])
         gradients = getattr(ops, f"{name}_backward")(x, bias + x, weight, *saved, 0.1)
         native = ops.native_batch_norm_backward(bias + x, x, weight, *saved, True, 0.1, [True] * 3)
         assert [t.tolist() for t in gradients] == [t.tolist() for t in native]
     weights = numbers(2, 3), numbers(1, 3), 1
-    found, expected = (
+    results, expected = (
         ops._weight_norm_cuda_interface(*weights),
         ops._weight_norm_interface(*weights),
     )
-    assert [t.tolist() for t in found] == [t.tolist() for t in expected]
+    assert [t.tolist() for t in results] == [t.tolist() for t in expected]
 
 
 def small(torch, *shape, dtype=None):
@@ -101,16 +101,16 @@ def small(torch, *shape, dtype=None):
 @pytest.mark.slow
 @as_torch
 def test_half_precision_beside_parameters_in_float32(torch):
-    found = []
+    results = []
     for half in (torch.float16, torch.bfloat16):
         x, weight = small(torch, 2, 4, dtype=half), small(torch, 4)
         for parameter in (weight, weight.to(half)):
             layer = torch.native_layer_norm(x, [4], parameter, None, 1e-5)
             group = torch.native_group_norm(x, parameter, parameter, 2, 4, 1, 2, 1e-5)
             batch = torch.native_batch_norm(x, parameter, None, None, None, True, 0.1, 1e-5)
-            for each in (*layer, *group, *batch):
-                found.append((str(each.dtype), list(each.shape)))
-    return found
+            for output in (*layer, *group, *batch):
+                results.append((str(output.dtype), list(output.shape)))
+    return results
 
 
 @as_torch

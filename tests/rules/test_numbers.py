@@ -114,9 +114,9 @@ def test_answers_as_pytorch(call, dtype, values):
 
 
 def gradients(function, *values):
-    tensors = [jaxgrad.tensor(each, requires_grad=True) for each in values]
+    tensors = [jaxgrad.tensor(value, requires_grad=True) for value in values]
     function(*tensors).sum().backward()
-    return [each.grad.tolist() for each in tensors]
+    return [tensor.grad.tolist() for tensor in tensors]
 
 
 def test_ldexp_by_negative_integers_has_a_gradient():
@@ -127,8 +127,8 @@ def test_ldexp_by_negative_integers_has_a_gradient():
 
 
 def test_heaviside_has_gradients():
-    found = gradients(jaxgrad.heaviside, [-1.0, 0.0, 2.0], [0.5, 0.5, 0.5])
-    assert found == [[0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    result = gradients(jaxgrad.heaviside, [-1.0, 0.0, 2.0], [0.5, 0.5, 0.5])
+    assert result == [[0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
     count("closed forms", 2)
 
 

@@ -230,8 +230,8 @@ def test_second_derivatives_at_kinks(name):
     for outer in (jax.jacrev, jax.jacfwd):
         for inner in (jax.jacrev, jax.jacfwd):
             with jax.enable_x64(True):
-                found = outer(lambda p, inner=inner: inner(lambda q: function(*q))(p))(
+                result = outer(lambda p, inner=inner: inner(lambda q: function(*q))(p))(
                     jnp.array(point)
                 )
-            numpy.testing.assert_allclose(found, expected, 1e-12, 1e-12)
+            numpy.testing.assert_allclose(result, expected, 1e-12, 1e-12)
             count("closed forms")

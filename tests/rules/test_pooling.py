@@ -137,8 +137,8 @@ def test_second_derivatives_through_ties(dilation):
         modes = jax.jacfwd, jax.jacrev
         for outer in modes:
             for inner in modes:
-                found = outer(inner(loss))(x).reshape(30, 30)
-                numpy.testing.assert_allclose(found, expected)
+                hessian = outer(inner(loss))(x).reshape(30, 30)
+                numpy.testing.assert_allclose(hessian, expected)
                 count("second order")
 
 
@@ -167,8 +167,8 @@ def test_boxes_of_negative_numbers_and_empty_ones():
     """The old code began the maximum at a small positive number."""
     image = jaxgrad.full((1, 1, 2, 2), -3.0, requires_grad=True)
     rois = jaxgrad.tensor([[0.0, 0.0, 0.0, 2.0, 2.0], [0.0, 5.0, 5.0, 6.0, 6.0]])
-    found, indices = jaxgrad.ops.RoiPooling2d_forward(image, rois, 1, 1, 1.0)
-    assert found.ravel().tolist() == [-3.0, 0.0] and indices.ravel().tolist() == [0, -1]
-    found.sum().backward()
+    maxima, indices = jaxgrad.ops.RoiPooling2d_forward(image, rois, 1, 1, 1.0)
+    assert maxima.ravel().tolist() == [-3.0, 0.0] and indices.ravel().tolist() == [0, -1]
+    maxima.sum().backward()
     assert image.grad.ravel().tolist() == [1.0, 0.0, 0.0, 0.0]
     count("regions")

@@ -16,10 +16,10 @@ def rounded(values, scale, zero_point, low, high):
 
 def check(call, expected, inside):
     x = torch.tensor(VALUES, requires_grad=True)
-    found = call(x)
-    np.testing.assert_allclose(found.detach().numpy(), expected, rtol=1e-6)
+    result = call(x)
+    np.testing.assert_allclose(result.detach().numpy(), expected, rtol=1e-6)
     weight = torch.arange(6.0).reshape(2, 3) + 1
-    (found * weight).sum().backward()
+    (result * weight).sum().backward()
     np.testing.assert_array_equal(x.grad.numpy(), np.where(inside, weight.numpy(), 0))
     tangents = torch.func.jvp(call, (torch.tensor(VALUES),), (weight,))[1]
     np.testing.assert_array_equal(tangents.numpy(), np.where(inside, weight.numpy(), 0))
@@ -47,8 +47,8 @@ def test_a_scale_for_each_channel(dtype):
 
 def test_halves_keep_their_dtype():
     x = torch.tensor([0.3, 0.8], dtype=torch.bfloat16)
-    found = torch.fake_quantize_per_tensor_affine(x, 0.5, 0, -2, 2)
-    assert found.dtype is torch.bfloat16 and found.tolist() == [0.5, 1.0]
+    result = torch.fake_quantize_per_tensor_affine(x, 0.5, 0, -2, 2)
+    assert result.dtype is torch.bfloat16 and result.tolist() == [0.5, 1.0]
 
 
 def test_what_is_refused():

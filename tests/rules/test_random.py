@@ -130,9 +130,9 @@ def test_samples_have_pytorchs_nodes_and_gradients_of_zero(torch):
     told = []
     for sampler in SAMPLERS.values():
         x = torch.tensor([0.25, 0.5], requires_grad=True)
-        made = sampler(torch, x)
-        made.sum().backward()
-        told.append([node_and_next(made), x.grad.tolist()])
+        sample = sampler(torch, x)
+        sample.sum().backward()
+        told.append([node_and_next(sample), x.grad.tolist()])
     return told
 
 
@@ -156,8 +156,8 @@ def test_what_is_no_function_of_its_input_has_no_node(torch):
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_tangents_of_samples_are_zero(name):
     primal, tangent = jaxgrad.tensor([0.25, 0.5]), jaxgrad.ones(2)
-    _, found = jaxgrad.func.jvp(lambda x: SAMPLERS[name](jaxgrad, x), (primal,), (tangent,))
-    assert found.tolist() == [0.0, 0.0]
+    _, derivative = jaxgrad.func.jvp(lambda x: SAMPLERS[name](jaxgrad, x), (primal,), (tangent,))
+    assert derivative.tolist() == [0.0, 0.0]
 
 
 def test_names_and_argument_order_of_2018():
@@ -180,12 +180,12 @@ def test_names_and_argument_order_of_2018():
 @pytest.mark.slow
 def test_fused_dropout_takes_the_probability_to_keep():
     x = jaxgrad.full((1000,), 2.0, requires_grad=True)
-    made, mask = ops._fused_dropout(x, 0.8, jaxgrad.Generator().manual_seed(0))
+    output, mask = ops._fused_dropout(x, 0.8, jaxgrad.Generator().manual_seed(0))
     assert mask.dtype is jaxgrad.uint8 and 750 < mask.sum() < 850
-    assert made.tolist() == (mask * 2.5).tolist()
-    made.sum().backward()
+    assert output.tolist() == (mask * 2.5).tolist()
+    output.sum().backward()
     assert x.grad.tolist() == (mask * 1.25).tolist()
-    assert made.grad_fn.name() == "FusedDropoutBackward0"
+    assert output.grad_fn.name() == "FusedDropoutBackward0"
     assert ops._fused_dropout(x, 0.0)[0].sum() == 0
 
 
@@ -204,19 +204,19 @@ def gamma_slope(shape, place):
 
 @pytest.mark.slow
 def test_the_derivative_of_a_gamma_sample_keeps_its_distribution_function():
-    found = ops._standard_gamma_grad(jaxgrad.tensor(SHAPES), jaxgrad.tensor(PLACES)).numpy()
-    numpy.testing.assert_allclose(found, gamma_slope(SHAPES, PLACES), rtol=1e-5)
+    slopes = ops._standard_gamma_grad(jaxgrad.tensor(SHAPES), jaxgrad.tensor(PLACES)).numpy()
+    numpy.testing.assert_allclose(slopes, gamma_slope(SHAPES, PLACES), rtol=1e-5)
     single = ops._standard_gamma_grad(*(jaxgrad.tensor(x).float() for x in (SHAPES, PLACES)))
-    numpy.testing.assert_allclose(single.numpy(), found, rtol=2e-5)
+    numpy.testing.assert_allclose(single.numpy(), slopes, rtol=2e-5)
     count("derivatives", 2)
 
 
 @pytest.mark.slow
 def test_gamma_samples_have_that_gradient():
     shape = jaxgrad.tensor(SHAPES, requires_grad=True)
-    made = jaxgrad._standard_gamma(shape)
-    (2 * made).sum().backward()
-    expected = 2 * ops._standard_gamma_grad(shape.detach(), made.detach())
+    sample = jaxgrad._standard_gamma(shape)
+    (2 * sample).sum().backward()
+    expected = 2 * ops._standard_gamma_grad(shape.detach(), sample.detach())
     numpy.testing.assert_allclose(shape.grad.numpy(), expected.numpy(), rtol=1e-12)
     count("derivatives")
 
@@ -225,8 +225,8 @@ def test_gamma_samples_have_that_gradient():
 def test_the_mean_of_the_gradients_is_that_of_the_mean():
     """The mean of a gamma distribution is its shape, so the gradients have mean 1."""
     shape = jaxgrad.full((20000,), 2.5, requires_grad=True)
-    made = jaxgrad._standard_gamma(shape, jaxgrad.Generator().manual_seed(1))
-    made.sum().backward()
+    sample = jaxgrad._standard_gamma(shape, jaxgrad.Generator().manual_seed(1))
+    sample.sum().backward()
     deviation = shape.grad.numpy().std() / math.sqrt(20000)
     assert abs(shape.grad.numpy().mean() - 1) < 5 * deviation < 0.05
     count("derivatives")
@@ -247,9 +247,9 @@ def test_second_derivatives_of_gamma_samples():
 @pytest.mark.slow
 def test_a_sample_of_zero_has_no_slope():
     zero, shape = jaxgrad.zeros(1, requires_grad=True), jaxgrad.full((1,), 0.01, requires_grad=True)
-    made = ops._standard_gamma_grad(shape, zero)
-    made.sum().backward()
-    assert made.tolist() == shape.grad.tolist() == zero.grad.tolist() == [0.0]
+    slope = ops._standard_gamma_grad(shape, zero)
+    slope.sum().backward()
+    assert slope.tolist() == shape.grad.tolist() == zero.grad.tolist() == [0.0]
 
 
 @pytest.mark.slow
@@ -261,9 +261,9 @@ def test_the_derivative_of_a_beta_sample_keeps_its_distribution_function():
     below, above = (scipy.special.betainc(first + k * step, total - first, place) for k in (-1, 1))
     density = scipy.stats.beta.pdf(place, first, total - first)
     expected = -(above - below) / (2 * step) / density / (1 - place)
-    tensors = [jaxgrad.tensor(each, requires_grad=True) for each in (place, first, total)]
-    found = ops._dirichlet_grad(*tensors)
-    numpy.testing.assert_allclose(found.detach().numpy(), expected, rtol=1e-5)
+    tensors = [jaxgrad.tensor(array, requires_grad=True) for array in (place, first, total)]
+    slopes = ops._dirichlet_grad(*tensors)
+    numpy.testing.assert_allclose(slopes.detach().numpy(), expected, rtol=1e-5)
     single = ops._dirichlet_grad(*(tensor.detach().float() for tensor in tensors))
     numpy.testing.assert_allclose(single.numpy(), expected, rtol=1e-4)
     few = [tensor.detach()[:3].requires_grad_() for tensor in tensors]
@@ -275,14 +275,14 @@ def test_the_derivative_of_a_beta_sample_keeps_its_distribution_function():
 def test_gradients_of_dirichlet_samples():
     """Samples of equal gamma numbers: their derivatives, by the quotient rule."""
     parameters = jaxgrad.tensor([[0.5, 2.0, 3.0]] * 20000, requires_grad=True)
-    made = jaxgrad._sample_dirichlet(parameters, jaxgrad.Generator().manual_seed(2))
-    numpy.testing.assert_allclose(made.detach().sum(-1).numpy(), 1, rtol=1e-6)
-    made[:, 0].sum().backward()
-    found = parameters.grad.numpy()
+    samples = jaxgrad._sample_dirichlet(parameters, jaxgrad.Generator().manual_seed(2))
+    numpy.testing.assert_allclose(samples.detach().sum(-1).numpy(), 1, rtol=1e-6)
+    samples[:, 0].sum().backward()
+    gradients = parameters.grad.numpy()
     # the mean of the first is 0.5 / 5.5, whose derivatives these are
     expected = numpy.array([5.0, -0.5, -0.5]) / 5.5**2
-    errors = found.std(0) / math.sqrt(len(found))
-    assert (abs(found.mean(0) - expected) < 5 * errors).all() and (errors < 0.01).all()
+    errors = gradients.std(0) / math.sqrt(len(gradients))
+    assert (abs(gradients.mean(0) - expected) < 5 * errors).all() and (errors < 0.01).all()
     count("derivatives")
 
 

@@ -39,12 +39,12 @@ def test_the_arguments_of_cudnn():
         cx = hx * 2 if mode == "LSTM" else None
         rest = [2, False, 0.0, False, True, [], None]
         for sizes in ([], [0]):  # of 2018, and with today's proj_size
-            made = ops._cudnn_rnn(X, params, 4, None, hx, cx, number, 3, *sizes, *rest)
-            assert len(made) == 5 and made[4].numel() == 0
-            for ours, theirs in zip(made, expected, strict=False):
+            outputs = ops._cudnn_rnn(X, params, 4, None, hx, cx, number, 3, *sizes, *rest)
+            assert len(outputs) == 5 and outputs[4].numel() == 0
+            for ours, theirs in zip(outputs, expected, strict=False):
                 assert jaxgrad.allclose(ours, theirs)
         rest[-2] = [2, 2, 1]
-        made = ops._cudnn_rnn(X.flatten(0, 1)[:5], params, 4, None, hx, cx, number, 3, *rest)
+        outputs = ops._cudnn_rnn(X.flatten(0, 1)[:5], params, 4, None, hx, cx, number, 3, *rest)
         expected = function(
             X.flatten(0, 1)[:5],
             jaxgrad.tensor([2, 2, 1]),
@@ -56,22 +56,22 @@ def test_the_arguments_of_cudnn():
             False,
             True,
         )
-        assert jaxgrad.allclose(made[0], expected[0])
+        assert jaxgrad.allclose(outputs[0], expected[0])
 
 
 @pytest.mark.slow
 def test_what_was_not_kept_is_computed_again():
     params, hx = network("LSTM", layers=2, directions=2, dtype=jaxgrad.float64)
-    found = []
+    gradients = []
     for keep in (True, False):
-        made = ops.recurrent(
+        outputs = ops.recurrent(
             X.double(), params, hx, hx, None, None, "LSTM", True, True, False, keep
         )
-        assert (len(made) == 3) is not keep
-        first = jaxgrad.autograd.grad(made[0].square().sum(), params, create_graph=True)
+        assert (len(outputs) == 3) is not keep
+        first = jaxgrad.autograd.grad(outputs[0].square().sum(), params, create_graph=True)
         second = jaxgrad.autograd.grad(sum(g.square().sum() for g in first), params)
-        found.append([*first, *second])
-    assert all(map(jaxgrad.allclose, *found))
+        gradients.append([*first, *second])
+    assert all(map(jaxgrad.allclose, *gradients))
 
 
 @pytest.mark.slow
@@ -80,8 +80,8 @@ def test_nothing_is_kept_without_a_derivative_to_come(monkeypatch):
     kept, run = [], ops.recurrent
     monkeypatch.setattr(ops, "recurrent", lambda *args: kept.append(args[-1]) or run(*args))
     with jaxgrad.no_grad():
-        made = gru(X, hx, params)[0]
-    assert jaxgrad.allclose(made, gru(X, hx, params)[0])
+        output = gru(X, hx, params)[0]
+    assert jaxgrad.allclose(output, gru(X, hx, params)[0])
     gru(X, hx, [weight.detach() for weight in params])
     jax.eval_shape(lambda x: gru(jaxgrad.asarray(x), hx, [w.detach() for w in params])[0]._array, X)
     assert kept == [False, True, False, True]
@@ -91,11 +91,11 @@ def test_nothing_is_kept_without_a_derivative_to_come(monkeypatch):
 def test_a_relu_keeps_nan_and_has_slope_0_at_0():
     weights = [jaxgrad.ones(1, 1), jaxgrad.zeros(1, 1)]
     x = jaxgrad.tensor([[[0.0]], [[float("nan")]]], requires_grad=True)
-    made, _ = jaxgrad.rnn_relu(
+    output, _ = jaxgrad.rnn_relu(
         x, jaxgrad.zeros(1, 1, 1), weights, False, 1, 0.0, False, False, False
     )
-    assert made[0].item() == 0 and made[1].isnan().all()
-    made[0].sum().backward()
+    assert output[0].item() == 0 and output[1].isnan().all()
+    output[0].sum().backward()
     assert x.grad[0].item() == 0
 
 
@@ -105,13 +105,13 @@ def test_padding_is_not_read():
     params, hx = network(directions=2, dtype=jaxgrad.float64)
     x = X.double()
     rows = jaxgrad.cat([x[0], x[1], x[2, :1]])
-    made, last = jaxgrad.gru(rows, jaxgrad.tensor([2, 2, 1]), hx, params, True, 1, 0.0, False, True)
+    data, last = jaxgrad.gru(rows, jaxgrad.tensor([2, 2, 1]), hx, params, True, 1, 0.0, False, True)
     for number, places in enumerate(([0, 2, 4], [1, 3])):
         alone = slice(number, number + 1)
         expected, state = gru(x[: len(places), alone], hx[:, alone], params, 1, True)
-        assert jaxgrad.allclose(made[places], expected[:, 0])
+        assert jaxgrad.allclose(data[places], expected[:, 0])
         assert jaxgrad.allclose(last[:, alone], state)
-    loss = made[4].square().sum()  # the last step of the longer sequence
+    loss = data[4].square().sum()  # the last step of the longer sequence
     loss.backward()
     assert all(weight.grad.isfinite().all() for weight in params)
 
@@ -120,9 +120,9 @@ def test_padding_is_not_read():
 def test_half_precision():
     for dtype in (jaxgrad.float16, jaxgrad.bfloat16):
         params, hx = network(dtype=dtype)
-        made, _ = gru(X.to(dtype), hx, params)
-        made.sum().backward()
-        assert made.dtype is dtype and params[0].grad.dtype is dtype
+        output, _ = gru(X.to(dtype), hx, params)
+        output.sum().backward()
+        assert output.dtype is dtype and params[0].grad.dtype is dtype
 
 
 @pytest.mark.parametrize(
@@ -165,10 +165,10 @@ def test_sizes_that_are_traced_are_one_program():
     @jax.jit
     def run(data, sizes):
         with jaxgrad.no_grad():
-            made = ops.recurrent(
+            outputs = ops.recurrent(
                 data, weights, hx.numpy(), None, sizes, None, "GRU", True, False, False, False
             )
-        return made[0]
+        return outputs[0]
 
     rows = numpy.ones((4, 2), numpy.float32)
     for sizes in ([2, 2], [2, 1, 1]):

@@ -167,8 +167,8 @@ def test_complex_numbers_have_no_order(name):
 def test_a_variance_without_degrees_of_freedom_is_nan(correction, expected):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = jaxgrad.var(jaxgrad.tensor([1.0]), correction=correction)
-    numpy.testing.assert_equal(found.item(), expected)
+        variance = jaxgrad.var(jaxgrad.tensor([1.0]), correction=correction)
+    numpy.testing.assert_equal(variance.item(), expected)
     count("closed forms")
 
 
@@ -228,7 +228,7 @@ def test_the_second_derivative_of_logsumexp(order):
     outer = jax.jacrev if order.startswith("reverse") else jax.jacfwd
     with jax.enable_x64(True):
         x = jnp.array([1000.0, 1000.5, 999.0])
-        found = outer(jax.grad(lambda x: ops.logsumexp(x, 0)))(x)
+        hessian = outer(jax.grad(lambda x: ops.logsumexp(x, 0)))(x)
         p = jax.nn.softmax(x)
-        numpy.testing.assert_allclose(found, jnp.diag(p) - jnp.outer(p, p), 1e-12, 1e-14)
+        numpy.testing.assert_allclose(hessian, jnp.diag(p) - jnp.outer(p, p), 1e-12, 1e-14)
     count("closed forms")

@@ -216,6 +216,6 @@ def test_vendors_names_mean_the_operators():
             F.affine_grid(theta, (2, 1, 3, 4), align_corners=True),
         ),
     ]
-    for found, expected in pairs:
-        assert found.tolist() == expected.tolist()
+    for result, expected in pairs:
+        assert result.tolist() == expected.tolist()
         count("answers")

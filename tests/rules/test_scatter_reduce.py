@@ -132,13 +132,13 @@ def test_products_have_exact_second_derivatives_at_zeros(zeros):
     def scattered(numbers):
         return ops.scatter_reduce(numbers[:1], 0, index, numbers[1:], "prod")[0]
 
-    found = jax.jit(jax.hessian(scattered))(numbers)
-    numpy.testing.assert_allclose(found, jax.hessian(jnp.prod)(numbers), rtol=1e-6)
+    hessian = jax.jit(jax.hessian(scattered))(numbers)
+    numpy.testing.assert_allclose(hessian, jax.hessian(jnp.prod)(numbers), rtol=1e-6)
     count("derivatives")
 
 
 def gradients(torch, function, *tensors):
-    leaves = [torch.tensor(each, requires_grad=True) for each in tensors]
+    leaves = [torch.tensor(values, requires_grad=True) for values in tensors]
     function(*leaves).sum().backward()
     return [leaf.grad.tolist() for leaf in leaves]
 
@@ -148,13 +148,13 @@ def test_a_value_that_does_not_count_takes_no_share_of_the_gradient():
     """PyTorch halves the gradient of `src` where the excluded element of `self` is equal to it."""
     index = jaxgrad.tensor([0, 0])
     for reduce in ("amax", "amin"):
-        found = gradients(
+        result = gradients(
             jaxgrad,
             lambda x, y, r=reduce: x.scatter_reduce(0, index, y, r, include_self=False),
             [3.0, 5.0],
             [3.0, 3.0],
         )
-        assert found == [[0.0, 1.0], [0.5, 0.5]]
+        assert result == [[0.0, 1.0], [0.5, 0.5]]
 
 
 @pytest.mark.slow
@@ -162,13 +162,13 @@ def test_a_source_larger_than_the_index_gets_zeros_behind_it():
     """PyTorch raises for the gradient."""
     index = jaxgrad.tensor([[0, 0]])
     for reduce, expected in (("sum", [1.0, 1.0]), ("prod", [2.0, 1.5]), ("amax", [0.0, 1.0])):
-        found = gradients(
+        result = gradients(
             jaxgrad,
             lambda x, y, r=reduce: x.scatter_reduce(1, index, y, r),
             [[1.0, 1.0]],
             [[1.5, 2.0, 7.0], [7.0, 7.0, 7.0]],
         )
-        assert found[1] == [[*expected, 0.0], [0.0, 0.0, 0.0]]
+        assert result[1] == [[*expected, 0.0], [0.0, 0.0, 0.0]]
 
 
 @pytest.mark.slow
@@ -194,8 +194,8 @@ def test_scatter_with_reduce_has_gradients():
     x, y = [2.0, 3.0], [4.0, 5.0]
     add, multiply = ({"reduce": name} for name in ("add", "multiply"))
     assert gradients(jaxgrad, lambda x, y: x.scatter(0, index, y, **add), x, y) == [[1, 1], [1, 1]]
-    found = gradients(jaxgrad, lambda x, y: x.scatter(0, index, y, **multiply), x, y)
-    assert found == [[20, 1], [10, 8]]
+    result = gradients(jaxgrad, lambda x, y: x.scatter(0, index, y, **multiply), x, y)
+    assert result == [[20, 1], [10, 8]]
     assert gradients(jaxgrad, lambda x: x.scatter(0, index, 3.0, **multiply), x) == [[9, 1]]
 
 

@@ -188,9 +188,9 @@ def test_the_gradient_pads_and_does_not_scatter(function):
 def test_a_place_may_be_traced(place):
     x = jnp.arange(6.0)
     if place == "index":
-        found = jax.jit(lambda x, i: ops._select(x, 0, i))(x, 4)
-        assert found == 4.0
+        result = jax.jit(lambda x, i: ops._select(x, 0, i))(x, 4)
+        assert result == 4.0
     else:
-        found = jax.jit(lambda x, i: ops._slice(x, 0, i, 2, 2))(x, 1)
-        assert found.tolist() == [1.0, 3.0]
+        result = jax.jit(lambda x, i: ops._slice(x, 0, i, 2, 2))(x, 1)
+        assert result.tolist() == [1.0, 3.0]
     count("programs")

@@ -266,16 +266,16 @@ def test_the_gradient_of_the_number_of_a_quantile():
 
 def test_the_sum_of_a_long_segment_in_half_precision():
     x = jaxgrad.ones(3000, dtype=jaxgrad.float16, requires_grad=True)
-    found = jaxgrad.segment_reduce(x, "sum", lengths=jaxgrad.tensor([3000]))
-    assert found.item() == 3000.0
+    total = jaxgrad.segment_reduce(x, "sum", lengths=jaxgrad.tensor([3000]))
+    assert total.item() == 3000.0
     count("answers")
 
 
 @pytest.mark.parametrize("call", [ops.sort, lambda x: ops.topk(x, 3)])
 def test_a_sort_moves_elements_and_no_matrix(call):
     program = jax.make_jaxpr(jax.grad(lambda x: (call(x)[0] ** 2).sum()))(jnp.ones(5))
-    found = {*primitives(program)}
-    assert "scatter-add" in found and "dot_general" not in found
+    names = {*primitives(program)}
+    assert "scatter-add" in names and "dot_general" not in names
     shapes = [v.aval.shape for e in program.eqns for v in e.outvars]
     assert (5, 5) not in shapes and (5, 3) not in shapes
     count("programs")
@@ -294,18 +294,18 @@ def test_a_size_that_depends_on_values_is_refused_in_a_trace(function):
 
 def test_nodes_of_distinct_elements_have_pytorchs_names():
     x = jaxgrad.ones(2, 2, requires_grad=True)
-    found = [x.unique(), x.unique(dim=1), x.unique_consecutive(), jaxgrad._unique(x)[0]]
+    results = [x.unique(), x.unique(dim=1), x.unique_consecutive(), jaxgrad._unique(x)[0]]
     names = ["Unique2", "UniqueDim", "UniqueConsecutive", "Unique"]
-    assert [each.grad_fn.name() for each in found] == [f"{name}Backward0" for name in names]
+    assert [result.grad_fn.name() for result in results] == [f"{name}Backward0" for name in names]
     assert jaxgrad._unique2(x)[0].grad_fn.name() == "Unique2Backward0"
     count("node names")
 
 
 def test_quantiles_are_computed_in_float32_under_autocast():
     with jaxgrad.autocast("cpu", dtype=jaxgrad.bfloat16):
-        found = jaxgrad.quantile(jaxgrad.tensor([1.0, 2.0, 4.0], dtype=jaxgrad.bfloat16), 0.4)
-    assert found.dtype == jaxgrad.float32
-    numpy.testing.assert_allclose(found.item(), 1.8, 1e-6)
+        quantile = jaxgrad.quantile(jaxgrad.tensor([1.0, 2.0, 4.0], dtype=jaxgrad.bfloat16), 0.4)
+    assert quantile.dtype == jaxgrad.float32
+    numpy.testing.assert_allclose(quantile.item(), 1.8, 1e-6)
     count("answers")
 
 
@@ -313,9 +313,9 @@ def test_named_results_and_out():
     values, indices = jaxgrad.zeros(2), jaxgrad.zeros(2, dtype=jaxgrad.int64)
     jaxgrad.sort(jaxgrad.tensor([2.0, 1.0]), out=(values, indices))
     assert values.tolist() == [1.0, 2.0] and indices.tolist() == [1, 0]
-    found = jaxgrad.zeros(())
-    assert jaxgrad.quantile(jaxgrad.tensor([1.0, 3.0]), 0.5, out=found) is found
-    assert found.item() == 2.0
+    out = jaxgrad.zeros(())
+    assert jaxgrad.quantile(jaxgrad.tensor([1.0, 3.0]), 0.5, out=out) is out
+    assert out.item() == 2.0
     assert jaxgrad.tensor([1, 2], dtype=jaxgrad.int8).cumprod_(0).dtype == jaxgrad.int8
     assert jaxgrad.tensor([2.0, 1.0]).aminmax()._fields == ("min", "max")
     assert not hasattr(jaxgrad.Tensor, "bucketize") and not hasattr(jaxgrad.Tensor, "var_mean")
@@ -329,8 +329,8 @@ def test_long_dimensions_are_ordered_as_by_numpy(dtype, shape, dim):
     random = numpy.random.default_rng(0)
     if jaxgrad.tensor(0, dtype=getattr(jaxgrad, dtype)).is_floating_point():
         array = random.normal(size=shape).round(1)  # with ties
-        for step, each in ((29, numpy.nan), (31, -0.0), (37, numpy.inf), (41, -numpy.inf)):
-            array.reshape(-1)[step // 2 :: step] = each
+        for step, value in ((29, numpy.nan), (31, -0.0), (37, numpy.inf), (41, -numpy.inf)):
+            array.reshape(-1)[step // 2 :: step] = value
         known = array[~numpy.isnan(array)]
         x = jaxgrad.tensor(array, dtype=getattr(jaxgrad, dtype))
         middle = numpy.sort(known)[(known.size - 1) // 2]

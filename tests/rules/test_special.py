@@ -75,8 +75,8 @@ def test_answers_as_pytorch(call, dtype, values):
 @pytest.mark.parametrize("name", ACCURATE)
 def test_accuracy(name):
     points, expected = ACCURATE[name]
-    found = getattr(special, name)(jaxgrad.tensor(points, dtype=jaxgrad.float64))
-    numpy.testing.assert_allclose(found.numpy(), expected, 3e-14)
+    result = getattr(special, name)(jaxgrad.tensor(points, dtype=jaxgrad.float64))
+    numpy.testing.assert_allclose(result.numpy(), expected, 3e-14)
     count("closed forms", len(points))
 
 
@@ -94,11 +94,11 @@ AT_ZERO = {
 @pytest.mark.parametrize("name", AT_ZERO)
 def test_higher_derivatives_at_zero(name):
     x = jaxgrad.tensor(0.0, dtype=jaxgrad.float64, requires_grad=True)
-    found, value = [], getattr(special, name)(x)
+    derivatives, value = [], getattr(special, name)(x)
     for _ in range(5):
         (value,) = jaxgrad.autograd.grad(value, x, create_graph=True)
-        found.append(value.item())
-    numpy.testing.assert_allclose(found, AT_ZERO[name], 1e-13, 1e-13)
+        derivatives.append(value.item())
+    numpy.testing.assert_allclose(derivatives, AT_ZERO[name], 1e-13, 1e-13)
     count("closed forms", 5)
 
 

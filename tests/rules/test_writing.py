@@ -296,6 +296,6 @@ def test_what_is_written_out_of_bounds_under_a_trace_is_dropped(write, expected)
 
 
 def test_a_source_too_short_for_its_mask_is_nan_under_a_trace():
-    found = jax.jit(ops.masked_scatter)(jnp.zeros(2), jnp.array([True, True]), jnp.ones(1))
-    numpy.testing.assert_array_equal(found, [1.0, numpy.nan])
+    result = jax.jit(ops.masked_scatter)(jnp.zeros(2), jnp.array([True, True]), jnp.ones(1))
+    numpy.testing.assert_array_equal(result, [1.0, numpy.nan])
     count("programs")

@@ -197,9 +197,9 @@ class Sample:
     @cached_property
     def markers(self):
         """The markers among the arguments, in order."""
-        found = []
-        replace((self.args, self.kwargs), found.append)
-        return tuple(item for item in found if isinstance(item, Marker))
+        leaves = []
+        replace((self.args, self.kwargs), leaves.append)
+        return tuple(item for item in leaves if isinstance(item, Marker))
 
     @property
     def fields(self):
@@ -268,8 +268,8 @@ def _fft_with_size(self, ndim, takes_pairs, gives_pairs, inverse, sizes, normali
         return torch.fft.irfftn(self, sizes, dims, norm)
     if onesided:
         return torch.view_as_real(torch.fft.rfftn(self, None, dims, norm))
-    made = (torch.fft.ifftn if inverse else torch.fft.fftn)(self, None, dims, norm)
-    return torch.view_as_real(made) if gives_pairs else made.real
+    result = (torch.fft.ifftn if inverse else torch.fft.fftn)(self, None, dims, norm)
+    return torch.view_as_real(result) if gives_pairs else result.real
 
 
 def _gesv(right, matrix):
@@ -327,7 +327,7 @@ def _boxes(start, end, parts, length):
     """The first element of each box of a region, and the one after its last."""
     size = (end - start) / parts
     edges = ((int(i * size), math.ceil((i + 1) * size)) for i in range(parts))
-    return [tuple(min(max(each + start, 0), length) for each in pair) for pair in edges]
+    return [tuple(min(max(edge + start, 0), length) for edge in pair) for pair in edges]
 
 
 def _roi_pooling(images, rois, height, width, scale):
@@ -335,7 +335,7 @@ def _roi_pooling(images, rois, height, width, scale):
     values = torch.zeros(len(rois), images.shape[1], height, width, dtype=images.dtype)
     indices = torch.full(values.shape, -1)
     for region, (image, *corners) in enumerate(rois.tolist()):
-        x1, y1, x2, y2 = (math.floor(scale * each + 0.5) for each in corners)
+        x1, y1, x2, y2 = (math.floor(scale * corner + 0.5) for corner in corners)
         rows, columns = (
             _boxes(y1, y2, height, images.shape[2]),
             _boxes(x1, x2, width, images.shape[3]),
@@ -345,9 +345,9 @@ def _roi_pooling(images, rois, height, width, scale):
         ):
             box = images[int(image), :, top:bottom, left:right]
             if box.numel():
-                found = box.flatten(1).max(1)
-                row, column = found.indices // box.shape[2], found.indices % box.shape[2]
-                values[region, :, i, j] = found.values
+                maxima = box.flatten(1).max(1)
+                row, column = maxima.indices // box.shape[2], maxima.indices % box.shape[2]
+                values[region, :, i, j] = maxima.values
                 indices[region, :, i, j] = (row + top) * images.shape[3] + column + left
     return values, indices
 

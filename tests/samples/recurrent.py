@@ -7,15 +7,15 @@ SMALL = {"low": -0.3, "high": 0.3}  # complex gates have poles, from which such 
 
 def weights(gates, layers=1, directions=1, size=2, hidden=2, outputs=None, biases=True):
     """The weights of each layer and direction."""
-    rows, outputs, found = gates * hidden, outputs or hidden, []
+    rows, outputs, markers = gates * hidden, outputs or hidden, []
     for layer in range(layers):
         width = directions * outputs if layer else size
         for _ in range(directions):
             shapes = [(rows, width), (rows, outputs)]
             shapes += [(rows,)] * (2 * biases)
             shapes += [(outputs, hidden)] * (outputs != hidden)
-            found += [T(*shape, **SMALL) for shape in shapes]
-    return found
+            markers += [T(*shape, **SMALL) for shape in shapes]
+    return markers
 
 
 def states(count=1, outputs=2, hidden=2, batch=1, **options):
