@@ -152,8 +152,8 @@ def test_out_that_is_empty_is_resized(torch):
 """)
 def test_out_of_several_results(torch):
     values, indices = torch.zeros(0), torch.zeros(0, dtype=torch.int64)
-    made = torch.max(torch.tensor([[1.0, 5.0], [7.0, 2.0]]), 1, out=(values, indices))
-    return values, indices, made[0] is values
+    results = torch.max(torch.tensor([[1.0, 5.0], [7.0, 2.0]]), 1, out=(values, indices))
+    return values, indices, results[0] is values
 
 
 @as_torch("tensor([[1.0, 0.0], [1.0, 1.0], [1.0, 0.0]])")

@@ -55,7 +55,7 @@ def test_signature_of_the_method_A02():
 """)
 def test_forms_of_tensors_A03(torch):
     edge = torch.autograd.graph.get_gradient_edge
-    found = []
+    gradients = []
     for form in (
         lambda y: y,
         lambda y: edge(y),
@@ -66,8 +66,8 @@ def test_forms_of_tensors_A03(torch):
     ):
         x = leaf(torch, 3.0)
         torch.autograd.backward(form(x + 1))
-        found.append(x.grad)
-    return found
+        gradients.append(x.grad)
+    return gradients
 
 
 def test_what_is_no_tensor_A03():
@@ -113,12 +113,12 @@ def test_too_many_grad_tensors_A05():
     tensor([[6.0]])
 """)
 def test_ones_for_an_output_of_one_element_A06(torch):
-    found = []
+    gradients = []
     for shape in ((), (1,), (1, 1)):
         x = torch.full(shape, 3.0, requires_grad=True)
         (x * x).backward()
-        found.append(x.grad)
-    return found
+        gradients.append(x.grad)
+    return gradients
 
 
 @as_torch("""
@@ -218,10 +218,10 @@ def test_gradients_accumulate_A13(torch):
     y.grad = torch.tensor([100.0, 200.0])
     for _ in range(3):
         (x * y).sum().backward()
-    found = [x.grad.clone(), y.grad.clone()]
+    gradients = [x.grad.clone(), y.grad.clone()]
     x.grad = None
     (x * x).sum().backward()
-    return found, x.grad
+    return gradients, x.grad
 
 
 @as_torch("""
@@ -241,14 +241,14 @@ def test_identity_of_grad_A14(torch):
     warned((recorded * recorded).backward, None, None, True)
     again = recorded.grad
     (recorded * recorded).backward()
-    given = torch.ones(())
+    gradient = torch.ones(())
     preset = leaf(torch, 2.0)
-    preset.grad = given
+    preset.grad = gradient
     (preset * preset).backward()
     return {
         "in place": (same, first),
         "recorded": (again is before, before, recorded.grad is again, again),
-        "preset": (preset.grad is given, given),
+        "preset": (preset.grad is gradient, gradient),
     }
 
 
@@ -257,26 +257,26 @@ def test_identity_of_grad_A14(torch):
     [False, tensor(3.0, requires_grad=True), tensor(7.0, requires_grad=True)]
 """)
 def test_a_gradient_that_was_passed_in_stays_as_it_was_A14(torch):
-    found = []
+    answers = []
     for create_graph in (False, True):
         x, gradient = leaf(torch, 2.0), leaf(torch, 3.0)
         warned(x.backward, gradient, None, create_graph)
         (x * x).backward()
-        found.append((x.grad is gradient, gradient, x.grad))
-    return found
+        answers.append((x.grad is gradient, gradient, x.grad))
+    return answers
 
 
 @as_torch
 def test_default_of_retain_graph_A15(torch):
-    found = []
+    errors = []
     for retain_graph, create_graph in (
         (None, False), (False, False), (True, False), (None, True), (False, True), (True, True),
     ):  # fmt: skip
         x = leaf(torch, 2.0)
         y = x.exp()
         warned(y.backward, None, retain_graph, create_graph)
-        found.append(error(y.backward))
-    return found
+        errors.append(error(y.backward))
+    return errors
 
 
 @as_torch
@@ -343,21 +343,21 @@ def test_create_graph_gives_second_derivatives_A18(torch):
 @as_torch
 def test_create_graph_warns_A19(torch):
     x = leaf(torch, 2.0)
-    found = [
+    warnings = [
         warned(functools.partial((x * x).backward, create_graph=True)),
         warned(functools.partial(torch.autograd.backward, x * x, create_graph=True)),
         warned(functools.partial(torch.autograd.grad, x * x, x, create_graph=True)),
     ]
     x.grad = None
-    return found
+    return warnings
 
 
 def test_the_warning_points_to_the_caller_A19():
     x = leaf(jaxgrad, 2.0)
     for call in (x.backward, functools.partial(jaxgrad.autograd.backward, x)):
-        with pytest.warns(UserWarning, match="reference cycle") as given:
+        with pytest.warns(UserWarning, match="reference cycle") as warnings:
             call(create_graph=True)
-        assert given[0].filename == __file__
+        assert warnings[0].filename == __file__
 
 
 @as_torch("""
@@ -384,7 +384,7 @@ def test_only_inputs_are_filled_A20(torch):
 """)
 def test_forms_of_inputs_A21(torch):
     edge = torch.autograd.graph.get_gradient_edge
-    found = []
+    gradients = []
     for form in (
         lambda x: x,
         lambda x: [x],
@@ -396,8 +396,8 @@ def test_forms_of_inputs_A21(torch):
     ):
         x, y = leaf(torch, 2.0), leaf(torch, 3.0)
         (x * y).backward(inputs=form(x))
-        found.append((x.grad, y.grad))
-    return found
+        gradients.append((x.grad, y.grad))
+    return gradients
 
 
 @as_torch
@@ -570,13 +570,13 @@ def test_backward_without_a_graph_A31(torch):
     tensor([9.0+0.0j, -12.0-0.0j], dtype=complex128)
 """)
 def test_dtypes_that_have_gradients_A32(torch):
-    found = []
+    gradients = []
     for name in ("float16", "bfloat16", "float32", "float64", "complex64", "complex128"):
         x = torch.tensor([1.5, -2.0], dtype=getattr(torch, name), requires_grad=True)
         y = x * x * 3
         y.backward(torch.ones_like(y))
-        found.append(x.grad)
-    return found
+        gradients.append(x.grad)
+    return gradients
 
 
 @as_torch("""
@@ -629,11 +629,11 @@ def test_the_class_is_in_the_module_too_A40():
 def test_Variable_makes_tensors_A41(torch):
     Variable = torch.autograd.Variable
     x = torch.ones(2)
-    made = Variable(x, requires_grad=True)
-    (made * 3).sum().backward()
+    variable = Variable(x, requires_grad=True)
+    (variable * 3).sum().backward()
     old = warned(lambda: Variable(x, volatile=True))
-    kinds = isinstance(x, Variable), isinstance(made, torch.Tensor), isinstance(3, Variable)
-    return made, made.grad, x.requires_grad, type(made) is torch.Tensor, kinds, old
+    kinds = isinstance(x, Variable), isinstance(variable, torch.Tensor), isinstance(3, Variable)
+    return variable, variable.grad, x.requires_grad, type(variable) is torch.Tensor, kinds, old
 
 
 @as_torch("TypeError('Variable data has to be a tensor, but got int')")
@@ -671,7 +671,7 @@ MODULES = {
 """)
 def test_exports_of_the_modules_A42(torch):
     return [
-        (name, [hasattr(getattr(torch.autograd, name), each) for each in names.split()])
+        (name, [hasattr(getattr(torch.autograd, name), export) for export in names.split()])
         for name, names in MODULES.items()
     ]
 
@@ -698,11 +698,11 @@ def test_a_gradient_needs_no_synchronisation_A33():
     x = leaf(jaxgrad, *[1.0] * 300)
     matrix = x.outer(x)
     (matrix @ matrix @ matrix).sum().backward()
-    found = []
-    reader = threading.Thread(target=lambda: found.append(x.grad.numpy()[:2].tolist()))
+    readings = []
+    reader = threading.Thread(target=lambda: readings.append(x.grad.numpy()[:2].tolist()))
     reader.start()
     reader.join()
-    assert found[0] == pytest.approx([6 * 300.0**3] * 2)
+    assert readings[0] == pytest.approx([6 * 300.0**3] * 2)
 
 
 @as_torch
@@ -716,14 +716,14 @@ def test_layout_of_gradients_A34(torch):
         "expanded": torch.ones(3, 1).expand(3, 4),
         "empty": torch.zeros(0, 3).t(),
     }
-    found = {}
+    layouts = {}
     for name, source in leaves.items():
         x = source.detach().requires_grad_()
         (x * 2).sum().backward()
         first = x.grad.stride()
         (x * 2).sum().backward()
-        found[name] = list(first), list(x.grad.stride()), x.grad
-    return found
+        layouts[name] = list(first), list(x.grad.stride()), x.grad
+    return layouts
 
 
 @as_torch("""

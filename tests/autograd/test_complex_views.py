@@ -46,7 +46,7 @@ def loss(torch, write, x, r):
 def test_gradients_through_writes_of_real_values(torch):
     told = {}
     for name, write in WRITES.items():
-        x, r = (each.requires_grad_() for each in points(torch))
+        x, r = (tensor.requires_grad_() for tensor in points(torch))
         z, total = loss(torch, write, x, r)
         total.backward()
         told[name] = [z.detach(), x.grad, r.grad]

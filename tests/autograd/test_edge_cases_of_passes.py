@@ -15,9 +15,9 @@ def numbers(torch, *values, **options):
     return torch.tensor(values, dtype=torch.float64, requires_grad=True, **options)
 
 
-def word(made):
+def word(report):
     """The type of a warning or error and the words that both libraries share."""
-    return [(each["error"], each["says"].split(". ")[0]) for each in made["warnings"]]
+    return [(warning["error"], warning["says"].split(". ")[0]) for warning in report["warnings"]]
 
 
 # ---- graphs that run more than once
@@ -90,9 +90,9 @@ def test_accumulation_and_identity_of_grad_edge_04(torch):
     (a * a).backward()
     same, total = a.grad is g, g.clone()
     told = warned(lambda: (a * a).backward(create_graph=True))
-    found = same, total, a.grad is g, g, a.grad, word(told)
+    answers = same, total, a.grad is g, g, a.grad, word(told)
     a.grad = None
-    return found
+    return answers
 
 
 @as_torch("""
@@ -101,10 +101,10 @@ def test_accumulation_and_identity_of_grad_edge_04(torch):
     True
 """)
 def test_a_preset_gradient_edge_05(torch):
-    a, given = leaf(torch, 1.0), torch.tensor(1.0)
-    a.grad = given
+    a, gradient = leaf(torch, 1.0), torch.tensor(1.0)
+    a.grad = gradient
     (a * 2).backward()
-    return a.grad, given, a.grad is given
+    return a.grad, gradient, a.grad is gradient
 
 
 @as_torch
@@ -151,11 +151,11 @@ def test_materialize_grads_gives_zeros_edge_07(torch):
 def test_is_grads_batched_of_several_inputs_edge_08(torch):
     x = numbers(torch, 1.0, 2.0, 3.0)
     y, eye = x * x * x, torch.eye(3, dtype=torch.float64)
-    found = torch.autograd.grad(y, x, eye, retain_graph=True, is_grads_batched=True)
+    gradients = torch.autograd.grad(y, x, eye, retain_graph=True, is_grads_batched=True)
     wrong = torch.ones(4, 4, dtype=torch.float64)
     words = "If `is_grads_batched=True`, we interpret the first dimension of each grad_output"
     refused = error(lambda: torch.autograd.grad(y, x, wrong, is_grads_batched=True), words=words)
-    return found, refused
+    return gradients, refused
 
 
 @as_torch("""
@@ -168,19 +168,19 @@ def test_is_grads_batched_of_several_inputs_edge_08(torch):
      RuntimeError("can't retain_grad on Tensor that has requires_grad=False")]
 """)
 def test_inputs_of_backward_edge_09(torch):
-    found = []
+    gradients = []
     for form in (lambda a, b: [a], lambda a, b: b, lambda a, b: {"a": a}, lambda a, b: (a, b)):
         a = leaf(torch, 3.0)
         b = a * a
         (b * 2).backward(inputs=form(a, b))
-        found.append((a.grad, b.grad if b.retains_grad else None))
+        gradients.append((a.grad, b.grad if b.retains_grad else None))
     a, other, plain = leaf(torch, 3.0), leaf(torch, 1.0), torch.tensor(1.0)
     y = a * a
     y.backward(inputs=[other], retain_graph=True)
     refused = [error(lambda w=w: y.backward(inputs=w)) for w in ([], OrderedDict(a=a))]
     words = "can't retain_grad on Tensor that has requires_grad=False"
     refused.append(error(lambda: y.backward(inputs=[plain]), words=words))
-    return found, other.grad, refused
+    return gradients, other.grad, refused
 
 
 @as_torch("""
@@ -193,17 +193,17 @@ def test_inputs_of_backward_edge_09(torch):
 """)
 def test_implicit_gradient_of_one_element_edge_10(torch):
     words = "grad can be implicitly created only for"
-    found, refused = [], []
+    gradients, refused = [], []
     for shape in ((), (1,), (1, 1)):
         x = torch.full(shape, 3.0, requires_grad=True)
         (x * 2).backward()
-        found.append(x.grad)
+        gradients.append(x.grad)
     for shape in ((3,), (0,)):
         x = torch.ones(shape, requires_grad=True)
         refused.append(error((x * 2).backward, words=f"{words} scalar outputs"))
     z = torch.tensor(1 + 2j, requires_grad=True)
     refused.append(error((z * z).backward, words=f"{words} real scalar outputs but got"))
-    return found, refused
+    return gradients, refused
 
 
 @as_torch("""
@@ -238,9 +238,9 @@ def test_double_backward_of_nested_calls_edge_12(torch):
     words = "element 0 of tensors does not require grad and does not have a grad_fn"
     refused = error(torch.autograd.grad, plain, x, words=words)
     told = warned(lambda: (x**3).backward(create_graph=True))
-    found = first, second, refused, word(told), x.grad
+    answers = first, second, refused, word(told), x.grad
     x.grad = None
-    return found
+    return answers
 
 
 def once(torch):
@@ -351,13 +351,13 @@ def test_hooks_that_are_removed_edge_15(torch):
     ZeroDivisionError('division by zero')
 """)
 def test_what_hooks_return_edge_15(torch):
-    found = []
+    errors = []
     for wrong in (lambda g: 3, lambda g: torch.ones(3), lambda g: g.double(), lambda g: 1 / 0):
         x = leaf(torch, 2.0)
         y = x * x
         y.register_hook(wrong)
-        found.append(error(y.backward))
-    return found
+        errors.append(error(y.backward))
+    return errors
 
 
 @as_torch("""
@@ -523,12 +523,12 @@ def test_decorators_of_no_grad_edge_22(torch):
     for step in generator(x):
         steps.append((step, torch.is_grad_enabled()))
     with torch.no_grad():
-        made = torch.ones(2, requires_grad=True)
-        found = []
-        thread = threading.Thread(target=lambda: found.append(torch.is_grad_enabled()))
+        tensor = torch.ones(2, requires_grad=True)
+        flags = []
+        thread = threading.Thread(target=lambda: flags.append(torch.is_grad_enabled()))
         thread.start()
         thread.join()
-    return bare(x), called(x), steps, made.requires_grad, found, torch.is_grad_enabled()
+    return bare(x), called(x), steps, tensor.requires_grad, flags, torch.is_grad_enabled()
 
 
 def test_one_object_nested_edge_22():
@@ -545,14 +545,14 @@ def test_one_object_nested_edge_22():
 def test_inference_mode_and_saved_tensors_edge_23(torch):
     x = leaf(torch, 3.0)
     with torch.inference_mode():
-        made = torch.tensor(2.0)
+        tensor = torch.tensor(2.0)
         nested = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
         with torch.inference_mode(False):
             nested += torch.is_grad_enabled(), torch.is_inference_mode_enabled()
-    saved = error(lambda: x * made)
-    (x + made).backward()
+    saved = error(lambda: x * tensor)
+    (x + tensor).backward()
     words = "Inplace update to inference tensor outside InferenceMode is not allowed"
-    return saved, x.grad, error(made.add_, 1.0, words=words), nested
+    return saved, x.grad, error(tensor.add_, 1.0, words=words), nested
 
 
 @as_torch("""

@@ -124,12 +124,12 @@ def test_broadcasting_of_gradients_edge_32(torch):
     [tensor([[[0.0, 6.0]], [[2.0, 8.0]], [[4.0, 10.0]]]), [1, 6, 3], [1, 6, 3]]
 """)
 def test_strides_of_gradients_edge_33(torch):
-    found = []
+    layouts = []
     for turn in (lambda t: t.t(), lambda t: t, lambda t: t.unsqueeze(0).permute(2, 0, 1)):
         x = turn(torch.arange(6.0).reshape(2, 3)).detach().requires_grad_()
         (x * x).sum().backward()
-        found.append((x.grad, list(x.grad.stride()), list(x.stride())))
-    return found
+        layouts.append((x.grad, list(x.grad.stride()), list(x.stride())))
+    return layouts
 
 
 # ---- numbers
@@ -164,13 +164,13 @@ def test_gradients_of_complex_numbers_edge_34(torch):
 """)
 def test_integers_and_indices_edge_35(torch):
     x = numbers(torch, 1.0, 2.0, 3.0)
-    none = [each.requires_grad for each in (x.argmax(), x > 2, x.long(), x.sign() > 0)]
+    none = [tensor.requires_grad for tensor in (x.argmax(), x > 2, x.long(), x.sign() > 0)]
     index = torch.tensor([0, 0, 1])
     x[index].sum().backward()
-    found = x.grad
+    gradient = x.grad
     x.grad = None
     x.gather(0, index).sum().backward()
-    return none, found, x.grad
+    return none, gradient, x.grad
 
 
 def test_indices_out_of_range_edge_35():
@@ -218,11 +218,11 @@ def kinks(torch):
 @pytest.mark.slow
 @as_torch
 def test_ties_and_kinks_edge_36(torch):
-    found = {}
+    gradients = {}
     for name, (function, *values) in kinks(torch).items():
         leaves = [torch.tensor(value, requires_grad=True) for value in values]
-        found[name] = torch.autograd.grad(function(*leaves).sum(), leaves)
-    return found
+        gradients[name] = torch.autograd.grad(function(*leaves).sum(), leaves)
+    return gradients
 
 
 # where PyTorch's forward and reverse mode agree
@@ -235,15 +235,15 @@ AGREEING = (
 @pytest.mark.slow
 @as_torch
 def test_ties_and_kinks_forward_edge_36(torch):
-    forward, found = torch.autograd.forward_ad, {}
+    forward, tangents = torch.autograd.forward_ad, {}
     cases = kinks(torch)
     for name in AGREEING:
         function, *values = cases[name]
         with forward.dual_level():
             points = [torch.tensor(value) for value in values]
             duals = [forward.make_dual(point, torch.ones_like(point)) for point in points]
-            found[name] = forward.unpack_dual(function(*duals)).tangent
-    return found
+            tangents[name] = forward.unpack_dual(function(*duals)).tangent
+    return tangents
 
 
 @pytest.mark.slow
@@ -253,12 +253,12 @@ def test_empty_and_without_dimensions_edge_37(torch):
     (x * 2).sum().backward()
     y = torch.zeros(0, requires_grad=True)
     reduced = [y.sum(), y.prod(), y.mean()]
-    gradients = [torch.autograd.grad(each, y) for each in reduced]
+    gradients = [torch.autograd.grad(value, y) for value in reduced]
     half, scalar = torch.ones(2, dtype=torch.float16, requires_grad=True), leaf(torch, 2.0)
-    made = half * scalar
-    made.sum().backward()
+    product = half * scalar
+    product.sum().backward()
     integer = torch.tensor(3) * leaf(torch, 2.0)
-    return x.grad, reduced, gradients, made, half.grad, scalar.grad, integer
+    return x.grad, reduced, gradients, product, half.grad, scalar.grad, integer
 
 
 # ---- passes inside passes, many nodes, threads

@@ -19,8 +19,8 @@ def dual(torch, values=(1.0, 2.0), tangents=(3.0, 4.0), **options):
 
 def tangent(torch, tensor):
     """The tangent as it is now: PyTorch writes to tangents in place."""
-    found = torch.autograd.forward_ad.unpack_dual(tensor).tangent
-    return None if found is None else found.clone()
+    slope = torch.autograd.forward_ad.unpack_dual(tensor).tangent
+    return None if slope is None else slope.clone()
 
 
 def matrix(torch, dtype=None):
@@ -40,8 +40,8 @@ def matrix(torch, dtype=None):
 def test_a_level_and_the_tangent_of_a_function_I01(torch):
     with torch.autograd.forward_ad.dual_level() as level:
         x = dual(torch)
-        found = tangent(torch, (x * x).sin().sum())
-    return level, found, tangent(torch, x), tangent(torch, x * 2)
+        slope = tangent(torch, (x * x).sin().sum())
+    return level, slope, tangent(torch, x), tangent(torch, x * 2)
 
 
 @as_torch("""
@@ -55,9 +55,9 @@ def test_a_level_begins_without_the_tangents_of_the_one_before_I01(torch):
         x = dual(torch)
         y = x * x
     with dual_level():
-        found = [tangent(torch, tensor) for tensor in (x, y, x * y)]
+        tangents = [tangent(torch, tensor) for tensor in (x, y, x * y)]
         again = torch.autograd.forward_ad.make_dual(x, torch.ones(2))
-        return found, tangent(torch, again * y), tangent(torch, x)
+        return tangents, tangent(torch, again * y), tangent(torch, x)
 
 
 @as_torch("""
@@ -150,16 +150,16 @@ def test_a_dual_is_a_view_with_a_tangent_I03(torch):
 def test_what_cannot_be_a_dual_I03(torch):
     make_dual = torch.autograd.forward_ad.make_dual
     x, n = torch.tensor([1.0, 2.0]), torch.tensor([1, 2])
-    found = [error(make_dual, x, x)]
+    errors = [error(make_dual, x, x)]
     with torch.autograd.forward_ad.dual_level():
         y = make_dual(x, x)
         pairs = [(n, x), (x, n), (x, torch.ones(3)), (x, torch.ones(2, 1)), (y, x)]
-        found += [error(make_dual, *pair) for pair in pairs]
+        errors += [error(make_dual, *pair) for pair in pairs]
         words = "Setting a forward grad that itself has a forward gradient at the same level"
-        found.append(error(make_dual, x, y, words=words))
+        errors.append(error(make_dual, x, y, words=words))
         for level, words in ((1, "Invalid level given to _make_dual"), (-1, None)):
-            found.append(error(lambda at=level: make_dual(x, x, level=at), words=words))
-    return found
+            errors.append(error(lambda at=level: make_dual(x, x, level=at), words=words))
+    return errors
 
 
 @as_torch("""
@@ -183,8 +183,8 @@ def test_a_tangent_has_the_dtype_of_its_tensor_I03():
     with fwAD.dual_level():
         x = fwAD.make_dual(jaxgrad.ones(1), jaxgrad.ones(1).double())
         z = fwAD.make_dual(jaxgrad.tensor([1j]), jaxgrad.ones(1))
-        found = [fwAD.unpack_dual(y).tangent.dtype for y in (x, x.sin(), z)]
-        assert found == [jaxgrad.float32, jaxgrad.float32, jaxgrad.complex64]
+        dtypes = [fwAD.unpack_dual(y).tangent.dtype for y in (x, x.sin(), z)]
+        assert dtypes == [jaxgrad.float32, jaxgrad.float32, jaxgrad.complex64]
         with pytest.raises(RuntimeError, match="cannot have a tangent of"):
             fwAD.make_dual(jaxgrad.ones(1), jaxgrad.tensor([1j]))
 
@@ -206,8 +206,10 @@ def test_strides_of_tangents_I03(torch):
     with torch.autograd.forward_ad.dual_level():
         x = make_dual(torch.ones(2, 3).t(), torch.arange(6.0).reshape(3, 2))
         y = make_dual(torch.ones(2, 2), torch.tensor([1.0, 2.0]).expand(2, 2))
-        found = [torch.autograd.forward_ad.unpack_dual(each)[1] for each in (x, y, x * 2, x.t())]
-        return [(each, each.stride()) for each in found]
+        tangents = [
+            torch.autograd.forward_ad.unpack_dual(tensor)[1] for tensor in (x, y, x * 2, x.t())
+        ]
+        return [(slope, slope.stride()) for slope in tangents]
 
 
 # ---- I04: unpack_dual
@@ -220,12 +222,12 @@ def test_unpack_dual_gives_primal_and_tangent_I04(torch):
     outside = fwAD.unpack_dual(x)
     with fwAD.dual_level():
         y = dual(torch)
-        primal, found = fwAD.unpack_dual(y)
-        inside = [primal, found, tangent(torch, primal), primal._is_view(), fwAD.unpack_dual(x)]
+        primal, slope = fwAD.unpack_dual(y)
+        inside = [primal, slope, tangent(torch, primal), primal._is_view(), fwAD.unpack_dual(x)]
         names = fwAD.unpack_dual(y)._fields, type(fwAD.unpack_dual(y)).__name__
         at = [fwAD.unpack_dual(y, level=level) for level in (0, -1)]
         wrong = [error(lambda: fwAD.unpack_dual(y, level=1), words="Invalid level given to")]
-        derived = [tangent(torch, each) for each in (y > 1, y.argmax(), y.long(), x * 2)]
+        derived = [tangent(torch, tensor) for tensor in (y > 1, y.argmax(), y.long(), x * 2)]
         wrong.append(error(fwAD.unpack_dual, 1.0, words="must be Tensor, not float"))
     after = fwAD.unpack_dual(y)
     return (
@@ -233,7 +235,7 @@ def test_unpack_dual_gives_primal_and_tangent_I04(torch):
         outside.primal is x,
         inside,
         names,
-        [each[1] for each in at],
+        [pair[1] for pair in at],
         derived,
         after,
         wrong,
@@ -247,9 +249,9 @@ def test_unpack_dual_gives_primal_and_tangent_I04(torch):
 def test_writing_to_what_was_unpacked_I04(torch):
     with torch.autograd.forward_ad.dual_level():
         x = dual(torch) * 1
-        primal, found = torch.autograd.forward_ad.unpack_dual(x)
+        primal, slope = torch.autograd.forward_ad.unpack_dual(x)
         primal.mul_(2)
-        found.mul_(10)
+        slope.mul_(10)
         torch.autograd.forward_ad.unpack_dual(x[0:1]).tangent.zero_()
         return x, tangent(torch, x)
 
@@ -266,9 +268,9 @@ def test_unpacking_at_an_outer_level_I04():
         # the same, put together the other way round
         other = fwAD.make_dual(number(1.0), number(5.0), level=b)
         y = fwAD.make_dual(fwAD.make_dual(number(2.0), number(3.0), level=b), other, level=a)
-        for each in (x, y):
-            first = fwAD.unpack_dual(each * 1, level=a)
-            second = fwAD.unpack_dual(each * 1, level=b)
+        for tensor in (x, y):
+            first = fwAD.unpack_dual(tensor * 1, level=a)
+            second = fwAD.unpack_dual(tensor * 1, level=b)
             parts = [first.tangent, second.tangent]
             parts += [fwAD.unpack_dual(first.primal, level=b).tangent]
             parts += [fwAD.unpack_dual(second.primal, level=a).tangent]
@@ -293,14 +295,14 @@ def test_forward_over_reverse_I05(torch):
     fwAD = torch.autograd.forward_ad
     x = leaf(torch, 0.5, 1.5, dtype=torch.float64)
     t = torch.tensor([1.0, -2.0], dtype=torch.float64)
-    found = []
+    tangents = []
     for create_graph in (False, True):
         with fwAD.dual_level():
             y = fwAD.make_dual(x, t)
             loss = (y.exp() * y.sin()).sum()
             (gradient,) = torch.autograd.grad(loss, y, create_graph=create_graph)
-            found.append((tangent(torch, loss).detach(), tangent(torch, gradient).detach()))
-    return found
+            tangents.append((tangent(torch, loss).detach(), tangent(torch, gradient).detach()))
+    return tangents
 
 
 @as_torch("""
@@ -357,15 +359,15 @@ def test_tangents_of_the_grad_of_leaves_I05(torch):
     [1, 3]
 """)
 def test_the_strides_of_a_grad_I05(torch):
-    found = []
+    strides = []
     for create_graph in (False, True):
         x = torch.ones(2, 3).t().requires_grad_()
         with torch.autograd.forward_ad.dual_level():
             y = torch.autograd.forward_ad.make_dual(x, torch.ones(3, 2))
             (y * torch.ones(3, 2)).sum().backward(create_graph=create_graph)
-        found.append(x.grad.stride())
+        strides.append(x.grad.stride())
         x.grad = None
-    return found
+    return strides
 
 
 def test_the_grad_of_a_leaf_keeps_its_tangent_I05():
@@ -446,7 +448,7 @@ def test_the_gradient_of_an_operator_without_a_formula_I06(library):
 @pytest.mark.slow
 @as_torch
 def test_tangents_of_in_place_operators_I07(torch):
-    found = []
+    answers = []
     with torch.autograd.forward_ad.dual_level():
         x = dual(torch, (0.3, -0.7), dtype=torch.float64) * 1
         other = dual(torch, (0.9, 0.4), (-1.0, 2.0), dtype=torch.float64)
@@ -466,8 +468,8 @@ def test_tangents_of_in_place_operators_I07(torch):
             lambda: x.copy_(torch.ones(2)),
         ):
             same = write() is x
-            found.append((same, x, tangent(torch, x)))
-    return [(same, tensor.tolist(), slope) for same, tensor, slope in found]
+            answers.append((same, x, tangent(torch, x)))
+    return [(same, tensor.tolist(), slope) for same, tensor, slope in answers]
 
 
 @pytest.mark.slow
@@ -477,13 +479,13 @@ def test_tangents_of_in_place_operators_I07(torch):
     tensor([[0.0, 0.0, 0.0], [-0.756802499294281, -0.9589242935180664, -0.279415488243103]])
 """)
 def test_what_random_numbers_overwrite_stands_still_I07(torch):
-    found = []
+    tangents = []
     with torch.autograd.forward_ad.dual_level():
         for name in ("normal_", "uniform_", "bernoulli_"):
             base = matrix(torch) * 1
             getattr(base[0], name)()
-            found.append(tangent(torch, base))
-    return found
+            tangents.append(tangent(torch, base))
+    return tangents
 
 
 @pytest.mark.slow
@@ -493,13 +495,15 @@ def test_a_tangent_enters_a_tensor_that_has_none_I07(torch):
         base = torch.zeros(2, 3)
         row, column, flat = base[0], base[:, 1], base.view(6)
         row[:2].copy_(dual(torch))
-        found = [tangent(torch, each) for each in (base, row, column, flat, base[1], base.t())]
+        tangents = [
+            tangent(torch, tensor) for tensor in (base, row, column, flat, base[1], base.t())
+        ]
         column.mul_(dual(torch, (2.0, 3.0), (1.0, 1.0)))
-        found += [tangent(torch, each) for each in (base, row, column, flat)]
+        tangents += [tangent(torch, tensor) for tensor in (base, row, column, flat)]
         base[1] = 5.0
         base[0, 1] = dual(torch)[1]
-        found += [tangent(torch, each) for each in (base, row, column, flat)]
-        return found, base
+        tangents += [tangent(torch, tensor) for tensor in (base, row, column, flat)]
+        return tangents, base
 
 
 @pytest.mark.slow
@@ -518,18 +522,18 @@ def test_a_plain_value_enters_a_view_of_a_dual_I07(torch):
         base = matrix(torch) * 1
         row, column = base[0], base[:, 1]
         row.fill_(5.0)
-        found = [tangent(torch, each) for each in (base, row, column)]
+        tangents = [tangent(torch, tensor) for tensor in (base, row, column)]
         column.copy_(torch.ones(2))
-        found += [tangent(torch, each) for each in (base, row, column)]
+        tangents += [tangent(torch, tensor) for tensor in (base, row, column)]
         base[1, 2:].zero_()
-        return [*found, tangent(torch, base)], base
+        return [*tangents, tangent(torch, base)], base
 
 
 @pytest.mark.slow
 @as_torch
 def test_writes_that_index_I07(torch):
     index, mask = torch.tensor([0, 2]), torch.tensor([True, False, True])
-    found = []
+    answers = []
     with torch.autograd.forward_ad.dual_level():
         for write in (
             lambda x, y: x.__setitem__(index, y),
@@ -550,11 +554,11 @@ def test_writes_that_index_I07(torch):
             plain = torch.zeros(3)
             write(target, source)
             write(plain, source)
-            found.append((target, tangent(torch, target), plain, tangent(torch, plain)))
+            answers.append((target, tangent(torch, target), plain, tangent(torch, plain)))
             target = dual(torch, (1.0, 2.0, 3.0), (4.0, 5.0, 6.0)) * 1
             write(target, torch.tensor([8.0, 9.0]))
-            found.append((target, tangent(torch, target)))
-    return found
+            answers.append((target, tangent(torch, target)))
+    return answers
 
 
 @pytest.mark.slow
@@ -564,22 +568,22 @@ def test_tangents_of_functions_that_move_dimensions_in_place_I07(torch):
         x = matrix(torch)
         row = x[0]
         x.t_()
-        found = [tangent(torch, each) for each in (x, x[0], row)]
+        tangents = [tangent(torch, tensor) for tensor in (x, x[0], row)]
         x[0].mul_(dual(torch))
-        found += [tangent(torch, each) for each in (x, x[0], row)]
+        tangents += [tangent(torch, tensor) for tensor in (x, x[0], row)]
         x.unsqueeze_(1).transpose_(0, 2).squeeze_()
-        found += [tangent(torch, x), tangent(torch, x * x)]
+        tangents += [tangent(torch, x), tangent(torch, x * x)]
         y = torch.zeros(2, 3)
         y.t_()
         y[:2, 0].add_(dual(torch))
-        return found, tangent(torch, y), tangent(torch, y.t())
+        return tangents, tangent(torch, y), tangent(torch, y.t())
 
 
 @pytest.mark.slow
 @as_torch
 def test_tangents_of_several_views_I07(torch):
     with torch.autograd.forward_ad.dual_level():
-        found = []
+        tangents = []
         for cut in (
             lambda x: x.unbind(0),
             lambda x: x.unbind(1),
@@ -591,10 +595,10 @@ def test_tangents_of_several_views_I07(torch):
             first, second, *_ = cut(base)
             both = first.sum() * second.sum()
             base.mul_(base.detach().clone())
-            found.append([tangent(torch, each) for each in (first, second, both, base)])
+            tangents.append([tangent(torch, tensor) for tensor in (first, second, both, base)])
             first.mul_(3)
-            found.append([tangent(torch, each) for each in (first, second, base)])
-        return found
+            tangents.append([tangent(torch, tensor) for tensor in (first, second, base)])
+        return tangents
 
 
 @as_torch("""
@@ -609,12 +613,12 @@ def test_tangents_of_writes_to_expanded_tensors_I07(torch):
     with torch.autograd.forward_ad.dual_level():
         x = dual(torch) * 1
         wide = x.unsqueeze(0).expand(3, 2)
-        found = [tangent(torch, wide), tangent(torch, wide.sum(0))]
+        tangents = [tangent(torch, wide), tangent(torch, wide.sum(0))]
         x.mul_(dual(torch))
-        found += [tangent(torch, wide)]
+        tangents += [tangent(torch, wide)]
         part = x[0:1].expand(3)
         part.fill_(9.0)
-        return *found, *[tangent(torch, each) for each in (x, wide, part)]
+        return *tangents, *[tangent(torch, tensor) for tensor in (x, wide, part)]
 
 
 def test_filling_an_expanded_part_of_a_dual_itself_I07():
@@ -640,11 +644,11 @@ def test_tangents_of_as_strided_I07(torch):
     with torch.autograd.forward_ad.dual_level():
         x = matrix(torch) * 1
         y = x.as_strided((2, 2), (3, 2), 0)
-        found = [tangent(torch, y), tangent(torch, y.sum(0))]
+        tangents = [tangent(torch, y), tangent(torch, y.sum(0))]
         y.mul_(dual(torch))
-        found += [tangent(torch, each) for each in (x, y)]
+        tangents += [tangent(torch, tensor) for tensor in (x, y)]
         z = dual(torch).as_strided((2, 2), (0, 1))
-        return *found, tangent(torch, z)
+        return *tangents, tangent(torch, z)
 
 
 @pytest.mark.slow
@@ -654,14 +658,14 @@ def test_tangents_of_complex_views_I07(torch):
     with torch.autograd.forward_ad.dual_level():
         z = dual(torch, values, tangents) * 1
         pairs = torch.view_as_real(z)
-        found = [tangent(torch, each) for each in (pairs, z.real, z.imag, z.conj(), z.abs())]
+        slopes = [tangent(torch, tensor) for tensor in (pairs, z.real, z.imag, z.conj(), z.abs())]
         pairs[0, 0] = 7.0
         z.imag.mul_(dual(torch))
-        found += [tangent(torch, each) for each in (pairs, z, z.real, z.conj())]
+        slopes += [tangent(torch, tensor) for tensor in (pairs, z, z.real, z.conj())]
         x = dual(torch, ((1.0, 2.0), (3.0, 4.0)), ((5.0, 6.0), (7.0, 8.0))) * 1
         whole = torch.view_as_complex(x)
         whole.mul_(1j)
-        return found, tangent(torch, whole), tangent(torch, x)
+        return slopes, tangent(torch, whole), tangent(torch, x)
 
 
 def test_a_tangent_that_was_given_is_never_written_to_I07():
@@ -691,18 +695,18 @@ def test_tangents_of_out_I07():
 
 @as_torch
 def test_writes_that_forward_mode_refuses_I07(torch):
-    found = []
+    errors = []
     with torch.autograd.forward_ad.dual_level():
         x, y = dual(torch) * 1, torch.ones(2)
         words = "Trying to use forward AD with set_ that does not support it"
-        found += [error(y.set_, x, words=words), error(x.set_, y, words=words)]
-        found += [error(x.resize_, 3), error(x.resize_, 2)]
+        errors += [error(y.set_, x, words=words), error(x.set_, y, words=words)]
+        errors += [error(x.resize_, 3), error(x.resize_, 2)]
         z = torch.autograd.forward_ad.make_dual(leaf(torch, 1.0, 2.0), torch.ones(2))
         words = "a view of a leaf Variable that requires grad is being used in an in-place"
-        found.append(error(z.mul_, 2, words=words))
+        errors.append(error(z.mul_, 2, words=words))
     y.set_(x)
     x.resize_(3)
-    return found, y.tolist()
+    return errors, y.tolist()
 
 
 @as_torch("""
@@ -746,9 +750,9 @@ def test_no_grad_keeps_tangents_I08_C03(torch):
             y, z = x * x, (x * x).detach()
             base = torch.zeros(2, 2)
             base[0].copy_(y)
-        found = [tangent(torch, each) for each in (y, z, base)]
+        tangents = [tangent(torch, tensor) for tensor in (y, z, base)]
         stopped = torch.autograd.forward_ad.unpack_dual(x).primal * 2
-        return found, y.requires_grad, tangent(torch, stopped)
+        return tangents, y.requires_grad, tangent(torch, stopped)
 
 
 @as_torch("""
@@ -761,15 +765,15 @@ def test_inference_mode_drops_tangents_I08_C09_edge_23(torch):
         x = dual(torch) * 1
         with torch.inference_mode():
             y = x * x
-            found = [tangent(torch, each) for each in (x, y)]
-            made = dual(torch)
+            tangents = [tangent(torch, tensor) for tensor in (x, y)]
+            created = dual(torch)
             view = x[0:1]
             with torch.inference_mode(False):
                 again = x * x
-        found += [tangent(torch, each) for each in (x, y, made, again, view)]
+        tangents += [tangent(torch, tensor) for tensor in (x, y, created, again, view)]
         with torch.inference_mode():
             x.mul_(2)
-        return found, x.tolist(), tangent(torch, x)
+        return tangents, x.tolist(), tangent(torch, x)
 
 
 @as_torch("""
@@ -782,34 +786,34 @@ def test_detach_drops_tangents_I08_D15(torch):
     with torch.autograd.forward_ad.dual_level():
         x = dual(torch) * 1
         y = x.detach()
-        found = [tangent(torch, each) for each in (y, y * x, x.data, y[0])]
+        tangents = [tangent(torch, tensor) for tensor in (y, y * x, x.data, y[0])]
         y.mul_(2)
-        return found, x.tolist(), tangent(torch, x), tangent(torch, y)
+        return tangents, x.tolist(), tangent(torch, x), tangent(torch, y)
 
 
 @as_torch
 def test_detach_in_place_drops_tangents_I08_D16(torch):
     with torch.autograd.forward_ad.dual_level():
-        x, found = dual(torch) * 1, []
+        x, tangents = dual(torch) * 1, []
         view = x[0:1]
         same = x.detach_() is x
-        found += [tangent(torch, each) for each in (x, x * 2, view)]
+        tangents += [tangent(torch, tensor) for tensor in (x, x * 2, view)]
         x.mul_(2)
-        found += [tangent(torch, each) for each in (x, x[0:1])]
+        tangents += [tangent(torch, tensor) for tensor in (x, x[0:1])]
         x.mul_(dual(torch))
-        found.append(tangent(torch, x))
+        tangents.append(tangent(torch, x))
         wrong = error(dual(torch).detach_)
-        return same, found, x, wrong
+        return same, tangents, x, wrong
 
 
 @as_torch
 def test_tangents_of_copies_I08(torch):
     with torch.autograd.forward_ad.dual_level():
         x = dual(torch) * 1
-        found = [copy.copy(x), copy.deepcopy(x), torch.zeros_like(x), x.new_tensor(x.tolist())]
-        found += [x.clone(), torch.as_tensor(x), x.double(), x.to(torch.complex64), x.contiguous()]
-        found += [torch.asarray(x), x.cpu(), x.type_as(torch.ones(1, dtype=torch.float64))]
-        return [tangent(torch, each) for each in found]
+        copies = [copy.copy(x), copy.deepcopy(x), torch.zeros_like(x), x.new_tensor(x.tolist())]
+        copies += [x.clone(), torch.as_tensor(x), x.double(), x.to(torch.complex64), x.contiguous()]
+        copies += [torch.asarray(x), x.cpu(), x.type_as(torch.ones(1, dtype=torch.float64))]
+        return [tangent(torch, tensor) for tensor in copies]
 
 
 # ---- I09: the switch
@@ -819,16 +823,16 @@ def test_tangents_of_copies_I08(torch):
 def test_set_fwd_grad_enabled_I09(torch):
     fwAD = torch.autograd.forward_ad
     with fwAD.dual_level():
-        x, found = dual(torch) * 1, []
+        x, tangents = dual(torch) * 1, []
         with fwAD._set_fwd_grad_enabled(False):
-            y, made, view = x * x, dual(torch), x[0:1]
-            found += [tangent(torch, each) for each in (x, y)]
+            y, created, view = x * x, dual(torch), x[0:1]
+            tangents += [tangent(torch, tensor) for tensor in (x, y)]
             with fwAD._set_fwd_grad_enabled(True):
-                found += [tangent(torch, each) for each in (x, y, x * x)]
-        found += [tangent(torch, each) for each in (x, y, made, view)]
+                tangents += [tangent(torch, tensor) for tensor in (x, y, x * x)]
+        tangents += [tangent(torch, tensor) for tensor in (x, y, created, view)]
         with fwAD._set_fwd_grad_enabled(False):
             x.mul_(2)
-        return found, x.tolist(), tangent(torch, x)
+        return tangents, x.tolist(), tangent(torch, x)
 
 
 # ---- printing
@@ -837,7 +841,7 @@ def test_set_fwd_grad_enabled_I09(torch):
 @as_torch
 def test_duals_print_their_tangents_I04(torch):
     make_dual = torch.autograd.forward_ad.make_dual
-    found = []
+    texts = []
     with torch.autograd.forward_ad.dual_level():
         number, wide = torch.tensor(1.0), torch.ones(3, 3, dtype=torch.float64)
         x = dual(torch)
@@ -845,8 +849,8 @@ def test_duals_print_their_tangents_I04(torch):
         several += [make_dual(torch.ones(12), torch.ones(12) / 2), make_dual(number, number / 3)]
         several += [make_dual(torch.ones(2), torch.ones(2, requires_grad=True)), x[0] / 3]
         several += [make_dual(torch.zeros(0), torch.zeros(0)), (x + 0j)[:1], x.sum()]
-        found = [repr(each) for each in several[:6] + several[7:]]
-    return found, repr(x), f"{x[0]} {x[0]:.2f}"
+        texts = [repr(tensor) for tensor in several[:6] + several[7:]]
+    return texts, repr(x), f"{x[0]} {x[0]:.2f}"
 
 
 def test_duals_of_several_levels_print_all_tangents_I04():
@@ -862,8 +866,8 @@ def test_duals_of_several_levels_print_all_tangents_I04():
 
 def derivative(function, x):
     with fwAD.dual_level():
-        found = fwAD.unpack_dual(function(fwAD.make_dual(x, jaxgrad.ones_like(x)))).tangent
-    return jaxgrad.zeros_like(x) if found is None else found
+        slope = fwAD.unpack_dual(function(fwAD.make_dual(x, jaxgrad.ones_like(x)))).tangent
+    return jaxgrad.zeros_like(x) if slope is None else slope
 
 
 def by_reverse(function, x):
@@ -880,8 +884,8 @@ def ways(test):
 def test_the_inner_derivative_takes_the_outer_variable_for_a_constant_pitfall_41(outer, inner):
     """d/dx x * (d/dy (x + y)) at 1 is 1, and 2 where the two are confused."""
     one = jaxgrad.tensor(1.0)
-    found = outer(lambda x: x * inner(lambda y: x + y, jaxgrad.tensor(1.0)), one)
-    assert found.item() == 1
+    slope = outer(lambda x: x * inner(lambda y: x + y, jaxgrad.tensor(1.0)), one)
+    assert slope.item() == 1
 
 
 @pytest.mark.slow

@@ -22,8 +22,8 @@ def number(value, **options):
 
 
 def tangent(tensor, level=None):
-    found = fwAD.unpack_dual(tensor, level=level).tangent
-    return None if found is None else found.item()
+    slope = fwAD.unpack_dual(tensor, level=level).tangent
+    return None if slope is None else slope.item()
 
 
 # ---- derivatives of higher order
@@ -72,26 +72,26 @@ def test_third_derivatives_in_all_nestings_pitfall_41(name):
 
     with jax.enable_x64(True):
         expected = jax.grad(jax.grad(jax.grad(theirs)))(0.7)
-        found = [each.item() for each in third(number(0.7))]
-    numpy.testing.assert_allclose(found, float(expected), rtol=1e-10)
+        derivatives = [derivative.item() for derivative in third(number(0.7))]
+    numpy.testing.assert_allclose(derivatives, float(expected), rtol=1e-10)
 
 
 @pytest.mark.slow
 def test_third_derivative_operator_by_operator():
     x = number(0.7, requires_grad=True)
     ways = (by_forward, by_forward, by_forward)
-    found = nested(ways, lambda x: x**4)(x)
-    assert found.requires_grad
-    numpy.testing.assert_allclose(found.item(), 24 * 0.7, rtol=1e-12)
-    (fourth,) = jaxgrad.autograd.grad(found, x)
+    third = nested(ways, lambda x: x**4)(x)
+    assert third.requires_grad
+    numpy.testing.assert_allclose(third.item(), 24 * 0.7, rtol=1e-12)
+    (fourth,) = jaxgrad.autograd.grad(third, x)
     numpy.testing.assert_allclose(fourth.item(), 24, rtol=1e-12)
 
 
 def test_mixed_derivatives_of_three_levels():
     """x * y * z, each with its own level."""
     with fwAD.dual_level(), fwAD.dual_level(), fwAD.dual_level():
-        made = [fwAD.make_dual(number(v), number(1.0), level=i) for i, v in enumerate((2, 3, 5))]
-        product = made[2] * made[0] * made[1]
+        duals = [fwAD.make_dual(number(v), number(1.0), level=i) for i, v in enumerate((2, 3, 5))]
+        product = duals[2] * duals[0] * duals[1]
         assert [tangent(product, level) for level in range(3)] == [15, 10, 6]
         inner = fwAD.unpack_dual(product).tangent
         assert [tangent(inner, level) for level in range(3)] == [3, 2, None]
@@ -185,10 +185,10 @@ def test_a_task_goes_on_in_the_level_around_it_until_that_ends():
     async def main():
         with fwAD.dual_level():
             x = fwAD.make_dual(number(2.0), number(1.0))
-            found = await asyncio.create_task(inside(x))
+            answers = await asyncio.create_task(inside(x))
             task = asyncio.create_task(late(x))
             await asyncio.sleep(0)
-        return found, await task
+        return answers, await task
 
     assert asyncio.run(main()) == ((1, 1, 10), None)
 
@@ -263,16 +263,16 @@ def test_a_mistake_in_an_operator_leaves_the_levels_as_they_were():
 
 
 def test_what_outlives_its_level_is_plain_and_keeps_no_tangents():
-    given = number([1.0, 2.0])
-    references = [weakref.ref(given)]
+    direction = number([1.0, 2.0])
+    references = [weakref.ref(direction)]
     with fwAD.dual_level():
-        x = fwAD.make_dual(number([1.0, 2.0], requires_grad=True), given)
-        del given
+        x = fwAD.make_dual(number([1.0, 2.0], requires_grad=True), direction)
+        del direction
         y = x * x
         view, base = y[0], jaxgrad.zeros(2, dtype=jaxgrad.float64)
         base[0] = view
-        for each in (y, base):
-            references.append(weakref.ref(fwAD.unpack_dual(each).tangent))
+        for tensor in (y, base):
+            references.append(weakref.ref(fwAD.unpack_dual(tensor).tangent))
         assert all(reference() is not None for reference in references)
     assert [reference() for reference in references] == [None] * 3
     product = x * y * view * base

@@ -55,8 +55,8 @@ NESTED = [*one_of_each()][::NESTED_STEP]  # `make oracle` nests all others
 
 
 def problems(family, sample):
-    found = [recorded.problem(family, sample, field) for field in sample.fields]
-    return [problem for problem in found if derivatives.has_derivative(problem)]
+    candidates = [recorded.problem(family, sample, field) for field in sample.fields]
+    return [problem for problem in candidates if derivatives.has_derivative(problem)]
 
 
 def report(findings):
@@ -66,14 +66,14 @@ def report(findings):
 
 def recorded_gradients(problem):
     """PyTorch's, of <output_gradients, outputs>, as one vector."""
-    found = []
+    gradients = []
     for position, gradient in zip(problem.moving, problem.recorded["gradients"], strict=True):
         like = problem.arrays[position]
         count = derivatives.numbers(to_tensor(like)).size
         gradient = numpy.zeros(count) if gradient is None else numpy.asarray(gradient)
         gradient = gradient.view(complex) if numpy.iscomplexobj(like) else gradient
-        found.append(gradient.reshape(like.shape))
-    return pack(found)
+        gradients.append(gradient.reshape(like.shape))
+    return pack(gradients)
 
 
 @pytest.mark.slow
@@ -122,9 +122,9 @@ def test_nestings_of_forward_mode_over_every_operator(family, sample):
     for problem in problems(family, sample):
         (v, w), (u,) = problem.directions(2)[0], problem.directions(2)[1][:1]
         with jax.enable_x64(True):
-            found = jax.jit(lambda p=problem, d=(v, w, u): ours(p, *d))()
+            vectors = jax.jit(lambda p=problem, d=(v, w, u): ours(p, *d))()
         expected = derivatives.traced(of_jax, problem, problem.point, v, w, u)
-        for name, vector in found.items():
+        for name, vector in vectors.items():
             findings.close(name, vector, expected[name])
     report(findings)
 
@@ -132,7 +132,7 @@ def test_nestings_of_forward_mode_over_every_operator(family, sample):
 @pytest.mark.slow
 def test_a_wrong_tangent_is_found():
     """The comparison with PyTorch's gradients can fail."""
-    family, sample = next(each for each in recorded.SAMPLES if each[1].name == "sin")
+    family, sample = next(pair for pair in recorded.SAMPLES if pair[1].name == "sin")
     problem = recorded.problem(family, sample, "real")
     findings, direction = derivatives.Findings(), problem.directions(1)[0][0]
     outputs = pack(problem.output_gradients())

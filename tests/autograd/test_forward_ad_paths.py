@@ -83,9 +83,9 @@ EVERY = [pytest.param(n, marks=[] if n in QUICK else [pytest.mark.slow]) for n i
 def test_tangents_go_along(name):
     way = WAYS[name]
     with fwAD.dual_level():
-        found = tangent(way(dual())).numpy()
+        slopes = tangent(way(dual())).numpy()
     expected = differences(way, VALUES, TANGENTS)
-    numpy.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-8)
+    numpy.testing.assert_allclose(slopes, expected, rtol=1e-7, atol=1e-8)
 
 
 DROPS = {
@@ -110,8 +110,8 @@ def test_what_is_another_tensor_has_none(name):
     """As in PyTorch: these give new numbers."""
     with fwAD.dual_level():
         x = dual()
-        made = DROPS[name](x)
-        assert tangent(made) is None and not (made * 1.0)._aval.dual
+        result = DROPS[name](x)
+        assert tangent(result) is None and not (result * 1.0)._aval.dual
         assert tangent(x).tolist() == TANGENTS.tolist()
 
 
@@ -254,13 +254,13 @@ def test_functions_of_a_dual(name, options):
     vectors = {"vjp": [], "jacobian": [], "hessian": []}
     with fwAD.dual_level():
         x = dual()
-        given = vectors.get(name, [jaxgrad.ones(2, 3, dtype=jaxgrad.float64)])
+        arguments = vectors.get(name, [jaxgrad.ones(2, 3, dtype=jaxgrad.float64)])
         call = getattr(jaxgrad.autograd.functional, name)
-        found = call(lambda x: (x * x + 1j).real.sum(), x, *given, **options)
-        found = found[1] if isinstance(found, tuple) else found
-        moved = jaxgrad.zeros_like(found) if tangent(found) is None else tangent(found)
+        result = call(lambda x: (x * x + 1j).real.sum(), x, *arguments, **options)
+        result = result[1] if isinstance(result, tuple) else result
+        moved = jaxgrad.zeros_like(result) if tangent(result) is None else tangent(result)
         assert "create_graph" in options or not moved.requires_grad
-        for ours, wanted in ((found, values), (moved, slopes)):
+        for ours, wanted in ((result, values), (moved, slopes)):
             ours = ours.detach().numpy().reshape(numpy.shape(wanted))
             numpy.testing.assert_allclose(ours, wanted, rtol=1e-12, atol=1e-12)
 
@@ -279,11 +279,11 @@ def test_gradients_that_are_batched_have_tangents(create_graph):
     with fwAD.dual_level():
         y = fwAD.make_dual(x, jaxgrad.tensor(TANGENTS[0]))
         rows = jaxgrad.eye(3, dtype=jaxgrad.float64)
-        (found,) = jaxgrad.autograd.grad(
+        (gradients,) = jaxgrad.autograd.grad(
             y**2, x, rows, is_grads_batched=True, create_graph=create_graph
         )
-        assert numpy.allclose(found.detach(), numpy.diag(2 * VALUES[0]))
-        assert numpy.allclose(tangent(found).detach(), numpy.diag(2 * TANGENTS[0]))
+        assert numpy.allclose(gradients.detach(), numpy.diag(2 * VALUES[0]))
+        assert numpy.allclose(tangent(gradients).detach(), numpy.diag(2 * TANGENTS[0]))
 
 
 @pytest.mark.slow
@@ -309,9 +309,9 @@ def test_a_batch_of_tangents_of_one_tensor():
 
     directions = numpy.stack([TANGENTS, TANGENTS[::-1], VALUES])
     with jax.enable_x64(True):
-        found = jax.vmap(along)(jnp.asarray(directions))
+        tangents = jax.vmap(along)(jnp.asarray(directions))
         expected = jax.vmap(lambda d: jax.jvp(theirs, (jnp.asarray(VALUES),), (d,))[1])(directions)
-    for ours, wanted in zip(found, expected, strict=True):
+    for ours, wanted in zip(tangents, expected, strict=True):
         numpy.testing.assert_allclose(ours, wanted, rtol=1e-12)
     assert not x._aval.dual and not base._aval.dual
 
@@ -375,12 +375,12 @@ def test_saved_tensors_hooks():
 
 def test_what_was_saved_keeps_the_tangent_that_it_had():
     x = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
-    given = jaxgrad.tensor([3.0, 4.0])
+    direction = jaxgrad.tensor([3.0, 4.0])
     with fwAD.dual_level():
-        y = fwAD.make_dual(x, given)
+        y = fwAD.make_dual(x, direction)
         z, other = y * y, y * 1
         square = other * other
-        given.zero_()
+        direction.zero_()
         other.mul_(0)
         for output in (z, square):
             (gradient,) = jaxgrad.autograd.grad(output.sum(), x)
@@ -431,7 +431,7 @@ def test_forward_mode_in_a_compiled_function():
 
     x, t = jaxgrad.tensor(VALUES, requires_grad=True), jaxgrad.tensor(TANGENTS)
     with jax.checking_leaks():
-        found = slopes(x, t)
+        results = slopes(x, t)
     slopes(x, t)
     assert len(slopes.traces) == 1
     with jax.enable_x64(True):
@@ -439,7 +439,7 @@ def test_forward_mode_in_a_compiled_function():
             jax.value_and_grad(theirs), (jnp.asarray(VALUES),), (jnp.asarray(TANGENTS),)
         )
     (value_slope, gradient_slope), gradient = expected[1], expected[0][1]
-    for ours, wanted in zip(found, (value_slope, gradient_slope, gradient), strict=True):
+    for ours, wanted in zip(results, (value_slope, gradient_slope, gradient), strict=True):
         numpy.testing.assert_allclose(ours.detach().numpy(), wanted, rtol=1e-10)
 
 
@@ -452,10 +452,10 @@ def test_a_compiled_function_and_tangents_from_outside():
         assert tangent(compiled(jaxgrad.tensor(3.0))).item() == 3
         assert tangent(compiled(x)).item() == 4
         assert tangent(jaxgrad.jit(lambda x: x * weight)(x)).item() == 5
-        made = jaxgrad.jit(lambda y: fwAD.make_dual(y, weight) * y)
-        assert tangent(made(jaxgrad.tensor(3.0))).item() == 15
-        found = jaxgrad.jit(lambda y: y * x.detach())(jaxgrad.tensor(3.0))
-        assert found.item() == 6 and tangent(found) is None
+        function = jaxgrad.jit(lambda y: fwAD.make_dual(y, weight) * y)
+        assert tangent(function(jaxgrad.tensor(3.0))).item() == 15
+        product = jaxgrad.jit(lambda y: y * x.detach())(jaxgrad.tensor(3.0))
+        assert product.item() == 6 and tangent(product) is None
     assert compiled(jaxgrad.tensor(3.0)).item() == 6 and len(compiled.traces) == 1
 
 

@@ -39,14 +39,16 @@ def product(x, y):
     return (x * x * y).sum()
 
 
-def plain(found):
+def plain(result):
     """Without `requires_grad`: PyTorch's forward mode leaves its results attached."""
-    return found.detach() if hasattr(found, "detach") else tuple(map(plain, found))
+    return result.detach() if hasattr(result, "detach") else tuple(map(plain, result))
 
 
-def name_of(found):
+def name_of(result):
     """How results are nested."""
-    return [name_of(each) for each in found] if isinstance(found, tuple) else type(found).__name__
+    return (
+        [name_of(part) for part in result] if isinstance(result, tuple) else type(result).__name__
+    )
 
 
 # ---- jacobian
@@ -57,7 +59,10 @@ def name_of(found):
 def test_signatures_of_autograd_functional_J01(torch):
     names = ("jacobian", "hessian", "vjp", "jvp", "vhp", "hvp")
     functions = [getattr(torch.autograd.functional, name) for name in names]
-    return [parameters(each) for each in functions], sorted(torch.autograd.functional.__all__)
+    return (
+        [parameters(function) for function in functions],
+        sorted(torch.autograd.functional.__all__),
+    )
 
 
 @pytest.mark.slow
@@ -142,15 +147,15 @@ def test_flags_of_jacobian_J01(torch):
 @as_torch
 def test_create_graph_of_jacobian_J01(torch):
     x, y, _ = points(torch)
-    found = []
+    answers = []
     for vectorize in (False, True):
         options = {"create_graph": True, "vectorize": vectorize}
         jacobian = functools.partial(torch.autograd.functional.jacobian, **options)
         (of_x, of_y), _ = jacobian(lambda x, y: (x**3 * y, y), (x, y))
         linear = jacobian(lambda x: x * 2, x).requires_grad
         second = torch.autograd.grad(of_x.sum() + of_y.sum(), x)
-        found.append((of_x, of_y, linear, second, jacobian(lambda y: y * y, y).requires_grad))
-    return found
+        answers.append((of_x, of_y, linear, second, jacobian(lambda y: y * y, y).requires_grad))
+    return answers
 
 
 @pytest.mark.slow
@@ -198,8 +203,8 @@ def test_nothing_of_the_users_is_touched_J01(torch):
     x, y, _ = points(torch)
     weight = leaf(torch, 2.0, 3.0, dtype=torch.float64)
     with torch.no_grad():
-        found = torch.autograd.functional.jacobian(lambda x: x * x * weight, x)
-    return found, x.grad, weight.grad, x.requires_grad, y.requires_grad
+        jacobian = torch.autograd.functional.jacobian(lambda x: x * x * weight, x)
+    return jacobian, x.grad, weight.grad, x.requires_grad, y.requires_grad
 
 
 @pytest.mark.slow
@@ -223,13 +228,13 @@ def test_jacobian_equals_that_of_jax_J01(options):
     def function(torch, x, y):
         return torch.sin(x) @ y.T, (x * y).sum(0)
 
-    given = jaxgrad.tensor(a), jaxgrad.tensor(b)
-    found = jaxgrad.autograd.functional.jacobian(
-        functools.partial(function, jaxgrad), given, **options
+    inputs = jaxgrad.tensor(a), jaxgrad.tensor(b)
+    jacobian = jaxgrad.autograd.functional.jacobian(
+        functools.partial(function, jaxgrad), inputs, **options
     )
     with jax.enable_x64(True):
         expected = jax.jacrev(functools.partial(function, jnp), (0, 1))(a, b)
-        as_arrays = jax.tree.map(lambda t: t.numpy(), found, is_leaf=jaxgrad.is_tensor)
+        as_arrays = jax.tree.map(lambda t: t.numpy(), jacobian, is_leaf=jaxgrad.is_tensor)
         chex.assert_trees_all_close(as_arrays, expected, rtol=1e-12, atol=1e-14)
 
 
@@ -238,13 +243,13 @@ def test_jacobian_equals_that_of_jax_J01(options):
 def test_jacobian_compiled_J01(options):
     x, y, _ = points(jaxgrad)
 
-    def found(x, y):
+    def jacobian(x, y):
         def function(x, y):
             return x.sin() * y, (x * y).sum()
 
         return jaxgrad.autograd.functional.jacobian(function, (x, y), **options)
 
-    eager, compiled = found(x, y), jaxgrad.jit(found)(x, y)
+    eager, compiled = jacobian(x, y), jaxgrad.jit(jacobian)(x, y)
     for ours, expected in zip(sum(compiled, ()), sum(eager, ()), strict=True):
         numpy.testing.assert_allclose(ours.numpy(), expected.numpy(), rtol=1e-13)
 
@@ -301,13 +306,13 @@ def test_errors_of_hessian_J02(torch):
 @as_torch
 def test_create_graph_of_hessian_J02(torch):
     x, y, _ = points(torch)
-    found = []
+    derivatives = []
     for vectorize in (False, True):
         options = {"create_graph": True, "vectorize": vectorize}
         of_x, of_y = torch.autograd.functional.hessian(product, (x, y), **options)
         third = torch.autograd.grad(of_x[0].sum() + of_x[1].sum(), x)
-        found.append((of_x, plain(of_y), third))
-    return found
+        derivatives.append((of_x, plain(of_y), third))
+    return derivatives
 
 
 @pytest.mark.slow
@@ -325,8 +330,8 @@ def test_hessian_compiled_equals_that_of_jax_J02(options):
     x = jaxgrad.tensor(numbers)
     with jax.enable_x64(True):
         expected = jax.hessian(functools.partial(function, jnp))(numbers)
-    for found in (hessian(x), jaxgrad.jit(hessian)(x)):
-        numpy.testing.assert_allclose(found.numpy(), expected, rtol=1e-12, atol=1e-14)
+    for result in (hessian(x), jaxgrad.jit(hessian)(x)):
+        numpy.testing.assert_allclose(result.numpy(), expected, rtol=1e-12, atol=1e-14)
 
 
 # ---- products
@@ -382,10 +387,10 @@ def test_create_graph_of_vjp_J03(torch):
     x, y, _ = points(torch)
     v = leaf(torch, 2.0, 3.0, dtype=torch.float64)
     vjp = functools.partial(torch.autograd.functional.vjp, create_graph=True)
-    value, found = vjp(lambda x: x**3, x, v)
-    second = torch.autograd.grad(found.sum() + value.sum(), (x, v))
+    value, gradient = vjp(lambda x: x**3, x, v)
+    second = torch.autograd.grad(gradient.sum() + value.sum(), (x, v))
     inner = vjp(lambda y: y * y, y, y)
-    return value, found, second, inner, vjp(lambda x, other: (x * 2, y), (x, y), (y, y))
+    return value, gradient, second, inner, vjp(lambda x, other: (x * 2, y), (x, y), (y, y))
 
 
 @as_torch
@@ -431,9 +436,9 @@ def test_v_of_another_kind_J04(torch):
 def test_create_graph_of_jvp_J04(torch):
     x, y, _ = points(torch)
     jvp = functools.partial(torch.autograd.functional.jvp, create_graph=True)
-    value, found = jvp(lambda x: x**3, x, y)
-    second = torch.autograd.grad(found.sum() + value.sum(), x)
-    return value, found, second, jvp(lambda y: y * y, y, x), jvp(lambda x: y * 2, x, y)
+    value, tangent = jvp(lambda x: x**3, x, y)
+    second = torch.autograd.grad(tangent.sum() + value.sum(), x)
+    return value, tangent, second, jvp(lambda y: y * y, y, x), jvp(lambda x: y * 2, x, y)
 
 
 @pytest.mark.slow
@@ -516,12 +521,12 @@ def test_errors_of_vhp_and_hvp_J05(torch):
     x, y, _ = points(torch)
     ones = torch.ones(3, dtype=torch.float64)
     needs = "v can only be None if the input to the user-provided function is a single Tensor with"
-    single, given = "should return a single Tensor", "The Tensor returned by the function given to"
+    single, prefix = "should return a single Tensor", "The Tensor returned by the function given to"
     return [
         (
             error(product_with, cubes, x, words=needs),
             error(product_with, cubes, x, ones),
-            error(product_with, torch.exp, x, y, words=f"{given} {name} should contain a single"),
+            error(product_with, torch.exp, x, y, words=f"{prefix} {name} should contain a single"),
             error(product_with, lambda x: (cubes(x),), x, y, words=f"given to {name} {single}"),
             error(product_with, lambda x: (x.sum(), 1), x, y),
             error(product_with, lambda x: 3.0, x, y),
@@ -537,12 +542,12 @@ def test_errors_of_vhp_and_hvp_J05(torch):
 @as_torch
 def test_create_graph_of_vhp_and_hvp_J05(torch):
     x, y, _ = points(torch)
-    found = []
+    answers = []
     for product_with in (torch.autograd.functional.vhp, torch.autograd.functional.hvp):
         value, products = product_with(product, (x, y), (y, y), create_graph=True)
         third = torch.autograd.grad(products[0].sum() + products[1].sum() + value, x)
-        found.append((value, products, third, product_with(cubes, y, y, create_graph=True)))
-    return found
+        answers.append((value, products, third, product_with(cubes, y, y, create_graph=True)))
+    return answers
 
 
 @pytest.mark.slow
@@ -603,27 +608,27 @@ def test_strict_at_second_order_J06(torch):
     partly = lambda x, y: cubes(x) + y.sum()  # noqa: E731
     quadratic = lambda x: (x * x).sum()  # noqa: E731
     fused = lambda x, y: torch.addcmul(x, y, y).sum()  # noqa: E731
-    found = "found that the jacobian of the user-provided function with respect to input"
+    words = "found that the jacobian of the user-provided function with respect to input"
     errors = [
         hessian(cubes, x),
-        error(hessian, linear, x, words=f"{found} 0 is independent of the input"),
+        error(hessian, linear, x, words=f"{words} 0 is independent of the input"),
         error(hessian, lambda x: y.sum(), x),
-        error(hessian, partly, (x, y), words=f"{found} 1 is independent of the input"),
+        error(hessian, partly, (x, y), words=f"{words} 1 is independent of the input"),
         error(hessian, apart, (x, y)),
-        error(hessian, fused, (x, y), words=f"{found} 0 is independent of the input"),
+        error(hessian, fused, (x, y), words=f"{words} 0 is independent of the input"),
     ]
-    for each in (functional.vhp, functional.hvp):
-        product_with = functools.partial(each, strict=True)
+    for function in (functional.vhp, functional.hvp):
+        product_with = functools.partial(function, strict=True)
         again = functools.partial(product_with, create_graph=True)
         errors += [
             product_with(cubes, x, y),
             again(cubes, x, y),
             product_with(apart, (x, y), (y, y)),
-            error(product_with, linear, x, y, words=f"{found} 0 is independent of the input"),
+            error(product_with, linear, x, y, words=f"{words} 0 is independent of the input"),
             error(product_with, lambda x: y.sum(), x, y),
-            error(product_with, partly, (x, y), (y, y), words=f"{found} 1 is independent"),
+            error(product_with, partly, (x, y), (y, y), words=f"{words} 1 is independent"),
             error(product_with, lambda x, y: cubes(x), (x, y), (y, y)),
-            error(product_with, fused, (x, y), (y, y), words=f"{found} 0 is independent"),
+            error(product_with, fused, (x, y), (y, y), words=f"{words} 0 is independent"),
             error(again, quadratic, x, y),
         ]
     return errors
@@ -636,27 +641,27 @@ def test_strict_at_second_order_J06(torch):
 def test_types_of_inputs_and_results_J07(torch):
     x, _, _ = points(torch)
     functional = torch.autograd.functional
-    found = [
+    errors = [
         error(getattr(functional, name), cubes, wrong)
         for name in ("jacobian", "hessian", "vjp", "jvp", "vhp", "hvp")
         for wrong in (3.0, [x], None, (x, 3.0))
     ]
-    found += [
+    errors += [
         error(getattr(functional, name), lambda x, wrong=wrong: wrong, x)
         for name in ("jacobian", "vjp", "jvp")
         for wrong in (3.0, [x], None, (x, 3))
     ]
-    found += [error(each, cubes, x, 3.0) for each in (functional.vjp, functional.jvp)]
-    found += [error(each, cubes, x, [x]) for each in (functional.vhp, functional.hvp)]
-    return found
+    errors += [error(function, cubes, x, 3.0) for function in (functional.vjp, functional.jvp)]
+    errors += [error(function, cubes, x, [x]) for function in (functional.vhp, functional.hvp)]
+    return errors
 
 
 # ---- inputs and outputs without dimensions
 
 
-def detached(found):
+def detached(blocks):
     """The blocks without their history, which PyTorch keeps where the outer Jacobian is forward."""
-    return list(map(detached, found)) if isinstance(found, tuple | list) else found.detach()
+    return list(map(detached, blocks)) if isinstance(blocks, tuple | list) else blocks.detach()
 
 
 @pytest.mark.slow
@@ -671,13 +676,13 @@ def test_derivatives_of_inputs_without_dimensions(torch):
         {"vectorize": True},
         {"vectorize": True, "outer_jacobian_strategy": "forward-mode"},
     ):
-        found = [
+        hessians = [
             functional.hessian(lambda x: x**3, x, **options),
             functional.hessian(lambda a, b: a**2 * b, (x, y), **options),
             functional.hessian(lambda a, b: (a**2 * b).sum(), (v, y), **options),
             functional.hessian(lambda a: (a**3).sum(), v[:1], **options),
         ]
-        told.append(detached(found))
+        told.append(detached(hessians))
     for options in ({}, {"vectorize": True}, {"vectorize": True, "strategy": "forward-mode"}):
         told += [
             functional.jacobian(lambda x: x**3, x, **options),

@@ -16,8 +16,8 @@ import jaxgrad
 @as_torch
 def test_grad_returns_gradients_and_touches_no_leaf_B01(torch):
     x, y = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0)
-    found = torch.autograd.grad((x * y).sum(), (x, y))
-    return found, type(found).__name__, x.grad, y.grad, parameters(torch.autograd.grad)
+    gradients = torch.autograd.grad((x * y).sum(), (x, y))
+    return gradients, type(gradients).__name__, x.grad, y.grad, parameters(torch.autograd.grad)
 
 
 @as_torch("""
@@ -27,20 +27,20 @@ def test_grad_returns_gradients_and_touches_no_leaf_B01(torch):
 """)
 def test_grad_of_single_tensors_B02(torch):
     x = leaf(torch, 3.0)
-    found = torch.autograd.grad(x * x, x)
+    gradients = torch.autograd.grad(x * x, x)
     several = torch.autograd.grad(iter([x * x, x]), iter([x]))
-    return found, type(found).__name__, several
+    return gradients, type(gradients).__name__, several
 
 
 @as_torch
 def test_inputs_as_a_dict_B03(torch):
     x, y, unused = leaf(torch, 2.0), leaf(torch, 3.0), leaf(torch, 4.0)
-    found = torch.autograd.grad(x * y, {"y": y, "x": x})
-    keys = list(found)
+    gradients = torch.autograd.grad(x * y, {"y": y, "x": x})
+    keys = list(gradients)
     partly = torch.autograd.grad(x * y, {1: x, "unused": unused}, allow_unused=True)
     others = collections.OrderedDict(x=x), types.MappingProxyType({"x": x})
     refused = [error(torch.autograd.grad, x * y, other) for other in others]
-    return found, keys, type(found).__name__, partly, refused
+    return gradients, keys, type(gradients).__name__, partly, refused
 
 
 @as_torch("""
@@ -86,15 +86,15 @@ def test_forms_of_grad_outputs_B05(torch):
 
 @as_torch
 def test_retain_and_create_graph_B06(torch):
-    found = []
+    answers = []
     for retain_graph, create_graph in (
         (None, False), (False, False), (True, False), (None, True), (False, True), (True, True),
     ):  # fmt: skip
         x = leaf(torch, 2.0)
         y = x.exp() * x
         gradient = torch.autograd.grad(y, x, None, retain_graph, create_graph)
-        found.append((gradient, error(torch.autograd.grad, y, x)))
-    return found
+        answers.append((gradient, error(torch.autograd.grad, y, x)))
+    return answers
 
 
 @as_torch("""
@@ -204,7 +204,7 @@ def test_edges_as_inputs_of_grad_B12(torch):
 @pytest.mark.slow
 @as_torch
 def test_is_grads_batched_takes_many_gradients_in_one_pass_B13(torch):
-    found = []
+    gradients = []
     for name in ("float32", "float64", "complex128"):
         x = torch.tensor([1.5, -2.0, 3.0], dtype=getattr(torch, name), requires_grad=True)
         y = x * x * x[0]
@@ -213,8 +213,8 @@ def test_is_grads_batched_takes_many_gradients_in_one_pass_B13(torch):
         again = grad(retain_graph=True)
         recorded = grad(create_graph=True)
         second = torch.autograd.grad(recorded[0].sum().abs(), x, retain_graph=True)
-        found.append((again, recorded, second, grad()))
-    return found, error(functools.partial(torch.autograd.grad, y, x, rows))
+        gradients.append((again, recorded, second, grad()))
+    return gradients, error(functools.partial(torch.autograd.grad, y, x, rows))
 
 
 @as_torch("""
@@ -273,20 +273,20 @@ def test_jacobian_equals_that_of_jax_B13():
     point = numpy.array([0.3, -1.2, 0.7])
     x = leaf(jaxgrad, *point, dtype=jaxgrad.float64)
     eye = jaxgrad.eye(3, dtype=jaxgrad.float64)
-    (found,) = jaxgrad.autograd.grad(function(x, jaxgrad), x, eye, is_grads_batched=True)
+    (jacobian,) = jaxgrad.autograd.grad(function(x, jaxgrad), x, eye, is_grads_batched=True)
     with jax.enable_x64(True):
         expected = jax.jacrev(lambda x: function(x, jnp))(jnp.asarray(point))
-    numpy.testing.assert_allclose(found.numpy(), expected, rtol=1e-12)
+    numpy.testing.assert_allclose(jacobian.numpy(), expected, rtol=1e-12)
 
 
 def test_a_batch_of_none_B13():
     """PyTorch checks the first one only."""
     x = leaf(jaxgrad, 1.0, 2.0)
     for create_graph in (False, True):
-        (found,) = jaxgrad.autograd.grad(
+        (gradients,) = jaxgrad.autograd.grad(
             x * x, x, jaxgrad.ones(0, 2), is_grads_batched=True, create_graph=create_graph
         )
-        assert (found.shape, found.dtype) == ((0, 2), jaxgrad.float32)
+        assert (gradients.shape, gradients.dtype) == ((0, 2), jaxgrad.float32)
 
 
 @as_torch
@@ -398,15 +398,15 @@ def test_kinds_of_inputs_B18(torch):
 """)
 def test_a_retained_tensor_on_the_way_B18(torch):
     """`retain_grad` holds under `grad` too, where the gradient passes."""
-    found = []
+    gradients = []
     for wanted in ("x", "y", "beside"):
         x = leaf(torch, 2.0)
         y, beside = x * 3, x * 5
         y.retain_grad()
         z = y * y + beside
         gradient = torch.autograd.grad(z, {"x": x, "y": y, "beside": beside}[wanted])
-        found.append((gradient, y.grad))
-    return found
+        gradients.append((gradient, y.grad))
+    return gradients
 
 
 @as_torch("""
@@ -593,16 +593,16 @@ def hooked(torch, seen):
 def test_hooks_of_tensors_run_B22(torch):
     seen = []
     x, y, z = hooked(torch, seen)
-    found = [torch.autograd.grad(z, wanted, retain_graph=True) for wanted in (x, y, z)]
-    return found, seen, x.grad
+    gradients = [torch.autograd.grad(z, wanted, retain_graph=True) for wanted in (x, y, z)]
+    return gradients, seen, x.grad
 
 
 def test_a_gradient_that_is_returned_is_that_after_the_hooks_B22():
     """PyTorch returns the gradient before the hooks where the pass continues from that tensor."""
     seen = []
     x, y, z = hooked(jaxgrad, seen)
-    found = jaxgrad.autograd.grad(z, [x, y])
-    assert [gradient.item() for gradient in found] == [3 * 6 * 10, 3]
+    gradients = jaxgrad.autograd.grad(z, [x, y])
+    assert [gradient.item() for gradient in gradients] == [3 * 6 * 10, 3]
     assert seen == [("z", 1), ("y", 2), ("x", 18)]
 
 

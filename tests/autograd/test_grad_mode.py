@@ -21,11 +21,11 @@ def state(torch):
 
 
 def of_a_new_thread(function):
-    found = []
-    thread = threading.Thread(target=lambda: found.append(function()))
+    results = []
+    thread = threading.Thread(target=lambda: results.append(function()))
     thread.start()
     thread.join()
-    return found[0]
+    return results[0]
 
 
 @pytest.fixture(autouse=True)
@@ -64,10 +64,12 @@ def test_no_grad_as_a_decorator_C01(torch):
         return x * factor
 
     x = leaf(torch, 1.0, 2.0)
-    found = []
+    answers = []
     for decorated in (torch.no_grad(double), torch.no_grad()(double)):
-        found.append((decorated(x), decorated(x, factor=3), decorated.__name__, decorated.__doc__))
-    return found, state(torch)
+        answers.append(
+            (decorated(x), decorated(x, factor=3), decorated.__name__, decorated.__doc__)
+        )
+    return answers, state(torch)
 
 
 @as_torch("""
@@ -104,15 +106,15 @@ def test_no_grad_of_a_generator_C01(torch):
         return "returned"
 
     def delegate():
-        found.append((yield from steps(2)))
+        answers.append((yield from steps(2)))
 
-    found = []
+    answers = []
     generator = steps(3)
-    found.append((next(generator), state(torch)))
-    found.append((generator.send("sent"), state(torch)))
+    answers.append((next(generator), state(torch)))
+    answers.append((generator.send("sent"), state(torch)))
     with torch.enable_grad():
-        found.append((next(generator), state(torch)))
-    return found, list(delegate()), state(torch)
+        answers.append((next(generator), state(torch)))
+    return answers, list(delegate()), state(torch)
 
 
 @as_torch("""
@@ -123,7 +125,7 @@ def test_no_grad_of_a_generator_C01(torch):
 """)
 def test_a_generator_that_catches_and_closes_C01(torch):
     def record(place):
-        found.append((place, torch.is_grad_enabled()))
+        records.append((place, torch.is_grad_enabled()))
 
     @torch.no_grad()
     def patient():
@@ -136,14 +138,14 @@ def test_a_generator_that_catches_and_closes_C01(torch):
         finally:
             record("closed")
 
-    found = []
+    records = []
     generator = patient()
     next(generator)
     thrown = generator.throw(ValueError())
     generator.close()
     other = patient()
     next(other)
-    return thrown, error(other.throw, KeyError("key")), found, state(torch)
+    return thrown, error(other.throw, KeyError("key")), records, state(torch)
 
 
 @as_torch("""
@@ -193,15 +195,15 @@ def test_no_grad_of_a_coroutine_C01():
 """)
 def test_factories_heed_requires_grad_C02(torch):
     with torch.no_grad():
-        made = [
+        tensors = [
             torch.ones(2, requires_grad=True),
             torch.tensor([1.0], requires_grad=True),
             torch.zeros_like(torch.ones(2), requires_grad=True),
             torch.ones(2).requires_grad_(),
         ]
-        doubled = made[0] * 2
-    (made[0] * made[3]).sum().backward()
-    return made, doubled, made[0].grad
+        doubled = tensors[0] * 2
+    (tensors[0] * tensors[3]).sum().backward()
+    return tensors, doubled, tensors[0].grad
 
 
 def test_forward_mode_goes_on_under_no_grad_C03():
@@ -235,14 +237,14 @@ def test_reverse_mode_stops_under_no_grad_C03(torch):
 def test_a_class_is_decorated_with_a_warning_C04(mode):
     """PyTorch turns the class into a function."""
     words = "Decorating classes is deprecated and will be disabled in future versions"
-    with pytest.warns(FutureWarning, match=words) as given:
+    with pytest.warns(FutureWarning, match=words) as warnings:
 
         @getattr(jaxgrad, mode)()
         class Made:
             def __init__(self):
                 self.found = state(jaxgrad)
 
-    assert given[0].filename == __file__
+    assert warnings[0].filename == __file__
     with jaxgrad.no_grad():
         assert Made().found == {
             "no_grad": (False, False),
@@ -301,15 +303,15 @@ def test_one_no_grad_object_in_several_threads_C05():
             leave.wait(hangs.LIMIT)
         return jaxgrad.is_grad_enabled()
 
-    found = []
-    thread = threading.Thread(target=lambda: found.append(other()))
+    flags = []
+    thread = threading.Thread(target=lambda: flags.append(other()))
     with mode:
         thread.start()
         inside.wait(hangs.LIMIT)
     assert jaxgrad.is_grad_enabled()  # the mode that this thread had, not the other one's
     leave.set()
     thread.join()
-    assert found == [True]
+    assert flags == [True]
 
 
 def test_one_no_grad_object_in_several_tasks_C05():
@@ -317,13 +319,13 @@ def test_one_no_grad_object_in_several_tasks_C05():
 
     async def task(enabled):
         jaxgrad.set_grad_enabled(enabled)
-        found = []
+        flags = []
         for _ in range(3):
             with mode:
                 await asyncio.sleep(0)
-                found.append(jaxgrad.is_grad_enabled())
-            found.append(jaxgrad.is_grad_enabled())
-        return found
+                flags.append(jaxgrad.is_grad_enabled())
+            flags.append(jaxgrad.is_grad_enabled())
+        return flags
 
     async def both():
         return await asyncio.gather(task(True), task(False))
@@ -335,11 +337,11 @@ def test_no_grad_objects_entered_and_left_out_of_order_C05():
     modes = [jaxgrad.no_grad() for _ in range(4)]
     for mode in modes:
         mode.__enter__()
-    found = []
+    flags = []
     for position in (1, 0, 3, 2):
         modes[position].__exit__(None, None, None)
-        found.append(jaxgrad.is_grad_enabled())
-    assert found == [False, True, False, False]  # each task restores its own mode
+        flags.append(jaxgrad.is_grad_enabled())
+    assert flags == [False, True, False, False]  # each task restores its own mode
     jaxgrad.set_grad_enabled(True)
 
 
@@ -394,17 +396,17 @@ def test_set_grad_enabled_as_a_function_C07(torch):
     [True, False]
 """)
 def test_set_grad_enabled_as_a_context_C07(torch):
-    found = []
+    states = []
     for outer in (True, False):
         with torch.set_grad_enabled(outer):
             with torch.set_grad_enabled(not outer):
-                found.append(state(torch))
-            found.append(state(torch))
-    made = torch.set_grad_enabled(False)
-    found.append(state(torch))
-    with made:
-        found.append(state(torch))
-    return found, state(torch)
+                states.append(state(torch))
+            states.append(state(torch))
+    mode = torch.set_grad_enabled(False)
+    states.append(state(torch))
+    with mode:
+        states.append(state(torch))
+    return states, state(torch)
 
 
 @as_torch("""
@@ -412,17 +414,17 @@ def test_set_grad_enabled_as_a_context_C07(torch):
     [True, False]
 """)
 def test_set_grad_enabled_as_a_decorator_C07(torch):
-    made = torch.set_grad_enabled(False)
-    found = [state(torch)]
+    mode = torch.set_grad_enabled(False)
+    states = [state(torch)]
 
-    @made
+    @mode
     def function():
         return state(torch)
 
-    found += [state(torch), function(), state(torch)]
+    states += [state(torch), function(), state(torch)]
     with torch.no_grad():
-        found += [torch.set_grad_enabled(True)(lambda: state(torch))(), state(torch)]
-    return found, state(torch)
+        states += [torch.set_grad_enabled(True)(lambda: state(torch))(), state(torch)]
+    return states, state(torch)
 
 
 @as_torch("""
@@ -445,14 +447,14 @@ def test_repr_and_errors_C07(torch):
     True
 """)
 def test_is_grad_enabled_tells_the_mode_C08(torch):
-    found = [torch.is_grad_enabled()]
+    flags = [torch.is_grad_enabled()]
     with torch.no_grad():
-        found.append(torch.is_grad_enabled())
-        found.append(of_a_new_thread(torch.is_grad_enabled))
+        flags.append(torch.is_grad_enabled())
+        flags.append(of_a_new_thread(torch.is_grad_enabled))
     torch.set_grad_enabled(False)
-    found.append(of_a_new_thread(torch.is_grad_enabled))
+    flags.append(of_a_new_thread(torch.is_grad_enabled))
     torch.set_grad_enabled(True)
-    return found
+    return flags
 
 
 def test_tasks_have_a_mode_each_C08():
@@ -483,8 +485,8 @@ def test_tasks_have_a_mode_each_C08():
 def test_inference_mode_records_nothing_C09(torch):
     x = leaf(torch, 1.0, 2.0)
     with torch.inference_mode():
-        made, computed, within = torch.ones(2), x * 2, state(torch)
-    kinds = made.is_inference(), computed.is_inference(), x.is_inference()
+        created, computed, within = torch.ones(2), x * 2, state(torch)
+    kinds = created.is_inference(), computed.is_inference(), x.is_inference()
     return computed, within, kinds, computed.is_leaf, state(torch)
 
 
@@ -493,20 +495,20 @@ def test_forms_of_inference_mode_C09(torch):
     def function():
         return state(torch)
 
-    found = [
+    answers = [
         torch.inference_mode(function)(),
         torch.inference_mode()(function)(),
         torch.inference_mode(True)(function)(),
         torch.inference_mode(mode=False)(function)(),
     ]
     with torch.inference_mode():
-        found.append(torch.inference_mode(False)(function)())
+        answers.append(torch.inference_mode(False)(function)())
         with torch.inference_mode(False):
-            found.append((state(torch), leaf(torch, 2.0) * 2, torch.ones(1).is_inference()))
-        found.append(state(torch))
+            answers.append((state(torch), leaf(torch, 2.0) * 2, torch.ones(1).is_inference()))
+        answers.append(state(torch))
     with torch.no_grad(), torch.inference_mode(False):
-        found.append(state(torch))
-    return found, state(torch)
+        answers.append(state(torch))
+    return answers, state(torch)
 
 
 @as_torch("""
@@ -566,9 +568,9 @@ def test_inference_tensors_require_no_grad_C12(torch):
 def test_a_leaf_made_in_inference_mode_is_one_C12():
     """PyTorch records nothing of products with it."""
     with jaxgrad.inference_mode():
-        made = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
+        created = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
         asked = jaxgrad.tensor([1.0, 2.0]).requires_grad_()
-    for x in (made, asked):
+    for x in (created, asked):
         (x * x).sum().backward()
         assert x.grad.tolist() == [2, 4]
 
@@ -581,11 +583,11 @@ def test_a_leaf_made_in_inference_mode_is_one_C12():
     False
 """)
 def test_getters_of_inference_mode_C13(torch):
-    found = [torch.is_inference_mode_enabled(), torch.ones(1).is_inference()]
+    flags = [torch.is_inference_mode_enabled(), torch.ones(1).is_inference()]
     with torch.inference_mode():
-        found += [torch.is_inference_mode_enabled(), torch.ones(1).is_inference()]
-        found.append(of_a_new_thread(torch.is_inference_mode_enabled))
-    return found
+        flags += [torch.is_inference_mode_enabled(), torch.ones(1).is_inference()]
+        flags.append(of_a_new_thread(torch.is_inference_mode_enabled))
+    return flags
 
 
 @as_torch("""
@@ -597,18 +599,18 @@ def test_getters_of_inference_mode_C13(torch):
 """)
 def test_set_multithreading_enabled_C14_A44(torch):
     autograd = torch.autograd
-    found = [autograd.is_multithreading_enabled()]
+    flags = [autograd.is_multithreading_enabled()]
     with autograd.set_multithreading_enabled(False):
-        found.append(autograd.is_multithreading_enabled())
+        flags.append(autograd.is_multithreading_enabled())
         x = leaf(torch, 3.0)
         (x * x).backward()
     autograd.set_multithreading_enabled(False)
-    found.append(autograd.is_multithreading_enabled())
+    flags.append(autograd.is_multithreading_enabled())
     autograd.set_multithreading_enabled(True)
     decorated = autograd.set_multithreading_enabled(False)(autograd.is_multithreading_enabled)
-    found.append(decorated())
+    flags.append(decorated())
     autograd.set_multithreading_enabled(True)
-    return found, x.grad, error(autograd.set_multithreading_enabled, "no")
+    return flags, x.grad, error(autograd.set_multithreading_enabled, "no")
 
 
 def test_set_multithreading_enabled_as_a_decorator_C14():
@@ -644,17 +646,17 @@ def test_detach_stops_the_gradient_C18(torch):
 def test_a_backward_pass_heeds_no_mode(torch):
     x = leaf(torch, 2.0)
     y = x * x * x
-    found = []
+    answers = []
     for mode in (torch.no_grad, torch.enable_grad):
         with mode():
             (first,) = torch.autograd.grad(y, x, create_graph=True)
             second = torch.autograd.grad(first, x, retain_graph=True)
-            found.append((first, second, state(torch)))
+            answers.append((first, second, state(torch)))
             (plain,) = torch.autograd.grad(y, x, retain_graph=True)
-            found.append((plain, state(torch)))
+            answers.append((plain, state(torch)))
     with torch.inference_mode():
         y.backward()
-    return found, x.grad.item(), state(torch)
+    return answers, x.grad.item(), state(torch)
 
 
 @as_torch
@@ -663,8 +665,8 @@ def test_the_mode_is_restored_after_a_failed_pass(torch):
     y = x * x
     y.backward()
     with torch.no_grad():
-        found = [error(y.backward), state(torch)]
-    return found, error(y.backward), state(torch)
+        answers = [error(y.backward), state(torch)]
+    return answers, error(y.backward), state(torch)
 
 
 def test_nested_contexts_without_number():
@@ -717,8 +719,8 @@ def test_writes_to_inference_tensors_outside_C12(torch):
         x, y = torch.ones(3), torch.ones(3)
         x.mul_(2)
     calls = (x.add_, 1.0), (x.copy_, torch.zeros(3)), (x[0].zero_,)
-    found = [error(*call, words=WRITTEN_OUTSIDE) for call in calls]
-    return found, y + 1, (y * y).is_inference()
+    errors = [error(*call, words=WRITTEN_OUTSIDE) for call in calls]
+    return errors, y + 1, (y * y).is_inference()
 
 
 def test_a_write_that_is_refused_changes_nothing_C12():
@@ -742,12 +744,12 @@ def test_a_write_that_is_refused_changes_nothing_C12():
 def test_is_inference_of_tensors_C13(torch):
     x = leaf(torch, 1.0, 2.0)
     with torch.inference_mode():
-        made = torch.ones(2)
-        tensors = [made, made * 2, x * 2, x, x.detach(), made.clone(), x.view(2)]
+        base = torch.ones(2)
+        tensors = [base, base * 2, x * 2, x, x.detach(), base.clone(), x.view(2)]
         inside = [torch.is_inference(tensor) for tensor in tensors]
         with torch.inference_mode(False):
-            within = torch.ones(2).is_inference(), made.clone().is_inference()
-    outside = [torch.is_inference(tensor) for tensor in (made, made * 2, made[:1], made.detach())]
+            within = torch.ones(2).is_inference(), base.clone().is_inference()
+    outside = [torch.is_inference(tensor) for tensor in (base, base * 2, base[:1], base.detach())]
     return inside, within, outside, error(torch.is_inference, 3, words="must be Tensor, not int")
 
 
@@ -760,14 +762,14 @@ def test_enforce_grad_layout_policy_C15(torch):
     x = torch.ones(2, 3).t().detach().requires_grad_()
     with torch.autograd.enforce_grad_layout_policy():
         (x * 2).sum().backward()
-    found = list(x.grad.stride()), x.grad
+    layout = list(x.grad.stride()), x.grad
     y = leaf(torch, 1.0, 2.0)
     policy = torch.autograd.enforce_grad_layout_policy(False)
     with policy, torch.autograd.enforce_grad_layout_policy(enable=True):
         (y * y).sum().backward()
     decorated = torch.autograd.enforce_grad_layout_policy(False)(lambda v: (v * v).sum().backward())
     decorated(y)
-    return found, y.grad, policy.mode
+    return layout, y.grad, policy.mode
 
 
 @as_torch("""
@@ -780,21 +782,21 @@ def test_enforce_grad_layout_policy_C15(torch):
 def test_force_original_view_tracking_C16(torch):
     enabled = torch.autograd.is_view_replay_enabled
     force = torch.autograd._force_original_view_tracking
-    found = [enabled()]
+    flags = [enabled()]
     with force(True):
-        found.append(enabled())
+        flags.append(enabled())
         with force(False):
-            found.append(enabled())
+            flags.append(enabled())
         x = leaf(torch, 1.0, 2.0, 3.0) * 1
         view = x[1:]
         x.mul_(3)
         node = view.grad_fn.name()
         (gradient,) = torch.autograd.grad(view.sum(), x)
-    found.append(enabled())
+    flags.append(enabled())
     force(True)
-    found.append(enabled())
+    flags.append(enabled())
     force(False)
-    return found, force(True)(enabled)(), enabled(), gradient, node
+    return flags, force(True)(enabled)(), enabled(), gradient, node
 
 
 @as_torch("""

@@ -32,7 +32,7 @@ def test_derivatives_inside_of_inference_mode(torch):
         w = vector(torch)  # an inference tensor that the function captures
         for point in (x, vector(torch)):
             f = weighted(w)
-            found = [
+            answers = [
                 func.grad(f)(point),
                 func.grad_and_value(f)(point),
                 func.vjp(f, point)[1](torch.tensor(2.0, dtype=torch.float64)),
@@ -43,8 +43,10 @@ def test_derivatives_inside_of_inference_mode(torch):
                 func.vmap(func.grad(f))(torch.stack([point, point * 2])),
                 func.grad(lambda x: func.grad(f)(x).sum())(point),  # noqa: B023
             ]
-            told.append(found)
-        told.append([found[0].is_inference(), found[4].is_inference(), found[5].is_inference()])
+            told.append(answers)
+        told.append(
+            [answers[0].is_inference(), answers[4].is_inference(), answers[5].is_inference()]
+        )
     told.append(func.grad(weighted(w))(x))
     return told
 
@@ -158,10 +160,10 @@ def test_views_of_normal_tensors_made_in_inference_mode(torch):
 def test_a_leaf_made_in_inference_mode_is_an_ordinary_one():
     # PyTorch makes an inference tensor: unary operators on it silently lose the gradient
     with jaxgrad.inference_mode():
-        made = vector(jaxgrad, requires_grad=True)
+        created = vector(jaxgrad, requires_grad=True)
         later = vector(jaxgrad).requires_grad_()
         layer = jaxgrad.nn.Linear(2, 1, bias=False)
-    for x in (made, later):
+    for x in (created, later):
         assert x.requires_grad and not x.is_inference() and x._version == 0
         (x.exp() * x).sum().backward()
         expected = [(v + 1) * jaxgrad.tensor(v, dtype=jaxgrad.float64).exp().item() for v in (1, 2)]
@@ -169,7 +171,7 @@ def test_a_leaf_made_in_inference_mode_is_an_ordinary_one():
     layer(jaxgrad.ones(3, 2)).sum().backward()
     assert layer.weight.grad.tolist() == [[3.0, 3.0]]
     with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
-        made.add_(1)
+        created.add_(1)
 
 
 def test_a_pass_in_inference_mode_leaves_an_ordinary_gradient():
@@ -209,31 +211,31 @@ def test_views_of_views_and_of_results_of_Functions_in_inference_mode(torch):
     with torch.no_grad():
         for view in views:
             view.mul_(2)
-    made = torch.zeros(2)
+    tensor = torch.zeros(2)
     with inside(torch):
-        made = torch.zeros(2)[:1]
-    return told, x, x._version, made.is_inference(), made[:1].is_inference()
+        tensor = torch.zeros(2)[:1]
+    return told, x, x._version, tensor.is_inference(), tensor[:1].is_inference()
 
 
 @as_torch
 def test_writes_to_inference_tensors_outside_of_inference_mode(torch):
     words = "Inplace update to inference tensor outside InferenceMode is not allowed"
     with inside(torch):
-        made = vector(torch)
-        made.resize_(1).resize_(2).fill_(1.0).unsqueeze_(0).squeeze_(0)
+        tensor = vector(torch)
+        tensor.resize_(1).resize_(2).fill_(1.0).unsqueeze_(0).squeeze_(0)
     writes = (
-        lambda: made.mul_(2),
-        lambda: made.copy_(vector(torch)),
-        lambda: made[0].fill_(3.0),
-        lambda: made.set_(vector(torch)),
-        lambda: made.resize_(1),
-        lambda: made.t_(),
-        lambda: made.squeeze_(),
-        lambda: torch.add(vector(torch), 1.0, out=made),
+        lambda: tensor.mul_(2),
+        lambda: tensor.copy_(vector(torch)),
+        lambda: tensor[0].fill_(3.0),
+        lambda: tensor.set_(vector(torch)),
+        lambda: tensor.resize_(1),
+        lambda: tensor.t_(),
+        lambda: tensor.squeeze_(),
+        lambda: torch.add(vector(torch), 1.0, out=tensor),
     )
     told = [error(write, words=words) for write in writes]
     with torch.no_grad():
         told += [error(write, words=words) for write in writes]
     # PyTorch has written the numbers by then
-    assert torch is not jaxgrad or made.tolist() == [1.0, 1.0]
+    assert torch is not jaxgrad or tensor.tolist() == [1.0, 1.0]
     return told

@@ -109,9 +109,9 @@ def test_a_leaf_in_place_under_no_grad_E03(torch):
         x -= 0.5
         x[0] = 7.0
         x[1:].mul_(2.0)
-    found = x._version, x.is_leaf, x.requires_grad, x.grad_fn, x
+    state = x._version, x.is_leaf, x.requires_grad, x.grad_fn, x
     (x * x).sum().backward()
-    return found, x.grad, y
+    return state, x.grad, y
 
 
 @as_torch("""
@@ -163,9 +163,9 @@ def test_what_is_no_leaf_in_place_E04(torch):
     x = vector(torch)
     y = x.clone()
     returned = y.mul_(2)
-    found = kind(y), returned is y, y._version, y.is_leaf
+    state = kind(y), returned is y, y._version, y.is_leaf
     y.sum().backward()
-    return found, y, x.grad
+    return state, y, x.grad
 
 
 @as_torch("""
@@ -208,9 +208,9 @@ def test_the_second_derivative_E04(torch):
 def test_a_plain_tensor_times_one_that_requires_grad_E04(torch):
     x, y = vector(torch), torch.ones(3, dtype=torch.float64)
     y.mul_(x)
-    found = y.requires_grad, y.is_leaf, kind(y)
+    state = y.requires_grad, y.is_leaf, kind(y)
     y.sum().backward()
-    return found, x.grad, error(y.data.add_, 1.0)
+    return state, x.grad, error(y.data.add_, 1.0)
 
 
 @as_torch("""
@@ -264,9 +264,9 @@ def test_broadcasting_never_enlarges_E04(torch):
 def test_setting_into_a_plain_tensor_E05(torch):
     x, b = leaf(torch, 3.0), torch.zeros(3)
     b[0] = x
-    found = b.requires_grad, b.is_leaf, kind(b), b._version
+    state = b.requires_grad, b.is_leaf, kind(b), b._version
     (b * torch.tensor([2.0, 3.0, 4.0])).sum().backward()
-    return found, b, x.grad
+    return state, b, x.grad
 
 
 @pytest.mark.slow
@@ -286,14 +286,14 @@ def test_every_kind_of_index_E05(torch):
         (torch.tensor([1]), slice(1, None)),
         [0],
     ]
-    found = []
+    answers = []
     for index in indices:
         x, value = matrix(torch), leaf(torch, 0.5, dtype=torch.float64)
         y = x * 1
         y[index] = value
         (y * y * y).sum().backward()
-        found.append((y, x.grad, value.grad))
-    return found
+        answers.append((y, x.grad, value.grad))
+    return answers
 
 
 @pytest.mark.slow
@@ -350,11 +350,11 @@ def test_a_write_to_a_view_E06(torch):
     b = x * 1
     v, other = b[:2], b[1:]
     v.mul_(c)
-    found = b.requires_grad, kind(b), b._version, v._version, other._version
+    state = b.requires_grad, kind(b), b._version, v._version, other._version
     (b * b).sum().backward(retain_graph=True)
     first = x.grad.clone(), c.grad.clone()
     (other * other).sum().backward()
-    return found, b, v, other, first, x.grad, c.grad
+    return state, b, v, other, first, x.grad, c.grad
 
 
 @as_torch("""
@@ -385,9 +385,9 @@ def test_a_view_of_a_plain_tensor_E06(torch):
     row = b[1]
     row[0] = x
     column = b[:, 0]
-    found = b.requires_grad, row.requires_grad, column.requires_grad, b.is_leaf, row.is_leaf
+    flags = b.requires_grad, row.requires_grad, column.requires_grad, b.is_leaf, row.is_leaf
     (column * column).sum().backward()
-    return found, b, x.grad
+    return flags, b, x.grad
 
 
 @as_torch("""
@@ -521,8 +521,8 @@ def test_strictly_a_write_through_a_view_E09(torch):
         y[0] = 3
         w = y[1:].exp()
         y.mul_(2)
-        found = error(z.sum().backward, words=OVERWRITTEN)
-        return found, error(w.sum().backward, words=None)
+        refusal = error(z.sum().backward, words=OVERWRITTEN)
+        return refusal, error(w.sum().backward, words=None)
 
 
 def test_strictly_what_the_error_says_E09():
@@ -666,11 +666,11 @@ def test_one_of_several_views_in_place_E12(torch):
         lambda y: y.chunk(2)[0],
         lambda y: y.unbind(1)[2][1:],
     ]
-    found = []
+    answers = []
     for make in makers:
         y = matrix(torch) * 1
-        found.append((error(make(y).mul_, 2.0, words=MULTIPLE), y))
-    return found
+        answers.append((error(make(y).mul_, 2.0, words=MULTIPLE), y))
+    return answers
 
 
 @as_torch("""
@@ -773,9 +773,9 @@ def test_one_number_everywhere_in_an_expanded_tensor_E15(torch):
     base = torch.zeros(1, 3)
     wide = base.expand(2, 3)
     wide.fill_(2.0)
-    found = base.clone(), wide.clone()
+    copies = base.clone(), wide.clone()
     wide.zero_()
-    return found, base, base._version
+    return copies, base, base._version
 
 
 @as_torch("""
@@ -948,10 +948,10 @@ def test_a_view_after_a_plain_base_was_set_edge_31(torch):
     x, b = leaf(torch, 2.0), torch.zeros(2, 2)
     v = b.view(4)
     b[0, 1] = x
-    found = v.requires_grad, kind(v) is not None
+    flags = v.requires_grad, kind(v) is not None
     v[2] = x * x
     b.sum().backward()
-    return found, b, v, x.grad
+    return flags, b, v, x.grad
 
 
 @as_torch("""

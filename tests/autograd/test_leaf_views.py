@@ -93,13 +93,13 @@ def test_a_compiled_function_refuses_to_write_to_a_view_of_a_leaf():
         w[:1].add_(1)
 
     @jaxgrad.jit
-    def made(x):
+    def created(x):
         whole = x.clone()
         view = whole[:1]
         whole.requires_grad_()
         view.add_(1)
 
-    for call in (captured, lambda: made(jaxgrad.ones(2))):
+    for call in (captured, lambda: created(jaxgrad.ones(2))):
         with pytest.raises(RuntimeError, match=OF_A_LEAF):
             call()
     assert w.tolist() == [1.0, 2.0] and w._version == 0
@@ -209,12 +209,12 @@ def viewing(torch):
 @as_torch
 def test_the_mode_of_the_last_view_tells_why_a_write_is_refused(torch):
     base = leaf(torch, 1.0, 2.0) * 1
-    made, (piece, _) = viewing(torch)(base), base.unbind()
+    whole, (piece, _) = viewing(torch)(base), base.unbind()
     with torch.no_grad():
         quiet = base[:1]
-        views = [quiet, made[:1], made.unbind()[0], piece.view(1), quiet.unbind()[0]]
+        views = [quiet, whole[:1], whole.unbind()[0], piece.view(1), quiet.unbind()[0]]
     with torch.inference_mode():
-        views += [quiet[:1], made[:1], quiet.unbind()[0]]
+        views += [quiet[:1], whole[:1], quiet.unbind()[0]]
     told, words = [error(view.mul_, 2) for view in views], " mode and is being modified inplace"
     return told, [error(view.view(1).mul_, 2, words=words) for view in views]
 

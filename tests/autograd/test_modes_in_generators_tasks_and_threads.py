@@ -53,16 +53,16 @@ def mode(request):
 def test_modes_nested_in_themselves_C01_C06_C09_C14_C15_C16(mode):
     make, read, outside, inside = mode
     one = make()
-    found = []
+    modes = []
     with one:
-        found.append(read())
+        modes.append(read())
         with one:
-            found.append(read())
-        found.append(read())
+            modes.append(read())
+        modes.append(read())
         with make(), one:
-            found.append(read())
-        found.append(read())
-    assert found == [inside] * 5 and read() is outside
+            modes.append(read())
+        modes.append(read())
+    assert modes == [inside] * 5 and read() is outside
 
 
 def test_modes_after_an_error_C01_C06_C09_C14_C15_C16(mode):
@@ -107,9 +107,9 @@ def test_modes_of_a_generator_C01_C06_C09_C14_C15_C16(mode):
         return read()
 
     running, other = generate(3), generate(1)
-    found = [next(running), read(), next(other), read(), running.throw(KeyError()), read()]
-    found += [next(running), read()]
-    assert found == [inside, outside, inside, outside, ("caught", inside), outside, inside, outside]
+    modes = [next(running), read(), next(other), read(), running.throw(KeyError()), read()]
+    modes += [next(running), read()]
+    assert modes == [inside, outside, inside, outside, ("caught", inside), outside, inside, outside]
     with pytest.raises(StopIteration) as stopped:
         next(other)
     assert stopped.value.value is inside and read() is outside
@@ -160,14 +160,14 @@ def test_modes_of_an_asynchronous_generator_C01_C06_C09_C14_C15_C16(mode):
             closed.append(read())
 
     async def consume():
-        found = []
+        modes = []
         async for item in generate(2):
-            found += [item, read()]
+            modes += [item, read()]
         running = generate(3)
-        found += [await running.asend(None), read(), await running.athrow(KeyError()), read()]
-        found += [await running.asend("told"), read()]
+        modes += [await running.asend(None), read(), await running.athrow(KeyError()), read()]
+        modes += [await running.asend("told"), read()]
         await running.aclose()
-        return found
+        return modes
 
     steps = [inside, outside]
     assert asyncio.run(consume()) == [*steps * 3, ("caught", inside), outside, *steps]
@@ -177,7 +177,7 @@ def test_modes_of_an_asynchronous_generator_C01_C06_C09_C14_C15_C16(mode):
 def test_modes_of_several_threads_C08_C01_C06_C09_C14_C15_C16(mode):
     """A mode belongs to the thread that entered it; one object serves several threads."""
     make, read, _, inside = mode
-    one, found, barrier = make(), [], threading.Barrier(4)
+    one, modes, barrier = make(), [], threading.Barrier(4)
     with one:  # a setting holds from its call on
         assert read() is inside
 
@@ -185,12 +185,12 @@ def test_modes_of_several_threads_C08_C01_C06_C09_C14_C15_C16(mode):
         before = read()
         barrier.wait(hangs.LIMIT)
         if not enter:
-            found.append((before, read()))
+            modes.append((before, read()))
             return
         with one:
             barrier_of_those_inside.wait(hangs.LIMIT)
-            found.append((before, read()))
-        found.append((before, read()))
+            modes.append((before, read()))
+        modes.append((before, read()))
 
     barrier_of_those_inside = threading.Barrier(2)
     default = _in_a_new_thread(read)
@@ -200,15 +200,15 @@ def test_modes_of_several_threads_C08_C01_C06_C09_C14_C15_C16(mode):
     for thread in threads:
         thread.join()
     expected = [(default, default)] * 4 + [(default, inside)] * 2
-    assert sorted(found) == sorted(expected)
+    assert sorted(modes) == sorted(expected)
 
 
 def _in_a_new_thread(function):
-    found = []
-    thread = threading.Thread(target=lambda: found.append(function()))
+    results = []
+    thread = threading.Thread(target=lambda: results.append(function()))
     thread.start()
     thread.join()
-    return found[0]
+    return results[0]
 
 
 # ---- arguments
@@ -218,8 +218,8 @@ def _in_a_new_thread(function):
 def test_set_grad_enabled_refuses_other_types_C07(torch):
     numbers = [0, 1, 0.0, "True", None, [True], torch.tensor(True)]
     words = "argument 'enabled' (position 1) must be bool, not "
-    found = [error(torch.set_grad_enabled, number, words=words) for number in numbers]
-    return found, torch.is_grad_enabled(), error(torch.set_grad_enabled, words="mode")
+    errors = [error(torch.set_grad_enabled, number, words=words) for number in numbers]
+    return errors, torch.is_grad_enabled(), error(torch.set_grad_enabled, words="mode")
 
 
 @as_torch("""
@@ -252,4 +252,8 @@ def test_every_mode_of_a_class_C04(torch):
             self.enabled = torch.is_grad_enabled()
 
     told = warned(lambda: torch.set_grad_enabled(False)(Module)().enabled)
-    return [each["error"] for each in told["warnings"]], told["result"], torch.is_grad_enabled()
+    return (
+        [warning["error"] for warning in told["warnings"]],
+        told["result"],
+        torch.is_grad_enabled(),
+    )

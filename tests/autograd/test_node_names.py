@@ -112,8 +112,8 @@ def answer(sample, field):
         ]
         for tensor, flag in zip(tensors, sample.differentiated, strict=True):
             tensor.requires_grad_(flag)
-        made = sample.call(jaxgrad, tensors)
-        told.extend(map(node_and_next, [made] if isinstance(made, jaxgrad.Tensor) else made))
+        result = sample.call(jaxgrad, tensors)
+        told.extend(map(node_and_next, [result] if isinstance(result, jaxgrad.Tensor) else result))
 
     if all(array.dtype.kind in "fc" for array in arrays):
         with jax.enable_x64(True):
@@ -135,14 +135,14 @@ def answers(family):
 
 def compare(family, agree, exceptions):
     """Fails where two answers differ, or where a listed exception is not needed."""
-    found, excused = [], set()
+    differences, excused = [], set()
     for sample, where, theirs, ours in answers(family):
         checks.count("node names")
         if not agree(theirs, ours) and sample.name in exceptions:
             excused.add(sample.name)
         elif not agree(theirs, ours):
-            found.append(f"{where}: {ours} for {theirs}")
-    assert not found, "\n".join(found)
+            differences.append(f"{where}: {ours} for {theirs}")
+    assert not differences, "\n".join(differences)
     assert excused == exceptions.keys() & {sample.name for sample in recorded.FAMILIES[family]}
 
 
@@ -225,11 +225,11 @@ def test_classes_have_the_names_of_nodes_that_check_versions_H01():
 def test_next_functions_of_numbers_and_what_is_absent_H01(torch):
     x, told = leaf(torch, 1.0, 2.0), []
     three = torch.tensor(3.0)
-    for made in (
+    for tensor in (
         x * 2, 2 * x, x * 0.3, x * three, x + 1, 1 - x, x / 2, 2 / x, x**2, 2**x, x - three,
         x.sum(0), x.clamp(min=three), torch.where(x > 1, x, 0.0), torch.cat([x, three[None], x]),
     ):  # fmt: skip
-        told.append(node_and_next(made))
+        told.append(node_and_next(tensor))
     return told
 
 

@@ -15,8 +15,13 @@ def looked_at(tensor):
     """Reads a tensor's numbers in every way and returns a Python number."""
     with contextlib.redirect_stdout(io.StringIO()):
         print(tensor, repr(tensor), f"{tensor}")
-    found = [tensor.item(), tensor.tolist(), float(tensor.detach()), tensor.detach().numpy().item()]
-    return found[0] + 0 * sum(found) + 0 * bool(tensor > 0)
+    numbers = [
+        tensor.item(),
+        tensor.tolist(),
+        float(tensor.detach()),
+        tensor.detach().numpy().item(),
+    ]
+    return numbers[0] + 0 * sum(numbers) + 0 * bool(tensor > 0)
 
 
 @pytest.mark.slow
@@ -29,11 +34,11 @@ def test_looking_at_numbers_leaves_the_gradient_as_it_is_pitfall_36(order):
 
     def gradients(look):
         x = jaxgrad.tensor(0.7, dtype=jaxgrad.float64, requires_grad=True)
-        found = value(x, look)
+        derivative = value(x, look)
         for _ in range(order):
-            look(found)
-            (found,) = jaxgrad.autograd.grad(found, x, create_graph=True)
-        return found.item()
+            look(derivative)
+            (derivative,) = jaxgrad.autograd.grad(derivative, x, create_graph=True)
+        return derivative.item()
 
     with jax.enable_x64(True):
         number = float(jnp.exp(jnp.float64(0.7)))
@@ -49,8 +54,8 @@ def test_inside_func_grad_pitfall_36():
         looked_at(y.detach())
         return (y * x).sum()
 
-    found = jaxgrad.func.grad(value)(jaxgrad.tensor(2.0))
-    assert found.item() == 12
+    gradient = jaxgrad.func.grad(value)(jaxgrad.tensor(2.0))
+    assert gradient.item() == 12
 
 
 @pytest.mark.slow
@@ -78,7 +83,7 @@ def test_which_way_is_called_first_changes_nothing_pitfall_42(order):
             columns = [
                 function(forward_ad.make_dual(x.detach(), unit)) for unit in jaxgrad.eye(3).unbind()
             ]
-            return jaxgrad.stack([forward_ad.unpack_dual(each).tangent for each in columns])
+            return jaxgrad.stack([forward_ad.unpack_dual(column).tangent for column in columns])
 
     ways = {"eager": eager, "jit": compiled, "jvp": jvp}
     values = jnp.array([0.3, -0.5, 2.0])

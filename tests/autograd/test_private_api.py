@@ -14,16 +14,16 @@ import jaxgrad
     True
 """)
 def test_is_checkpoint_valid_A39(torch):
-    valid, found = torch.autograd._is_checkpoint_valid, []
+    valid, flags = torch.autograd._is_checkpoint_valid, []
     x = leaf(torch, 3.0)
     y = x * x
-    y.register_hook(lambda _: found.append(valid()))
-    found.append(valid())
+    y.register_hook(lambda _: flags.append(valid()))
+    flags.append(valid())
     y.backward(retain_graph=True)
     torch.autograd.grad(y, x, retain_graph=True)
     y.backward(inputs=[x], retain_graph=True)
     engine = torch.autograd.Variable._execution_engine
-    return found, valid(), engine.is_checkpoint_valid()
+    return flags, valid(), engine.is_checkpoint_valid()
 
 
 @as_torch("""
@@ -31,13 +31,13 @@ def test_is_checkpoint_valid_A39(torch):
     False
 """)
 def test_is_checkpoint_valid_inside_of_another_pass_A39(torch):
-    valid, found = torch.autograd._is_checkpoint_valid, []
+    valid, flags = torch.autograd._is_checkpoint_valid, []
 
     def nested(_):
         with torch.enable_grad():
             z = leaf(torch, 2.0)
             w = z * z
-        w.register_hook(lambda _: found.append(valid()))
+        w.register_hook(lambda _: flags.append(valid()))
         w.backward()
 
     x = leaf(torch, 3.0)
@@ -45,7 +45,7 @@ def test_is_checkpoint_valid_inside_of_another_pass_A39(torch):
     y.register_hook(nested)
     y.backward(retain_graph=True)
     torch.autograd.grad(y, x)
-    return found
+    return flags
 
 
 NATIVES = (
@@ -112,12 +112,12 @@ GETTERS = ("is_multithreading_enabled", "is_view_replay_enabled")
 """)
 def test_is_view_replay_enabled_A44(torch):
     enabled, force = torch.autograd.is_view_replay_enabled, torch.autograd.grad_mode
-    found = [enabled()]
+    flags = [enabled()]
     with force._force_original_view_tracking(True):
-        found.append(enabled())
-    found.append(enabled())
+        flags.append(enabled())
+    flags.append(enabled())
     documented = [bool(getattr(torch.autograd, name).__doc__) for name in GETTERS]
-    return found, documented
+    return flags, documented
 
 
 @as_torch("""

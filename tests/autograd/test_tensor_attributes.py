@@ -29,13 +29,13 @@ def state(tensor):
 """)
 def test_requires_grad_as_attribute_D01(torch):
     x = torch.ones(2)
-    found = [x.requires_grad]
+    flags = [x.requires_grad]
     x.requires_grad = True
-    found += [x.requires_grad, (x * 2).requires_grad]
+    flags += [x.requires_grad, (x * 2).requires_grad]
     x.requires_grad = False
-    found += [x.requires_grad, (x * 2).requires_grad]
+    flags += [x.requires_grad, (x * 2).requires_grad]
     wrong = [error(setattr, x, "requires_grad", flag, words="must be a bool") for flag in (1, None)]
-    return found, wrong
+    return flags, wrong
 
 
 @as_torch("""
@@ -59,20 +59,20 @@ def test_requires_grad_in_place_D02(torch):
 @as_torch
 def test_a_computed_tensor_cannot_be_switched_off_D03(torch):
     y = vector(torch) * 2
-    found = [error(setattr, y, "requires_grad", flag) for flag in (False, True)]
-    found.append(error(y.requires_grad_, False))
+    errors = [error(setattr, y, "requires_grad", flag) for flag in (False, True)]
+    errors.append(error(y.requires_grad_, False))
     with torch.no_grad():
-        found.append(error(y.requires_grad_, False))
-    return found, state(y)
+        errors.append(error(y.requires_grad_, False))
+    return errors, state(y)
 
 
 @as_torch
 def test_integers_and_bools_D04(torch):
     words = "can require gradients"
-    found = []
+    answers = []
     for dtype in (torch.int64, torch.uint8, torch.bool):
         x = torch.ones(2, dtype=dtype)
-        found += [
+        answers += [
             error(setattr, x, "requires_grad", True, words=words),
             error(x.requires_grad_, words=words),
             error(lambda dtype=dtype: torch.ones(2, dtype=dtype, requires_grad=True), words=words),
@@ -80,7 +80,7 @@ def test_integers_and_bools_D04(torch):
             x.requires_grad_(False).requires_grad,
         ]
     kinds = (torch.float16, torch.bfloat16, torch.float64, torch.complex64, torch.complex128)
-    return found, [torch.ones(2, dtype=dtype).requires_grad_().requires_grad for dtype in kinds]
+    return answers, [torch.ones(2, dtype=dtype).requires_grad_().requires_grad for dtype in kinds]
 
 
 @as_torch("""
@@ -127,37 +127,37 @@ def test_which_tensors_are_leaves_D06(torch):
 """)
 def test_grad_as_attribute_D07(torch):
     x = vector(torch)
-    found = [x.grad, torch.ones(2).grad]
+    answers = [x.grad, torch.ones(2).grad]
     (x * x).sum().backward()
-    found += [x.grad, x.grad.is_leaf]
-    given = torch.full((3,), 7.0, dtype=torch.float64)
-    x.grad = given
-    found.append(x.grad is given)
+    answers += [x.grad, x.grad.is_leaf]
+    gradient = torch.full((3,), 7.0, dtype=torch.float64)
+    x.grad = gradient
+    answers.append(x.grad is gradient)
     (x * x).sum().backward()
-    found += [given, x.grad is given]
+    answers += [gradient, x.grad is gradient]
     x.grad = None
-    found.append(x.grad)
+    answers.append(x.grad)
     plain = torch.ones(2)
     plain.grad = torch.zeros(2)
-    return found, plain.grad
+    return answers, plain.grad
 
 
 @as_torch
 def test_grad_of_a_computed_tensor_warns_D08(torch):
     y = vector(torch) * 2
-    found = warned(lambda: y.grad)
+    before = warned(lambda: y.grad)
     y.sum().backward()
     after = warned(lambda: y.grad)
     z = vector(torch) * 2
     z.retain_grad()
-    return found, after, warned(lambda: z.grad), warned(lambda: y.detach().grad)
+    return before, after, warned(lambda: z.grad), warned(lambda: y.detach().grad)
 
 
 @as_torch
 def test_checks_of_the_setter_of_grad_D09(torch):
     x, scalar, y = vector(torch), leaf(torch, 2.0), vector(torch) * 2
     dtype = "attempting to assign a gradient with dtype"
-    found = [
+    errors = [
         error(setattr, x, "grad", 3),
         error(setattr, x, "grad", [1.0, 2.0, 3.0]),
         error(setattr, scalar, "grad", torch.ones(3)),
@@ -171,7 +171,7 @@ def test_checks_of_the_setter_of_grad_D09(torch):
     empty = x.grad
     del x.grad
     y.grad = torch.ones(3, dtype=torch.float64)
-    return found, empty, x.grad, y.grad
+    return errors, empty, x.grad, y.grad
 
 
 def test_the_setter_of_grad_names_both_dtypes_D09():
@@ -191,17 +191,17 @@ def test_the_setter_of_grad_names_both_dtypes_D09():
 """)
 def test_grad_dtype_as_attribute_D10(torch):
     x = leaf(torch, 1.0, 2.0)
-    found = [str(x.grad_dtype), str(torch.ones(2, dtype=torch.int64).grad_dtype)]
+    answers = [str(x.grad_dtype), str(torch.ones(2, dtype=torch.int64).grad_dtype)]
     x.grad_dtype = torch.float64
     (x * x).sum().backward()
-    found += [str(x.grad_dtype), x.grad, torch.autograd.grad((x * x).sum(), x)]
+    answers += [str(x.grad_dtype), x.grad, torch.autograd.grad((x * x).sum(), x)]
     g = x.grad
     (x * x).sum().backward()
     (x * x).sum().backward(inputs=[x])
     seen = []
     x.register_hook(lambda gradient: seen.append(str(gradient.dtype)))
     x.backward(torch.ones(2))
-    return found, x.grad, x.grad is g, seen
+    return answers, x.grad, x.grad is g, seen
 
 
 @as_torch("tensor([9.0625, 9.0625], dtype=bfloat16)")
@@ -227,12 +227,12 @@ def test_grad_dtype_none_takes_any_D10(torch):
     x = leaf(torch, 1.1, 2.0)
     x.grad_dtype = None
     (x * x).sum().backward()
-    found = [x.grad_dtype, x.grad]
+    answers = [x.grad_dtype, x.grad]
     for dtype in (torch.float64, torch.float16):
-        x.grad = given = torch.ones(2, dtype=dtype)
+        x.grad = gradient = torch.ones(2, dtype=dtype)
         (x * x).sum().backward()
-        found += [x.grad, x.grad is given, x.grad * 1]
-    return found
+        answers += [x.grad, x.grad is gradient, x.grad * 1]
+    return answers
 
 
 @as_torch("""
@@ -259,17 +259,17 @@ def test_grad_dtype_under_create_graph_D10(torch):
 def test_errors_of_grad_dtype_D10(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x * 2
-    found = [
+    errors = [
         error(lambda: y.grad_dtype),
         error(setattr, y, "grad_dtype", torch.float64),
         error(setattr, x, "grad_dtype", "float64"),
     ]
     x.grad = torch.ones(2)
     words = "because there is already a gradient with dtype"
-    found.append(error(setattr, x, "grad_dtype", torch.float64, words=words))
+    errors.append(error(setattr, x, "grad_dtype", torch.float64, words=words))
     x.grad_dtype = torch.float32
     x.grad_dtype = None
-    return found
+    return errors
 
 
 def test_a_grad_dtype_that_cannot_hold_the_gradient_is_refused_at_once_D10():
@@ -288,8 +288,8 @@ def test_grad_dtype_under_jit_D10():
         (x * x).sum().backward()
         return x.grad
 
-    found = gradient(jaxgrad.tensor([1.0, 2.0]))
-    assert found.dtype == jaxgrad.float16 and found.tolist() == [2, 4]
+    result = gradient(jaxgrad.tensor([1.0, 2.0]))
+    assert result.dtype == jaxgrad.float16 and result.tolist() == [2, 4]
 
 
 # ---- the place in the graph
@@ -306,9 +306,9 @@ def test_grad_dtype_under_jit_D10():
 """)
 def test_grad_fn_of_leaves_and_results_D11(torch):
     x = vector(torch)
-    made = [x, x * 2, x.detach(), x.clone(), x.view(3, 1), torch.ones(2)]
+    tensors = [x, x * 2, x.detach(), x.clone(), x.view(3, 1), torch.ones(2)]
     words = "grad_fn"
-    return [state(each) for each in made], error(setattr, x, "grad_fn", None, words=words)
+    return [state(tensor) for tensor in tensors], error(setattr, x, "grad_fn", None, words=words)
 
 
 @as_torch("""
@@ -319,9 +319,9 @@ def test_grad_fn_of_leaves_and_results_D11(torch):
 def test_output_nr_of_several_outputs_D12(torch):
     x = vector(torch)
     parts = x.unbind(0)
-    found = [part.output_nr for part in parts], [part.grad_fn is parts[0].grad_fn for part in parts]
+    edges = [part.output_nr for part in parts], [part.grad_fn is parts[0].grad_fn for part in parts]
     numbers = x.output_nr, (x * 2).output_nr, x.view(3, 1).max(0).values.output_nr
-    return found, numbers, error(setattr, x, "output_nr", 1, words="output_nr")
+    return edges, numbers, error(setattr, x, "output_nr", 1, words="output_nr")
 
 
 @as_torch("""
@@ -341,9 +341,9 @@ def test_retain_grad_of_leaves_and_results_D13(torch):
         tensor.retain_grad()
         tensor.retain_grad()
     z.sum().backward(retain_graph=True)
-    found = x.grad, y.grad, z.grad
+    gradients = x.grad, y.grad, z.grad
     z.sum().backward()
-    return found, x.grad, y.grad, z.grad, error(torch.ones(2).retain_grad)
+    return gradients, x.grad, y.grad, z.grad, error(torch.ones(2).retain_grad)
 
 
 @as_torch("""
@@ -353,11 +353,11 @@ def test_retain_grad_of_leaves_and_results_D13(torch):
 def test_retains_grad_tells_of_retain_grad_D14(torch):
     x = vector(torch)
     y = x * 2
-    found = [x.retains_grad, y.retains_grad, torch.ones(2).retains_grad]
+    flags = [x.retains_grad, y.retains_grad, torch.ones(2).retains_grad]
     x.retain_grad()
     y.retain_grad()
-    found += [x.retains_grad, y.retains_grad, (y * 1).retains_grad, y.detach().retains_grad]
-    return found, error(setattr, y, "retains_grad", True, words="retains_grad")
+    flags += [x.retains_grad, y.retains_grad, (y * 1).retains_grad, y.detach().retains_grad]
+    return flags, error(setattr, y, "retains_grad", True, words="retains_grad")
 
 
 # ---- reading
@@ -394,15 +394,15 @@ def test_a_float_of_what_requires_grad_warns_D21(torch):
     words = (
         "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior"
     )
-    found = warned(lambda: float(leaf(torch, 2.5)))
-    told = [(each["error"], words in each["says"]) for each in found["warnings"]]
-    return told, found["result"], warned(lambda: float(torch.tensor(2.5)))
+    report = warned(lambda: float(leaf(torch, 2.5)))
+    told = [(warning["error"], words in warning["says"]) for warning in report["warnings"]]
+    return told, report["result"], warned(lambda: float(torch.tensor(2.5)))
 
 
 def test_reading_inside_grad_leaves_the_gradient_alone_D21():
     def function(x):
-        found = x.item(), repr(x), x.tolist(), bool(x)
-        return x * x * (1 if found[0] > 0 else -1)
+        readings = x.item(), repr(x), x.tolist(), bool(x)
+        return x * x * (1 if readings[0] > 0 else -1)
 
     x = jaxgrad.tensor(3.0)
     assert jaxgrad.func.grad(function)(x).item() == 6
@@ -421,14 +421,14 @@ def test_asarray_of_what_requires_grad_D22(torch):
 def test_deepcopy_of_leaves_alone_D23(torch):
     x = vector(torch)
     (x * x).sum().backward()
-    made = copy.deepcopy(x)
-    (made * 3).sum().backward()
+    duplicate = copy.deepcopy(x)
+    (duplicate * 3).sum().backward()
     twice = copy.deepcopy([x, x])
     words = (
         "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol"
     )
     return (
-        (made, made.grad, made.is_leaf, x.grad, made.grad is x.grad),
+        (duplicate, duplicate.grad, duplicate.is_leaf, x.grad, duplicate.grad is x.grad),
         (twice[0] is twice[1], twice[0] is x, twice[0].grad),
         error(copy.deepcopy, x * 2, words=words),
         copy.deepcopy((x * 2).detach()),
@@ -441,8 +441,8 @@ def test_deepcopy_keeps_the_dtype_of_the_gradient_D23():
     x = leaf(jaxgrad, 1.0, 2.0)
     x.grad_dtype = jaxgrad.float64
     (x * x).sum().backward()
-    made = copy.deepcopy(x)
-    assert made.grad_dtype is jaxgrad.float64 and made.grad.dtype is jaxgrad.float64
+    duplicate = copy.deepcopy(x)
+    assert duplicate.grad_dtype is jaxgrad.float64 and duplicate.grad.dtype is jaxgrad.float64
 
 
 @as_torch
@@ -451,30 +451,32 @@ def test_pickling_keeps_values_and_flags_D24(torch):
     (x * x).sum().backward()
     kept = [x, x * 2, x.detach().t(), torch.arange(6.0)[::2], torch.arange(3).expand(2, 3)]
     kept += [torch.tensor([1 + 2j]).conj(), torch.zeros(0, 3), torch.tensor([1.5]).bfloat16()]
-    found = []
+    answers = []
     for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
-        made = [pickle.loads(pickle.dumps(each, protocol)) for each in kept]
+        copies = [pickle.loads(pickle.dumps(tensor, protocol)) for tensor in kept]
         twice = pickle.loads(pickle.dumps([x, x], protocol))
-        found.append((made, [each.stride() for each in made], made[0].grad, made[1].is_leaf))
-        found.append((twice[0] is twice[1], x[0].item()))
-    return found
+        answers.append(
+            (copies, [tensor.stride() for tensor in copies], copies[0].grad, copies[1].is_leaf)
+        )
+        answers.append((twice[0] is twice[1], x[0].item()))
+    return answers
 
 
 @pytest.mark.parametrize("protocol", [0, 1])
 def test_the_first_protocols_pickle_tensors_too_D24(protocol):
-    made = pickle.loads(pickle.dumps(vector(jaxgrad), protocol))
-    assert made.tolist() == vector(jaxgrad).tolist() and made.requires_grad
+    tensor = pickle.loads(pickle.dumps(vector(jaxgrad), protocol))
+    assert tensor.tolist() == vector(jaxgrad).tolist() and tensor.requires_grad
 
 
 @as_torch
 def test_repr_of_tensors_with_gradients_D25(torch):
     x = leaf(torch, 2.0)
     y = leaf(torch, 1.0, 2.0)
-    made = [
+    tensors = [
         x, x * x, x + 1, y, y.sum(), y.view(2, 1), y.detach(), y[0], y.exp(),
         torch.tensor([1, 2]), y.clone().requires_grad_(), torch.zeros(0, requires_grad=True),
     ]  # fmt: skip
-    return [repr(each) for each in made], [str(each) for each in made]
+    return [repr(tensor) for tensor in tensors], [str(tensor) for tensor in tensors]
 
 
 @as_torch("""
@@ -507,8 +509,8 @@ def test_iteration_gives_rows_with_a_history_D26(torch):
 """)
 def test_volatile_warns_D30(torch):
     x = vector(torch)
-    found = [warned(lambda: x.volatile), warned(lambda: (x * 2).volatile)]
-    return found, warned(setattr, x, "volatile", True), x.requires_grad
+    warnings = [warned(lambda: x.volatile), warned(lambda: (x * 2).volatile)]
+    return warnings, warned(setattr, x, "volatile", True), x.requires_grad
 
 
 @as_torch
@@ -529,8 +531,8 @@ def test_names_of_the_module_D31(torch):
         *("is_anomaly_check_nan_enabled", "set_anomaly_enabled"),
     )
     with torch.inference_mode():
-        made = torch.ones(2)
-    kinds = torch.is_inference(made), torch.is_inference(torch.ones(2))
+        tensor = torch.ones(2)
+    kinds = torch.is_inference(tensor), torch.is_inference(torch.ones(2))
     return [hasattr(torch, name) for name in names], kinds
 
 
@@ -642,9 +644,9 @@ def test_data_cannot_be_deleted(torch):
 def test_the_private_name_of_grad(torch):
     x = vector(torch)
     x._grad = torch.ones_like(x)
-    found = x.grad.clone()
+    gradient = x.grad.clone()
     del x._grad
-    return found, x.grad
+    return gradient, x.grad
 
 
 @as_torch

@@ -106,15 +106,15 @@ def test_which_calls_copy_D20(torch):
 @pytest.mark.slow
 @as_torch
 def test_views_of_a_tensor_with_a_history_D20(torch):
-    found = {}
+    answers = {}
     for name in [name for name in VIEWS if name not in SEVERAL]:
         x = matrix(torch, requires_grad=True)
         b = x * 1
         v = VIEWS[name](torch, b)
         b.mul_(b.detach().clone())
         (v.sum() * 2 + b.sum()).backward()
-        found[name] = v, v._is_view(), v._base is b, x.grad
-    return found
+        answers[name] = v, v._is_view(), v._base is b, x.grad
+    return answers
 
 
 @as_torch("""
@@ -287,13 +287,13 @@ def test_detach_shares_values_and_has_no_history_D15(torch):
     x = vector(torch)
     y = x * 1
     d = y.detach()
-    found = d.requires_grad, d.grad_fn, d.is_leaf, shares(d, y), d._is_view(), d._version
+    state = d.requires_grad, d.grad_fn, d.is_leaf, shares(d, y), d._is_view(), d._version
     y.add_(1)
     seen = d._version, d
     with torch.no_grad():
         d.mul_(2)
     y.sum().backward()
-    return found, seen, y, y._version, x.grad
+    return state, seen, y, y._version, x.grad
 
 
 @as_torch("""
@@ -309,9 +309,9 @@ def test_a_detached_tensor_with_a_history_of_its_own_D15(torch):
     d = y.detach()
     part = d[1:]
     d.mul_(w)
-    found = d.requires_grad, part.requires_grad, y.requires_grad, d.is_leaf
+    flags = d.requires_grad, part.requires_grad, y.requires_grad, d.is_leaf
     (part.sum() + (y * 3).sum()).backward()
-    return found, y, d, x.grad, w.grad
+    return flags, y, d, x.grad, w.grad
 
 
 @as_torch("""
@@ -333,11 +333,11 @@ def test_detach_in_place_D16(torch):
     x = vector(torch)
     y = x * 2
     returned = y.detach_()
-    found = returned is y, y.requires_grad, y.grad_fn, y.is_leaf
+    state = returned is y, y.requires_grad, y.grad_fn, y.is_leaf
     y.requires_grad_()
     y.sum().backward()
     b = x * 1
-    return found, y.grad, x.grad, error(b[0].detach_)
+    return state, y.grad, x.grad, error(b[0].detach_)
 
 
 @as_torch("""
@@ -349,11 +349,11 @@ def test_detach_in_place_D16(torch):
 def test_data_shares_values_and_has_no_history_D17(torch):
     x = vector(torch)
     d = x.data
-    found = d.requires_grad, d.is_leaf, shares(d, x), d is x.data
+    flags = d.requires_grad, d.is_leaf, shares(d, x), d is x.data
     d.mul_(2)
     x.data[0] = 7
     (x * x).sum().backward()
-    return found, x, x.is_leaf, x.grad
+    return flags, x, x.is_leaf, x.grad
 
 
 def test_a_write_through_data_after_the_value_was_saved_D17():
@@ -388,9 +388,9 @@ def test_setting_data_of_a_leaf_D18(torch):
     value = torch.tensor([5.0, 6.0, 7.0], dtype=torch.float64)
     x.data = value
     value.add_(1)
-    found = x, x.requires_grad, x.is_leaf, x.grad, shares(x, value)
+    state = x, x.requires_grad, x.is_leaf, x.grad, shares(x, value)
     x.data = torch.zeros(2, 2, dtype=torch.float64)
-    return found, x, error(assign_data, x, torch.tensor([1, 2]))
+    return state, x, error(assign_data, x, torch.tensor([1, 2]))
 
 
 @as_torch("""
@@ -418,7 +418,7 @@ def test_data_that_is_no_tensor_D18(torch):
 def test_versions_count_writes_D19(torch):
     x = torch.zeros(2, 3)
     v, d = x[0], x.detach()
-    found = [x._version]
+    versions = [x._version]
     for write in (
         lambda: x.add_(1),
         lambda: v.mul_(2),
@@ -433,8 +433,8 @@ def test_versions_count_writes_D19(torch):
         lambda: x.unsqueeze_(0),
     ):
         write()
-        found.append((x._version, v._version, d._version))
-    return found, x.clone()._version, x[0]._version, x.reshape(-1)._version
+        versions.append((x._version, v._version, d._version))
+    return versions, x.clone()._version, x[0]._version, x.reshape(-1)._version
 
 
 @as_torch("""
@@ -550,7 +550,7 @@ def test_resizing_what_requires_grad_D28(torch):
 @as_torch
 def test_views_in_place_outside_of_grad_mode(torch):
     """A computed tensor gets another shape under no_grad: its gradient arrives in that shape."""
-    found = []
+    answers = []
     for change in (
         lambda v: v.squeeze_(),
         lambda v: v.unsqueeze_(0),
@@ -566,8 +566,8 @@ def test_views_in_place_outside_of_grad_mode(torch):
             with torch.no_grad():
                 change(v)
             (v * torch.arange(1.0, v.numel() + 1).reshape(v.shape)).sum().backward()
-            found += [v, a.grad]
-    return found
+            answers += [v, a.grad]
+    return answers
 
 
 @as_torch("""

@@ -47,7 +47,10 @@ def test_argnums_of_func_grad_K02(torch):
         return torch.func.grad(f, argnums=argnums)(point(torch), point(torch, 3.0, -1.0))
 
     wrong = (4, -3, (0, 0), (0, -2), (), "x", (0, "x"), [0], 1.0, None)
-    return [[of(each) for each in (0, 1, -1, (0,), (1, 0), (0, -1))], [error(of, w) for w in wrong]]
+    return [
+        [of(argnums) for argnums in (0, 1, -1, (0,), (1, 0), (0, -1))],
+        [error(of, w) for w in wrong],
+    ]
 
 
 @as_torch("""
@@ -66,16 +69,16 @@ def test_trees_of_arguments_and_unused_ones_K03(torch):
         "b": [point(torch, 0.5, 0.25), point(torch, 1.0)],
         "pair": (point(torch, 5.0), torch.tensor(2.0, dtype=torch.float64)),
     }
-    found = torch.func.grad(loss, argnums=(0, 1))(params, point(torch, 3.0, 4.0))
-    return found, torch.func.grad(lambda x, y: y.sum())(point(torch), point(torch))
+    gradients = torch.func.grad(loss, argnums=(0, 1))(params, point(torch, 3.0, 4.0))
+    return gradients, torch.func.grad(lambda x, y: y.sum())(point(torch), point(torch))
 
 
 @as_torch
 def test_has_aux_returns_more_beside_the_gradient_K04(torch):
     grad, x = torch.func.grad, point(torch)
-    found, aux = grad(lambda x: (x.sin().sum(), {"twice": x * 2, "x": x}), has_aux=True)(x)
+    gradient, aux = grad(lambda x: (x.sin().sum(), {"twice": x * 2, "x": x}), has_aux=True)(x)
     return [
-        found,
+        gradient,
         aux,
         error(grad(lambda x: x.sum(), has_aux=True), x),
         error(grad(lambda x: (x.sum(), 1, 2), has_aux=True), x),
@@ -94,15 +97,15 @@ def test_aux_keeps_the_history_that_is_somebody_elses_K04(torch):
     def value(x):
         return (x * w.detach()).sum(), (w * w, x * 3)
 
-    found = [each(value, has_aux=True)(x)[1] for each in (func.grad, func.jacrev)]
-    return found, func.vjp(value, x, has_aux=True)[2]
+    results = [transform(value, has_aux=True)(x)[1] for transform in (func.grad, func.jacrev)]
+    return results, func.vjp(value, x, has_aux=True)[2]
 
 
 def test_aux_is_anything_K04():
-    found, aux = jaxgrad.func.grad(lambda x: (x.sum(), {"n": 1, "s": "x"}), has_aux=True)(
+    gradient, aux = jaxgrad.func.grad(lambda x: (x.sum(), {"n": 1, "s": "x"}), has_aux=True)(
         jaxgrad.ones(2)
     )
-    assert found.tolist() == [1, 1] and aux == {"n": 1, "s": "x"}
+    assert gradient.tolist() == [1, 1] and aux == {"n": 1, "s": "x"}
 
 
 @as_torch("""
@@ -161,12 +164,12 @@ def test_no_grad_outside_and_inside_K06(torch):
 def test_func_vjp_K07(torch):
     vjp, x = torch.func.vjp, point(torch)
     tree, pull = vjp(lambda x, y: {"s": x.sin(), "p": (x * y).sum()}, x, x * 2)
-    given = {"s": x, "p": x[1]}
+    cotangents = {"s": x, "p": x[1]}
     output, pull_one, aux = vjp(lambda x: (x * x, x + 1), x, has_aux=True)
     return [
         parameters(vjp),
         tree,
-        [pull(given), pull(given)],
+        [pull(cotangents), pull(cotangents)],
         [output, aux, pull_one(x)],
         error(vjp, lambda x: (x > 0).long(), x),
         error(pull, x, words=STRUCTURE),
@@ -217,7 +220,7 @@ def test_what_jacobians_refuse_K10_K11_K12(torch):
     func, x, z = torch.func, point(torch), torch.tensor([1j])
     randomly = func.jacfwd(lambda x: x * torch.rand(2), randomness="same")
     return [
-        [parameters(each)[:4] for each in (func.jacrev, func.jacfwd, func.hessian)],
+        [parameters(transform)[:4] for transform in (func.jacrev, func.jacfwd, func.hessian)],
         error(lambda: func.jacrev(lambda x: x, chunk_size=0)),
         error(func.jacrev(lambda x: x), z),
         error(func.jacrev(lambda x: x * 1j), x),
@@ -233,8 +236,8 @@ def test_what_jacobians_refuse_K10_K11_K12(torch):
 
 def test_derivatives_of_complex_results_K11():
     """PyTorch refuses them: a derivative along a real number is as complex as the result."""
-    found = jaxgrad.func.jacfwd(lambda x: x * 1j)(jaxgrad.ones(2))
-    assert found.tolist() == [[1j, 0], [0, 1j]]
+    jacobian = jaxgrad.func.jacfwd(lambda x: x * 1j)(jaxgrad.ones(2))
+    assert jacobian.tolist() == [[1j, 0], [0, 1j]]
 
 
 @pytest.mark.slow
@@ -311,7 +314,7 @@ def test_per_sample_gradients_K16(torch):
     with torch.no_grad():
         model.weight.copy_(torch.tensor([[1.0, -2.0]]))
         model.bias.fill_(0.5)
-    params = {name: each.detach() for name, each in model.named_parameters()}
+    params = {name: parameter.detach() for name, parameter in model.named_parameters()}
 
     def loss(params, x, y):
         return ((torch.func.functional_call(model, params, (x,)) - y) ** 2).sum()
@@ -326,9 +329,9 @@ def test_functionalize_and_norms_K19(torch):
     func, x = torch.func, torch.arange(4.0)
 
     def writes(x):
-        made = x.clone()
-        made[1:].mul_(3)
-        return made
+        copy = x.clone()
+        copy[1:].mul_(3)
+        return copy
 
     net = torch.nn.Sequential(torch.nn.BatchNorm1d(2), torch.nn.InstanceNorm1d(2))
     net.add_module("inner", torch.nn.Sequential(torch.nn.BatchNorm2d(1, affine=False)))
@@ -376,7 +379,7 @@ def test_rearrange_moves_dimensions_K19(torch):
         rearrange(x, "a b (c1 c2) -> c1 a b c2", c1=2),
         rearrange(x[:, :1], "a 1 c -> (a c)"),
         rearrange([x, x], "n a b c -> a b c n"),
-        [error(rearrange, x, w, words=each) for w, each in zip(wrong, words, strict=True)],
+        [error(rearrange, x, w, words=word) for w, word in zip(wrong, words, strict=True)],
         error(lambda: rearrange(x, "a b c -> a b c", z=2)),
         error(lambda: rearrange(x, "a b (c1 c2) -> a b c1 c2", c1="x")),
     ]

@@ -23,15 +23,15 @@ def test_a_call_with_other_parameters_K17(torch):
     call, _ = functions(torch)
     layer, x = linear(torch, [1.0, 2.0], 0.5), torch.tensor([3.0, 4.0])
     weight = torch.tensor([[5.0, 6.0]], requires_grad=True)
-    made = call(layer, {"weight": weight}, x)
-    made.sum().backward()
+    output = call(layer, {"weight": weight}, x)
+    output.sum().backward()
     others = [
         call(layer, ({"weight": weight.detach()}, {"bias": torch.ones(1)}), (x,)),
         call(layer, {"unknown": weight}, None, {"input": x}),
         call(layer, {"weight": weight, "bias": torch.ones(1)}, x, strict=True),
     ]
     return [
-        made,
+        output,
         weight.grad,
         layer.weight,
         layer.weight.grad,
@@ -96,7 +96,7 @@ def test_the_state_of_several_modules_K18(torch):
     relu = torch.nn.ReLU()
     return [
         params,
-        [each.is_leaf for each in params.values()],
+        [parameter.is_leaf for parameter in params.values()],
         buffers,
         stack(norms)[1],
         error(stack, []),

@@ -24,18 +24,18 @@ def test_a_call_with_other_parameters_K17():
     layer = nn.Linear(2, 3)
     weight = torch.tensor(np.arange(6.0).reshape(3, 2), dtype=torch.float32, requires_grad=True)
     before = layer.weight
-    found = func.functional_call(layer, {"weight": weight}, X)
+    output = func.functional_call(layer, {"weight": weight}, X)
     np.testing.assert_allclose(
-        found.detach().numpy(), (X @ weight.detach().T + layer.bias.detach()).numpy(), rtol=1e-6
+        output.detach().numpy(), (X @ weight.detach().T + layer.bias.detach()).numpy(), rtol=1e-6
     )
-    found.sum().backward()
+    output.sum().backward()
     assert weight.grad.tolist() == [[1.5, 1.0]] * 3
     assert layer.weight is before and before.grad is None and layer.bias.grad is not None
 
 
 def test_what_functional_call_refuses_K17():
     layer, weight = nn.Linear(2, 3), torch.ones(3, 2)
-    for error, message, given, strict in (
+    for error, message, parameters, strict in (
         (
             RuntimeError,
             r"reparametrizing for Linear:\n\tMissing key\(s\): 'bias'\.",
@@ -48,7 +48,7 @@ def test_what_functional_call_refuses_K17():
         (ValueError, "all elements of", [3], False),
     ):
         with pytest.raises(error, match=message):
-            func.functional_call(layer, given, (X,), strict=strict)
+            func.functional_call(layer, parameters, (X,), strict=strict)
     assert func.functional_call(layer, {"z": X}, X).shape == (2, 3)
 
 
@@ -58,24 +58,27 @@ def test_tied_weights_of_functional_call_K17():
     with pytest.raises(ValueError, match="which are tied"):
         func.functional_call(tied, twice | {"b.weight": torch.eye(2)}, X)
     both = twice | {"b.weight": 3 * torch.eye(2)}
-    found = func.functional_call(tied, both, X, tie_weights=False)
-    assert found.tolist() == (9 * X).tolist()  # one module, whose weight was replaced twice
+    output = func.functional_call(tied, both, X, tie_weights=False)
+    assert output.tolist() == (9 * X).tolist()  # one module, whose weight was replaced twice
 
 
 @pytest.mark.slow
 def test_an_ensemble_of_stacked_modules_K18():
     models = [nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)) for _ in range(4)]
     parameters, buffers = func.stack_module_state(models)
-    assert all(each.requires_grad and each.is_leaf for each in parameters.values()) and not buffers
+    assert (
+        all(parameter.requires_grad and parameter.is_leaf for parameter in parameters.values())
+        and not buffers
+    )
 
     def one(parameters, x):
         return func.functional_call(models[0], parameters, (x,))
 
     for mapped in (func.vmap(one, in_dims=(0, None)), torch.jit(func.vmap(one, in_dims=(0, None)))):
-        found = mapped(parameters, X)
+        outputs = mapped(parameters, X)
         wanted = torch.stack([model(X) for model in models])
-        np.testing.assert_allclose(found.detach().numpy(), wanted.detach().numpy(), rtol=1e-5)
-    found.sum().backward()
+        np.testing.assert_allclose(outputs.detach().numpy(), wanted.detach().numpy(), rtol=1e-5)
+    outputs.sum().backward()
     wanted.sum().backward()
     for name, stacked in parameters.items():
         gradients = [dict(model.named_parameters())[name].grad for model in models]
@@ -98,14 +101,16 @@ def test_what_cannot_be_stacked_K18():
 
 def test_per_sample_gradients_of_a_module_K16():
     model = nn.Linear(2, 1)
-    parameters = {name: each.detach() for name, each in model.named_parameters()}
+    parameters = {name: parameter.detach() for name, parameter in model.named_parameters()}
 
     def loss(parameters, x):
         return func.functional_call(model, parameters, (x,)).square().sum()
 
-    found = func.vmap(func.grad(loss), in_dims=(None, 0))(parameters, X)
+    gradients = func.vmap(func.grad(loss), in_dims=(None, 0))(parameters, X)
     for row, x in enumerate(X):
         model.zero_grad()
         model(x).square().sum().backward()
         for name, parameter in model.named_parameters():
-            np.testing.assert_allclose(found[name][row].numpy(), parameter.grad.numpy(), rtol=1e-5)
+            np.testing.assert_allclose(
+                gradients[name][row].numpy(), parameter.grad.numpy(), rtol=1e-5
+            )

@@ -144,7 +144,7 @@ def test_a_view_that_a_function_writes_to_keeps_no_history():
     output, pullback = func.vjp(function, vector(jaxgrad))
     assert pullback(jaxgrad.ones_like(output))[0].tolist() == [2.0, 4.0, 6.0]
     assert base.tolist() == [1.0, 2.0, 3.0, 0.0] and other.tolist() == [2.0, 3.0, 0.0]
-    assert not any(each.requires_grad for each in (base, view, other))
+    assert not any(tensor.requires_grad for tensor in (base, view, other))
     view.mul_(2)
     assert base.tolist() == [2.0, 4.0, 6.0, 0.0] and not base.requires_grad
 
@@ -184,12 +184,12 @@ def test_results_that_a_function_writes_to(torch):
         return torch.zeros(3, dtype=torch.float64).add_(x * x)
 
     def parts(x):
-        made = torch.zeros(3, dtype=torch.float64)
-        view = made[:1]
+        base = torch.zeros(3, dtype=torch.float64)
+        view = base[:1]
         view.copy_(x[:1] ** 2)
-        return made, view
+        return base, view
 
-    told = [func.jacrev(each)(x) for each in (whole, parts)]
+    told = [func.jacrev(function)(x) for function in (whole, parts)]
     told += [func.vjp(whole, x)[1](x), func.jacrev(func.jacrev(whole))(x)]
     y = x.clone().requires_grad_()
     return told, torch.autograd.grad(func.jacrev(whole)(y).sum(), y)

@@ -82,11 +82,11 @@ def test_a_function_that_prints_an_example_runs_at_each_call(capsys):
 def test_printing_makes_no_tensor_an_input():
     x, see = matrix(jaxgrad), Seen()
     plain = jaxgrad.func.vmap(lambda a: a * 2)(x)
-    found = jaxgrad.func.vmap(lambda a: see(a) * 2)(x)
+    result = jaxgrad.func.vmap(lambda a: see(a) * 2)(x)
     x.requires_grad_()
     loud = jaxgrad.func.vmap(lambda a: see(a) * 2)(x)
     loud.sum().backward()
-    assert found.tolist() == plain.tolist() == loud.tolist()
+    assert result.tolist() == plain.tolist() == loud.tolist()
     assert x.grad.tolist() == [[2.0, 2.0], [2.0, 2.0]]
     assert see[-1].count("requires_grad=True") == 1
 

@@ -50,7 +50,7 @@ def no_programs(monkeypatch):
 
 def traces() -> int:
     """How many traces there were of shared functions."""
-    return sum(each.count for each in shared_function._functions.everything())
+    return sum(function.count for function in shared_function._functions.everything())
 
 
 # ---- which functions find a program
@@ -103,9 +103,9 @@ def test_functions_that_are_written_anew_find_their_program(name):
     call = FOUND_AGAIN[name]
     for k in (1.0, 2.0, 3.0):
         w = tensor(k, 2.0, 3.0)
-        found, before = call(w), traces()
+        result, before = call(w), traces()
         expected = func_with_programs_of_its_own(call, w)
-        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-6)
+        np.testing.assert_allclose(result.numpy(), expected.numpy(), rtol=1e-6)
         if k == 1.0:
             most = before
     assert traces() == most
@@ -143,21 +143,21 @@ def test_dimensions_tell_functions_apart():
     for _ in range(2):
         for in_dim in (0, 1):
             for out_dims in (0, 1, (0,), [1]):
-                made = func.vmap(lambda x: x * 2, in_dim, out_dims)
+                function = func.vmap(lambda x: x * 2, in_dim, out_dims)
                 is_turned = in_dim != (out_dims if isinstance(out_dims, int) else out_dims[0])
                 wanted = (batch.T if is_turned else batch) * 2
-                assert made(batch).tolist() == wanted.tolist()
+                assert function(batch).tolist() == wanted.tolist()
 
 
 def test_an_out_dim_of_none_is_refused_after_others():
     for _ in range(2):
         for out_dims in (0, None):
-            made = func.vmap(lambda x: x * 2, out_dims=out_dims)
+            function = func.vmap(lambda x: x * 2, out_dims=out_dims)
             if out_dims is None:
                 with pytest.raises(ValueError, match="out_dim"):
-                    made(torch.ones(2))
+                    function(torch.ones(2))
             else:
-                assert made(torch.ones(2)).tolist() == [2.0, 2.0]
+                assert function(torch.ones(2)).tolist() == [2.0, 2.0]
 
 
 def test_numbers_among_the_arguments_of_one_mapped_function():
@@ -222,8 +222,8 @@ def test_code_that_prints_or_reads_the_time_runs_at_each_call(capsys):
 
 def test_an_iterator_gives_each_call_another_element():
     elements = iter([1.0, 2.0, 3.0, 4.0])
-    found = [func.vmap(lambda x: x * next(elements))(torch.ones(1)).item() for _ in range(4)]
-    assert found == [1.0, 2.0, 3.0, 4.0]
+    numbers = [func.vmap(lambda x: x * next(elements))(torch.ones(1)).item() for _ in range(4)]
+    assert numbers == [1.0, 2.0, 3.0, 4.0]
 
 
 @pytest.mark.slow
@@ -237,9 +237,9 @@ def test_random_numbers(randomness):
     assert traces() == 1
     torch.manual_seed(0)
     again = [draw() for _ in range(4)]
-    assert [each.tolist() for each in first] == [each.tolist() for each in again]
-    assert len({each[0].sum().item() for each in first}) == 4
-    assert len({each.sum().item() for each in first[0]}) == (1 if randomness == "same" else 3)
+    assert [sample.tolist() for sample in first] == [sample.tolist() for sample in again]
+    assert len({sample[0].sum().item() for sample in first}) == 4
+    assert len({row.sum().item() for row in first[0]}) == (1 if randomness == "same" else 3)
 
 
 @pytest.mark.slow
@@ -251,8 +251,8 @@ def test_ways_of_random_numbers_in_turns():
 
 def test_random_numbers_of_numpy():
     np.random.seed(0)
-    found = {func.vmap(lambda x: x + np.random.rand())(torch.zeros(1)).item() for _ in range(4)}
-    assert len(found) == 4
+    numbers = {func.vmap(lambda x: x + np.random.rand())(torch.zeros(1)).item() for _ in range(4)}
+    assert len(numbers) == 4
 
 
 def test_errors_of_the_function_are_raised_at_each_call():
@@ -342,16 +342,16 @@ def test_a_recorded_gradient_keeps_what_its_derivative_needs():
             del first
             gc.collect()
             third = torch.autograd.grad(second.sum(), w)[0]
-            each = rows.sum(0)[None] if is_compiled else rows
-            expected = sum(6 * k * row * row.sum() ** 2 for row in each)
+            summands = rows.sum(0)[None] if is_compiled else rows
+            expected = sum(6 * k * row * row.sum() ** 2 for row in summands)
             np.testing.assert_allclose(third.tolist(), expected.tolist())
 
 
 def test_numbers_of_captured_tensors_that_code_looks_at():
     for k in (1.0, -1.0, 2.0, 2.0):
         w = tensor(k, 2.0)
-        found = func.vmap(lambda x, w=w: x * 3 if w[0].item() > 0 else -x)(torch.ones(2))
-        assert found.tolist() == ([3.0, 3.0] if k > 0 else [-1.0, -1.0])
+        result = func.vmap(lambda x, w=w: x * 3 if w[0].item() > 0 else -x)(torch.ones(2))
+        assert result.tolist() == ([3.0, 3.0] if k > 0 else [-1.0, -1.0])
 
 
 def test_functions_that_are_returned_hold_the_tensors_of_their_call():
@@ -379,10 +379,10 @@ def test_numbers_that_each_call_reads():
     for k in (1.0, 1.0, 2.0, 1.0):
         held = [k]
         kept.append(held)
-        found = func.vmap(lambda x, held=held: x * torch.tracing.number(lambda: held[0]))(
+        result = func.vmap(lambda x, held=held: x * torch.tracing.number(lambda: held[0]))(
             torch.ones(1)
         )
-        assert found.item() == k
+        assert result.item() == k
         held[0] = 99.0
 
 
@@ -424,8 +424,8 @@ def test_a_mapped_function_in_a_compiled_one():
     step = torch.jit(lambda w: func.vmap(lambda x: x * w)(rows))
     for k in (1.0, 2.0):
         assert step(tensor(k, 1.0, 1.0)).tolist() == (rows * tensor(k, 1.0, 1.0)).tolist()
-        found = func.vmap(lambda x: x * k)(rows)  # noqa: B023
-        assert found.tolist() == (rows * k).tolist()
+        result = func.vmap(lambda x: x * k)(rows)  # noqa: B023
+        assert result.tolist() == (rows * k).tolist()
 
 
 # ---- functions that are compiled as a whole
@@ -453,17 +453,17 @@ def test_jacobians_with_a_history():
             w = tensor(k, 2.0, dtype=torch.float64, requires_grad=True)
             x = point.clone().requires_grad_(k > 1)
             end = torch.sum if transform is func.hessian else torch.clone
-            found = transform(lambda x, w=w, end=end: end(x**3 * w))(x)
+            derivative = transform(lambda x, w=w, end=end: end(x**3 * w))(x)
             expected = 6 * x if transform is func.hessian else 3 * x**2
-            np.testing.assert_allclose(found.diag().tolist(), (expected * w).tolist())
-            (slope,) = torch.autograd.grad(found.sum(), w)
+            np.testing.assert_allclose(derivative.diag().tolist(), (expected * w).tolist())
+            (slope,) = torch.autograd.grad(derivative.sum(), w)
             np.testing.assert_allclose(slope.tolist(), expected.tolist())
 
 
 def test_branches_on_numbers_of_the_argument():
     for k in (1.0, -1.0, 2.0, -2.0):
-        found = func.jacrev(lambda x: x * 2 if x.sum() > 0 else x * 3)(tensor(k))
-        assert found.item() == (2.0 if k > 0 else 3.0)
+        derivative = func.jacrev(lambda x: x * 2 if x.sum() > 0 else x * 3)(tensor(k))
+        assert derivative.item() == (2.0 if k > 0 else 3.0)
 
 
 @pytest.mark.slow
@@ -477,9 +477,9 @@ def test_random_numbers_are_those_of_eager_calls(transform):
         options = {"randomness": "same"} if transform is func.jacfwd else {}
         return transform(lambda x: x * torch.rand(2), **options)(torch.ones(2))
 
-    found = draw(call)
-    assert found == draw(lambda: func_with_programs_of_its_own(lambda w: call(), None))
-    assert found[0] != found[1]
+    draws = draw(call)
+    assert draws == draw(lambda: func_with_programs_of_its_own(lambda w: call(), None))
+    assert draws[0] != draws[1]
 
 
 def test_hooks_of_saved_tensors_run_at_each_call():
@@ -516,8 +516,8 @@ def test_anomalies_are_found():
 def test_arguments_that_are_written_to():
     for k in (1.0, 2.0):
         x = tensor(k, 2.0)
-        found = func.jacfwd(lambda x: (x * 1).mul_(3))(x)
-        assert found.tolist() == [[3.0, 0.0], [0.0, 3.0]] and x.tolist() == [k, 2.0]
+        jacobian = func.jacfwd(lambda x: (x * 1).mul_(3))(x)
+        assert jacobian.tolist() == [[3.0, 0.0], [0.0, 3.0]] and x.tolist() == [k, 2.0]
         held = torch.zeros(2)
         func.jacrev(lambda x, held=held: held.add_(x.detach()) * x)(x)
         assert held.tolist() == x.tolist()
@@ -548,8 +548,8 @@ def test_products_of_functional_are_detached_and_may_be_recorded():
             value, slope = functional.vhp(lambda x, w=w: (x**3 * w).sum(), x, x, create_graph)
             np.testing.assert_allclose(slope.tolist(), (6 * point**2 * w).tolist())
             assert value.requires_grad is slope.requires_grad is create_graph
-        (found,) = torch.autograd.grad(slope.sum(), w)
-        np.testing.assert_allclose(found.tolist(), (6 * point**2).tolist())
+        (gradient,) = torch.autograd.grad(slope.sum(), w)
+        np.testing.assert_allclose(gradient.tolist(), (6 * point**2).tolist())
 
 
 def test_strict_products_of_functional_refuse_at_each_call():
@@ -562,9 +562,9 @@ def test_strict_products_of_functional_refuse_at_each_call():
 
 def test_rows_of_a_large_jacobian_are_computed_one_by_one():
     for _ in range(3):
-        found = functional.jacobian(lambda x: x * x, torch.arange(12.0))
-        assert found.diag().tolist() == (2 * torch.arange(12.0)).tolist()
-    assert all(each.is_refused for each in shared_function._functions.everything())
+        jacobian = functional.jacobian(lambda x: x * x, torch.arange(12.0))
+        assert jacobian.diag().tolist() == (2 * torch.arange(12.0)).tolist()
+    assert all(function.is_refused for function in shared_function._functions.everything())
 
 
 # ---- what programs keep
@@ -582,8 +582,8 @@ def test_no_tensor_and_no_function_is_kept():
         scaled.k = w.sum()
         func.vmap(scaled)(torch.tensor(ROWS))
         func.hessian(lambda x: (x**3 * w).sum())(w)
-        found = [w, held, scaled, scaled.__defaults__[0], scaled.k]
-        return [weakref.ref(each) for each in found]
+        referents = [w, held, scaled, scaled.__defaults__[0], scaled.k]
+        return [weakref.ref(referent) for referent in referents]
 
     references = [*run(), *run()]
     gc.collect()
@@ -595,9 +595,9 @@ def test_many_functions_made_of_text_are_bounded(nothing_compiled):
     limit = shared_function._functions.clock
     most = 0
     for number in range(300):
-        made = {}
-        exec(f"def f(x):\n    return x * {number}.5", globals(), made)
-        assert func.vmap(made["f"])(torch.ones(1)).item() == number + 0.5
+        namespace = {}
+        exec(f"def f(x):\n    return x * {number}.5", globals(), namespace)
+        assert func.vmap(namespace["f"])(torch.ones(1)).item() == number + 0.5
         most = max(most, len(shared_function._functions.everything()))
     assert limit.limit == "programs" and most <= 128
 
@@ -608,8 +608,8 @@ def test_functions_in_threads():
     def run(k):
         for number in range(20):
             w = tensor(k, number, 1.0)
-            found = func.vmap(lambda x, w=w: x * w + k)(rows)
-            if found.tolist() != (rows * w + k).tolist():
+            result = func.vmap(lambda x, w=w: x * w + k)(rows)
+            if result.tolist() != (rows * w + k).tolist():
                 failed.append((k, number))
 
     threads = [threading.Thread(target=run, args=(float(k % 2),)) for k in range(4)]

@@ -49,10 +49,10 @@ def compare(function, tensors=()):
     wanted = [tensor for tensor in tensors if tensor.requires_grad and tensor.is_leaf]
     expected = torch.stack([function(row) for row in rows])
     slopes = gradients_of(expected, wanted)
-    found = func.vmap(function)(rows)
-    assert found.dtype == expected.dtype and found.requires_grad == expected.requires_grad
-    np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), rtol=1e-6)
-    for one, other in zip(gradients_of(found, wanted), slopes, strict=True):
+    result = func.vmap(function)(rows)
+    assert result.dtype == expected.dtype and result.requires_grad == expected.requires_grad
+    np.testing.assert_allclose(result.detach().numpy(), expected.detach().numpy(), rtol=1e-6)
+    for one, other in zip(gradients_of(result, wanted), slopes, strict=True):
         assert (one is None) == (other is None)
         if one is not None:
             np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-6)
@@ -153,19 +153,19 @@ def constants_of_the_code():
 
 @probe
 def equal_code_in_other_modules():
-    made = []
+    modules = []
     for number, k in enumerate((2.0, 3.0)):
         module = types.ModuleType(f"probe_{number}")
         sys.modules[module.__name__] = module
         exec(f"k = {k}\ndef make():\n    return lambda x: x * k", vars(module))
-        made.append(module)
-    for module in (*made, *made):
+        modules.append(module)
+    for module in (*modules, *modules):
         function = module.make()
         function.__module__ = __name__  # as `functools.wraps` may leave it
         yield function
-    made[0].k = 11.0
-    yield made[0].make()
-    for module in made:
+    modules[0].k = 11.0
+    yield modules[0].make()
+    for module in modules:
         del sys.modules[module.__name__]
 
 
@@ -300,9 +300,9 @@ def numbers_and_tensors_in_turns():
 def tensors_with_a_history():
     w = tensor(1.0, 2.0, 3.0, requires_grad=True)
     for k in (1.0, 2.0):
-        made = w * k
-        yield lambda x: x * made, w  # noqa: B023
-        yield lambda x: x * made.detach(), w  # noqa: B023
+        factor = w * k
+        yield lambda x: x * factor, w  # noqa: B023
+        yield lambda x: x * factor.detach(), w  # noqa: B023
 
 
 @probe
@@ -363,22 +363,22 @@ def attributes_of_tensors():
 def lists_and_dicts_that_change():
     held, named = [1.0, tensor(2.0, 1.0, 0.0)], {"a": 2.0, "b": [3.0]}
 
-    def made():
+    def make():
         return lambda x: x * held[0] + held[1] + named["a"] + len(held) + sum(named["b"])
 
-    yield made()
+    yield make()
     held[0] = 5.0
-    yield made()
+    yield make()
     held[1] = tensor(9.0, 9.0, 9.0)
-    yield made()
+    yield make()
     held.append(1)
-    yield made()
+    yield make()
     named["b"].append(8.0)
-    yield made()
+    yield make()
     named["a"] = 3
-    yield made()
+    yield make()
     named["c"] = 3
-    yield made()
+    yield make()
 
 
 @probe
@@ -514,12 +514,12 @@ class Plain:
 @probe
 def objects_and_their_methods():
     kept = [Plain(1.0), Plain(2.0), Plain(1.0)]
-    for each in kept:
-        yield each.times
-        yield lambda x, each=each: x * each.k
-        each.k += 1
-        yield each.times
-        yield lambda x, each=each: x * each.k
+    for holder in kept:
+        yield holder.times
+        yield lambda x, holder=holder: x * holder.k
+        holder.k += 1
+        yield holder.times
+        yield lambda x, holder=holder: x * holder.k
 
 
 @probe
@@ -609,8 +609,8 @@ def rows_of_jacobian(function, point):
             return None
         entries = [output[index] for index in np.ndindex(*output.shape)]
     slopes = [
-        torch.autograd.grad(each, point, retain_graph=True)[0]
-        for each in (entries if output.requires_grad else ())
+        torch.autograd.grad(entry, point, retain_graph=True)[0]
+        for entry in (entries if output.requires_grad else ())
     ]
     return torch.stack(slopes or [point.detach() * 0] * len(entries))
 
@@ -621,9 +621,9 @@ def compare_rows(function, tensors=()):
         expected = rows_of_jacobian(function, row)
         if expected is None:
             return
-        found = func.jacrev(function)(row)
-        assert found.dtype == expected.dtype and found.shape == expected.shape
-        np.testing.assert_allclose(found.detach().numpy(), expected.numpy(), rtol=1e-6)
+        jacobian = func.jacrev(function)(row)
+        assert jacobian.dtype == expected.dtype and jacobian.shape == expected.shape
+        np.testing.assert_allclose(jacobian.detach().numpy(), expected.numpy(), rtol=1e-6)
         value, slope = func.jvp(function, (row,), (torch.ones(3),))
         sums = expected.sum(-1).numpy()
         output = function(row)
@@ -640,9 +640,9 @@ def compare_functional(function, tensors=()):
         with torch.enable_grad():
             output = function(row)
         for options in ({}, {"vectorize": True}):
-            found = functional.jacobian(function, row, **options)
-            assert found.shape == expected.shape and not found.requires_grad
-            np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-6)
+            jacobian = functional.jacobian(function, row, **options)
+            assert jacobian.shape == expected.shape and not jacobian.requires_grad
+            np.testing.assert_allclose(jacobian.numpy(), expected.numpy(), rtol=1e-6)
         value, slope = functional.vjp(function, row, torch.ones_like(output))
         np.testing.assert_allclose(value.numpy(), output.detach().numpy(), rtol=1e-6)
         np.testing.assert_allclose(slope.numpy(), expected.sum(0).numpy(), rtol=1e-6, atol=1e-6)
@@ -664,6 +664,6 @@ def probes_and_comparisons():
 def test_probe(name, compared, monkeypatch):
     if name == "signs_of_zero":
         monkeypatch.setattr(executor, "chosen", "compiled")  # XLA takes x + 0 to be x, also of -0
-    for each in PROBES[name]():
-        function, *tensors = each if isinstance(each, tuple) else (each,)
+    for case in PROBES[name]():
+        function, *tensors = case if isinstance(case, tuple) else (case,)
         compared(function, tensors)

@@ -70,8 +70,8 @@ def expected(names, function):
 
 
 def check(names, function):
-    found = nested(OURS, names, FUNCTIONS[function][0])(torch.tensor(POINT))
-    np.testing.assert_allclose(found.numpy(), expected(names, function), rtol=1e-9, atol=1e-12)
+    result = nested(OURS, names, FUNCTIONS[function][0])(torch.tensor(POINT))
+    np.testing.assert_allclose(result.numpy(), expected(names, function), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.slow
@@ -105,14 +105,14 @@ def g(x, y):
 X, Y = np.array([0.3, 1.2]), np.array([2.0, -1.0])
 
 
-def same(found, wanted):
-    found = jax.tree.map(
-        lambda each: each.detach().numpy(),
-        found,
-        is_leaf=lambda each: isinstance(each, torch.Tensor),
+def same(result, wanted):
+    result = jax.tree.map(
+        lambda tensor: tensor.detach().numpy(),
+        result,
+        is_leaf=lambda tensor: isinstance(tensor, torch.Tensor),
     )
     jax.tree.map(
-        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12), found, wanted
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12), result, wanted
     )
 
 
@@ -131,15 +131,17 @@ def test_jacrev_and_jacfwd_agree_K10_K11(ours, theirs, argnums):
 @pytest.mark.parametrize("chunk_size", [1, 2, 3, 100])
 def test_chunks_of_jacrev_K10(chunk_size):
     x = torch.tensor(X)
-    found = func.jacrev(lambda x: x.sin() * x.sum(), chunk_size=chunk_size)(x)
-    same(found, func.jacrev(lambda x: x.sin() * x.sum())(x).numpy())
+    jacobian = func.jacrev(lambda x: x.sin() * x.sum(), chunk_size=chunk_size)(x)
+    same(jacobian, func.jacrev(lambda x: x.sin() * x.sum())(x).numpy())
 
 
 def test_aux_of_tensors_and_others_K11():
-    found, aux = func.jacfwd(lambda x: (x * x, {"x": x + 1, "n": 3}), has_aux=True)(torch.ones(2))
-    assert found.tolist() == [[2, 0], [0, 2]] and aux["n"] == 3 and aux["x"].tolist() == [2, 2]
-    found, aux = func.jacrev(lambda x: (x * x, "beside"), has_aux=True)(torch.ones(2))
-    assert found.tolist() == [[2, 0], [0, 2]] and aux == "beside"
+    jacobian, aux = func.jacfwd(lambda x: (x * x, {"x": x + 1, "n": 3}), has_aux=True)(
+        torch.ones(2)
+    )
+    assert jacobian.tolist() == [[2, 0], [0, 2]] and aux["n"] == 3 and aux["x"].tolist() == [2, 2]
+    jacobian, aux = func.jacrev(lambda x: (x * x, "beside"), has_aux=True)(torch.ones(2))
+    assert jacobian.tolist() == [[2, 0], [0, 2]] and aux == "beside"
 
 
 @pytest.mark.slow
@@ -190,8 +192,8 @@ def test_vjp_is_used_again_and_again_K07():
         wanted = transposed(cotangents)
     same(output, value)
     for _ in range(2):
-        given = {"product": torch.tensor(X), "sum": torch.tensor(2.0, dtype=torch.float64)}
-        same(pullback(given), wanted)
+        our_cotangents = {"product": torch.tensor(X), "sum": torch.tensor(2.0, dtype=torch.float64)}
+        same(pullback(our_cotangents), wanted)
 
 
 @pytest.mark.slow
@@ -216,21 +218,21 @@ def test_dimensions_of_vmap_K13():
     def pair(x, trees):
         return x @ trees["y"], (x.sum(), trees["k"] * x)
 
-    found = func.vmap(pair, in_dims=(2, {"y": 0, "k": None}), out_dims=(1, (0, -1)))(
+    results = func.vmap(pair, in_dims=(2, {"y": 0, "k": None}), out_dims=(1, (0, -1)))(
         x, {"y": y, "k": 2.0}
     )
     wanted = jax.vmap(
         lambda x, y: (x @ y, (x.sum(), 2.0 * x)), in_axes=(2, 0), out_axes=(1, (0, -1))
     )
     with jax.enable_x64(True):
-        same(found, wanted(x.numpy(), y.numpy()))
+        same(results, wanted(x.numpy(), y.numpy()))
 
 
 def test_results_that_do_not_depend_on_the_example_K13():
     weight = torch.tensor([1.0, 2.0], requires_grad=True)
-    found, same_for_all = func.vmap(lambda x: (weight, torch.ones(2)))(torch.zeros(3))
-    assert found.shape == same_for_all.shape == (3, 2)
-    found.sum().backward()
+    weights, same_for_all = func.vmap(lambda x: (weight, torch.ones(2)))(torch.zeros(3))
+    assert weights.shape == same_for_all.shape == (3, 2)
+    weights.sum().backward()
     assert weight.grad.tolist() == [3, 3]
 
 
@@ -238,8 +240,8 @@ def test_results_that_do_not_depend_on_the_example_K13():
 @pytest.mark.parametrize("chunk_size", [1, 2, 5, None])
 def test_chunks_of_vmap_K13(chunk_size):
     x = torch.arange(10.0).view(5, 2)
-    found = func.vmap(lambda x: (x.square(), x.sum()), chunk_size=chunk_size)(x)
-    assert found[0].tolist() == x.square().tolist() and found[1].tolist() == x.sum(1).tolist()
+    results = func.vmap(lambda x: (x.square(), x.sum()), chunk_size=chunk_size)(x)
+    assert results[0].tolist() == x.square().tolist() and results[1].tolist() == x.sum(1).tolist()
 
 
 @pytest.mark.slow
@@ -279,10 +281,10 @@ def test_writes_to_an_argument_and_to_what_is_made_inside_K15():
     x = torch.arange(6.0).view(2, 3)
 
     def body(x):
-        made = torch.zeros(2)
-        made[0].add_(x.sum())
+        output = torch.zeros(2)
+        output[0].add_(x.sum())
         x.mul_(10)
-        return made
+        return output
 
     for wrapped in (lambda f: f, torch.jit):
         x = torch.arange(6.0).view(2, 3)
@@ -354,5 +356,5 @@ def test_K_a_graph_from_outside_does_not_get_lost():
         func.vmap(slope(z))(torch.ones(2))
     func.vmap(slope(y))(torch.ones(2)).sum().backward()
     assert x.grad.tolist() == [12, 24]  # twice 6 x
-    found = func.vmap(lambda v: torch.autograd.grad(y, x, v, retain_graph=True)[0])(torch.ones(2))
-    assert found.tolist() == [[3, 12], [3, 12]] and not found.requires_grad
+    slopes = func.vmap(lambda v: torch.autograd.grad(y, x, v, retain_graph=True)[0])(torch.ones(2))
+    assert slopes.tolist() == [[3, 12], [3, 12]] and not slopes.requires_grad

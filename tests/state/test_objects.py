@@ -11,7 +11,7 @@ STEP = 2.0
 
 
 def tensors_in(*roots):
-    return [each for each in ObjectWalk().walk(*roots) if isinstance(each, jaxgrad.Tensor)]
+    return [value for value in ObjectWalk().walk(*roots) if isinstance(value, jaxgrad.Tensor)]
 
 
 def test_a_walk_enters_containers_attributes_partials_methods_and_closures():
@@ -60,17 +60,17 @@ def test_the_names_in_code_are_those_that_it_reads_and_sets():
         value.table["set"] = 1
         return [around for _ in value.other]
 
-    found = [names_in(code) for code in codes(function.__code__)]
+    names = [names_in(code) for code in codes(function.__code__)]
 
     def named(field):
-        return set().union(*[getattr(each, field) for each in found])
+        return set().union(*[getattr(code_names, field) for code_names in names])
 
-    assert named("attributes") == {"read", "other", "table"} and found[0].keys["read"] == {"word"}
+    assert named("attributes") == {"read", "other", "table"} and names[0].keys["read"] == {"word"}
     assert (named("globals"), named("stored_globals")) == ({"STEP"}, {"STORED"})
     assert (named("cells"), named("stored_cells")) == ({"around"}, {"counted"})
     assert named("stored_attributes") == {"stored"}
-    assert found[0].keys["table"] == set() and found[0].stored_keys == {"table": {"set"}}
-    assert "word" in found[0].strings
+    assert names[0].keys["table"] == set() and names[0].stored_keys == {"table": {"set"}}
+    assert "word" in names[0].strings
     assert global_names(function) == ["STEP"]
     assert [cell.cell_contents for cell in full_cells(function)] == [1, 1]
 
@@ -84,4 +84,4 @@ def test_containers_whose_classes_hide_what_they_hold():
             raise NotImplementedError
 
     inner = jaxgrad.ones(1)
-    assert any(each is inner for each in ObjectWalk().walk(Hidden([inner])))
+    assert any(value is inner for value in ObjectWalk().walk(Hidden([inner])))

@@ -31,23 +31,23 @@ def gradients(values=(40, 60, 10)):
     return [("weight", list(values[:2])), ("bias", values[2])]
 
 
-def items(found):
-    return [(key, each.tolist()) for key, each in found.items()]
+def items(tree):
+    return [(key, value.tolist()) for key, value in tree.items()]
 
 
 def backward_under_jit(params):
-    params = {name: each.clone().requires_grad_() for name, each in params.items()}
+    params = {name: tensor.clone().requires_grad_() for name, tensor in params.items()}
 
     @torch.jit
     def step(params):
         loss(params).backward()
-        return {name: each.grad for name, each in params.items()}
+        return {name: tensor.grad for name, tensor in params.items()}
 
     return step(params)
 
 
 def linear(params, *_):
-    return {name: each * 2 for name, each in params.items()}
+    return {name: tensor * 2 for name, tensor in params.items()}
 
 
 DOUBLED = [("weight", [4.0, 6.0]), ("bias", 10.0)]
@@ -95,21 +95,21 @@ TRANSFORMS = {
     ),
     "scan's outputs": (
         lambda p: {
-            name: each[0]
-            for name, each in torch.scan(
+            name: output[0]
+            for name, output in torch.scan(
                 lambda c, p: (c, linear(p)),
                 torch.ones(1),
-                {name: each[None] for name, each in p.items()},
+                {name: tensor[None] for name, tensor in p.items()},
             )[1].items()
         },
         DOUBLED,
     ),
     "from_jax": (
-        lambda p: torch.from_jax(lambda p: {name: each * 2 for name, each in p.items()})(p),
+        lambda p: torch.from_jax(lambda p: {name: array * 2 for name, array in p.items()})(p),
         DOUBLED,
     ),
     "to_jax": (
-        lambda p: torch.to_jax(linear)({name: each.numpy() for name, each in p.items()}),
+        lambda p: torch.to_jax(linear)({name: tensor.numpy() for name, tensor in p.items()}),
         DOUBLED,
     ),
     "custom_fwd": (lambda p: CastLinear.apply(p), DOUBLED),
@@ -129,10 +129,10 @@ def test_dicts_keep_the_order_of_their_keys(name):
     transform, wanted = TRANSFORMS[name]
     if name == "custom_fwd":
         with torch.autocast("cpu"):
-            found = transform(named())
+            result = transform(named())
     else:
-        found = transform(named())
-    assert items(found) == wanted
+        result = transform(named())
+    assert items(result) == wanted
 
 
 CONTROL = ["cond", "while_loop", "fori_loop", "scan", "scan's outputs"]
@@ -153,28 +153,28 @@ def test_vmap_keeps_the_order_and_finds_dimensions_by_key():
     dims = ({"bias": 0, "weight": 1},)
     wanted = [("z", [10.0, 20.0]), ("a", [3.0, 4.0])]
     for size in (None, 1):
-        found = torch.func.vmap(one, in_dims=dims, chunk_size=size)(params)
-        assert items({"z": found["z"][:, 0], "a": found["a"]}) == wanted
+        result = torch.func.vmap(one, in_dims=dims, chunk_size=size)(params)
+        assert items({"z": result["z"][:, 0], "a": result["a"]}) == wanted
     moved = torch.func.vmap(one, in_dims=dims, out_dims={"a": 0, "z": 1})(params)
     assert list(moved) == ["z", "a"] and moved["z"].shape == (1, 2)
     ordered = collections.OrderedDict(params)
-    found = torch.func.vmap(one, in_dims=dims)(ordered)
-    assert found["a"].tolist() == [3, 4]
+    result = torch.func.vmap(one, in_dims=dims)(ordered)
+    assert result["a"].tolist() == [3, 4]
 
 
 @pytest.mark.slow
 def test_gradients_pair_with_the_parameters_of_a_module():
     model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 2))
-    params = {name: each.detach() for name, each in model.named_parameters()}
+    params = {name: parameter.detach() for name, parameter in model.named_parameters()}
 
     def loss(params):
         return torch.func.functional_call(model, params, torch.ones(1, 2)).square().sum()
 
     for transform in (torch.func.grad, torch.func.jacrev):
         for compiled in (lambda f: f, torch.jit):
-            found = compiled(transform(loss))(params)
-            for (name, parameter), gradient in zip(params.items(), found.values(), strict=True):
-                assert gradient.shape == parameter.shape and gradient is found[name]
+            grads = compiled(transform(loss))(params)
+            for (name, parameter), gradient in zip(params.items(), grads.values(), strict=True):
+                assert gradient.shape == parameter.shape and gradient is grads[name]
     state = torch.jit(lambda state: state)(model.state_dict())
     assert list(state) == [name for name, _ in model.named_parameters()]
 
@@ -233,11 +233,11 @@ def shown(tree):
     if isinstance(tree, torch.Tensor):
         return tree.tolist()
     if isinstance(tree, dict):
-        return type(tree).__name__, [(key, shown(each)) for key, each in tree.items()]
+        return type(tree).__name__, [(key, shown(child)) for key, child in tree.items()]
     if isinstance(tree, Registered | Batch):
         return type(tree).__name__, shown(list(vars(tree).values()))
     if isinstance(tree, list | tuple):
-        return type(tree).__name__, [shown(each) for each in tree]
+        return type(tree).__name__, [shown(child) for child in tree]
     return tree
 
 
@@ -302,7 +302,7 @@ def test_branches_and_bodies_may_give_another_order(way):
     wanted = [("z", [2.0]), ("a", [3.0])]
     choose = way(lambda d, flag: torch.cond(flag, lambda d: {**d}, swapped, (d,)))
     chosen = choose(start, torch.tensor(False))
-    assert {key: each.item() for key, each in chosen.items()} == {"z": 2, "a": 3}
+    assert {key: tensor.item() for key, tensor in chosen.items()} == {"z": 2, "a": 3}
     repeated = way(
         lambda d: torch.while_loop(lambda d: d["z"].sum() < 2, lambda d: (swapped(d),), (d,))[0]
     )
@@ -318,8 +318,8 @@ def test_outputs_of_scan_are_stacked_by_key():
         values = {"a": x, "b": x * 10}
         return carry, {name: values[name] for name in next(turns)}
 
-    found = torch.scan(step, torch.zeros(1), torch.tensor([1.0, 2.0]))[1]
-    assert items(found) == [("b", [10, 20]), ("a", [1, 2])]
+    outputs = torch.scan(step, torch.zeros(1), torch.tensor([1.0, 2.0]))[1]
+    assert items(outputs) == [("b", [10, 20]), ("a", [1, 2])]
     changing = iter([{"a": torch.ones(1)}, {"b": torch.ones(1)}])
     with pytest.raises(RuntimeError, match="outputs of combine_fn have different structure"):
         torch.scan(lambda c, x: (c, next(changing)), torch.zeros(1), torch.ones(2))
@@ -364,9 +364,9 @@ def test_jax_may_look_at_tensors_that_require_grad():
 
 def frozen(function, *args):
     with pytest.warns(UserWarning, match="constant of JAX's program.*func.functional_call") as told:
-        found = function(*args)
-    assert {each.filename for each in told} == {__file__}
-    return found
+        result = function(*args)
+    assert {warning.filename for warning in told} == {__file__}
+    return result
 
 
 def exact_layer():
@@ -393,7 +393,7 @@ def test_a_trace_of_jax_tells_that_it_freezes_a_weight():
 def test_traces_of_jax_that_freeze_nothing_tell_nothing():
     model, x = exact_layer(), np.ones((1, 2), np.float32)
     params = dict(model.named_parameters())
-    arrays = {name: each.detach().numpy() for name, each in params.items()}
+    arrays = {name: parameter.detach().numpy() for name, parameter in params.items()}
     call = torch.to_jax(lambda params, x: torch.func.functional_call(model, params, x))
     wanted = model(torch.tensor(x)).tolist()
     assert jax.jit(call)(arrays, x).tolist() == wanted

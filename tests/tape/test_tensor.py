@@ -88,7 +88,7 @@ def test_requires_grad_of_a_computed_tensor_stays():
         (leaf() * 2).requires_grad = False
 
 
-@pytest.mark.parametrize("dtype", [each for each in dtypes.ALL if each.category < 2], ids=str)
+@pytest.mark.parametrize("dtype", [dtype for dtype in dtypes.ALL if dtype.category < 2], ids=str)
 def test_integers_require_no_gradient(dtype):
     message = "only Tensors of floating point and complex dtype can require gradients"
     with pytest.raises(RuntimeError, match=message):
@@ -109,7 +109,7 @@ def test_which_tensors_are_leaves():
     assert (x.is_leaf, x.grad_fn, x.output_nr) == (True, None, 0)
     assert (y.is_leaf, y.grad_fn.name()) == (False, "MulBackward0")
     assert y.detach().is_leaf and not y.detach().requires_grad
-    assert [each.output_nr for each in jaxgrad.stack([x, x]).unbind(0)] == [0, 1]
+    assert [tensor.output_nr for tensor in jaxgrad.stack([x, x]).unbind(0)] == [0, 1]
 
 
 # ---- grad
@@ -120,9 +120,9 @@ def test_grad_is_set_and_read():
     assert x.grad is None
     (x * x).sum().backward()
     assert x.grad.tolist() == [2, 4] and not x.grad.requires_grad
-    given = jaxgrad.ones(2)
-    x.grad = given
-    assert x.grad is given
+    gradient = jaxgrad.ones(2)
+    x.grad = gradient
+    assert x.grad is gradient
     del x.grad
     assert x.grad is None
     x.grad = None
@@ -136,17 +136,17 @@ def test_grad_of_a_computed_tensor_warns():
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "words"),
+    ("gradient", "error", "words"),
     [
         (3, TypeError, "assigned grad expected to be a Tensor or None but got grad of type int"),
         (jaxgrad.ones(3), RuntimeError, r"a gradient of size '\[3\]' to a tensor of size '\[2\]'"),
         (jaxgrad.ones(2).double(), RuntimeError, "attempting to assign a gradient with dtype"),
     ],
 )
-def test_grad_that_does_not_fit(given, error, words):
+def test_grad_that_does_not_fit(gradient, error, words):
     x = leaf()
     with pytest.raises(error, match=words):
-        x.grad = given
+        x.grad = gradient
     with pytest.raises(RuntimeError, match="can't assign Variable as its own grad"):
         x.grad = x
     assert x.grad is None
@@ -273,9 +273,9 @@ def test_hash_is_identity():
 def test_deepcopy_of_leaves():
     x = leaf()
     (x * x).sum().backward()
-    made = copy.deepcopy(x)
-    assert repr(made) == repr(x) and made.is_leaf
-    assert made.grad.tolist() == [2, 4] and made.grad is not x.grad
+    duplicate = copy.deepcopy(x)
+    assert repr(duplicate) == repr(x) and duplicate.is_leaf
+    assert duplicate.grad.tolist() == [2, 4] and duplicate.grad is not x.grad
     both = copy.deepcopy([x, x])
     assert both[0] is both[1] is not x
     with pytest.raises(RuntimeError, match="Only Tensors created explicitly by the user"):

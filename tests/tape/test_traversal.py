@@ -31,16 +31,16 @@ def test_each_node_comes_once():
 
 def test_a_root_that_another_root_leads_to_comes_once():
     nodes = diamond()
-    found = list(nodes_from([nodes["exp"], nodes["sin"], nodes["exp"]]))
-    assert sorted(node.name() for node in found) == [
+    traversal = list(nodes_from([nodes["exp"], nodes["sin"], nodes["exp"]]))
+    assert sorted(node.name() for node in traversal) == [
         "AccumulateGrad", "ExpBackward0", "SinBackward0",
     ]  # fmt: skip
 
 
 def test_a_node_that_is_not_entered_hides_what_is_behind_it():
     nodes = diamond()
-    found = set(nodes_from([nodes["sum"]], lambda node: node is not nodes["sin"]))
-    assert nodes["sin"] not in found and nodes["exp"] in found  # by way of cos
+    traversal = set(nodes_from([nodes["sum"]], lambda node: node is not nodes["sin"]))
+    assert nodes["sin"] not in traversal and nodes["exp"] in traversal  # by way of cos
     assert set(nodes_from([nodes["sin"]], lambda node: node is not nodes["exp"])) == {nodes["sin"]}
 
 
@@ -71,6 +71,6 @@ def test_search_finds_the_transitive_closure(seed):
         if (i, middle) in reached and (middle, j) in reached:
             reached.add((i, j))
     for start in edges:
-        found = list(search([start], edges.__getitem__))
-        assert len(found) == len(set(found))
-        assert set(found) == {j for i, j in reached if i == start}
+        closure = list(search([start], edges.__getitem__))
+        assert len(closure) == len(set(closure))
+        assert set(closure) == {j for i, j in reached if i == start}

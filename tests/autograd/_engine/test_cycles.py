@@ -120,10 +120,10 @@ FREED_AT_ONCE = [
 def test_freed_with_the_last_reference(make):
     make()  # what operators keep of their first call
     with without_collector():
-        made = list(make())
-        references = list(map(weakref.ref, made))
-        del made[:]
-        assert [each() for each in references] == [None] * len(references)
+        objects = list(make())
+        references = list(map(weakref.ref, objects))
+        del objects[:]
+        assert [reference() for reference in references] == [None] * len(references)
 
 
 def hook_that_refers_to_its_tensor():

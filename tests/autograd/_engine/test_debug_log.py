@@ -46,11 +46,11 @@ def test_nodes_are_logged_as_they_run_H11(torch):
 @pytest.mark.slow
 @as_torch
 def test_dtypes_and_shapes_that_are_logged_H11(torch):
-    found = []
+    messages = []
     for dtype in (torch.float16, torch.bfloat16, torch.float64, torch.complex64, torch.complex128):
         x = torch.ones(2, 3, dtype=dtype, requires_grad=True)
-        found += logged(lambda x=x: x.sum().abs().backward())
-    return found
+        messages += logged(lambda x=x: x.sum().abs().backward())
+    return messages
 
 
 @as_torch("""

@@ -37,13 +37,13 @@ def double(*values):
 
 def nodes_of(tensor):
     """The nodes that a tensor's gradient may reach."""
-    found, stack = {}, [tensor.grad_fn]
+    nodes, stack = {}, [tensor.grad_fn]
     while stack:
         node = stack.pop()
-        if node not in found:
-            found[node] = None
+        if node not in nodes:
+            nodes[node] = None
             stack += [edge[0] for edge in node.edges]
-    return list(found)
+    return list(nodes)
 
 
 # ---- which nodes run, and in what order
@@ -132,12 +132,12 @@ def test_random_graphs_equal_jax(graph):
     with jax.enable_x64(True):
         expected = jax.grad(total, (0, 1, 2))(*points)
     outputs = [value.sum() for value in evaluate(ours, graph, leaves)]
-    found = torch.autograd.grad(outputs, leaves, retain_graph=True, materialize_grads=True)
-    numpy.testing.assert_allclose([f.numpy() for f in found], expected, rtol=1e-12, atol=1e-14)
+    gradients = torch.autograd.grad(outputs, leaves, retain_graph=True, materialize_grads=True)
+    numpy.testing.assert_allclose([f.numpy() for f in gradients], expected, rtol=1e-12, atol=1e-14)
     torch.autograd.backward(outputs, inputs=leaves[1:], retain_graph=True)
     assert leaves[0].grad is None
     torch.autograd.backward(outputs)
-    for point, gradient in zip(leaves, found, strict=True):
+    for point, gradient in zip(leaves, gradients, strict=True):
         times = 2 - (point is leaves[0])
         reached = 0 if point.grad is None else point.grad.numpy()
         numpy.testing.assert_allclose(reached, times * gradient.numpy(), rtol=1e-12, atol=1e-14)
@@ -194,11 +194,11 @@ def test_one_of_several_outputs(torch):
     x = torch.tensor([[1.0, 5.0], [4.0, 2.0]], requires_grad=True)
     first, second = x.unbind()
     values, indices = x.max(0)
-    found = [torch.autograd.grad(second.sum(), x, retain_graph=True)]
-    found.append(torch.autograd.grad((values * values).sum(), x, create_graph=True))
-    found.append(torch.autograd.grad(found[1][0].sum(), x))
-    found.append(torch.autograd.grad((first * second).sum(), [x, first]))
-    return found, indices.requires_grad, (first.output_nr, second.output_nr)
+    gradients = [torch.autograd.grad(second.sum(), x, retain_graph=True)]
+    gradients.append(torch.autograd.grad((values * values).sum(), x, create_graph=True))
+    gradients.append(torch.autograd.grad(gradients[1][0].sum(), x))
+    gradients.append(torch.autograd.grad((first * second).sum(), [x, first]))
+    return gradients, indices.requires_grad, (first.output_nr, second.output_nr)
 
 
 def test_gradients_given_and_returned_are_handles_of_their_own():
@@ -290,10 +290,10 @@ def test_gradient_penalty_of_a_network(compiled):
         return penalty(jnp, lambda loss, x: jax.grad(loss)(x), weight, x)
 
     points = numpy.array([0.3, -0.8]), numpy.array([0.5, 1.2])
-    found = (torch.jit(ours) if compiled else ours)(*[double(*point) for point in points])
+    gradients = (torch.jit(ours) if compiled else ours)(*[double(*point) for point in points])
     with jax.enable_x64(True):
         expected = jax.grad(theirs, (0, 1))(*points)
-    for ours, theirs in zip(found, expected, strict=True):
+    for ours, theirs in zip(gradients, expected, strict=True):
         numpy.testing.assert_allclose(ours.numpy(), theirs, rtol=1e-12)
 
 
@@ -382,10 +382,10 @@ def test_passes_inside_jit_equal_eager_ones():
     def arguments():
         return leaf(torch, 0.5, 2.0), leaf(torch, 3.0, -1.0)
 
-    given = arguments()
-    for compiled, eager in zip(torch.jit(function)(*given), function(*arguments()), strict=True):
+    leaves = arguments()
+    for compiled, eager in zip(torch.jit(function)(*leaves), function(*arguments()), strict=True):
         numpy.testing.assert_allclose(compiled.numpy(), eager.numpy(), rtol=1e-6)
-    for x, gradient in zip(given, torch.jit(function)(*arguments())[1:3], strict=True):
+    for x, gradient in zip(leaves, torch.jit(function)(*arguments())[1:3], strict=True):
         assert x.grad.tolist() == gradient.tolist()
 
 

@@ -162,7 +162,7 @@ def test_what_a_hook_may_return_F02(torch):
     wrong = [3, "word", [torch.ones(2)], (torch.ones(2),), torch.ones(3), torch.ones(2, 1)]
     wrong += [torch.ones(2, dtype=torch.float64), torch.ones(2, dtype=torch.int64)]
     return (
-        [error(backward, each, number) for each in wrong for number in (0, 1)],
+        [error(backward, result, number) for result in wrong for number in (0, 1)],
         backward(torch.ones(2) * 4),
         backward(None),
     )
@@ -585,7 +585,7 @@ def test_what_a_post_accumulate_hook_returns_F11(torch):
         return x.grad
 
     wrong = [3, "word", torch.ones(7), torch.ones((), dtype=torch.float64), torch.ones(())]
-    return [error(backward, each) for each in wrong], backward(None)
+    return [error(backward, result) for result in wrong], backward(None)
 
 
 @as_torch("""
@@ -646,8 +646,8 @@ def test_post_accumulate_hooks_are_not_called_by_grad_F11(torch):
 """)
 def test_post_accumulate_hooks_under_backward_with_inputs_F11(torch):
     x, y, seen = leaf(torch, 2.0), leaf(torch, 3.0), []
-    for name, each in (("x", x), ("y", y)):
-        each.register_post_accumulate_grad_hook(lambda leaf, name=name: seen.append(name))
+    for name, tensor in (("x", x), ("y", y)):
+        tensor.register_post_accumulate_grad_hook(lambda leaf, name=name: seen.append(name))
     (x * y).backward(inputs=[x])
     return seen, x.grad, y.grad
 
@@ -728,7 +728,7 @@ def test_what_a_node_hook_may_return_F12(torch):
         lambda i: (one, one.double()),
     ]
     right = [lambda i: None, lambda i: (one * 7, one * 9), lambda i: (None, one), lambda i: i]
-    return [error(backward, each) for each in wrong], [backward(each) for each in right]
+    return [error(backward, result) for result in wrong], [backward(result) for result in right]
 
 
 @as_torch("tensor(31.0)")
@@ -772,7 +772,7 @@ def test_what_a_node_prehook_may_return_F13(torch):
 
     one = torch.ones(())
     wrong = [(one, one), (), "word", one, (3,), (torch.ones(2),), (one.double(),)]
-    return [error(backward, each) for each in wrong], backward((one * 5,)), backward(None)
+    return [error(backward, result) for result in wrong], backward((one * 5,)), backward(None)
 
 
 @as_torch("""

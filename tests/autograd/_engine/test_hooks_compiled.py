@@ -107,17 +107,17 @@ def inside_retained(x):
 
 def inside_on_several(x):
     y, z = x * 2, x * 3
-    found = []
-    MULTI((y, z), found.extend)
+    gradients = []
+    MULTI((y, z), gradients.extend)
     (y * z).sum().backward()
-    return found[0] + 10 * found[1]
+    return gradients[0] + 10 * gradients[1]
 
 
 def inside_at_the_first_of_several(x):
-    y, z, found = x * 2, x * 3, []
-    MULTI((y, z), found.append, mode="any")
+    y, z, gradients = x * 2, x * 3, []
+    MULTI((y, z), gradients.append, mode="any")
     (y * z).sum().backward()
-    return found[0] * (10 if len(found) == 1 else 0)
+    return gradients[0] * (10 if len(gradients) == 1 else 0)
 
 
 def inside_under_create_graph(x):
@@ -184,7 +184,7 @@ def test_the_hooks_of_one_tensor_are_not_those_of_another_F01():
     step, x, y = Counted(), vector(1.0, 2.0), vector(1.0, 2.0)
     x.register_hook(times(10))
     y.register_hook(times(100))
-    assert [step(each).tolist() for each in (x, y, x)] == [[20, 40], [200, 400], [20, 40]]
+    assert [step(tensor).tolist() for tensor in (x, y, x)] == [[20, 40], [200, 400], [20, 40]]
     assert step(vector(1.0, 2.0)).tolist() == [2, 4]
     assert step.traces == 3
 
@@ -275,8 +275,8 @@ def test_post_accumulate_hooks_are_not_called_by_grad_F11():
     x, seen = vector(1.0, 2.0), []
     x.register_post_accumulate_grad_hook(seen.append)
     x.register_hook(times(10))
-    found = torch.jit(lambda x: torch.autograd.grad((x * x).sum(), x)[0])(x)
-    assert found.tolist() == [20, 40] and seen == []
+    gradient = torch.jit(lambda x: torch.autograd.grad((x * x).sum(), x)[0])(x)
+    assert gradient.tolist() == [20, 40] and seen == []
 
 
 def test_the_hooks_of_a_leafs_node_F14():

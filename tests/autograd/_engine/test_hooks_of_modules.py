@@ -17,7 +17,7 @@ def test_the_hooks_of_a_tensor_by_attribute_D29(torch):
         (x * 3).backward()
         return x.grad.item()
 
-    found = [len(x._backward_hooks), gradient()]
+    values = [len(x._backward_hooks), gradient()]
     refused = [
         error(lambda: delattr(x, "_backward_hooks"), words="Deletion of _backwards_hooks not"),
         error(
@@ -26,13 +26,13 @@ def test_the_hooks_of_a_tensor_by_attribute_D29(torch):
         ),
     ]
     x._backward_hooks = None
-    found += [x._backward_hooks, gradient()]
+    values += [x._backward_hooks, gradient()]
     x._backward_hooks = {0: lambda grad: grad * 5, 1: lambda grad: grad + 1}
-    found += [len(x._backward_hooks), gradient()]
+    values += [len(x._backward_hooks), gradient()]
     seen = []
     x._post_accumulate_grad_hooks = {0: lambda tensor: seen.append(tensor.grad.item())}
-    found += [len(x._post_accumulate_grad_hooks), gradient(), list(seen)]
-    return found, refused
+    values += [len(x._post_accumulate_grad_hooks), gradient(), list(seen)]
+    return values, refused
 
 
 @as_torch("""

@@ -55,11 +55,11 @@ def test_what_a_node_takes_as_a_gradient(torch):
 def test_calls_are_recorded_in_grad_mode_alone(torch):
     x = vector(torch)
     node, gradient = x.exp().grad_fn, ones(torch, 3).requires_grad_()
-    found = node(gradient)
+    result = node(gradient)
     with torch.no_grad():
         plain = node(gradient)
-    again = torch.autograd.grad(found.sum(), (x, gradient))
-    return found, plain, again
+    again = torch.autograd.grad(result.sum(), (x, gradient))
+    return result, plain, again
 
 
 @as_torch("""
@@ -106,16 +106,16 @@ def test_the_node_of_a_Function_can_be_called():  # not in PyTorch
 
     node = Both.apply(vector(jaxgrad), vector(jaxgrad))[0].grad_fn
     g = ones(jaxgrad, 3)
-    assert [each.tolist() for each in node(g, g * 2)] == [[1.0] * 3, [2.0] * 3]
-    assert [each.tolist() for each in node(g, None)] == [[1.0] * 3, [0.0] * 3]
+    assert [gradient.tolist() for gradient in node(g, g * 2)] == [[1.0] * 3, [2.0] * 3]
+    assert [gradient.tolist() for gradient in node(g, None)] == [[1.0] * 3, [0.0] * 3]
     with pytest.raises(TypeError, match="expected 2 arguments, got 1 instead: BothBackward takes"):
         node(g)
 
 
 def test_gradients_of_other_dtypes():
     node = (vector(jaxgrad) * 2).grad_fn
-    (found, _) = node(jaxgrad.ones(3))
-    assert found.dtype == jaxgrad.float64
+    (gradient, _) = node(jaxgrad.ones(3))
+    assert gradient.dtype == jaxgrad.float64
     with pytest.raises(RuntimeError, match="required to have the same dtype"):
         node(jaxgrad.ones(3, dtype=jaxgrad.complex64))
 

@@ -72,10 +72,10 @@ def test_a_pass_inside_of_a_pass_on_the_same_leaf_A48(torch):
     [tensor(12.0)]
 """)
 def test_a_pass_inside_of_a_pass_by_grad_A48(torch):
-    x, found = leaf(torch, 2.0), []
-    F = nested(torch, lambda: found.append(torch.autograd.grad(x**3, x)[0]))
+    x, gradients = leaf(torch, 2.0), []
+    F = nested(torch, lambda: gradients.append(torch.autograd.grad(x**3, x)[0]))
     F.apply(x).backward()
-    return x.grad, found
+    return x.grad, gradients
 
 
 @as_torch("tensor([-6.134892725577433, 0.6829280059116103], dtype=float64)")
@@ -256,32 +256,32 @@ def test_passes_inside_passes_compiled_edge_38():
     """In a trace a pass stays in its thread: another thread would not be part of the trace."""
 
     def step(x):
-        found = []
+        gradients = []
 
         def pass_of(level):
             y = x * 3
             F = nested(jaxgrad, lambda: level and pass_of(level - 1))
-            found.append(jaxgrad.autograd.grad(F.apply(y), x)[0])
+            gradients.append(jaxgrad.autograd.grad(F.apply(y), x)[0])
 
         pass_of(30)
-        return found
+        return gradients
 
     for run in (jaxgrad.jit(step), step):
-        assert [each.item() for each in run(leaf(jaxgrad, 3.0))] == [6] * 31
+        assert [gradient.item() for gradient in run(leaf(jaxgrad, 3.0))] == [6] * 31
 
 
 def test_threads_with_deep_passes_beside_each_other_edge_38():
-    found = {}
+    gradients = {}
 
     def task(number):
-        found[number] = deep(jaxgrad, 60)
+        gradients[number] = deep(jaxgrad, 60)
 
     tasks = [threading.Thread(target=task, args=(number,)) for number in range(4)]
-    for each in tasks:
-        each.start()
-    for each in tasks:
-        each.join(LIMIT)
-    assert found == {number: [2] * 61 for number in range(4)}
+    for thread in tasks:
+        thread.start()
+    for thread in tasks:
+        thread.join(LIMIT)
+    assert gradients == {number: [2] * 61 for number in range(4)}
 
 
 # ---- A47
@@ -436,10 +436,10 @@ def test_callbacks_belong_to_the_pass_of_their_thread_A47():
         (x * 2).backward()
 
     tasks = [threading.Thread(target=task, args=(number,)) for number in range(4)]
-    for each in tasks:
-        each.start()
-    for each in tasks:
-        each.join(LIMIT)
+    for thread in tasks:
+        thread.start()
+    for thread in tasks:
+        thread.join(LIMIT)
     assert sorted(seen) == [(number, True) for number in range(4)]
 
 
@@ -448,21 +448,21 @@ def test_callbacks_belong_to_the_pass_of_their_thread_A47():
 
 def together(task, count=8):
     """The results or errors of `task(number)` in `count` threads that start together."""
-    barrier, found = threading.Barrier(count), {}
+    barrier, outcomes = threading.Barrier(count), {}
 
     def run(number):
         barrier.wait(LIMIT)
         try:
-            found[number] = task(number)
+            outcomes[number] = task(number)
         except Exception as raised:
-            found[number] = raised
+            outcomes[number] = raised
 
     threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join(LIMIT)
-    return [found[number] for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LIMIT)
+    return [outcomes[number] for number in range(count)]
 
 
 @pytest.fixture
@@ -528,9 +528,9 @@ def test_one_graph_of_a_function_in_many_threads_A49():
     for _ in range(20):
         x = leaf(jaxgrad, 3.0)
         y = square(jaxgrad).apply(x)
-        found = together(lambda number, y=y: y.backward())
-        errors = [each for each in found if each is not None]
-        assert all("backward through the graph a second time" in str(each) for each in errors)
+        outcomes = together(lambda number, y=y: y.backward())
+        errors = [outcome for outcome in outcomes if outcome is not None]
+        assert all("backward through the graph a second time" in str(outcome) for outcome in errors)
         assert x.grad.item() == 6 * (8 - len(errors))
 
 

@@ -75,8 +75,8 @@ def test_the_saved_tensors_of_a_Function(torch):
     x, y = vector(torch), vector(torch)
     z = Scaled.of(torch).apply(x, y)
     saved = z.grad_fn._raw_saved_tensors
-    kinds = [isinstance(each, torch.autograd.SavedTensor) for each in saved]
-    data = [each.data for each in saved]
+    kinds = [isinstance(saved_tensor, torch.autograd.SavedTensor) for saved_tensor in saved]
+    data = [saved_tensor.data for saved_tensor in saved]
     nothing = error(saved[1].register_hooks, min, min)
     saved[0].register_hooks(lambda t: t.detach() * 2, lambda t: t)
     twice = error(saved[0].register_hooks, min, min)
@@ -135,8 +135,8 @@ def test_dir_lists_the_saved_tensors_of_this_node_alone(torch):
     told = {}
     for name, result in results.items():
         node = result.grad_fn
-        raw = [each for each in dir(node) if each.startswith("_raw_saved_")]
-        told[name] = raw, [tuple(getattr(node, each).data.shape) for each in raw]
+        raw = [attribute for attribute in dir(node) if attribute.startswith("_raw_saved_")]
+        told[name] = raw, [tuple(getattr(node, attribute).data.shape) for attribute in raw]
     return told
 
 

@@ -71,11 +71,11 @@ def test_a_node_is_a_Node_and_can_be_called_H01(torch):
 def test_a_node_called_with_grad_mode_on_is_recorded_H01(torch):
     x = vector(torch)
     node = (x * x).grad_fn
-    given = torch.ones(3, dtype=torch.float64, requires_grad=True)
-    found = node(given)
+    gradient = torch.ones(3, dtype=torch.float64, requires_grad=True)
+    results = node(gradient)
     with torch.no_grad():
-        plain = node(given)
-    return list(found), [each.requires_grad for each in plain]
+        plain = node(gradient)
+    return list(results), [result.requires_grad for result in plain]
 
 
 @as_torch("""
@@ -255,11 +255,11 @@ def test_what_was_packed_goes_with_the_rest_that_a_pass_frees_H05(torch):
     held, x = [], vector(torch)
 
     def pack(tensor):
-        made = Held(tensor)
-        held.append(weakref.ref(made))
-        return made
+        holder = Held(tensor)
+        held.append(weakref.ref(holder))
+        return holder
 
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda made: made.tensor):
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda holder: holder.tensor):
         y = x.exp()
     z = y.sum()
     z.backward(retain_graph=True)
@@ -343,9 +343,9 @@ def test_saved_tensors_hooks_under_jit_run_when_the_program_is_traced_H05():
         return x.grad
 
     for _ in range(3):
-        found = slope(vector(jaxgrad))
+        gradient = slope(vector(jaxgrad))
     assert calls.qsize() == 1
-    assert numpy.allclose(found.numpy(), numpy.exp([1.0, 2.0, 3.0]))
+    assert numpy.allclose(gradient.numpy(), numpy.exp([1.0, 2.0, 3.0]))
 
 
 @as_torch("""
@@ -383,8 +383,8 @@ def test_save_on_cpu_under_jit_H06():
 
     values = jnp.array([1.0, 2.0, 3.0])
     expected = jax.grad(lambda v: (jnp.exp(v) * v).sum())(values)
-    found = slope(jaxgrad.tensor([1.0, 2.0, 3.0], requires_grad=True))
-    assert numpy.allclose(found.numpy(), expected, rtol=1e-6)
+    gradient = slope(jaxgrad.tensor([1.0, 2.0, 3.0], requires_grad=True))
+    assert numpy.allclose(gradient.numpy(), expected, rtol=1e-6)
 
 
 @as_torch("""
@@ -422,14 +422,14 @@ def test_edges_in_place_of_tensors_H08(torch):
     total = (y * y).sum()
     edge, of_leaf, of_total = edge_of(y), edge_of(x), edge_of(total)
     grad = torch.autograd.grad
-    found = [
+    gradients = [
         grad(total, edge, retain_graph=True),
         grad(total, of_leaf, retain_graph=True),
         grad(of_total, [x, edge], retain_graph=True),
     ]
     torch.autograd.backward(of_total, inputs=of_leaf)
     return (
-        found,
+        gradients,
         x.grad,
         [edge.output_nr, of_leaf.output_nr, edge.ownership_token is None],
         edge.node is y.grad_fn,
@@ -473,12 +473,12 @@ def test_the_memory_budget_of_a_compiler_H09(torch):
 """)
 def test_switches_of_cuda_streams_are_accepted_H10(torch):
     graph = torch.autograd.graph
-    found = [
+    results = [
         graph.set_warn_on_accumulate_grad_stream_mismatch(True),
         graph.set_override_stale_capture_stream(False),
     ]
     graph.set_override_stale_capture_stream(False)
-    return found
+    return results
 
 
 class Mark:

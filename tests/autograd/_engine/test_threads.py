@@ -264,8 +264,8 @@ def test_compiled_and_eager_passes_beside_each_other():
         return 0
 
     results = together(work)
-    each = numpy.sin(1.0) + numpy.cos(1.0)
-    expected = [each * (i + 1) if i % 2 else 0 for i in range(THREADS)]
+    slope = numpy.sin(1.0) + numpy.cos(1.0)
+    expected = [slope * (i + 1) if i % 2 else 0 for i in range(THREADS)]
     numpy.testing.assert_allclose(results, expected, rtol=1e-5)
     assert outside.grad.item() == 4 * (THREADS // 2)
 

@@ -37,9 +37,9 @@ def test_mark_dirty_of_a_function_edge_24(torch):
     class NoInput(Write):
         @staticmethod
         def forward(ctx, x):
-            made = x * 2
-            ctx.mark_dirty(made)
-            return made
+            output = x * 2
+            ctx.mark_dirty(output)
+            return output
 
     x = leaf(torch, 3.0)
     y = x * 1
@@ -52,7 +52,7 @@ def test_mark_dirty_of_a_function_edge_24(torch):
         (same, y, x.grad),
         error(Write.apply, leaf(torch, 3.0), words=no_leaf),
         error(NotReturned.apply, x * 1, words=lost),
-        [each["error"] for each in warned(NoInput.apply, x)["warnings"]],
+        [warning["error"] for warning in warned(NoInput.apply, x)["warnings"]],
     )
 
 
@@ -144,7 +144,7 @@ def test_mark_non_differentiable_edge_25(torch):
     tensor(8.0)
 """)
 def test_set_materialize_grads_edge_26(torch):
-    found = []
+    gradients = []
 
     def function(materialize):
         class Two(torch.autograd.Function):
@@ -156,7 +156,7 @@ def test_set_materialize_grads_edge_26(torch):
 
             @staticmethod
             def backward(ctx, g, h):
-                found.append((g, h))
+                gradients.append((g, h))
                 return g * 2 if h is None else g * 2 + h * 3
 
         return Two
@@ -165,10 +165,10 @@ def test_set_materialize_grads_edge_26(torch):
     for materialize in (None, True, False):
         first, _ = function(materialize).apply(x)
         first.backward()
-    called = len(found)
+    called = len(gradients)
     function(False).apply(x)
     (x * 2).backward()
-    return found, called, len(found), x.grad
+    return gradients, called, len(gradients), x.grad
 
 
 def returning(torch, *results):
@@ -187,7 +187,7 @@ def returning(torch, *results):
 @as_torch
 def test_what_backward_returns_edge_27(torch):
     x, ones = leaf(torch, 1.0, 2.0, 3.0), torch.ones(3)
-    found = []
+    outcomes = []
     for results in (
         (ones,), (ones, None, None), (ones, None, ones), ([1.0], None), (2.0, None),
         (None, None), (torch.ones(2, 3), None), (ones.double(), None), (ones.long(), None),
@@ -195,8 +195,8 @@ def test_what_backward_returns_edge_27(torch):
     ):  # fmt: skip
         x.grad = None
         y = returning(torch, *results).apply(x, 3).sum()
-        found.append((error(y.backward), x.grad))
-    return found
+        outcomes.append((error(y.backward), x.grad))
+    return outcomes
 
 
 @as_torch("""

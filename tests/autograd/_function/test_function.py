@@ -265,7 +265,7 @@ def test_forward_and_setup_context_G07(torch):
         return x * y
 
     def setup_context(ctx, inputs, output):
-        seen.append((torch.is_grad_enabled(), [each.requires_grad for each in inputs]))
+        seen.append((torch.is_grad_enabled(), [tensor.requires_grad for tensor in inputs]))
         ctx.save_for_backward(*inputs)
 
     def backward(ctx, grad):
@@ -321,12 +321,12 @@ def test_only_tensors_given_by_position_are_differentiated_G08(torch):
         F = function(torch, forward, lambda ctx, *grads: (None,) * len(args))
         return F.apply(*args)
 
-    found = [
+    results = [
         run(lambda ctx, several: several[0] * 2, [x]),
         run(lambda ctx, several: several[0] * 2, (x,)),
         run(lambda ctx, several: several["x"] * 2, {"x": x}),
     ]
-    return found, [each.grad_fn is None for each in found]
+    return results, [result.grad_fn is None for result in results]
 
 
 @as_torch("""
@@ -386,8 +386,8 @@ def test_what_a_function_keeps_where_nothing_requires_grad_G09(torch):
 @as_torch
 def test_what_forward_may_return_G10(torch):
     def run(result, *grads):
-        def backward(ctx, *given):
-            return sum(grad for grad in given if grad is not None)
+        def backward(ctx, *gradients):
+            return sum(grad for grad in gradients if grad is not None)
 
         F = function(torch, lambda ctx, x: result(x), backward)
         x = leaf(torch, 2.0)
@@ -543,7 +543,7 @@ def test_backward_returns_a_value_for_each_argument_G13(torch):
         x = [leaf(torch, float(i + 1)) for i in range(count)]
         y = giving(torch, gradients).apply(*x)
         result = error(lambda: y.backward(retain_graph=True))
-        return result, [each.grad for each in x], torch.is_grad_enabled()
+        return result, [argument.grad for argument in x], torch.is_grad_enabled()
 
     return [
         run(lambda g: g),
@@ -633,7 +633,7 @@ def test_what_a_gradient_must_be_G15(torch):
         return error(giving(torch, gradients).apply(x).backward), x.grad
 
     wrong = [lambda g: 1.5, lambda g: [g], lambda g: "word", lambda g: (1.5,), lambda g: {"x": g}]
-    return [run(each) for each in wrong]
+    return [run(gradients) for gradients in wrong]
 
 
 @as_torch
@@ -646,7 +646,7 @@ def test_the_shape_of_a_gradient_G16(torch):
 
     fit = [((2, 3), (3,)), ((3,), (1,)), ((2, 3), ()), ((4, 2, 3), (2, 3)), ((2, 3), (1, 3))]
     misfit = [((3,), (2,)), ((2,), (2, 2)), ((1, 3), (2, 3)), ((), (2,)), ((3, 2), (3,))]
-    return [run(*each, True) for each in fit], [run(*each, False) for each in misfit]
+    return [run(*shapes, True) for shapes in fit], [run(*shapes, False) for shapes in misfit]
 
 
 @as_torch("""

@@ -21,7 +21,7 @@ def test_save_for_backward_keeps_values_G18(torch):
     seen = []
 
     def backward(ctx, grad):
-        seen.append([each.tolist() for each in ctx.saved_tensors])
+        seen.append([tensor.tolist() for tensor in ctx.saved_tensors])
         return grad, grad
 
     x, y = leaf(torch, 2.0), leaf(torch, 3.0)
@@ -89,8 +89,8 @@ def test_saved_tensors_as_they_come_back_G22(torch):
 
     def backward(ctx, grad):
         saved = ctx.saved_tensors
-        names = [each.grad_fn and each.grad_fn.name() for each in saved]
-        seen.append((saved[0] is x, [each.requires_grad for each in saved], names))
+        names = [tensor.grad_fn and tensor.grad_fn.name() for tensor in saved]
+        seen.append((saved[0] is x, [tensor.requires_grad for tensor in saved], names))
         return grad, grad
 
     x, y = leaf(torch, 2.0), leaf(torch, 3.0)
@@ -117,7 +117,7 @@ def test_saved_tensors_once_freed_G22(torch):
     x = leaf(torch, 2.0)
     y = square(torch).apply(x)
     node = y.grad_fn
-    before = [each.tolist() for each in node.saved_tensors]
+    before = [tensor.tolist() for tensor in node.saved_tensors]
     y.backward()
     return before, error(lambda: node.saved_tensors), error(y.backward), x.grad
 
@@ -200,8 +200,8 @@ def test_attributes_of_any_name_G23(torch):
 
     x = leaf(torch, 2.0)
     y, z = function(torch, forward, backward).apply(x * 1)
-    for each in (y, z):
-        each.retain_grad()
+    for output in (y, z):
+        output.retain_grad()
     y.grad_fn.register_hook(lambda i, o: seen.append(len(o)))
     (y * z).backward(retain_graph=True)
     seen.append(type(seen[0]).__name__)
@@ -328,7 +328,7 @@ def unused(torch, materialize, seen):
         return x * 2, x * 3
 
     def backward(ctx, g, h):
-        seen.append([None if each is None else each.tolist() for each in (g, h)])
+        seen.append([None if gradient is None else gradient.tolist() for gradient in (g, h)])
         return g * 2 if g is not None else None
 
     return function(torch, forward, backward)
@@ -337,17 +337,17 @@ def unused(torch, materialize, seen):
 @as_torch
 def test_gradients_that_are_not_there_G33(torch):
     """Edge case 26."""
-    seen, found = [], []
+    seen, gradients = [], []
     for materialize in (None, True, False):
         x = leaf(torch, 1.0, 2.0)
         a, b = unused(torch, materialize, seen).apply(x)
         a.sum().backward()
-        found.append(x.grad)
+        gradients.append(x.grad)
         y = leaf(torch, 1.0, 2.0)
         a, b = unused(torch, materialize, seen).apply(y)
         b.sum().backward()
-        found.append(y.grad)
-    return seen, found
+        gradients.append(y.grad)
+    return seen, gradients
 
 
 @as_torch
@@ -382,7 +382,7 @@ def test_a_function_that_is_not_used_is_not_called_G34(torch):
 """)
 def test_none_gradients_reach_a_function_G34(torch):
     """An undefined gradient of one Function's input reaches another Function."""
-    found = []
+    results = []
     for materialize in (True, False):
         seen = []
 
@@ -397,8 +397,8 @@ def test_none_gradients_reach_a_function_G34(torch):
         inner = function(torch, forward, backward)
         x = leaf(torch, 1.0, 2.0)
         giving(torch, lambda g: None).apply(inner.apply(x)).sum().backward()
-        found.append((seen, x.grad))
-    return found
+        results.append((seen, x.grad))
+    return results
 
 
 # ---- once_differentiable
@@ -613,12 +613,12 @@ def test_running_a_node_by_hand_G39(torch):
 """)
 def test_instances_of_a_function_G41(torch):
     F = double(torch)
-    made = warned(F)
-    message = made["warnings"][0]["says"].partition(" should not be instantiated")[1]
+    report = warned(F)
+    message = report["warnings"][0]["says"].partition(" should not be instantiated")[1]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         instance = F()
-    return message, made["warnings"][0]["error"], error(instance, leaf(torch, 2.0))
+    return message, report["warnings"][0]["error"], error(instance, leaf(torch, 2.0))
 
 
 @as_torch("""
@@ -650,8 +650,8 @@ def test_mark_shared_storage_G43(torch):
         ctx.mark_shared_storage((x, y))
         return y
 
-    found = warned(function(torch, forward, lambda ctx, g: g).apply, leaf(torch, 2.0))
-    return found["result"], [each["error"] for each in found["warnings"]]
+    report = warned(function(torch, forward, lambda ctx, g: g).apply, leaf(torch, 2.0))
+    return report["result"], [warning["error"] for warning in report["warnings"]]
 
 
 def read_once(torch, reads):

@@ -265,9 +265,9 @@ def test_mark_dirty_of_what_is_no_input_G29(torch):
 
     F = function(torch, forward, lambda ctx, grad: grad * 7)
     x = leaf(torch, 1.0)
-    found = warned(F.apply, x)
-    found["result"].backward()
-    return found, x.grad
+    report = warned(F.apply, x)
+    report["result"].backward()
+    return report, x.grad
 
 
 @as_torch
@@ -280,7 +280,7 @@ def test_mark_dirty_of_a_view_and_several_outputs_G29(torch):
     F = function(torch, forward, lambda ctx, g, h: g)
     x = leaf(torch, 1.0, 2.0, 3.0)
     y = x * 1
-    return error(F.apply, y[:2]), [each.tolist() for each in F.apply(y * 1)]
+    return error(F.apply, y[:2]), [output.tolist() for output in F.apply(y * 1)]
 
 
 @as_torch("""
@@ -406,8 +406,8 @@ def test_a_view_that_a_function_made_E14(torch):
     def run(forward, write, of=None):
         x = leaf(torch, 1.0, 2.0)
         F = function(torch, forward, lambda ctx, *grads: grads[0])
-        made = F.apply(x * 1 if of is None else of(x))
-        y = made[0] if isinstance(made, tuple) else made
+        result = F.apply(x * 1 if of is None else of(x))
+        y = result[0] if isinstance(result, tuple) else result
         return error(write, y)
 
     def add(y):
@@ -594,13 +594,13 @@ def viewing(torch, make):
 
 @as_torch
 def test_a_view_of_a_function_in_place_E14(torch):
-    found = []
+    results = []
     for make in (lambda x: x.view(3), lambda x: x, lambda x: x.view_as(x)):
         x = leaf(torch, 1.0, 2.0, 3.0) * 1
         y = viewing(torch, make).apply(x)
         whole = error(y.mul_, 3.0, words=MADE_INSIDE)
-        found += [y._is_view(), whole, error(y[:1].add_, 1, words=MADE_INSIDE)]
-    return found
+        results += [y._is_view(), whole, error(y[:1].add_, 1, words=MADE_INSIDE)]
+    return results
 
 
 @as_torch("""

@@ -35,9 +35,9 @@ def tangent(torch, F, x, t, *rest):
     """The outputs of a Function and their tangents."""
     forward_ad = torch.autograd.forward_ad
     with forward_ad.dual_level():
-        made = F.apply(forward_ad.make_dual(x, t), *rest)
-        made = made if isinstance(made, tuple) else (made,)
-        return [tuple(forward_ad.unpack_dual(each)) for each in made]
+        outputs = F.apply(forward_ad.make_dual(x, t), *rest)
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        return [tuple(forward_ad.unpack_dual(output)) for output in outputs]
 
 
 # ---- forward mode on the tape
@@ -80,7 +80,7 @@ def test_the_tangents_that_jvp_is_given_G25(torch):
     seen = []
 
     def jvp(ctx, *tangents):
-        seen.append([None if each is None else each.tolist() for each in tangents])
+        seen.append([None if direction is None else direction.tolist() for direction in tangents])
         return tangents[0] * 5
 
     def forward(ctx, x, n, y, z):
@@ -110,8 +110,8 @@ def test_tangents_derived_from_backward_G25():
 
     F = function(jaxgrad, forward, lambda ctx, grad: 7 * ctx.saved_tensors[0] ** 2 * grad)
     x, t = jaxgrad.tensor([1.0, 2.0]), jaxgrad.tensor([3.0, 4.0])
-    ((value, found),) = tangent(jaxgrad, F, x, t)
-    assert value.tolist() == [1, 8] and found.tolist() == [21, 112]
+    ((value, derivative),) = tangent(jaxgrad, F, x, t)
+    assert value.tolist() == [1, 8] and derivative.tolist() == [21, 112]
 
 
 @pytest.mark.parametrize(
@@ -281,8 +281,8 @@ def test_names_of_ctx_that_pytorch_reserves_G50(name):
     x = leaf(jaxgrad, 1.0, 2.0)
     F.apply(x).sum().backward()
     assert x.grad.tolist() == [3, 3]
-    found = jax.vmap(jax.grad(F.apply))(jax.numpy.array([1.0, 2.0]))
-    assert found.tolist() == [3, 3]
+    gradients = jax.vmap(jax.grad(F.apply))(jax.numpy.array([1.0, 2.0]))
+    assert gradients.tolist() == [3, 3]
 
 
 # ---- compiled
@@ -378,12 +378,12 @@ def test_forward_mode_compiled_G25():
     F = different(jaxgrad)
 
     def step(x, t):
-        ((value, found),) = tangent(jaxgrad, F, x, t)
-        return value, found
+        ((value, derivative),) = tangent(jaxgrad, F, x, t)
+        return value, derivative
 
     x, t = jaxgrad.tensor([1.0, 2.0]), jaxgrad.tensor([3.0, 4.0])
-    value, found = jaxgrad.jit(step)(x, t)
-    assert value.tolist() == [1, 8] and found.tolist() == [15, 80]
+    value, derivative = jaxgrad.jit(step)(x, t)
+    assert value.tolist() == [1, 8] and derivative.tolist() == [15, 80]
 
 
 def test_what_a_rule_keeps_under_jit_is_no_tracer_afterwards_G01():
@@ -394,6 +394,6 @@ def test_what_a_rule_keeps_under_jit_is_no_tracer_afterwards_G01():
         return grad * 7
 
     F = function(jaxgrad, lambda ctx, x: x * 2, backward)
-    found = jaxgrad.jit(first(F.apply))(vector(*X))
-    assert found.tolist() == [7, 7, 7]
+    gradient = jaxgrad.jit(first(F.apply))(vector(*X))
+    assert gradient.tolist() == [7, 7, 7]
     assert kept[0].tolist() == [1, 1, 1]

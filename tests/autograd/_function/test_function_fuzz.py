@@ -36,8 +36,8 @@ def leaf():
     return jaxgrad.tensor(programs.START, dtype=jaxgrad.float64, requires_grad=True)
 
 
-def compare(found, planned):
-    for ours, theirs in zip(found, programs.expected(planned), strict=True):
+def compare(results, planned):
+    for ours, theirs in zip(results, programs.expected(planned), strict=True):
         numpy.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9, err_msg=str(planned))
 
 
@@ -45,8 +45,8 @@ def compare(found, planned):
 @examples(40, 120)
 def test_random_functions_equal_jax_eager(drawn):
     planned = programs.plan(drawn)
-    *found, _ = programs.derivatives(jaxgrad, planned, leaf())
-    compare([each.tolist() for each in found], planned)
+    *results, _ = programs.derivatives(jaxgrad, planned, leaf())
+    compare([result.tolist() for result in results], planned)
 
 
 @pytest.mark.slow
@@ -57,11 +57,11 @@ def test_random_functions_equal_jax_compiled(drawn):
 
     @jaxgrad.jit
     def step(x):
-        *found, seen = programs.derivatives(jaxgrad, planned, x)
+        *results, seen = programs.derivatives(jaxgrad, planned, x)
         order.extend(seen)
-        return found
+        return results
 
-    compare([each.tolist() for each in step(leaf())], planned)
+    compare([result.tolist() for result in step(leaf())], planned)
     assert order == programs.derivatives(jaxgrad, planned, leaf())[3]
 
 
@@ -95,8 +95,8 @@ def compare_under_jax(drawn):
         over_reverse = jax.jvp(lambda x: (first(x) * weights).sum(), (x,), (jnp.ones(3),))[1]
         second = jax.grad(lambda x: (first(x) * weights).sum())(x)
         numpy.testing.assert_allclose(over_reverse, second.sum(), rtol=1e-9, atol=1e-9)
-        found = f(x), first(x), second
-    compare(found, planned)
+        results = f(x), first(x), second
+    compare(results, planned)
 
 
 @pytest.mark.slow
@@ -109,6 +109,6 @@ def test_random_functions_in_forward_mode(drawn):
         dual = forward_ad.make_dual(leaf(), jaxgrad.tensor(tangent, dtype=jaxgrad.float64))
         value = programs.run(jaxgrad, planned, dual * 1)[0]
         moved = forward_ad.unpack_dual(value).tangent
-    found = numpy.dot(moved.tolist(), programs.WEIGHTS)
+    derivative = numpy.dot(moved.tolist(), programs.WEIGHTS)
     gradient = numpy.asarray(programs.expected(planned)[1])
-    numpy.testing.assert_allclose(found, gradient @ tangent, rtol=1e-9, atol=1e-9)
+    numpy.testing.assert_allclose(derivative, gradient @ tangent, rtol=1e-9, atol=1e-9)

@@ -258,10 +258,10 @@ def test_arguments_that_are_no_arrays_G08():
 def test_tensors_and_arrays_together_G08():
     F = function(torch, lambda ctx, x, y: x * y, lambda ctx, grad: (grad * 7, grad * 11))
     x, y = jnp.array([1.0, 2.0]), torch.tensor([3.0, 4.0])
-    made = F.apply(x, y)
-    assert isinstance(made, torch.Tensor) and made.tolist() == [3, 8]
-    found = jax.grad(lambda x: F.apply(x, y)._array.sum())(x)
-    assert found.tolist() == [7, 7]
+    product = F.apply(x, y)
+    assert isinstance(product, torch.Tensor) and product.tolist() == [3, 8]
+    gradient = jax.grad(lambda x: F.apply(x, y)._array.sum())(x)
+    assert gradient.tolist() == [7, 7]
 
 
 @pytest.mark.slow
@@ -305,7 +305,7 @@ def test_several_outputs_under_jax_G10():
         29,
     ]
     tangents = jax.jvp(lambda x: F.apply(x)[::2], (x,), (x,))[1]
-    assert [each.tolist() for each in tangents[:2]] == [[7, 14], [11, 22]]
+    assert [tangent.tolist() for tangent in tangents[:2]] == [[7, 14], [11, 22]]
 
 
 def test_an_input_returned_as_it_is_G11():
@@ -345,8 +345,8 @@ def test_dtypes_of_gradients_under_jax_G17(dtype):
     F = function(torch, lambda ctx, x: x * 2, lambda ctx, grad: grad.double() * 7)
     with jax.enable_x64(True):
         x = jnp.array([1.0, 2.0], dtype)
-        found = jax.grad(lambda x: F.apply(x).sum())(x)
-        assert found.dtype == dtype and found.tolist() == [7, 7]
+        gradient = jax.grad(lambda x: F.apply(x).sum())(x)
+        assert gradient.dtype == dtype and gradient.tolist() == [7, 7]
         assert jvp_of(F.apply)(x).dtype == dtype
 
 
@@ -376,8 +376,8 @@ def test_complex_gradients_G17():
 def test_none_for_a_gradient_under_jax_G14():
     F = function(torch, lambda ctx, x, y: x * y, lambda ctx, grad: (None, grad * 7))
     x = jnp.array([1.0, 2.0])
-    found = jax.grad(lambda x, y: F.apply(x, y).sum(), argnums=(0, 1))(x, x)
-    assert [each.tolist() for each in found] == [[0, 0], [7, 7]]
+    gradients = jax.grad(lambda x, y: F.apply(x, y).sum(), argnums=(0, 1))(x, x)
+    assert [gradient.tolist() for gradient in gradients] == [[0, 0], [7, 7]]
     assert jax.jvp(F.apply, (x, x), (x, x))[1].tolist() == [7, 14]
 
 
@@ -427,10 +427,10 @@ def test_gradients_that_are_not_there_G33(value):
     F = function(torch, forward, backward, jvp=jvp)
     x = jnp.array([1.0, 2.0])
     assert jax.grad(lambda x: F.apply(x)[0].sum())(x).tolist() == [7, 7]
-    found = jax.grad(lambda x: F.apply(x)[1].sum())(x).tolist()
-    assert found == ([0, 0] if value else [11, 11])
+    gradient = jax.grad(lambda x: F.apply(x)[1].sum())(x).tolist()
+    assert gradient == ([0, 0] if value else [11, 11])
     assert seen == ([(False, False)] * 2 if value else [(False, True), (True, False)])
-    assert [each.tolist() for each in jax.jvp(F.apply, (x,), (x,))[1]] == [[5, 10], [0, 0]]
+    assert [tangent.tolist() for tangent in jax.jvp(F.apply, (x,), (x,))[1]] == [[5, 10], [0, 0]]
 
 
 @pytest.mark.slow
@@ -443,7 +443,7 @@ def test_tangents_that_are_not_there_G33(value):
         return x * y
 
     def jvp(ctx, *tangents):
-        seen.append([None if each is None else each.tolist() for each in tangents])
+        seen.append([None if tangent is None else tangent.tolist() for tangent in tangents])
         return tangents[0] * 5
 
     F = function(torch, forward, jvp=jvp)
@@ -578,8 +578,8 @@ def test_tangents_derived_from_backward_G25(name):
     numpy.testing.assert_allclose(tangent @ weights, gradient @ t, rtol=1e-5)
     forward_jacobian, reverse_jacobian = jax.jacfwd(F.apply)(x), jax.jacrev(F.apply)(x)
     numpy.testing.assert_allclose(forward_jacobian, reverse_jacobian, rtol=1e-5, atol=1e-6)
-    found = jax.jit(jax.vmap(lambda t: jax.jvp(F.apply, (x,), (t,))[1]))(jnp.eye(3))
-    numpy.testing.assert_allclose(found.T, reverse_jacobian, rtol=1e-5, atol=1e-6)
+    jacobian = jax.jit(jax.vmap(lambda t: jax.jvp(F.apply, (x,), (t,))[1]))(jnp.eye(3))
+    numpy.testing.assert_allclose(jacobian.T, reverse_jacobian, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.slow
@@ -604,10 +604,10 @@ def test_a_rule_that_saves_work_without_grad_mode_is_differentiated_by_jax_G20()
         ctx.save_for_backward(*inputs)
         ctx.save_for_forward(*inputs)
 
-    def slope(ctx, given):
+    def slope(ctx, direction):
         (x,) = ctx.saved_tensors
         x = x if torch.is_grad_enabled() else x.detach()
-        return 3 * x * x * given
+        return 3 * x * x * direction
 
     F = function(torch, lambda x: x**3, slope, setup_context=setup_context, jvp=slope)
     for first, second in itertools.product((jax.grad, jax.jacfwd), repeat=2):
@@ -654,11 +654,11 @@ def test_random_numbers_are_drawn_once_for_all_runs_of_forward_G21(wrapper):
     f = f if wrapper == "as it is" else f(Dropout.apply)
     x, first = jnp.ones(64), set()
     for _ in range(3):
-        made, back = jax.vjp(f, x)
-        numpy.testing.assert_array_equal(back(jnp.ones(64))[0], made)
-        first.add(tuple(made.tolist()))
-        made, tangent = jax.jvp(f, (x,), (x,))
-        numpy.testing.assert_array_equal(made, tangent)
+        output, back = jax.vjp(f, x)
+        numpy.testing.assert_array_equal(back(jnp.ones(64))[0], output)
+        first.add(tuple(output.tolist()))
+        output, tangent = jax.jvp(f, (x,), (x,))
+        numpy.testing.assert_array_equal(output, tangent)
     assert len(first) == 3
 
 
@@ -666,9 +666,9 @@ def test_random_numbers_of_a_function_inside_of_another_G21():
     class Twice(Function):
         @staticmethod
         def forward(ctx, x):
-            made = Dropout.apply(Dropout.apply(x))
-            ctx.save_for_backward(made)
-            return made
+            output = Dropout.apply(Dropout.apply(x))
+            ctx.save_for_backward(output)
+            return output
 
         @staticmethod
         def backward(ctx, grad):
@@ -676,12 +676,12 @@ def test_random_numbers_of_a_function_inside_of_another_G21():
 
     x = jnp.ones(64)
     torch.manual_seed(0)
-    made, back = jax.vjp(Twice.apply, x)
-    numpy.testing.assert_array_equal(back(x)[0], made)
+    output, back = jax.vjp(Twice.apply, x)
+    numpy.testing.assert_array_equal(back(x)[0], output)
     torch.manual_seed(0)
     eager = Twice.apply(torch.ones(64))
-    assert eager.tolist() == made.tolist()
-    assert 5 < made.sum() < 30  # two masks, and not one
+    assert eager.tolist() == output.tolist()
+    assert 5 < output.sum() < 30  # two masks, and not one
 
 
 # ---- vmap
@@ -819,8 +819,8 @@ def test_gradients_in_batches_G46(own, create_graph):
     )
     F = function(torch, lambda ctx, x: x * 2, lambda ctx, grad: Times.apply(grad))
     x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
-    (found,) = torch.autograd.grad(
+    (gradients,) = torch.autograd.grad(
         F.apply(x), x, torch.eye(3), is_grads_batched=True, create_graph=create_graph
     )
-    assert found.tolist() == [[3, 0, 0], [0, 3, 0], [0, 0, 3]]
+    assert gradients.tolist() == [[3, 0, 0], [0, 3, 0], [0, 0, 3]]
     assert seen == ([(3, (0,))] if own and not create_graph else [])

@@ -85,7 +85,7 @@ WAYS = {
         lambda x: torch.cond(x.sum() < 9, function, torch.neg, (x,))
     ),
     "scan": lambda function: torch.jit(
-        lambda x: torch.scan(lambda n, each: (n, function(each[None])[0]), x[0], x)[1]
+        lambda x: torch.scan(lambda n, element: (n, function(element[None])[0]), x[0], x)[1]
     ),
 }
 
@@ -103,5 +103,5 @@ def test_gradients(name, way):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_gradients_of_jax(name):
     function, factor, slope = FUNCTIONS[name]
-    found = jax.grad(lambda x: (torch.to_jax(function)(x) ** 2).sum())(jnp.array([1.0, -2.0]))
-    assert found.tolist() == [2 * factor * slope * x for x in (1.0, -2.0)]
+    gradient = jax.grad(lambda x: (torch.to_jax(function)(x) ** 2).sum())(jnp.array([1.0, -2.0]))
+    assert gradient.tolist() == [2 * factor * slope * x for x in (1.0, -2.0)]

@@ -119,8 +119,8 @@ RIGHT = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RIGHT)
 def test_the_second_derivative_of_a_saved_intermediate_is_right_G21(name):
-    for way, found in second(cube(RIGHT[name])):
-        numpy.testing.assert_allclose(found(), EXPECTED, rtol=1e-12, err_msg=way)
+    for way, derivative in second(cube(RIGHT[name])):
+        numpy.testing.assert_allclose(derivative(), EXPECTED, rtol=1e-12, err_msg=way)
 
 
 def test_what_pytorch_gives_for_a_saved_intermediate_G21():
@@ -138,9 +138,9 @@ def test_what_pytorch_gives_for_a_saved_intermediate_G21():
     F = function(torch, forward, backward)
     x = vector()
     (first,) = torch.autograd.grad(F.apply(x).sum(), x, create_graph=True)
-    (found,) = torch.autograd.grad(first.sum(), x, create_graph=True)
-    (third,) = torch.autograd.grad(found.sum(), x)
-    numpy.testing.assert_allclose(found.tolist(), numpy.sinh(X), rtol=1e-12)
+    (second_derivative,) = torch.autograd.grad(first.sum(), x, create_graph=True)
+    (third,) = torch.autograd.grad(second_derivative.sum(), x)
+    numpy.testing.assert_allclose(second_derivative.tolist(), numpy.sinh(X), rtol=1e-12)
     numpy.testing.assert_allclose(third.tolist(), numpy.cosh(X), rtol=1e-12)
 
 
@@ -205,8 +205,8 @@ def test_attributes_that_have_a_history_G20(slope):
         kept = ctx.kept
         return 3 * (kept ** (2 / 3) if slope == "an output" else kept**2) * grad
 
-    for way, found in second(function(torch, forward, backward)):
-        numpy.testing.assert_allclose(found(), EXPECTED, rtol=1e-12, err_msg=way)
+    for way, derivative in second(function(torch, forward, backward)):
+        numpy.testing.assert_allclose(derivative(), EXPECTED, rtol=1e-12, err_msg=way)
 
 
 # ---- what is kept as an attribute
@@ -265,8 +265,8 @@ def test_an_attribute_that_is_not_an_intermediate_is_no_reason_to_refuse_G21():
         return x**3
 
     F = function(torch, forward, lambda ctx, grad: 3 * ctx.saved_tensors[0] ** 2 * grad)
-    for way, found in second(F):
-        numpy.testing.assert_allclose(found(), EXPECTED, rtol=1e-12, err_msg=way)
+    for way, derivative in second(F):
+        numpy.testing.assert_allclose(derivative(), EXPECTED, rtol=1e-12, err_msg=way)
 
 
 # ---- what cannot be computed again
@@ -290,8 +290,8 @@ def test_random_numbers_beside_an_intermediate_G21():
     F = function(torch, forward, lambda ctx, grad: 3 * ctx.saved_tensors[0] * grad)
     x = vector()
     (first,) = torch.autograd.grad(F.apply(x).sum(), x, create_graph=True)
-    (found,) = torch.autograd.grad(first.sum(), x)
-    numpy.testing.assert_allclose(found.tolist(), [6 * v for v in X], rtol=1e-12)
+    (second_derivative,) = torch.autograd.grad(first.sum(), x)
+    numpy.testing.assert_allclose(second_derivative.tolist(), [6 * v for v in X], rtol=1e-12)
 
 
 def test_a_forward_that_counts_its_calls_is_refused_G21():
@@ -313,8 +313,8 @@ def test_an_input_that_was_written_to_meanwhile_G21():
     z = cube(lambda x: x * x).apply(y).sum()
     y.mul_(10)
     (first,) = torch.autograd.grad(z, x, create_graph=True)
-    (found,) = torch.autograd.grad(first.sum(), x)
-    numpy.testing.assert_allclose(found.tolist(), [6 * v for v in X], rtol=1e-12)
+    (second_derivative,) = torch.autograd.grad(first.sum(), x)
+    numpy.testing.assert_allclose(second_derivative.tolist(), [6 * v for v in X], rtol=1e-12)
 
 
 def test_a_forward_that_writes_to_its_input_G21():
@@ -328,9 +328,9 @@ def test_a_forward_that_writes_to_its_input_G21():
     F = function(torch, forward, lambda ctx, grad: 3 * ctx.saved_tensors[0] * grad)
     x = vector()
     (first,) = torch.autograd.grad(F.apply(x * 1).sum(), x, create_graph=True)
-    (found,) = torch.autograd.grad(first.sum(), x)
+    (second_derivative,) = torch.autograd.grad(first.sum(), x)
     numpy.testing.assert_allclose(first.tolist(), [3 * v * v for v in X], rtol=1e-12)
-    numpy.testing.assert_allclose(found.tolist(), [6 * v for v in X], rtol=1e-12)
+    numpy.testing.assert_allclose(second_derivative.tolist(), [6 * v for v in X], rtol=1e-12)
 
 
 @pytest.mark.slow
@@ -343,8 +343,8 @@ def test_arguments_that_are_no_tensors_are_given_again_G21():
     def backward(ctx, grad):
         return ctx.power * ctx.saved_tensors[0] * grad, None, None
 
-    for way, found in second(function(torch, forward, backward), 3, {"unhashable": []}):
-        numpy.testing.assert_allclose(found(), EXPECTED, rtol=1e-12, err_msg=way)
+    for way, derivative in second(function(torch, forward, backward), 3, {"unhashable": []}):
+        numpy.testing.assert_allclose(derivative(), EXPECTED, rtol=1e-12, err_msg=way)
 
 
 def test_a_saved_intermediate_with_setup_context_G21():
@@ -354,8 +354,8 @@ def test_a_saved_intermediate_with_setup_context_G21():
         lambda ctx, grad: 3 * ctx.saved_tensors[0] * grad,
         setup_context=lambda ctx, inputs, output: ctx.save_for_backward(inputs[0] * inputs[0]),
     )
-    for way, found in second(F):
-        numpy.testing.assert_allclose(found(), EXPECTED, rtol=1e-12, err_msg=way)
+    for way, derivative in second(F):
+        numpy.testing.assert_allclose(derivative(), EXPECTED, rtol=1e-12, err_msg=way)
 
 
 # ---- modes
@@ -363,8 +363,8 @@ def test_a_saved_intermediate_with_setup_context_G21():
 
 def test_a_saved_intermediate_under_strict_versions_G21():
     with torch.autograd.graph.strict_versions():
-        for way, found in second(cube(lambda x: x * x)):
-            numpy.testing.assert_allclose(found(), EXPECTED, rtol=1e-12, err_msg=way)
+        for way, derivative in second(cube(lambda x: x * x)):
+            numpy.testing.assert_allclose(derivative(), EXPECTED, rtol=1e-12, err_msg=way)
         kept = []
 
         def keep(x):
@@ -390,9 +390,9 @@ def test_an_intermediate_overwritten_after_forward_G21():
     y = cube(keep).apply(x).sum()
     kept[0].add_(1)
     (first,) = torch.autograd.grad(y, x, create_graph=True)
-    (found,) = torch.autograd.grad(first.sum(), x)
+    (second_derivative,) = torch.autograd.grad(first.sum(), x)
     numpy.testing.assert_allclose(first.tolist(), [3 * v * v for v in X], rtol=1e-12)
-    numpy.testing.assert_allclose(found.tolist(), [6 * v for v in X], rtol=1e-12)
+    numpy.testing.assert_allclose(second_derivative.tolist(), [6 * v for v in X], rtol=1e-12)
     kept.clear()
 
 
@@ -424,10 +424,10 @@ def test_a_function_in_inference_mode_G09(torch):
 """)
 def test_inference_tensors_that_are_saved_G18(torch):
     with torch.inference_mode():
-        made = torch.ones(2)
+        tensor = torch.ones(2)
 
     def forward(ctx, x):
-        ctx.save_for_backward(made)
+        ctx.save_for_backward(tensor)
         return x * 2
 
     F = function(torch, forward, lambda ctx, grad: grad * ctx.saved_tensors[0])
@@ -483,8 +483,8 @@ class Outer(Function):
 
 @pytest.mark.slow
 def test_functions_inside_of_functions_G21():
-    for way, found in second(Outer):
-        numpy.testing.assert_allclose(found(), EXPECTED, rtol=1e-12, err_msg=way)
+    for way, derivative in second(Outer):
+        numpy.testing.assert_allclose(derivative(), EXPECTED, rtol=1e-12, err_msg=way)
 
 
 def test_forward_mode_over_a_saved_intermediate_G21():
@@ -492,5 +492,5 @@ def test_forward_mode_over_a_saved_intermediate_G21():
     with forward_ad.dual_level():
         dual = forward_ad.make_dual(x, torch.tensor(WEIGHTS, dtype=torch.float64))
         (first,) = torch.autograd.grad(F.apply(dual).sum(), dual, create_graph=True)
-        found = forward_ad.unpack_dual(first).tangent
-    numpy.testing.assert_allclose(found.tolist(), EXPECTED, rtol=1e-12)
+        tangent = forward_ad.unpack_dual(first).tangent
+    numpy.testing.assert_allclose(tangent.tolist(), EXPECTED, rtol=1e-12)

@@ -23,8 +23,8 @@ def along(torch, function, values=(1.0, 2.0, 3.0, 4.0), write=None):
         results = results if isinstance(results, tuple) else (results,)
         if write is not None:
             write(results[0])
-        found = [forward_ad.unpack_dual(each).tangent for each in results]
-        return found, forward_ad.unpack_dual(dual).tangent, dual.detach()
+        tangents = [forward_ad.unpack_dual(result).tangent for result in results]
+        return tangents, forward_ad.unpack_dual(dual).tangent, dual.detach()
 
 
 # ---- writes in place
@@ -67,8 +67,8 @@ def test_the_tangent_of_a_written_argument_may_be_a_new_tensor():  # PyTorch rai
         return x.mul_(2)
 
     rule = made(jaxgrad, forward, lambda ctx, t: t * 2)
-    (found,), whole, value = along(jaxgrad, lambda x: rule.apply(x[:2]))
-    assert found.tolist() == [2, 4] and whole.tolist() == [2, 4, 3, 4]
+    (tangent,), whole, value = along(jaxgrad, lambda x: rule.apply(x[:2]))
+    assert tangent.tolist() == [2, 4] and whole.tolist() == [2, 4, 3, 4]
     assert value.tolist() == [2, 4, 3, 4]
 
 
@@ -137,7 +137,7 @@ def test_a_jvp_that_returns_a_view_in_another_order(torch):
         rule = made(torch, forward, jvp)
         told.append(error(along, torch, lambda x, rule=rule: rule.apply(square(x)), words=""))
     turned = made(torch, rules[0][0], lambda ctx, t: t.t())
-    return [each["error"] for each in told], along(torch, lambda x: turned.apply(square(x)))
+    return [refusal["error"] for refusal in told], along(torch, lambda x: turned.apply(square(x)))
 
 
 def test_a_view_without_jvp_has_the_transpose_of_backward():
@@ -145,8 +145,8 @@ def test_a_view_without_jvp_has_the_transpose_of_backward():
         return jaxgrad.cat([gradient * 10, gradient * 0])
 
     rule = made(jaxgrad, lambda ctx, x: x[:2], backward=backward)
-    found, whole, _ = along(jaxgrad, rule.apply, write=lambda y: y.mul_(3))
-    assert found[0].tolist() == [30, 60] and whole.tolist() == [1, 2, 3, 4]
+    tangents, whole, _ = along(jaxgrad, rule.apply, write=lambda y: y.mul_(3))
+    assert tangents[0].tolist() == [30, 60] and whole.tolist() == [1, 2, 3, 4]
 
 
 @as_torch
@@ -169,8 +169,8 @@ def test_a_view_of_an_intermediate_result(torch):
 
 def test_a_view_of_an_intermediate_result_whose_tangent_is_none():
     rule = made(jaxgrad, lambda ctx, x: (x * 2)[:1], lambda ctx, t: t[:1] * 2)
-    found = along(jaxgrad, rule.apply, write=lambda y: y.mul_(3))
-    assert [each.tolist() for each in found[0]] == [[6]] and found[1].tolist() == [1, 2, 3, 4]
+    results = along(jaxgrad, rule.apply, write=lambda y: y.mul_(3))
+    assert [value.tolist() for value in results[0]] == [[6]] and results[1].tolist() == [1, 2, 3, 4]
 
 
 def test_a_view_of_an_argument_without_tangent():
@@ -199,8 +199,8 @@ def test_a_forward_that_does_nothing(torch):
 
 def test_a_forward_that_does_nothing_may_return_the_tangent_itself():  # PyTorch raises
     rule = made(jaxgrad, lambda ctx, x: x, lambda ctx, t: t)
-    found, whole, value = along(jaxgrad, rule.apply, write=lambda y: y.mul_(3))
-    assert found[0].tolist() == whole.tolist() == [3, 6, 9, 12] == [3 * v for v in (1, 2, 3, 4)]
+    tangents, whole, value = along(jaxgrad, rule.apply, write=lambda y: y.mul_(3))
+    assert tangents[0].tolist() == whole.tolist() == [3, 6, 9, 12] == [3 * v for v in (1, 2, 3, 4)]
     assert value.tolist() == [3, 6, 9, 12]
 
 
@@ -295,12 +295,12 @@ def test_a_tensor_returned_twice_is_one_tensor(torch):
     a, b = rule.apply(x)
     same = [a is b, a.output_nr, a._is_view()]
     sums = (a, b, a + b, a * 3 + b)
-    found = [torch.autograd.grad(each.sum(), x, retain_graph=True)[0] for each in sums]
+    gradients = [torch.autograd.grad(output.sum(), x, retain_graph=True)[0] for output in sums]
     seen = []
     a.register_hook(lambda g: seen.append(g.tolist()))
     (b * 2).sum().backward(retain_graph=True)
     a.mul_(3)
-    return same, found, seen, x.grad, b.detach(), torch.autograd.grad(b.sum(), x)[0]
+    return same, gradients, seen, x.grad, b.detach(), torch.autograd.grad(b.sum(), x)[0]
 
 
 @as_torch("""
@@ -323,7 +323,7 @@ def test_tensors_returned_several_times(torch):
 
     x = leaf(torch, 1.0, dtype=torch.float64)
     results = made(torch, forward, backward=backward).apply(x)
-    slopes = [torch.autograd.grad(each, x, retain_graph=True)[0].item() for each in results]
+    slopes = [torch.autograd.grad(result, x, retain_graph=True)[0].item() for result in results]
     return [[a is b for a in results] for b in results], slopes
 
 
@@ -370,5 +370,5 @@ def test_a_tensor_returned_twice_by_a_compiled_function():
 
 def test_the_tangent_of_a_tensor_returned_twice():  # PyTorch fails with an internal error
     rule = made(jaxgrad, twice, lambda ctx, t: (t * 2, t * 2))
-    found = along(jaxgrad, rule.apply)[0]
-    assert found[0] is not None and found[0].tolist() == found[1].tolist() == [2, 4, 6, 8]
+    tangents = along(jaxgrad, rule.apply)[0]
+    assert tangents[0] is not None and tangents[0].tolist() == tangents[1].tolist() == [2, 4, 6, 8]

@@ -59,9 +59,14 @@ def complex_vector(torch):
 @as_torch
 def test_signatures_of_gradcheck_L01(torch):
     functions = torch.autograd.gradcheck, torch.autograd.gradgradcheck
-    found = [[p for p in parameters(each) if p[0] != "check_nested"] for each in functions]
+    signatures = [[p for p in parameters(check) if p[0] != "check_nested"] for check in functions]
     raised = module(torch).GradcheckError
-    return found, sorted(module(torch).__all__), raised.__name__, issubclass(raised, RuntimeError)
+    return (
+        signatures,
+        sorted(module(torch).__all__),
+        raised.__name__,
+        issubclass(raised, RuntimeError),
+    )
 
 
 @pytest.mark.slow
@@ -94,7 +99,7 @@ def test_inputs_that_the_function_holds_L01(torch):
     """As with parameters of a module, gradcheck moves the tensor itself."""
     x, w = vector(torch), vector(torch, 3.0, 4.0)
     y = x * 2
-    found = [
+    results = [
         torch.autograd.gradcheck(lambda *_: w * w, w),
         torch.autograd.gradcheck(lambda x, *_: x * w, (x, w)),
         torch.autograd.gradcheck(lambda y: y * y, y),
@@ -103,7 +108,7 @@ def test_inputs_that_the_function_holds_L01(torch):
     base = torch.ones(4, dtype=torch.float64)
     part = base[1:3].requires_grad_()
     seen = error(torch.autograd.gradcheck, lambda part: part * base[1:3], part, words=MISMATCH)
-    return found, x, w, y, x.grad, w.grad, w._version, seen
+    return results, x, w, y, x.grad, w.grad, w._version, seen
 
 
 @as_torch("""
@@ -164,8 +169,8 @@ def test_what_is_said_of_a_mismatch_L02():
     column = 0, 0, 0, numpy.cos(5)
     numerical, analytical = (line.partition(":")[2] for line in said.splitlines()[1:3])
     numpy.testing.assert_allclose(numpy.fromstring(numerical[1:-1], sep=","), column, atol=1e-6)
-    found = numpy.fromstring(analytical[1:-1], sep=",")
-    numpy.testing.assert_allclose(found, (0, 1, 0, column[3] + 1), atol=1e-6)
+    numbers = numpy.fromstring(analytical[1:-1], sep=",")
+    numpy.testing.assert_allclose(numbers, (0, 1, 0, column[3] + 1), atol=1e-6)
     assert "function: Wavy.apply" in said and "WavyBackward" in said
     assert "of the output and (1, 1) of the input" in said
     assert "of 16 derivatives 2 are wrong" in said
@@ -237,9 +242,9 @@ def test_tolerance_does_not_grow_with_size_L02(fast_mode):
 
 
 def wrong_in_one_element(ctx, gradient):
-    found = times(2)(ctx, gradient)
-    found[1] = found[0]
-    return found
+    result = times(2)(ctx, gradient)
+    result[1] = result[0]
+    return result
 
 
 @pytest.mark.slow
@@ -395,11 +400,11 @@ def two(ctx, x):
 
 
 def careful(ctx, first, second):
-    found = 0
+    total = 0
     for gradient, factor in ((first, 2), (second, 3)):
         if gradient is not None:
-            found = found + gradient * factor
-    return None if first is None and second is None else found
+            total = total + gradient * factor
+    return None if first is None and second is None else total
 
 
 def refuses_none(ctx, gradient):
@@ -429,7 +434,7 @@ def test_gradcheck_of_undefined_gradients_L07(torch):
         error(check, refuses, x, words=handles),
         error(check, inventive, x, words=zero),
         error(check, raw, x, words="unsupported operand type(s) for *: 'int' and 'NoneType'"),
-        [off(each, x) for each in (refuses, inventive, raw)],
+        [off(function, x) for function in (refuses, inventive, raw)],
         error(functools.partial(check, fast_mode=True), refuses, x, words=handles),
     )
 
@@ -542,7 +547,7 @@ def test_numerical_jacobian_of_the_old_helpers_L15(torch):
     numerical = functools.partial(quietly, module(torch).get_numerical_jacobian)
     specific = module(torch).get_numerical_jacobian_wrt_specific_input
     both = lambda x, y: (x * y, x.sum())  # noqa: E731
-    found = (
+    results = (
         numerical(lambda i: i[0] * i[1], (x, y)),
         numerical(lambda i: (i[0] * i[1], i[0].sum()), [x, y]),
         numerical(lambda i: i[0] * i[1], (x, y.detach())),
@@ -555,7 +560,7 @@ def test_numerical_jacobian_of_the_old_helpers_L15(torch):
     )
     square = lambda z: z * z  # noqa: E731
     return (
-        [[jacobian.mul(1e5).round() for jacobian in each] for each in map(real, found)],
+        [[jacobian.mul(1e5).round() for jacobian in result] for result in map(real, results)],
         error(functools.partial(numerical, grad_out=2.0), lambda i: i[0], (x,)),
         error(numerical, lambda i: i[0] * i[0], (z,)),
         error(specific, square, 0, (z,), (z * z,), 1e-6),
@@ -594,8 +599,8 @@ def test_nothing_is_left():
         for wrong in (rule(jaxgrad, square, times(3)), rule(jaxgrad, square, times(2))):
             gradcheck(wrong, x, fast_mode=fast_mode, raise_exception=False, check_forward_ad=True)
     kinds = jaxgrad.autograd.graph.Node
-    nodes = [each for each in gc.get_objects() if issubclass(type(each), kinds)]
-    assert not [each for each in nodes if each.name() == "RuleBackward"]
+    nodes = [value for value in gc.get_objects() if issubclass(type(value), kinds)]
+    assert not [node for node in nodes if node.name() == "RuleBackward"]
 
 
 def test_a_function_of_no_module():

@@ -31,9 +31,9 @@ def made(torch, forward, name="Rule", **rules):
 def scaled(factor):
     """A rule of x * x, right for factor 2, backward or forward."""
 
-    def rule(ctx, given):
+    def rule(ctx, direction):
         (x,) = ctx.saved_tensors
-        return x * given * factor
+        return x * direction * factor
 
     return rule
 
@@ -298,13 +298,13 @@ def test_a_gradient_that_is_not_linear_L10():
 # ---- L11: complex numbers
 
 
-def with_conjugate(ctx, given):
-    return ctx.saved_tensors[0].conj() * given * 2
+def with_conjugate(ctx, direction):
+    return ctx.saved_tensors[0].conj() * direction * 2
 
 
 def parts_apart(real, imaginary):
     """A rule of the identity that multiplies the two parts."""
-    return lambda ctx, given: given.real * real + given.imag * imaginary * 1j
+    return lambda ctx, direction: direction.real * real + direction.imag * imaginary * 1j
 
 
 @pytest.mark.slow
@@ -410,14 +410,14 @@ def test_nothing_to_differentiate_L14():
 def wrong_inside(rule):
     """x ** 3 whose first derivatives are right but contain an identity with a wrong `rule`."""
     rules = {"backward": lambda ctx, g: g * 1, "jvp": lambda ctx, t: t * 1}
-    rules |= {rule: lambda ctx, given: given * 5}
+    rules |= {rule: lambda ctx, direction: direction * 5}
     inner = made(jaxgrad, lambda x: x * 1, "Inner", **rules)
 
-    def slope(ctx, given):
-        return inner(3 * ctx.saved_tensors[0] ** 2) * given
+    def slope(ctx, direction):
+        return inner(3 * ctx.saved_tensors[0] ** 2) * direction
 
-    def plain(ctx, given):
-        return 3 * ctx.saved_tensors[0] ** 2 * given
+    def plain(ctx, direction):
+        return 3 * ctx.saved_tensors[0] ** 2 * direction
 
     return slope, plain
 
@@ -469,7 +469,7 @@ def test_the_adjoint_test_compares_both_modes_L16(fast_mode):
     # each right for one element at a time
     x = vector(jaxgrad)
     check = functools.partial(gradcheck, check_forward_ad=True, fast_mode=fast_mode)
-    odd = lambda ctx, given: scaled(2)(ctx, given.clamp(-1, 1))  # noqa: E731
+    odd = lambda ctx, direction: scaled(2)(ctx, direction.clamp(-1, 1))  # noqa: E731
     for rules in ({"backward": odd, "jvp": scaled(2)}, {"backward": scaled(2), "jvp": odd}):
         function = made(jaxgrad, square, **rules)
         said = "fast mode" if fast_mode else r"The adjoint \(dot-product\) test <u, J v> = <J\^T u"
@@ -482,7 +482,7 @@ def test_the_adjoint_test_compares_both_modes_L16(fast_mode):
 
 
 def test_only_where_both_modes_are_checked_L16():
-    odd = lambda ctx, given: scaled(2)(ctx, given.clamp(-1, 1))  # noqa: E731
+    odd = lambda ctx, direction: scaled(2)(ctx, direction.clamp(-1, 1))  # noqa: E731
     function, x = made(jaxgrad, square, backward=scaled(2), jvp=odd), vector(jaxgrad)
     modes = {"check_forward_ad": True, "check_backward_ad": True}
     for mode in modes:

@@ -83,10 +83,10 @@ def test_the_warning_of_the_check_for_undefined_gradients(torch):
         def run(options=options):
             return torch.autograd.gradcheck(rule.apply, x, **options)
 
-        found = warned(run)
-        for each in found["warnings"]:
-            each["words"] = "New undefined gradient support checking feature is enabled by default"
-        told.append(found)
+        report = warned(run)
+        for entry in report["warnings"]:
+            entry["words"] = "New undefined gradient support checking feature is enabled by default"
+        told.append(report)
     return told
 
 
@@ -102,9 +102,9 @@ def test_the_warning_does_not_take_the_place_of_the_error():
 
 @as_torch
 def test_random_numbers_in_batched_checks(torch):
-    def double(ctx, given):
-        torch.randn_like(given)
-        return given * 2
+    def double(ctx, direction):
+        torch.randn_like(direction)
+        return direction * 2
 
     def forward(ctx, x):
         return x * 2

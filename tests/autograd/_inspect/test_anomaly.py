@@ -89,8 +89,8 @@ def test_detect_anomaly_warns_and_sets_both_flags_M01(torch):
             return flags(torch)
 
     before = flags(torch)
-    given = [warned(run), warned(run, False), warned(lambda: run(check_nan=False))]
-    return before, given, flags(torch)
+    reports = [warned(run), warned(run, False), warned(lambda: run(check_nan=False))]
+    return before, reports, flags(torch)
 
 
 @as_torch("""
@@ -127,16 +127,16 @@ def test_an_error_is_told_with_its_forward_call_M01(torch):
         y.backward()
         y.backward()
 
-    found = []
+    outcomes = []
     for case in (of_function, of_hook, of_second_pass):
         with torch.autograd.set_detect_anomaly(True):
-            given = warned(error, case)
-        (warning,) = given["warnings"]
+            report = warned(error, case)
+        (warning,) = report["warnings"]
         last = [line.strip() for line in warning["says"].split("\n") if line.startswith("    ")]
         calls = ("y = x.sin()", "y = (x * x).sum()", ").apply(x, x).sum().backward()")
-        told = warning["error"], warning["says"].split("\n")[0], given["result"]
-        found.append((told, [any(call in line for line in last) for call in calls]))
-    return found
+        told = warning["error"], warning["says"].split("\n")[0], report["result"]
+        outcomes.append((told, [any(call in line for line in last) for call in calls]))
+    return outcomes
 
 
 @as_torch("""
@@ -148,9 +148,9 @@ def test_an_error_is_told_with_its_forward_call_M01(torch):
 def test_a_node_from_outside_of_the_mode_has_no_traceback_M01(torch):
     y = leaf(torch, 0.0).sqrt() * 0
     with torch.autograd.set_detect_anomaly(True):
-        given = warned(error, y.backward)
-    (warning,) = given["warnings"]
-    return warning["error"], warning["says"].split(" (Triggered")[0], given["result"]
+        report = warned(error, y.backward)
+    (warning,) = report["warnings"]
+    return warning["error"], warning["says"].split(" (Triggered")[0], report["result"]
 
 
 @as_torch(r"""
@@ -215,9 +215,9 @@ def test_errors_in_hooks_of_leaves_show_the_call_that_first_used_the_leaf(torch)
         getattr(x, register)(fails)
         with anomaly(torch):
             y = (x * 2).sum()
-            found = warned(error, y.backward)
-        text = found["warnings"][0]["says"]
-        told += [found["result"], "AccumulateGrad. Traceback of forward call" in text]
+            report = warned(error, y.backward)
+        text = report["warnings"][0]["says"]
+        told += [report["result"], "AccumulateGrad. Traceback of forward call" in text]
         told += ["y = (x * 2).sum()" in text]
     return told
 
@@ -245,11 +245,11 @@ def test_the_error_names_the_forward_call_where_warnings_are_errors_M01():
 
 
 def test_the_warning_points_at_the_line_that_began_the_pass_M01():
-    with warnings.catch_warnings(record=True) as given:
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         with jaxgrad.autograd.set_detect_anomaly(True), contextlib.suppress(RuntimeError):
             root_of_zero(jaxgrad)
-    (warning,) = given
+    (warning,) = records
     line = root_of_zero.__code__.co_firstlineno + 4
     assert (warning.filename, warning.lineno) == (__file__, line)
 
@@ -307,7 +307,7 @@ def test_nan_in_backward_M02(torch):
         y.grad_fn.register_hook(lambda inputs, outputs: (inputs[0] * NAN,))
         y.sum().backward()
 
-    def given():
+    def argument():
         leaf(torch, 1.0, 2.0).sin().backward(torch.tensor([NAN, 1.0]))
 
     def in_second_input():
@@ -315,7 +315,7 @@ def test_nan_in_backward_M02(torch):
             torch.tensor(True), leaf(torch, 1.0) * 1, leaf(torch, 0.0).sqrt() * 0
         ).backward()
 
-    cases = (quotient, of_function, masked, from_hook, from_post_hook, given, in_second_input)
+    cases = (quotient, of_function, masked, from_hook, from_post_hook, argument, in_second_input)
     with anomaly(torch):
         first = [error(root_of_zero, torch), *map(error, cases)]
     with anomaly(torch, check_nan=False):
@@ -344,7 +344,7 @@ def test_what_is_no_nan_of_a_node_goes_on_M02(torch):
         dividend = leaf(torch, 0.0)
         asked = torch.autograd.grad(dividend / leaf(torch, 0.0), dividend)
     leaves = infinite, hooked, itself, negative, chosen
-    return [each.grad for each in leaves], logarithm.detach(), asked
+    return [tensor.grad for tensor in leaves], logarithm.detach(), asked
 
 
 @as_torch("""
@@ -532,9 +532,9 @@ def test_a_compiled_function_that_reads_what_has_changed_since_M02():
     x = jaxgrad.tensor(1.0)
     step(x)
     factor.value = 1.5
-    with jaxgrad.autograd.set_detect_anomaly(True), pytest.warns(UserWarning) as given:
+    with jaxgrad.autograd.set_detect_anomaly(True), pytest.warns(UserWarning) as records:
         assert step(x).isnan()
-    assert "run again, operator by operator, it did not" in str(given[0].message)
+    assert "run again, operator by operator, it did not" in str(records[0].message)
 
 
 def test_an_error_while_a_function_is_traced_is_told_with_its_forward_call_M02():
@@ -545,10 +545,10 @@ def test_an_error_while_a_function_is_traced_is_told_with_its_forward_call_M02()
         return x.grad
 
     mode, warns = jaxgrad.autograd.set_detect_anomaly(True), pytest.warns(UserWarning)
-    with mode, warns as given, pytest.raises(ValueError, match="no gradient"):
+    with mode, warns as records, pytest.raises(ValueError, match="no gradient"):
         step(leaf(jaxgrad, 1.0, 2.0))
-    assert "Error detected in FailingBackward. Traceback" in str(given[0].message)
-    assert "y = failing(jaxgrad" in str(given[0].message)
+    assert "Error detected in FailingBackward. Traceback" in str(records[0].message)
+    assert "y = failing(jaxgrad" in str(records[0].message)
 
 
 def test_tracers_are_let_through_M02():
@@ -653,8 +653,8 @@ def chain(torch):
 """)
 def test_the_chain_of_parents_M05(torch):
     with torch.autograd.set_detect_anomaly(True):
-        given = warned(error, chain, torch)
-    lines = [w["says"].rstrip().split("\n    ") for w in given["warnings"]]
+        report = warned(error, chain, torch)
+    lines = [w["says"].rstrip().split("\n    ") for w in report["warnings"]]
     sources = ("first = x**2.5", "(second,) = ", "(third,) = ")
     return [
         (
@@ -706,7 +706,7 @@ def test_a_block_holds_in_its_thread_alone_M01():
 
 @pytest.mark.slow
 def test_many_threads_some_of_them_in_the_mode_M01():
-    found = []
+    outcomes = []
 
     def work(number):
         watched = number % 2 == 1
@@ -716,9 +716,9 @@ def test_many_threads_some_of_them_in_the_mode_M01():
             try:
                 with mode:
                     (x.sqrt() * 0).sum().backward()
-                found.append((watched, "passed", bool(x.grad.isnan().all())))
+                outcomes.append((watched, "passed", bool(x.grad.isnan().all())))
             except RuntimeError as error:
-                found.append((watched, "raised", "returned nan values" in str(error)))
+                outcomes.append((watched, "raised", "returned nan values" in str(error)))
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -727,7 +727,7 @@ def test_many_threads_some_of_them_in_the_mode_M01():
             thread.start()
         for thread in threads:
             thread.join()
-    assert sorted(found) == [(False, "passed", True)] * 12 + [(True, "raised", True)] * 12
+    assert sorted(outcomes) == [(False, "passed", True)] * 12 + [(True, "raised", True)] * 12
     assert_nobody_looks_on()
 
 

@@ -56,8 +56,8 @@ class Divides(jaxgrad.autograd.Function):
     @staticmethod
     def backward(ctx, gradient):
         (x,) = ctx.saved_tensors
-        found = gradient * x / x
-        return jaxgrad.where(x > 0, found, 0.0) if ctx.masked else found, None
+        result = gradient * x / x
+        return jaxgrad.where(x > 0, result, 0.0) if ctx.masked else result, None
 
 
 def softmax_of_nothing(x):
@@ -123,10 +123,10 @@ def test_the_graph_remembers_its_operators_after_the_block():
 def test_nothing_is_remembered_longer_than_the_arrays():
     before = len(anomaly_origins.known)
     with searching():
-        made = jaxgrad.tensor([-1.0]).log() * 2
+        result = jaxgrad.tensor([-1.0]).log() * 2
         assert len(anomaly_origins.known) > before
     said(softmax_of_nothing, leaf(jaxgrad, 0.0, 0.0))
-    del made
+    del result
     gc.collect()
     assert len(anomaly_origins.known) == before
 

@@ -30,11 +30,13 @@ def leaf(*shape):
     return torch.ones(*shape, requires_grad=True)
 
 
-def looked_at(made):
+def looked_at(drawing):
     """A drawing and its SVG parsed, after looking at its geometry."""
-    placed = graph_layout.layout([box.size for box in made.boxes], list(made.edges), made.straight)
-    check_geometry(placed, list(made.edges))
-    return made, ElementTree.fromstring(made.svg)
+    placed = graph_layout.layout(
+        [box.size for box in drawing.boxes], list(drawing.edges), drawing.straight
+    )
+    check_geometry(placed, list(drawing.edges))
+    return drawing, ElementTree.fromstring(drawing.svg)
 
 
 def texts(root):
@@ -42,9 +44,9 @@ def texts(root):
 
 
 def boxes(root, kind):
-    found = root.iter(f"{SVG}g")
+    groups = root.iter(f"{SVG}g")
     return [list(map("".join, map(ElementTree.Element.itertext, group.findall(f"{SVG}text"))))
-            for group in found if group.get("class") == kind]  # fmt: skip
+            for group in groups if group.get("class") == kind]  # fmt: skip
 
 
 # geometry
@@ -58,13 +60,13 @@ def overlap(first, second, margin=0.0):
 
 def on_the_way(route):
     """Points of the curve that is drawn along a route."""
-    found = []
+    points = []
     for number, ((x, y), (to_x, to_y)) in enumerate(itertools.pairwise(route)):
         for part in numpy.linspace(0, 1, 9):
             # a straight line, or Bezier's curve whose ends are upright
             bent = part if number % 2 == 0 else part * part * (3 - 2 * part)
-            found.append((x + (to_x - x) * bent, y + (to_y - y) * part))
-    return found
+            points.append((x + (to_x - x) * bent, y + (to_y - y) * part))
+    return points
 
 
 def check_geometry(placed, edges):
@@ -98,8 +100,8 @@ def graphs(draw):
 
 @pytest.mark.slow
 @hypothesis.given(graphs())
-def test_any_graph_is_laid_out(given):
-    sizes, edges = given
+def test_any_graph_is_laid_out(example):
+    sizes, edges = example
     straight = _straight(edges, len(sizes))
     placed = graph_layout.layout(sizes, edges, straight)
     check_geometry(placed, edges)
@@ -113,11 +115,11 @@ def test_any_graph_is_laid_out(given):
     ),
     strategies.data(),
 )
-def test_places_are_the_nearest_that_leave_room(given, data):
-    wishes, weights = zip(*given, strict=True)
+def test_places_are_the_nearest_that_leave_room(pairs, data):
+    wishes, weights = zip(*pairs, strict=True)
     distances = [data.draw(strategies.floats(1, 30)) for _ in wishes[1:]]
-    found = numpy.array(graph_layout.apart(wishes, weights, distances))
-    assert (numpy.diff(found) >= numpy.array(distances) - 1e-9).all()
+    positions = numpy.array(graph_layout.apart(wishes, weights, distances))
+    assert (numpy.diff(positions) >= numpy.array(distances) - 1e-9).all()
 
     def cost(places):
         return (numpy.array(weights) * (places - numpy.array(wishes)) ** 2).sum()
@@ -125,10 +127,10 @@ def test_places_are_the_nearest_that_leave_room(given, data):
     # the problem is convex: a layout that no shift of a part improves is optimal
     for start, end in itertools.combinations(range(len(wishes) + 1), 2):
         for step in (1e-4, -1e-4):
-            moved = found.copy()
+            moved = positions.copy()
             moved[start:end] += step
             if (numpy.diff(moved) >= numpy.array(distances) - 1e-12).all():
-                assert cost(moved) >= cost(found) - 1e-9
+                assert cost(moved) >= cost(positions) - 1e-9
 
 
 def test_an_edge_keeps_clear_of_a_taller_neighbour():
@@ -162,8 +164,10 @@ def test_a_chain_is_straight():
     y = leaf(3)
     for _ in range(10):
         y = (y * 2).sin()
-    made, _ = looked_at(graph.draw(y))
-    placed = graph_layout.layout([box.size for box in made.boxes], list(made.edges), made.straight)
+    drawing, _ = looked_at(graph.draw(y))
+    placed = graph_layout.layout(
+        [box.size for box in drawing.boxes], list(drawing.edges), drawing.straight
+    )
     middles = [x + width / 2 for x, _, width, _ in placed.boxes]
     assert max(middles) - min(middles) < 0.1
 
@@ -178,8 +182,8 @@ def test_operators_and_leaves():
         h = F.linear(x, w, b)
         loss = h.exp().sum()
     line = test_operators_and_leaves.__code__.co_firstlineno + 4
-    made, root = looked_at(graph.draw(loss))
-    assert repr(made) == "<drawing of 3 operators, 2 leaves, 100 B saved>"
+    drawing, root = looked_at(graph.draw(loss))
+    assert repr(drawing) == "<drawing of 3 operators, 2 leaves, 100 B saved>"
     assert sorted(boxes(root, "leaf")) == [["b", "float32[2]"], ["w", "float32[2, 3]"]]
     name = f"test_drawing.py:{line}"
     assert boxes(root, "operator") == [
@@ -199,18 +203,18 @@ def test_text_fits_into_its_box():
     for character, units in widths.items():
         assert svg.Line(rest=character * 9).width >= 9 * 11 * units / 2048 * 0.98
     w = leaf(2)
-    made, _ = looked_at(graph.draw((w * leaf(2)).sum(), names={"M" * 40: w}))
-    for box in made.boxes:
+    drawing, _ = looked_at(graph.draw((w * leaf(2)).sum(), names={"M" * 40: w}))
+    for box in drawing.boxes:
         assert all(line.width <= box.size[0] for line in box.lines)
 
 
 def test_names_of_parameters_are_drawn():
     w, other = leaf(2), leaf(3)
     y = w.sum() * other.sum()
-    found = boxes(looked_at(graph.draw(y))[1], "leaf")
-    assert sorted(found) == [["other", "float32[3]"], ["w", "float32[2]"]]
-    found = boxes(looked_at(graph.draw(y, names={"weight": w}))[1], "leaf")
-    assert sorted(found) == [["leaf", "float32[3]"], ["weight", "float32[2]"]]
+    labels = boxes(looked_at(graph.draw(y))[1], "leaf")
+    assert sorted(labels) == [["other", "float32[3]"], ["w", "float32[2]"]]
+    labels = boxes(looked_at(graph.draw(y, names={"weight": w}))[1], "leaf")
+    assert sorted(labels) == [["leaf", "float32[3]"], ["weight", "float32[2]"]]
     layers = {"first": {"w": w}, "rest": [other]}
     names = [first for first, _ in boxes(looked_at(graph.draw(y, names=layers))[1], "leaf")]
     assert sorted(names) == ["first.w", "rest[0]"]
@@ -233,16 +237,16 @@ def test_names_of_a_module():
 def test_names_are_escaped():
     w = leaf(2)
     name = """<script>"a" & 'b'</script>]]>\x00\x1b\n\\"""
-    made, root = looked_at(graph.draw(w * 2, names={name: w}))
+    drawing, root = looked_at(graph.draw(w * 2, names={name: w}))
     shown = name.replace("\x00", "\ufffd").replace("\x1b", "\ufffd").replace("\n", "\ufffd")
     assert boxes(root, "leaf")[0][0] == shown
-    assert '<script>\\"a\\" & ' in made.dot
+    assert '<script>\\"a\\" & ' in drawing.dot
 
 
 def test_a_leaf_that_is_used_twice_at_once():
     w = leaf(2)
-    made, root = looked_at(graph.draw(w * w))
-    assert made.edges == {(0, 1): 2}
+    drawing, root = looked_at(graph.draw(w * w))
+    assert drawing.edges == {(0, 1): 2}
     assert "2\u00d7" in texts(root)
 
 
@@ -283,8 +287,8 @@ def test_what_is_freed():
 def test_a_chain_in_one_box():
     w, b = leaf(2), leaf(2)
     y = ((w * 2).exp() + b).sum()
-    made, root = looked_at(graph.draw(y, compact=True))
-    assert not made.edges
+    drawing, root = looked_at(graph.draw(y, compact=True))
+    assert not drawing.edges
     assert boxes(root, "operator") == [
         [
             "SumBackward0  y: float32[]",
@@ -293,14 +297,14 @@ def test_a_chain_in_one_box():
             "MulBackward0 (w)  float32[2]",
         ]
     ]
-    assert "AddBackward0 (b)  float32[2]\\l" in made.dot
+    assert "AddBackward0 (b)  float32[2]\\l" in drawing.dot
 
 
 def test_an_end_within_a_chain_has_a_box():
     w = leaf(2)
     y = w.exp()
-    made, _ = looked_at(graph.draw([y.sin(), y], compact=True))
-    assert [(box.is_end, box.lines[0].title) for box in made.boxes] == [
+    drawing, _ = looked_at(graph.draw([y.sin(), y], compact=True))
+    assert [(box.is_end, box.lines[0].title) for box in drawing.boxes] == [
         (True, "SinBackward0"),
         (True, "ExpBackward0"),
     ]
@@ -309,9 +313,9 @@ def test_an_end_within_a_chain_has_a_box():
 def test_branches_have_boxes():
     w, b = leaf(2), leaf(2)
     y = w.exp()
-    made, root = looked_at(graph.draw((y.sin() + y.cos() * b).sum(), compact=True))
+    drawing, root = looked_at(graph.draw((y.sin() + y.cos() * b).sum(), compact=True))
     assert [len(lines) for lines in boxes(root, "operator")] == [2, 2, 1, 1]
-    assert made.edges == {(0, 1): 1, (0, 2): 1, (1, 3): 1, (2, 3): 1}
+    assert drawing.edges == {(0, 1): 1, (0, 2): 1, (1, 3): 1, (2, 3): 1}
 
 
 def test_what_repeats_is_there_once():
@@ -334,12 +338,12 @@ def test_what_repeats_is_there_once():
 def test_many_branches_have_one_box():
     w = leaf(2)
     h = w.exp()
-    made, root = looked_at(graph.draw(torch.stack([(h * i).sum() for i in range(70)]).sum()))
-    assert made.edges == {(0, 1): 70, (1, 2): 70}
+    drawing, root = looked_at(graph.draw(torch.stack([(h * i).sum() for i in range(70)]).sum()))
+    assert drawing.edges == {(0, 1): 70, (1, 2): 70}
     branch = ["SumBackward0  float32[]", "MulBackward0  float32[2]"]
-    found = boxes(root, "operator")[1]
-    assert [line for line in found if not line.startswith("    (")][:5] == [*branch, "", *branch]
-    assert any("times in a row" in line for line in found)
+    lines = boxes(root, "operator")[1]
+    assert [line for line in lines if not line.startswith("    (")][:5] == [*branch, "", *branch]
+    assert any("times in a row" in line for line in lines)
 
 
 def recurrent(steps):
@@ -362,15 +366,15 @@ def residual(blocks):
 
 def wide(branches):
     x = leaf(3)
-    made = [x.sin().exp().sum() * i for i in range(branches)]
-    return torch.stack(made).sum(), {"x": x}
+    outputs = [x.sin().exp().sum() * i for i in range(branches)]
+    return torch.stack(outputs).sum(), {"x": x}
 
 
 def fan(branches):
     x = leaf(3)
     h = x.exp()
-    made = [(h * i).sum() for i in range(branches)]
-    return torch.stack(made).sum(), {"x": x}
+    outputs = [(h * i).sum() for i in range(branches)]
+    return torch.stack(outputs).sum(), {"x": x}
 
 
 @pytest.mark.slow
@@ -385,8 +389,8 @@ def fan(branches):
 )
 def test_300_operators_can_be_read(make, count, width, height):
     y, names = make()
-    made, root = looked_at(graph.draw(y, names=names))
-    assert f"{count - 2} operators" <= made.summary <= f"{count + 3} operators"
+    drawing, root = looked_at(graph.draw(y, names=names))
+    assert f"{count - 2} operators" <= drawing.summary <= f"{count + 3} operators"
     assert float(root.get("width")) <= width and float(root.get("height")) <= height
     shown = " ".join(texts(root))
     assert all(re.search(rf"\b{re.escape(name)}\b", shown) for name in names)
@@ -416,8 +420,8 @@ def test_a_function_and_its_several_outputs():
 
 def test_nodes_with_many_outputs_are_drawn():
     pieces = leaf(6).unbind()
-    found = boxes(looked_at(graph.draw(pieces[0] + pieces[5], names={}))[1], "operator")
-    assert found[-1] == ["UnbindBackward0", *["float32[]"] * 3, "and 3 more"]
+    labels = boxes(looked_at(graph.draw(pieces[0] + pieces[5], names={}))[1], "operator")
+    assert labels[-1] == ["UnbindBackward0", *["float32[]"] * 3, "and 3 more"]
 
 
 def test_writes_and_views():
@@ -446,15 +450,15 @@ def test_a_leaf_an_edge_a_node_and_several_tensors():
 
 
 def test_while_it_is_compiled():
-    found = []
+    drawings = []
 
     def step(w):
-        found.append(graph.draw((w.exp() * w).sum()))
+        drawings.append(graph.draw((w.exp() * w).sum()))
         return w
 
     torch.jit(step)(leaf(5))
-    assert found[0].summary == "3 operators, 1 leaf, 40 B saved"
-    assert "w" in texts(ElementTree.fromstring(found[0].svg))
+    assert drawings[0].summary == "3 operators, 1 leaf, 40 B saved"
+    assert "w" in texts(ElementTree.fromstring(drawings[0].svg))
 
 
 def test_what_has_no_graph():
@@ -468,9 +472,9 @@ def test_what_has_no_graph():
 def test_a_drawing_holds_no_graph():
     w = leaf(2)
     y = w.exp()
-    made, node = graph.draw(y), weakref.ref(y.grad_fn)
+    drawing, node = graph.draw(y), weakref.ref(y.grad_fn)
     del y
-    assert node() is None and "ExpBackward0" in made.svg
+    assert node() is None and "ExpBackward0" in drawing.svg
 
 
 # as text
@@ -478,8 +482,8 @@ def test_a_drawing_holds_no_graph():
 
 def test_dot_source_of_a_graph():
     w = leaf(2)
-    made = graph.draw((w * w).sum())
-    lines = made.dot.splitlines()
+    drawing = graph.draw((w * w).sum())
+    lines = drawing.dot.splitlines()
     assert (lines[0], lines[-1]) == ("digraph gradients {", "}")
     statement = re.compile(r'  (node|n\d+( -> n\d+)?)( \[(\w+=("([^"\\]|\\.)*"|\w+)(, )?)+\])?;')
     assert all(statement.fullmatch(line) for line in lines[1:-1])
@@ -488,14 +492,14 @@ def test_dot_source_of_a_graph():
 
 
 def test_it_is_saved_and_shown(tmp_path):
-    made = graph.draw(leaf(2) * 2)
-    for ending, text in ((".svg", made.svg), (".dot", made.dot), (".gv", made.dot)):
-        made.save(tmp_path / f"graph{ending}")
+    drawing = graph.draw(leaf(2) * 2)
+    for ending, text in ((".svg", drawing.svg), (".dot", drawing.dot), (".gv", drawing.dot)):
+        drawing.save(tmp_path / f"graph{ending}")
         assert (tmp_path / f"graph{ending}").read_text(encoding="utf-8") == text
-    made.save(str(tmp_path / "again.svg"))
-    assert made._repr_svg_() == made.svg
+    drawing.save(str(tmp_path / "again.svg"))
+    assert drawing._repr_svg_() == drawing.svg
     with pytest.raises(ValueError, match=r"\.svg, \.dot or \.gv, not as 'graph\.png'"):
-        made.save(tmp_path / "graph.png")
+        drawing.save(tmp_path / "graph.png")
 
 
 def test_long_lists_of_the_caller_are_not_looked_through():

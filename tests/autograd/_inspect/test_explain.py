@@ -32,8 +32,8 @@ def explained(tensor, loss, kind, place, *words):
         assert word in str(told)
     if loss is None or not loss.requires_grad or not tensor.requires_grad:
         return
-    (found,) = torch.autograd.grad(loss, tensor, torch.ones_like(loss), True, allow_unused=True)
-    assert found is None or not found.any().item()
+    (gradient,) = torch.autograd.grad(loss, tensor, torch.ones_like(loss), True, allow_unused=True)
+    assert gradient is None or not gradient.any().item()
 
 
 # what does not require grad
@@ -178,8 +178,8 @@ def test_written_to_by_what_was_cut_off():
         line = f"{__file__}:{sys._getframe().f_lineno - 1}"
     with graph.record_lines():
         loss = (v * total).sum()
-    found = untracked_reason.of(loss.grad_fn.next_functions[0][0])
-    assert {(cause.kind, cause.place) for cause in found} >= {("no_grad", line)}
+    causes = untracked_reason.of(loss.grad_fn.next_functions[0][0])
+    assert {(cause.kind, cause.place) for cause in causes} >= {("no_grad", line)}
 
 
 def test_cut_off_twice():
@@ -215,13 +215,13 @@ def test_explains_without_recorded_lines():
 def test_numbers_are_copied_while_lines_are_recorded(copied):
     w, v = leaf(1.0, 2.0), leaf(3.0, 4.0)
     with graph.record_lines():
-        made = torch.tensor(copied(w))
-        for loss in (made.sum(), (made * v).sum()):
-            explained(made, None, "constant", None, "tolist()", "requires_grad_()")
+        constant = torch.tensor(copied(w))
+        for loss in (constant.sum(), (constant * v).sum()):
+            explained(constant, None, "constant", None, "tolist()", "requires_grad_()")
             kind = "unused" if loss.requires_grad else "constant"
             explained(w, loss, kind, None, "item(), numpy()")
-            assert "again" not in f"{graph.explain(made)}{graph.explain(w, loss)}"
-    assert "Run it again under autograd.graph.record_lines()" in str(graph.explain(made))
+            assert "again" not in f"{graph.explain(constant)}{graph.explain(w, loss)}"
+    assert "Run it again under autograd.graph.record_lines()" in str(graph.explain(constant))
 
 
 def test_a_part_of_a_graph_without_lines():
@@ -642,8 +642,8 @@ def test_nothing_is_changed():
     v.register_post_accumulate_grad_hook(called.append)
     version = w._version
     for tensor in (w, v, y, z, loss):
-        for given in (None, loss):
-            graph.explain(tensor, given)
+        for target in (None, loss):
+            graph.explain(tensor, target)
     assert not called and w.grad is v.grad is None and version == w._version
     assert torch.is_grad_enabled() and y._leaf is None
     loss.backward()
@@ -749,21 +749,21 @@ def test_while_it_is_compiled():
         told["grad"] = graph.explain(v)
         return v.grad
 
-    found = torch.jit(step)(leaf(1.0, 2.0), leaf(3.0, 4.0))
-    assert found.tolist() == [1.0, 2.0]
+    gradient = torch.jit(step)(leaf(1.0, 2.0), leaf(3.0, 4.0))
+    assert gradient.tolist() == [1.0, 2.0]
     assert "no numbers yet" in str(told["path"])
     assert (told["cut"].kind, told["cut"].place) == ("detached", told["line"])
     assert told["grad"].kind == "filled"
 
 
 def test_lines_are_recorded_in_this_thread_alone():
-    w, found = leaf(1.0, 2.0), []
+    w, tensors = leaf(1.0, 2.0), []
     with graph.record_lines():
-        thread = threading.Thread(target=lambda: found.append(w * 2))
+        thread = threading.Thread(target=lambda: tensors.append(w * 2))
         thread.start()
         thread.join()
         assert "place" in (w * 2).grad_fn.metadata
-    assert "place" not in found.pop().grad_fn.metadata
+    assert "place" not in tensors.pop().grad_fn.metadata
     assert "place" not in (w * 2).grad_fn.metadata
 
 

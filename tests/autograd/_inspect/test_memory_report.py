@@ -221,14 +221,14 @@ def test_bytes_of_tangents():
 
 
 def test_while_it_is_compiled():
-    found = []
+    reports = []
 
     def step(x):
-        found.append(graph.memory_report((x.exp() * x).sum()))
+        reports.append(graph.memory_report((x.exp() * x).sum()))
         return x
 
     torch.jit(step)(leaf(10))
-    assert found[0].total == 80 and found[0].xla == {} and found[0].devices == {}
+    assert reports[0].total == 80 and reports[0].xla == {} and reports[0].devices == {}
 
 
 def test_what_jax_says():

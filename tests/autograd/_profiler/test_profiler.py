@@ -29,7 +29,7 @@ from jaxgrad.tape import interception, node_annotations
 @as_torch
 def test_signature_of_profile_O01(torch):
     wanted = parameters(torch.autograd.profiler.profile.__init__)
-    return [each for each in wanted if each[0] != "jax_trace"]
+    return [parameter for parameter in wanted if parameter[0] != "jax_trace"]
 
 
 @as_torch("""
@@ -255,8 +255,8 @@ def test_labels_are_in_traces_of_jax_O03(tmp_path):
     with profiler.profile(jax_trace=str(tmp_path)) as prof, label:
         x.atanh()
     (path,) = tmp_path.rglob("*.xplane.pb")
-    found = jax.profiler.ProfileData.from_file(str(path))
-    told = {event.name for plane in found.planes for line in plane.lines for event in line.events}
+    data = jax.profiler.ProfileData.from_file(str(path))
+    told = {event.name for plane in data.planes for line in plane.lines for event in line.events}
     assert {"the label", "aten::atanh"} <= told
     assert names(prof) == ["the label", "aten::atanh"]
 
@@ -298,8 +298,8 @@ def test_annotations_are_those_of_jax_O04(tmp_path):
         number = y.grad_fn._sequence_nr()
         y.backward(jaxgrad.ones(3))
     (path,) = tmp_path.rglob("*.xplane.pb")
-    found = jax.profiler.ProfileData.from_file(str(path))
-    told = {event.name for plane in found.planes for line in plane.lines for event in line.events}
+    data = jax.profiler.ProfileData.from_file(str(path))
+    told = {event.name for plane in data.planes for line in plane.lines for event in line.events}
     assert "aten::asinh, sizes = [[3]]" in told
     assert f"AsinhBackward0, stashed seq = {number}, sizes = [[3]]" in told
 
@@ -545,14 +545,14 @@ def test_a_pass_in_a_thread_of_its_own_is_recorded_O01():
 
 @pytest.mark.slow
 def test_many_threads_that_profile_O01():
-    found = []
+    recorded_names = []
 
     def work(number):
         for turn in range(4):
             x = jaxgrad.ones(turn + 3, 5).requires_grad_()  # compilation of new programs
             with profiler.profile() as prof:
                 square(x)
-            found.append(names(prof))
+            recorded_names.append(names(prof))
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
     for thread in threads:
@@ -562,7 +562,7 @@ def test_many_threads_that_profile_O01():
     alone = jaxgrad.ones(2, 1).requires_grad_()
     with profiler.profile() as prof:
         square(alone)
-    assert found == [names(prof)] * 24
+    assert recorded_names == [names(prof)] * 24
     assert executor.observers == () and observers.started == ()
     assert kernel.OBSERVED not in states()
 
@@ -576,8 +576,8 @@ def test_nothing_is_left_behind_O01():
     assert interception.is_noted == before
     assert kernel.OBSERVED not in states()
     assert not jaxgrad.autograd._profiler_enabled()
-    made = jaxgrad.ones(3).atan()  # and compilation events are not recorded
-    assert made.shape == (3,)
+    result = jaxgrad.ones(3).atan()  # and compilation events are not recorded
+    assert result.shape == (3,)
 
 
 def test_profile_inside_of_anomaly_mode_O01():

@@ -21,7 +21,7 @@ from jaxgrad.autograd._profiler import recorder
 def hand_made(torch):
     """Events with times that are known."""
     profiler = torch.autograd.profiler
-    made = [
+    rows = [
         ("label", 0, 100.0, 4100.0),
         ("aten::mul", 0, 150.0, 1150.0),
         ("aten::mul", 0, 1200.0, 1700.0),
@@ -32,7 +32,7 @@ def hand_made(torch):
     events = profiler.EventList(
         [
             profiler.FunctionEvent(number, name, thread, start, end)
-            for number, (name, thread, start, end) in enumerate(made, 1)
+            for number, (name, thread, start, end) in enumerate(rows, 1)
         ]
     )
     for event in events:
@@ -103,7 +103,7 @@ def test_tables_with_shapes_stacks_memory_and_flops_O02(torch):
         by_width,
         table_of_averages,
         shown.table(),
-        [(each.key, each.count, each.stack, each.input_shapes) for each in averages],
+        [(average.key, average.count, average.stack, average.input_shapes) for average in averages],
     ]
 
 
@@ -120,9 +120,9 @@ def test_averages_of_events_O02(torch):
     numbers = [
         [
             (a.key, a.count, a.cpu_time, a.cpu_time_total, a.self_cpu_time_total, a.overload_name)
-            for a in found
+            for a in event_list
         ]
-        for found in averages
+        for event_list in averages
     ]
     unbuilt = torch.autograd.profiler.EventList([])
     of_two = averages[0][1]
@@ -176,7 +176,7 @@ def test_operators_forward_and_backward_O02():
         *("SumBackward0", "SinBackward0", "MulBackward0", "aten::add"),
         "torch::autograd::AccumulateGrad",
     ]
-    averages = {each.key: each.count for each in prof.key_averages()}
+    averages = {average.key: average.count for average in prof.key_averages()}
     assert averages["aten::mul"] == 1 and averages["MulBackward0"] == 1
     (node,), (addition,) = named(prof, "MulBackward0"), named(prof, "aten::add")
     assert addition.cpu_parent is node and addition in node.cpu_children
@@ -365,7 +365,7 @@ def test_events_by_source_line_O02():
         total.backward()
     first = run.__code__.co_firstlineno
     averages = prof.key_averages(by_line=True)
-    lines = {int(each.key.partition(":")[2].partition(" ")[0]): each for each in averages}
+    lines = {int(average.key.partition(":")[2].partition(" ")[0]): average for average in averages}
     assert set(lines) == {first + 1, first + 2, first + 3, first + 9}
     assert lines[first + 2].key == f"test_profiler_results.py:{first + 2}  z = y * y + y.sin()"
     for offset, (forward, backward) in {
@@ -383,13 +383,13 @@ def test_events_by_source_line_O02():
         events = [e for name in backward for e in named(prof, name)]
         expected = sum(e.cpu_time_total for e in events)
         assert lines[first + offset].backward_time_total == pytest.approx(expected)
-    assert sum(each.self_cpu_time_total for each in averages) == pytest.approx(
+    assert sum(average.self_cpu_time_total for average in averages) == pytest.approx(
         prof.self_cpu_time_total
     )
     assert all(
-        each.forward_time_total + each.backward_time_total
-        == pytest.approx(each.self_cpu_time_total)
-        for each in averages
+        average.forward_time_total + average.backward_time_total
+        == pytest.approx(average.self_cpu_time_total)
+        for average in averages
     )
     table = averages.table(max_name_column_width=None)
     assert "Forward" in table and "Backward" in table and "z = y * y + y.sin()" in table
@@ -413,12 +413,12 @@ def test_the_file_of_a_chrome_trace_O02():
     by_number = {b["args"]["External id"]: b for b in bars}
     assert len(by_number) == len(bars)
     arrows = {}
-    for each in written["traceEvents"]:
-        if each["ph"] in "sf":
-            assert each["cat"] == "fwdbwd" and each.get("bp") == (
-                "e" if each["ph"] == "f" else None
+    for entry in written["traceEvents"]:
+        if entry["ph"] in "sf":
+            assert entry["cat"] == "fwdbwd" and entry.get("bp") == (
+                "e" if entry["ph"] == "f" else None
             )
-            arrows.setdefault(each["id"], {})[each["ph"]] = each["ts"]
+            arrows.setdefault(entry["id"], {})[entry["ph"]] = entry["ts"]
     at = {b["ts"]: b["name"] for b in reversed(bars)}
     assert sorted((at[a["s"]], at[a["f"]]) for a in arrows.values()) == [
         ("aten::mul", "MulBackward0"),
@@ -446,6 +446,6 @@ def test_memory_records_of_a_profile_O02():
             return self.start
 
     records = [[Record(start), False] for start in (5, 1, 3, 3, 9)]
-    found = profiler.MemRecordsAcc(records)
-    assert [record[0].start for record in found.in_interval(3, 5)] == [3, 3, 5]
+    accumulator = profiler.MemRecordsAcc(records)
+    assert [record[0].start for record in accumulator.in_interval(3, 5)] == [3, 3, 5]
     assert list(profiler.MemRecordsAcc([]).in_interval(0, 1)) == []
