@@ -13,6 +13,7 @@ import builtins
 import contextlib
 import datetime
 import functools
+import io
 import itertools
 import math
 import os
@@ -414,6 +415,11 @@ def put_stand_ins(holder, run) -> dict:
 _FIXED = (SetHolder, ArrayHolder, ProxyHolder, LeafHolder, LibraryHolder)
 
 
+def is_output(value) -> bool:
+    """Whether a value is a file that is only written to, as the one that `print` writes to."""
+    return isinstance(value, io.IOBase) and not value.closed and not value.readable()
+
+
 def stand_in_for(value):
     """What stands for a value while a function is traced; None where the value stays."""
     kind = type(value)
@@ -422,7 +428,7 @@ def stand_in_for(value):
     if issubclass(kind, _OF_NUMPY):
         return StandIn(value)
     if is_iterator(kind):
-        return IteratorStandIn(value)
+        return None if is_output(value) else IteratorStandIn(value)
     if kind in _BOUND:
         return replacements.by_function.get(id(value)) or _bound(value)
     return replacements.by_function.get(id(value)) if issubclass(kind, type) else None

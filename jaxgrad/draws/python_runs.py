@@ -34,6 +34,7 @@ from .python_reads import (
     GENERATORS,
     NUMPYS,
     PYTHONS,
+    is_output,
     put_stand_ins,
     replaced,
     replacements,
@@ -92,7 +93,7 @@ def state_of(value):
         if isinstance(value, itertools.count):
             return repr(value)
         if isinstance(value, io.IOBase):
-            return None if value.closed else value.tell()
+            return None if value.closed or is_output(value) else value.tell()
         if isinstance(value, queue.Queue | queue.SimpleQueue):
             return _Size(value.qsize())
         return value.__length_hint__()

@@ -12,6 +12,7 @@ import os
 import pathlib
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import uuid
@@ -272,6 +273,22 @@ def test_names_that_are_the_only_ones():
         with pytest.warns(UserWarning, match="it makes a name that is the only one"):
             values, _ = results(read, lambda number: None, torch.jit)
         assert len(set(values)) > 1
+
+
+def test_a_function_that_prints_is_compiled(tmp_path, monkeypatch):
+    # as for the output of a program that goes to a file
+    with open(tmp_path / "output", "w") as output, open(tmp_path / "log", "w") as log:
+        monkeypatch.setattr(sys, "stdout", output)
+
+        @torch.jit
+        def f(x):
+            print("traced")
+            log.write("traced\n")
+            return x * 2
+
+        assert [f(X).item() for _ in range(COUNT)] == [2] * COUNT and f.count == 1
+    for name in ("output", "log"):
+        assert (tmp_path / name).read_text() == "traced\n"
 
 
 def test_imports_and_warnings_read_files_of_their_own(tmp_path, monkeypatch):
