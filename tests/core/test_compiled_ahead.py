@@ -37,7 +37,7 @@ def loss(x, w, b):
 def gradients(size):
     leaves = values(size)
     loss(*leaves).backward()
-    return [each.grad.numpy() for each in leaves]
+    return [leaf.grad.numpy() for leaf in leaves]
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +50,7 @@ def in_deferred_mode():
 def test_kernels_are_compiled_in_threads_that_end(nothing_compiled, compilations):
     threads = threading.enumerate()
     gradients(next(sizes))
-    elsewhere = [each for each in compilations if each != threading.get_ident()]
+    elsewhere = [ident for ident in compilations if ident != threading.get_ident()]
     assert len(elsewhere) >= 12 and threading.enumerate() == threads
 
 
@@ -63,8 +63,8 @@ def test_no_kernel_is_compiled_twice_and_bits_are_the_same(nothing_compiled, com
     torch.compiler.reset()
     jax.clear_caches()
     compilations.clear()
-    for found, expected in zip(ahead, gradients(size), strict=True):
-        assert found.dtype == expected.dtype and found.tobytes() == expected.tobytes()
+    for gradient, expected in zip(ahead, gradients(size), strict=True):
+        assert gradient.dtype == expected.dtype and gradient.tobytes() == expected.tobytes()
         checks.count("autograd")
     assert len(compilations) == compiled and {*compilations} == {threading.get_ident()}
 
@@ -74,11 +74,11 @@ def test_only_what_a_pass_runs_is_compiled(compilations):
     x, w, b = values(next(sizes))
     result = loss(x, w, b)
     compilations.clear()
-    (found,) = torch.autograd.grad(result, b, retain_graph=True)
+    (gradient,) = torch.autograd.grad(result, b, retain_graph=True)
     few = len(compilations)
     torch.autograd.grad(result, [x, w])
     assert 0 < few < len(compilations)
-    assert found.shape == b.shape
+    assert gradient.shape == b.shape
 
 
 @pytest.mark.parametrize(
@@ -99,8 +99,8 @@ def test_an_interrupt_leaves_no_thread_and_all_tensors_right(number, monkeypatch
         loss(*leaves).backward()
     torch.synchronize()
     assert threading.enumerate() == threads
-    for each in leaves:
-        each.grad = None
+    for tensor in leaves:
+        tensor.grad = None
     loss(*leaves).backward()
     for leaf, wanted in zip(leaves, gradients(size), strict=True):
         np.testing.assert_array_equal(leaf.grad.numpy(), wanted)
@@ -168,32 +168,32 @@ def test_an_error_of_a_formula_is_told_where_it_runs(monkeypatch):
         return prepare(program)
 
     monkeypatch.setattr(executor, "prepare", failing)
-    (found,) = torch.autograd.grad(result, b, retain_graph=True)
+    (gradient,) = torch.autograd.grad(result, b, retain_graph=True)
     with pytest.raises(ZeroDivisionError, match="TanhBackward"):
         torch.autograd.grad(result, w, retain_graph=True)
     monkeypatch.undo()
     wanted = torch.autograd.grad(result, [b, w])
-    np.testing.assert_array_equal(found.numpy(), wanted[0].numpy())
+    np.testing.assert_array_equal(gradient.numpy(), wanted[0].numpy())
     assert wanted[1].isfinite().all()
 
 
 @pytest.mark.slow
 def test_first_calls_in_many_threads(compilations):
-    found, begin = {}, threading.Barrier(6)
+    by_size, begin = {}, threading.Barrier(6)
 
     def work(size):
         begin.wait()
-        found[size] = gradients(size)
+        by_size[size] = gradients(size)
 
     taken = [next(sizes) for _ in range(3)] * 2  # every shape in two threads
     threads = [threading.Thread(target=work, args=(size,)) for size in taken]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     torch.set_eager("immediate,compiled")
-    for size, made in found.items():
-        for one, other in zip(made, gradients(size), strict=True):
+    for size, arrays in by_size.items():
+        for one, other in zip(arrays, gradients(size), strict=True):
             np.testing.assert_array_equal(one, other)
 
 
@@ -206,8 +206,8 @@ def test_a_script_may_end_while_kernels_are_compiled():
         y = (x @ x).softmax(0).tanh()
         assert torch.core.executor.compilers.pool is not None
     """
-    made = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert (made.returncode, made.stderr) == (0, "")
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (process.returncode, process.stderr) == (0, "")
 
 
 @pytest.mark.slow

@@ -36,14 +36,14 @@ def compiled(monkeypatch):
     """The programs of stretches that are made in a test."""
     deferred._compiled.clear()
     deferred._times.clear()
-    made, make = [], deferred.Whole
+    programs, make = [], deferred.Whole
 
     def noting(*key):
-        made.append(make(*key))
-        return made[-1]
+        programs.append(make(*key))
+        return programs[-1]
 
     monkeypatch.setattr(deferred, "Whole", noting)
-    return made
+    return programs
 
 
 def is_pending(tensor) -> bool:
@@ -57,8 +57,8 @@ def bits(tensor) -> bytes:
 
 def warm(*operators):
     """Run operators once, so that their kernels are known, and forget their structure."""
-    for each in operators:
-        each()
+    for operator in operators:
+        operator()
     deferred.run_all()
     deferred._times.clear()
 
@@ -143,15 +143,15 @@ def test_a_structure_is_compiled_once_after_it_has_repeated(by_xla, compiled, mo
         chain(x, y).sum().backward()
         return bits(x.grad)
 
-    found = {grad() for _ in range(3)}
+    gradients = {grad() for _ in range(3)}
     assert not compiled
-    found |= {grad()}
+    gradients |= {grad()}
     with monkeypatch.context() as patch:
         patch.setattr(deferred.Stretch, "run_one_by_one", None)
-        found |= {grad() for _ in range(9)}
+        gradients |= {grad() for _ in range(9)}
     assert len(compiled) == 1
     with eager("immediate,compiled"):
-        assert found == {grad()}
+        assert gradients == {grad()}
 
 
 @pytest.mark.slow
@@ -226,10 +226,10 @@ def test_programs_of_several_widths(by_xla, compiled, monkeypatch, wide):
         return y.half().float() / 0.7, m, (m.to(torch.float32) * y).sum()
 
     warm(compute)
-    found = [(each.dtype, bits(each)) for each in compute()]
+    results = [(tensor.dtype, bits(tensor)) for tensor in compute()]
     assert compiled
     with eager("immediate,compiled"):
-        assert found == [(each.dtype, bits(each)) for each in compute()]
+        assert results == [(tensor.dtype, bits(tensor)) for tensor in compute()]
 
 
 # ---- random programs: the same bits in both modes, by each executor
@@ -256,13 +256,13 @@ def random_program(seed):
         kind = draw.random()
         one, other = draw.choice(tensors), draw.choice(tensors)
         if kind < 0.4:
-            made = draw.choice(unary)(one)
+            tensor = draw.choice(unary)(one)
         elif kind < 0.75:
-            made = torch.tanh(draw.choice(binary)(one, other))
+            tensor = torch.tanh(draw.choice(binary)(one, other))
         elif kind < 0.85:
-            made = one.clone()
-            made[draw.randrange(4)].mul_(0.5)
-            made[:, draw.randrange(4)] += other[0]
+            tensor = one.clone()
+            tensor[draw.randrange(4)].mul_(0.5)
+            tensor[:, draw.randrange(4)] += other[0]
         elif kind < 0.9:
             with torch.no_grad():
                 buffer[draw.randrange(4)] = one.detach()[0]
@@ -271,10 +271,10 @@ def random_program(seed):
             one.register_hook(lambda g: seen.append(bits(g)) or g * 0.9)
             continue
         else:
-            made = torch.where(one > 0.5, one, other)
-        tensors = [*tensors[-7:], made]
+            tensor = torch.where(one > 0.5, one, other)
+        tensors = [*tensors[-7:], tensor]
         if draw.random() < 0.05:
-            seen.append(bits(made))
+            seen.append(bits(tensor))
     loss = sum((t.sum() for t in (*leaves, *tensors)), torch.zeros(()))
     if draw.random() < 0.3:
         grads = torch.autograd.grad(loss, leaves, create_graph=True, allow_unused=True)
@@ -346,9 +346,9 @@ def test_an_error_of_a_kernel_reaches_those_who_read_its_result(monkeypatch):
     after, based = x.cosh() + x, failed + x
     failing(monkeypatch, torch.sinh.operator.plans[x._aval,].call, MemoryError("no room"))
     assert after.tolist() == (numpy.asarray(before) + numpy.asarray(x)).tolist()
-    for each in (failed, based):
+    for tensor in (failed, based):
         with pytest.raises(MemoryError, match="no room"):
-            each.numpy()
+            tensor.numpy()
     assert (x + x).tolist() == [2, 4]
 
 
@@ -489,8 +489,8 @@ def test_a_compiled_function_does_not_delete_what_is_still_to_be_read():
         before = w.tolist()
         later = w + 1  # still to run
         step()
-        assert later.tolist() == [each + 1 for each in before]
-        assert w.tolist() == [each * 2 for each in before]
+        assert later.tolist() == [number + 1 for number in before]
+        assert w.tolist() == [number * 2 for number in before]
 
 
 # ---- threads
@@ -499,17 +499,17 @@ def test_a_compiled_function_does_not_delete_what_is_still_to_be_read():
 def test_results_of_other_threads():
     x = torch.tensor([1.0, 2.0])
     warm(lambda: x.sin() * x)
-    y, found = x.sin(), []
+    y, results = x.sin(), []
 
     def other():
         mine = y * x
-        found.append(mine)
-        found.append(mine.tolist())
+        results.append(mine)
+        results.append(mine.tolist())
 
     thread = threading.Thread(target=other)
     thread.start()
     thread.join()
-    assert found[0].tolist() == found[1] == (x.sin() * x).tolist()
+    assert results[0].tolist() == results[1] == (x.sin() * x).tolist()
 
 
 def test_two_threads_that_need_results_of_each_other():
@@ -528,10 +528,10 @@ def test_two_threads_that_need_results_of_each_other():
         values[name, "read"] = values[name].item()
 
     threads = [threading.Thread(target=work, args=pair) for pair in (("a", "b"), ("b", "a"))]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join(hangs.LIMIT)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(hangs.LIMIT)
     assert values["a", "read"] == values["b", "read"] == 21
 
 
@@ -547,16 +547,16 @@ def test_many_threads_at_once(by_xla, monkeypatch):
     def work():
         try:
             for _ in range(20):
-                (found,) = torch.autograd.grad(chain(shared, shared).sum(), shared)
-                assert bits(found) == expected
+                (gradient,) = torch.autograd.grad(chain(shared, shared).sum(), shared)
+                assert bits(gradient) == expected
         except BaseException as error:
             errors.append(error)
 
     threads = [threading.Thread(target=work) for _ in range(8)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join(hangs.LIMIT)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(hangs.LIMIT)
     sys.setswitchinterval(before)
     assert not errors
 
@@ -624,7 +624,7 @@ def test_observers_see_operators_as_before():
     seen = []
 
     def observer(program, kernel, *arrays):
-        assert not any(type(each) is Pending for each in arrays)
+        assert not any(type(array) is Pending for array in arrays)
         seen.append(program.name)
         return kernel(*arrays)
 

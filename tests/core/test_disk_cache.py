@@ -214,21 +214,21 @@ def test_another_program_and_another_environment_are_others(directory, loads, mo
 
 
 def test_what_decides_how_a_program_is_compiled_is_in_the_key(monkeypatch):
-    found = {disk_cache.environment.__wrapped__()}
-    assert disk_cache.environment.__wrapped__() in found
+    environments = {disk_cache.environment.__wrapped__()}
+    assert disk_cache.environment.__wrapped__() in environments
     with monkeypatch.context() as patch:
         patch.setenv("XLA_FLAGS", os.environ.get("XLA_FLAGS", "") + " --more")
-        found.add(disk_cache.environment.__wrapped__())
+        environments.add(disk_cache.environment.__wrapped__())
     with monkeypatch.context() as patch:
         patch.setattr(disk_cache, "processor", lambda: ["another"])
-        found.add(disk_cache.environment.__wrapped__())
+        environments.add(disk_cache.environment.__wrapped__())
     with monkeypatch.context() as patch:
         patch.setattr(disk_cache, "sources", lambda: [__file__])
-        found.add(disk_cache.environment.__wrapped__())
+        environments.add(disk_cache.environment.__wrapped__())
     with monkeypatch.context() as patch:
         patch.setattr(jax, "__version__", "0")
-        found.add(disk_cache.environment.__wrapped__())
-    assert len(found) == 5
+        environments.add(disk_cache.environment.__wrapped__())
+    assert len(environments) == 5
 
 
 def test_sources_are_the_modules_the_rules_and_the_table():

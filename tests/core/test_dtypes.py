@@ -55,8 +55,8 @@ def test_limits_of_finfo_and_iinfo(name, limits):
         with pytest.raises(TypeError, match=rf"torch\.{limits}"):
             getattr(dtypes, limits)(getattr(dtypes, name))
         return
-    found = getattr(dtypes, limits)(getattr(dtypes, name))
-    assert {"repr": repr(found)} | {key: getattr(found, key) for key in found.__slots__} == expected
+    info = getattr(dtypes, limits)(getattr(dtypes, name))
+    assert {"repr": repr(info)} | {key: getattr(info, key) for key in info.__slots__} == expected
 
 
 def test_limits_without_a_dtype_are_the_defaults(default_dtype):
@@ -93,17 +93,17 @@ def test_numpy_and_back(dtype):
 
 def test_jax_and_python_types():
     jax_types = [jnp.bfloat16, jnp.float32, jnp.complex128, jnp.bool_, ml_dtypes.bfloat16]
-    assert [dtypes.as_dtype(each).name for each in jax_types] == [
+    assert [dtypes.as_dtype(jax_type).name for jax_type in jax_types] == [
         *("bfloat16", "float32", "complex128", "bool", "bfloat16")
     ]
-    names = [dtypes.as_dtype(each).name for each in (bool, int, float, complex)]
+    names = [dtypes.as_dtype(python_type).name for python_type in (bool, int, float, complex)]
     assert names == ["bool", "int64", "float64", "complex128"]  # as in torch.zeros(1, dtype=float)
 
 
-@pytest.mark.parametrize("given", ["float32", None, 3, [1], object, dict])
-def test_what_is_not_a_dtype(given):
+@pytest.mark.parametrize("argument", ["float32", None, 3, [1], object, dict])
+def test_what_is_not_a_dtype(argument):
     with pytest.raises(TypeError, match=r"argument 'dtype' must be torch\.dtype, not"):
-        dtypes.as_dtype(given)
+        dtypes.as_dtype(argument)
 
 
 @pytest.mark.parametrize("name", [">f4", "datetime64[s]", "U3", "float8_e3m4"])

@@ -22,26 +22,26 @@ def dtypes(torch):
 @pytest.mark.slow
 @as_torch
 def test_conversion_to_8_bits(torch):
-    found = []
+    answers = []
     for dtype in dtypes(torch):
         values = VALUES if dtype is torch.float8_e8m0fnu else VALUES + SIGNED
         x = torch.tensor(values, dtype=torch.float64)
-        found.append([
+        answers.append([
             x.float().to(dtype).double().tolist(), x.to(dtype).double().tolist(),
             x.bfloat16().to(dtype).float().tolist(), torch.arange(1, 5).to(dtype).int().tolist(),
             torch.tensor([1.0, 500.0], dtype=dtype).float().tolist(),
             torch.ones(2).to(torch.float16).to(dtype).to(torch.bool).tolist(),
             torch.empty(2, dtype=dtype).copy_(torch.tensor([2.0, 1e9])).float().tolist(),
         ])  # fmt: skip
-    return found
+    return answers
 
 
 @as_torch
 def test_numbers_of_8_bits_are_known(torch):
-    found = []
+    answers = []
     for dtype in dtypes(torch):
         limits = torch.finfo(dtype)
-        found.append([
+        answers.append([
             repr(dtype), dtype.itemsize, dtype.is_floating_point, dtype.is_complex,
             dtype.is_signed, limits.bits, limits.max, limits.min, limits.tiny, limits.resolution,
             limits.dtype, repr(torch.tensor([1.0, 2.0]).to(dtype)),
@@ -50,13 +50,13 @@ def test_numbers_of_8_bits_are_known(torch):
             torch.result_type(torch.ones(2).to(dtype), 1.0) is dtype,
             error(lambda dtype=dtype: dtype.to_complex(), words="Unknown Complex ScalarType"),
         ])  # fmt: skip
-    return found
+    return answers
 
 
 @pytest.mark.slow
 @as_torch
 def test_operators_that_move_numbers_of_8_bits(torch):
-    found = []
+    answers = []
     for dtype in dtypes(torch)[:4]:
         y = torch.tensor([1.0, 2.0, 3.0, 4.0]).to(dtype)
         results = [
@@ -69,9 +69,9 @@ def test_operators_that_move_numbers_of_8_bits(torch):
             y.clone().zero_(), y.index_put((torch.tensor([0]),), y[1]), y.abs(), y.mul(y),
         ]  # fmt: skip
         tests = [y == y, y != y, y.isnan(), y.any(), y.all(), y[2].item(), y.tolist()]
-        assert all(each.dtype is dtype for each in results)
-        found.append([[each.float() for each in results], tests])
-    return found
+        assert all(result.dtype is dtype for result in results)
+        answers.append([[result.float() for result in results], tests])
+    return answers
 
 
 @as_torch

@@ -131,14 +131,14 @@ def numbers_of(dtype, low=-10.0, high=10.0):
     return numbers[(wide >= low) & (wide <= high) & (abs(wide) > 1e-3)]
 
 
-def check_rounded_once(found, exact, dtype):
+def check_rounded_once(result, exact, dtype):
     """Within 0.75 units in the last place, since float32 rounds too; denormal numbers left out."""
     digits = {"float16": 10, "bfloat16": 7}[dtype.name]
     _, exponents = numpy.frexp(exact)
     units = numpy.exp2(exponents - 1.0 - digits)
     normal = abs(exact) > 2.0**-14
-    wrong = normal & ~(abs(found.astype(numpy.float64) - exact) <= 0.75 * units)
-    assert not wrong.any(), (found[wrong][:3], exact[wrong][:3], wrong.mean())
+    wrong = normal & ~(abs(result.astype(numpy.float64) - exact) <= 0.75 * units)
+    assert not wrong.any(), (result[wrong][:3], exact[wrong][:3], wrong.mean())
 
 
 @pytest.mark.slow

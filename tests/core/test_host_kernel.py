@@ -147,7 +147,7 @@ def pointer(tensor):
 def test_results_share_no_memory_with_operands_or_each_other(mode):
     x, y = tensors(64, 64)
     y.copy_(x)
-    made = [
+    results = [
         x,
         y,
         x.clone(),
@@ -155,11 +155,11 @@ def test_results_share_no_memory_with_operands_or_each_other(mode):
         torch.zeros(64, 64),
         torch.zeros(64, 64),
     ]
-    made += [torch.zeros_like(x), torch.ones(64, 64).fill_(0), x.new_zeros(64, 64)]
+    results += [torch.zeros_like(x), torch.ones(64, 64).fill_(0), x.new_zeros(64, 64)]
     first, second = torch.tensor(1.0, requires_grad=True), torch.tensor(2.0, requires_grad=True)
     (first + second).backward()
-    made += [first.grad, second.grad]
-    assert len(set(map(pointer, made))) == len(made)
+    results += [first.grad, second.grad]
+    assert len(set(map(pointer, results))) == len(results)
 
 
 def test_donating_one_leaves_the_others(mode):
@@ -189,12 +189,12 @@ def test_fills_have_the_bits_of_numpy(value, dtype, mode):
         value = 0
     x = torch.ones(3, 4, dtype=getattr(torch, dtype))
     expected = np.full((3, 4), value).astype(jnp.dtype(dtype))
-    for found in (
+    for tensor in (
         x.clone().fill_(value),
         torch.full_like(x, value),
         torch.full((3, 4), value, dtype=x.dtype),
     ):
-        array = np.asarray(torch.to_jax(lambda found=found: found)())
+        array = np.asarray(torch.to_jax(lambda tensor=tensor: tensor)())
         assert (array.dtype, array.tobytes()) == (expected.dtype, expected.tobytes())
         checks.count("host kernels")
 
@@ -209,8 +209,8 @@ def test_strides_and_memory_formats_stay(mode):
 def test_results_of_what_lies_on_a_mesh_lie_there_too(mode):
     mesh = torch.distributed.init_device_mesh("cpu", (1,))
     x = distribute_tensor(torch.ones(2, 3), mesh, [Shard(0)])
-    for made in (x + 1, x.relu(), x * x, x.clone(), torch.cat([x, x])):
-        assert made.placements == (Shard(0),)
+    for result in (x + 1, x.relu(), x * x, x.clone(), torch.cat([x, x])):
+        assert result.placements == (Shard(0),)
 
 
 @pytest.mark.slow
@@ -225,7 +225,7 @@ def test_calls_in_a_trace_of_jax_are_a_part_of_it(mode):
     assert (np.asarray(moved) == outside).all() and (np.asarray(doubled) == 2 * y.numpy().T).all()
     assert zeros.shape == (3, 4) and not zeros.any()
     mapped = jax.vmap(traced)(jnp.ones((5, 3, 4)))
-    assert [each.shape for each in mapped] == [(5, 4, 3)] * 2 + [(5, 3, 4)]
+    assert [array.shape for array in mapped] == [(5, 4, 3)] * 2 + [(5, 3, 4)]
     compiled = torch.jit(lambda z: (z.t() * y.t()).clone())(x)
     assert (compiled == x.t() * y.t()).all()
 
@@ -278,15 +278,15 @@ def test_threads_may_call_one_program_at_once(monkeypatch, mode):
 def steps(torch):
     """What several kinds of programs give, step by step."""
     x = torch.tensor(np.linspace(-2, 2, 24, dtype=np.float32).reshape(4, 6), requires_grad=True)
-    found = []
+    results = []
     for factor in (0.5, -1.25, 0.0):
         y = torch.where(x > 0.1, x * factor, -x).t().reshape(3, 8)
         z = torch.cat([y[:, :3], y.flip(1)[:, 2:]], 1).clamp(-1.5, 0.75)
         z = torch.stack([z, z.relu()]).permute(2, 0, 1).unbind(1)
         out = (z[0] + z[1]) * torch.ones_like(z[0])
         (grad,) = torch.autograd.grad(out, x, torch.full_like(out, 1.5), retain_graph=True)
-        found += [y, out, grad]
-    return [each.detach().numpy() for each in found]
+        results += [y, out, grad]
+    return [result.detach().numpy() for result in results]
 
 
 @pytest.mark.slow

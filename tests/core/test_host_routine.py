@@ -191,10 +191,10 @@ def test_equal_equations_are_computed_once_and_equal_results_share_no_memory():
     def function(x):
         return jnp.sin(x) * jnp.sin(x), jnp.sin(x), jnp.sin(x), jnp.cumsum(x), jnp.cumsum(x[::-1])
 
-    made = Block(jax.make_jaxpr(function)(NUMBERS[0]))
-    outputs = made.steps[-1]
+    block = Block(jax.make_jaxpr(function)(NUMBERS[0]))
+    outputs = block.steps[-1]
     assert outputs[1] == outputs[2] and outputs[3] != outputs[4]
-    results = owned_apart(made.function(NUMBERS[0]), [form.dtype for form in made.outputs])
+    results = owned_apart(block.function(NUMBERS[0]), [form.dtype for form in block.outputs])
     for result, expected in zip(results, jax.jit(function)(NUMBERS[0]), strict=True):
         np.testing.assert_allclose(result, expected, rtol=1e-6)
     for i, first in enumerate(results):
@@ -224,15 +224,15 @@ def test_arrays_that_nothing_reads_any_more_are_written_to_and_no_others():
         third = jnp.maximum(second * 2 - y, jnp.minimum(jnp.cos(second) * y, x))
         return third, seen, second > 1, first - 1, jnp.square(third)
 
-    made = Block(jax.make_jaxpr(function)(NUMBERS, NUMBERS))
-    known, written, outputs = made.steps
+    block = Block(jax.make_jaxpr(function)(NUMBERS, NUMBERS))
+    known, written, outputs = block.steps
     places = steps._overwritten(written, outputs)
     assert sum(place is not None for place in places) >= 4
     operands = [NUMBERS.copy(), np.asfortranarray(NUMBERS + 1)]
     for operand in operands:
         operand.flags.writeable = False
     for result, expected in zip(
-        made.function(*operands), jax.jit(function)(*operands), strict=True
+        block.function(*operands), jax.jit(function)(*operands), strict=True
     ):
         np.testing.assert_allclose(result, expected, rtol=2e-5)
     for value in known.values():

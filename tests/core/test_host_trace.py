@@ -35,9 +35,9 @@ def programs(monkeypatch):
 def convolved(dtype=jaxgrad.float32):
     """A depthwise convolution by jaxgrad, and by SciPy in double precision."""
     image, weight = DRAW.standard_normal(SHAPE), DRAW.standard_normal((8, 1, 3, 3))
-    given = [jaxgrad.tensor(array).to(dtype).requires_grad_() for array in (image, weight)]
-    found = jaxgrad.nn.functional.conv2d(*given, padding=1, groups=8)
-    found.sum().backward()
+    inputs = [jaxgrad.tensor(array).to(dtype).requires_grad_() for array in (image, weight)]
+    result = jaxgrad.nn.functional.conv2d(*inputs, padding=1, groups=8)
+    result.sum().backward()
     exact = [
         [
             signal.correlate2d(channel, w[0], "same")
@@ -45,7 +45,7 @@ def convolved(dtype=jaxgrad.float32):
         ]
         for sample in image
     ]
-    return found, numpy.array(exact)
+    return result, numpy.array(exact)
 
 
 def names_of(jaxpr):
@@ -55,8 +55,8 @@ def names_of(jaxpr):
 @pytest.mark.parametrize("mode", ["host", "compiled", "deferred"])
 def test_each_executor_computes_a_depthwise_convolution(mode, programs):
     with eager(mode):
-        found, exact = convolved()
-        numpy.testing.assert_allclose(found.detach().numpy(), exact, rtol=1e-5, atol=1e-5)
+        result, exact = convolved()
+        numpy.testing.assert_allclose(result.detach().numpy(), exact, rtol=1e-5, atol=1e-5)
         assert len(programs()) == 2
 
 
@@ -82,7 +82,7 @@ def test_threads_may_trace_one_program_at_once():
         for _ in range(10):
             jaxgrad.compiler.reset()
             with ThreadPoolExecutor(4) as pool:
-                for found, exact in pool.map(lambda _: convolved(), range(4)):
-                    numpy.testing.assert_allclose(found.tolist(), exact, rtol=1e-5, atol=1e-5)
+                for result, exact in pool.map(lambda _: convolved(), range(4)):
+                    numpy.testing.assert_allclose(result.tolist(), exact, rtol=1e-5, atol=1e-5)
     finally:
         sys.setswitchinterval(interval)

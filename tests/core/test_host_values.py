@@ -85,9 +85,9 @@ def test_dtypes(dtype):
     large = torch.jit(lambda x: torch.stack([x, x]))
     for _ in range(3):
         x, values = made(dtype)
-        found = large(x)
-        assert found.dtype is x.dtype
-        np.testing.assert_array_equal(found.numpy(), np.stack([values, values]))
+        result = large(x)
+        assert result.dtype is x.dtype
+        np.testing.assert_array_equal(result.numpy(), np.stack([values, values]))
     big = torch.tensor(2**40 + 1)
     assert torch.jit(lambda n: n + 1)(big).item() == 2**40 + 2
 
@@ -153,8 +153,8 @@ def test_an_array_of_its_own_for_the_second_compiled_function(monkeypatch):
 def test_in_a_trace_of_jax():
     """An array made within a trace is no part of it."""
     x, values = made()
-    found = jax.jit(lambda a: a + x._array)(np.float32(1))
-    np.testing.assert_array_equal(found, values + 1)
+    result = jax.jit(lambda a: a + x._array)(np.float32(1))
+    np.testing.assert_array_equal(result, values + 1)
     np.testing.assert_array_equal((x + 1).numpy(), values + 1)
 
 
@@ -169,18 +169,18 @@ def test_guarded_transfers():
 
 def test_two_threads():
     x, values = made()
-    found = [None] * 8
+    results = [None] * 8
 
     def read(number):
-        found[number] = (x * number).numpy() if number % 2 else double(x).numpy() * number / 2
+        results[number] = (x * number).numpy() if number % 2 else double(x).numpy() * number / 2
 
     threads = [threading.Thread(target=read, args=[n]) for n in range(8)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join()
-    for number, each in enumerate(found):
-        np.testing.assert_array_equal(each, values * number)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number, result in enumerate(results):
+        np.testing.assert_array_equal(result, values * number)
 
 
 def test_another_default_device():

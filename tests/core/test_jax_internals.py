@@ -103,7 +103,7 @@ def test_results_of_an_equation_with_several():
         pairs = [(first, results), (second, results)]
         return [jax_internals.result_behind(part, equation, of_all) for part, of_all in pairs]
 
-    assert [each.tolist() for each in inside_trace(look)] == [[1], [2, 4]]
+    assert [result.tolist() for result in inside_trace(look)] == [[1], [2, 4]]
 
 
 def test_what_a_tracer_stands_for():
@@ -111,7 +111,7 @@ def test_what_a_tracer_stands_for():
 
     def look(argument):
         tracers = constant(argument)
-        assert all(isinstance(each, jax.core.Tracer) for each in tracers)
+        assert all(isinstance(tracer, jax.core.Tracer) for tracer in tracers)
         assert jax_internals.lowered(argument) is argument
         return jax_internals.lowered(tracers[1])
 
@@ -145,7 +145,7 @@ def test_what_may_be_evaluated_once_more(function):
 def test_equations_of_a_joining_function_are_a_part_of_the_trace():
     doubled = jax.jit(lambda array: lax.sin(array) * 2, inline=jax_internals.JOINS_TRACE)
     equations = jax.make_jaxpr(lambda array: lax.cos(doubled(array)))(x).eqns
-    assert [each.primitive.name for each in equations] == ["sin", "mul", "cos"]
+    assert [equation.primitive.name for equation in equations] == ["sin", "mul", "cos"]
 
 
 @jax.custom_jvp
@@ -173,7 +173,7 @@ def test_calls_run_the_jaxpr_in_their_parameters(function):
 
 def test_the_jaxpr_of_a_jitted_function():
     closed = jax_internals.jitted_jaxpr(last_equation(jax.jit(jnp.sin), x))
-    assert [each.primitive.name for each in closed.eqns] == ["sin"]
+    assert [equation.primitive.name for equation in closed.eqns] == ["sin"]
     assert jax_internals.jitted_jaxpr(last_equation(jnp.sin, x)) is None
 
 
@@ -199,9 +199,9 @@ def test_extents_that_were_found_unequal():
         assert first != 6 and first is not None and first == first
         # a lookup of JAX's in a cache meets other shapes
         jax.eval_shape(lambda x: x + 1, jax.ShapeDtypeStruct((first,), "float32"))
-    found = [(str(one), str(other)) for one, other in pairs]
+    texts = [(str(one), str(other)) for one, other in pairs]
     expected = [("mod(a, 2)", "0"), ("a", "b"), ("a", "2"), ("a", "3"), ("a", "5"), ("a", "6")]
-    assert found[: len(expected)] == expected
+    assert texts[: len(expected)] == expected
     assert sys.getprofile() is None
 
 
@@ -231,9 +231,9 @@ def test_what_jax_could_not_decide_of_extents(function, expected):
 
 def structure(shape):
     """An array of a shape, of a trace."""
-    found = []
-    jax.eval_shape(found.append, jax.ShapeDtypeStruct(shape, "float32"))
-    return found[0]
+    tracers = []
+    jax.eval_shape(tracers.append, jax.ShapeDtypeStruct(shape, "float32"))
+    return tracers[0]
 
 
 @pytest.mark.slow
@@ -246,7 +246,7 @@ def test_the_extent_of_what_a_scan_carries():
     begin, end = extent
     # the constants stand before it, and the items after it
     assert end - begin == 2 and len(equation.invars) - end == 1
-    assert [each.aval.shape for each in equation.invars[begin:end]] == [(), (3,)]
+    assert [variable.aval.shape for variable in equation.invars[begin:end]] == [(), (3,)]
     assert jax_internals.extent_of_carry({}) is None
 
 
@@ -329,7 +329,7 @@ OTHERS = {"copy_p", "expand_dims", "ragged_dot_general", "scatter_add", "scatter
 @pytest.mark.parametrize("module", INTERPRETERS, ids=lambda module: module.__name__)
 def test_names_of_primitives(module):
     values = [*vars(lax).values(), *vars(jax.extend.core.primitives).values()]
-    known = {each.name for each in values if isinstance(each, jax.extend.core.Primitive)}
+    known = {value.name for value in values if isinstance(value, jax.extend.core.Primitive)}
     names = {name for table in INTERPRETERS[module] for name in getattr(module, table)}
     assert names - OTHERS <= known
 

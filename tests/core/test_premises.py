@@ -57,7 +57,7 @@ def assert_is_right(pattern, block, extents):
     """Whether a block computes what XLA does."""
     program = pattern.program_for(extents)
     random = np.random.default_rng(0)
-    operands = [random.standard_normal(given.shape).astype("float32") for given in program.inputs]
+    operands = [random.standard_normal(aval.shape).astype("float32") for aval in program.inputs]
     expected = jax.jit(program.function)(*operands)
     for result, wanted in zip(block.function(*operands), expected, strict=True):
         np.testing.assert_allclose(result, wanted, rtol=1e-5, atol=1e-5)
@@ -131,10 +131,10 @@ def test_a_template_is_used_where_its_conditions_hold_and_nowhere_else(monkeypat
             assert_is_right(pattern, block, extents)
         monkeypatch.setattr(templates, "CALLS", 10**6)
         for extents in order:
-            serving = [made for made in pattern.templates if made.serves(extents)]
+            serving = [candidate for candidate in pattern.templates if candidate.serves(extents)]
             assert serving
-            for made in serving:
-                assert_is_right(pattern, made(extents), extents)
+            for candidate in serving:
+                assert_is_right(pattern, candidate(extents), extents)
 
 
 @pytest.mark.parametrize("name", CASES)

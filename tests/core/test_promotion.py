@@ -62,32 +62,32 @@ def traced_outcomes(function, left):
     """With each operand on the right; under a trace, where nothing need be compiled."""
     operands = {name: operand(name) for name in OPERANDS}
     numbers = {name: operands.pop(name) for name in NUMBERS}
-    found = []
+    results = []
 
     def run(traced):
         values = numbers | traced
-        found.extend(outcome(function, values[left], values[right]) for right in OPERANDS)
+        results.extend(outcome(function, values[left], values[right]) for right in OPERANDS)
 
     jax.eval_shape(run, operands)
-    return found
+    return results
 
 
 WITHOUT_KERNELS = {"uint16", "uint32", "uint64"}  # PyTorch promotes to them, and cannot add them
 
 
-def agrees(found, promoted, expected):
+def agrees(result, promoted, expected):
     """`promoted` is PyTorch's result_type, `expected` the dtype of its result."""
     if promoted == "complex32":
-        return isinstance(found, NotImplementedError) and "complex32" in str(found)
+        return isinstance(result, NotImplementedError) and "complex32" in str(result)
     if promoted == "None":
-        return "Promotion for uint16, uint32, uint64 types is not supported" in str(found)
+        return "Promotion for uint16, uint32, uint64 types is not supported" in str(result)
     if expected == "None":
-        return promoted in WITHOUT_KERNELS and found in (promoted, "bool")
-    return found == expected
+        return promoted in WITHOUT_KERNELS and result in (promoted, "bool")
+    return result == expected
 
 
-def mismatches(found, promoted, expected):
-    rows = zip(OPERANDS, found, promoted, expected, strict=True)
+def mismatches(results, promoted, expected):
+    rows = zip(OPERANDS, results, promoted, expected, strict=True)
     return [row for row in rows if not agrees(*row[1:])]
 
 
@@ -96,17 +96,17 @@ def mismatches(found, promoted, expected):
 def test_promotion_of_all_pairs_of_dtypes(default, function, left):
     recorded = RECORDED["defaults"][default]
     promoted, expected = (recorded[name][left].split() for name in ("result_type", function))
-    found = traced_outcomes(FUNCTIONS[function], left)
-    assert mismatches(found, promoted, expected) == []
+    results = traced_outcomes(FUNCTIONS[function], left)
+    assert mismatches(results, promoted, expected) == []
     checks.count("promotion", len(expected))
 
 
 def test_promotion_of_one_operand(default):
     row = RECORDED["defaults"][default]["sin"]
     sin = promotion.floating(jnp.sin)
-    found = {name: jax.eval_shape(sin, operand(name)).dtype.name for name in row}
+    result_types = {name: jax.eval_shape(sin, operand(name)).dtype.name for name in row}
     # PyTorch has no sine of the wide unsigned, but would promote them as the other integers
-    assert found == {name: default if row[name] == "None" else row[name] for name in row}
+    assert result_types == {name: default if row[name] == "None" else row[name] for name in row}
     checks.count("promotion", len(row))
 
 
@@ -115,9 +115,9 @@ def test_promotion_of_one_operand(default):
 def test_promotion_of_dtypes_alone(function, left):
     expected = RECORDED[function][left].split()
     of_ours, first = getattr(promotion, function), dtype_named(left)
-    found = [outcome(of_ours, first, dtype_named(right)) for right in RECORDED["attributes"]]
-    pairs = zip(found, expected, strict=True)
-    assert all(agrees(each, recorded, recorded) for each, recorded in pairs)
+    results = [outcome(of_ours, first, dtype_named(right)) for right in RECORDED["attributes"]]
+    pairs = zip(results, expected, strict=True)
+    assert all(agrees(result, recorded, recorded) for result, recorded in pairs)
     checks.count("promotion", len(expected))
 
 
@@ -171,8 +171,8 @@ def beside(number, dtype):
 @pytest.mark.parametrize("number", RECORDED["conversions"])
 def test_numbers_as_elements(number):
     for name, (expected, _) in RECORDED["conversions"][number].items():
-        found = described(filled, parsed(number), dtype_named(name))
-        assert found.startswith(expected) if "Error" in expected else found == expected, name
+        text = described(filled, parsed(number), dtype_named(name))
+        assert text.startswith(expected) if "Error" in expected else text == expected, name
     checks.count("promotion", len(RECORDED["conversions"][number]))
 
 
@@ -194,9 +194,9 @@ def test_numbers_of_more_than_64_bits():
 def test_complex_never_becomes_real_silently():
     values = jnp.asarray([1.0 + 1.0j, 2.0])
     words = "result type ComplexDouble can't be cast to the desired output type Float"
-    for given in (values, numpy.asarray(values)):
+    for array in (values, numpy.asarray(values)):
         with pytest.raises(RuntimeError, match=words):
-            promotion.cast(given, dtypes.float32)
+            promotion.cast(array, dtypes.float32)
     with pytest.raises(RuntimeError, match="without overflow"):
         promotion.cast(1j, dtypes.float32)
 

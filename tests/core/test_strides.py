@@ -21,8 +21,8 @@ LAYOUTS = tuples(RECORDED["layouts"])
 def share(shape, strides):
     """Whether two places are one element, by enumeration."""
     places = itertools.product(*map(range, shape))
-    found = [sum(map(int.__mul__, place, strides)) for place in places]
-    return len({*found}) < len(found)
+    offsets = [sum(map(int.__mul__, place, strides)) for place in places]
+    return len({*offsets}) < len(offsets)
 
 
 @pytest.mark.parametrize("name", RECORDED["views"])
@@ -39,8 +39,8 @@ def test_every_view_is_recorded():
 
 def test_strides_of_pointwise_results():
     for operands, shape, strides in tuples(RECORDED["pointwise"]):
-        given = [LAYOUTS[operand] for operand in operands]
-        assert layouts.pointwise(shape, given) == strides, given
+        operand_layouts = [LAYOUTS[operand] for operand in operands]
+        assert layouts.pointwise(shape, operand_layouts) == strides, operand_layouts
 
 
 def test_strides_of_new_tensors():

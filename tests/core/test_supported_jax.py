@@ -29,7 +29,7 @@ def test_a_supported_version_gives_no_warning(version):
 def test_another_version_gives_one_warning_of_one_sentence(version):
     with pytest.warns(UserWarning) as told:
         supported_jax.warn_of_others(version)
-    (message,) = [str(each.message) for each in told]
+    (message,) = [str(warning.message) for warning in told]
     assert f"JAX {version} " in message and "install 'jax>=0.10.2,<0.13'" in message
     assert "\n" not in message and ". " not in message
 
@@ -44,7 +44,7 @@ def test_pyproject_has_the_same_range():
     dependencies = tomllib.loads(file.read_text())["project"]["dependencies"]
     wanted = f">={supported_jax.FIRST},<{supported_jax.FIRST_UNTESTED}"
     assert {f"jax{wanted}", f"jaxlib{wanted}"} <= set(dependencies)
-    assert len([each for each in dependencies if re.match(r"jax(lib)?\b", each)]) == 2
+    assert len([entry for entry in dependencies if re.match(r"jax(lib)?\b", entry)]) == 2
 
 
 IMPORT = """

@@ -69,9 +69,9 @@ def trained(rows, columns):
     loss = torch.softmax(torch.relu(x @ w) * 0.3 + 1, -1).square().sum()
     (gradient,) = torch.autograd.grad(loss, w, create_graph=True)
     gradient.square().sum().backward()
-    found = [loss.detach(), gradient.detach(), w.grad.clone()]
+    tensors = [loss.detach(), gradient.detach(), w.grad.clone()]
     torch.optim.AdamW([w], lr=0.1).step()
-    return [each.tolist() for each in (*found, w.detach())]
+    return [tensor.tolist() for tensor in (*tensors, w.detach())]
 
 
 def by_kernels(function, *arguments):
@@ -86,8 +86,8 @@ def by_kernels(function, *arguments):
         forget()
 
 
-def assert_close(found, expected):
-    for result, wanted in zip(found, expected, strict=True):
+def assert_close(results, expected):
+    for result, wanted in zip(results, expected, strict=True):
         np.testing.assert_allclose(result, wanted, rtol=2e-5, atol=1e-6)
         checks.count("templates of files")
 
@@ -122,7 +122,7 @@ def reordered(rows, columns):
     packed = torch.nn.utils.rnn.pack_padded_sequence(x.view(rows, columns, 2), lengths, **rest)
     results = *parts, *x.split([columns - 1, columns + 1], 1), x.chunk(2, 1)[1], packed.data
     sum([(result * result).sum() for result in results]).backward()
-    return [each.tolist() for each in (*[result.detach() for result in results], x.grad)]
+    return [tensor.tolist() for tensor in (*[result.detach() for result in results], x.grad)]
 
 
 @pytest.mark.slow
@@ -182,7 +182,7 @@ def test_a_refused_trace_keeps_nothing_of_its_caller(own, monkeypatch):
 @pytest.mark.slow
 def test_wrong_arguments_raise_as_without_templates(own, monkeypatch):
     def messages():
-        found = []
+        texts = []
         for call in (
             lambda: torch.ones(2, 3) @ torch.ones(4, 5),
             lambda: torch.ones(2, 3) + torch.ones(4),
@@ -196,8 +196,8 @@ def test_wrong_arguments_raise_as_without_templates(own, monkeypatch):
         ):
             with pytest.raises((IndexError, RuntimeError, TypeError, ValueError)) as caught:
                 call().tolist()
-            found.append(str(caught.value))
-        return found
+            texts.append(str(caught.value))
+        return texts
 
     expected = by_kernels(messages)
     monkeypatch.setattr(templates, "CALLS", 0)
@@ -231,8 +231,8 @@ def test_what_is_computed_may_depend_on_extents(own, monkeypatch, tmp_path, name
 
     mine = torch.ops.load(table, f"extents_{name}", {"by_extent": by_extent})
     for extent in (9, 8, 7, 6, 5, 10):
-        (found,) = set(mine.by_extent(torch.tensor([1.0] * extent)).tolist())
-        assert found == (2.0 if is_special(extent) else 3.0)
+        (number,) = set(mine.by_extent(torch.tensor([1.0] * extent)).tolist())
+        assert number == (2.0 if is_special(extent) else 3.0)
         checks.count("templates of files")
 
 
@@ -375,7 +375,7 @@ print("yaml" in sys.modules)
 @pytest.mark.slow
 @pytest.mark.checkout
 def test_a_process_with_the_shipped_file_does_not_trace_and_has_the_numbers_of_one_that_does():
-    found = []
+    runs = []
     for is_on in (True, False):
         program = PROGRAM.format(is_on=is_on, tests=str(Path(__file__).parents[1]))
         run = subprocess.run(
@@ -383,8 +383,8 @@ def test_a_process_with_the_shipped_file_does_not_trace_and_has_the_numbers_of_o
         )
         numbers, count, has_read_entries = run.stdout.splitlines()
         assert has_read_entries == "False"
-        found.append((json.loads(numbers), int(count)))
-    (numbers, traced), (expected, all_traced) = found
+        runs.append((json.loads(numbers), int(count)))
+    (numbers, traced), (expected, all_traced) = runs
     assert traced == 0 and all_traced > 10
     assert_close([np.concatenate([np.ravel(n) for n in numbers])],
                  [np.concatenate([np.ravel(n) for n in expected])])  # fmt: skip

@@ -235,8 +235,8 @@ def test_a_cause_stays_without_internal_frames():
     except RuntimeError as cause:
         with pytest.raises(ValueError) as raised:
             raise ValueError("other") from cause
-    found = traceback.extract_tb(raised.value.__cause__.__traceback__)
-    assert [frame.name for frame in found][1:] == ["function"]
+    frames = traceback.extract_tb(raised.value.__cause__.__traceback__)
+    assert [frame.name for frame in frames][1:] == ["function"]
 
 
 def names_of_modules(error):
@@ -277,13 +277,13 @@ step(torch.ones(3))
 
 def printed(**environment):
     """What Python prints for the script, less the lines that mark columns."""
-    found = subprocess.run(
+    text = subprocess.run(
         [sys.executable, "-c", SCRIPT],
         capture_output=True,
         text=True,
         env=os.environ | environment,
     ).stderr
-    return [line for line in found.splitlines() if set(line) - set(" ~^")]
+    return [line for line in text.splitlines() if set(line) - set(" ~^")]
 
 
 @pytest.mark.slow
@@ -300,14 +300,14 @@ def test_what_python_prints():
 
 @pytest.mark.slow
 def test_an_environment_variable_shows_all_frames():
-    found = "\n".join(printed(JAXGRAD_TRACEBACKS="full"))
-    assert "dispatch.py" in found and "jax/_src" not in found
+    text = "\n".join(printed(JAXGRAD_TRACEBACKS="full"))
+    assert "dispatch.py" in text and "jax/_src" not in text
 
 
 @pytest.mark.slow
 def test_jax_with_all_frames_shows_those_of_jaxgrad_too():
-    found = "\n".join(printed(JAX_TRACEBACK_FILTERING="off"))
-    assert "dispatch.py" in found and "jax/_src" in found
+    text = "\n".join(printed(JAX_TRACEBACK_FILTERING="off"))
+    assert "dispatch.py" in text and "jax/_src" in text
 
 
 @pytest.mark.slow
@@ -333,7 +333,7 @@ WARNINGS = {
 
 @pytest.mark.parametrize("name", WARNINGS)
 def test_a_warning_is_of_the_users_line(name):
-    with warnings.catch_warnings(record=True) as found:
+    with warnings.catch_warnings(record=True) as messages:
         warnings.simplefilter("always")
         WARNINGS[name]()
-    assert [warning.filename for warning in found] == [__file__]
+    assert [warning.filename for warning in messages] == [__file__]

@@ -31,8 +31,8 @@ def whole_tensors():
     """Tensors of several dtypes, the same in each process."""
     draw = np.random.default_rng(0)
     bits = draw.integers(0, 250, (8, 4))
-    made = {name: torch.tensor(bits).to(getattr(torch, name)) for name in DTYPES}
-    return made | {"normal": torch.tensor(draw.normal(size=(8, 4)).astype("f4"))}
+    tensors = {name: torch.tensor(bits).to(getattr(torch, name)) for name in DTYPES}
+    return tensors | {"normal": torch.tensor(draw.normal(size=(8, 4)).astype("f4"))}
 
 
 def bits_of(tensor):
@@ -151,9 +151,9 @@ def groups_by_two(folder):
     turned, first = dist.new_group([1, 0], sort_ranks=False), dist.new_group([0])
     state = {"rank": torch.full((2,), float(rank)), "x": sharded}
     checkpoint.save(state, checkpoint_id=folder, process_group=turned)
-    found = {"rank": torch.full((2,), 5.0), "x": torch.zeros(4, 2)}
-    checkpoint.load(found, checkpoint_id=folder, process_group=turned)
-    check(found, {"rank": torch.zeros(2), "x": x})
+    loaded_state = {"rank": torch.full((2,), 5.0), "x": torch.zeros(4, 2)}
+    checkpoint.load(loaded_state, checkpoint_id=folder, process_group=turned)
+    check(loaded_state, {"rank": torch.zeros(2), "x": x})
     for group in ({"process_group": first}, {"no_dist": True}):
         if rank == 0:
             checkpoint.save({"n": 1}, checkpoint_id=f"{folder}/one", **group)
@@ -234,13 +234,16 @@ def train(folder, kind, first, last, device_mesh):
         return {"model": of_model, "optimizer": of_optimizer, "position": position} | own
 
     if int(first):
-        found = state()
-        checkpoint.load(found, checkpoint_id=f"{folder}/{first}")
+        loaded_state = state()
+        checkpoint.load(loaded_state, checkpoint_id=f"{folder}/{first}")
         states.set_state_dict(
-            model, optimizer, model_state_dict=found["model"], optim_state_dict=found["optimizer"]
+            model,
+            optimizer,
+            model_state_dict=loaded_state["model"],
+            optim_state_dict=loaded_state["optimizer"],
         )
-        scheduler.load_state_dict(found["scheduler"])
-        torch.set_rng_state(found["rng"])
+        scheduler.load_state_dict(loaded_state["scheduler"])
+        torch.set_rng_state(loaded_state["rng"])
     else:
         torch.manual_seed(0)
     assert position["step"] == int(first)
@@ -299,4 +302,4 @@ def killed_by_two(folder):
 
 
 if __name__ == "__main__":
-    globals()[sys.argv[1]](*[each for each in sys.argv[2:] if each != "own"])
+    globals()[sys.argv[1]](*[argument for argument in sys.argv[2:] if argument != "own"])

@@ -30,23 +30,23 @@ def same(tensor, wanted):
 
 
 def in_place(rank, size):
-    every = [numpy(each) for each in range(size)]
-    given = [mine(rank) for _ in range(9)]
-    yield "all_reduce", dist.all_reduce(given[0]) is None and same(given[0], sum(every))
-    work = dist.all_reduce(given[1], dist.ReduceOp.AVG, async_op=True)
-    yield "average, async", work.wait() and same(given[1], sum(every) / size)
+    every = [numpy(peer) for peer in range(size)]
+    tensors = [mine(rank) for _ in range(9)]
+    yield "all_reduce", dist.all_reduce(tensors[0]) is None and same(tensors[0], sum(every))
+    work = dist.all_reduce(tensors[1], dist.ReduceOp.AVG, async_op=True)
+    yield "average, async", work.wait() and same(tensors[1], sum(every) / size)
     for op, combine in (("MAX", np.maximum), ("MIN", np.minimum), ("PRODUCT", np.multiply)):
-        made = mine(rank)
-        dist.all_reduce(made, getattr(dist.ReduceOp, op))
-        yield op, same(made, functools.reduce(combine, every))
+        tensor = mine(rank)
+        dist.all_reduce(tensor, getattr(dist.ReduceOp, op))
+        yield op, same(tensor, functools.reduce(combine, every))
     bits = torch.tensor([rank + 1, 6])
     dist.all_reduce(bits, dist.ReduceOp.BXOR)
     wanted = [np.bitwise_xor.reduce(np.arange(1, size + 1)), 6 * (size % 2)]
     yield "BXOR", same(bits, wanted)
-    dist.broadcast(given[2], src=1)
-    yield "broadcast", same(given[2], every[1])
-    dist.reduce(given[3], dst=1)
-    yield "reduce", same(given[3], sum(every) if rank == 1 else every[rank])
+    dist.broadcast(tensors[2], src=1)
+    yield "broadcast", same(tensors[2], every[1])
+    dist.reduce(tensors[3], dst=1)
+    yield "reduce", same(tensors[3], sum(every) if rank == 1 else every[rank])
     pieces = [torch.zeros(2, 3) for _ in range(size)]
     dist.all_gather(pieces, mine(rank))
     yield "all_gather", all(map(same, pieces, every))
@@ -55,11 +55,11 @@ def in_place(rank, size):
     dist.all_gather_into_tensor(stacked, mine(rank))
     yield "into tensor", same(whole, np.concatenate(every)) and same(stacked, np.stack(every))
     part = torch.zeros(2, 3)
-    dist.reduce_scatter(part, [mine(rank) + each for each in range(size)])
-    yield "reduce_scatter", same(part, sum(each + rank for each in every))
+    dist.reduce_scatter(part, [mine(rank) + peer for peer in range(size)])
+    yield "reduce_scatter", same(part, sum(array + rank for array in every))
     dist.reduce_scatter_tensor(part, torch.cat([mine(rank)] * size), dist.ReduceOp.MAX)
     yield "reduce_scatter_tensor, MAX", same(part, every[-1])
-    dist.scatter(part, [mine(each) for each in range(size)] if rank == 1 else None, src=1)
+    dist.scatter(part, [mine(peer) for peer in range(size)] if rank == 1 else None, src=1)
     yield "scatter", same(part, every[rank])
     gathered = [torch.zeros(2, 3) for _ in range(size)] if rank == 0 else None
     dist.gather(mine(rank), gathered)
@@ -68,19 +68,22 @@ def in_place(rank, size):
 
 def exchanged(rank, size):
     pieces = [torch.zeros(2) for _ in range(size)]
-    given = [torch.tensor([float(rank), float(each)]) for each in range(size)]
-    dist.all_to_all(pieces, given)
-    yield "all_to_all", [each.tolist() for each in pieces] == [[each, rank] for each in range(size)]
-    uneven = [torch.zeros(each + 1) for each in range(size)]
+    payload = [torch.tensor([float(rank), float(peer)]) for peer in range(size)]
+    dist.all_to_all(pieces, payload)
+    yield (
+        "all_to_all",
+        [piece.tolist() for piece in pieces] == [[peer, rank] for peer in range(size)],
+    )
+    uneven = [torch.zeros(peer + 1) for peer in range(size)]
     dist.all_to_all(uneven, [torch.full((rank + 1,), float(rank))] * size)
     yield "all_to_all, uneven", all(same(u, np.full(n + 1, n)) for n, u in enumerate(uneven))
     single = torch.zeros(size)
     dist.all_to_all_single(single, torch.arange(float(size)) + 10 * rank)
     yield "all_to_all_single", same(single, 10 * np.arange(size) + rank)
-    lengths = [each + 1 for each in range(size)]
+    lengths = [peer + 1 for peer in range(size)]
     flat = torch.zeros(sum(lengths))
-    given = torch.full(((rank + 1) * size,), float(rank))
-    dist.all_to_all_single(flat, given, lengths, [rank + 1] * size)
+    payload = torch.full(((rank + 1) * size,), float(rank))
+    dist.all_to_all_single(flat, payload, lengths, [rank + 1] * size)
     yield "split sizes", same(flat, np.repeat(np.arange(size), lengths))
     got, partner = torch.zeros(2, 3), (rank + 1) % size
     before = (rank - 1) % size
@@ -99,24 +102,24 @@ def exchanged(rank, size):
     dist.all_gather_object(values, {"rank": rank, "x": mine(rank)})
     yield (
         "objects",
-        [each["rank"] for each in values] == [*range(size)] and same(values[1]["x"], numpy(1)),
+        [value["rank"] for value in values] == [*range(size)] and same(values[1]["x"], numpy(1)),
     )
     shared = [rank, "text" * (rank + 1)]
     dist.broadcast_object_list(shared, src=1)
     yield "broadcast_object_list", shared == [1, "texttext"]
     one = [None]
-    dist.scatter_object_list(one, [(each, "a") for each in range(size)] if rank == 0 else None)
+    dist.scatter_object_list(one, [(peer, "a") for peer in range(size)] if rank == 0 else None)
     yield "scatter_object_list", one == [(rank, "a")]
 
 
 def dtypes(rank, size):
     for name in DTYPES:
         dtype = getattr(torch, name)
-        made = torch.ones(3, dtype=dtype)
-        dist.broadcast(made, src=0)
-        dist.all_reduce(made)
+        tensor = torch.ones(3, dtype=dtype)
+        dist.broadcast(tensor, src=0)
+        dist.all_reduce(tensor)
         wanted = 1 if dtype is torch.bool else size
-        yield name, made.dtype is dtype and made.to(torch.float32).tolist() == [wanted] * 3
+        yield name, tensor.dtype is dtype and tensor.to(torch.float32).tolist() == [wanted] * 3
 
 
 def groups(rank, size):
@@ -160,7 +163,7 @@ def pairs(size):
     yield "reduce", lambda x: F.reduce(x, 0), lambda g: np.broadcast_to(g[0], g.shape)
     yield (
         "all_gather",
-        lambda x: sum((n + 1) * each for n, each in enumerate(F.all_gather(x))),
+        lambda x: sum((n + 1) * part for n, part in enumerate(F.all_gather(x))),
         lambda g: column * g.sum(0),
     )
     yield (
@@ -182,14 +185,14 @@ def pairs(size):
 
 
 def _at(like, rank, value):
-    made = np.zeros_like(like)
-    made[rank] = value
-    return made
+    array = np.zeros_like(like)
+    array[rank] = value
+    return array
 
 
 def gradients(rank, size):
     for name, function, wanted in pairs(size):
-        cotangents = np.stack([numpy(each) * (each + 1) + 1 for each in range(size)])
+        cotangents = np.stack([numpy(peer) * (peer + 1) + 1 for peer in range(size)])
         for compiled in (False, True):
             x = mine(rank).requires_grad_()
 
@@ -210,7 +213,7 @@ def gradients(rank, size):
     total = F.all_reduce(x * x)
     (first,) = torch.autograd.grad((total * total).sum(), x, create_graph=True)
     (second,) = torch.autograd.grad(first.sum(), x)
-    every = np.stack([numpy(each) for each in range(size)])
+    every = np.stack([numpy(peer) for peer in range(size)])
     # the sum over ranks of total^2 is size * S^2 with S = sum x^2; first = 4 size x S
     yield "first", np.allclose(first.detach().numpy(), 4 * size * every[rank] * (every**2).sum(0))
     # all ranks differentiate the sum of their firsts
@@ -251,11 +254,11 @@ def errors(rank, size):
 def main():
     dist.init_process_group("gloo", timeout=datetime.timedelta(minutes=15))
     rank, size = dist.get_rank(), dist.get_world_size()
-    found = {}
+    results = {}
     for part in (in_place, exchanged, dtypes, groups, gradients, errors):
-        found |= dict(part(rank, size))
+        results |= dict(part(rank, size))
     values = [None] * size
-    dist.all_gather_object(values, {name: bool(flag) for name, flag in found.items()})
+    dist.all_gather_object(values, {name: bool(flag) for name, flag in results.items()})
     dist.barrier()
     if rank == 0:
         print("FOUND", json.dumps(values))

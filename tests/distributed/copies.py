@@ -43,7 +43,7 @@ class Training:
             return loss if returns_loss else loss.detach()
 
         half = slice(dist.get_rank(), None, 2)
-        self.batch, self.compiled = [torch.tensor(each[half]) for each in (X, Y)], step
+        self.batch, self.compiled = [torch.tensor(array[half]) for array in (X, Y)], step
 
     def step(self):
         self.compiled(*self.batch)
@@ -85,7 +85,7 @@ class Training:
         yield "view", view, self.expected
         yield "row of a view", rows[0], self.expected[0]
         before, copied = self.expected, copy.deepcopy(model)
-        saved = {name: each.clone() for name, each in model.state_dict().items()}
+        saved = {name: tensor.clone() for name, tensor in model.state_dict().items()}
         self.step()
         yield "deepcopy", copied.weight, before
         yield "state_dict", saved["weight"], before
@@ -133,16 +133,16 @@ def number(value):
 
 def main():
     dist.init_process_group()
-    found = {}
+    differences = {}
     for returns_loss in (False, True):
         training = Training(returns_loss)
         for use, value, wanted in training.differences():
             difference = float(np.abs(number(value) - wanted).max())
-            found[f"{use}, loss {'returned' if returns_loss else 'detached'}"] = difference
+            differences[f"{use}, loss {'returned' if returns_loss else 'detached'}"] = difference
         assert len(training.compiled.traces) <= 2, training.compiled.explain()
-    found["anomaly"] = found_anomaly()
+    differences["anomaly"] = found_anomaly()
     if dist.get_rank() == 0:
-        print("FOUND", json.dumps(found))
+        print("FOUND", json.dumps(differences))
     dist.destroy_process_group()
 
 

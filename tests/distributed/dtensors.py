@@ -62,15 +62,15 @@ def operators(mesh):
             x = distribute_tensor(torch.tensor(NUMBERS), mesh, [Shard(0)]).requires_grad_()
 
             def run(x, function=function):
-                made = function(x)
-                assert hasattr(made, "redistribute")
-                (made * made).sum().backward()
-                return made.detach()
+                result = function(x)
+                assert hasattr(result, "redistribute")
+                (result * result).sum().backward()
+                return result.detach()
 
-            made = (torch.jit(run) if compiled else run)(x)
-            same = np.allclose(full(made), full(wanted), rtol=1e-5, atol=1e-5)
+            result = (torch.jit(run) if compiled else run)(x)
+            same = np.allclose(full(result), full(wanted), rtol=1e-5, atol=1e-5)
             same &= np.allclose(full(x.grad), plain.grad.numpy(), rtol=1e-4, atol=1e-4)
-            yield f"{name}{', compiled' * compiled}", same and isinstance(made, DTensor)
+            yield f"{name}{', compiled' * compiled}", same and isinstance(result, DTensor)
 
 
 def writes(mesh):
@@ -88,8 +88,8 @@ def writes(mesh):
     step()
     step()
     yield "write in a program", x.placements == (Shard(0),) and (full(x) == 2).all()
-    made = torch.zeros_like(x)
-    yield "zeros_like", isinstance(made, DTensor) and made.placements == x.placements
+    result = torch.zeros_like(x)
+    yield "zeros_like", isinstance(result, DTensor) and result.placements == x.placements
     layer = distribute_module(torch.nn.Linear(8, 8), mesh)
     saved = {name: torch.full(value.shape, 3.0) for name, value in layer.state_dict().items()}
     if not dist.is_initialized():
@@ -108,11 +108,11 @@ def read_by_programs(mesh, sharded):
     is_dtensor = torch.jit(lambda x: x.detach() * (2 if isinstance(x, DTensor) else 3))
     is_sharded = torch.jit(lambda x: x.detach() * (2 if x.placements == (Shard(0),) else 3))
     for name in ("plain", "sharded", "replicated", "plain", "sharded"):
-        made, factor = is_dtensor(kinds[name]), 3 if name == "plain" else 2
-        yield f"isinstance, {name}", np.array_equal(full(made), factor * NUMBERS)
+        result, factor = is_dtensor(kinds[name]), 3 if name == "plain" else 2
+        yield f"isinstance, {name}", np.array_equal(full(result), factor * NUMBERS)
         if name != "plain":
-            made, factor = is_sharded(kinds[name]), 2 if name == "sharded" else 3
-            yield f"placements, {name}", np.array_equal(full(made), factor * NUMBERS)
+            result, factor = is_sharded(kinds[name]), 2 if name == "sharded" else 3
+            yield f"placements, {name}", np.array_equal(full(result), factor * NUMBERS)
 
 
 def numbers_of_programs(mesh):
@@ -122,11 +122,11 @@ def numbers_of_programs(mesh):
     sharded = distribute_tensor(plain, mesh, [Shard(0)])
     for factor in (1.5, 2.5, 3.5):
         yield f"times {factor}", np.array_equal(full(scaled(sharded, factor)), factor * NUMBERS)
-    made = scaled(plain, 4.5)
-    is_right = np.array_equal(made.numpy(), 4.5 * NUMBERS) and not isinstance(made, DTensor)
+    result = scaled(plain, 4.5)
+    is_right = np.array_equal(result.numpy(), 4.5 * NUMBERS) and not isinstance(result, DTensor)
     yield "a plain tensor by the same program", is_right
-    made = scaled(sharded, 4.5)
-    yield "and a sharded one again", isinstance(made, DTensor)
+    result = scaled(sharded, 4.5)
+    yield "and a sharded one again", isinstance(result, DTensor)
 
 
 def placed(mesh):
@@ -154,8 +154,8 @@ def placed(mesh):
     for compiled in (False, True):
         torch.manual_seed(3)
         drop = torch.jit(F.dropout) if compiled else F.dropout
-        made = drop(distribute_tensor(torch.ones(8, 8), mesh, [Shard(0)]))
-        yield f"dropout{', compiled' * compiled}", np.array_equal(full(made), plain.numpy())
+        result = drop(distribute_tensor(torch.ones(8, 8), mesh, [Shard(0)]))
+        yield f"dropout{', compiled' * compiled}", np.array_equal(full(result), plain.numpy())
 
 
 def raises(kind, text, function, *arguments, **named):
@@ -211,9 +211,9 @@ def precision(mesh):
         torch.nn.Linear(8, 8), mesh=mesh, mp_policy=MixedPrecisionPolicy(torch.bfloat16)
     )
     x = torch.tensor(NUMBERS)
-    made = model(x)
-    made.float().sum().backward()
-    yield "bfloat16", made.dtype is torch.bfloat16 and model.weight.dtype is torch.float32
+    output = model(x)
+    output.float().sum().backward()
+    yield "bfloat16", output.dtype is torch.bfloat16 and model.weight.dtype is torch.float32
     yield "float32 gradient", model.weight.grad.dtype is torch.float32
 
 
@@ -235,8 +235,8 @@ def summed(mesh):
         policy = MixedPrecisionPolicy(torch.bfloat16, dtype)
         model = fully_shard(torch.nn.Linear(8, 1, bias=False), mesh=mesh, mp_policy=policy)
         model(torch.full((1, 8), 256.0 if rank == 0 else 1.0)).sum().backward()
-        found = full(model.weight.grad)
-        yield f"sum in {dtype}", (found == wanted).all() and found.dtype == np.float32
+        gradient = full(model.weight.grad)
+        yield f"sum in {dtype}", (gradient == wanted).all() and gradient.dtype == np.float32
 
 
 def accumulated(mesh):
@@ -266,12 +266,12 @@ def accumulated(mesh):
     yield "unused", raises(RuntimeError, "pair.b.weight", strict(x, "a").sum().backward)
     lenient = torch.nn.parallel.DistributedDataParallel(OneOfTwo(), find_unused_parameters=True)
     lenient(x, "a" if rank == 0 else "b").sum().backward()
-    found = lenient.module.pair["b"].weight.grad
+    gradient = lenient.module.pair["b"].weight.grad
     yield (
         "found unused",
-        found is not None
+        gradient is not None
         and np.allclose(
-            found.numpy(), np.broadcast_to(NUMBERS.sum(0) * (size - 1) / size, (2, 8)), rtol=1e-4
+            gradient.numpy(), np.broadcast_to(NUMBERS.sum(0) * (size - 1) / size, (2, 8)), rtol=1e-4
         ),
     )
 
@@ -281,11 +281,11 @@ def main():
         dist.init_process_group()
     count = dist.get_world_size() if dist.is_initialized() else 4
     mesh = dist.init_device_mesh("cpu", (count,), mesh_dim_names=("d",))
-    found = {}
+    results = {}
     for part in (operators, writes, placed, refused, precision, summed, accumulated):
-        found |= dict(part(mesh))
+        results |= dict(part(mesh))
     if not dist.is_initialized() or dist.get_rank() == 0:
-        print("FOUND", json.dumps({name: bool(flag) for name, flag in found.items()}))
+        print("FOUND", json.dumps({name: bool(flag) for name, flag in results.items()}))
     if dist.is_initialized():
         dist.destroy_process_group()
 

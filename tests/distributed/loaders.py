@@ -28,7 +28,7 @@ def loaded(method):
     model = torch.nn.Linear(2, 1, bias=False)
     torch.nn.init.zeros_(model.weight)
     wrapped = torch.nn.parallel.DistributedDataParallel(model)
-    optimizer, found = torch.optim.SGD(wrapped.parameters(), lr=1e-2), []
+    optimizer, batches = torch.optim.SGD(wrapped.parameters(), lr=1e-2), []
 
     @torch.jit
     def step(x):
@@ -43,15 +43,15 @@ def loaded(method):
     )  # fmt: skip
     for x, numbers in loader:
         assert x[:, 0].tolist() == x[:, 1].tolist() == numbers.tolist()
-        found.append(numbers.tolist())
+        batches.append(numbers.tolist())
         step(x)
-    return found, model.weight.tolist()
+    return batches, model.weight.tolist()
 
 
 def compilations() -> int:
     """How often warm steps are compiled, of batches that are new and of some that have an array."""
     wrapped = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
-    optimizer, found = torch.optim.SGD(wrapped.parameters(), lr=1e-2), []
+    optimizer, events = torch.optim.SGD(wrapped.parameters(), lr=1e-2), []
 
     @torch.jit
     def step(x):
@@ -60,24 +60,24 @@ def compilations() -> int:
         optimizer.step()
 
     def note(event, _seconds, **_more):
-        found.append(event) if event == COMPILE_EVENT else None
+        events.append(event) if event == COMPILE_EVENT else None
 
     jax.monitoring.register_event_duration_secs_listener(note)
     step(torch.tensor([[1.0, 2.0]]))
-    assert found
-    found.clear()
+    assert events
+    events.clear()
     batch = torch.tensor([[1.0, 2.0]])
     for x in (torch.tensor([[3.0, 4.0]]), batch, batch, batch, batch.detach()):
         step(x)
-    return len(found)
+    return len(events)
 
 
 def main():
     dist.init_process_group()
-    found = {method: loaded(method) for method in ("fork", "spawn")}
-    found["compilations"] = compilations()
+    results = {method: loaded(method) for method in ("fork", "spawn")}
+    results["compilations"] = compilations()
     everything = [None, None]
-    dist.all_gather_object(everything, found)
+    dist.all_gather_object(everything, results)
     if dist.get_rank() == 0:
         print("FOUND", json.dumps(everything))
     dist.destroy_process_group()

@@ -34,8 +34,8 @@ def network(last=WIDTH):
     """last: the number of outputs."""
     torch.manual_seed(0)
     sizes = [WIDTH] * LAYERS + [last]
-    layers = [nn.Linear(*each) for each in itertools.pairwise(sizes)]
-    return nn.Sequential(*[each for layer in layers for each in (layer, nn.ReLU())][:-1])
+    layers = [nn.Linear(*pair) for pair in itertools.pairwise(sizes)]
+    return nn.Sequential(*[module for layer in layers for module in (layer, nn.ReLU())][:-1])
 
 
 def compiled_step(model, last=WIDTH):
@@ -57,12 +57,12 @@ def compiled_step(model, last=WIDTH):
 
 def collectives(text) -> list:
     """Kind and number of elements of each collective of a compiled program, in its order."""
-    found = []
+    pairs = []
     for result, kind in re.findall(rf" = (.*?) ({KINDS})(?:-start)?\(", text):
         shapes = re.findall(r"\w+\[([\d,]*)\]", result)
-        sizes = [np.prod([int(n) for n in each.split(",") if n], dtype=int) for each in shapes]
-        found.append([kind, int(sum(sizes))])
-    return found
+        sizes = [np.prod([int(n) for n in shape.split(",") if n], dtype=int) for shape in shapes]
+        pairs.append([kind, int(sum(sizes))])
+    return pairs
 
 
 def products_after(entry) -> int:
@@ -102,23 +102,23 @@ def fsdp(count, last=WIDTH, reshard=True):
 def by_hand(scheme, count):
     """The lowered step of a pure function on the devices of one process; "ddp" or "fsdp"."""
     mesh, optimizer = Mesh(np.array(jax.devices()), ("dp",)), optax.adam(1e-3)
-    whole, part = (NamedSharding(mesh, PartitionSpec(*each)) for each in ((), ("dp",)))
+    whole, part = (NamedSharding(mesh, PartitionSpec(*axes)) for axes in ((), ("dp",)))
     place = part if scheme == "fsdp" else whole
-    weights = [jax.device_put(each.detach().numpy(), place) for each in network().parameters()]
+    weights = [jax.device_put(param.detach().numpy(), place) for param in network().parameters()]
 
     def loss(weights, x, y):
         for number in range(0, len(weights), 2):
             pair = weights[number : number + 2]
-            w, b = [jax.lax.with_sharding_constraint(each, whole) for each in pair]
+            w, b = [jax.lax.with_sharding_constraint(array, whole) for array in pair]
             x = (jax.nn.relu(x) if number else x) @ w.T + b
         return ((x - y) ** 2).mean()
 
     @functools.partial(jax.jit, donate_argnums=(0, 1))
     def step(weights, state, x, y):
-        found, gradients = jax.value_and_grad(loss)(weights, x, y)
+        value, gradients = jax.value_and_grad(loss)(weights, x, y)
         updates, state = optimizer.update(gradients, state)
         after = optax.apply_updates(weights, updates)
-        return jax.lax.with_sharding_constraint((after, gradients), place), state, found
+        return jax.lax.with_sharding_constraint((after, gradients), place), state, value
 
     state = optimizer.init(weights)
     state = jax.tree.map(lambda x: jax.device_put(x, place if x.ndim else whole), state)
@@ -145,9 +145,9 @@ def main():
         dist.init_process_group()
     else:
         dist.init_process_group(rank=0, world_size=1)
-    found = {name: described(PROGRAMS[name](count)) for name in names}
+    results = {name: described(PROGRAMS[name](count)) for name in names}
     if dist.get_rank() == 0:
-        print("FOUND", json.dumps(found))
+        print("FOUND", json.dumps(results))
     dist.destroy_process_group()
 
 

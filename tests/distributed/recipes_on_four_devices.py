@@ -45,9 +45,9 @@ def spread(array, mesh, spec):
     return jax.device_put(tensor.detach(), NamedSharding(mesh, spec)).requires_grad_()
 
 
-def differences(found, wanted):
+def differences(results, wanted):
     """Of each tensor, the largest difference, relative to the largest number that is wanted."""
-    pairs = zip(found, wanted, strict=True)
+    pairs = zip(results, wanted, strict=True)
     pairs = [(a.detach().double().numpy(), np.asarray(b, np.float64)) for a, b in pairs]
     assert all(a.shape == b.shape for a, b in pairs)
     return [np.abs(a - b).max() / np.abs(b).max() for a, b in pairs]
@@ -72,38 +72,38 @@ def attention(queries, keys, values, causal):
 
 def attention_and_gradients(queries, keys, values, weights, causal):
     """Of the result's product with weights."""
-    result, pull = jax.vjp(lambda *each: attention(*each, causal), queries, keys, values)
+    result, pull = jax.vjp(lambda *operands: attention(*operands, causal), queries, keys, values)
     return result, *pull(weights)
 
 
 def attended(operator, arrays, mesh=SEQUENCE, spec=ALONG):
     """The result of an operator, and the gradients of its product with weights."""
-    *inputs, weights = (spread(each, mesh, spec) for each in arrays)
+    *inputs, weights = (spread(array, mesh, spec) for array in arrays)
     result = operator(*inputs)
     (result * weights.detach()).sum().backward()
     assert result._array.sharding.is_equivalent_to(NamedSharding(mesh, spec), result.ndim)
-    return result, *(each.grad for each in inputs)
+    return result, *(tensor.grad for tensor in inputs)
 
 
 def compared(arrays, causal, **options):
     mesh, spec = options.get("mesh", SEQUENCE), options.get("spec", ALONG)
     operator = ring_attention.ring_attention(mesh, causal=causal, spec=spec)
-    wanted = in_float64(lambda *each: attention_and_gradients(*each, causal), *arrays)
+    wanted = in_float64(lambda *operands: attention_and_gradients(*operands, causal), *arrays)
     return differences(attended(operator, arrays, **options), wanted)
 
 
 def attentions():
     """Differences, by what is computed."""
-    found = {}
+    by_case = {}
     for causal in (True, False):
         for shape in ((1, 1, 4, 1), (2, 3, 20, 5), (1, 2, 64, 16)):
-            found[f"{shape}, {causal}"] = compared(four(*shape), causal)
+            by_case[f"{shape}, {causal}"] = compared(four(*shape), causal)
         both = {"mesh": mesh_of(dp=2, sp=2), "spec": P("dp", None, "sp")}
-        found[f"with rows over another axis, {causal}"] = compared(
+        by_case[f"with rows over another axis, {causal}"] = compared(
             four(4, 2, 10, 3), causal, **both
         )
     wider = [*four(2, 1, 12, 3)[:2], *four(2, 1, 12, 7)[:2]]
-    return found | {"wider values": compared(wider, True)}
+    return by_case | {"wider values": compared(wider, True)}
 
 
 def second_derivatives():
@@ -111,32 +111,32 @@ def second_derivatives():
     arrays = four(1, 2, 12, 3)[:3]
 
     def of_gradients(queries, keys, values):
-        loss = lambda *each: (attention(*each, True) ** 2).sum()  # noqa: E731
+        loss = lambda *operands: (attention(*operands, True) ** 2).sum()  # noqa: E731
         gradients = jax.grad(loss, (0, 1, 2))(queries, keys, values)
-        return sum(jnp.sin(each).sum() for each in gradients)
+        return sum(jnp.sin(gradient).sum() for gradient in gradients)
 
-    inputs = [spread(each, SEQUENCE, ALONG) for each in arrays]
+    inputs = [spread(array, SEQUENCE, ALONG) for array in arrays]
     loss = (ring_attention.ring_attention(SEQUENCE)(*inputs) ** 2).sum()
     gradients = torch.autograd.grad(loss, inputs, create_graph=True)
-    found = torch.autograd.grad(sum(each.sin().sum() for each in gradients), inputs)
-    return differences(found, in_float64(jax.grad(of_gradients, (0, 1, 2)), *arrays))
+    results = torch.autograd.grad(sum(gradient.sin().sum() for gradient in gradients), inputs)
+    return differences(results, in_float64(jax.grad(of_gradients, (0, 1, 2)), *arrays))
 
 
 def attentions_in_float64():
     """Also for scores of thousands, whose exp overflows."""
     arrays = four(2, 2, 16, 4, dtype=np.float64)
-    large = [each * factor for each, factor in zip(arrays, (40, 50, 1, 1), strict=True)]
+    large = [array * factor for array, factor in zip(arrays, (40, 50, 1, 1), strict=True)]
     return compared(arrays, True) + compared(large, False)
 
 
 def attention_in_bfloat16():
     """By how much numbers differ by more than half a bit, relative to the largest number."""
-    arrays = [torch.from_numpy(each).bfloat16() for each in four(2, 2, 64, 8)]
-    exact = [each.double().numpy() for each in arrays]
+    arrays = [torch.from_numpy(array).bfloat16() for array in four(2, 2, 64, 8)]
+    exact = [tensor.double().numpy() for tensor in arrays]
     results = attended(ring_attention.ring_attention(SEQUENCE), arrays)
-    assert {each.dtype for each in results} == {torch.bfloat16}
-    wanted = in_float64(lambda *each: attention_and_gradients(*each, True), *exact)
-    pairs = zip([each.detach().double().numpy() for each in results], wanted, strict=True)
+    assert {result.dtype for result in results} == {torch.bfloat16}
+    wanted = in_float64(lambda *operands: attention_and_gradients(*operands, True), *exact)
+    pairs = zip([result.detach().double().numpy() for result in results], wanted, strict=True)
     return [(np.abs(a - b) - np.abs(b) * 2.0**-8).max() / np.abs(b).max() for a, b in pairs]
 
 
@@ -163,7 +163,7 @@ def mapped(function):
 
 def wrong_rings():
     arrays = four(2, 3, 20, 5)
-    wanted = in_float64(lambda *each: attention_and_gradients(*each, True), *arrays)
+    wanted = in_float64(lambda *operands: attention_and_gradients(*operands, True), *arrays)
     return {
         kind.__name__: differences(attended(mapped(kind("sp", 4, True).attend), arrays), wanted)
         for kind in (ring_attention.Ring, Backwards, Unsent)
@@ -186,8 +186,8 @@ def layer(operator):
 
     @torch.jit
     def step(x, weight):
-        x, weight = (each.detach().requires_grad_() for each in (x, weight))
-        three = [each.unflatten(-1, (2, 8)).transpose(1, 2) for each in (x @ weight).chunk(3, -1)]
+        x, weight = (tensor.detach().requires_grad_() for tensor in (x, weight))
+        three = [part.unflatten(-1, (2, 8)).transpose(1, 2) for part in (x @ weight).chunk(3, -1)]
         loss = (operator(*three) ** 2).mean()
         loss.backward()
         return loss.detach(), x.grad, weight.grad
@@ -217,19 +217,21 @@ def layers():
         "rule of JAX": mapped(lambda *blocks: ring.forward(*blocks)[0]),
         "no ring": ring_attention.plain_attention,
     }
-    found = {}
+    by_way = {}
     for name, operator in ways.items():
         step, arguments = layer(operator)
-        loss, gradients = in_float64(layer_and_gradients, *(each.detach() for each in arguments))
+        loss, gradients = in_float64(
+            layer_and_gradients, *(argument.detach() for argument in arguments)
+        )
         results = [step(*arguments) for _ in range(3)][-1]
         text = step.lower(*arguments).compile().as_text()
-        found[name] = {
+        by_way[name] = {
             "differences": differences(results, (loss, *gradients)),
             "traces": len(step.traces),
             **communication(text),
             **kept(text),
         }
-    return found
+    return by_way
 
 
 # ---- the pipeline
@@ -241,8 +243,8 @@ class Block(nn.Module):
         self.inward, self.outward = nn.Linear(width, 7), nn.Linear(7, width, bias=False)
 
     def forward(self, x):
-        made = x + self.outward(torch.tanh(self.inward(x)))
-        return made / made.norm(dim=-1, keepdim=True)  # whose derivative at zero is no number
+        output = x + self.outward(torch.tanh(self.inward(x)))
+        return output / output.norm(dim=-1, keepdim=True)  # whose derivative at zero is no number
 
 
 BLOCK = Block(1).to("meta")
@@ -266,7 +268,7 @@ NAMES = "inward.weight", "inward.bias", "outward.weight"
 def stacked_parameters(count, width, mesh):
     torch.manual_seed(0)
     stacked, _ = torch.func.stack_module_state([Block(width) for _ in range(count)])
-    return {name: spread(each, mesh, P("pp")) for name, each in stacked.items()}
+    return {name: spread(tensor, mesh, P("pp")) for name, tensor in stacked.items()}
 
 
 def piped(microbatches, shape, mesh=PIPE, rows=None, order=None):
@@ -274,22 +276,24 @@ def piped(microbatches, shape, mesh=PIPE, rows=None, order=None):
     stacked = stacked_parameters(mesh.shape["pp"], shape[-1], mesh)
     x, y = spread(normal(*shape), mesh, P(rows)), torch.from_numpy(normal(*shape) * 2)
     operator = pipeline.pipeline(stage, mesh, microbatches, rows=rows)
-    given = {name: each if order is None else each[order] for name, each in stacked.items()}
-    loss = ((operator(given, x) - y) ** 2).mean()
+    parameters = {
+        name: tensor if order is None else tensor[order] for name, tensor in stacked.items()
+    }
+    loss = ((operator(parameters, x) - y) ** 2).mean()
     loss.backward()
     gradient = jax.value_and_grad(stages_and_loss, (0, 1))
-    arrays = {name: each.detach() for name, each in stacked.items()}
+    arrays = {name: tensor.detach() for name, tensor in stacked.items()}
     wanted = in_float64(gradient, arrays, x.detach(), y)
     by_name, of_x = wanted[1]
-    found = loss, x.grad, *(stacked[name].grad for name in NAMES)
-    return differences(found, (wanted[0], of_x, *(by_name[name] for name in NAMES)))
+    results = loss, x.grad, *(stacked[name].grad for name in NAMES)
+    return differences(results, (wanted[0], of_x, *(by_name[name] for name in NAMES)))
 
 
 def pipelines():
     cases = (1, (3, 2)), (4, (8, 5)), (5, (10, 3)), (3, (6, 4, 5)), (8, (8, 2))
-    found = {f"{m}, {shape}": piped(m, shape) for m, shape in cases}
+    by_case = {f"{m}, {shape}": piped(m, shape) for m, shape in cases}
     both = mesh_of(dp=2, pp=2)
-    return found | {"with rows over another axis": piped(3, (12, 4), both, "dp")}
+    return by_case | {"with rows over another axis": piped(3, (12, 4), both, "dp")}
 
 
 def descended(stacked, x, y):
@@ -307,7 +311,7 @@ def trained():
     """Four compiled steps of training: differences, and the program."""
     stacked, operator = stacked_parameters(4, 5, PIPE), pipeline.pipeline(stage, PIPE, 6)
     x, y = torch.from_numpy(normal(12, 5)), torch.from_numpy(normal(12, 5) * 2)
-    arrays = {name: each.detach().clone() for name, each in stacked.items()}
+    arrays = {name: tensor.detach().clone() for name, tensor in stacked.items()}
     wanted = in_float64(descended, arrays, x, y)
     optimizer = torch.optim.SGD(stacked.values(), lr=0.1, momentum=0.9)
 
@@ -322,13 +326,15 @@ def trained():
     text = step.lower(x, y).compile().as_text()
     losses = torch.stack([step(x, y) for _ in range(4)])
     place = NamedSharding(PIPE, P("pp"))
-    left = [(each, each.grad, *optimizer.state[each].values()) for each in stacked.values()]
+    left = [(param, param.grad, *optimizer.state[param].values()) for param in stacked.values()]
     return {
         "differences": differences((losses, *(stacked[name] for name in NAMES)), wanted),
         "traces": len(step.traces),
         "ticks": set(map(int, re.findall(r"length=(\d+)", str(step.trace(x, y).jaxpr)))),
         "stays": [
-            each._array.sharding.is_equivalent_to(place, each.ndim) for of in left for each in of
+            tensor._array.sharding.is_equivalent_to(place, tensor.ndim)
+            for of in left
+            for tensor in of
         ],
         "parameters of all ticks": "f32[9,7,5]" in text,
         **communication(text),
@@ -343,9 +349,9 @@ def sums():
 
     @torch.jit
     def step(x, *parameters):
-        x, *parameters = leaves = [each.detach().requires_grad_() for each in (x, *parameters)]
+        x, *parameters = leaves = [tensor.detach().requires_grad_() for tensor in (x, *parameters)]
         (operator(dict(zip(NAMES, parameters, strict=True)), x) ** 2).mean().backward()
-        return [each.grad for each in leaves]
+        return [leaf.grad for leaf in leaves]
 
     text = step.lower(x, *(stacked[name] for name in NAMES)).compile().as_text()
     lines = re.findall(r".* = .*\ball-reduce(?:-start)?\(.*", text)

@@ -63,14 +63,17 @@ def kill_myself():
 
 begin, losses = 0, []
 if folder.exists():
-    found = state(0, [])
-    dcp.load(found, checkpoint_id=folder)
+    loaded_state = state(0, [])
+    dcp.load(loaded_state, checkpoint_id=folder)
     dcp.state_dict.set_state_dict(
-        model, optimizer, model_state_dict=found["model"], optim_state_dict=found["optimizer"]
+        model,
+        optimizer,
+        model_state_dict=loaded_state["model"],
+        optim_state_dict=loaded_state["optimizer"],
     )
-    scheduler.load_state_dict(found["scheduler"])
-    torch.set_rng_state(found[f"random {rank}"])
-    begin, losses = found["step"], found["losses"]
+    scheduler.load_state_dict(loaded_state["scheduler"])
+    torch.set_rng_state(loaded_state[f"random {rank}"])
+    begin, losses = loaded_state["step"], loaded_state["losses"]
 
 for number in range(begin, STEPS):
     if rank == 1 and killed_at == str(number):

@@ -99,7 +99,7 @@ def data(shape):
     numbers = np.random.default_rng(0)
     if shape is None:
         tokens = numbers.integers(0, 24, size=(STEPS, BATCH, 9))
-        return [(torch.tensor(each[:, :-1]), torch.tensor(each[:, 1:])) for each in tokens]
+        return [(torch.tensor(batch[:, :-1]), torch.tensor(batch[:, 1:])) for batch in tokens]
     x = numbers.normal(size=(STEPS, BATCH, *shape)).astype(np.float32)
     y = numbers.integers(0, 5, size=(STEPS, BATCH))
     return [(torch.tensor(a), torch.tensor(b)) for a, b in zip(x, y, strict=True)]
@@ -175,9 +175,9 @@ def numbers(tensor):
     return (tensor.full_tensor() if isinstance(tensor, DTensor) else tensor).numpy()
 
 
-def difference(found, wanted) -> float:
+def difference(result, wanted) -> float:
     """The largest difference, relative to the largest number."""
-    return float(np.abs(found - wanted).max() / max(np.abs(wanted).max(), 1e-2))
+    return float(np.abs(result - wanted).max() / max(np.abs(wanted).max(), 1e-2))
 
 
 def compare(scheme, name, compiled, count):
@@ -189,8 +189,8 @@ def compare(scheme, name, compiled, count):
     wanted = train(plain, choose(plain.parameters()), batches, False)
     wrapped, part, is_part = parallel(scheme, name, model, count)
     optimizer = choose(wrapped.parameters())
-    given = [(part(x), part(y)) for x, y in batches]
-    losses = train(wrapped, optimizer, given, compiled)
+    parts = [(part(x), part(y)) for x, y in batches]
+    losses = train(wrapped, optimizer, parts, compiled)
     if is_part:
         for loss in losses:
             dist.all_reduce(loss, dist.ReduceOp.AVG)
@@ -204,9 +204,10 @@ def compare(scheme, name, compiled, count):
     state = [v for s in optimizer.state.values() for v in s.values() if getattr(v, "ndim", 0)]
     sharded = [p for p in model.parameters() if isinstance(p, DTensor)]
     worst["sharded state"] = sum(
-        isinstance(v, DTensor) and any(each.is_shard() for each in v.placements) for v in state
+        isinstance(v, DTensor) and any(placement.is_shard() for placement in v.placements)
+        for v in state
     )
-    worst["sharded"] = sum(any(each.is_shard() for each in p.placements) for p in sharded)
+    worst["sharded"] = sum(any(placement.is_shard() for placement in p.placements) for p in sharded)
     return worst
 
 
@@ -216,9 +217,9 @@ def main():
         dist.init_process_group()
     else:
         dist.init_process_group(rank=0, world_size=1)
-    found = {case: compare(*case.split(":"), compiled, count) for case in cases}
+    results = {case: compare(*case.split(":"), compiled, count) for case in cases}
     if dist.get_rank() == 0:
-        print("FOUND", json.dumps(found))
+        print("FOUND", json.dumps(results))
     dist.destroy_process_group()
 
 

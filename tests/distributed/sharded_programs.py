@@ -19,15 +19,15 @@ F = torch.nn.functional
 
 def cells(devices: int, tp: int, folder: str):
     """What the program of a small decoder says, with activations that are kept and recomputed."""
-    found = {}
+    results = {}
     for recomputes in (False, True):
         cell = scaling.Cell(scaling.SIZES["tiny"], devices, tp, 2, 32, recomputes)
-        found[f"recomputes {recomputes}"] = {
+        results[f"recomputes {recomputes}"] = {
             **scaling.examine(cell, folder),
             "wanted flops": scaling.closed_form(cell),
             "parameters": cell.size.parameters,
         }
-    return found
+    return results
 
 
 class Inner(torch.nn.Module):
@@ -60,8 +60,8 @@ def trained(devices: int, place: str, compiled: bool):
         x.square().sum().backward()
         return [p.grad for p in model.parameters()]
 
-    made = (torch.jit(step) if compiled else step)(x)
-    return torch.cat([each.full_tensor().flatten() for each in made])
+    gradients = (torch.jit(step) if compiled else step)(x)
+    return torch.cat([gradient.full_tensor().flatten() for gradient in gradients])
 
 
 WAYS = [("", True), *((place, flag) for place in ("around", "inside") for flag in (False, True))]
@@ -72,14 +72,14 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         scaling.use_devices(devices, folder)
         dist.init_process_group(rank=0, world_size=1)
-        found = cells(devices, tp, folder)
+        results = cells(devices, tp, folder)
     if tp == 1:
         wanted = trained(devices, "", False)
-        found["differences"] = [
+        results["differences"] = [
             (trained(devices, *way) - wanted).abs().max().item() for way in WAYS
         ]
-        found["largest"] = wanted.abs().max().item()
-    print("FOUND", json.dumps(found))
+        results["largest"] = wanted.abs().max().item()
+    print("FOUND", json.dumps(results))
 
 
 if __name__ == "__main__":

@@ -34,15 +34,15 @@ def run(*arguments, devices=1, processes=1):
     """What a program of checkpoint_programs.py prints."""
     start = LAUNCH if processes > 1 else [sys.executable]
     flags = f"--xla_force_host_platform_device_count={devices}"
-    found = subprocess.run(
+    process = subprocess.run(
         [*start, str(PROGRAMS), *map(str, arguments)],
         env=os.environ | {"XLA_FLAGS": flags, "JAX_PLATFORMS": "cpu"},
         capture_output=True,
         text=True,
         timeout=LIMIT,
     )
-    assert found.returncode == 0, found.stderr[-4000:]
-    return found.stdout
+    assert process.returncode == 0, process.stderr[-4000:]
+    return process.stdout
 
 
 def bits(tensor):
@@ -67,7 +67,7 @@ def exact(value):
 
 def some_tensors():
     draw = np.random.default_rng(0)
-    made = {
+    tensors = {
         "double": torch.tensor(draw.normal(size=(3, 4))),
         "wide": torch.tensor([2**62 + 1, -(2**62)]),
         "zdouble": torch.tensor([1e300 + 1e-300j]),
@@ -79,8 +79,8 @@ def some_tensors():
     kinds = ["float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"]
     kinds += ["int8", "int16", "int32", "uint8", "bool", "complex64"]
     for name in kinds:
-        made[name] = torch.tensor(draw.normal(size=(5,)) * 3).to(getattr(torch, name))
-    return made
+        tensors[name] = torch.tensor(draw.normal(size=(5,)) * 3).to(getattr(torch, name))
+    return tensors
 
 
 def empty_like(value):
@@ -98,9 +98,9 @@ def empty_like(value):
 
 def saved(state, folder):
     checkpoint.save(state, checkpoint_id=folder)
-    found = empty_like(state)
-    checkpoint.load(found, checkpoint_id=folder)
-    return found
+    loaded_state = empty_like(state)
+    checkpoint.load(loaded_state, checkpoint_id=folder)
+    return loaded_state
 
 
 # ---- one process
@@ -139,7 +139,7 @@ def test_the_state_of_generators_and_schedulers_comes_back(tmp_path):
         "own": torch.Generator().manual_seed(2**63).get_state(),
         "python": random.getstate(),
         "numpy": np.random.default_rng(2).bit_generator.state,
-        "schedulers": [each.state_dict() for each in schedulers],
+        "schedulers": [scheduler.state_dict() for scheduler in schedulers],
         "position": {"epoch": 2, "batch": 7, "order": [3, 1, 2]},
     }
     assert exact(saved(state, tmp_path)) == exact(state)
@@ -227,9 +227,9 @@ def test_async_save_copies_first(tmp_path):
     x.zero_()
     state["n"] = 2
     assert future.result(LIMIT) is None and future.done() and not future.cancel()
-    found = {"x": torch.zeros(1000, 1000), "n": 0}
-    checkpoint.load(found, checkpoint_id=tmp_path)
-    assert found["x"].sum().item() == 1e6 and found["n"] == 1 and called == [future]
+    loaded_state = {"x": torch.zeros(1000, 1000), "n": 0}
+    checkpoint.load(loaded_state, checkpoint_id=tmp_path)
+    assert loaded_state["x"].sum().item() == 1e6 and loaded_state["n"] == 1 and called == [future]
 
 
 def test_async_save_tells_what_went_wrong(tmp_path):
@@ -366,8 +366,8 @@ except ImportError as error:
     print(error)
 """
     command = [sys.executable, "-c", program, str(tmp_path)]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
-    assert "pip install 'jaxgrad[checkpoint]'" in found.stdout, found.stderr
+    process = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
+    assert "pip install 'jaxgrad[checkpoint]'" in process.stdout, process.stderr
 
 
 @pytest.mark.slow
@@ -383,8 +383,8 @@ checkpoint.load({"x": jaxgrad.ones(2), "n": 1}, checkpoint_id=sys.argv[1])
 assert before == (logging.getLogger().handlers, logging.getLogger().level)
 """
     command = [sys.executable, "-W", "error", "-c", program, str(tmp_path)]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
-    assert found.returncode == 0 and not found.stdout + found.stderr, found.stderr
+    process = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
+    assert process.returncode == 0 and not process.stdout + process.stderr, process.stderr
 
 
 # ---- states of models and optimizers
@@ -395,12 +395,12 @@ def trained(optimizer=torch.optim.Adam, steps=2, is_reversed=False, **options):
         torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4), torch.nn.Linear(4, 2)
     )
     params = list(model.parameters())[:: -1 if is_reversed else 1]
-    made = optimizer(params, lr=0.1, **options)
+    instance = optimizer(params, lr=0.1, **options)
     for _ in range(steps):
-        made.zero_grad()
+        instance.zero_grad()
         model(torch.randn(5, 3)).square().sum().backward()
-        made.step()
-    return model, made
+        instance.step()
+    return model, instance
 
 
 def same_states(one, other):
@@ -433,10 +433,10 @@ def test_an_optimizer_that_has_not_stepped_gets_its_state(optimizer, options, tm
     state = dict(zip(("model", "optimizer"), states.get_state_dict(*other), strict=True))
     assert exact(dict(other[0].state_dict())) == before  # nothing has stepped
     checkpoint.load(state, checkpoint_id=tmp_path)
-    found = states.set_state_dict(
+    keys = states.set_state_dict(
         *other, model_state_dict=state["model"], optim_state_dict=state["optimizer"]
     )
-    assert not any(found) and same_states(one, other)
+    assert not any(keys) and same_states(one, other)
 
 
 def test_no_state_is_saved_as_none(tmp_path):
@@ -456,7 +456,7 @@ def test_objects_with_a_state_are_saved_and_loaded(tmp_path):
     one, other = trained(), trained(steps=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the scheduler starts after the optimizer
-        schedulers = [torch.optim.lr_scheduler.StepLR(each[1], 1) for each in (one, other)]
+        schedulers = [torch.optim.lr_scheduler.StepLR(pair[1], 1) for pair in (one, other)]
         schedulers[0].step()
     names = ("model", "optimizer", "scheduler")
     saved_ones = dict(zip(names, (*one, schedulers[0]), strict=True))
@@ -511,8 +511,8 @@ def test_wrappers_and_submodules_of_models():
     model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1))
     wrapped = torch.nn.DataParallel(torch.compile(model))
     assert list(states.get_model_state_dict(wrapped)) == list(model.state_dict())
-    given = {key: torch.ones_like(value) for key, value in model.state_dict().items()}
-    assert not any(states.set_model_state_dict(wrapped, given)) and model[1].bias.item() == 1
+    state = {key: torch.ones_like(value) for key, value in model.state_dict().items()}
+    assert not any(states.set_model_state_dict(wrapped, state)) and model[1].bias.item() == 1
     part = states.get_model_state_dict(model, submodules={model[1]})
     assert list(part) == ["1.weight", "1.bias"]
     options = states.StateDictOptions(keep_submodule_prefixes=False, strict=False)
@@ -521,8 +521,8 @@ def test_wrappers_and_submodules_of_models():
     sgd = torch.optim.SGD(model.parameters())
     part = states.get_optimizer_state_dict(model, sgd, submodules={model[1]})
     assert part["param_groups"][0]["params"] == ["1.weight", "1.bias"]
-    found = states.set_model_state_dict(model, {"0.bias": torch.zeros(2)}, options=options)
-    assert len(found.missing_keys) == 3
+    keys = states.set_model_state_dict(model, {"0.bias": torch.zeros(2)}, options=options)
+    assert len(keys.missing_keys) == 3
     with pytest.raises(ValueError, match="full_state_dict must be True"):
         states.get_model_state_dict(
             model, options=states.StateDictOptions(broadcast_from_rank0=True)
@@ -614,10 +614,10 @@ def test_a_save_that_is_killed_leaves_the_last_checkpoint(seed, tmp_path):
 def test_one_of_two_processes_is_killed(tmp_path):
     command = [*LAUNCH, str(PROGRAMS), "killed_by_two", str(tmp_path)]
     flags = {"XLA_FLAGS": "--xla_force_host_platform_device_count=1", "JAX_PLATFORMS": "cpu"}
-    found = subprocess.run(
+    process = subprocess.run(
         command, env=os.environ | flags, capture_output=True, text=True, timeout=LIMIT
     )
-    assert found.returncode != 0 and "SIGKILL" in found.stderr, found.stderr[-4000:]
+    assert process.returncode != 0 and "SIGKILL" in process.stderr, process.stderr[-4000:]
     assert load_numbers(tmp_path) in (2, 3)
 
 

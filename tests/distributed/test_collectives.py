@@ -19,8 +19,8 @@ def test_every_collective_in_every_process(count):
     all dtypes, groups, objects and errors.
     """
     ranks = results(count)
-    assert len(ranks) == count and all(len(each) > 50 for each in ranks)
-    wrong = [(rank, name) for rank, each in enumerate(ranks) for name in each if not each[name]]
+    assert len(ranks) == count and all(len(flags) > 50 for flags in ranks)
+    wrong = [(rank, name) for rank, flags in enumerate(ranks) for name in flags if not flags[name]]
     assert not wrong
 
 

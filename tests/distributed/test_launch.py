@@ -126,12 +126,12 @@ def test_environment_and_arguments(program, tmp_path):
     options = ["--standalone", "--nproc=2", "--log-dir", tmp_path / "logs"]
     done = launch(*options, program(SHOW), *arguments)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    (first, given), (second, also_given) = shown(tmp_path / "logs", 0, 1)
-    assert given == also_given == arguments
+    (first, first_arguments), (second, second_arguments) = shown(tmp_path / "logs", 0, 1)
+    assert first_arguments == second_arguments == arguments
     changed = {name for name in first if first[name] != second[name]}
     assert changed == {"RANK", "LOCAL_RANK", "ROLE_RANK"}
-    assert [each["RANK"] for each in (first, second)] == ["0", "1"]
-    assert [each["LOCAL_RANK"] for each in (first, second)] == ["0", "1"]
+    assert [environment["RANK"] for environment in (first, second)] == ["0", "1"]
+    assert [environment["LOCAL_RANK"] for environment in (first, second)] == ["0", "1"]
     one = {"GROUP_RANK": "0", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "GROUP_WORLD_SIZE": "1"}
     never = {"TORCHELASTIC_MAX_RESTARTS": "0", "TORCHELASTIC_RESTART_COUNT": "0"}
     assert first.items() >= (one | never | {"MASTER_ADDR": "127.0.0.1"}).items()
@@ -145,8 +145,8 @@ def test_the_second_of_two_machines(program, tmp_path):
     nodes = ["--nnodes=2", "--node_rank=1", "--master_addr=host.example", "--nproc_per_node=2"]
     assert launch(*nodes, "--log_dir", tmp_path, program(SHOW)).returncode == 0
     (first, _), (second, _) = shown(tmp_path, 2, 3)
-    assert [each["RANK"] for each in (first, second)] == ["2", "3"]
-    assert [each["LOCAL_RANK"] for each in (first, second)] == ["0", "1"]
+    assert [environment["RANK"] for environment in (first, second)] == ["2", "3"]
+    assert [environment["LOCAL_RANK"] for environment in (first, second)] == ["0", "1"]
     expected = {
         **{"GROUP_RANK": "1", "WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2", "GROUP_WORLD_SIZE": "2"},
         **{"MASTER_ADDR": "host.example", "MASTER_PORT": "29500", "TORCHELASTIC_RUN_ID": "none"},

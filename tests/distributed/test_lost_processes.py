@@ -28,11 +28,11 @@ def by_hand(*arguments):
         for rank in range(2)
     ]
     try:
-        errors = [each.communicate(timeout=LIMIT)[1] for each in workers]
+        errors = [worker.communicate(timeout=LIMIT)[1] for worker in workers]
     finally:
-        for each in workers:
-            each.kill()
-    return [(each.returncode, error) for each, error in zip(workers, errors, strict=True)]
+        for worker in workers:
+            worker.kill()
+    return [(worker.returncode, error) for worker, error in zip(workers, errors, strict=True)]
 
 
 @pytest.mark.parametrize("mode", ["eager", "compiled"])

@@ -63,24 +63,24 @@ def test_fsdp_sums_only_what_is_not_sharded():
     """The bias of the last layer has 5 numbers."""
     kinds = Counter(kind for kind, _ in in_processes()["odd"]["collectives"])
     assert kinds["reduce-scatter"] == kinds["all-gather"] == 2 * LAYERS - 1
-    assert [each for each in in_processes()["odd"]["collectives"] if each[0] == "all-reduce"] == [
+    assert [pair for pair in in_processes()["odd"]["collectives"] if pair[0] == "all-reduce"] == [
         ["all-reduce", 5]
     ]
 
 
 def test_ddp_on_devices_has_the_collectives_of_jax_by_hand():
-    found = on_devices(4)
-    assert counted(found["ddp"]) == counted(found["ddp by hand"])
+    programs = on_devices(4)
+    assert counted(programs["ddp"]) == counted(programs["ddp by hand"])
     # the gradients and the loss, in one
-    assert found["ddp"]["collectives"] == [["all-reduce", PARAMETERS + 1]]
+    assert programs["ddp"]["collectives"] == [["all-reduce", PARAMETERS + 1]]
 
 
 def test_fsdp_on_devices_has_the_collectives_of_jax_by_hand():
     """One that keeps what it has gathered; else three weights are gathered again."""
-    found = on_devices(4)
-    by_hand = counted(found["fsdp by hand"])
-    assert counted(found["kept"]) == by_hand
-    assert counted(found["fsdp"]) == by_hand + Counter({("all-gather", WEIGHT): LAYERS - 1})
+    programs = on_devices(4)
+    by_hand = counted(programs["fsdp by hand"])
+    assert counted(programs["kept"]) == by_hand
+    assert counted(programs["fsdp"]) == by_hand + Counter({("all-gather", WEIGHT): LAYERS - 1})
 
 
 @pytest.mark.parametrize("name", ["fsdp", "kept"])

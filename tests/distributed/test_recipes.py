@@ -53,7 +53,7 @@ def test_values_and_gradients_are_those_of_one_device(kind):
     """Of several shapes, causal and not, and on a mesh with a second axis."""
     cases = result(kind)
     assert len(cases) >= 6
-    assert {name: each for name, each in cases.items() if max(each) > 1e-5} == {}
+    assert {name: values for name, values in cases.items() if max(values) > 1e-5} == {}
 
 
 @pytest.mark.slow

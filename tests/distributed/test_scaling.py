@@ -44,7 +44,7 @@ def found(devices: int, tp: int = 1):
 
 def total(cell, kind, axis):
     """Bytes of the exchanges of a kind, those of single numbers left out."""
-    rows = [each for each in cell["exchanges"] if each[:2] == [kind, axis] and each[3] > 8]
+    rows = [row for row in cell["exchanges"] if row[:2] == [kind, axis] and row[3] > 8]
     return sum(times * payload for _, _, times, payload in rows)
 
 
@@ -70,7 +70,7 @@ def test_a_sharded_step_gathers_parameters_twice_and_scatters_gradients_once(rec
 def test_tensor_parallel_layers_sum_activations():
     """Twice in each pass through a block; once for tokens and once for the head's input."""
     cell = found(4, 2)["recomputes False"]
-    rows = [each for each in cell["exchanges"] if each[:2] == ["all-reduce", "tp"]]
+    rows = [row for row in cell["exchanges"] if row[:2] == ["all-reduce", "tp"]]
     activations = 2 * 2 * 2 * 32 * WIDTH  # bytes, sequences of both devices
     assert sum(times for *_, times, payload in rows if payload == activations) == 4 * LAYERS + 2
     assert {axis for _, axis, *_ in cell["exchanges"]} == {"dp", "tp"}
@@ -91,7 +91,7 @@ def test_products_are_those_of_the_formula(tp, recomputes):
 
 @pytest.mark.slow
 def test_checkpoints_around_sharded_blocks_recompute():
-    kept, again = (found(4)[f"recomputes {each}"] for each in (False, True))
+    kept, again = (found(4)[f"recomputes {recomputes}"] for recomputes in (False, True))
     assert again["flops"] > 1.2 * kept["flops"]
     assert again["temporaries"] < 0.8 * kept["temporaries"]
 

@@ -49,7 +49,9 @@ def test_uses_of_parameters_between_steps():
     differences = found("copies.py", processes=2)
     assert "returned nan values" in differences.pop("anomaly")
     assert len(differences) == 34
-    assert {use: each for use, each in differences.items() if not each < 2e-6} == {}
+    assert {
+        use: difference for use, difference in differences.items() if not difference < 2e-6
+    } == {}
 
 
 def test_workers_of_two_processes():

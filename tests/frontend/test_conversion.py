@@ -23,23 +23,23 @@ EVERY_DTYPE = pytest.mark.parametrize("dtype", dtypes.ALL, ids=str)
 def test_a_numpy_array_is_copied_before_the_call_returns():
     for _ in range(50):
         source = np.zeros(300_000, np.float32)
-        made = jaxgrad.tensor(source), jaxgrad.as_tensor(source), jaxgrad.from_numpy(source)
+        tensors = jaxgrad.tensor(source), jaxgrad.as_tensor(source), jaxgrad.from_numpy(source)
         total = jaxgrad.zeros(300_000) + source
         source[:] = 7
-        assert not any(each.numpy().any() for each in (*made, total))
+        assert not any(tensor.numpy().any() for tensor in (*tensors, total))
 
 
 @EVERY_DTYPE
 def test_numpy_and_back(dtype):
     values = np.array([[0, 1, 3], [2, 1, 0]]).astype(dtype.numpy)
-    made = jaxgrad.tensor(values)
-    assert made.dtype is dtype
-    out = made.numpy()
+    tensor = jaxgrad.tensor(values)
+    assert tensor.dtype is dtype
+    out = tensor.numpy()
     assert out.dtype == values.dtype
     np.testing.assert_array_equal(out, values)
     assert out.flags.writeable is False
-    np.testing.assert_array_equal(np.asarray(made), values)
-    assert made.tolist() == values.tolist()
+    np.testing.assert_array_equal(np.asarray(tensor), values)
+    assert tensor.tolist() == values.tolist()
 
 
 def test_strides_byte_order_and_order():
@@ -92,19 +92,19 @@ def test_dlpack_gives_arrays_to_others():
 
 @pytest.mark.parametrize("wrapper", [np.array, jnp.array, jaxgrad.tensor], ids=["np", "jnp", "our"])
 def test_dlpack_takes_arrays_of_others(wrapper):
-    made = jaxgrad.from_dlpack(wrapper([1, 2, 3]))
-    assert made.tolist() == [1, 2, 3] and not made.requires_grad
+    tensor = jaxgrad.from_dlpack(wrapper([1, 2, 3]))
+    assert tensor.tolist() == [1, 2, 3] and not tensor.requires_grad
 
 
 def test_dlpack_in_is_a_copy_unless_asked():
     memory = np.zeros(1008)
     start = -memory.ctypes.data % 64 // memory.itemsize
     source = memory[start : start + 1000]
-    made = jaxgrad.from_dlpack(source)
+    tensor = jaxgrad.from_dlpack(source)
     shared = jaxgrad.from_dlpack(source, copy=False)
     source[:] = 7
-    assert not made.numpy().any()
-    assert made.dtype is jaxgrad.float64
+    assert not tensor.numpy().any()
+    assert tensor.dtype is jaxgrad.float64
     assert shared.numpy().all()
     with pytest.raises(ValueError, match="not aligned to 64 bytes"):
         jaxgrad.from_dlpack(source[1:], copy=False)
@@ -118,8 +118,8 @@ def test_dlpack_in_is_a_copy_unless_asked():
 def test_tensor_of_a_tensor_warns_and_is_a_leaf():
     x = jaxgrad.ones(2, requires_grad=True) * 2
     with pytest.warns(UserWarning, match="To copy construct from a tensor, it is recommended"):
-        made = jaxgrad.tensor(x)
-    assert made.tolist() == [2, 2] and made.is_leaf and not made.requires_grad
+        tensor = jaxgrad.tensor(x)
+    assert tensor.tolist() == [2, 2] and tensor.is_leaf and not tensor.requires_grad
     with pytest.warns(UserWarning, match="To copy construct from a tensor"):
         assert jaxgrad.ones(1).new_tensor(x, dtype=jaxgrad.int32).tolist() == [2, 2]
 
@@ -412,9 +412,9 @@ def test_nothing_here_warns():
 def test_conversions_take_a_memory_format(name):
     x = jaxgrad.tensor([1.5, 0.0])
     expected = getattr(x, name)()
-    for given in (None, jaxgrad.preserve_format, jaxgrad.contiguous_format):
-        found = getattr(x, name)(memory_format=given)
-        assert found.dtype is expected.dtype and found.tolist() == expected.tolist()
+    for memory_format in (None, jaxgrad.preserve_format, jaxgrad.contiguous_format):
+        result = getattr(x, name)(memory_format=memory_format)
+        assert result.dtype is expected.dtype and result.tolist() == expected.tolist()
     with pytest.raises(TypeError):
         getattr(x, name)(memory_format=1)
     with pytest.raises(TypeError):

@@ -26,7 +26,7 @@ def shown(tensor):
 
 @as_torch
 def test_copies_keep_values_dtype_strides_and_requires_grad(torch):
-    found = []
+    answers = []
     for way in WAYS.values():
         whole = torch.arange(6.0)
         tensors = [
@@ -35,8 +35,8 @@ def test_copies_keep_values_dtype_strides_and_requires_grad(torch):
             torch.tensor([2**40]), torch.tensor([1 + 2j]).conj(), torch.tensor([0.5]).bfloat16(),
             whole[2:].requires_grad_(),
         ]  # fmt: skip
-        found.append([shown(way(each)) for each in tensors])
-    return found
+        answers.append([shown(way(tensor)) for tensor in tensors])
+    return answers
 
 
 @as_torch
@@ -92,7 +92,7 @@ def test_gradients_of_copies(torch):
 
 @as_torch
 def test_parameters_and_modules(torch):
-    nn, found = torch.nn, []
+    nn, answers = torch.nn, []
     for way in WAYS.values():
         model = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2), nn.Linear(2, 2))
         with torch.no_grad():
@@ -100,13 +100,15 @@ def test_parameters_and_modules(torch):
                 parameter.fill_(number + 1)
         model[2].weight = model[0].weight
         model[0].bias.requires_grad_(False)
-        made = way(model.eval())
+        twin = way(model.eval())
         kinds = [isinstance(way(k(torch.ones(1))), k) for k in (nn.Parameter, nn.Buffer)]
-        state = {name: value.clone() for name, value in made.state_dict().items()}
-        found.append((state, made[2].weight is made[0].weight, kinds, made.training))
-        found.append([each.requires_grad for each in made.parameters()])
-        found.append((way is copy.copy, made[0].weight is model[0].weight, made(torch.ones(3, 2))))
-    return found
+        state = {name: value.clone() for name, value in twin.state_dict().items()}
+        answers.append((state, twin[2].weight is twin[0].weight, kinds, twin.training))
+        answers.append([parameter.requires_grad for parameter in twin.parameters()])
+        answers.append(
+            (way is copy.copy, twin[0].weight is model[0].weight, twin(torch.ones(3, 2)))
+        )
+    return answers
 
 
 def test_an_optimizer_goes_on_where_its_copy_stands():
@@ -117,7 +119,7 @@ def test_an_optimizer_goes_on_where_its_copy_stands():
         optimizer.zero_grad()
         model(jaxgrad.ones(1, 2)).sum().backward()
         optimizer.step()
-        return [each.tolist() for each in model.parameters()]
+        return [parameter.tolist() for parameter in model.parameters()]
 
     step(model, optimizer)
     told = pickle.dumps((model, optimizer))
@@ -135,23 +137,23 @@ def test_generators_are_copied_with_their_state(torch):
     torch.rand(3, generator=generator)
     copies = [way(generator) for way in WAYS.values()]
     expected = torch.rand(2, generator=generator)
-    same = [(torch.rand(2, generator=each) == expected).all().item() for each in copies]
-    return same, [each.initial_seed() for each in copies], [str(each.device) for each in copies]
+    same = [(torch.rand(2, generator=twin) == expected).all().item() for twin in copies]
+    return same, [twin.initial_seed() for twin in copies], [str(twin.device) for twin in copies]
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_what_is_compared_by_identity_stays_the_same_object(protocol):
-    for each in (
+    for value in (
         jaxgrad.float32,
         jaxgrad.bool,
         jaxgrad.bfloat16,
         jaxgrad.channels_last,
         jaxgrad.strided,
     ):
-        assert pickle.loads(pickle.dumps(each, protocol)) is each
-        assert copy.copy(each) is copy.deepcopy(each) is each
-    for each in (jaxgrad.device("cpu"), jaxgrad.device("cuda", 1)):
-        assert pickle.loads(pickle.dumps(each, protocol)) == copy.deepcopy(each) == each
+        assert pickle.loads(pickle.dumps(value, protocol)) is value
+        assert copy.copy(value) is copy.deepcopy(value) is value
+    for value in (jaxgrad.device("cpu"), jaxgrad.device("cuda", 1)):
+        assert pickle.loads(pickle.dumps(value, protocol)) == copy.deepcopy(value) == value
 
 
 def test_a_traced_tensor_is_not_pickled():
@@ -167,9 +169,9 @@ def test_deepcopy_in_a_compiled_function():
 
     @jaxgrad.jit
     def step(x):
-        made = copy.deepcopy(part)
-        made.add_(x)
-        return made
+        twin = copy.deepcopy(part)
+        twin.add_(x)
+        return twin
 
     assert step(jaxgrad.ones(2)).tolist() == [1.0, 1.0]
     whole.fill_(2.0)

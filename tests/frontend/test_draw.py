@@ -49,20 +49,20 @@ def array_of(tensor):
     return np.asarray(jaxgrad.to_jax(lambda: tensor)())
 
 
-def assert_same_bits(found, expected):
+def assert_same_bits(numbers, expected):
     expected = np.asarray(expected)
-    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
-    assert found.tobytes() == expected.tobytes()
+    assert (numbers.shape, numbers.dtype) == (expected.shape, expected.dtype)
+    assert numbers.tobytes() == expected.tobytes()
     checks.count("draws")
 
 
-def assert_close(found, expected):
+def assert_close(numbers, expected):
     """Of normal numbers, which two programs may round differently."""
     expected = np.asarray(expected)
-    assert (found.shape, found.dtype) == (expected.shape, expected.dtype)
-    wide = "complex128" if found.dtype.kind == "c" else "float64"
-    tolerance = 4 * float(jnp.finfo(found.dtype).eps)
-    np.testing.assert_allclose(found.astype(wide), expected.astype(wide), rtol=tolerance)
+    assert (numbers.shape, numbers.dtype) == (expected.shape, expected.dtype)
+    wide = "complex128" if numbers.dtype.kind == "c" else "float64"
+    tolerance = 4 * float(jnp.finfo(numbers.dtype).eps)
+    np.testing.assert_allclose(numbers.astype(wide), expected.astype(wide), rtol=tolerance)
     checks.count("draws")
 
 
@@ -98,9 +98,9 @@ def test_uniform_and_normal_numbers(shape, dtype):
         (jaxgrad.rand, uniform, 0, assert_same_bits),
         (jaxgrad.randn, normal, 2**33 + 5, assert_close),
     ):
-        found = drawn(function, shape, before=before, **options)
+        numbers = drawn(function, shape, before=before, **options)
         expected = oracle(key_of(before), shape, dtype)
-        check(found, expected)
+        check(numbers, expected)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -133,8 +133,8 @@ def test_a_scaled_normal_draw_is_one_operator_after_the_other(dtype):
     options = {"dtype": getattr(jaxgrad, dtype)}
     part = np.dtype(jnp.finfo(dtype).dtype)
     std, mean = np.asarray([1.7, 0.3], max(part, np.dtype(np.float32), key=lambda d: d.itemsize))
-    made = drawn(jaxgrad.randn, 40, 50, **options)
-    expected = jax.jit(jnp.add)(jax.jit(jnp.multiply)(made, std.astype(part)), mean.astype(part))
+    numbers = drawn(jaxgrad.randn, 40, 50, **options)
+    expected = jax.jit(jnp.add)(jax.jit(jnp.multiply)(numbers, std.astype(part)), mean.astype(part))
     assert_same_bits(drawn(jaxgrad.zeros(40, 50, **options).normal_, 0.3, 1.7), expected)
     assert_same_bits(drawn(jaxgrad.normal, 0.3, 1.7, (40, 50), **options), expected)
 
@@ -157,16 +157,16 @@ def test_distributions_of_uniform_numbers(name, shape):
     arguments, formula = FORMULAS[name]
     target = jaxgrad.zeros(shape, dtype=jaxgrad.float64)
     unit = np.asarray(jax.random.uniform(key_of(0), shape, jnp.float64))
-    found = drawn(getattr(target, name), *arguments)
-    np.testing.assert_allclose(found, formula(unit, *arguments), rtol=1e-11)
+    numbers = drawn(getattr(target, name), *arguments)
+    np.testing.assert_allclose(numbers, formula(unit, *arguments), rtol=1e-11)
     checks.count("draws")
 
 
 def draws():
     generator = jaxgrad.Generator().manual_seed(SEED)
     return [
-        array_of(each)
-        for each in (
+        array_of(tensor)
+        for tensor in (
             jaxgrad.rand(30, 40, generator=generator),
             jaxgrad.randn(30, 40, generator=generator),
             jaxgrad.zeros(30, 40).normal_(0.3, 1.7, generator=generator),
@@ -184,19 +184,19 @@ def test_a_program_of_its_own_gives_the_same_numbers(monkeypatch):
     """XLA and NumPy round formulas differently, such as that of normal numbers."""
     expected = draws()
     monkeypatch.setattr(array_creation, "FREQUENT", 0)
-    for found, wanted in zip(draws(), expected, strict=True):
-        if found.dtype == np.float32:
-            np.testing.assert_allclose(found, wanted, rtol=5e-7, atol=1e-7)
+    for numbers, wanted in zip(draws(), expected, strict=True):
+        if numbers.dtype == np.float32:
+            np.testing.assert_allclose(numbers, wanted, rtol=5e-7, atol=1e-7)
         else:
-            assert_same_bits(found, wanted)
+            assert_same_bits(numbers, wanted)
 
 
 def test_the_other_form_of_threefry_is_followed():
     """Its numbers depend on the size of a draw, which only programs of that size know."""
     with jax.threefry_partitionable(False):
-        found = drawn(jaxgrad.rand, 5)
-        assert_same_bits(found, jax.random.uniform(key_of(0), (5,), jnp.float32))
-    assert found.tolist() != drawn(jaxgrad.rand, 5).tolist()
+        numbers = drawn(jaxgrad.rand, 5)
+        assert_same_bits(numbers, jax.random.uniform(key_of(0), (5,), jnp.float32))
+    assert numbers.tolist() != drawn(jaxgrad.rand, 5).tolist()
 
 
 @pytest.mark.parametrize("width", [8, 16, 32, 64])
@@ -325,9 +325,9 @@ def test_the_order_in_which_draws_are_read_does_not_matter(computed):
 def test_a_draw_that_is_first_read_in_a_trace():
     generator = jaxgrad.Generator().manual_seed(SEED)
     drawn, compiled = jaxgrad.rand(70000, generator=generator), jaxgrad.rand(6, generator=generator)
-    found = jax.jit(lambda a: a + drawn._array)(np.float32(0))
+    numbers = jax.jit(lambda a: a + drawn._array)(np.float32(0))
     expected = jax.random.uniform(key_of(0), (70000,), jnp.float32)
-    assert_same_bits(np.asarray(found), expected)
+    assert_same_bits(np.asarray(numbers), expected)
     assert_same_bits(drawn.numpy(), expected)
     expected = jax.random.uniform(key_of(1), (6,), jnp.float32)
     assert_same_bits(jaxgrad.jit(lambda: compiled * 2)().numpy(), np.asarray(expected) * 2)
@@ -335,10 +335,10 @@ def test_a_draw_that_is_first_read_in_a_trace():
 
 def test_threads_that_read_one_draw():
     drawn = jaxgrad.randn(40, 500, generator=jaxgrad.Generator().manual_seed(SEED))
-    found = [None] * 8
+    results = [None] * 8
 
     def read(number):
-        found[number] = (drawn * 1).numpy() if number % 2 else drawn.numpy()
+        results[number] = (drawn * 1).numpy() if number % 2 else drawn.numpy()
 
     threads = [threading.Thread(target=read, args=[number]) for number in range(8)]
     for thread in threads:
@@ -346,7 +346,7 @@ def test_threads_that_read_one_draw():
     for thread in threads:
         thread.join()
     expected = normal(key_of(0), (40, 500), "float32")
-    for numbers in found:
+    for numbers in results:
         assert_close(numbers, expected)
 
 
@@ -375,10 +375,10 @@ def test_truncated_normal_numbers(dtype):
     unit = np.asarray(jax.random.uniform(key_of(0), (40, 50), jnp.float32), np.float64)
     expected = special.erfinv(unit * (ends[1] - ends[0]) + ends[0]) * std * math.sqrt(2) + mean
     target = jaxgrad.zeros(40, 50, dtype=getattr(jaxgrad, dtype))
-    found = drawn(jaxgrad.nn.init.trunc_normal_, target, mean, std, low, high)
-    assert found.dtype == dtype
+    numbers = drawn(jaxgrad.nn.init.trunc_normal_, target, mean, std, low, high)
+    assert numbers.dtype == dtype
     eps = max(float(jnp.finfo(dtype).eps), float(np.finfo("float32").eps))
-    wide = found.astype("float64")
+    wide = numbers.astype("float64")
     # where the density is small, rounding of the uniform number counts for more
     np.testing.assert_allclose(wide, expected, rtol=4 * eps, atol=12 * np.finfo("float32").eps)
     assert wide.min() >= low and wide.max() <= high
@@ -415,6 +415,6 @@ def test_bits_of_the_program_for_large_draws(width, monkeypatch, compilations):
     with eager("deferred"), monkeypatch.context() as patch:
         patch.setattr(threefry, "_by_numpy", forbidden_unless_empty)
         assert_same_bits(threefry.bits(words, 0, count, width), expected)
-        found = jax.jit(lambda: jnp.asarray(threefry.bits(words, 7, count - 7, width)))()
-        assert_same_bits(np.asarray(found), expected[7:])
+        bits = jax.jit(lambda: jnp.asarray(threefry.bits(words, 7, count - 7, width)))()
+        assert_same_bits(np.asarray(bits), expected[7:])
         assert_same_bits(threefry.bits(words, last, count, width), by_numpy)

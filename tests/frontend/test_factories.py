@@ -16,11 +16,11 @@ from jaxgrad.frontend import array_creation
 RECORDED = load(beside(__file__))
 
 
-def decoded(given):
+def decoded(argument):
     """The value that an argument of the recording stands for."""
-    if not isinstance(given, list):
-        return given
-    kind, *rest = given
+    if not isinstance(argument, list):
+        return argument
+    kind, *rest = argument
     if kind == "dtype":
         return getattr(jaxgrad, rest[0])
     if kind == "complex":
@@ -35,8 +35,8 @@ def decoded(given):
 
 
 def call(recorded):
-    name, args = recorded["name"], [decoded(each) for each in recorded["args"]]
-    kwargs = {key: decoded(each) for key, each in recorded["kwargs"].items()}
+    name, args = recorded["name"], [decoded(argument) for argument in recorded["args"]]
+    kwargs = {key: decoded(argument) for key, argument in recorded["kwargs"].items()}
     if name.startswith("."):
         return getattr(args[0], name[1:])(*args[1:], **kwargs)
     return getattr(jaxgrad, name)(*args, **kwargs)
@@ -53,20 +53,20 @@ def tolerance_of(recorded):
     return 4 * jaxgrad.finfo(dtype).eps if floats and dtype.category >= 2 else 0
 
 
-@pytest.mark.parametrize("recorded", [each for each in RECORDED if "dtype" in each], ids=name_of)
+@pytest.mark.parametrize("recorded", [entry for entry in RECORDED if "dtype" in entry], ids=name_of)
 def test_values_of_factories(recorded):
     result = call(recorded)
     assert result.dtype is getattr(jaxgrad, recorded["dtype"])
     assert list(result.shape) == recorded["shape"]
     assert result.requires_grad == recorded["requires_grad"]
     expected = [decoded(value) for value in recorded["values"]]
-    found = np.array(result.detach().tolist()).ravel()
+    values = np.array(result.detach().tolist()).ravel()
     tolerance = tolerance_of(recorded)
-    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(values, expected, rtol=tolerance, atol=tolerance)
     checks.count("factories")
 
 
-@pytest.mark.parametrize("recorded", [each for each in RECORDED if "error" in each], ids=name_of)
+@pytest.mark.parametrize("recorded", [entry for entry in RECORDED if "error" in entry], ids=name_of)
 def test_what_factories_refuse(recorded):
     with pytest.raises(Exception) as caught:
         call(recorded)
@@ -121,8 +121,8 @@ def test_out_is_a_tensor_of_the_dtype():
 
 
 def test_the_usual_layout_and_memory_format_are_taken():
-    made = jaxgrad.zeros(2, layout=jaxgrad.strided, pin_memory=False, out=None)
-    assert jaxgrad.ones_like(made, memory_format=jaxgrad.preserve_format).layout is jaxgrad.strided
+    zeros = jaxgrad.zeros(2, layout=jaxgrad.strided, pin_memory=False, out=None)
+    assert jaxgrad.ones_like(zeros, memory_format=jaxgrad.preserve_format).layout is jaxgrad.strided
     with pytest.raises(RuntimeError, match=r"layout must be torch\.strided"):
         jaxgrad.zeros(2, layout="sparse")
 
@@ -144,14 +144,14 @@ def test_factories_use_the_default_dtype():
 
 def test_gradients_are_required_under_no_grad_too():
     with jaxgrad.no_grad():
-        made = jaxgrad.ones(2, requires_grad=True)
-    assert made.requires_grad and made.is_leaf and made.grad_fn is None
+        tensor = jaxgrad.ones(2, requires_grad=True)
+    assert tensor.requires_grad and tensor.is_leaf and tensor.grad_fn is None
 
 
 def test_factories_in_inference_mode():
     with jaxgrad.inference_mode():
-        made = [jaxgrad.zeros(2), jaxgrad.tensor(1.0), jaxgrad.rand(2), jaxgrad.arange(2)]
-    assert all(each.is_inference() for each in made)
+        tensors = [jaxgrad.zeros(2), jaxgrad.tensor(1.0), jaxgrad.rand(2), jaxgrad.arange(2)]
+    assert all(tensor.is_inference() for tensor in tensors)
     assert not jaxgrad.zeros(2).is_inference()
 
 
@@ -165,9 +165,9 @@ def test_large_arrays_are_made_by_jax():
 def test_what_is_asked_for_often_is_made_by_jax(monkeypatch):
     expected = all_factories()
     monkeypatch.setattr(array_creation, "FREQUENT", 0)
-    for name, found in all_factories().items():
-        assert found.dtype is expected[name].dtype
-        np.testing.assert_allclose(found.numpy(), expected[name].numpy(), rtol=1e-6)
+    for name, tensor in all_factories().items():
+        assert tensor.dtype is expected[name].dtype
+        np.testing.assert_allclose(tensor.numpy(), expected[name].numpy(), rtol=1e-6)
     # separate buffers: a compiled function may overwrite one of them
     first, second = jaxgrad.zeros(3), jaxgrad.zeros(3)
     first._array.delete()
@@ -192,10 +192,10 @@ def all_factories():
 
 @pytest.mark.parametrize("transform", [jax.jit, lambda f: jax.vmap(f, axis_size=1)])
 def test_factories_inside_a_trace_are_the_same(transform):
-    traced = transform(lambda: {name: each._array for name, each in all_factories().items()})()
+    traced = transform(lambda: {name: tensor._array for name, tensor in all_factories().items()})()
     for name, expected in all_factories().items():
-        found = np.asarray(traced[name]).reshape(expected.shape)
-        np.testing.assert_allclose(found, expected.numpy(), rtol=1e-6)
+        values = np.asarray(traced[name]).reshape(expected.shape)
+        np.testing.assert_allclose(values, expected.numpy(), rtol=1e-6)
         checks.count("factories")
 
 
@@ -271,7 +271,7 @@ def test_ranges_between_traced_tensors(dtype):
     start, end = jaxgrad.tensor(1.5), jaxgrad.tensor(9)
     for function in (jaxgrad.linspace, jaxgrad.logspace):
         expected = function(1.5, 9, 5, dtype=dtype)
-        found = jaxgrad.jit(lambda a, b, f=function: f(a, b, 5, dtype=dtype))(start, end)
-        assert found.dtype is expected.dtype
-        np.testing.assert_allclose(found, expected, 1e-5)
+        result = jaxgrad.jit(lambda a, b, f=function: f(a, b, 5, dtype=dtype))(start, end)
+        assert result.dtype is expected.dtype
+        np.testing.assert_allclose(result, expected, 1e-5)
     checks.count("closed forms", 2)

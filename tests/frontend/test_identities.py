@@ -28,16 +28,16 @@ def called(call, x):
 
 @as_torch
 def test_the_tensor_itself(torch):
-    found = {}
+    answers = {}
     for call in CALLS:
         for number, x in enumerate(sources(torch)):
             try:
-                made = called(call, x)
+                result = called(call, x)
             except (RuntimeError, IndexError) as raised:
-                found[f"{number} {call}"] = type(raised).__name__
+                answers[f"{number} {call}"] = type(raised).__name__
             else:
-                found[f"{number} {call}"] = made is x, made._is_view() and not x._is_view()
-    return found
+                answers[f"{number} {call}"] = result is x, result._is_view() and not x._is_view()
+    return answers
 
 
 @as_torch("""
@@ -50,11 +50,11 @@ def test_the_tensor_itself(torch):
     RuntimeError('The `+` operator, on a bool tensor is not supported.')
 """)
 def test_the_functions_and_operators_of_these_methods(torch):
-    found = []
+    answers = []
     for x in sources(torch):
-        made = torch.flatten(x, 0, 0), torch.conj(x), torch.real(x), torch.positive(x), +x
-        found.append([each is x for each in (*made, torch.conj_physical(x))])
-    return found, error(lambda: +torch.tensor([True]))
+        results = torch.flatten(x, 0, 0), torch.conj(x), torch.real(x), torch.positive(x), +x
+        answers.append([result is x for result in (*results, torch.conj_physical(x))])
+    return answers, error(lambda: +torch.tensor([True]))
 
 
 @as_torch("""
@@ -93,16 +93,16 @@ def test_the_tensor_itself_in_compiled_functions_and_transformations(call):
 @as_torch
 def test_sum_to_size(torch):
     x = torch.arange(24.0, dtype=torch.float64).reshape(2, 3, 4).requires_grad_()
-    found = []
+    answers = []
     for size in ((2, 3, 4), (3, 4), (4,), (1, 4), (1, 1, 1), (2, 1, 4), ((1, 3, 1),), ([3, 1],)):
         x.grad = None
-        made = x.sum_to_size(*size)
-        (made * made).sum().backward()
-        found.append((made, made is x, x.grad))
+        result = x.sum_to_size(*size)
+        (result * result).sum().backward()
+        answers.append((result, result is x, x.grad))
     words = "is not expandable to size"
-    found += [error(x.sum_to_size, *size, words=words) for size in ((2, 3), (5,), (1, 2, 3, 4))]
+    answers += [error(x.sum_to_size, *size, words=words) for size in ((2, 3), (5,), (1, 2, 3, 4))]
     narrow = torch.ones(2, 3, dtype=torch.int32).sum_to_size(3), torch.zeros(0, 3).sum_to_size(1, 3)
-    return found, narrow
+    return answers, narrow
 
 
 @as_torch("""
@@ -113,19 +113,19 @@ def test_sum_to_size(torch):
 def test_clone_takes_a_memory_format(torch):
     x = torch.arange(120.0).reshape(2, 3, 4, 5).permute(0, 2, 3, 1)
     formats = torch.contiguous_format, torch.preserve_format, torch.channels_last, None
-    made = [torch.clone(x, memory_format=each) for each in formats]
+    clones = [torch.clone(x, memory_format=memory_format) for memory_format in formats]
     refused = error(
         lambda: torch.clone(x[0], memory_format=torch.channels_last),
         words="required rank 4 tensor to use channels_last format",
     )
-    return [each.stride() for each in made], [each.sum() for each in made], refused
+    return [clone.stride() for clone in clones], [clone.sum() for clone in clones], refused
 
 
 @as_torch
 def test_memory_formats_with_three_extents(torch):
     last, flat = torch.channels_last_3d, torch.arange(24.0).reshape(2, 3, 4)
     x = flat[..., None, None].expand(2, 3, 4, 2, 2)
-    made = [
+    tensors = [
         x.clone(memory_format=last),
         x.contiguous(memory_format=last),
         torch.zeros_like(x, memory_format=last),
@@ -133,8 +133,8 @@ def test_memory_formats_with_three_extents(torch):
         torch.zeros_like(x[..., 0], memory_format=torch.channels_last),
         flat.contiguous(memory_format=torch.legacy_contiguous_format),
     ]
-    is_last = [each.is_contiguous(memory_format=last) for each in made]
-    is_flat = [each.is_contiguous(memory_format=torch.channels_last) for each in made]
+    is_last = [tensor.is_contiguous(memory_format=last) for tensor in tensors]
+    is_flat = [tensor.is_contiguous(memory_format=torch.channels_last) for tensor in tensors]
     words = "required rank 5 tensor to use channels_last_3d format"
     calls = (
         lambda: flat.clone(memory_format=last),
@@ -145,9 +145,9 @@ def test_memory_formats_with_three_extents(torch):
     refused = [error(call, words=words) for call in calls]
     few = "required rank 4 tensor to use channels_last format"
     refused.append(error(lambda: x.contiguous(memory_format=torch.channels_last), words=few))
-    return [each.stride() for each in made], made[0], is_last, is_flat, refused
+    return [tensor.stride() for tensor in tensors], tensors[0], is_last, is_flat, refused
 
 
 def test_positive_of_an_array_has_the_gradient_one():
-    found = jax.grad(lambda x: (jaxgrad.ops.positive(x) ** 2).sum())(jnp.asarray([1.0, -3.0]))
-    assert found.tolist() == [2.0, -6.0]
+    gradient = jax.grad(lambda x: (jaxgrad.ops.positive(x) ** 2).sum())(jnp.asarray([1.0, -3.0]))
+    assert gradient.tolist() == [2.0, -6.0]

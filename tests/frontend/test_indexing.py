@@ -39,21 +39,23 @@ def numbers(shape):
 
 def placed(shape, index, gradient):
     """The gradient of an indexed array: an element read several times gets the sum."""
-    found = numpy.zeros(shape)
-    numpy.add.at(found, index, gradient)
-    return found
+    sums = numpy.zeros(shape)
+    numpy.add.at(sums, index, gradient)
+    return sums
 
 
-def check(shape, index, given=None):
-    """Value, shape and gradient of `x[given]`, which means the same as numpy's `x[index]`."""
+def check(shape, index, tensor_index=None):
+    """Value, shape and gradient of `x[tensor_index]`, which means the same as numpy's
+    `x[index]`.
+    """
     array = numbers(shape)
     expected = array[index]
     x = jaxgrad.tensor(array, requires_grad=True)
-    found = x[index if given is None else given]
+    result = x[index if tensor_index is None else tensor_index]
     gradient = numpy.cos(numbers(expected.shape))
-    found.backward(jaxgrad.tensor(gradient))
-    assert tuple(found.shape) == expected.shape
-    numpy.testing.assert_array_equal(found.detach().numpy(), expected)
+    result.backward(jaxgrad.tensor(gradient))
+    assert tuple(result.shape) == expected.shape
+    numpy.testing.assert_array_equal(result.detach().numpy(), expected)
     numpy.testing.assert_allclose(x.grad.numpy(), placed(shape, index, gradient), rtol=1e-14)
 
 
@@ -198,8 +200,8 @@ def test_an_index_that_is_traced():
         array[1:, 0],
         array[None],
     )
-    for found, value in zip(read(x, rows, one), expected, strict=True):
-        numpy.testing.assert_array_equal(found.numpy(), value)
+    for result, value in zip(read(x, rows, one), expected, strict=True):
+        numpy.testing.assert_array_equal(result.numpy(), value)
 
 
 def test_a_mask_that_is_traced_is_refused():
@@ -213,24 +215,24 @@ def test_a_mask_that_is_traced_is_refused():
 
 def test_a_mask_that_is_known_cuts_what_is_traced():
     mask = numpy.array([True, False, True])
-    found = jaxgrad.jit(lambda x: (x[mask], x[[True, True, False]]))(jaxgrad.arange(3.0))
-    assert [each.tolist() for each in found] == [[0.0, 2.0], [0.0, 1.0]]
+    results = jaxgrad.jit(lambda x: (x[mask], x[[True, True, False]]))(jaxgrad.arange(3.0))
+    assert [result.tolist() for result in results] == [[0.0, 2.0], [0.0, 1.0]]
 
 
 def test_masked_select_and_nonzero():
     square = numbers((2, 3))
     x = jaxgrad.tensor(square, requires_grad=True)
     column = numpy.array([[True], [False]])
-    found = x.masked_select(jaxgrad.tensor(column))
-    assert found.tolist() == square[0].tolist()
-    found.backward(jaxgrad.tensor([1.0, 2.0, 3.0], dtype=jaxgrad.float64))
+    result = x.masked_select(jaxgrad.tensor(column))
+    assert result.tolist() == square[0].tolist()
+    result.backward(jaxgrad.tensor([1.0, 2.0, 3.0], dtype=jaxgrad.float64))
     assert x.grad.tolist() == [[1.0, 2.0, 3.0], [0.0, 0.0, 0.0]]
     assert jaxgrad.nonzero(x > 4).tolist() == numpy.argwhere(square > 4).tolist()
-    for found, places in zip(
+    for result, places in zip(
         jaxgrad.nonzero(x > 4, as_tuple=True), numpy.nonzero(square > 4), strict=True
     ):
-        assert found.dtype == jaxgrad.int64
-        assert found.tolist() == places.tolist()
+        assert result.dtype == jaxgrad.int64
+        assert result.tolist() == places.tolist()
     with pytest.raises(RuntimeError, match="expected BoolTensor for mask"):
         x.masked_select(x)
 

@@ -13,8 +13,8 @@ import jaxgrad as torch
 X = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
 
 
-def close(found, wanted):
-    np.testing.assert_allclose(found.detach().numpy(), wanted, rtol=1e-5, atol=1e-6)
+def close(result, wanted):
+    np.testing.assert_allclose(result.detach().numpy(), wanted, rtol=1e-5, atol=1e-6)
 
 
 def compared(apply, variables):
@@ -24,16 +24,16 @@ def compared(apply, variables):
     tensors = [torch.tensor(leaf, requires_grad=True) for leaf in leaves]
 
     def loss(*leaves_and_x):
-        *given, x = leaves_and_x
-        return (apply(jax.tree.unflatten(structure, given), x) ** 2).sum()
+        *arrays, x = leaves_and_x
+        return (apply(jax.tree.unflatten(structure, arrays), x) ** 2).sum()
 
     value = (taped(jax.tree.unflatten(structure, tensors), x) ** 2).sum()
     wanted, gradients = jax.value_and_grad(loss, tuple(range(len(leaves) + 1)))(*leaves, X)
     close(value, wanted)
-    found = torch.autograd.grad(value, [*tensors, x], create_graph=True)
-    for each, gradient in zip(found, gradients, strict=True):
-        close(each, gradient)
-    product = torch.autograd.grad((found[-1] ** 2).sum(), x)[0]
+    results = torch.autograd.grad(value, [*tensors, x], create_graph=True)
+    for result, gradient in zip(results, gradients, strict=True):
+        close(result, gradient)
+    product = torch.autograd.grad((results[-1] ** 2).sum(), x)[0]
     slope = jax.grad(loss, len(leaves))
     close(product, jax.grad(lambda x: (slope(*leaves, x) ** 2).sum())(X))
 
@@ -82,9 +82,9 @@ def test_training_a_module_of_flax_under_jit():
 
     y = X.sum(1, keepdims=True)
     for _ in range(5):
-        found = step(torch.tensor(X), torch.tensor(y))
+        loss = step(torch.tensor(X), torch.tensor(y))
         variables, wanted = plain(variables, X, y)
-        close(found, wanted)
+        close(loss, wanted)
     assert step.count == 1
     for parameter, wanted in zip(parameters, jax.tree.leaves(variables), strict=True):
         close(parameter, wanted)
@@ -96,10 +96,10 @@ def test_trees_constants_and_several_results():
         return {"first": tree["x"] ** power, "rest": (tree["n"] + 1, jnp.zeros(2))}
 
     x, n = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([1, 2])
-    found = function({"x": x, "n": n}, power=3)
-    assert found["first"].tolist() == [1, 8] and found["rest"][0].tolist() == [2, 3]
-    found["first"].sum().backward()
-    assert x.grad.tolist() == [3, 12] and not found["rest"][0].requires_grad
+    results = function({"x": x, "n": n}, power=3)
+    assert results["first"].tolist() == [1, 8] and results["rest"][0].tolist() == [2, 3]
+    results["first"].sum().backward()
+    assert x.grad.tolist() == [3, 12] and not results["rest"][0].requires_grad
     assert function({"x": 2.0, "n": 1}, power=2)["first"] == 4  # no tensor, no tape
 
 
@@ -109,10 +109,10 @@ def test_trees_constants_and_several_results():
 )
 def test_a_tree_of_one_result(packed):
     taped, x = torch.from_jax(lambda x: packed(jnp.sin(x) * x)), torch.tensor(X, requires_grad=True)
-    (found,), structure = jax.tree.flatten(taped(x), is_leaf=torch.is_tensor)
+    (result,), structure = jax.tree.flatten(taped(x), is_leaf=torch.is_tensor)
     assert structure == jax.tree.structure(packed(0))
-    close(found, np.sin(X) * X)
-    found.sum().backward()
+    close(result, np.sin(X) * X)
+    result.sum().backward()
     close(x.grad, np.cos(X) * X + np.sin(X))
 
     def only(function, x):
@@ -193,8 +193,8 @@ def test_functions_that_take_random_keys():
         return x * jax.random.normal(key, x.shape), jax.random.split(key)
 
     x = torch.ones(3, requires_grad=True)
-    found, keys = torch.from_jax(noisy)(key, x)
-    found.sum().backward()
+    result, keys = torch.from_jax(noisy)(key, x)
+    result.sum().backward()
     close(x.grad, jax.random.normal(key, (3,)))
     assert (jax.random.key_data(keys) == jax.random.key_data(jax.random.split(key))).all()
     # another key is another input of the same program, and its kind is kept
@@ -219,9 +219,9 @@ def test_gradients_of_a_map_over_random_keys():
     wanted = jax.vmap(lambda key: jax.random.normal(key, (3,)))(keys)
     for mapped in (torch.vmap(noise), torch.jit(torch.vmap(noise))):
         x.grad = None
-        made = mapped(x, keys)
-        made.sum().backward()
-        close(made, wanted)
+        result = mapped(x, keys)
+        result.sum().backward()
+        close(result, wanted)
         close(x.grad, wanted)
 
 
@@ -238,8 +238,8 @@ def test_random_keys_are_arguments_of_compiled_functions():
 
     for key in (jax.random.key(0), jax.random.key(5)):
         weight.grad, (following, now) = None, jax.random.split(key)
-        found, drawn = step(key, torch.ones(3))
-        assert (jax.random.key_data(found) == jax.random.key_data(following)).all()
+        next_key, drawn = step(key, torch.ones(3))
+        assert (jax.random.key_data(next_key) == jax.random.key_data(following)).all()
         close(drawn, jax.random.normal(now, (3,)))
         close(weight.grad, jax.random.normal(now, (3,)))
     assert len(step.traces) == 1
@@ -261,8 +261,8 @@ def test_integers_of_64_bits_are_narrowed_in_traces_without_them():
     counted = torch.to_jax(lambda n: n.add_(1) * 2)
     n = jnp.asarray(torch.tensor([1, 2]))
     assert n.dtype == "int64" and counted(n).dtype == "int64"
-    found = jax.jit(counted)(n)
-    assert found.dtype == "int32" and found.tolist() == [4, 6]
+    result = jax.jit(counted)(n)
+    assert result.dtype == "int32" and result.tolist() == [4, 6]
     with jax.enable_x64(True):
         assert jax.jit(counted)(n).dtype == "int64"
 
@@ -273,11 +273,11 @@ def test_buffers_as_arguments_of_a_function_of_jax():
     def call(state, x):
         return torch.func.functional_call(norm, state, (x,)), state
 
-    state = {name: jnp.asarray(each.detach()) for name, each in norm.state_dict().items()}
-    found, changed = jax.jit(torch.to_jax(call))(state, X)
-    close(norm(torch.tensor(X)), found)
-    for name, each in norm.state_dict().items():
-        close(each, changed[name])
+    state = {name: jnp.asarray(tensor.detach()) for name, tensor in norm.state_dict().items()}
+    result, changed = jax.jit(torch.to_jax(call))(state, X)
+    close(norm(torch.tensor(X)), result)
+    for name, tensor in norm.state_dict().items():
+        close(tensor, changed[name])
 
 
 # ---- modules
@@ -293,9 +293,9 @@ def test_an_equinox_module_is_a_module():
     net, x = torch.from_jax(module), torch.tensor(X)
     names = [f"layers.{i}.{name}" for i in (0, 1) for name in ("weight", "bias")]
     assert list(net.state_dict()) == names and "MLP" in repr(net)
-    found = torch.vmap(net)(x)
-    close(found, jax.vmap(module)(X))
-    (found**2).sum().backward()
+    output = torch.vmap(net)(x)
+    close(output, jax.vmap(module)(X))
+    (output**2).sum().backward()
     wanted = equinox.filter_grad(lambda module: (jax.vmap(module)(X) ** 2).sum())(module)
     gradients = gradients_of(net)
     for number, layer in enumerate(wanted.layers):
@@ -359,11 +359,11 @@ def test_a_bound_module_of_flax_linen_is_a_module():
     close(net(x), module.apply(variables, X))
     options = {"train": True, "mutable": ["batch_stats"], "rngs": {"dropout": key}}
     wanted, changed = module.apply(variables, X, **options)
-    found = net(x, **options)
-    close(found, wanted)
+    output = net(x, **options)
+    close(output, wanted)
     for name, value in changed["batch_stats"]["BatchNorm_0"].items():
         close(net.state_dict()[f"batch_stats.BatchNorm_0.{name}"], value)
-    found.sum().backward()
+    output.sum().backward()
 
     def total(params):
         return module.apply(variables | {"params": params}, X, **options)[0].sum()
@@ -400,10 +400,10 @@ def test_a_module_of_flax_nnx_is_a_module():
     assert {name for name, _ in net.named_parameters()} == set(kinds)
     assert {"norm.mean", "norm.var"} < {name for name, _ in net.named_buffers()}
     for _ in range(2):  # what a call changes, the next one sees: statistics and drawn numbers
-        found = net(x)
-        close(found, module(X))
+        output = net(x)
+        close(output, module(X))
         close(net.state_dict()["norm.mean"], module.norm.mean[...])
-    found.sum().backward()
+    output.sum().backward()
 
     def total(module):
         module(X)
@@ -451,12 +451,12 @@ def test_functions_of_arrays_that_mix_both_have_their_gradient(function):
 )
 def test_functions_that_return_tensors_say_to_jax(transform, function):
     try:
-        found = transform(function)(jnp.array([1.0, 2.0]))
+        result = transform(function)(jnp.array([1.0, 2.0]))
     except RuntimeError as error:
         assert "make it a function of arrays by jaxgrad.to_jax(function)" in str(error)
     else:  # a transform that takes any tree: its result is right
         wanted = jax.grad(torch.to_jax(function))(jnp.array([1.0, 2.0]))
-        np.testing.assert_allclose(jax.tree.leaves(found)[0], wanted)
+        np.testing.assert_allclose(jax.tree.leaves(result)[0], wanted)
 
 
 def test_operators_that_refuse_a_tracer_say_to_jax():
@@ -482,6 +482,6 @@ def test_arrays_of_a_weak_type_have_the_dtype_that_a_tensor_tells(transform):
 
     pure = torch.to_jax(product)
     assert transform(pure)(half, weak).dtype == jnp.float32
-    found = transform(jax.grad(lambda x, y: pure(x, y).sum(), (0, 1)))(half, weak)
-    assert [each.dtype for each in found] == [jnp.float16, jnp.float32]
-    assert [each.tolist() for each in found] == [[2.0] * 3, [1.0] * 3]
+    gradients = transform(jax.grad(lambda x, y: pure(x, y).sum(), (0, 1)))(half, weak)
+    assert [gradient.dtype for gradient in gradients] == [jnp.float16, jnp.float32]
+    assert [gradient.tolist() for gradient in gradients] == [[2.0] * 3, [1.0] * 3]

@@ -23,17 +23,17 @@ import jaxgrad as torch
     ],
 )
 def test_of_data(make, expected):
-    made = make()
-    assert type(made) is torch.Tensor and made.tolist() == expected
-    assert made.device == torch.device("cpu") and not made.requires_grad
+    tensor = make()
+    assert type(tensor) is torch.Tensor and tensor.tolist() == expected
+    assert tensor.device == torch.device("cpu") and not tensor.requires_grad
 
 
 @pytest.mark.parametrize("sizes", [(2, 3), (torch.Size([2, 3]),)])
 @pytest.mark.parametrize("kind", ["Tensor", "FloatTensor", "LongTensor", "HalfTensor"])
 def test_of_sizes(kind, sizes):
-    made = getattr(torch, kind)(*sizes)
-    assert made.shape == (2, 3)
-    assert made.type() == ("torch.FloatTensor" if kind == "Tensor" else f"torch.{kind}")
+    tensor = getattr(torch, kind)(*sizes)
+    assert tensor.shape == (2, 3)
+    assert tensor.type() == ("torch.FloatTensor" if kind == "Tensor" else f"torch.{kind}")
 
 
 def test_tensor_is_of_the_default_dtype():
@@ -57,10 +57,10 @@ def test_of_a_tensor_is_an_alias():
 
 
 def test_a_new_tensor_is_like_others():
-    made = torch.Tensor([1.0, 2.0]).requires_grad_()
-    (made * made).sum().backward()
-    assert made.grad.tolist() == [2, 4] and made.is_leaf
-    for other in (copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+    tensor = torch.Tensor([1.0, 2.0]).requires_grad_()
+    (tensor * tensor).sum().backward()
+    assert tensor.grad.tolist() == [2, 4] and tensor.is_leaf
+    for other in (copy.deepcopy(tensor), pickle.loads(pickle.dumps(tensor))):
         assert other.tolist() == [1, 2] and other.requires_grad
     view = torch.Tensor(2, 2).zero_()
     view[0].add_(1)

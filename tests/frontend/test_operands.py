@@ -35,13 +35,13 @@ def told(function, *args):
 
 @as_torch
 def test_operators_with_objects_that_are_no_operands(torch):
-    found = {}
+    answers = {}
     for value in (None, "a", [1, 2], (1, 2), {}, object):
         for name in NAMES:
             function, x = getattr(operator, name), torch.ones(2)
             both = told(function, x, value), told(function, value, x)
-            found[f"{name} {value!r}"] = both
-    return found
+            answers[f"{name} {value!r}"] = both
+    return answers
 
 
 @as_torch

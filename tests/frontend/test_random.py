@@ -220,8 +220,8 @@ def test_dropout_of_elements_and_of_channels():
     assert (channels == channels[..., :1]).all() and 0.7 < (channels > 0).double().mean() < 0.9
     for function in (jaxgrad.alpha_dropout, jaxgrad.feature_alpha_dropout):
         normal = jaxgrad.randn(2000, 30)
-        made = function(normal, 0.3, True).numpy()
-        assert abs(made.mean()) < 0.05 and abs(made.std() - 1) < 0.05
+        values = function(normal, 0.3, True).numpy()
+        assert abs(values.mean()) < 0.05 and abs(values.std() - 1) < 0.05
         assert function(normal, 0.3, False) is normal
     assert jaxgrad.dropout_(jaxgrad.ones(3), 1.0, True).tolist() == [0, 0, 0]
     with pytest.raises(RuntimeError, match="dropout probability has to be between 0 and 1, but"):
@@ -261,8 +261,8 @@ def test_a_sampler_repeats_with_its_seed():
     def drawn(generator):
         x = jaxgrad.full((5,), 2.0)
         return [
-            each.tolist()
-            for each in (
+            tensor.tolist()
+            for tensor in (
                 jaxgrad.poisson(x, generator),
                 jaxgrad.multinomial(x, 3, generator=generator),
                 jaxgrad._standard_gamma(x, generator),
@@ -323,10 +323,10 @@ def test_consecutive_draws_are_independent():
 @pytest.mark.parametrize("shape", [(5,), (300,), (7, 11, 13), (70000,), (300, 300)])
 def test_a_large_draw_begins_like_a_small_one(shape):
     """Whether or not a program of the draw's own size made it."""
-    found = jaxgrad.randn(shape, generator=jaxgrad.Generator().manual_seed(3)).numpy().ravel()
+    numbers = jaxgrad.randn(shape, generator=jaxgrad.Generator().manual_seed(3)).numpy().ravel()
     few = jaxgrad.randn(5, generator=jaxgrad.Generator().manual_seed(3)).numpy()
-    np.testing.assert_allclose(found[:5], few, rtol=1e-6)
-    assert len(np.unique(found)) > 0.95 * found.size
+    np.testing.assert_allclose(numbers[:5], few, rtol=1e-6)
+    assert len(np.unique(numbers)) > 0.95 * numbers.size
 
 
 def test_what_is_drawn_often_gets_a_program_and_the_same_numbers(monkeypatch):
@@ -405,17 +405,17 @@ def test_numbers_are_the_same_whatever_the_settings():
     normal, order = jaxgrad.randn(4).tolist(), jaxgrad.randperm(9).tolist()
     lines = "print(jaxgrad.randn(4).tolist()); print(jaxgrad.randperm(9).tolist())"
     code = f"first = jaxgrad.initial_seed(); jaxgrad.manual_seed(5); {lines}; print(first)"
-    *found, seed = run(code, JAX_ENABLE_X64="1", JAX_DEFAULT_PRNG_IMPL="rbg")
-    np.testing.assert_allclose(json.loads(found[0]), normal, rtol=1e-6)
-    assert json.loads(found[1]) == order
+    *outputs, seed = run(code, JAX_ENABLE_X64="1", JAX_DEFAULT_PRNG_IMPL="rbg")
+    np.testing.assert_allclose(json.loads(outputs[0]), normal, rtol=1e-6)
+    assert json.loads(outputs[1]) == order
     # a process that sets no seed draws its own
     assert int(seed) not in (SEED, jaxgrad.Generator().initial_seed())
 
 
 def test_threads_never_share_a_draw():
-    found = []
+    numbers = []
     threads = [
-        threading.Thread(target=lambda: found.extend(jaxgrad.rand(1).item() for _ in range(50)))
+        threading.Thread(target=lambda: numbers.extend(jaxgrad.rand(1).item() for _ in range(50)))
         for _ in range(4)
     ]
     for thread in threads:
@@ -423,7 +423,7 @@ def test_threads_never_share_a_draw():
     for thread in threads:
         thread.join()
     jaxgrad.manual_seed(2024)
-    assert sorted(found) == sorted(jaxgrad.rand(1).item() for _ in range(200))
+    assert sorted(numbers) == sorted(jaxgrad.rand(1).item() for _ in range(200))
 
 
 def functions_of_chance():
@@ -462,7 +462,7 @@ def test_a_compiled_function_draws_anew_at_each_call(draw, monkeypatch):
     compiled = jaxgrad.jit(lambda: (draw(), draw()))
     for function in (lambda: (draw(), draw()), compiled):
         own.manual_seed(7)
-        drawn = [each.tolist() for _ in range(3) for each in function()]
+        drawn = [tensor.tolist() for _ in range(3) for tensor in function()]
         sequences.append([*drawn, jaxgrad.rand(2, generator=own).tolist()])
     for eager, other in zip(*sequences, strict=True):
         np.testing.assert_allclose(other, eager, rtol=1e-6)

@@ -60,8 +60,8 @@ def test_precision_of_products():
 
 def in_hlo(lowered):
     """The precisions of all products and convolutions of a program."""
-    found = re.findall(r"precision[_ a-z]*= \[(?:#stablehlo<precision )?(\w+)", lowered.as_text())
-    return set(found)
+    names = re.findall(r"precision[_ a-z]*= \[(?:#stablehlo<precision )?(\w+)", lowered.as_text())
+    return set(names)
 
 
 PRODUCTS = {

@@ -10,8 +10,8 @@ import jaxgrad
 @as_torch
 def test_sizes_and_elements_of_storages(torch):
     x = torch.arange(12.0).reshape(3, 4)
-    found = {}
-    for name, each in {
+    answers = {}
+    for name, tensor in {
         "whole": x,
         "turned": x.t(),
         "part": x[1, 1:3],
@@ -21,14 +21,14 @@ def test_sizes_and_elements_of_storages(torch):
         "complex": torch.tensor([1 + 2j]),
         "empty": torch.zeros(0),
     }.items():
-        bytes_, typed = each.untyped_storage(), each.storage()
-        found[name] = [
+        bytes_, typed = tensor.untyped_storage(), tensor.storage()
+        answers[name] = [
             bytes_.nbytes(), bytes_.size(), len(bytes_), bytes_.tolist(), typed.size(), len(typed),
             typed.nbytes(), typed.element_size(), str(typed.dtype), str(typed.device),
             [str(number) for number in typed.tolist()], typed.data_ptr() == bytes_.data_ptr(),
             type(bytes_).__name__, type(typed).__name__, bytes_.element_size(),
         ]  # fmt: skip
-    return found
+    return answers
 
 
 @as_torch

@@ -21,9 +21,9 @@ class Scaled(nn.Parameter):
     """A parameter with an attribute and a method."""
 
     def __new__(cls, data, requires_grad=True, scale=1.0):
-        made = super().__new__(cls, data, requires_grad)
-        made.scale = scale
-        return made
+        tensor = super().__new__(cls, data, requires_grad)
+        tensor.scale = scale
+        return tensor
 
     def scaled(self):
         return self * self.scale
@@ -105,10 +105,10 @@ def test_gradients_of_subclasses(torch):
     x = leaf.as_subclass(Image)
     (x * x).sum().backward()
     own = torch.tensor([3.0]).as_subclass(Image).requires_grad_()
-    (given,) = torch.autograd.grad((own**3).sum(), own, create_graph=True)
+    (grad,) = torch.autograd.grad((own**3).sum(), own, create_graph=True)
     (own * leaf).sum().backward()
     node = x.grad_fn.name()
-    return leaf.grad, kind(leaf.grad), node, given.detach(), own.grad, kind(own.grad), own.is_leaf
+    return leaf.grad, kind(leaf.grad), node, grad.detach(), own.grad, kind(own.grad), own.is_leaf
 
 
 @as_torch
@@ -128,13 +128,14 @@ def test_constructors_of_subclasses(torch):
         def __init__(self, *args):
             super().__init__(*args)
 
-    made = [Image([1.0, 2.0]), Image(2, 3) * 0, Image(torch.ones(2)), Image()]
+    images = [Image([1.0, 2.0]), Image(2, 3) * 0, Image(torch.ones(2)), Image()]
     named = Named([1.0], "one")
     leaf = torch.Tensor._make_subclass(Image, torch.ones(2), True)
     return (
-        [kind(each) for each in made], [each.shape for each in made], made[0], kind(named),
-        named.name_of_it, kind(named + 1), hasattr(named + 1, "name_of_it"), kind(leaf),
-        leaf.requires_grad, leaf.is_leaf, error(Strict, [1.0], words="takes exactly one argument"),
+        [kind(image) for image in images], [image.shape for image in images], images[0],
+        kind(named), named.name_of_it, kind(named + 1), hasattr(named + 1, "name_of_it"),
+        kind(leaf), leaf.requires_grad, leaf.is_leaf,
+        error(Strict, [1.0], words="takes exactly one argument"),
         error(torch.ones(2).as_subclass, int, words="does not inherit from Tensor"),
     )  # fmt: skip
 
@@ -161,9 +162,9 @@ def test_how_subclasses_print(torch):
 def test_parameters_of_a_subclass(torch):
     class Scaled(torch.nn.Parameter):
         def __new__(cls, data, requires_grad=True, scale=1.0):
-            made = super().__new__(cls, data, requires_grad)
-            made.scale = scale
-            return made
+            param = super().__new__(cls, data, requires_grad)
+            param.scale = scale
+            return param
 
         def scaled(self):
             return self * self.scale
@@ -178,9 +179,9 @@ def test_parameters_of_a_subclass(torch):
     optimizer = torch.optim.SGD(module.parameters(), lr=1.0)
     optimizer.step()
     tensors = weight, module.image, weight * 2
-    is_parameter = [isinstance(each, torch.nn.Parameter) for each in tensors]
+    is_parameter = [isinstance(tensor, torch.nn.Parameter) for tensor in tensors]
     return (
-        [(name, kind(each)) for name, each in module.named_parameters()], weight.detach() + 0,
+        [(name, kind(param)) for name, param in module.named_parameters()], weight.detach() + 0,
         kind(weight.scaled()), kind(module.image * 2), is_parameter, isinstance(weight, Scaled),
         kind(copy.deepcopy(weight)), [*module.state_dict()], weight.scale,
     )  # fmt: skip
@@ -198,7 +199,7 @@ def test_copies_and_pickles_of_subclasses():
 
 def test_subclasses_in_trees_of_jax():
     image = jaxgrad.tensor([1.0, 2.0]).as_subclass(Image)
-    doubled = jax.tree.map(lambda each: each * 2, {"image": image})
+    doubled = jax.tree.map(lambda tensor: tensor * 2, {"image": image})
     assert type(doubled["image"]) is Image and doubled["image"].tolist() == [2, 4]
 
 
@@ -234,7 +235,7 @@ def recording(torch, seen):
             name = getattr(func, "__name__", "")
             if name != "__get__":  # jaxgrad leaves properties out
                 is_method = getattr(torch.Tensor, name, None) is func
-                seen.append((name, is_method, [each.__name__ for each in types]))
+                seen.append((name, is_method, [type_.__name__ for type_ in types]))
             return super().__torch_function__(func, types, args, kwargs)
 
     return Recorded
@@ -272,12 +273,12 @@ def test_which_class_is_asked(torch):
     class Above(torch.Tensor):
         @classmethod
         def __torch_function__(cls, func, types, args=(), kwargs=None):
-            return "above", [each.__name__ for each in types]
+            return "above", [type_.__name__ for type_ in types]
 
     class Below(Above):
         @classmethod
         def __torch_function__(cls, func, types, args=(), kwargs=None):
-            return "below", [each.__name__ for each in types]
+            return "below", [type_.__name__ for type_ in types]
 
     class Aside(torch.Tensor):
         pass
@@ -288,7 +289,7 @@ def test_which_class_is_asked(torch):
             return NotImplemented
 
     above, below, aside, refusing = (
-        torch.ones(1).as_subclass(each) for each in (Above, Below, Aside, Refusing)
+        torch.ones(1).as_subclass(subclass) for subclass in (Above, Below, Aside, Refusing)
     )
     return (
         torch.add(above, below), torch.add(below, above), torch.add(aside, above),
@@ -306,7 +307,7 @@ def test_objects_that_stand_for_tensors(torch):
 
         @classmethod
         def __torch_function__(cls, func, types, args=(), kwargs=None):
-            return func.__name__, [each.__name__ for each in types], func is torch.mean
+            return func.__name__, [type_.__name__ for type_ in types], func is torch.mean
 
     x, plain = Scalar(1), torch.ones(2)
     functional = torch.nn.functional
@@ -355,14 +356,14 @@ def test_a_class_that_hides_itself(torch):
 
         @classmethod
         def __torch_function__(cls, func, types, args=(), kwargs=None):
-            notes = [each.note for each in args if isinstance(each, cls)]
-            args = [each.data if isinstance(each, cls) else each for each in args]
+            notes = [argument.note for argument in args if isinstance(argument, cls)]
+            args = [argument.data if isinstance(argument, cls) else argument for argument in args]
             return cls(func(*args, **(kwargs or {})), notes)
 
     x = Metadata(torch.tensor([1.0, 2.0]), "x")
-    made = torch.mul(x, torch.tensor([3.0, 4.0]))
-    again = torch.add(made, x)
-    return made.data, made.note, again.data, again.note
+    product = torch.mul(x, torch.tensor([3.0, 4.0]))
+    again = torch.add(product, x)
+    return product.data, product.note, again.data, again.note
 
 
 # ---- modes
@@ -454,9 +455,9 @@ def test_the_functions_of_overrides(torch):
     with import_module(f"{torch.__name__}._C").DisableTorchFunctionSubclass():
         disabled = overrides.has_torch_function((image,)), kind(image + 1)
     return (
-        [overrides.has_torch_function((each,)) for each in (duck, image, plain, 3)],
+        [overrides.has_torch_function((value,)) for value in (duck, image, plain, 3)],
         overrides.has_torch_function_unary(image), overrides.has_torch_function_variadic(1, duck),
-        [overrides.is_tensor_like(each) for each in (duck, image, plain, 3)], disabled,
+        [overrides.is_tensor_like(value) for value in (duck, image, plain, 3)], disabled,
         overrides.handle_torch_function(torch.add, (duck,), duck, 1, alpha=2),
         mine(1), mine(duck), mine(1, y=duck),
         overrides.is_tensor_method_or_property(torch.Tensor.add),

@@ -112,7 +112,7 @@ def test_uneven_blocks():
 
 def state(*tensors):
     """What a display must leave as it is."""
-    kept = [(id(each.grad_fn), each._version, each.is_leaf) for each in tensors]
+    kept = [(id(tensor.grad_fn), tensor._version, tensor.is_leaf) for tensor in tensors]
     return kept, id(tensors[0].grad), torch.get_rng_state().tolist()
 
 

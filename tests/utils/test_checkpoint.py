@@ -32,9 +32,9 @@ def vector(torch, *values, **options):
     return leaf(torch, *(values or (0.5, 1.0)), dtype=torch.float64, **options)
 
 
-def close(found, wanted, tolerance=1e-14):
-    assert len(found) == len(wanted)
-    for one, other in zip(found, wanted, strict=True):
+def close(results, wanted, tolerance=1e-14):
+    assert len(results) == len(wanted)
+    for one, other in zip(results, wanted, strict=True):
         np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=tolerance, atol=tolerance)
 
 
@@ -85,14 +85,14 @@ def test_checkpoint_computes_again_N01(torch):
 def test_use_reentrant_left_out_warns_N01(torch):
     x, sequential = vector(torch), module(torch).checkpoint_sequential
     unsaid = "the use_reentrant parameter should be passed explicitly"
-    found = [
+    reports = [
         warned(lambda: module(torch).checkpoint(torch.sin, x)),
         warned(lambda: sequential([torch.sin], 1, x)),
     ]
-    for each in found:
-        for warning in each["warnings"]:
+    for report in reports:
+        for warning in report["warnings"]:
             warning["words"] = unsaid
-    return found
+    return reports
 
 
 @as_torch("""
@@ -151,7 +151,7 @@ def test_values_are_those_of_the_call_N01():
     def f(x, w, mask):
         return recomputed(lambda x: (x * w * mask).sin(), x)
 
-    found = []
+    gradients = []
     for late in (False, True):
         x, w = vector(jaxgrad), vector(jaxgrad, 0.3, 0.7)
         mask = jaxgrad.tensor([2.0, 3.0], dtype=jaxgrad.float64)
@@ -163,11 +163,11 @@ def test_values_are_those_of_the_call_N01():
             with jaxgrad.no_grad():
                 w.add_(1)
         y.sum().backward()
-        found.append((x.grad, w.grad))
+        gradients.append((x.grad, w.grad))
         if late:
             assert mask.tolist() == [0, 0]
             assert w.tolist() == [1.3, 1.7]
-    close(found[1], found[0])
+    close(gradients[1], gradients[0])
 
 
 def test_a_view_from_outside_that_is_written_to_later_N01():
@@ -207,12 +207,12 @@ def test_what_the_second_run_writes_is_undone_N01():
 
     y = recomputed(f, x)
     y.sum().backward()
-    found = x.grad, w.grad
+    gradients = x.grad, w.grad
     assert count.item() == 1
     count.zero_()
     x.grad = w.grad = None
     f(x).sum().backward()
-    close(found, (x.grad, w.grad))
+    close(gradients, (x.grad, w.grad))
 
 
 def test_writes_inside_to_what_shares_memory_raise_N01():
@@ -224,12 +224,12 @@ def test_writes_inside_to_what_shares_memory_raise_N01():
 
 
 def test_an_argument_written_to_inside_N01():
-    found = []
+    gradients = []
     for wrapped in (lambda f, x: f(x), recomputed):
         x = vector(jaxgrad)
         wrapped(lambda h: h.mul_(3).sin(), x * 1).sum().backward()
-        found.append([x.grad])
-    close(*found)
+        gradients.append([x.grad])
+    close(*gradients)
 
 
 def test_a_pass_inside_that_leads_further_up_raises_N01():
@@ -243,7 +243,7 @@ def test_a_pass_inside_that_leads_further_up_raises_N01():
 
 @pytest.mark.parametrize("of", ["result", "argument", "leaf", "closure"])
 def test_hooks_inside_a_checkpoint_run_once_N01(of):
-    found = []
+    gradients = []
     for wrapped in (lambda f, x: f(x), recomputed):
         x, w = vector(jaxgrad), vector(jaxgrad, 0.3, 0.7)
 
@@ -254,8 +254,8 @@ def test_hooks_inside_a_checkpoint_run_once_N01(of):
             return z * w
 
         wrapped(f, x if of == "leaf" else x * 1).sum().backward()
-        found.append((x.grad, w.grad))
-    close(*found)
+        gradients.append((x.grad, w.grad))
+    close(*gradients)
 
 
 @as_torch("""
@@ -263,7 +263,7 @@ def test_hooks_inside_a_checkpoint_run_once_N01(of):
     tensor([0.08598028402130453, 0.08328390002111813], dtype=float64)
 """)
 def test_gradients_inside_a_checkpoint_N01(torch):
-    w, found = vector(torch, 0.3, 0.7), []
+    w, gradients = vector(torch, 0.3, 0.7), []
 
     def f(x):
         z = (x * w).sin()
@@ -273,8 +273,8 @@ def test_gradients_inside_a_checkpoint_N01(torch):
     for early_stop in (True, False):
         x = vector(torch)
         call(torch, f, x, early_stop=early_stop).sum().backward()
-        found.append(x.grad)
-    return found
+        gradients.append(x.grad)
+    return gradients
 
 
 @as_torch("tensor([-0.191712627636444, -0.5913811460542128], dtype=float64)")
@@ -352,15 +352,15 @@ def torch_sin_exp(x):
 
 def test_forward_mode_over_a_checkpoint_N01():
     forward_ad = jaxgrad.autograd.forward_ad
-    w, found = vector(jaxgrad, 0.3, 0.7), []
+    w, derivatives = vector(jaxgrad, 0.3, 0.7), []
     for wrapped in (lambda f, x: f(x), recomputed):
         x = vector(jaxgrad)
         with forward_ad.dual_level():
             dual = forward_ad.make_dual(x, jaxgrad.tensor([1.0, 2.0], dtype=jaxgrad.float64))
             tangent = forward_ad.unpack_dual(wrapped(lambda x: (x * w).sin(), dual)).tangent
             gradients = jaxgrad.autograd.grad(tangent.sum(), [w, x])
-        found.append((tangent.detach(), *[g.detach() for g in gradients]))
-    close(*found)
+        derivatives.append((tangent.detach(), *[g.detach() for g in gradients]))
+    close(*derivatives)
 
 
 def test_a_level_of_forward_mode_that_has_ended_N01():
@@ -372,7 +372,7 @@ def test_a_level_of_forward_mode_that_has_ended_N01():
 
 
 def test_forward_mode_inside_a_checkpoint_N01():
-    forward_ad, found = jaxgrad.autograd.forward_ad, []
+    forward_ad, gradients = jaxgrad.autograd.forward_ad, []
 
     def f(x):
         with forward_ad.dual_level():
@@ -382,8 +382,8 @@ def test_forward_mode_inside_a_checkpoint_N01():
     for wrapped in (lambda f, x: f(x), recomputed):
         x = vector(jaxgrad)
         wrapped(f, x).sum().backward()
-        found.append([x.grad])
-    close(*found)
+        gradients.append([x.grad])
+    close(*gradients)
 
 
 # N02, N03: use_reentrant=True
@@ -456,8 +456,8 @@ def changing(torch, *functions):
 def test_determinism_check_of_checkpoint_N04(torch):
     def outcome(first, second, **options):
         y = call(torch, changing(torch, first, second), vector(torch), **options)
-        found = error(lambda: y.sum().backward())
-        return found | {"words": found["says"].split(".\n")[0].split("\n")[0]}
+        report = error(lambda: y.sum().backward())
+        return report | {"words": report["says"].split(".\n")[0].split("\n")[0]}
 
     return [
         outcome(lambda x: x.sin(), lambda x: x[:1].sin().expand(2)),
@@ -516,9 +516,9 @@ DRAWS = {
     "generator": lambda x: x * jaxgrad.rand(5, generator=jaxgrad.Generator().manual_seed(3)),
 }
 for name in ("dropout", "alpha_dropout", "feature_alpha_dropout", "rrelu", "gumbel_softmax"):
-    found = getattr(jaxgrad.nn.functional, name, None)
-    if found is not None:
-        DRAWS[name] = functools.partial(lambda f, x: x * f(x * 2 - 3), found)
+    function = getattr(jaxgrad.nn.functional, name, None)
+    if function is not None:
+        DRAWS[name] = functools.partial(lambda f, x: x * f(x * 2 - 3), function)
 for name in ("bernoulli", "multinomial", "poisson"):
     if name in jaxgrad.ops.library.names:
         DRAWS[name] = functools.partial(
@@ -530,15 +530,15 @@ for name in ("bernoulli", "multinomial", "poisson"):
 @pytest.mark.parametrize("reentrant", [False, True])
 @pytest.mark.parametrize("name", DRAWS)
 def test_the_same_numbers_are_drawn_again_N05(name, reentrant):
-    found = []
+    runs = []
     for wrapped in (lambda f, x: f(x), functools.partial(CP.checkpoint, use_reentrant=reentrant)):
         jaxgrad.manual_seed(7)
         x = jaxgrad.tensor([1.0, 2.0, 3.0, 4.0, 5.0], requires_grad=True)
         y = wrapped(lambda x: DRAWS[name](DRAWS[name](x).sin()), x)
         following = jaxgrad.rand(3)
         y.sum().backward()
-        found.append([*y.tolist(), *x.grad.tolist(), *following.tolist(), jaxgrad.rand(1).item()])
-    assert found[0] == found[1]
+        runs.append([*y.tolist(), *x.grad.tolist(), *following.tolist(), jaxgrad.rand(1).item()])
+    assert runs[0] == runs[1]
 
 
 def test_numbers_are_drawn_anew_without_preserve_rng_state_N05():
@@ -592,10 +592,10 @@ def test_second_derivative_of_a_checkpoint_N06(torch):
 @pytest.mark.slow
 def test_third_derivative_of_a_checkpoint_N06():
     def derivatives(f, x):
-        found = [f(x)]
+        values = [f(x)]
         for _ in range(3):
-            found += jaxgrad.autograd.grad(found[-1].sum(), x, create_graph=True)
-        return [each.detach() for each in found]
+            values += jaxgrad.autograd.grad(values[-1].sum(), x, create_graph=True)
+        return [value.detach() for value in values]
 
     x = vector(jaxgrad)
     by_jax = [lambda x: jnp.exp(jnp.sin(x))]
@@ -603,8 +603,8 @@ def test_third_derivative_of_a_checkpoint_N06():
         by_jax.append(jax.grad(by_jax[-1]))
     with jax.enable_x64(True):
         wanted = [jax.vmap(f)(jnp.array([0.5, 1.0])) for f in by_jax]
-    found = derivatives(functools.partial(recomputed, torch_sin_exp), x)
-    close(found, [jaxgrad.tensor(np.asarray(each)) for each in wanted], 1e-13)
+    results = derivatives(functools.partial(recomputed, torch_sin_exp), x)
+    close(results, [jaxgrad.tensor(np.asarray(array)) for array in wanted], 1e-13)
 
 
 @as_torch("""
@@ -712,16 +712,16 @@ def test_passes_to_one_input_each_N07(torch):
 
 @as_torch
 def test_checkpoint_sequential_cuts_into_segments_N08(torch):
-    cp, found = module(torch), []
+    cp, answers = module(torch), []
     for reentrant in (False, True):
         for segments in (1, 2, 3, 5):
             runs, x = [], vector(torch)
             functions = [lambda x, i=i, r=runs: r.append(i) or x.sin() * 2 for i in range(5)]
             y = cp.checkpoint_sequential(functions, segments, x, use_reentrant=reentrant)
             y.sum().backward()
-            found.append((x.grad, runs))
+            answers.append((x.grad, runs))
     wrong = error(lambda: cp.checkpoint_sequential([], 1, None, use_reentrant=False, other=1))
-    return found, wrong
+    return answers, wrong
 
 
 @as_torch("""
@@ -731,7 +731,7 @@ def test_checkpoint_sequential_cuts_into_segments_N08(torch):
     1
 """)
 def test_set_checkpoint_early_stop_N10(torch):
-    cp, found = module(torch), []
+    cp, counts = module(torch), []
     for around, early_stop in ((None, True), (None, False), (False, True), (True, False)):
         log = []
 
@@ -744,8 +744,8 @@ def test_set_checkpoint_early_stop_N10(torch):
         with manager or cp.set_checkpoint_early_stop(around):
             y = call(torch, lambda x, f=f: f(x) * 1, vector(torch), early_stop=early_stop)
         y.sum().backward()
-        found.append(len(log))
-    return found
+        counts.append(len(log))
+    return counts
 
 
 # N09: selective checkpointing
@@ -896,20 +896,20 @@ def test_graph_exec_groups_compute_again_once_N11(torch):
 @as_torch
 def test_helpers_of_checkpoint_N12(torch):
     cp, x = module(torch), vector(torch)
-    made = cp.detach_variable((x * 2, torch.ones(1), 3))
+    results = cp.detach_variable((x * 2, torch.ones(1), 3))
     cp.DefaultDeviceType.set_device_type("cuda")
     named = cp.DefaultDeviceType.get_device_type()
     cp.DefaultDeviceType._default_device_type = None
     return [
-        made[:2],
-        made[0].is_leaf,
-        made[2],
+        results[:2],
+        results[0].is_leaf,
+        results[2],
         error(cp.detach_variable, [x]),
         warned(cp.check_backward_validity, [x, 1]),
         warned(cp.check_backward_validity, [x.detach(), 1]),
         named,
         cp.DefaultDeviceType.get_device_type(),
-        [len(each) for each in cp.get_device_states(x, 1)],
+        [len(part) for part in cp.get_device_states(x, 1)],
         cp.set_device_states([], []),
         isinstance(cp.SAC_IGNORED_OPS, set),
     ]

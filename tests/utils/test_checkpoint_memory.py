@@ -19,9 +19,9 @@ def vector(torch, *values):
     return leaf(torch, *(values or (0.5, 1.0)), dtype=torch.float64)
 
 
-def close(found, wanted, tolerance=1e-14):
-    assert len(found) == len(wanted)
-    for one, other in zip(found, wanted, strict=True):
+def close(results, wanted, tolerance=1e-14):
+    assert len(results) == len(wanted)
+    for one, other in zip(results, wanted, strict=True):
         np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=tolerance, atol=tolerance)
 
 
@@ -50,7 +50,7 @@ def chain(count, size, rows):
     layers = [functools.partial(lambda w, x: jaxgrad.tanh(x @ w), w) for w in weights]
     x = jaxgrad.tensor(rng.normal(size=(rows, size)).astype("float32"))
     # there is an array of a new tensor once it is read, and `live` counts arrays
-    assert all(each._array.nbytes for each in (*weights, x))
+    assert all(tensor._array.nbytes for tensor in (*weights, x))
     return weights, layers, x
 
 
@@ -69,18 +69,18 @@ def segments(layers, x, size):
 @pytest.mark.slow
 def test_memory_of_a_chain_falls_as_the_square_root():
     _, layers, x = chain(100, 8, 64)
-    unit, found = x._array.nbytes, []
+    unit, sizes = x._array.nbytes, []
     for run in (in_order, functools.partial(segments, size=10)):
         before = live()
         loss = run(layers, x).square().sum()
-        found.append((live() - before) / unit)
+        sizes.append((live() - before) / unit)
         loss.backward()
         for layer in layers:
             layer.args[0].grad = None
         assert live() - before < unit  # although the loss is still alive
         del loss
-    assert found[0] > 99
-    assert found[1] < 13
+    assert sizes[0] > 99
+    assert sizes[1] < 13
 
 
 def compiled(run, weights, x):
@@ -98,7 +98,7 @@ def compiled(run, weights, x):
 @pytest.mark.slow
 def test_memory_of_a_compiled_chain_falls_as_the_square_root():
     weights, layers, x = chain(100, 16, 128)
-    unit, found, results = x._array.nbytes, [], []
+    unit, sizes, results = x._array.nbytes, [], []
     ways = [
         functools.partial(in_order, layers),
         functools.partial(segments, layers, size=10),
@@ -110,11 +110,11 @@ def test_memory_of_a_compiled_chain_falls_as_the_square_root():
     for way in ways:
         step = compiled(way, weights, x)
         memory = step.lower(x).compile().memory_analysis()
-        found.append(memory.temp_size_in_bytes / unit)
+        sizes.append(memory.temp_size_in_bytes / unit)
         loss, gradients = step(x)
         results.append([loss, *gradients])
-    assert found[0] > 99
-    assert max(found[1:]) < 25
+    assert sizes[0] > 99
+    assert max(sizes[1:]) < 25
     for other in results[1:]:
         close(other, results[0], 1e-6)
 
@@ -145,13 +145,13 @@ def test_compiled_checkpoints_differentiated_from_outside():
     w = vector(jaxgrad, 0.3, 0.7)
     compiled = jaxgrad.jit(lambda x: recomputed(lambda x: (x * w).sin().exp(), x))
     plain = lambda x: (x * w).sin().exp()  # noqa: E731
-    found = []
+    derivatives = []
     for f in (plain, compiled):
         x = vector(jaxgrad)
         first = jaxgrad.autograd.grad(f(x).sum(), [x, w], create_graph=True)
         second = jaxgrad.autograd.grad(first[0].sum(), [x, w])
-        found.append([each.detach() for each in (*first, *second)])
-    close(*found)
+        derivatives.append([derivative.detach() for derivative in (*first, *second)])
+    close(*derivatives)
 
 
 @pytest.mark.slow
@@ -186,15 +186,15 @@ def test_compiled_checkpoints_compute_again_what_is_not_kept(options):
 
 def test_checkpoints_compiled_inside():
     # a compiled function keeps its residuals and computes them once
-    w, found = vector(jaxgrad, 0.3, 0.7), []
+    w, gradients = vector(jaxgrad, 0.3, 0.7), []
     block = jaxgrad.jit(lambda x: (x * w).sin().exp())
     for wrapped in (lambda f, x: f(x), recomputed):
         for _ in range(4):
             x = vector(jaxgrad)
             wrapped(lambda x: block(x).cos(), x).sum().backward()
-        found.append((x.grad, w.grad))
+        gradients.append((x.grad, w.grad))
         w.grad = None
-    close(*found)
+    close(*gradients)
     assert len(block.traces) == 3
 
 
@@ -206,9 +206,9 @@ def test_writes_before_a_compiled_pass():
         with jaxgrad.no_grad():
             w.mul_(2)
         y.backward()
-        found = x.grad, w.grad
+        gradients = x.grad, w.grad
         x.grad = w.grad = None
-        return found
+        return gradients
 
     wanted = step(lambda f, x: f(x), x)
     with jaxgrad.no_grad():

@@ -34,13 +34,13 @@ def shown(tree):
 @as_torch
 def test_leaves_and_structures(torch):
     pytree = torch.utils._pytree
-    found = []
+    answers = []
     for tree in TREES:
         leaves, spec = pytree.tree_flatten(tree)
         counts = spec.num_leaves, spec.num_nodes, spec.num_children, spec.is_leaf()
         again = shown(pytree.tree_unflatten(leaves, spec))
-        found.append([repr(leaves), repr(spec), *counts, again])
-    return found
+        answers.append([repr(leaves), repr(spec), *counts, again])
+    return answers
 
 
 @as_torch
@@ -145,8 +145,8 @@ def test_registered_nodes_are_nodes_of_jax_and_of_compiled_functions():
     assert pytree.tree_leaves([Pair(1, (2, 3))]) == [1, 2, 3]
     assert jax.tree.leaves(Pair(1, 2)) == [1, 2]
     double = jaxgrad.jit(lambda pair: Pair(pair.two * 2, pair.one))
-    found = double(Pair(jaxgrad.ones(1), jaxgrad.ones(2)))
-    assert (found.one.tolist(), found.two.tolist()) == ([2, 2], [1])
+    result = double(Pair(jaxgrad.ones(1), jaxgrad.ones(2)))
+    assert (result.one.tolist(), result.two.tolist()) == ([2, 2], [1])
     summed = jaxgrad.vmap(lambda pair: pair.one + pair.two)(Pair(jaxgrad.ones(3), jaxgrad.ones(3)))
     assert summed.tolist() == [2, 2, 2]
     with pytest.raises(NotImplementedError, match="serialized_type_name"):
@@ -156,5 +156,5 @@ def test_registered_nodes_are_nodes_of_jax_and_of_compiled_functions():
 
 
 def test_results_of_several_tensors_are_nodes():
-    found = jaxgrad.utils._pytree.tree_map(lambda x: x + 1, jaxgrad.tensor([1, 5]).max(0))
-    assert (found.values.item(), found.indices.item()) == (6, 2)
+    result = jaxgrad.utils._pytree.tree_map(lambda x: x + 1, jaxgrad.tensor([1, 5]).max(0))
+    assert (result.values.item(), result.indices.item()) == (6, 2)

@@ -26,26 +26,26 @@ def convolutional():
     )  # fmt: skip
 
 
-def cells(found, name):
+def cells(report, name):
     """The cells of the row with a name."""
     here = re.compile(rf"{re.escape(name)}(?!\w)")
-    (line,) = [line for line in str(found).splitlines() if here.search(line)]
+    (line,) = [line for line in str(report).splitlines() if here.search(line)]
     return re.split(r"  +", line.partition(name)[2].strip(" :)"))
 
 
 def test_a_convolutional_network_as_torchinfo_counts_it():
-    found = summary(convolutional(), (16, 1, 28, 28), col_names=EVERYTHING)
+    report = summary(convolutional(), (16, 1, 28, 28), col_names=EVERYTHING)
     shapes = ["[16, 1, 28, 28]", "[16, 10, 24, 24]"]
-    assert cells(found, "Conv2d: 1-1") == [*shapes, "260", "1.77%", "[5, 5]", "2,396,160", "True"]
-    assert cells(found, "Linear: 1-6")[2:] == ["14,410", "98.09%", "--", "230,560", "True"]
-    assert cells(found, "Flatten: 1-5")[1:] == ["[16, 1440]", *["--"] * 5]
-    assert (found.total_params, found.trainable_params) == (14690, 14690)
-    assert found.total_mult_adds == 16 * (24 * 24 * 10 * (25 + 1) + 10 * (1440 + 1))
-    assert found.total_input == 16 * 28 * 28 * 4 and found.total_param_bytes == 14690 * 4
+    assert cells(report, "Conv2d: 1-1") == [*shapes, "260", "1.77%", "[5, 5]", "2,396,160", "True"]
+    assert cells(report, "Linear: 1-6")[2:] == ["14,410", "98.09%", "--", "230,560", "True"]
+    assert cells(report, "Flatten: 1-5")[1:] == ["[16, 1440]", *["--"] * 5]
+    assert (report.total_params, report.trainable_params) == (14690, 14690)
+    assert report.total_mult_adds == 16 * (24 * 24 * 10 * (25 + 1) + 10 * (1440 + 1))
+    assert report.total_input == 16 * 28 * 28 * 4 and report.total_param_bytes == 14690 * 4
     # of layers with parameters: the results of each sample, and their gradients; torchinfo: 0.92 MB
     results = 10 * 24 * 24 + 10 * 12 * 12 + 10
-    assert found.total_output_bytes == 2 * 4 * 16 * results == 922880
-    assert "Total mult-adds (M): 2.63" in str(found)
+    assert report.total_output_bytes == 2 * 4 * 16 * results == 922880
+    assert "Total mult-adds (M): 2.63" in str(report)
 
 
 @pytest.mark.parametrize(
@@ -62,14 +62,14 @@ def test_a_convolutional_network_as_torchinfo_counts_it():
     ],
 )
 def test_multiply_adds(layer, size, count):
-    found = summary(layer(), size)
-    assert found.total_mult_adds == count
+    report = summary(layer(), size)
+    assert report.total_mult_adds == count
 
 
 def test_multiply_adds_of_attention():
     # projections of 15 rows, two products of 5 x 5 scores for 3 sequences and 2 heads of 4
-    found = summary(nn.MultiheadAttention(8, 2, batch_first=True), [(3, 5, 8)] * 3)
-    assert found.total_mult_adds == 15 * 8 * (24 + 8) + 15 * (24 + 8) + 2 * 3 * 2 * 5 * 5 * 4
+    report = summary(nn.MultiheadAttention(8, 2, batch_first=True), [(3, 5, 8)] * 3)
+    assert report.total_mult_adds == 15 * 8 * (24 + 8) + 15 * (24 + 8) + 2 * 3 * 2 * 5 * 5 * 4
 
 
 def test_multiply_adds_of_loops_and_mapped_modules():
@@ -82,9 +82,9 @@ def test_multiply_adds_of_loops_and_mapped_modules():
             last, _ = torch.scan(lambda state, x: (self.step(state) + x, x), x[0], x)
             return torch.func.vmap(self.row)(x), last
 
-    found = summary(Net(), (5, 4, 3))
+    report = summary(Net(), (5, 4, 3))
     # a matrix in each of 5 steps; 5 matrices
-    assert found.total_mult_adds == 5 * 4 * 3 * (3 + 1) + 5 * 4 * 2 * (3 + 1)
+    assert report.total_mult_adds == 5 * 4 * 3 * (3 + 1) + 5 * 4 * 2 * (3 + 1)
 
 
 def test_products_outside_of_modules_count_for_the_module_that_calls_them():
@@ -96,9 +96,9 @@ def test_products_outside_of_modules_count_for_the_module_that_calls_them():
         def forward(self, x):
             return F.linear(self.inner(x), torch.ones(2, 3)) @ torch.ones(2, 5)
 
-    found = summary(Net(), (4, 3), col_names=["mult_adds"])
-    assert cells(found, "Net") == [f"{4 * 2 * 3 + 4 * 5 * 2}"]
-    assert cells(found, "Linear: 1-1") == [f"{4 * 3 * 4}"]
+    report = summary(Net(), (4, 3), col_names=["mult_adds"])
+    assert cells(report, "Net") == [f"{4 * 2 * 3 + 4 * 5 * 2}"]
+    assert cells(report, "Linear: 1-1") == [f"{4 * 3 * 4}"]
 
 
 class Repeated(nn.Module):
@@ -111,14 +111,14 @@ class Repeated(nn.Module):
 
     def forward(self, x):
         x = self.a(self.a(x))
-        for each in self.several:
-            x = each(x)
+        for layer in self.several:
+            x = layer(x)
         return x
 
 
 def test_repeated_and_unused_modules_and_containers():
-    found = summary(Repeated(), (1, 5))
-    shown = [line for line in str(found).splitlines() if "[" in line or "--" in line]
+    report = summary(Repeated(), (1, 5))
+    shown = [line for line in str(report).splitlines() if "[" in line or "--" in line]
     lines = [re.split(r"  +", line) for line in shown]
     names = [line[:2] if line[0] == "│" else line[:1] for line in lines]
     assert [line[-2:] for line in lines] == [
@@ -128,21 +128,21 @@ def test_repeated_and_unused_modules_and_containers():
     ]  # fmt: skip
     assert names[7:9] == [["├─ModuleList: 1-3"], ["│", "└─Linear: 2-5"]]
     # torchinfo: 99, and the products of a module count at each call
-    assert found.total_params == 99 and found.total_mult_adds == 5 * 5 * 6
+    assert report.total_params == 99 and report.total_mult_adds == 5 * 5 * 6
 
 
 def test_without_input_there_are_parameters_alone():
-    found = summary(Repeated())
-    assert not found.has_run and found.total_params == 99 and found.input_size is None
-    assert cells(found, "Linear: 1-3") == ["6"] and "mult-adds" not in str(found)
+    report = summary(Repeated())
+    assert not report.has_run and report.total_params == 99 and report.input_size is None
+    assert cells(report, "Linear: 1-3") == ["6"] and "mult-adds" not in str(report)
     assert summary(nn.ReLU()).total_params == 0
 
 
 @pytest.mark.parametrize(("depth", "rows", "first"), [(0, 1, "96"), (1, 4, "--"), (2, 6, "--")])
 def test_depth(depth, rows, first):
     model = Repeated().a.append(nn.Sequential(nn.Linear(5, 6), nn.ReLU()))
-    found = summary(model, (2, 5), depth=depth)
-    shown = [line for line in str(found).splitlines() if "[2, " in line]
+    report = summary(model, (2, 5), depth=depth)
+    shown = [line for line in str(report).splitlines() if "[2, " in line]
     assert len(shown) == rows and shown[0].split()[-1] == first
 
 
@@ -159,12 +159,12 @@ def test_shared_and_frozen_parameters():
         def forward(self, x):
             return self.out(self.embedding(x)), self.again(self.embedding(x))
 
-    found = summary(Tied(), (2, 3), dtypes=[torch.long], col_names=["num_params", "trainable"])
-    assert (found.total_params, found.trainable_params) == (50, 40)
-    assert cells(found, "Embedding: 1-1") == ["40", "True"]
-    assert cells(found, "Linear: 1-2") == ["(10)", "False"]
-    assert cells(found, "Linear: 1-4") == ["(shared)", "--"]
-    assert cells(found, "Tied") == ["--", "Partial"]
+    report = summary(Tied(), (2, 3), dtypes=[torch.long], col_names=["num_params", "trainable"])
+    assert (report.total_params, report.trainable_params) == (50, 40)
+    assert cells(report, "Embedding: 1-1") == ["40", "True"]
+    assert cells(report, "Linear: 1-2") == ["(10)", "False"]
+    assert cells(report, "Linear: 1-4") == ["(shared)", "--"]
+    assert cells(report, "Tied") == ["--", "Partial"]
 
 
 # ---- inputs
@@ -197,9 +197,9 @@ X, Y = np.ones((2, 3), "float32"), np.ones((2, 5), "float32")
     ],
 )
 def test_inputs(args, kwargs):
-    found = summary(Two(), *args, **kwargs)
-    assert found.total_mult_adds == 2 * 4 * (3 + 1 + 5 + 1) and found.total_input == 64
-    assert cells(found, "Two") == ["[2, 4]", "--"]
+    report = summary(Two(), *args, **kwargs)
+    assert report.total_mult_adds == 2 * 4 * (3 + 1 + 5 + 1) and report.total_input == 64
+    assert cells(report, "Two") == ["[2, 4]", "--"]
 
 
 def test_nested_inputs_and_results_that_are_no_tensors():
@@ -211,8 +211,8 @@ def test_nested_inputs_and_results_that_are_no_tensors():
         def forward(self, batch, flag):
             return "text", None, [self.a(batch["x"])] if flag else None
 
-    found = summary(Net(), [{"x": torch.ones(2, 3)}, True])
-    assert found.total_mult_adds == 2 * 4 * 4 and cells(found, "Net")[0] == "[2, 4]"
+    report = summary(Net(), [{"x": torch.ones(2, 3)}, True])
+    assert report.total_mult_adds == 2 * 4 * 4 and cells(report, "Net")[0] == "[2, 4]"
 
 
 def test_a_model_without_arguments():
@@ -237,8 +237,8 @@ def test_a_model_without_arguments():
 )
 def test_sizes_have_the_dtype_of_the_model(make, nbytes):
     kwargs = {"dtypes": [torch.complex64]} if nbytes == 8 and make().weight.is_complex() else {}
-    found = summary(make(), (2, 3), **kwargs)
-    assert (found.total_input, found.total_param_bytes) == (6 * nbytes, 16 * nbytes)
+    report = summary(make(), (2, 3), **kwargs)
+    assert (report.total_input, report.total_param_bytes) == (6 * nbytes, 16 * nbytes)
 
 
 # ---- the model stays as it is
@@ -257,22 +257,22 @@ class Stateful(nn.Module):
 
 @pytest.mark.parametrize("columns", [None, ["time"]])
 @pytest.mark.parametrize("mode", ["eval", "train", None])
-@pytest.mark.parametrize("given", [(4, 3), torch.ones(4, 3)], ids=["size", "data"])
-def test_nothing_changes(given, mode, columns):
+@pytest.mark.parametrize("size_or_data", [(4, 3), torch.ones(4, 3)], ids=["size", "data"])
+def test_nothing_changes(size_or_data, mode, columns):
     model = Stateful()
     model.layers[2].eval()
     model(torch.ones(4, 3)).sum().backward()
-    before = {name: each.clone() for name, each in model.state_dict().items()}
-    gradients = [each.grad for each in model.parameters()]
-    versions = [each._version for each in (*model.parameters(), *model.buffers())]
-    modes, last = [each.training for each in model.modules()], model.last
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    gradients = [param.grad for param in model.parameters()]
+    versions = [tensor._version for tensor in (*model.parameters(), *model.buffers())]
+    modes, last = [layer.training for layer in model.modules()], model.last
     random_state, eager = torch.get_rng_state(), np.random.get_state()[1].tolist()
-    summary(model, given, mode=mode, col_names=columns)
-    for name, each in model.state_dict().items():
-        assert torch.equal(each, before[name])
-    assert all(a is each.grad for a, each in zip(gradients, model.parameters(), strict=True))
-    assert versions == [each._version for each in (*model.parameters(), *model.buffers())]
-    assert modes == [each.training for each in model.modules()] == [True, True, True, True, False]
+    summary(model, size_or_data, mode=mode, col_names=columns)
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(tensor, before[name])
+    assert all(a is param.grad for a, param in zip(gradients, model.parameters(), strict=True))
+    assert versions == [tensor._version for tensor in (*model.parameters(), *model.buffers())]
+    assert modes == [layer.training for layer in model.modules()] == [True, True, True, True, False]
     assert (model.calls, model.last) == (1, last)
     assert torch.equal(torch.get_rng_state(), random_state)
     assert np.random.get_state()[1].tolist() == eager
@@ -302,8 +302,8 @@ def test_compiled_modules():
     model = nn.Sequential(nn.Linear(3, 2), nn.ReLU())
     compiled = torch.compile(model)
     compiled(torch.ones(4, 3))
-    found = summary(compiled, torch.ones(4, 3), col_names=["output_size", "time"])
-    assert cells(found, "Linear: 2-1")[0] == "[4, 2]" and found.total_mult_adds == 4 * 2 * 4
+    report = summary(compiled, torch.ones(4, 3), col_names=["output_size", "time"])
+    assert cells(report, "Linear: 2-1")[0] == "[4, 2]" and report.total_mult_adds == 4 * 2 * 4
     compiled(torch.ones(4, 3))
     assert compiled.count == 1
     model.compile()
@@ -315,9 +315,9 @@ def test_hooks_run_and_wrappers_are_rows():
     layer = nn.Linear(3, 4)
     layer.register_forward_hook(lambda module, args, output: output.sum(1))
     layer.register_full_backward_hook(lambda *_: None)
-    found = summary(nn.DataParallel(layer), (2, 3))
-    assert cells(found, "DataParallel") == ["[2]", "--"]
-    assert cells(found, "Linear: 1-1") == ["[2]", "16"]  # what the layer returns
+    report = summary(nn.DataParallel(layer), (2, 3))
+    assert cells(report, "DataParallel") == ["[2]", "--"]
+    assert cells(report, "Linear: 1-1") == ["[2]", "16"]  # what the layer returns
 
 
 # ---- where a forward pass on shapes has its limits
@@ -337,16 +337,16 @@ def test_control_flow_that_depends_on_numbers():
     model = Branch()
     with pytest.raises(RuntimeError, match=r"Branch raised .*bool(.|\n)*pass tensors with data"):
         summary(model, (2, 3))
-    found = summary(model, torch.ones(2, 3), mode="train", col_names=["mult_adds", "output_size"])
-    assert cells(found, "Linear: 1-2") == [f"{2 * 3 * 4}", "[2, 3]"]
+    report = summary(model, torch.ones(2, 3), mode="train", col_names=["mult_adds", "output_size"])
+    assert cells(report, "Linear: 1-2") == [f"{2 * 3 * 4}", "[2, 3]"]
     assert model.norm.num_batches_tracked == 0 and model.training
 
 
 def test_errors_of_the_forward_pass_name_the_layer():
     model = nn.Sequential(nn.Linear(3, 4), nn.Sequential(nn.Linear(5, 4)))
-    for given in ((2, 3), torch.ones(2, 3)):
+    for size_or_data in ((2, 3), torch.ones(2, 3)):
         with pytest.raises(RuntimeError, match=r"summary: Linear 1\.0 raised RuntimeError: mat1"):
-            summary(model, given)
+            summary(model, size_or_data)
     with pytest.raises(RuntimeError, match=r"Embedding 0(.|\n)*dtypes="):
         summary(nn.Sequential(nn.Embedding(3, 2)), (2, 3))
     assert model.training and "_compiled_call_impl" not in vars(model[1][0])
@@ -362,15 +362,15 @@ def test_gradients_inside_of_a_model():
             x.requires_grad_()
             return torch.autograd.grad(self.net(x).sum(), x, create_graph=True)[0]
 
-    for given in ((2, 1), torch.ones(2, 1)):
-        assert cells(summary(Slope(), given), "Slope") == ["[2, 1]", "--"]
+    for size_or_data in ((2, 1), torch.ones(2, 1)):
+        assert cells(summary(Slope(), size_or_data), "Slope") == ["[2, 1]", "--"]
 
 
 def test_lazy_models_stay_lazy():
     model = nn.Sequential(nn.LazyLinear(4), nn.LazyBatchNorm1d(), nn.Dropout(), nn.LazyLinear(2))
     assert summary(model).total_params == 0
-    found = summary(model, (5, 3), mode=None)
-    assert found.total_params == 16 + 8 + 10 and found.total_mult_adds == 5 * (4 * 4 + 2 * 5)
+    report = summary(model, (5, 3), mode=None)
+    assert report.total_params == 16 + 8 + 10 and report.total_mult_adds == 5 * (4 * 4 + 2 * 5)
     assert summary(model, (5, 3), col_names=["time"]).layers[0].time > 0
     assert model[0].has_uninitialized_params()
 
@@ -378,10 +378,10 @@ def test_lazy_models_stay_lazy():
 def test_models_without_data():
     with torch.device("meta"):
         model = nn.Sequential(nn.Linear(1_000_000, 1_000_000), nn.Linear(1_000_000, 10))
-    for given in ((2, 1_000_000), torch.empty(2, 1_000_000, device="meta")):
-        found = summary(model, given)
-        assert found.total_params == 10**12 + 10**6 + 10**7 + 10
-        assert "Total mult-adds (T): 2.00" in str(found)
+    for size_or_data in ((2, 1_000_000), torch.empty(2, 1_000_000, device="meta")):
+        report = summary(model, size_or_data)
+        assert report.total_params == 10**12 + 10**6 + 10**7 + 10
+        assert "Total mult-adds (T): 2.00" in str(report)
     with pytest.raises(ValueError, match="meta has no data"):
         summary(model, (2, 1_000_000), col_names=["time"])
 
@@ -391,8 +391,8 @@ def test_models_without_data():
 
 @pytest.mark.slow
 def test_times():
-    found = summary(convolutional(), (4, 1, 28, 28), col_names=["time"])
-    whole, *parts = [layer.time for layer in found.layers]
+    report = summary(convolutional(), (4, 1, 28, 28), col_names=["time"])
+    whole, *parts = [layer.time for layer in report.layers]
     assert all(part > 0 for part in parts) and whole > max(parts)
     assert summary(convolutional(), (4, 1, 28, 28)).layers[0].time is None
 
@@ -401,14 +401,14 @@ def test_settings_of_rows(capsys):
     model = nn.Sequential(nn.Linear(3, 4))
     summary(model, (2, 3))
     assert capsys.readouterr().out == ""
-    found = summary(
+    report = summary(
         model, (2, 3), verbose=2, row_settings=["var_names", "ascii_only"], col_width=20,
         col_names=["kernel_size", "num_params"],
     )  # fmt: skip
-    assert capsys.readouterr().out == f"{found}\n" and str(found).isascii()
-    assert cells(found, "+ Linear (0)") == ["--", "16"]
-    assert cells(found, "weight") == ["[4, 3]"] and cells(found, "bias") == ["[4]"]
-    assert "Layer (type (var_name))" in str(found)
+    assert capsys.readouterr().out == f"{report}\n" and str(report).isascii()
+    assert cells(report, "+ Linear (0)") == ["--", "16"]
+    assert cells(report, "weight") == ["[4, 3]"] and cells(report, "bias") == ["[4]"]
+    assert "Layer (type (var_name))" in str(report)
 
 
 def test_as_html():
@@ -445,5 +445,5 @@ def test_in_a_trace():
 
 
 def test_a_summary_keeps_no_model_alive():
-    found = summary(convolutional(), (1, 1, 28, 28))
-    assert all(layer.module is None for layer in found.layers)
+    report = summary(convolutional(), (1, 1, 28, 28))
+    assert all(layer.module is None for layer in report.layers)

@@ -20,17 +20,17 @@ RECORDED = load(beside(__file__))
 
 def values(folder, tag):
     events = [event for events in read(folder).values() for event in events]
-    found = [value for e in events for value in e.get("summary", {}).get("value", ())]
-    return [value for value in found if value["tag"] == tag]
+    entries = [value for e in events for value in e.get("summary", {}).get("value", ())]
+    return [value for value in entries if value["tag"] == tag]
 
 
 @pytest.mark.slow
 def test_files_are_those_of_pytorch(tmp_path):
     write(jaxgrad, SummaryWriter, str(tmp_path))
-    found = json.loads(json.dumps(read(tmp_path)))
-    assert found.keys() == RECORDED.keys()
+    files = json.loads(json.dumps(read(tmp_path)))
+    assert files.keys() == RECORDED.keys()
     for name in RECORDED:
-        differences(RECORDED[name], found[name], name, precision=1e-7)
+        differences(RECORDED[name], files[name], name, precision=1e-7)
 
 
 def test_default_folders(tmp_path, monkeypatch):
@@ -78,8 +78,8 @@ def test_boxes_and_figures(tmp_path):
             writer.add_video("v", jaxgrad.zeros(1, 2, 3, 4, 4))
         with pytest.warns(UserWarning, match="add_graph.. is not provided by jaxgrad"):
             writer.add_graph(jaxgrad.nn.Identity(), jaxgrad.ones(1))
-    (found,) = values(tmp_path, "boxes")
-    red = np.array(found["image"]["pixels"])[:, :, 0] == 255
+    (entry,) = values(tmp_path, "boxes")
+    red = np.array(entry["image"]["pixels"])[:, :, 0] == 255
     expected = np.zeros((8, 9), bool)
     expected[2, 1:5] = expected[5, 1:5] = expected[2:6, 1] = expected[2:6, 4] = True
     expected[6, :3] = expected[6:, 2] = True  # of the second the part inside of the image
@@ -87,9 +87,9 @@ def test_boxes_and_figures(tmp_path):
 
 
 def test_hyperparameters(tmp_path):
-    given = {"b": True, "n": jaxgrad.tensor(3), "s": "x", "f": 0.5}
+    hyperparameters = {"b": True, "n": jaxgrad.tensor(3), "s": "x", "f": 0.5}
     with SummaryWriter(tmp_path) as writer:
-        writer.add_hparams(given, {"loss": 1.0}, {"s": ["x", "y"]}, run_name="one")
+        writer.add_hparams(hyperparameters, {"loss": 1.0}, {"s": ["x", "y"]}, run_name="one")
         for wrong, kind in (([], TypeError), ({"a": []}, ValueError)):
             with pytest.raises(kind, match=r"should be a dictionary|value should be one of int"):
                 writer.add_hparams(wrong, {})
@@ -127,9 +127,9 @@ def test_loud_sound_is_clipped(tmp_path):
 def test_pictures_are_read_back():
     image = np.arange(2 * 3 * 4, dtype=np.uint8).reshape(2, 3, 4)
     for channels in (1, 3, 4):
-        given = image[:, :, :channels]
-        png = jaxgrad.utils.tensorboard.writer._images.png(given)
-        assert pixels(png) == given.tolist()
+        picture = image[:, :, :channels]
+        png = jaxgrad.utils.tensorboard.writer._images.png(picture)
+        assert pixels(png) == picture.tolist()
 
 
 @pytest.mark.slow

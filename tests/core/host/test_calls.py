@@ -28,8 +28,8 @@ def test_a_block_in_two_parts_computes_what_xla_does():
     parts = Parts(block_of(corrected, *operands), [1, 2])
     assert all(form.shape == () for form in parts.shared.outputs)
     passed = parts.shared.function(*operands[1:])
-    found = parts.rest.function(operands[0], *passed)
-    for result, wanted in zip(found, jax.jit(corrected)(*operands), strict=True):
+    results = parts.rest.function(operands[0], *passed)
+    for result, wanted in zip(results, jax.jit(corrected)(*operands), strict=True):
         numpy.testing.assert_allclose(result, wanted, rtol=1e-6)
     names = [equation.name for equation, _, _ in parts.rest.equations]
     assert "pow" not in names and "div" not in names
@@ -59,8 +59,8 @@ def test_a_call_of_a_block_in_other_shapes():
 
 def test_the_inverse_of_the_error_function():
     x = (DRAW.random((3, 50_000)) * 2 - 1).astype(numpy.float32)
-    found, exact = erf_inv(x), special.erfinv(x.astype(float))
+    result, exact = erf_inv(x), special.erfinv(x.astype(float))
     eps = numpy.finfo(numpy.float32).eps
     is_central = 1 - abs(x) > 0.1
-    numpy.testing.assert_allclose(found[is_central], exact[is_central], rtol=4 * eps)
-    numpy.testing.assert_allclose(found, jax.jit(jax.lax.erf_inv)(x), rtol=4 * eps)
+    numpy.testing.assert_allclose(result[is_central], exact[is_central], rtol=4 * eps)
+    numpy.testing.assert_allclose(result, jax.jit(jax.lax.erf_inv)(x), rtol=4 * eps)

@@ -54,13 +54,13 @@ FUNCTIONS = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_template_read_from_text_computes_what_xla_does_for_other_extents(name):
     function, *shapes = FUNCTIONS[name]
-    made, _ = recorded(function, *shapes)
+    stored_template, _ = recorded(function, *shapes)
     for add in (0, 3):
         grown = [tuple([n + add if n > 1 else n for n in shape]) for shape in shapes]
         _, numbers = template.pattern_of(grown)
         random = np.random.default_rng(add)
         arrays = [random.standard_normal(shape).astype(np.float32) for shape in grown]
-        results = made(numbers).function(*arrays)
+        results = stored_template(numbers).function(*arrays)
         expected = jax.tree.leaves(jax.jit(function)(*arrays))
         for result, wanted in zip(results, expected, strict=True):
             result = np.asarray(result)
@@ -81,25 +81,25 @@ PARAMETERS = [
 
 @pytest.mark.parametrize("parameter", PARAMETERS, ids=repr)
 def test_a_parameter_comes_back_as_it_was(parameter):
-    found = stored.param(json.loads(json.dumps(stored.plain(parameter))))
-    assert found == parameter and type(found) is type(parameter)
+    result = stored.param(json.loads(json.dumps(stored.plain(parameter))))
+    assert result == parameter and type(result) is type(parameter)
 
 
 @pytest.mark.parametrize(
     "number", [0.1, -0.0, np.inf, -np.inf, np.nan, 1e-45, 2j, complex(0, -0.0)]
 )
 def test_a_number_comes_back_to_the_bit(number):
-    found = stored.param(json.loads(json.dumps(stored.plain(number))))
-    assert type(found) is type(number)
-    assert np.asarray(found).tobytes() == np.asarray(number).tobytes()
+    result = stored.param(json.loads(json.dumps(stored.plain(number))))
+    assert type(result) is type(number)
+    assert np.asarray(result).tobytes() == np.asarray(number).tobytes()
 
 
 @pytest.mark.parametrize("dtype", sorted(stored.DTYPES))
 def test_an_array_comes_back_to_the_bit(dtype):
     array = np.arange(6).reshape(2, 3).astype(stored.DTYPES[dtype])
-    found = stored.param(json.loads(json.dumps(stored.plain(array))))
-    assert (found.shape, found.dtype) == (array.shape, array.dtype)
-    assert found.tobytes() == array.tobytes() and not found.flags.writeable
+    result = stored.param(json.loads(json.dumps(stored.plain(array))))
+    assert (result.shape, result.dtype) == (array.shape, array.dtype)
+    assert result.tobytes() == array.tobytes() and not result.flags.writeable
 
 
 @pytest.mark.parametrize(
@@ -186,10 +186,12 @@ def test_text_that_is_no_extent_is_not_taken_over(text):
 
 
 def test_the_body_of_a_loop_is_made_anew_where_one_of_its_extents_is_another():
-    made, _ = recorded(lambda x: lax.scan(lambda c, row: (c + row.sum() * row, c), x[0], x), (3, 5))
+    stored_template, _ = recorded(
+        lambda x: lax.scan(lambda c, row: (c + row.sum() * row, c), x[0], x), (3, 5)
+    )
     bodies = []
     for numbers in ((3, 5), (9, 5), (9, 4), (3, 5)):
-        block = made(numbers)
+        block = stored_template(numbers)
         x = np.random.default_rng(0).standard_normal(numbers).astype("float32")
         expected = jax.jit(lambda x: lax.scan(lambda c, row: (c + row.sum() * row, c), x[0], x))(x)
         for result, wanted in zip(block.function(x), expected, strict=True):
@@ -217,8 +219,8 @@ def at(record, path, change):
     record = copy.deepcopy(record)
     *path, last = path
     part = record
-    for each in path:
-        part = part[each]
+    for key in path:
+        part = part[key]
     part[last] = change(part[last]) if callable(change) else change
     return record
 
@@ -289,8 +291,8 @@ def test_data_that_is_nested_too_deeply_is_refused(record):
 
 
 def test_a_condition_excludes_extents(record):
-    made = template.Template(record)
-    assert made((9,)) is None and made((8,)) is not None
+    stored_template = template.Template(record)
+    assert stored_template((9,)) is None and stored_template((8,)) is not None
 
 
 @pytest.mark.parametrize(
@@ -302,8 +304,8 @@ def test_a_condition_excludes_extents(record):
     ],
 )  # fmt: skip
 def test_a_template_serves_the_extents_of_which_its_conditions_hold(record, condition, served):
-    made = template.Template(at(record, (1, 0), condition))
-    assert {extent for extent in (8, 9, 10, 12) if made((extent,)) is not None} == served
+    stored_template = template.Template(at(record, (1, 0), condition))
+    assert {extent for extent in (8, 9, 10, 12) if stored_template((extent,)) is not None} == served
 
 
 # ---- tests of equality

@@ -61,10 +61,10 @@ def test_mistakes(make, error, words):
 
 def test_splits_have_all_samples_once():
     parts = data.random_split(range(10), [0.35, 0.35, 0.3])
-    assert [len(each) for each in parts] == [4, 3, 3]
+    assert [len(part) for part in parts] == [4, 3, 3]
     assert sorted(sample for part in parts for sample in part) == list(range(10))
     with pytest.warns(UserWarning, match="Length of split at index 1 is 0"):
-        assert [len(each) for each in data.random_split(range(3), [0.9, 0.1])] == [3, 0]
+        assert [len(part) for part in data.random_split(range(3), [0.9, 0.1])] == [3, 0]
 
     def seeded():
         return data.random_split(range(20), [10, 10], torch.Generator().manual_seed(1))[0].indices
@@ -79,7 +79,7 @@ def test_samplers():
     assert len(drawn) == 70 and set(drawn) == {0, 1, 2}
     assert sorted(data.SubsetRandomSampler([5, 7, 9])) == [5, 7, 9]
     assert list(data.BatchSampler(range(5), 2, True)) == [[0, 1], [2, 3]]
-    assert [len(data.BatchSampler(range(5), 2, each)) for each in (True, False)] == [2, 3]
+    assert [len(data.BatchSampler(range(5), 2, drop_last)) for drop_last in (True, False)] == [2, 3]
     # 4,000 draws of probability 1/4: the standard deviation of the share is 0.007
     weighted = list(data.WeightedRandomSampler([3.0, 1.0], 4000))
     assert abs(np.mean(weighted) - 0.25) < 0.035
@@ -103,7 +103,7 @@ def test_distributed_sampler():
     assert parts(7, 3, shuffle=False) == [[0, 3, 6], [1, 4, 0], [2, 5, 1]]
     assert parts(7, 3, shuffle=False, drop_last=True) == [[0, 3], [1, 4], [2, 5]]
     assert parts(2, 5, shuffle=False) == [[0], [1], [0], [1], [0]]
-    assert sorted(each for part in parts(6, 3) for each in part) == list(range(6))
+    assert sorted(index for part in parts(6, 3) for index in part) == list(range(6))
     sampler = data.DistributedSampler(range(50), 1, 0)
     orders = []
     for epoch in (0, 1, 0):
@@ -163,10 +163,10 @@ def test_collation():
 
 def test_conversion():
     array = np.ones(2)
-    made = data.default_convert([array, {"a": np.float32(1), "b": 3}, (1, array), Point(1, array)])
-    assert made[0].dtype is torch.float64 and made[1]["a"].item() == 1 and made[1]["b"] == 3
-    assert type(made[2]) is list and type(made[3]) is Point
-    assert made[3].y.tolist() == [1, 1]
+    tree = data.default_convert([array, {"a": np.float32(1), "b": 3}, (1, array), Point(1, array)])
+    assert tree[0].dtype is torch.float64 and tree[1]["a"].item() == 1 and tree[1]["b"] == 3
+    assert type(tree[2]) is list and type(tree[3]) is Point
+    assert tree[3].y.tolist() == [1, 1]
     text = np.array("s")
     assert data.default_convert(text) is text
 
@@ -211,7 +211,7 @@ def test_a_length_that_is_too_small_is_told():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         assert len(loader) == 3 and len(list(loader)) == 5
-    assert ["was reported to be 3" in str(each.message) for each in caught] == [True, True]
+    assert ["was reported to be 3" in str(warning.message) for warning in caught] == [True, True]
 
 
 NUMBERS = list(range(10))

@@ -23,7 +23,7 @@ WORKERS = {"num_workers": 2}
 
 
 def processes():
-    return [each for each in multiprocessing.active_children() if each.is_alive()]
+    return [process for process in multiprocessing.active_children() if process.is_alive()]
 
 
 @pytest.mark.slow
@@ -91,11 +91,11 @@ def test_workers_that_persist_serve_again():
     loader = DataLoader(loaded.Rows(), batch_size=5, persistent_workers=True, **WORKERS)
     first = iter(loader)
     next(first)
-    known = {each.pid for each in processes()}
+    known = {process.pid for process in processes()}
     for _ in range(2):
         assert [b["place"][0].tolist()[0] for b in loader] == [0, 5]
-    assert {each.pid for each in processes()} == known and len(known) == 2
-    assert {each.pid for each in loader._iterator._workers if each.is_alive()} == known
+    assert {process.pid for process in processes()} == known and len(known) == 2
+    assert {worker.pid for worker in loader._iterator._workers if worker.is_alive()} == known
     with pytest.raises(RuntimeError, match="another iteration of this DataLoader has begun"):
         next(first)
     del first, loader
@@ -106,35 +106,35 @@ def test_errors_of_workers():
     loader = DataLoader(
         loaded.Faulty(), sampler=[1, 3, 2, 4, 0], persistent_workers=True, **WORKERS
     )
-    found = iter(loader)
-    assert next(found).tolist() == [1]
+    iterator = iter(loader)
+    assert next(iterator).tolist() == [1]
     with pytest.raises(KeyError) as caught:
-        next(found)
+        next(iterator)
     text = str(caught.value)
     assert text.startswith("Caught KeyError in DataLoader worker process 1.\n")
     assert 'raise KeyError("three is missing")' in text and "loaded.py" in text
     # the others still come
-    assert next(found).tolist() == [2]
+    assert next(iterator).tolist() == [2]
     with pytest.raises(Exception, match="in DataLoader worker process 1"):
-        next(found)
-    assert next(found).tolist() == [0]
+        next(iterator)
+    assert next(iterator).tolist() == [0]
     with pytest.raises(StopIteration):
-        next(found)
+        next(iterator)
     refusing = DataLoader(loaded.Faulty(), worker_init_fn=loaded.refuse, num_workers=1)
     with pytest.raises(ValueError, match="worker 0 may not begin"):
         next(iter(refusing))
-    del loader, found
+    del loader, iterator
     assert processes() == []  # although the error is still there
 
 
 def test_a_worker_that_is_killed():
     loader = DataLoader(loaded.Faulty(), sampler=[0, 5, 1, 2], **WORKERS)
-    found = iter(loader)
+    iterator = iter(loader)
     with pytest.raises(
         RuntimeError, match=r"DataLoader worker \(pid\(s\) \d+\) exited unexpectedly"
     ):
-        list(found)
-    assert processes() == [] and list(found) == []
+        list(iterator)
+    assert processes() == [] and list(iterator) == []
 
 
 def test_a_worker_that_takes_too_long():
@@ -157,29 +157,29 @@ def test_leaving_a_loop_early_ends_the_workers():
 
 
 def test_samples_without_batches():
-    found = list(DataLoader([np.ones(2), 3, "text"], batch_size=None, num_workers=1))
-    assert isinstance(found[0], torch.Tensor) and found[0].tolist() == [1, 1]
-    assert found[1:] == [3, "text"]
+    samples = list(DataLoader([np.ones(2), 3, "text"], batch_size=None, num_workers=1))
+    assert isinstance(samples[0], torch.Tensor) and samples[0].tolist() == [1, 1]
+    assert samples[1:] == [3, "text"]
 
 
 def test_gradients_do_not_cross_processes():
     """A leaf that requires grad is sent; the history of another tensor would be lost."""
     loader = DataLoader(loaded.Weighted(), num_workers=1, collate_fn=loaded.first)
-    found = iter(loader)
-    assert next(found).requires_grad
+    iterator = iter(loader)
+    assert next(iterator).requires_grad
     with pytest.raises(RuntimeError, match="Cowardly refusing to serialize non-leaf tensor"):
-        next(found)
+        next(iterator)
 
 
 def test_as_they_are_ready(tmp_path):
-    found = DataLoader(loaded.Rows(), batch_size=2, in_order=False, **WORKERS)
-    assert sorted(b["place"][0].tolist()[0] for b in found) == [0, 2, 4, 6, 8]
+    batches = DataLoader(loaded.Rows(), batch_size=2, in_order=False, **WORKERS)
+    assert sorted(b["place"][0].tolist()[0] for b in batches) == [0, 2, 4, 6, 8]
     # the other worker goes on, and the slow one is asked for no more than it may load ahead
     path = tmp_path / "goes on"
-    found = iter(DataLoader(loaded.Slow(path), in_order=False, **WORKERS))
-    assert [next(found).item() for _ in range(10)] == [1, 3, 4, 5, 6, 7, 8, 9, 10, 11]
+    batches = iter(DataLoader(loaded.Slow(path), in_order=False, **WORKERS))
+    assert [next(batches).item() for _ in range(10)] == [1, 3, 4, 5, 6, 7, 8, 9, 10, 11]
     path.touch()
-    assert [b.item() for b in found] == [0, 2]
+    assert [b.item() for b in batches] == [0, 2]
 
 
 def test_a_dataset_that_stops_ends_the_loop():
@@ -191,10 +191,10 @@ def test_a_dataset_that_stops_ends_the_loop():
 
 def test_batches_arrive_ahead_of_the_step():
     """The next batch is a tensor of this process before the loop asks for it."""
-    found = iter(DataLoader(TensorDataset(torch.arange(4.0)), num_workers=1, prefetch_factor=3))
-    next(found)
+    iterator = iter(DataLoader(TensorDataset(torch.arange(4.0)), num_workers=1, prefetch_factor=3))
+    next(iterator)
     for expected in (1, 2, 3):
-        _, number, (batch,) = found._crew.arrived.get(timeout=hangs.LIMIT)
+        _, number, (batch,) = iterator._crew.arrived.get(timeout=hangs.LIMIT)
         assert number == expected
         assert isinstance(batch, torch.Tensor) and batch.tolist() == [expected]
 
@@ -243,12 +243,12 @@ def test_what_is_defined_in_functions_is_sent():
             return torch.tensor(float(index)).square() * scale
 
     sampler, collate = [1, 2, 3], lambda samples: Sample(samples[0])
-    found = iter(DataLoader(Local(), sampler=sampler, collate_fn=collate, num_workers=1))
-    batches = next(found), next(found)
-    assert all(type(each) is Sample for each in batches)
-    assert [each.value.item() for each in batches] == [3, 12]
+    iterator = iter(DataLoader(Local(), sampler=sampler, collate_fn=collate, num_workers=1))
+    batches = next(iterator), next(iterator)
+    assert all(type(batch) is Sample for batch in batches)
+    assert [batch.value.item() for batch in batches] == [3, 12]
     with pytest.raises(Mine, match=r"(?s)DataLoader worker process 0\..*test_workers\.py"):
-        next(found)
+        next(iterator)
 
 
 class Locked(torch.utils.data.Dataset):
@@ -299,7 +299,7 @@ def test_seeds_of_workers():
     def load(**options):
         generator = torch.Generator().manual_seed(1)
         loader = DataLoader(Draws(), generator=generator, **options, **WORKERS)
-        return [[each.item() for each in batch] for batch in loader]
+        return [[number.item() for number in batch] for batch in loader]
 
     first = load()
     assert first == load() and first[1][4] == first[0][4] + 1
@@ -320,11 +320,11 @@ def test_workers_have_the_settings_of_the_parent(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     torch.set_default_dtype(torch.float64)
     try:
-        (found,) = DataLoader(loaded.Surroundings(), num_workers=1, collate_fn=loaded.first)
+        (surroundings,) = DataLoader(loaded.Surroundings(), num_workers=1, collate_fn=loaded.first)
     finally:
         torch.set_default_dtype(torch.float32)
-    assert found[0].dtype is found[1] is torch.float64
-    assert found[2:] == ("yes", str(tmp_path))
+    assert surroundings[0].dtype is surroundings[1] is torch.float64
+    assert surroundings[2:] == ("yes", str(tmp_path))
 
 
 def test_functions_that_users_add_for_their_classes():
@@ -333,12 +333,12 @@ def test_functions_that_users_add_for_their_classes():
             self.degrees = degrees
 
     def join(samples, *, collate_fn_map=None):
-        return torch.tensor([each.degrees for each in samples]) + 273
+        return torch.tensor([sample.degrees for sample in samples]) + 273
 
     known = torch.utils.data._utils.collate.default_collate_fn_map
     known[Celsius] = join
     try:
-        data = [(Celsius(each), "name") for each in range(4)]
+        data = [(Celsius(degrees), "name") for degrees in range(4)]
         for workers in (0, 1):
             batches = list(DataLoader(data, batch_size=2, num_workers=workers))
             assert [(b.tolist(), names) for b, names in batches] == [
@@ -352,7 +352,7 @@ def test_functions_that_users_add_for_their_classes():
 def test_pinning(monkeypatch):
     """Where there is an accelerator, batches of classes with the method pin themselves."""
     loader = DataLoader(range(2), collate_fn=loaded.Pins, pin_memory=True, **WORKERS)
-    assert [type(each) for each in loader] == [loaded.Pins] * 2
+    assert [type(batch) for batch in loader] == [loaded.Pins] * 2
     pin = torch.utils.data._utils.pin_memory.pin_memory
     monkeypatch.setattr("jaxgrad.utils.data._utils.iterators.has_accelerator", lambda: True)
     assert list(loader) == [{"pinned": [0]}, {"pinned": [1]}]
@@ -368,18 +368,18 @@ def test_loaders_in_threads():
         results[number] = [b["place"][0].tolist()[0] for b in loader]
 
     threads = [threading.Thread(target=load, args=(number,)) for number in range(3)]
-    for each in threads:
-        each.start()
-    for each in threads:
-        each.join(hangs.LIMIT)
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(hangs.LIMIT)
     assert results == {0: [0, 5], 1: [0, 5], 2: [0, 5]} and processes() == []
 
 
 def test_loaders_inside_of_each_other():
     outer = DataLoader(range(4), batch_size=2, **WORKERS)
-    found = [(a.tolist(), b.tolist()) for a in outer for b in outer]
+    pairs = [(a.tolist(), b.tolist()) for a in outer for b in outer]
     batches = [0, 1], [2, 3]
-    assert found == [(a, b) for a in batches for b in batches]
+    assert pairs == [(a, b) for a in batches for b in batches]
 
     class Nested(torch.utils.data.Dataset):
         def __len__(self):
@@ -389,7 +389,7 @@ def test_loaders_inside_of_each_other():
             return list(DataLoader(range(2), num_workers=self.workers))
 
     Nested.workers = 0
-    assert [int(each) for each in next(iter(DataLoader(Nested(), num_workers=1)))] == [0, 1]
+    assert [int(number) for number in next(iter(DataLoader(Nested(), num_workers=1)))] == [0, 1]
     Nested.workers = 1  # as in PyTorch
     with pytest.raises(AssertionError, match="daemonic processes are not allowed to have children"):
         next(iter(DataLoader(Nested(), num_workers=1)))
