@@ -861,7 +861,7 @@ def test_duals_of_several_levels_print_all_tangents_I04():
         assert repr(y) == "tensor([1.], tangent0=tensor([2.]), tangent1=tensor([3.]))"
 
 
-# ---- PITFALLS: S41
+# ---- nested derivatives: a level takes the variables of others for constants
 
 
 def derivative(function, x):
@@ -881,7 +881,7 @@ def ways(test):
 
 
 @ways
-def test_the_inner_derivative_takes_the_outer_variable_for_a_constant_pitfall_41(outer, inner):
+def test_the_inner_derivative_takes_the_outer_variable_for_a_constant(outer, inner):
     """d/dx x * (d/dy (x + y)) at 1 is 1, and 2 where the two are confused."""
     one = jaxgrad.tensor(1.0)
     slope = outer(lambda x: x * inner(lambda y: x + y, jaxgrad.tensor(1.0)), one)
@@ -890,7 +890,7 @@ def test_the_inner_derivative_takes_the_outer_variable_for_a_constant_pitfall_41
 
 @pytest.mark.slow
 @ways
-def test_a_closure_over_the_outer_variable_pitfall_41(outer, inner):
+def test_a_closure_over_the_outer_variable(outer, inner):
     def nested(d, e):
         return lambda x: d(lambda y: x * y**2 * e(lambda z: (x * y * z).sin(), y), x)
 
@@ -905,7 +905,7 @@ def test_a_closure_over_the_outer_variable_pitfall_41(outer, inner):
         )
 
 
-def test_values_of_one_level_are_constants_at_another_pitfall_41():
+def test_values_of_one_level_are_constants_at_another():
     with fwAD.dual_level():
         x = fwAD.make_dual(jaxgrad.tensor(2.0), jaxgrad.tensor(1.0))
         with fwAD.dual_level():

@@ -62,7 +62,7 @@ def nested(ways, function):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_third_derivatives_in_all_nestings_pitfall_41(name):
+def test_third_derivatives_in_all_nestings(name):
     ours, theirs = FUNCTIONS[name]
 
     @jaxgrad.jit

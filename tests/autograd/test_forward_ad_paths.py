@@ -475,7 +475,7 @@ def test_a_compiled_function_inside_another_takes_duals():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", ["level, jit", "jit, level"])
-def test_forward_mode_first_or_compiled_first_pitfall_42(order):
+def test_forward_mode_first_or_compiled_first(order):
     @jaxgrad.jit
     def cube(x):
         return x**3 + x.sin()

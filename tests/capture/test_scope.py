@@ -367,7 +367,7 @@ def test_what_is_overwritten_is_donated_and_nothing_else(monkeypatch):
     assert array[0] == 4 and held[0].item() == 5
 
 
-def test_a_gradient_that_was_returned_is_not_overwritten_pitfall_24():
+def test_a_gradient_that_was_returned_is_not_overwritten():
     weight = leaf(1.0, 2.0)
 
     @torch.jit
@@ -450,7 +450,7 @@ def test_a_pass_through_a_compiled_function_reaches_what_is_before_and_behind_it
     assert x.grad.item() == 5 * 3 * 16 * 3 * 2 and weight.grad.item() == 5 * 64
 
 
-def test_a_function_keeps_its_rule_from_outside_pitfall_13():
+def test_a_function_keeps_its_rule_from_outside():
     class Seven(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -466,7 +466,7 @@ def test_a_function_keeps_its_rule_from_outside_pitfall_13():
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(["eager", "jit", "jvp"])))
-def test_the_order_of_first_calls_does_not_matter_pitfall_42(order):
+def test_the_order_of_first_calls_does_not_matter(order):
     weight = leaf(2.0)
     compiled = torch.jit(lambda x: x * x * weight)
 

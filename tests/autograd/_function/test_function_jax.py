@@ -136,13 +136,13 @@ def test_first_derivatives_and_the_value_under_jax_G25(f, order):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", orders(DERIVATIVES, 2), ids="-".join)
-def test_second_derivatives_pitfall_11(order):
+def test_second_derivatives(order):
     assert derivative(Outer.apply, order)(2.0) == expected(order)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", orders(["grad", "jvp"], 3), ids="-".join)
-def test_third_derivatives_pitfall_11(order):
+def test_third_derivatives(order):
     assert derivative(Outer.apply, order)(2.0) == expected(order)
 
 
@@ -169,12 +169,12 @@ def test_a_function_inside_of_two_other_transformations_G25(pair):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", orders(DERIVATIVES, 3), ids="-".join)
-def test_third_derivatives_in_every_way_pitfall_11(order):
+def test_third_derivatives_in_every_way(order):
     assert derivative(Outer.apply, order)(2.0) == expected(order)
 
 
 @pytest.mark.slow
-def test_hessian_pitfall_11():
+def test_hessian():
     def f(x):
         return Outer.apply(x).sum()
 
@@ -184,7 +184,7 @@ def test_hessian_pitfall_11():
 
 
 @pytest.mark.slow
-def test_third_derivatives_of_a_sum_pitfall_11():
+def test_third_derivatives_of_a_sum():
     """PyTorch's nested jacfwd through a Function gives zeros for two of three entries."""
 
     class Cube(Function):

@@ -26,7 +26,7 @@ def looked_at(tensor):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", [1, 2])
-def test_looking_at_numbers_leaves_the_gradient_as_it_is_pitfall_36(order):
+def test_looking_at_numbers_leaves_the_gradient_as_it_is(order):
     def value(x, look):
         y = x.exp()
         seen = look(y)
@@ -48,7 +48,7 @@ def test_looking_at_numbers_leaves_the_gradient_as_it_is_pitfall_36(order):
     assert gradients(looked_at) == gradients(lambda tensor: tensor.item())
 
 
-def test_inside_func_grad_pitfall_36():
+def test_inside_func_grad():
     def value(x):
         y = x * x
         looked_at(y.detach())
@@ -62,7 +62,7 @@ def test_inside_func_grad_pitfall_36():
 @pytest.mark.parametrize(
     "order", [("eager", "jit", "jvp"), ("jit", "jvp", "eager"), ("jvp", "jit")]
 )
-def test_which_way_is_called_first_changes_nothing_pitfall_42(order):
+def test_which_way_is_called_first_changes_nothing(order):
     """Compiling a function first must not leave forward mode without tangents."""
     forward_ad = jaxgrad.autograd.forward_ad
 
@@ -94,7 +94,7 @@ def test_which_way_is_called_first_changes_nothing_pitfall_42(order):
 
 
 @pytest.mark.slow
-def test_gradients_of_shards_averaged_are_that_of_the_whole_pitfall_43():
+def test_gradients_of_shards_averaged_are_that_of_the_whole():
     """A mean over shards of equal size, each with its own pass, averaged by a hook."""
     data = jaxgrad.arange(12.0).reshape(4, 3)
     weight = jaxgrad.tensor([1.0, 2.0, 3.0], requires_grad=True)
