@@ -76,8 +76,8 @@ def strict(torch):
 
 def parameters(function):
     """Names and defaults of a function."""
-    given = inspect.signature(function).parameters.values()
-    return [(p.name, "required" if p.default is p.empty else p.default) for p in given]
+    arguments = inspect.signature(function).parameters.values()
+    return [(p.name, "required" if p.default is p.empty else p.default) for p in arguments]
 
 
 def error(function, *args, words=None):
@@ -94,11 +94,11 @@ def error(function, *args, words=None):
 
 def warned(function, *args):
     """The warnings that a call gives, and its result."""
-    with warnings.catch_warnings(record=True) as given:
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         result = function(*args)
     messages = [
-        {"error": w.category.__name__, "says": str(w.message), "words": None} for w in given
+        {"error": w.category.__name__, "says": str(w.message), "words": None} for w in records
     ]
     return {"warnings": messages, "result": result}
 

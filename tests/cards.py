@@ -61,14 +61,14 @@ def placeholders_page() -> str:
 
 def pages() -> dict[Path, str]:
     """The text of every page by its path."""
-    found = {API / "coverage.md": coverage_page(), API / "placeholders.md": placeholders_page()}
+    texts = {API / "coverage.md": coverage_page(), API / "placeholders.md": placeholders_page()}
     by_section: dict[str, list[str]] = {}
     for name in cards.names():
         by_section.setdefault(cards.sections()[name], []).append(name)
     for section, names in by_section.items():
         path = API / "operators" / f"{file_name(section)}.md"
-        found[path] = "\n".join([HEAD.format(section), *map(card, names)])
-    return found
+        texts[path] = "\n".join([HEAD.format(section), *map(card, names)])
+    return texts
 
 
 def file_name(section):
@@ -77,22 +77,22 @@ def file_name(section):
 
 def samples() -> dict[str, list]:
     """The samples of each operator, as pairs of the family and the sample."""
-    found: dict[str, list] = {}
+    by_operator: dict[str, list] = {}
     for family, sample in recorded.SAMPLES:
         for name in {sample.operator, sample.name.replace(".", "_")}:
             entry = cards.library.canonical(name)
             entry = cards.library.functional(entry) or entry
-            found.setdefault(entry, []).append((family, sample))
-    return found
+            by_operator.setdefault(entry, []).append((family, sample))
+    return by_operator
 
 
 SAMPLES = samples()
 
 
 def card(name) -> str:
-    found = cards.card(name)
-    lines = [f"## {found.name}\n", f"{found.sentence}\n", "| | |", "| --- | --- |"]
-    lines += [f"| {title} | {in_cell(text)} |" for title, text in found.rows]
+    contents = cards.card(name)
+    lines = [f"## {contents.name}\n", f"{contents.sentence}\n", "| | |", "| --- | --- |"]
+    lines += [f"| {title} | {in_cell(text)} |" for title, text in contents.rows]
     tested = SAMPLES.get(name, [])
     if any(sample.kink for _, sample in tested):
         shown = [f"`{sample}`" for _, sample in tested if sample.kink][:4]

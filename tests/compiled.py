@@ -19,8 +19,8 @@ def under_jit(test):
     body = test.body
 
     def run():
-        found = described(body)
-        as_torch.differences(test.expected(), found, test.__name__)
+        result = described(body)
+        as_torch.differences(test.expected(), result, test.__name__)
         checks.count("autograd")
 
     return run
@@ -48,11 +48,11 @@ class Traced:
         self.zero = zero
 
     def __getattr__(self, name):
-        found = getattr(jaxgrad, name)
-        return self.traced(found) if name in MAKERS else found
+        attribute = getattr(jaxgrad, name)
+        return self.traced(attribute) if name in MAKERS else attribute
 
     def traced(self, make):
-        def made(*args, requires_grad=False, **kwargs):
+        def maker(*args, requires_grad=False, **kwargs):
             plain = make(*args, **kwargs)
             if requires_grad and not plain.dtype.is_floating_point and not plain.dtype.is_complex:
                 return make(*args, requires_grad=True, **kwargs)
@@ -60,7 +60,7 @@ class Traced:
             traced = (plain | zero) if plain.dtype is jaxgrad.bool else (plain + zero)
             return traced.detach().requires_grad_(requires_grad)
 
-        return made
+        return maker
 
 
 def outline(value, tensors):
@@ -84,8 +84,8 @@ class Place:
 
 def filled(value, results):
     if isinstance(value, Place):
-        found = as_torch.described(results[value.position])
-        return found | {"requires_grad": value.requires_grad}
+        description = as_torch.described(results[value.position])
+        return description | {"requires_grad": value.requires_grad}
     if isinstance(value, dict):
         return {str(name): filled(item, results) for name, item in value.items()}
     if isinstance(value, list):

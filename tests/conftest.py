@@ -181,14 +181,14 @@ def compilations():
     """The thread of each compilation, from a state in which no program is known."""
     jaxgrad.compiler.reset()
     gc.collect()  # a program and its kernel refer to each other
-    found = []
+    threads = []
 
     def note(name, _duration, **_):
         if name == COMPILE_EVENT:
-            found.append(threading.get_ident())
+            threads.append(threading.get_ident())
 
     jax.monitoring.register_event_duration_secs_listener(note)
-    yield found
+    yield threads
     jax.monitoring.unregister_event_duration_listener(note)
 
 

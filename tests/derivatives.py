@@ -169,18 +169,18 @@ def one_by_one(problem, point, direction, output_gradients):
 def first_order(problem, findings):
     """Reverse and forward mode, of all inputs and of each alone, and the tape."""
     directions = problem.directions(3)
-    found = traced(first_derivatives, problem, problem.point, *directions)
-    moved, pulled = found["forward"], found["reverse"]
+    results = traced(first_derivatives, problem, problem.point, *directions)
+    moved, pulled = results["forward"], results["reverse"]
     if not problem.sample.kink:
-        findings.close("forward", moved, found["differences"], DIFFERENCES, finite=True)
+        findings.close("forward", moved, results["differences"], DIFFERENCES, finite=True)
     if numpy.isfinite(moved).all() and numpy.isfinite(pulled).all():
         adjoint(directions, moved, pulled, findings)
     if len(problem.parts) > 1:
-        findings.close("forward, inputs alone", found["forward alone"], moved[0])
-        findings.close("reverse, inputs alone", found["reverse alone"], pulled[0])
+        findings.close("forward, inputs alone", results["forward alone"], moved[0])
+        findings.close("reverse, inputs alone", results["reverse alone"], pulled[0])
     outputs, gradients = problem.on_tape()
     differentiable = [outputs[i] for i in problem.differentiable]
-    findings.close("compiled value", found["value"], packed(differentiable))
+    findings.close("compiled value", results["value"], packed(differentiable))
     findings.close("reverse", pulled[0], packed(gradients))
 
 
@@ -220,35 +220,35 @@ def second_derivatives(problem, point, v, w, u):
 def second_order(problem, findings):
     """All four nestings, and the tape's create_graph."""
     inputs, outputs = problem.directions(2)
-    found = traced(second_derivatives, problem, problem.point, *inputs, outputs[0])
+    results = traced(second_derivatives, problem, problem.point, *inputs, outputs[0])
     for name in ("reverse over reverse", "forward over reverse", "reverse over forward"):
-        expected = found["differences of reverse"]
-        findings.close(name, found[name], expected, DIFFERENCES, finite=True)
-    name, expected = "forward over forward", found["differences of forward"]
-    findings.close(name, found[name], expected, DIFFERENCES, finite=True)
+        expected = results["differences of reverse"]
+        findings.close(name, results[name], expected, DIFFERENCES, finite=True)
+    name, expected = "forward over forward", results["differences of forward"]
+    findings.close(name, results[name], expected, DIFFERENCES, finite=True)
     of_inputs, of_gradients = twice_on_tape(problem, inputs[0])
-    findings.close("create_graph", of_inputs, found["reverse over reverse"])
-    findings.close("create_graph, output's gradient", of_gradients, found["tangent"])
+    findings.close("create_graph", of_inputs, results["reverse over reverse"])
+    findings.close("create_graph, output's gradient", of_gradients, results["tangent"])
 
 
 def twice_on_tape(problem, direction):
     """The gradient of <gradients, direction> with respect to inputs and outputs' gradients."""
     tensors = problem.tensors()
-    given = [to_tensor(array, True) for array in problem.output_gradients()]
+    output_gradients = [to_tensor(array, True) for array in problem.output_gradients()]
     outputs = problem.outputs(tensors)
-    gradients = problem.gradients(tensors, outputs, given, create_graph=True)
-    wanted = [*(tensors[i] for i in problem.moving), *given]
+    gradients = problem.gradients(tensors, outputs, output_gradients, create_graph=True)
+    wanted = [*(tensors[i] for i in problem.moving), *output_gradients]
     like = [problem.arrays[i] for i in problem.moving]
     directions = unpack(direction, like)
     pairs = [p for p in zip(gradients, directions, strict=True) if p[0].requires_grad]
-    found = jaxgrad.autograd.grad(
+    second_gradients = jaxgrad.autograd.grad(
         [gradient for gradient, _ in pairs],
         wanted,
         [to_tensor(numbers) for _, numbers in pairs],
         materialize_grads=True,
     )
     count = len(problem.moving)
-    return packed(found[:count]), packed(found[count:])
+    return packed(second_gradients[:count]), packed(second_gradients[count:])
 
 
 # batched and compiled
@@ -276,8 +276,8 @@ def batched(problem, findings):
     rows = {
         chosen: [mixed(problem, draw, chosen) for draw in draws] for chosen in batchings(problem)
     }
-    found = traced(lambda p: {c: over_batch(p, draws, r, c) for c, r in rows.items()}, problem)
-    for chosen, (outputs, gradients) in found.items():
+    results = traced(lambda p: {c: over_batch(p, draws, r, c) for c, r in rows.items()}, problem)
+    for chosen, (outputs, gradients) in results.items():
         for row, (draw, arrays) in enumerate(zip(draws, rows[chosen], strict=True)):
             expected, expected_gradients = draw.on_tape(draw.tensors(arrays))
             check = f"vmap over tensors {chosen}"
@@ -298,10 +298,10 @@ def over_batch(problem, draws, rows, chosen):
     constants = problem.constants
 
     def one(output_gradients, *arrays):
-        given = list(constants)
+        inputs = list(constants)
         for position, array in zip(chosen, arrays, strict=True):
-            given[position] = array
-        return everything(problem, output_gradients, *given)
+            inputs[position] = array
+        return everything(problem, output_gradients, *inputs)
 
     return jax.vmap(one)(gradients, *batches)
 
@@ -312,14 +312,16 @@ def under_jit(problem, findings):
 
     @jaxgrad.jit
     def run(varying, output_gradients):
-        given = list(tensors)
+        inputs = list(tensors)
         for position, tensor in zip(problem.varying, varying, strict=True):
-            given[position] = tensor
-        return problem.on_tape(given, output_gradients)
+            inputs[position] = tensor
+        return problem.on_tape(inputs, output_gradients)
 
     output_gradients = list(map(to_tensor, problem.output_gradients()))
-    found = run([tensors[i] for i in problem.varying], output_gradients)
-    for name, actual, expected in zip(("value", "gradient"), found, problem.on_tape(), strict=True):
+    results = run([tensors[i] for i in problem.varying], output_gradients)
+    for name, actual, expected in zip(
+        ("value", "gradient"), results, problem.on_tape(), strict=True
+    ):
         for tensor, eager in zip(actual, expected, strict=True):
             findings.equal(f"jit: dtype of {name}", tensor.dtype, eager.dtype)
             findings.close(f"jit: {name}", to_array(tensor), to_array(eager))

@@ -172,12 +172,12 @@ def value_of(lib, case, requires_grad=False):
 
 def result(distribution, method, value=None, probability=None):
     """What a method gives, None if there is none."""
-    given = {"log_prob": (value,), "cdf": (value,), "icdf": (probability,)}.get(method, ())
+    arguments = {"log_prob": (value,), "cdf": (value,), "icdf": (probability,)}.get(method, ())
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # `stddev` of PyTorch of some NaN
-            found = getattr(distribution, method)
-            return found(*given) if callable(found) else found
+            member = getattr(distribution, method)
+            return member(*arguments) if callable(member) else member
     except NotImplementedError:
         return None
 
@@ -204,13 +204,13 @@ def slopes(lib, output, inputs):
     if not output.requires_grad:
         return {}
     try:
-        found = lib.autograd.grad(
+        gradients = lib.autograd.grad(
             weighted(lib, output), list(inputs.values()), retain_graph=True, allow_unused=True
         )
     except NotImplementedError:  # by the order of PyTorch's igamma
         return {}
-    pairs = [pair for pair in zip(inputs, found, strict=True) if pair[1] is not None]
-    return {name: each.tolist() for name, each in pairs if bool((each != 0).any())}
+    pairs = [pair for pair in zip(inputs, gradients, strict=True) if pair[1] is not None]
+    return {name: gradient.tolist() for name, gradient in pairs if bool((gradient != 0).any())}
 
 
 def answers(lib, case):
@@ -221,15 +221,15 @@ def answers(lib, case):
     value = value_of(lib, case, requires_grad=True)
     probability = lib.tensor(PROBABILITY, dtype=lib.float64, requires_grad=True)
     inputs = {**parameters, "value": value, "probability": probability}
-    inputs = {name: each for name, each in inputs.items() if each.requires_grad}
-    found = {}
+    inputs = {name: tensor for name, tensor in inputs.items() if tensor.requires_grad}
+    results = {}
     for method in METHODS:
         output = result(make(lib, case, parameters), method, value, probability)
         if output is not None:
-            found[method] = output.tolist()
+            results[method] = output.tolist()
             by = {} if method in WITHOUT_GRADIENT else slopes(lib, output, inputs)
-            found |= {f"{method} by {name}": slope for name, slope in by.items()}
-    return found
+            results |= {f"{method} by {name}": slope for name, slope in by.items()}
+    return results
 
 
 def wrong_keys(name):
@@ -264,7 +264,7 @@ def same(theirs, ours, where, precision=1e-8):
 def rounded(value):
     """A described value without what is rounding of 0."""
     if isinstance(value, dict):
-        return {name: rounded(each) for name, each in value.items()}
+        return {name: rounded(entry) for name, entry in value.items()}
     if isinstance(value, list):
         return list(map(rounded, value))
     return round(value, 12) if isinstance(value, float) and math.isfinite(value) else value
@@ -330,8 +330,8 @@ def divergence(lib, kind_of_p, kind_of_q):
     """The divergence of two classes, with the gradients with respect to all parameters."""
     of_p, of_q = DIVERGENCES[kind_of_p][0], DIVERGENCES[kind_of_q][1]
     p, q = leaves(lib, of_p), leaves(lib, of_q)
-    made = [make(lib, Case(kind_of_p, {}, []), p), make(lib, Case(kind_of_q, {}, []), q)]
-    output = lib.distributions.kl_divergence(*made)
-    inputs = {f"p.{name}": each for name, each in p.items()}
-    inputs |= {f"q.{name}": each for name, each in q.items()}
+    distributions = [make(lib, Case(kind_of_p, {}, []), p), make(lib, Case(kind_of_q, {}, []), q)]
+    output = lib.distributions.kl_divergence(*distributions)
+    inputs = {f"p.{name}": leaf for name, leaf in p.items()}
+    inputs |= {f"q.{name}": leaf for name, leaf in q.items()}
     return {"kl": output.tolist(), **slopes(lib, output, inputs)}

@@ -33,8 +33,8 @@ def tangents_of(problem, outputs):
 
 
 def tangent_of(tensor):
-    found = unpack_dual(tensor).tangent
-    return jaxgrad.zeros_like(tensor) if found is None else found
+    tangent = unpack_dual(tensor).tangent
+    return jaxgrad.zeros_like(tensor) if tangent is None else tangent
 
 
 def packed(tensors):
@@ -87,13 +87,13 @@ def reverse_over_forward(problem, v, u):
     wanted = [leaves[i] for i in problem.moving]
     if not pairs:
         return packed(list(map(jaxgrad.zeros_like, wanted)))
-    found = jaxgrad.autograd.grad(
+    gradients = jaxgrad.autograd.grad(
         [tangent for tangent, _ in pairs],
         wanted,
         [weight for _, weight in pairs],
         materialize_grads=True,
     )
-    return packed(found)
+    return packed(gradients)
 
 
 def weights(problem, u):

@@ -36,12 +36,12 @@ steps = st.lists(
 
 def functions(torch):
     """Functions of one or two tensors, by name; their rules are right."""
-    base, found = torch.autograd.Function, {}
+    base, classes = torch.autograd.Function, {}
 
     def add(name, forward, backward, **members):
         members = {key: staticmethod(value) for key, value in members.items()}
         members |= {"forward": staticmethod(forward), "backward": staticmethod(backward)}
-        found[name] = type(name, (base,), members)
+        classes[name] = type(name, (base,), members)
 
     add("Sine", saving(lambda x: (x.sin(), [x])), lambda ctx, g: g * ctx.saved_tensors[0].cos())
     add("Exponential", saves_output, lambda ctx, g: g * ctx.saved_tensors[0])
@@ -60,24 +60,24 @@ def functions(torch):
     add("Both", both, lambda ctx, g, h: 2 * g + 2 * ctx.saved_tensors[0] * h)
     add("Tripled", tripled, lambda ctx, g: g * 3)
     add("Again", saving(lambda x: (x.sin() * x, [x])), functools.partial(again, torch))
-    add("Nested", saving(lambda x: (found["Square"].apply(x.cos()), [x])), nested(found))
+    add("Nested", saving(lambda x: (classes["Square"].apply(x.cos()), [x])), nested(classes))
     add("Same", lambda ctx, x: x, lambda ctx, g: g * 1)
-    return found
+    return classes
 
 
 def saving(compute):
     def forward(ctx, *tensors):
-        made, kept = compute(*tensors)
+        output, kept = compute(*tensors)
         ctx.save_for_backward(*kept)
-        return made
+        return output
 
     return forward
 
 
 def saves_output(ctx, x):
-    made = (x * 0.5).exp() ** 2
-    ctx.save_for_backward(made)
-    return made
+    output = (x * 0.5).exp() ** 2
+    ctx.save_for_backward(output)
+    return output
 
 
 def scaled(ctx, x, factor):
@@ -105,10 +105,12 @@ def again(torch, ctx, grad):
         return torch.autograd.grad(x.sin() * x, x, grad, create_graph=recorded)[0]
 
 
-def nested(found):
+def nested(classes):
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
-        slope = found["Scaled"].apply(found["Product"].apply(x.cos(), found["Sine"].apply(x)), -2.0)
+        slope = classes["Scaled"].apply(
+            classes["Product"].apply(x.cos(), classes["Sine"].apply(x)), -2.0
+        )
         return slope * grad
 
     return backward
@@ -185,7 +187,7 @@ def plan(drawn, hooks=True, intermediates=True, meeting_hooks=False):
     """For each step its kind, the value that it takes, the other operand, and the operation or the
     factor of a hook. The first value is x.
     """
-    made, count, fixed = [], 1, {0}
+    program, count, fixed = [], 1, {0}
     kinds = ["unary"] * 3 + ["binary"] * 2 + ["write"] * 2 + ["hook"] * 2 * hooks
     operations = {"unary": UNARY if intermediates else UNARY[:-1], "binary": BINARY}
     operations |= {"write": WRITES, "hook": FACTORS}
@@ -196,25 +198,25 @@ def plan(drawn, hooks=True, intermediates=True, meeting_hooks=False):
             continue  # a leaf; a view by a Function, or its base; what is read meanwhile
         if hooks and not meeting_hooks and getattr(what, "meets_hooks", False):
             continue
-        made.append((kind, first, second, what))
+        program.append((kind, first, second, what))
         if getattr(what, "name", "") == "same":
             fixed |= {first, count}
         count += kind in ("unary", "binary")
-    return made
+    return program
 
 
 def run(torch, planned, x):
     """The last value of a program, and how often hooks were called in what order."""
-    found, seen, values = functions(torch) | {"Intermediate": intermediate(torch)}, [], [x]
+    classes, seen, values = functions(torch) | {"Intermediate": intermediate(torch)}, [], [x]
     for number, (kind, first, second, what) in enumerate(planned):
         if kind == "hook":
             values[first].register_hook(_hook(seen, number, what))
         elif kind == "unary":
-            values.append(what.run(found, values[first]))
+            values.append(what.run(classes, values[first]))
         elif kind == "binary":
-            values.append(what.run(found, values[first], values[second]))
+            values.append(what.run(classes, values[first], values[second]))
         else:
-            what.run(found, values[first], values[second])
+            what.run(classes, values[first], values[second])
     return sum(values[1:], values[0] * 0.1), seen
 
 
@@ -256,12 +258,12 @@ def reference(planned, x):
     for kind, first, second, what in planned:
         if kind == "hook":
             continue
-        given = [values[first]] if kind == "unary" else [values[first], values[second]]
-        made = hooked(what.reference(*given), factors.get(next(versions), 1.0))
+        operands = [values[first]] if kind == "unary" else [values[first], values[second]]
+        value = hooked(what.reference(*operands), factors.get(next(versions), 1.0))
         if kind == "write":
-            values[first] = made
+            values[first] = value
         else:
-            values.append(made)
+            values.append(value)
     return sum(values[1:], values[0] * 0.1)
 
 

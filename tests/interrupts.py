@@ -52,8 +52,8 @@ class Job:
         raise NotImplementedError
 
     def state(self) -> list:
-        kept = [each for state in self.optimizer.state.values() for each in state.values()]
-        return [each.tolist() for each in (*self.params, *kept)]
+        kept = [tensor for state in self.optimizer.state.values() for tensor in state.values()]
+        return [tensor.tolist() for tensor in (*self.params, *kept)]
 
     def end(self):
         """Called once, at the end."""
@@ -119,8 +119,8 @@ class MomentumStep(OptimizerStep):
         self.optimizer.state.clear()
 
     def state(self):
-        momenta = [self.optimizer.state[each].get("momentum_buffer") for each in self.params]
-        return [each.tolist() for each in self.params] + [each is None for each in momenta]
+        momenta = [self.optimizer.state[leaf].get("momentum_buffer") for leaf in self.params]
+        return [leaf.tolist() for leaf in self.params] + [buffer is None for buffer in momenta]
 
 
 class Backward(Job):
@@ -133,7 +133,7 @@ class Backward(Job):
         self.loss_now.backward()
 
     def state(self):
-        return [None if each.grad is None else each.grad.tolist() for each in self.params]
+        return [None if leaf.grad is None else leaf.grad.tolist() for leaf in self.params]
 
 
 class FirstCallOfTransform(Job):
@@ -168,7 +168,7 @@ class Save(Job):
 
     def state(self):
         assert os.listdir(self.folder) == ["file"]
-        return [each.tolist() for each in torch.load(self.path).values()]
+        return [tensor.tolist() for tensor in torch.load(self.path).values()]
 
     def end(self):
         shutil.rmtree(self.folder)
@@ -178,13 +178,13 @@ class Load(Job):
     """A state dict that is loaded into a module."""
 
     def prepare(self):
-        self.given = {name: torch.randn(*each.shape) for name, each in self.net.named_parameters()}
+        self.given = {name: torch.randn(*leaf.shape) for name, leaf in self.net.named_parameters()}
 
     def run(self):
         self.net.load_state_dict(self.given)
 
     def state(self):
-        return [each.tolist() for each in self.params]
+        return [leaf.tolist() for leaf in self.params]
 
 
 class ViewWrite(Job):
@@ -259,8 +259,8 @@ class AtJaxState:
 
     managers = jax.enable_x64(True), set_current_trace(None), take_current_trace()
     moments = (
-        *[("return", type(each).__enter__.__code__) for each in managers],
-        *[("call", type(each).__exit__.__code__) for each in managers],
+        *[("return", type(manager).__enter__.__code__) for manager in managers],
+        *[("call", type(manager).__exit__.__code__) for manager in managers],
     )
 
     def __init__(self, number: int):

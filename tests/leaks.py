@@ -39,12 +39,12 @@ def no_graph_is_left(monkeypatch):
 
 def alive() -> list[str]:
     """The nodes made since the last `gc.freeze()`, also those in garbage cycles."""
-    return [repr(each) for each in gc.get_objects() if issubclass(type(each), node.Node)]
+    return [repr(entry) for entry in gc.get_objects() if issubclass(type(entry), node.Node)]
 
 
 def empty_frames():
     """Clear the frames of tests that an exception passed through: they may hold nodes."""
-    for error in [each for each in gc.get_objects() if issubclass(type(each), BaseException)]:
+    for error in [error for error in gc.get_objects() if issubclass(type(error), BaseException)]:
         for frame in [frame for frame, _ in traceback.walk_tb(error.__traceback__)]:
             if frame.f_code.co_filename.startswith(TESTS):
                 frame.clear()

@@ -132,7 +132,7 @@ class Surroundings(Dataset):
 
 
 def as_arrays(samples):
-    return [np.stack(each) for each in zip(*samples, strict=True)]
+    return [np.stack(arrays) for arrays in zip(*samples, strict=True)]
 
 
 class Pins:

@@ -149,14 +149,14 @@ TESTED = {
 
 def replaced(tree, position, node):
     """A copy of `tree` with `node` in the place of the node at `position` of `ast.walk`."""
-    found = copy.deepcopy(tree)
-    target = next(itertools.islice(ast.walk(found), position, None))
+    duplicate = copy.deepcopy(tree)
+    target = next(itertools.islice(ast.walk(duplicate), position, None))
 
     class Replace(ast.NodeTransformer):
-        def visit(self, each):
-            return copy.deepcopy(node) if each is target else self.generic_visit(each)
+        def visit(self, candidate):
+            return copy.deepcopy(node) if candidate is target else self.generic_visit(candidate)
 
-    return Replace().visit(found)
+    return Replace().visit(duplicate)
 
 
 def operands(call):
@@ -174,14 +174,14 @@ def called(call, arguments):
 
 
 def damaged_call(call):
-    name, given = function_of(call), operands(call)
+    name, arguments = function_of(call), operands(call)
     if name == "conj":
-        yield given[0]
-    for i, j in itertools.combinations(range(len(given)), 2):
-        near = j == i + 1 or len(given) == 3
-        if near and name not in COMMUTATIVE and ast.dump(given[i]) != ast.dump(given[j]):
-            swapped = list(given)
-            swapped[i], swapped[j] = given[j], given[i]
+        yield arguments[0]
+    for i, j in itertools.combinations(range(len(arguments)), 2):
+        near = j == i + 1 or len(arguments) == 3
+        if near and name not in COMMUTATIVE and ast.dump(arguments[i]) != ast.dump(arguments[j]):
+            swapped = list(arguments)
+            swapped[i], swapped[j] = arguments[j], arguments[i]
             yield called(call, swapped)
 
 
@@ -227,10 +227,10 @@ def mutants(text, parts=1):
     ['-(grad * self.cos().conj())', 'grad', 'grad * self.cos()', 'self.cos().conj()']
     """
     tree = ast.parse(text, mode="eval").body
-    found = list(negated(tree, parts))
+    trees = list(negated(tree, parts))
     for position, node in enumerate(ast.walk(tree)):
-        found.extend(replaced(tree, position, other) for other in damaged_node(node))
-    texts = (ast.unparse(ast.fix_missing_locations(each)) for each in found)
+        trees.extend(replaced(tree, position, other) for other in damaged_node(node))
+    texts = (ast.unparse(ast.fix_missing_locations(mutant)) for mutant in trees)
     return sorted(set(texts) - {ast.unparse(tree)})
 
 
@@ -269,28 +269,28 @@ class Target:
 @cache
 def targets(only):
     """Every gradient and tangent formula of the shipped table, or of one operator."""
-    found = []
+    collected = []
     for name in ops.library.table.names if only is None else [only]:
         for primitive in ops.library.find(name).primitives:
-            found.extend(Target(name, primitive, *each) for each in formulas_of(primitive.rule))
-    return found
+            collected.extend(Target(name, primitive, *pair) for pair in formulas_of(primitive.rule))
+    return collected
 
 
 def formulas_of(rule):
     """The formulas of a rule, those of one tuple together, and how many results each has."""
-    found = [((v,), len(names)) for names, v in rule.gradients if isinstance(v, Formula)]
+    gradients = [((v,), len(names)) for names, v in rule.gradients if isinstance(v, Formula)]
     tangents = {}
     for value in rule.tangents.values():
         if isinstance(value, Formula):
             tangents.setdefault((value.line, value.column), []).append(value)
-    return found + [(tuple(values), len(values)) for values in tangents.values()]
+    return gradients + [(tuple(values), len(values)) for values in tangents.values()]
 
 
 def forget_traces():
     """Make every operator trace again at its next call."""
     template_store.is_on = False  # the files are those of the formulas on disk
-    for each in bounded_cache.living(bounded_cache.memory.caches):
-        each.clear()
+    for store in bounded_cache.living(bounded_cache.memory.caches):
+        store.clear()
     for name in ops.library.names:
         # operators that were never called need not be read from the table
         for primitive in vars(ops.library.find(name)).get("primitives", ()):
@@ -327,8 +327,8 @@ def evaluated_by(index, order):
     problems = [problem(index, field) for field in SAMPLES[index][1].fields]
     forget_traces()  # what is traced already evaluates no formula
     with noticing() as seen, suppress(Exception):  # is_sound says which sample fails
-        for each in filter(derivatives.has_derivative, problems):
-            lower(each, order)
+        for sample_problem in filter(derivatives.has_derivative, problems):
+            lower(sample_problem, order)
     return seen
 
 
@@ -352,12 +352,12 @@ def samples_of(target):
         return 0 if own == name else 1 if own in name or name in own else 2
 
     for order in (1, 2):
-        found = False
+        is_evaluated = False
         for index in sorted(range(len(SAMPLES)), key=distance):
             if formulas & evaluated_by(index, order):
-                found = True
+                is_evaluated = True
                 yield index
-        if found:
+        if is_evaluated:
             return
 
 
@@ -471,10 +471,10 @@ def main():
     tried = partial(survivors, arguments.only)
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(arguments.jobs, context) as pool:
-        for done, (number, found) in enumerate(pool.map(tried, positions), 1):
+        for done, (number, messages) in enumerate(pool.map(tried, positions), 1):
             total += number
-            lines += found
-            print(*found, sep="\n", end="\n" if found else "", flush=True)
+            lines += messages
+            print(*messages, sep="\n", end="\n" if messages else "", flush=True)
             if sys.stderr.isatty():
                 print(f"{done} of {len(positions)} formulas", end="\r", file=sys.stderr)
     seconds = time.monotonic() - started

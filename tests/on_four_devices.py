@@ -35,9 +35,9 @@ def training(optimizer, sharding=None, rows=ROWS, middle=torch.nn.Tanh):
     torch.manual_seed(0)
     place = (lambda array, _: array) if sharding is None else jax.device_put
     model = torch.nn.Sequential(torch.nn.Linear(3, 4), middle(), torch.nn.Linear(4, 4))
-    for each in (*model.parameters(), *model.buffers()):
-        each.data = wrap(place(each.detach()._array, sharding))
-    x, y = (wrap(place(jnp.asarray(each), rows)) for each in (X, Y))
+    for tensor in (*model.parameters(), *model.buffers()):
+        tensor.data = wrap(place(tensor.detach()._array, sharding))
+    x, y = (wrap(place(jnp.asarray(array), rows)) for array in (X, Y))
     chosen = OPTIMIZERS[optimizer](model.parameters())
 
     @torch.jit
@@ -49,10 +49,10 @@ def training(optimizer, sharding=None, rows=ROWS, middle=torch.nn.Tanh):
         return loss, model(x)
 
     results = [step(x, y) for _ in range(3)]
-    states = [each for state in chosen.state.values() for each in state.values()]
+    states = [entry for state in chosen.state.values() for entry in state.values()]
     gradients = [parameter.grad for parameter in model.parameters()]
     left = [*model.parameters(), *model.buffers(), *gradients, *states]
-    left = [each for each in left if isinstance(each, torch.Tensor)]
+    left = [entry for entry in left if isinstance(entry, torch.Tensor)]
     assert len(step.traces) == 1, step.explain()
     return [loss for loss, _ in results], [output for _, output in results], left
 
@@ -66,10 +66,12 @@ def steps(optimizer, sharding, rows=ROWS, **options):
     return {
         "difference": max(np.abs(a.detach().numpy() - b.detach().numpy()).max() for a, b in pairs),
         "state stays": all(
-            each._array.sharding.is_equivalent_to(sharding, each.ndim) for each in left if each.ndim
+            tensor._array.sharding.is_equivalent_to(sharding, tensor.ndim)
+            for tensor in left
+            if tensor.ndim
         ),
         "results are in rows": all(
-            each._array.sharding.is_equivalent_to(rows, each.ndim) for each in outputs
+            tensor._array.sharding.is_equivalent_to(rows, tensor.ndim) for tensor in outputs
         ),
         "tensors": len(left),
     }
@@ -104,19 +106,21 @@ def gradients(check_vma):
     """Differences from JAX's gradient of the whole."""
     wanted, curvature = jax.grad(plain)(W, X), jax.hessian(plain)(W, X)
     whole = mapped(torch.to_jax(loss), check_vma)
-    found = {
+    pairs = {
         "func.grad": (mapped(torch.to_jax(torch.func.grad(loss)), check_vma), wanted),
         "backward": (mapped(torch.to_jax(by_backward), check_vma), wanted),
         "from outside": (jax.grad(whole), wanted),
         "second": (jax.jacrev(jax.grad(whole)) if check_vma else jax.hessian(whole), curvature),
     }
-    return {name: np.abs(jax.jit(f)(W, X) - each).max() for name, (f, each) in found.items()}
+    return {
+        name: np.abs(jax.jit(f)(W, X) - expected).max() for name, (f, expected) in pairs.items()
+    }
 
 
 def network(w, x):
     steps, first = torch.stack([x, 2 * x]), torch.zeros(1, x.shape[0], 2)
-    made = torch.rnn_tanh(steps, first, [w.T, w[:2]], False, 1, 0.0, False, False, False)
-    return (made[0] ** 2).mean()
+    outputs = torch.rnn_tanh(steps, first, [w.T, w[:2]], False, 1, 0.0, False, False, False)
+    return (outputs[0] ** 2).mean()
 
 
 def plain_network(w, x):
@@ -129,7 +133,7 @@ def recurrent():
     inside = mapped(torch.to_jax(torch.func.grad(network)), True)
     around = jax.grad(mapped(torch.to_jax(network), True))
     wanted = jax.grad(plain_network)(W, X)
-    return [np.abs(jax.jit(each)(W, X) - wanted).max() for each in (inside, around)]
+    return [np.abs(jax.jit(function)(W, X) - wanted).max() for function in (inside, around)]
 
 
 def devices():
@@ -137,14 +141,14 @@ def devices():
     other = jax.devices()[3]
     with torch.device(other):
         inside = torch.ones(1)
-    made = [
+    tensors = [
         torch.ones(2).to(other), torch.ones(2).to(other, torch.float64), inside,
         torch.ones(2).to(device=other), torch.ones(2, device=other),
         torch.tensor([1.0], device=other), torch.rand(2, device=other),
         torch.arange(3, device=other), torch.zeros_like(torch.ones(1), device=other),
         torch.nn.Linear(1, 1).to(other).weight, torch.nn.Linear(1, 1, device=other).weight,
     ]  # fmt: skip
-    return [str(each.device) for each in made] + [
+    return [str(tensor.device) for tensor in tensors] + [
         str(torch.device(d)) for d in (other, jax.devices()[0])
     ]
 
@@ -153,32 +157,32 @@ def new_tensors():
     """The devices of new tensors that are read while another device is the default one, and of what
     is computed of them; the same for tensors that have an array.
     """
-    found, double = [], torch.jit(lambda x: x * 2)
+    names, double = [], torch.jit(lambda x: x * 2)
     double(torch.ones(2))
     for has_array in (False, True):
         x, y, z = (torch.tensor([1.0, 2.0]) for _ in range(3))
         if has_array:
             x._array, y._array, z._array  # noqa: B018
         with jax.default_device(jax.devices()[2]):
-            made = double(x), y + 1, z, torch.tensor([3.0])
+            tensors = double(x), y + 1, z, torch.tensor([3.0])
             z._array  # noqa: B018
-            found.append([str(each.device) for each in made])
-        found[-1] += [str(each.device) for each in (x, y, z)]
-    return found
+            names.append([str(tensor.device) for tensor in tensors])
+        names[-1] += [str(tensor.device) for tensor in (x, y, z)]
+    return names
 
 
 def main():
-    found = {name: steps(name, WHOLE) for name in OPTIMIZERS}
-    found["Adam, spread"] = steps("Adam", ROWS)
+    results = {name: steps(name, WHOLE) for name in OPTIMIZERS}
+    results["Adam, spread"] = steps("Adam", ROWS)
     normalized = functools.partial(torch.nn.SyncBatchNorm, 4)
-    found["momentum, normalized"] = steps("momentum", WHOLE, middle=normalized)
+    results["momentum, normalized"] = steps("momentum", WHOLE, middle=normalized)
     explicit = [NamedSharding(EXPLICIT, spec) for spec in (P(), P("batch"))]
-    found["momentum, explicit"] = steps("momentum", *explicit)
-    found |= {f"gradients, {flag}": gradients(flag) for flag in (True, False)}
-    found["recurrent"] = recurrent()
-    found["devices of JAX"] = devices()
-    found["new tensors"] = new_tensors()
-    json.dump(found, sys.stdout, default=float)
+    results["momentum, explicit"] = steps("momentum", *explicit)
+    results |= {f"gradients, {flag}": gradients(flag) for flag in (True, False)}
+    results["recurrent"] = recurrent()
+    results["devices of JAX"] = devices()
+    results["new tensors"] = new_tensors()
+    json.dump(results, sys.stdout, default=float)
 
 
 if __name__ == "__main__":

@@ -10,9 +10,9 @@ def names(prof):
 
 
 def named(prof, name):
-    found = [event for event in prof.function_events if event.name == name]
-    assert found, f"no {name} among {names(prof)}"
-    return found
+    events = [event for event in prof.function_events if event.name == name]
+    assert events, f"no {name} among {names(prof)}"
+    return events
 
 
 def square(x):

@@ -44,11 +44,11 @@ def check_refusal(torch, call, error, words):
 
 def check_answer(torch, call, dtype, values):
     """dtype, shape, values (floats within a relative 1e-6 or 1e-14), and signs of zeros."""
-    found = evaluated(torch, call)
-    assert str(found.dtype) == f"torch.{dtype}"
+    result = evaluated(torch, call)
+    assert str(result.dtype) == f"torch.{dtype}"
     expected = numpy.asarray(values)
-    assert tuple(found.shape) == expected.shape
-    numbers = numpy.asarray(found.tolist()).reshape(expected.shape)
+    assert tuple(result.shape) == expected.shape
+    numbers = numpy.asarray(result.tolist()).reshape(expected.shape)
     if dtype in RELATIVE:
         numpy.testing.assert_allclose(numbers, expected, RELATIVE[dtype])
     else:

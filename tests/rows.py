@@ -36,8 +36,8 @@ def areas():
 
 def ids_of(name) -> list[str]:
     """The ids that a test's name ends with."""
-    found = IDS.search(name)
-    return re.findall(ID, found[0]) if found else []
+    match = IDS.search(name)
+    return re.findall(ID, match[0]) if match else []
 
 
 @functools.cache

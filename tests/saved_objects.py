@@ -68,10 +68,10 @@ def lone_views(torch):
 
 def tensors(torch):
     """A tensor of each dtype, and of unusual shapes and values."""
-    found = {
+    by_dtype = {
         name: torch.tensor([[1, 0, 3], [2, 1, 0]], dtype=getattr(torch, name)) for name in DTYPES
     }
-    return found | {
+    return by_dtype | {
         "one": torch.tensor(2.5),
         "none": torch.zeros(0, 3),
         "special": torch.tensor([math.nan, -0.0, math.inf, -math.inf]),
@@ -187,8 +187,10 @@ LEFT_OUT = ("Container", "CrossMapLRN2d", "DataParallel", "Module", "NLLLoss2d")
 
 def module_names(torch):
     """The classes of torch.nn that have a state of their own."""
-    found = [getattr(torch.nn, name) for name in sorted(dir(torch.nn))]
-    kinds = [each for each in found if isinstance(each, type) and issubclass(each, torch.nn.Module)]
+    members = [getattr(torch.nn, name) for name in sorted(dir(torch.nn))]
+    kinds = [
+        kind for kind in members if isinstance(kind, type) and issubclass(kind, torch.nn.Module)
+    ]
     names = {kind.__name__ for kind in kinds if not kind.__name__.startswith(LAZY)}
     return sorted(names - {*LEFT_OUT})
 
@@ -200,8 +202,8 @@ def module(torch, name):
         parts = parts if name == "ModuleDict" else {"a": torch.nn.Parameter(torch.ones(2))}
         return getattr(torch.nn, name)(parts)
     if name in ("ModuleList", "Sequential"):
-        made = [torch.nn.Linear(1, 2), torch.nn.BatchNorm1d(2)]
-        return torch.nn.ModuleList(made) if name == "ModuleList" else torch.nn.Sequential(*made)
+        layers = [torch.nn.Linear(1, 2), torch.nn.BatchNorm1d(2)]
+        return torch.nn.ModuleList(layers) if name == "ModuleList" else torch.nn.Sequential(*layers)
     if name == "ParameterList":
         return torch.nn.ParameterList([torch.ones(2), torch.ones(1, 1)])
     if name in ("TransformerDecoder", "TransformerEncoder"):
@@ -216,13 +218,13 @@ def number(key: int, element: int, dtype) -> float:
     return key + 1 + element / 64 if "float" in str(dtype) else key + element
 
 
-def numbered(torch, made):
+def numbered(torch, module):
     """A module whose state has the values of `number`."""
     with torch.no_grad():
-        for key, tensor in enumerate(made.state_dict().values()):
+        for key, tensor in enumerate(module.state_dict().values()):
             values = [number(key, i, tensor.dtype) for i in range(tensor.numel())]
             tensor.copy_(torch.tensor(values, dtype=tensor.dtype).reshape(tensor.shape))
-    return made
+    return module
 
 
 # ---- optimizers
@@ -248,9 +250,9 @@ class Training:
 
         def loss():
             self.optimizer.zero_grad()
-            found = (self.model(x) ** 2).mean()
-            found.backward()
-            return found
+            mean = (self.model(x) ** 2).mean()
+            mean.backward()
+            return mean
 
         for _ in range(steps):
             self.optimizer.step(loss)
@@ -291,7 +293,7 @@ class Description:
         if isinstance(value, torch.Size):
             return f"Size {list(value)}"
         if isinstance(value, list):
-            return self.once(value, lambda each: [self.of(item) for item in each])
+            return self.once(value, lambda values: [self.of(item) for item in values])
         if isinstance(value, tuple):
             return ["tuple", *[self.of(item) for item in value]]
         if isinstance(value, np.ndarray):
@@ -311,22 +313,22 @@ class Description:
 
     def of_dict(self, value):
         items = [[self.of(key), self.of(item)] for key, item in value.items()]
-        found = [type(value).__name__, *items]
+        description = [type(value).__name__, *items]
         if hasattr(value, "_metadata"):
-            found.append(["_metadata", self.of(value._metadata)])
-        return found
+            description.append(["_metadata", self.of(value._metadata)])
+        return description
 
     def of_tensor(self, value):
         if value.is_sparse:
             parts = self.of(value._indices()), self.of(value._values())
             return ["sparse", f"{list(value.shape)} {value.is_coalesced()}", *parts]
         kind = "Parameter" if isinstance(value, self.torch.nn.Parameter) else "tensor"
-        found = f"{kind} {value.dtype} {list(value.shape)} {list(value.stride())}"
-        found += " requires grad" if value.requires_grad else ""
+        text = f"{kind} {value.dtype} {list(value.shape)} {list(value.stride())}"
+        text += " requires grad" if value.requires_grad else ""
         if value.numel():
             address = value.untyped_storage().data_ptr()
-            found += f" in {self.memories.setdefault(address, len(self.memories))}"
-        return f"{found}: {value.detach().resolve_conj().resolve_neg().tolist()}"
+            text += f" in {self.memories.setdefault(address, len(self.memories))}"
+        return f"{text}: {value.detach().resolve_conj().resolve_neg().tolist()}"
 
 
 def described(torch, value):

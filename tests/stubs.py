@@ -267,8 +267,8 @@ def public_names(module) -> list[str]:
     own = set() if module is jaxgrad else own - {*getattr(module, "__all__", ())}
     later = {*getattr(module, "_LATER", ()), *getattr(module, "__all__", ())}
     classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
-    found = {*dir(module), *later, *classes} - own
-    return sorted(name for name in found if _is_offered(module, name))
+    names = {*dir(module), *later, *classes} - own
+    return sorted(name for name in names if _is_offered(module, name))
 
 
 def _imported_for_itself(statement):
@@ -411,8 +411,8 @@ class Functions:
         return [*decorators, f"def {name}({', '.join(parameters)}) -> {returned}: ..."]
 
     def parameters(self, signature) -> list[str]:
-        given = [p for p in signature.parameters.values() if not p.name.startswith("_")]
-        found = []
+        parameters = [p for p in signature.parameters.values() if not p.name.startswith("_")]
+        texts = []
         for kind, prefix, suffix in (
             (inspect.Parameter.POSITIONAL_ONLY, [], ["/"]),
             (inspect.Parameter.POSITIONAL_OR_KEYWORD, [], []),
@@ -420,12 +420,12 @@ class Functions:
             (inspect.Parameter.KEYWORD_ONLY, ["*"], []),
             (inspect.Parameter.VAR_KEYWORD, [], []),
         ):
-            part = [text for p in given if p.kind is kind for text in self.parameter(p)]
-            is_closed = any(text.startswith("*") for text in found)
+            part = [text for p in parameters if p.kind is kind for text in self.parameter(p)]
+            is_closed = any(text.startswith("*") for text in texts)
             is_unpacked = kind is inspect.Parameter.VAR_KEYWORD and part and part[0][0] != "*"
             star = prefix or (["*"] if is_unpacked else [])
-            found += [*([] if is_closed else star), *part, *suffix] if part else []
-        return found
+            texts += [*([] if is_closed else star), *part, *suffix] if part else []
+        return texts
 
     def parameter(self, parameter) -> list[str]:
         """One parameter, or for `**options: Unpack[Options]` those that the options name."""
@@ -441,15 +441,15 @@ class Functions:
 
     def kind_of(self, parameter) -> str:
         if parameter.annotation is not parameter.empty:
-            found = self.types.text(parameter.annotation)
+            hint = self.types.text(parameter.annotation)
         elif parameter.kind is parameter.VAR_POSITIONAL and parameter.name != "size":
-            found = "Any"
+            hint = "Any"
         else:
             plain = type(parameter.default) in (bool, str)
             otherwise = type(parameter.default).__name__ if plain else "Any"
-            found = self.types.spelled(PARAMETERS.get(parameter.name, otherwise))
-        is_open = parameter.default is None and "None" not in found and found != "Any"
-        return f"{found} | None" if is_open else found
+            hint = self.types.spelled(PARAMETERS.get(parameter.name, otherwise))
+        is_open = parameter.default is None and "None" not in hint and hint != "Any"
+        return f"{hint} | None" if is_open else hint
 
     def returned(self, function, signature, path) -> str:
         module, _, name = path.rpartition(".")
@@ -521,21 +521,21 @@ def operator_lines(name, operator, types_: Types) -> list[str]:
     """The overloads of an operator as a function, after the classes of named results."""
     schemas = schemas_of(operator)
     inplace = hasattr(operator.operator, "written_as")
-    found = [types_.spelled(f"({parameters_of(schema, inplace)})") for schema in schemas]
-    found = [f"{line} -> {result_of(s)}" for line, s in zip(found, schemas, strict=True)]
-    lines = overloads(name, found)
+    signatures = [types_.spelled(f"({parameters_of(schema, inplace)})") for schema in schemas]
+    signatures = [f"{line} -> {result_of(s)}" for line, s in zip(signatures, schemas, strict=True)]
+    lines = overloads(name, signatures)
     doc = sentence(ops.library, operator.operator.name)
     lines[0] = lines[0].removesuffix(" ...") + f'\n    """{doc}"""'
     named = [s for s in schemas if len(s.returns) > 1 and s.returns[0].name is not None]
     classes = dict.fromkeys(result_class(s) for s in named if not inplace)
-    classes = [each for each in classes if each not in types_.results]  # an alias shares them
+    classes = [text for text in classes if text not in types_.results]  # an alias shares them
     types_.results.update(classes)
     return [*classes, *lines]
 
 
 def method_lines(name, operator, types_: Types) -> list[str]:
     """The overloads of an operator whose first argument is the tensor `self`."""
-    found = []
+    signatures = []
     for schema in schemas_of(operator):
         first, *others = schema.arguments
         if first.name != "self" or str(first.type) != "Tensor":
@@ -544,10 +544,10 @@ def method_lines(name, operator, types_: Types) -> list[str]:
         if result.startswith("_"):
             types_.imported.add(("jaxgrad.ops", result))
         inner = ", ".join(["self", *listed(others)])
-        found.append(f"({inner}) -> {result}")
+        signatures.append(f"({inner}) -> {result}")
         if [str(argument.type) for argument in others] == ["int[]"]:
-            found.append(f"(self, *{others[0].name}: int) -> {result}")
-    return overloads(name, map(types_.spelled, found))
+            signatures.append(f"(self, *{others[0].name}: int) -> {result}")
+    return overloads(name, map(types_.spelled, signatures))
 
 
 def overloads(name, signatures) -> list[str]:
@@ -561,23 +561,23 @@ def schemas_of(operator):
 
 
 def parameters_of(schema, inplace) -> str:
-    found = listed(schema.arguments)
+    parameters = listed(schema.arguments)
     if takes_out(schema) and not inplace:
         kind = "Tensor" if len(schema.returns) == 1 else "tuple[Tensor, ...]"
-        found += [*([] if "*" in found else ["*"]), f"out: {kind} | None = None"]
-    return ", ".join(found)
+        parameters += [*([] if "*" in parameters else ["*"]), f"out: {kind} | None = None"]
+    return ", ".join(parameters)
 
 
 def listed(arguments) -> list[str]:
     """Arguments of a schema as parameters of Python."""
-    found = []
+    parameters = []
     for argument in arguments:
-        if argument.keyword_only and "*" not in found:
-            found.append("*")
+        if argument.keyword_only and "*" not in parameters:
+            parameters.append("*")
         is_required = argument.default is REQUIRED
         default = "" if is_required else f" = {default_text(argument.default)}"
-        found.append(f"{public_name(argument)}: {python_type(argument.type)}{default}")
-    return found
+        parameters.append(f"{public_name(argument)}: {python_type(argument.type)}{default}")
+    return parameters
 
 
 def result_of(schema) -> str:
@@ -589,7 +589,7 @@ def result_of(schema) -> str:
 
 
 def result_class(schema) -> str:
-    fields = "".join(f"\n    {each.name}: Tensor" for each in schema.returns)
+    fields = "".join(f"\n    {output.name}: Tensor" for output in schema.returns)
     return f"class {result_of(schema)}(NamedTuple):{fields}"
 
 
@@ -633,28 +633,28 @@ class Class:
         return [heading, textwrap.indent("\n".join(body) or "...", "    ")]
 
     def body(self) -> list[str]:
-        found = [
+        lines = [
             f"{name}: {self.known.get(name, hint)}"
             for name, hint in self.attributes().items()
             if name not in self.members and not name.startswith("_")
         ]
-        found += map(self.types.spelled, ADDED.get(self.name, ()))
+        lines += map(self.types.spelled, ADDED.get(self.name, ()))
         special = () if issubclass(self.kind, tuple) else SPECIAL
         for name in sorted(self.members):
             if name in special or not name.startswith("_"):
-                found += self.member(name, self.members[name])
+                lines += self.member(name, self.members[name])
         symbols = PROTOCOL if self.name == "Tensor" else ()
-        return found + [self.types.spelled(protocol_line(symbol)) for symbol in symbols]
+        return lines + [self.types.spelled(protocol_line(symbol)) for symbol in symbols]
 
     def attributes(self) -> dict[str, str]:
         """What the code of the class assigns to `self`, and what the class annotates."""
-        found = {}
+        attributes = {}
         for part in reversed(self.parts):
-            found |= dict.fromkeys(assigned_in(part), "Any")
+            attributes |= dict.fromkeys(assigned_in(part), "Any")
             hints = typing.get_type_hints(part)
             own = vars(part).get("__annotations__", {})
-            found |= {name: self.types.text(hints[name]) for name in own}
-        return found
+            attributes |= {name: self.types.text(hints[name]) for name in own}
+        return attributes
 
     def member(self, name, value) -> list[str]:
         functions, path = Functions(self.types), f"{self.path}.{name}"
@@ -706,8 +706,8 @@ class Class:
         """Whether a member of a public class is an attribute that can be set, at least in one of
         the public classes that are derived from it.
         """
-        public = [each for each in self.types.homes.classes if issubclass(each, kind)]
-        members = [vars(each)[name] for each in public if name in vars(each)]
+        public = [subclass for subclass in self.types.homes.classes if issubclass(subclass, kind)]
+        members = [vars(subclass)[name] for subclass in public if name in vars(subclass)]
         return not all(isinstance(member, property) for member in members)
 
     def is_attribute_of_base(self, name) -> bool:

@@ -42,18 +42,20 @@ class Collector(dict):
 
     def keep(self, key, records):
         is_whole = any(part in key for part in WHOLE)
-        kept = [list(each) for each in records if is_whole or len(json.dumps(each)) <= LONGEST]
+        kept = [
+            list(record) for record in records if is_whole or len(json.dumps(record)) <= LONGEST
+        ]
         if kept:
             self[key] = kept
 
 
 def tensors(*shapes, dtype=torch.float32):
     random = numpy.random.RandomState(len(shapes))
-    found = []
+    operands = []
     for shape in shapes:
         numbers = torch.tensor(random.uniform(0.25, 0.75, shape).astype("float32")).to(dtype)
-        found.append(numbers.requires_grad_(dtype.is_floating_point))
-    return found
+        operands.append(numbers.requires_grad_(dtype.is_floating_point))
+    return operands
 
 
 def differentiated(function, *arguments, second=True):
@@ -67,13 +69,21 @@ def differentiated(function, *arguments, second=True):
 
 def _gradients(results, arguments):
     results = results if isinstance(results, list | tuple) else [results]
-    results = [each for each in results if isinstance(each, torch.Tensor) and each.requires_grad]
-    wanted = [each for each in arguments if isinstance(each, torch.Tensor) and each.requires_grad]
+    results = [
+        result for result in results if isinstance(result, torch.Tensor) and result.requires_grad
+    ]
+    wanted = [
+        argument
+        for argument in arguments
+        if isinstance(argument, torch.Tensor) and argument.requires_grad
+    ]
     if not results or not wanted:
         return []
-    given = [torch.ones_like(each).requires_grad_() for each in results]
-    found = torch.autograd.grad(results, wanted, given, create_graph=True, allow_unused=True)
-    return [each for each in found if each is not None]
+    cotangents = [torch.ones_like(result).requires_grad_() for result in results]
+    gradients = torch.autograd.grad(
+        results, wanted, cotangents, create_graph=True, allow_unused=True
+    )
+    return [gradient for gradient in gradients if gradient is not None]
 
 
 # ---- patterns of shapes
@@ -294,10 +304,10 @@ def broadcasts():
             for call in (lambda x, y: x * y, lambda x, y: x / y, lambda x, y: x + y):
                 differentiated(lambda x, call=call, y=number: call(x, y), x, second=False)
         flags, whole = x.detach() > 0.5, (x.detach() * 5).long()
-        for given in (x.detach(), flags, whole):
+        for operand in (x.detach(), flags, whole):
             for text in OF_FLAGS.split():
                 with contextlib.suppress(Exception):
-                    _method(text)(given)
+                    _method(text)(operand)
         for call in (operator.and_, operator.or_):
             call(flags, flags)
         for call in (
@@ -509,7 +519,7 @@ def networks():
     for name in models.NAMES:
         file = models.load(name)
         model, batch = file.model().float(), file.batch(models.Numbers(torch))
-        batch = [each.float() if each.is_floating_point() else each for each in batch]
+        batch = [tensor.float() if tensor.is_floating_point() else tensor for tensor in batch]
         with contextlib.suppress(Exception):
             file.loss(model, *batch).backward()
 

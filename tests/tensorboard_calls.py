@@ -64,7 +64,7 @@ def write(torch, SummaryWriter, folder):
 
 def read(folder) -> dict:
     """The files of a folder: events as dicts, without the times that they were written at."""
-    found = {}
+    files = {}
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
         if path.is_dir():
@@ -73,12 +73,12 @@ def read(folder) -> dict:
             events = [
                 MessageToDict(Event.FromString(raw)) for raw in RawEventFileLoader(str(path)).Load()
             ]
-            found.setdefault(f"{path.parent.relative_to(folder)}", []).extend(map(cleaned, events))
+            files.setdefault(f"{path.parent.relative_to(folder)}", []).extend(map(cleaned, events))
         elif path.suffix == ".png":
-            found[name] = pixels(path.read_bytes())
+            files[name] = pixels(path.read_bytes())
         else:
-            found[name] = path.read_text()
-    return found
+            files[name] = path.read_text()
+    return files
 
 
 def cleaned(event):
@@ -114,11 +114,11 @@ def pixels(png: bytes) -> list:
 
 
 def unfiltered(kind, row, above, size):
-    made = bytearray()
+    output = bytearray()
     for i, value in enumerate(row):
-        left, corner = (made[i - size], above[i - size]) if i >= size else (0, 0)
+        left, corner = (output[i - size], above[i - size]) if i >= size else (0, 0)
         up = above[i]
         guess = left + up - corner
-        nearest = min((left, up, corner), key=lambda each: abs(guess - each))
-        made.append((value + (0, left, up, (left + up) // 2, nearest)[kind]) % 256)
-    return bytes(made)
+        nearest = min((left, up, corner), key=lambda neighbor: abs(guess - neighbor))
+        output.append((value + (0, left, up, (left + up) // 2, nearest)[kind]) % 256)
+    return bytes(output)

@@ -208,8 +208,8 @@ def test_texts_in_a_file(tmp_path):
     path = tmp_path / "test_x.answers.txt"
     texts = {"test_a": "    1.0\n    {'b:': 2}\n", "test_b": "    None\n"}
     answers.save_sections(path, texts)
-    found = answers.sections(path)
-    assert {name: answers.read(text) for name, text in found.items()} == {
+    sections = answers.sections(path)
+    assert {name: answers.read(text) for name, text in sections.items()} == {
         "test_a": [1.0, {"b:": 2}],
         "test_b": None,
     }

@@ -42,7 +42,7 @@ def test_every_public_placeholder_has_a_row():
 @pytest.mark.parametrize("space", COMPLETE)
 def test_the_names_of_a_module_are_there(space):
     names = [name for name in coverage.torch_names() if name.space == space]
-    assert names and [each.name for each in names if not (each.reason or each.is_there)] == []
+    assert names and [name.name for name in names if not (name.reason or name.is_there)] == []
 
 
 def test_a_missing_name_is_found():
@@ -77,5 +77,5 @@ def test_missing_names(capsys):
 
 def test_missing_names_are_listed_by_module(monkeypatch):
     names = [("torch", "sin", ""), ("torch.fft", "nothing", ""), ("torch.fft", "left", "no use")]
-    monkeypatch.setattr(coverage, "torch_names", lambda: [coverage.Name(*each) for each in names])
+    monkeypatch.setattr(coverage, "torch_names", lambda: [coverage.Name(*row) for row in names])
     assert coverage.report() == "torch.fft: nothing"

@@ -105,7 +105,7 @@ def test_what_jax_keeps_for_its_own_functions_goes():
     def jaxprs():
         torch.synchronize()  # what is noted keeps its programs
         gc.collect()
-        return sum(type(each) is ClosedJaxpr for each in gc.get_objects())
+        return sum(type(entry) is ClosedJaxpr for entry in gc.get_objects())
 
     # of operators: x.sigmoid() is traced through functions that are jitted in JAX
     torch.compiler.set_cache_limits(bytes=15 * MEGABYTES)

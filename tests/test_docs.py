@@ -121,9 +121,9 @@ def test_examples_of_docstrings(name, start_method):
 
 
 def test_examples_of_classes_that_a_function_makes():
-    made = [getattr(jaxgrad.cuda, name) for name in legacy_types.DTYPES]
-    made += [*legacy_types.TYPES.values(), *storages.TYPES.values(), jaxgrad.cuda.CudaError]
+    classes = [getattr(jaxgrad.cuda, name) for name in legacy_types.DTYPES]
+    classes += [*legacy_types.TYPES.values(), *storages.TYPES.values(), jaxgrad.cuda.CudaError]
     runner = doctest.DocTestRunner(verbose=False)
-    for each in made:
-        test = doctest.DocTestParser().get_doctest(each.__doc__, {**KNOWN}, repr(each), None, 0)
+    for kind in classes:
+        test = doctest.DocTestParser().get_doctest(kind.__doc__, {**KNOWN}, repr(kind), None, 0)
         assert test.examples and runner.run(test).failed == 0

@@ -25,8 +25,8 @@ ALL = [chart for section in CHARTS.values() for chart in section]
 def test_page_and_charts_are_what_the_data_makes():
     text, files = page.page(CHARTS)
     assert (CHECKOUT / "docs/figures.md").read_text() == text
-    found = {path.name: path.read_text() for path in (CHECKOUT / "docs/figures").glob("*.svg")}
-    assert found == files
+    charts = {path.name: path.read_text() for path in (CHECKOUT / "docs/figures").glob("*.svg")}
+    assert charts == files
 
 
 @pytest.mark.parametrize("letter", WITH_TABLES)
@@ -53,13 +53,15 @@ def test_data_is_written_as_measure_writes_it(name):
 
 
 def test_figures_from_elsewhere_are_those_of_the_readme():
-    found = json.loads((CHECKOUT / "docs/figures/elsewhere.json").read_text())
+    charts = json.loads((CHECKOUT / "docs/figures/elsewhere.json").read_text())
     texts = SECTIONS | {"s": (CHECKOUT / "docs/scaling.md").read_text()}
     numbers = {
-        letter: {float(each.replace(",", "")) for each in re.findall(r"\d[\d,]*(?:\.\d+)?", text)}
+        letter: {
+            float(number.replace(",", "")) for number in re.findall(r"\d[\d,]*(?:\.\d+)?", text)
+        }
         for letter, text in texts.items()
     }
-    for chart in found:
+    for chart in charts:
         values = {value for row in chart["rows"].values() for value in row.values()}
         assert values - numbers[chart["section"]] == set()
 
@@ -70,7 +72,9 @@ def chart_of(rows, base, **options):
 
 
 def lengths(chart):
-    return [float(each) for each in re.findall(r'class="bar[^>]* width="([\d.]+)"', svg_of(chart))]
+    return [
+        float(width) for width in re.findall(r'class="bar[^>]* width="([\d.]+)"', svg_of(chart))
+    ]
 
 
 def svg_of(chart):

@@ -54,17 +54,17 @@ def test_values(compute, expected):
 
 def test_in_place():
     a, b = lists()
-    versions = [each._version for each in a]
+    versions = [tensor._version for tensor in a]
     assert torch._foreach_add_(a, 1.0)[0] is a[0]
     torch._foreach_copy_(b, a)
     torch._foreach_mul_(a, [2.0, 3.0])
-    assert [each.tolist() for each in a] == [[4, 4], [15, 15, 15]]
-    assert [each.tolist() for each in b] == [[2, 2], [5, 5, 5]]
-    assert [each._version for each in a] == [version + 2 for version in versions]
+    assert [tensor.tolist() for tensor in a] == [[4, 4], [15, 15, 15]]
+    assert [tensor.tolist() for tensor in b] == [[2, 2], [5, 5, 5]]
+    assert [tensor._version for tensor in a] == [version + 2 for version in versions]
     torch._foreach_maximum_(b, scalar=3.0)
-    assert [each.tolist() for each in b] == [[3, 3], [5, 5, 5]]
+    assert [tensor.tolist() for tensor in b] == [[3, 3], [5, 5, 5]]
     torch._foreach_copy_(b, src=a)
-    assert [each.tolist() for each in b] == [[4, 4], [15, 15, 15]]
+    assert [tensor.tolist() for tensor in b] == [[4, 4], [15, 15, 15]]
     torch._foreach_zero_(b)
     assert b[1].tolist() == [0, 0, 0]
 
@@ -73,11 +73,11 @@ def test_gradients_and_compiled_calls():
     x = [torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor(3.0, requires_grad=True)]
 
     def total(x):
-        return sum(each.sum() for each in torch._foreach_mul(torch._foreach_pow(x, 2), [3.0, 5.0]))
+        return sum(term.sum() for term in torch._foreach_mul(torch._foreach_pow(x, 2), [3.0, 5.0]))
 
     for compute in (total, torch.jit(total)):
         gradients = torch.autograd.grad(compute(x), x)
-        assert [each.tolist() for each in gradients] == [[6, 12], 30]
+        assert [gradient.tolist() for gradient in gradients] == [[6, 12], 30]
 
 
 def test_every_name_is_there():
@@ -126,8 +126,8 @@ def test_all_names_of_pytorch_are_there():
 def test_extremes_in_place_and_sums_of_powers():
     tensors = [torch.tensor([1.0, -2.0]), torch.tensor([3.0])]
     torch._foreach_maximum_(tensors, 0.0)
-    assert [each.tolist() for each in tensors] == [[1, 0], [3]]
+    assert [tensor.tolist() for tensor in tensors] == [[1, 0], [3]]
     torch._foreach_minimum_(tensors, [torch.tensor([0.5, 0.5]), torch.tensor([1.0])])
-    assert [each.tolist() for each in tensors] == [[0.5, 0], [1]]
-    found = torch._foreach_powsum([torch.tensor([1.0, -2.0])], 3)
-    assert [each.item() for each in found] == [9]
+    assert [tensor.tolist() for tensor in tensors] == [[0.5, 0], [1]]
+    sums = torch._foreach_powsum([torch.tensor([1.0, -2.0])], 3)
+    assert [total.item() for total in sums] == [9]

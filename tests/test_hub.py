@@ -78,8 +78,8 @@ def test_weights(folder):
     state = jaxgrad.utils.model_zoo.load_url(url, map_location="cpu", progress=False)
     assert state["weight"].tolist() == [1, 1]
     jaxgrad.save({"weight": jaxgrad.zeros(1)}, folder / "other.safetensors")
-    found = hub.load_state_dict_from_url(url, str(folder), file_name="other.safetensors")
-    assert found["weight"].tolist() == [0]
+    weights = hub.load_state_dict_from_url(url, str(folder), file_name="other.safetensors")
+    assert weights["weight"].tolist() == [0]
     assert hub.HASH_REGEX.search(place.name)[1] == "5c106cde"
 
 

@@ -85,13 +85,13 @@ Block = ast.If | ast.For | ast.While | ast.With | ast.Try | ast.Match
 
 def modules():
     """The path of every installed module, by its dotted name."""
-    found = {}
+    paths = {}
     for folder, package in (("jaxgrad", "jaxgrad"), ("rules", "jaxgrad.rules")):
         for path in sorted((CHECKOUT / folder).rglob("*.py")):
             parts = path.relative_to(CHECKOUT / folder).with_suffix("").parts
             name = ".".join((package, *parts))
-            found[name.removesuffix(".__init__")] = path
-    return found
+            paths[name.removesuffix(".__init__")] = path
+    return paths
 
 
 MODULES = modules()

@@ -19,8 +19,8 @@ pytestmark = pytest.mark.usefixtures("nothing_compiled")
 
 
 class Held:
-    def __init__(self, **given):
-        vars(self).update(given)
+    def __init__(self, **attributes):
+        vars(self).update(attributes)
 
 
 def leaf():
@@ -238,8 +238,8 @@ LOOPS = {
     "linearize": transform(lambda x: func.linearize(lambda x: x * x, x)[1](x)),
     "to_jax": transform(lambda x: jax.grad(jaxgrad.to_jax(lambda x: (x * 2).sum()))(x.numpy())),
 } | {
-    each.__name__: each
-    for each in (
+    scenario.__name__: scenario
+    for scenario in (
         compiled_functions, compiled_functions_with_a_graph, compiled_training,
         modules_as_arguments, objects_as_arguments, functions_as_arguments,
         captured_tensors_that_go, tensors_that_escape, custom_functions, per_example_gradients,
@@ -253,9 +253,11 @@ def counts() -> dict[str, int]:
     jaxgrad.synchronize()  # calls that are noted hold what they read
     while gc.collect():
         pass
-    found = gc.get_objects()
+    objects = gc.get_objects()
     kinds = jaxgrad.Tensor, Node, Executable, nn.Module, optim.Optimizer
-    alive = {kind.__name__: sum(issubclass(type(each), kind) for each in found) for kind in kinds}
+    alive = {
+        kind.__name__: sum(issubclass(type(entry), kind) for entry in objects) for kind in kinds
+    }
     executables, arrays = get_backend().live_executables(), jax.live_arrays()
     return alive | {"executables": len(executables), "arrays": len(arrays)}
 
@@ -281,10 +283,10 @@ def test_a_loop_leaves_nothing(name):
 
 
 @contextlib.contextmanager
-def limits(**given):
+def limits(**bounds):
     usual = dict(bounded_cache.LIMITS)
     jaxgrad.compiler.reset()
-    jaxgrad.compiler.set_cache_limits(**given)
+    jaxgrad.compiler.set_cache_limits(**bounds)
     yield
     jaxgrad.compiler.set_cache_limits(**usual)
 

@@ -35,7 +35,7 @@ def test_meta_tensors_are_shown_without_data(torch):
     parameter = torch.nn.Parameter(on_meta(torch, 2))
     others = [on_meta(torch, 0), on_meta(torch, ()), on_meta(torch, 2, dtype=torch.int64)]
     others += [on_meta(torch, 2, dtype=kind) for kind in (torch.bool, torch.complex64)]
-    texts = [repr(each) for each in (x, x.t(), leaf, leaf * 2, parameter, *others)]
+    texts = [repr(tensor) for tensor in (x, x.t(), leaf, leaf * 2, parameter, *others)]
     return texts, f"{x}", str([x]), error(format, others[1], ".3f", words="unsupported format")
 
 
@@ -57,19 +57,19 @@ def test_meta_tensors_know_where_they_are(torch):
 @as_torch
 def test_factories_on_meta(torch):
     x, put = torch.ones(2, 3).t(), {"device": "meta"}
-    made = [torch.zeros(2, 3, **put), torch.ones((2,), dtype=torch.int32, **put)]
-    made += [torch.full((2,), 3, **put), torch.full((2,), 3.0, **put), torch.eye(2, 3, **put)]
-    made += [torch.arange(1, 6, 2, **put), torch.arange(0.0, 1.0, 0.3, **put)]
-    made += [torch.linspace(0, 1, 5, **put), torch.logspace(0, 1, 5, **put)]
-    made += [torch.tensor([[1, 2]], **put), torch.tensor(1.5, requires_grad=True, **put)]
-    made += [torch.as_tensor([1.0], **put), torch.asarray([True], **put)]
-    made += [torch.zeros_like(x, **put), torch.empty_like(x, **put), torch.rand_like(x, **put)]
-    made += [torch.full_like(x, 2, **put), torch.hann_window(5, **put)]
-    made += [torch.tril_indices(3, 3, **put), torch.empty_strided((2, 3), (1, 2), **put)]
+    tensors = [torch.zeros(2, 3, **put), torch.ones((2,), dtype=torch.int32, **put)]
+    tensors += [torch.full((2,), 3, **put), torch.full((2,), 3.0, **put), torch.eye(2, 3, **put)]
+    tensors += [torch.arange(1, 6, 2, **put), torch.arange(0.0, 1.0, 0.3, **put)]
+    tensors += [torch.linspace(0, 1, 5, **put), torch.logspace(0, 1, 5, **put)]
+    tensors += [torch.tensor([[1, 2]], **put), torch.tensor(1.5, requires_grad=True, **put)]
+    tensors += [torch.as_tensor([1.0], **put), torch.asarray([True], **put)]
+    tensors += [torch.zeros_like(x, **put), torch.empty_like(x, **put), torch.rand_like(x, **put)]
+    tensors += [torch.full_like(x, 2, **put), torch.hann_window(5, **put)]
+    tensors += [torch.tril_indices(3, 3, **put), torch.empty_strided((2, 3), (1, 2), **put)]
     y = on_meta(torch, 2, 3, dtype=torch.float64)
-    made += [y.new_zeros(2), y.new_tensor([1]), y.new_full((1,), 2), y.new_empty(3)]
-    made += [torch.ones_like(y), torch.empty_like(y.t()), torch.zeros_like(y, dtype=torch.int8)]
-    return made, torch.zeros_like(y, device="cpu"), torch.empty(10**12, **put).shape[0]
+    tensors += [y.new_zeros(2), y.new_tensor([1]), y.new_full((1,), 2), y.new_empty(3)]
+    tensors += [torch.ones_like(y), torch.empty_like(y.t()), torch.zeros_like(y, dtype=torch.int8)]
+    return tensors, torch.zeros_like(y, device="cpu"), torch.empty(10**12, **put).shape[0]
 
 
 @as_torch
@@ -77,14 +77,14 @@ def test_no_random_numbers_are_drawn_on_meta(torch):
     functional = torch.nn.functional
     torch.manual_seed(0)
     x, p = on_meta(torch, 3, 4), {"device": "meta"}
-    made = [torch.rand(2, **p), torch.randn(2, **p), torch.randint(5, (2,), **p)]
-    made += [torch.randperm(4, **p), torch.bernoulli(x), torch.multinomial(x, 2), torch.poisson(x)]
-    made += [torch.normal(x, x), functional.dropout(x), x.clone().normal_(), x.clone().random_()]
-    made += [x.clone().uniform_(), x.clone().exponential_(), x.clone().bernoulli_(0.5)]
+    noise = [torch.rand(2, **p), torch.randn(2, **p), torch.randint(5, (2,), **p)]
+    noise += [torch.randperm(4, **p), torch.bernoulli(x), torch.multinomial(x, 2), torch.poisson(x)]
+    noise += [torch.normal(x, x), functional.dropout(x), x.clone().normal_(), x.clone().random_()]
+    noise += [x.clone().uniform_(), x.clone().exponential_(), x.clone().bernoulli_(0.5)]
     layer = torch.nn.Linear(2, 3, device="meta")
     drawn = torch.randint(1000, (1,), generator=None).tolist()
     torch.manual_seed(0)
-    return made, list(layer.parameters()), drawn == torch.randint(1000, (1,)).tolist()
+    return noise, list(layer.parameters()), drawn == torch.randint(1000, (1,)).tolist()
 
 
 @as_torch("""
@@ -93,16 +93,16 @@ def test_no_random_numbers_are_drawn_on_meta(torch):
     ValueError('Only tensors with 3, 4, or 5 dimensions are supported')
 """)
 def test_initialization_on_meta_leaves_the_tensor(torch):
-    init, found = torch.nn.init, []
+    init, results = torch.nn.init, []
     for name in ("normal_", "uniform_", "trunc_normal_", "ones_", "zeros_", "eye_", "orthogonal_"):
         x = on_meta(torch, 4, 3)
-        found.append(getattr(init, name)(x) is x)
+        results.append(getattr(init, name)(x) is x)
     for name in ("xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_"):
-        found.append(str(getattr(init, name)(on_meta(torch, 4, 3)).device))
+        results.append(str(getattr(init, name)(on_meta(torch, 4, 3)).device))
     kernel, matrix = on_meta(torch, 2, 2, 3), on_meta(torch, 4, 3)
-    found += [init.dirac_(kernel) is kernel, init.sparse_(matrix, 0.5) is matrix]
+    results += [init.dirac_(kernel) is kernel, init.sparse_(matrix, 0.5) is matrix]
     wrong = error(init.orthogonal_, on_meta(torch, 3), words="2 or more dimensions")
-    return found, wrong, error(init.dirac_, matrix, words="Only tensors with 3, 4, or 5")
+    return results, wrong, error(init.dirac_, matrix, words="Only tensors with 3, 4, or 5")
 
 
 @as_torch
@@ -115,22 +115,25 @@ def test_meta_as_the_default_device(torch):
         kept += [torch.Tensor(2), torch.Tensor([1.0, 2.0]), torch.Tensor(), torch.Tensor(kept[0])]
         layer = torch.nn.BatchNorm1d(2)
         layer = [*layer.parameters(), *layer.buffers()]
-        return [str(each.device) for each in (*new, *kept, *layer)], str(torch.get_default_device())
+        return (
+            [str(entry.device) for entry in (*new, *kept, *layer)],
+            str(torch.get_default_device()),
+        )
 
-    found = []
+    results = []
     with torch.device("meta"):
-        found.append(places())
+        results.append(places())
         with torch.device("cpu"):
-            found.append(places())
-        found.append(repr(torch.ones(1, device="cpu")))
+            results.append(places())
+        results.append(repr(torch.ones(1, device="cpu")))
     torch.set_default_device("meta")
     try:
-        found.append(places())
+        results.append(places())
         with torch.device("cpu"):
-            found.append(places())
+            results.append(places())
     finally:
         torch.set_default_device(None)
-    return found, places()
+    return results, places()
 
 
 # ---- what they cannot do
@@ -150,9 +153,9 @@ def test_what_needs_numbers_raises_on_meta(torch):
     counts += [lambda: torch.masked_select(x, flags), lambda: torch.bincount(x.long())]
     counts += [lambda: torch.unique_consecutive(x), lambda: torch.argwhere(x)]
     return (
-        [error(each, words=NO_ITEM) for each in needs_item],
-        [error(each, words=NO_DATA) for each in moves],
-        [error(each)["error"] for each in counts],
+        [error(call, words=NO_ITEM) for call in needs_item],
+        [error(call, words=NO_DATA) for call in moves],
+        [error(call)["error"] for call in counts],
         error(x.numpy, words="can't convert meta device type tensor to numpy"),
         error(x.__dlpack__, words="Cannot pack tensors on meta"),
         error(lambda: bool(x), words="more than one value is ambiguous"),
@@ -169,7 +172,7 @@ def test_tensors_on_meta_and_others_do_not_mix(torch):
     fail += [lambda: functional.cross_entropy(x, torch.tensor([0, 1]))]
     work = [x + number, number * x, empty + number, torch.where(x > 0, x, number), x * 2, 1 - x]
     into = [error(lambda: torch.add(x, x, out=y))["error"], error(lambda: y.set_(x))["error"]]
-    return [error(each, words=NOT_THERE) for each in fail], work, into, y.sum().item()
+    return [error(call, words=NOT_THERE) for call in fail], work, into, y.sum().item()
 
 
 @as_torch
@@ -275,10 +278,10 @@ def test_views_and_writes_on_meta(torch):
     told = [base._version, view._version, inner._base is base, view.storage_offset()]
     told += [view.is_contiguous(), view.data_ptr(), inner.stride(), base.view(-1)._is_view()]
     leaf = on_meta(torch, 4, requires_grad=True)
-    made = leaf * 2
-    made[1:].mul_(3)
-    made[made > 8] = 0
-    made.sum().backward()
+    product = leaf * 2
+    product[1:].mul_(3)
+    product[product > 8] = 0
+    product.sum().backward()
     z = on_meta(torch, 2, dtype=torch.complex64)
     z.real.zero_()
     strides = [view.contiguous().stride(), (view + 1).stride(), torch.empty_like(view).stride()]
@@ -292,9 +295,15 @@ def test_views_and_writes_on_meta(torch):
 def test_layouts_on_meta(torch):
     image = on_meta(torch, 2, 3, 4, 5).to(memory_format=torch.preserve_format)
     last = torch.empty(2, 3, 4, 5, device="meta", memory_format=torch.channels_last)
-    made = [last, last * 2, last.relu(), last + image, image + last, last.clone(), last.sum(1)]
-    made += [torch.zeros_like(last), last.contiguous(), last.permute(0, 2, 3, 1), last[0], last / 2]
-    return made, last.is_contiguous(memory_format=torch.channels_last)
+    results = [last, last * 2, last.relu(), last + image, image + last, last.clone(), last.sum(1)]
+    results += [
+        torch.zeros_like(last),
+        last.contiguous(),
+        last.permute(0, 2, 3, 1),
+        last[0],
+        last / 2,
+    ]
+    return results, last.is_contiguous(memory_format=torch.channels_last)
 
 
 # ---- transforms
@@ -322,7 +331,7 @@ def test_transforms_on_meta(torch):
     functional, forward = torch.autograd.functional, {"strategy": "forward-mode"}
     wide = [func.jacrev(lambda x: x[:2])(x[0]), func.jacfwd(lambda x: x[:2])(x[0])]
     wide += [functional.jacobian(lambda x: x[:2].sin(), x[0], vectorize=True, **forward)]
-    derived += [each.contiguous() for each in wide]
+    derived += [jacobian.contiguous() for jacobian in wide]
     derived += [functional.jacobian(torch.sin, x[0]), functional.hessian(loss, x[0])]
     derived += [functional.jacobian(torch.sin, x[0], vectorize=True)]
     shared = on_meta(torch, 3, requires_grad=True)
@@ -369,14 +378,14 @@ def modules(torch):
 @pytest.mark.slow
 @as_torch
 def test_modules_on_meta(torch):
-    found = []
+    results = []
     for module, shapes in modules(torch):
         inputs = [on_meta(torch, *shape, requires_grad=True) for shape in shapes]
         output = module(*inputs)
         output.sum().backward()
-        gradients = [each.grad for each in (*inputs, *module.parameters())]
-        found.append([output, gradients, dict(module.state_dict())])
-    return found
+        gradients = [tensor.grad for tensor in (*inputs, *module.parameters())]
+        results.append([output, gradients, dict(module.state_dict())])
+    return results
 
 
 @as_torch
@@ -408,11 +417,13 @@ def test_modules_move_to_meta_and_get_memory(torch):
     filled = [layer.weight.shape[0], str(layer.weight.device), str(layer.bias.grad.device)]
     model = nn.Sequential(nn.Linear(2, 2, device="meta"), nn.BatchNorm1d(2, device="meta"))
     model.to_empty(device=None)
-    filled += [{str(each.device) for each in (*model.parameters(), *model.buffers())} == {"meta"}]
+    filled += [
+        {str(tensor.device) for tensor in (*model.parameters(), *model.buffers())} == {"meta"}
+    ]
     model.to_empty(device="cpu", recurse=False)
-    filled += [str(each.device) for each in (*model.parameters(), *model.buffers())]
+    filled += [str(tensor.device) for tensor in (*model.parameters(), *model.buffers())]
     model.to_empty(device="cpu")
-    filled += [str(each.device) for each in (*model.parameters(), *model.buffers())]
+    filled += [str(tensor.device) for tensor in (*model.parameters(), *model.buffers())]
     return moved, refused, filled, error(model.to_empty, words="device")["error"]
 
 
@@ -446,7 +457,7 @@ def test_a_base_on_meta_computes_with_the_parameters_of_others(torch):
         for number, parameter in enumerate(p for model in models for p in model.parameters()):
             parameter.copy_(torch.arange(float(parameter.numel())).view(parameter.shape) - number)
     stacked, _ = func.stack_module_state(models)
-    stacked = {name: each.detach() for name, each in stacked.items()}
+    stacked = {name: tensor.detach() for name, tensor in stacked.items()}
     base, x = copy.deepcopy(models[0]).to("meta"), torch.tensor([[1.0, 2.0], [3.0, -1.0]])
 
     def loss(parameters, x):
@@ -457,7 +468,7 @@ def test_a_base_on_meta_computes_with_the_parameters_of_others(torch):
 
 @as_torch
 def test_optimizers_on_meta(torch):
-    found, kinds = {}, {"SGD": {"lr": 0.1, "momentum": 0.9}, "Adam": {"amsgrad": True}}
+    states, kinds = {}, {"SGD": {"lr": 0.1, "momentum": 0.9}, "Adam": {"amsgrad": True}}
     kinds |= {name: {} for name in ("AdamW", "Adagrad", "RMSprop", "Adadelta", "Adamax", "RAdam")}
     for name, options in kinds.items():
         layer = torch.nn.Linear(3, 2, device="meta")
@@ -468,9 +479,9 @@ def test_optimizers_on_meta(torch):
             norm = torch.nn.utils.clip_grad_norm_(layer.parameters(), 1.0)
             optimizer.step()
         state = optimizer.state_dict()["state"]
-        found[name] = [{key: each[key] for key in sorted(each)} for each in state.values()]
+        states[name] = [{key: values[key] for key in sorted(values)} for values in state.values()]
     layer.zero_grad()
-    return found, norm, layer.weight.grad
+    return states, norm, layer.weight.grad
 
 
 @as_torch
@@ -481,7 +492,7 @@ def test_copies_of_meta_tensors(torch):
     layer(on_meta(torch, 2)).sum().backward()
     twin = copy.deepcopy(layer)
     loaded = pickle.loads(pickle.dumps(layer))
-    kept = [isinstance(each.weight, torch.nn.Parameter) for each in (twin, loaded)]
+    kept = [isinstance(module.weight, torch.nn.Parameter) for module in (twin, loaded)]
     return copies, list(twin.parameters()), list(loaded.parameters()), kept, twin.weight.grad
 
 
@@ -531,11 +542,11 @@ def test_what_pytorch_lets_pass_raises(mix):
 
 
 def test_a_gradient_of_a_hook_must_be_on_its_device():
-    for made, other in ((on_meta(torch, 2), torch.ones(2)), (torch.ones(2), on_meta(torch, 2))):
-        made.requires_grad_().register_hook(lambda gradient, other=other: other)
+    for tensor, other in ((on_meta(torch, 2), torch.ones(2)), (torch.ones(2), on_meta(torch, 2))):
+        tensor.requires_grad_().register_hook(lambda gradient, other=other: other)
         with pytest.raises(RuntimeError, match="on another device, and one of both is meta"):
-            made.sum().backward()
-        assert made.grad is None
+            tensor.sum().backward()
+        assert tensor.grad is None
 
 
 def test_moving_a_module_keeps_its_parameters_and_their_ties():
@@ -609,8 +620,8 @@ def test_a_training_step_of_seven_billion_parameters_computes_nothing():
         )
         loss.backward()
         torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9).step()
-    assert sum(each.numel() for each in model.parameters()) > 7e9
-    assert all(each.grad.is_meta for each in model.parameters())
+    assert sum(parameter.numel() for parameter in model.parameters()) > 7e9
+    assert all(parameter.grad.is_meta for parameter in model.parameters())
 
 
 def test_the_guard_of_these_tests_sees_work():
@@ -762,10 +773,10 @@ def test_operators_of_jax_and_of_users_on_meta():
 
 def test_control_flow_on_meta():
     x, flag = on_meta(torch, 3, requires_grad=True), on_meta(torch, (), dtype=torch.bool)
-    made = torch.cond(flag, lambda x: x * 2, lambda x: x.exp(), (x,))
-    made.sum().backward()
+    result = torch.cond(flag, lambda x: x * 2, lambda x: x.exp(), (x,))
+    result.sum().backward()
     carry, out = torch.scan(lambda c, a: (c + a, c), on_meta(torch, 3), on_meta(torch, 5, 3))
-    assert made.is_meta and x.grad.is_meta and carry.shape == (3,) and out.shape == (5, 3)
+    assert result.is_meta and x.grad.is_meta and carry.shape == (3,) and out.shape == (5, 3)
     with pytest.raises(RuntimeError, match="cannot be called on meta tensors"):
         torch.while_loop(lambda x: x.sum() < 3, lambda x: (x + 1,), (x.detach(),))
 

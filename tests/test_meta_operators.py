@@ -35,16 +35,16 @@ def needs_numbers(sample, arrays):
 
 def strides_under_a_trace(problem):
     """The strides of the outputs where JAX traces the operator."""
-    found = []
+    strides = []
 
     def run(*arrays):
         outputs = problem.outputs(list(map(wrap, arrays)))
-        found.extend(strides_of(output._aval) for output in outputs)
+        strides.extend(strides_of(output._aval) for output in outputs)
         return [output._array for output in outputs]
 
     with jax.enable_x64(True):
         jax.eval_shape(run, *problem.arrays)
-    return found
+    return strides
 
 
 @pytest.mark.parametrize(("family", "sample"), list(samples()))

@@ -17,12 +17,12 @@ CASES = [(name, mode) for name in models.NAMES for mode in models.MODES]
     ],
 )
 def test_training_equals_pytorchs(name, mode):
-    found, traces = models.run(name, mode=mode)
+    result, traces = models.run(name, mode=mode)
     expected = answers.load(models.path_of(name))
-    wrong = models.differences(expected, found)
+    wrong = models.differences(expected, result)
     assert not wrong, "\n".join(wrong)
     assert traces == 1
-    checks.count("models", 1 + len(found["gradients"]) + len(found["state"]))
+    checks.count("models", 1 + len(result["gradients"]) + len(result["state"]))
 
 
 def test_every_recording_has_its_model():

@@ -75,8 +75,8 @@ def outputs():
 
 
 def data_of(outputs) -> dict:
-    (found,) = [output["data"] for output in outputs if output.output_type == "execute_result"]
-    return found
+    (data,) = [output["data"] for output in outputs if output.output_type == "execute_result"]
+    return data
 
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
@@ -103,14 +103,16 @@ def test_a_drawing(outputs):
 
 @pytest.mark.parametrize("source", TEXTS)
 def test_text(outputs, source):
-    texts = [each["text"] for each in outputs[source] if each.output_type == "stream"]
-    results = [each["data"] for each in outputs[source] if each.output_type == "execute_result"]
+    texts = [output["text"] for output in outputs[source] if output.output_type == "stream"]
+    results = [
+        output["data"] for output in outputs[source] if output.output_type == "execute_result"
+    ]
     assert all("text/html" not in data for data in results)
     assert re.search(TEXTS[source], "".join([*texts, *(data["text/plain"] for data in results)]))
 
 
 def test_progress_bars_show_losses(outputs):
-    text = "".join(each.get("text", "") for each in outputs[PROGRESS])
+    text = "".join(output.get("text", "") for output in outputs[PROGRESS])
     assert "4/4" in text and re.search(r"loss=tensor\(0\.\d+", text)
 
 

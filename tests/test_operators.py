@@ -18,8 +18,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:reduction. 'mean' divides:UserWa
 
 def rank(family, sample) -> int:
     """How many samples of the operator come before this one."""
-    same = [each for each in recorded.FAMILIES[family] if each.name == sample.name]
-    return next(number for number, each in enumerate(same) if each is sample)
+    same = [candidate for candidate in recorded.FAMILIES[family] if candidate.name == sample.name]
+    return next(number for number, candidate in enumerate(same) if candidate is sample)
 
 
 NAMES = sorted({sample.name for _, sample in recorded.SAMPLES})
@@ -32,7 +32,7 @@ def parameters(family, sample):
 
 
 every_sample = pytest.mark.parametrize(
-    ("family", "sample"), [parameters(*each) for each in recorded.SAMPLES]
+    ("family", "sample"), [parameters(*pair) for pair in recorded.SAMPLES]
 )
 
 

@@ -37,9 +37,9 @@ def cycles(torch, steps, **options):
     seen, x = [], torch.ones(3)
 
     def ready(prof):
-        found = {event.key: event.count for event in prof.key_averages()}
-        labels = sorted(key for key in found if "Step" in key)
-        seen.append([prof.step_num, prof.current_action.name, found.get("aten::mul", 0), labels])
+        counts = {event.key: event.count for event in prof.key_averages()}
+        labels = sorted(key for key in counts if "Step" in key)
+        seen.append([prof.step_num, prof.current_action.name, counts.get("aten::mul", 0), labels])
 
     activities = [torch.profiler.ProfilerActivity.CPU]
     with torch.profiler.profile(
@@ -69,16 +69,16 @@ def test_cycles_of_a_schedule(torch):
 @pytest.mark.slow
 def test_a_cycle_has_its_own_events_or_all():
     def products(**options):
-        found = []
+        counts = []
         plan = profiler.schedule(wait=0, warmup=1, active=1)
         with profiler.profile(
-            schedule=plan, on_trace_ready=lambda p: found.append(count(p)), **options
+            schedule=plan, on_trace_ready=lambda p: counts.append(count(p)), **options
         ) as prof:
             for step in range(6):
                 for _ in range(step + 1):
                     jaxgrad.ones(2).sin()
                 prof.step()
-        return found
+        return counts
 
     def count(prof):
         return sum(e.count for e in prof.key_averages() if e.key == "aten::sin")

@@ -31,7 +31,7 @@ def test_every_id_in_a_name_is_a_row():
         ("test_edges_under_jit", []),
         ("test_A05_of_wrong_length", []),
         ("test_grad_tensors_A050", []),
-        ("test_numbers_pitfall_36", []),
+        ("test_numbers_of_36", []),
     ],
 )
 def test_ids_of_a_name(name, ids):
@@ -40,12 +40,12 @@ def test_ids_of_a_name(name, ids):
 
 def test_no_name_begins_with_an_id():
     begins = re.compile(rf"\s*def test_{rows.ID}(_|\b)", re.MULTILINE)
-    found = [path.name for path in rows.TESTS.rglob("test_*.py") if begins.search(path.read_text())]
-    assert found == [], "a name says what the test checks; its row's id ends it"
+    names = [path.name for path in rows.TESTS.rglob("test_*.py") if begins.search(path.read_text())]
+    assert names == [], "a name says what the test checks; its row's id ends it"
 
 
 def test_rows_without_a_test_are_found(monkeypatch):
-    found = rows.tests_by_row()
-    del found["A05"]
-    monkeypatch.setattr(rows, "tests_by_row", lambda: {**found, "A99": []})
+    tests = rows.tests_by_row()
+    del tests["A05"]
+    monkeypatch.setattr(rows, "tests_by_row", lambda: {**tests, "A99": []})
     assert "A05" in rows.untested() and rows.unlisted() == ["A99"]

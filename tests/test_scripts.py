@@ -90,8 +90,8 @@ def test_images_in_training_and_evaluation_by_turns(torch, jit=plain):
         for x, y in zip(images.split(4), labels.split(4), strict=True):
             log.append(train(x, y))
             total += log[-1].item()
-        found = evaluate({"x": x, "y": y})
-        log.append((model.training, found["loss"], found["right"].sum().item()))
+        result = evaluate({"x": x, "y": y})
+        log.append((model.training, result["loss"], result["right"].sum().item()))
     return log, total, model.state_dict(), optimizer.state_dict()["state"]
 
 
@@ -105,13 +105,13 @@ def test_two_networks_against_each_other(torch, jit=plain):
     @jit
     def step(real, noise):
         of_judge.zero_grad()
-        made = maker(noise)
-        of_two = F.softplus(-judge(real)).mean() + F.softplus(judge(made.detach())).mean()
+        fakes = maker(noise)
+        of_two = F.softplus(-judge(real)).mean() + F.softplus(judge(fakes.detach())).mean()
         of_two.backward()
         of_judge.step()
         judge.requires_grad_(False)
         of_maker.zero_grad()
-        loss = F.softplus(-judge(made)).mean()
+        loss = F.softplus(-judge(fakes)).mean()
         loss.backward()
         of_maker.step()
         judge.requires_grad_(True)
@@ -119,8 +119,8 @@ def test_two_networks_against_each_other(torch, jit=plain):
 
     log = []
     for number in range(4):
-        found = step(numbers(torch, 4, 3, seed=number), numbers(torch, 4, 2, seed=9 + number))
-        log.append([each.item() for each in found])
+        losses = step(numbers(torch, 4, 3, seed=number), numbers(torch, 4, 2, seed=9 + number))
+        log.append([loss.item() for loss in losses])
     return log, maker.state_dict(), judge.state_dict(), gradients(maker, judge)
 
 
@@ -272,13 +272,13 @@ TRACES = {
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)
 def test_with_compiled_steps(script):
-    made = []
+    steps = []
 
     def jit(function):
-        made.append(jaxgrad.jit(function))
-        return made[-1]
+        steps.append(jaxgrad.jit(function))
+        return steps[-1]
 
     name = script.__name__
     differences(script.expected(), described(script.body(jaxgrad, jit)), name, PRECISION)
-    assert [each.count for each in made] == TRACES.get(name, [1])
+    assert [step.count for step in steps] == TRACES.get(name, [1])
     checks.count("autograd")

@@ -47,9 +47,9 @@ def mypy(copied, *files):
     environment = os.environ | {"MYPYPATH": str(copied)}
     command = [sys.executable, "-m", "mypy", *options, "jaxgrad", *files]
     output = run(command, env=environment, cwd=copied)
-    found = re.findall(r"^(.+?):(\d+): error: (.*)$", output, re.MULTILINE)
-    assert found or not output.strip(), output
-    return {(Path(path).name, int(line)): message for path, line, message in found}
+    matches = re.findall(r"^(.+?):(\d+): error: (.*)$", output, re.MULTILINE)
+    assert matches or not output.strip(), output
+    return {(Path(path).name, int(line)): message for path, line, message in matches}
 
 
 def pyright(copied, *files):
@@ -61,9 +61,9 @@ def pyright(copied, *files):
     report = json.loads(run(command, env=environment, cwd=copied))
     assert report["summary"]["filesAnalyzed"] == len(stubs.MODULES) + len(files)
     return {
-        (Path(each["file"]).name, each["range"]["start"]["line"] + 1): each["message"]
-        for each in report["generalDiagnostics"]
-        if each["severity"] == "error"
+        (Path(mistake["file"]).name, mistake["range"]["start"]["line"] + 1): mistake["message"]
+        for mistake in report["generalDiagnostics"]
+        if mistake["severity"] == "error"
     }
 
 
@@ -119,8 +119,8 @@ def test_the_accepted_script_runs():
 @pytest.mark.slow
 @pytest.mark.parametrize("checker", [mypy, pyright])
 def test_checker_accepts_the_stubs_and_a_script_and_finds_mistakes(copied, checker):
-    found = checker(copied, ACCEPTED, REFUSED)
-    assert found.keys() == lines_with_mistakes(REFUSED), found
+    mistakes = checker(copied, ACCEPTED, REFUSED)
+    assert mistakes.keys() == lines_with_mistakes(REFUSED), mistakes
 
 
 @pytest.mark.slow

@@ -14,8 +14,8 @@ from jaxgrad.tape import interception
 
 
 def numbers(torch, *shape):
-    made = torch.arange(1.0, 1.0 + int(np.prod(shape)))
-    return made.reshape(shape) / 64
+    values = torch.arange(1.0, 1.0 + int(np.prod(shape)))
+    return values.reshape(shape) / 64
 
 
 def calls(torch):
@@ -82,18 +82,18 @@ def test_what_autocast_converts_S05(torch):
     known = calls(torch)
 
     def dtypes():
-        found = {}
+        results = {}
         with torch.autocast("cpu"):
             for number, (name, call) in enumerate(known.items()):
                 is_product = number <= list(known).index("attention")
-                made = call(lambda x: x) if is_product else call(lambda x: x.bfloat16())
-                found[name] = str(made.dtype)
-            found["float32"] = str(known["softmax"](lambda x: x).dtype)
+                output = call(lambda x: x) if is_product else call(lambda x: x.bfloat16())
+                results[name] = str(output.dtype)
+            results["float32"] = str(known["softmax"](lambda x: x).dtype)
             for name in ("mm", "mse_loss"):
-                found[f"{name} of float64"] = str(known[name](lambda x: x.double()).dtype)
+                results[f"{name} of float64"] = str(known[name](lambda x: x.double()).dtype)
         with torch.autocast("cpu", dtype=torch.float16):
-            found["mm in float16"] = str(known["mm"](lambda x: x.bfloat16()).dtype)
-        return found
+            results["mm in float16"] = str(known["mm"](lambda x: x.bfloat16()).dtype)
+        return results
 
     # compiled, so that no operator runs eagerly
     return dtypes() if torch is not jaxgrad else jaxgrad.jit(dtypes)()
@@ -115,16 +115,16 @@ def test_operators_outside_of_autocasts_lists_S05(torch):
         with torch.autocast("cpu", enabled=False):
             off = [torch.mm(a, b), torch.nn.functional.mse_loss(a.bfloat16(), a.bfloat16()).dtype]
             off[1] = str(off[1])
-        made = torch.mm(a, b)
-    return [out, whole, off, made, torch.mm(a, b)]
+        product = torch.mm(a, b)
+    return [out, whole, off, product, torch.mm(a, b)]
 
 
 def network(torch):
-    made = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU(), torch.nn.Linear(2, 1))
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU(), torch.nn.Linear(2, 1))
     with torch.no_grad():
-        for parameter in made.parameters():
+        for parameter in model.parameters():
             parameter.copy_(torch.arange(1.0, 1 + parameter.numel()).reshape(parameter.shape) / 4)
-    return made
+    return model
 
 
 @pytest.mark.slow
@@ -140,10 +140,10 @@ def network(torch):
 def test_gradients_of_parameters_stay_float32_R13(torch):
     net, x = network(torch), torch.tensor([[1.0, 2.0], [-0.5, 0.25]], requires_grad=True)
     with torch.autocast("cpu"):
-        made = net(x)
-        loss = torch.nn.functional.mse_loss(made, torch.zeros(2, 1))
+        output = net(x)
+        loss = torch.nn.functional.mse_loss(output, torch.zeros(2, 1))
     loss.backward()
-    return made, loss, [parameter.grad for parameter in net.parameters()], x.grad
+    return output, loss, [parameter.grad for parameter in net.parameters()], x.grad
 
 
 @as_torch("""
@@ -154,12 +154,12 @@ def test_gradients_of_parameters_stay_float32_R13(torch):
 """)
 def test_a_parameter_is_converted_once_R13(torch):
     """Gradients of two uses are added in half precision, where 256 + 1 is 256."""
-    found = []
+    results = []
     for options in ({}, {"cache_enabled": False}):
         w = torch.ones(1, 1, requires_grad=True)
         with torch.autocast("cpu", **options):
             (torch.full((1, 1), 256.0) @ w + torch.ones(1, 1) @ w).float().sum().backward()
-        found.append(w.grad)
+        results.append(w.grad)
     w = torch.ones(1, 1, requires_grad=True)
     with torch.autocast("cpu"):
         one = torch.ones(1, 1) @ w
@@ -167,8 +167,8 @@ def test_a_parameter_is_converted_once_R13(torch):
         with torch.no_grad():
             w.mul_(3)
         two = torch.ones(1, 1) @ w
-    found.append([one, two])
-    return found
+    results.append([one, two])
+    return results
 
 
 def test_a_parameter_that_is_written_to_is_converted_anew_R13():
@@ -195,21 +195,21 @@ def test_queries_of_autocast_settings_S05(torch):
             torch.is_autocast_cache_enabled(),
         ]
 
-    found = [state(), str(torch.get_autocast_dtype("cuda")), torch.is_autocast_enabled()]
+    results = [state(), str(torch.get_autocast_dtype("cuda")), torch.is_autocast_enabled()]
     with torch.autocast("cpu", dtype=torch.float16, cache_enabled=False):
-        found.append(state())
+        results.append(state())
         with torch.autocast(device_type="cpu", enabled=False) as inner:
-            found.append([state(), str(inner.fast_dtype)])
+            results.append([state(), str(inner.fast_dtype)])
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            found.append(state())
-        found.append(state())
+            results.append(state())
+        results.append(state())
     torch.set_autocast_dtype("cpu", torch.float16)
     torch.set_autocast_enabled("cpu", True)
-    found += [state(), (torch.ones(1, 1) @ torch.ones(1, 1)).dtype is torch.float16]
+    results += [state(), (torch.ones(1, 1) @ torch.ones(1, 1)).dtype is torch.float16]
     torch.set_autocast_enabled("cpu", False)
     torch.set_autocast_dtype("cpu", torch.bfloat16)
     torch.set_autocast_cache_enabled(False)
-    found.append(state())
+    results.append(state())
     torch.set_autocast_cache_enabled(True)
 
     @torch.autocast("cpu")
@@ -217,16 +217,16 @@ def test_queries_of_autocast_settings_S05(torch):
         """Of ones."""
         return x @ x, state()
 
-    found += [product(torch.ones(2, 2)), product.__name__, product.__doc__, state()]
-    return found
+    results += [product(torch.ones(2, 2)), product.__name__, product.__doc__, state()]
+    return results
 
 
 @as_torch
 def test_arguments_of_autocast_S05(torch):
     unsupported = "In CPU autocast, but the target dtype is not supported. Disabling autocast"
     wrong = warned(lambda: torch.autocast("cpu", dtype=torch.float64)._enabled)
-    for each in wrong["warnings"]:
-        each["words"] = unsupported
+    for warning in wrong["warnings"]:
+        warning["words"] = unsupported
     return [
         [p for p in parameters(torch.autocast.__init__)[1:] if p[0] != "device_type"],
         torch.amp.is_autocast_available("cpu"),
@@ -243,24 +243,24 @@ def test_custom_fwd_and_custom_bwd_S05(torch):
     seen = []
 
     def note(torch, *values):
-        seen.append([str(each.dtype) for each in values] + [torch.is_autocast_enabled("cpu")])
+        seen.append([str(value.dtype) for value in values] + [torch.is_autocast_enabled("cpu")])
 
     class As(torch.autograd.Function):
         @staticmethod
         @torch.amp.custom_fwd(device_type="cpu")
         def forward(ctx, a, b):
             ctx.save_for_backward(a, b)
-            made = a @ b
-            note(torch, a, made)
-            return made
+            product = a @ b
+            note(torch, a, product)
+            return product
 
         @staticmethod
         @torch.amp.custom_bwd(device_type="cpu")
         def backward(ctx, grad):
             a, b = ctx.saved_tensors
-            made = grad.float() @ b.t()
-            note(torch, grad, made)
-            return made.float(), (a.t() @ grad.float()).float()
+            gradient = grad.float() @ b.t()
+            note(torch, grad, gradient)
+            return gradient.float(), (a.t() @ grad.float()).float()
 
     class In32(As):
         @staticmethod
@@ -273,10 +273,10 @@ def test_custom_fwd_and_custom_bwd_S05(torch):
     for function in (As, In32):
         a, b = torch.ones(2, 2, requires_grad=True), torch.ones(2, 2, requires_grad=True)
         with torch.autocast("cpu"):
-            made = function.apply(a, b)
-            half = function.apply(a.bfloat16(), b) if function is In32 else made
-        made.float().sum().backward()
-        seen.append([made, half, a.grad, b.grad])
+            output = function.apply(a, b)
+            half = function.apply(a.bfloat16(), b) if function is In32 else output
+        output.float().sum().backward()
+        seen.append([output, half, a.grad, b.grad])
     a = torch.ones(2, 2, requires_grad=True)
     In32.apply(a, a).sum().backward()
     return seen, a.grad, error(lambda: torch.amp.custom_fwd(device_type=3))
@@ -287,10 +287,10 @@ def test_custom_fwd_and_custom_bwd_S05(torch):
 
 def parts(torch, optimizer="SGD", **options):
     w = torch.tensor([1.0, 2.0], requires_grad=True)
-    made = getattr(torch.optim, optimizer)([w], lr=0.5)
+    instance = getattr(torch.optim, optimizer)([w], lr=0.5)
     return (
         w,
-        made,
+        instance,
         torch.amp.GradScaler("cpu", **{"init_scale": 8.0, "growth_interval": 2} | options),
     )
 
@@ -308,7 +308,7 @@ def factor_that_cannot_grow(torch):
 @as_torch
 def test_steps_of_a_GradScaler_S05(torch):
     w, optimizer, scaler = parts(torch)
-    found = [scaler.get_scale(), scaler.state_dict(), scaler.is_enabled()]
+    results = [scaler.get_scale(), scaler.state_dict(), scaler.is_enabled()]
     for factor in (1.0, 1.0, float("inf"), 1.0, float("nan"), 0.5, 0.5):
         optimizer.zero_grad()
         scaled = scaler.scale((w * factor).sum())
@@ -316,17 +316,17 @@ def test_steps_of_a_GradScaler_S05(torch):
         grad = w.grad.clone()
         scaler.step(optimizer)
         scaler.update()
-        found.append([scaled, grad, w.detach().clone(), scaler.get_scale(), scaler.state_dict()])
-    found.append(factor_that_cannot_grow(torch))
+        results.append([scaled, grad, w.detach().clone(), scaler.get_scale(), scaler.state_dict()])
+    results.append(factor_that_cannot_grow(torch))
     scaler.update(3.0)
     scaler.update(torch.tensor(5.0))
-    return found, scaler.get_scale()
+    return results, scaler.get_scale()
 
 
 @as_torch
 def test_gradients_that_are_looked_at_between_S05(torch):
     w, optimizer, scaler = parts(torch, growth_interval=1)
-    found = []
+    results = []
     for _ in range(2):
         optimizer.zero_grad()
         scaler.scale((w * 3).sum()).backward()
@@ -334,13 +334,13 @@ def test_gradients_that_are_looked_at_between_S05(torch):
         norm = torch.nn.utils.clip_grad_norm_([w], 1.0)
         again = error(scaler.unscale_, optimizer)
         scaler.step(optimizer)
-        found.append(
+        results.append(
             [norm, again, error(scaler.step, optimizer), error(scaler.unscale_, optimizer)]
         )
         scaler.update()
-        found.append([w.detach().clone(), scaler.get_scale()])
+        results.append([w.detach().clone(), scaler.get_scale()])
     scaled = scaler.scale([w, (w * 2, w)])
-    return found, scaled, [type(scaled).__name__, type(scaled[1]).__name__]
+    return results, scaled, [type(scaled).__name__, type(scaled[1]).__name__]
 
 
 @as_torch
@@ -397,14 +397,14 @@ def test_settings_of_a_GradScaler_S05(torch):
 def test_autocast_has_a_program_of_its_own_S05():
     a, b = numbers(jaxgrad, 2, 3), numbers(jaxgrad, 3, 2)
     product = jaxgrad.jit(lambda a, b: a @ b)
-    found = [product(a, b)]
+    outputs = [product(a, b)]
     with jaxgrad.autocast("cpu"):
-        found += [product(a, b), product(a, b)]
+        outputs += [product(a, b), product(a, b)]
     with jaxgrad.autocast("cpu", dtype=jaxgrad.float16):
-        found.append(product(a, b))
-    found.append(product(a, b))
+        outputs.append(product(a, b))
+    outputs.append(product(a, b))
     names = ["float32", "bfloat16", "bfloat16", "float16", "float32"]
-    assert [str(each.dtype) for each in found] == [f"torch.{name}" for name in names]
+    assert [str(output.dtype) for output in outputs] == [f"torch.{name}" for name in names]
     assert len(product.traces) == 3
 
 
@@ -442,16 +442,16 @@ def test_a_parameter_is_converted_once_in_a_compiled_pass_R13(around):
             for parameter in net.parameters():
                 parameter.grad = None
             with block():
-                made = net(x) + net[2](x)
-                loss = jaxgrad.nn.functional.mse_loss(made, jaxgrad.zeros(2, 1))
+                output = net(x) + net[2](x)
+                loss = jaxgrad.nn.functional.mse_loss(output, jaxgrad.zeros(2, 1))
             loss.backward()
-            return made, loss.detach()
+            return output, loss.detach()
 
         with jaxgrad.autocast("cpu") if around else contextlib.nullcontext():
             for _ in range(2):
-                made, loss = run(x)
+                output, loss = run(x)
         assert not hasattr(run, "traces") or len(run.traces) == 1
-        return [made, loss, *(parameter.grad for parameter in net.parameters())]
+        return [output, loss, *(parameter.grad for parameter in net.parameters())]
 
     for one, other in zip(results(lambda f: f), results(jaxgrad.jit), strict=True):
         assert one.dtype is other.dtype
@@ -475,7 +475,7 @@ def test_a_compiled_step_that_may_be_left_out_S05(optimizer, first):
         w = jaxgrad.tensor([1.0, 2.0], dtype=jaxgrad.float64, requires_grad=True)
         chosen = optimizer([w])
         scaler = jaxgrad.amp.GradScaler("cpu", init_scale=8.0, growth_interval=2)
-        found = []
+        history = []
 
         @wrapped
         def step(factor):
@@ -486,11 +486,11 @@ def test_a_compiled_step_that_may_be_left_out_S05(optimizer, first):
 
         for factor in (first, 1.0, float("nan"), 2.0, 0.5, float("inf"), 1.0, 1.0):
             step(jaxgrad.tensor(factor, dtype=jaxgrad.float64))
-            found.append([w.tolist(), scaler.get_scale(), scaler._get_growth_tracker()])
-        state = [each for each in chosen.state[w].values() if isinstance(each, jaxgrad.Tensor)]
+            history.append([w.tolist(), scaler.get_scale(), scaler._get_growth_tracker()])
+        state = [value for value in chosen.state[w].values() if isinstance(value, jaxgrad.Tensor)]
         if hasattr(step, "traces"):
             assert len(step.traces) == 1 and step.explain().startswith(("traced 1 ", "traced 2 "))
-        return found, [each.tolist() for each in state]
+        return history, [tensor.tolist() for tensor in state]
 
     (eager, eager_state), (compiled, state) = results(lambda f: f), results(jaxgrad.jit)
     for one, other in zip(eager, compiled, strict=True):
@@ -531,8 +531,8 @@ def test_a_checkpoint_is_computed_again_as_it_was_S05(use_reentrant):
 
     weight, x = jaxgrad.ones(2, 2, requires_grad=True), jaxgrad.ones(2, 2, requires_grad=True)
     with jaxgrad.autocast("cpu"):
-        made = checkpoint(block, x, use_reentrant=use_reentrant)
-    made.float().sum().backward()
+        output = checkpoint(block, x, use_reentrant=use_reentrant)
+    output.float().sum().backward()
     assert seen == [jaxgrad.bfloat16] * 2 and weight.grad.tolist() == [[2, 2], [2, 2]]
 
 

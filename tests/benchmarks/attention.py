@@ -52,9 +52,9 @@ def script(module, causal, gradients):
     def run(*qkv):
         if not gradients:
             return attention(*qkv, is_causal=causal)
-        leaves = [each.detach().requires_grad_() for each in qkv]
+        leaves = [tensor.detach().requires_grad_() for tensor in qkv]
         attention(*leaves, is_causal=causal).sum().backward()
-        return [each.grad for each in leaves]
+        return [leaf.grad for leaf in leaves]
 
     return run
 
@@ -66,15 +66,15 @@ def calls(shape, causal, gradients):
     by_hand = functools.partial(composed, causal=causal)
     by_hand = jax.jit(with_gradients(by_hand) if gradients else by_hand)
     ours = jaxgrad.jit(script(jaxgrad, causal, gradients))
-    tensors, plain = [jaxgrad.tensor(each) for each in arrays], list(map(jnp.asarray, arrays))
-    found = {
+    tensors, plain = [jaxgrad.tensor(array) for array in arrays], list(map(jnp.asarray, arrays))
+    by_subject = {
         "jaxgrad": lambda: jax.block_until_ready(jax.tree.leaves(ours(*tensors))),
         "composed": lambda: jax.block_until_ready(by_hand(*plain)),
     }
     if torch is not None:
         of_torch = script(torch, causal, gradients)
-        found["torch"] = functools.partial(of_torch, *map(torch.tensor, arrays))
-    return found
+        by_subject["torch"] = functools.partial(of_torch, *map(torch.tensor, arrays))
+    return by_subject
 
 
 def least(functions):
@@ -104,11 +104,11 @@ def memory(length):
     plain = jax.jit(with_gradients(functools.partial(composed, causal=False)))
     abstract = [jax.ShapeDtypeStruct(shape, jnp.float32)] * 3
     lowered = ours.lower(*[jaxgrad.zeros(shape)] * 3), plain.lower(*abstract)
-    sizes = [each.compile().memory_analysis().temp_size_in_bytes / 2**20 for each in lowered]
-    found = dict(zip(("jaxgrad", "composed"), sizes, strict=True))
-    print(f"{length:>6}", *[f"{name} {size:.0f} MiB" for name, size in found.items()], flush=True)
+    sizes = [program.compile().memory_analysis().temp_size_in_bytes / 2**20 for program in lowered]
+    amounts = dict(zip(("jaxgrad", "composed"), sizes, strict=True))
+    print(f"{length:>6}", *[f"{name} {size:.0f} MiB" for name, size in amounts.items()], flush=True)
     figures.note("l", "Temporary memory of the gradients", "MiB", "composed",
-                 {f"4 heads, length {length}": found})  # fmt: skip
+                 {f"4 heads, length {length}": amounts})  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def drawn(chart):
     """The rows, each with the subjects that have bars."""
     many = len(chart["rows"]) > MOST_ROWS
     return {
-        row: [each for each in values if not (many and each == chart["base"])]
+        row: [subject for subject in values if not (many and subject == chart["base"])]
         for row, values in chart["rows"].items()
     }
 
@@ -98,7 +98,7 @@ def subtitle(chart, scale):
 def columns(rows):
     """Where the names of subjects and the bars begin, and the lines of the name of each row."""
     longest = max(len(subject) for subjects in rows.values() for subject in subjects)
-    subjects = {subject for each in rows.values() for subject in each}
+    subjects = {subject for row_subjects in rows.values() for subject in row_subjects}
     of_subjects = longest * LETTER + 10 if len(subjects) > 1 else 0
     names = {row: textwrap.wrap(row, 30) for row in rows}
     of_names = max(len(line) for lines in names.values() for line in lines) * LETTER + 14
@@ -108,21 +108,21 @@ def columns(rows):
 def bars(chart, row, subjects, top, places, scale):
     """The elements of a row, whose first line begins at `top`."""
     at_subject, at_bar, names = places
-    found = [text(EDGE, top + LINE * n + 10, line) for n, line in enumerate(names[row])]
+    elements = [text(EDGE, top + LINE * n + 10, line) for n, line in enumerate(names[row])]
     for place, subject in enumerate(subjects):
         y, share, length = top + LINE * place, ratio(chart, row, subject), 0
         kind, figure = kind_of(subject), number(chart["rows"][row][subject])
         if at_bar > at_subject:
-            found.append(text(at_bar - 8, y + 10, subject, kind or "muted", "end"))
+            elements.append(text(at_bar - 8, y + 10, subject, kind or "muted", "end"))
         if share is not None:
             of_unit = "" if chart["unit"] == RATIO else f"   ({figure} {chart['unit']})"
             length, figure = scale(share), ratio_text(share) + of_unit
-            found.append(
+            elements.append(
                 f'<rect class="bar {kind}" x="{at_bar:.0f}" y="{y}" '
                 f'width="{length:.1f}" height="{BAR}" rx="2"/>'
             )
-        found.append(text(at_bar + length + 6, y + 10, figure, kind))
-    return found
+        elements.append(text(at_bar + length + 6, y + 10, figure, kind))
+    return elements
 
 
 def svg(chart):
@@ -131,7 +131,7 @@ def svg(chart):
     places = columns(rows)
     ratios = [ratio(chart, row, subject) for row, subjects in rows.items() for subject in subjects]
     at_bar = places[1]
-    scale = Scale([each for each in ratios if each is not None], WIDTH - EDGE - FIGURES - at_bar)
+    scale = Scale([share for share in ratios if share is not None], WIDTH - EDGE - FIGURES - at_bar)
     body, y = [], 68
     for row, subjects in rows.items():
         body += bars(chart, row, subjects, y, places, scale)

@@ -103,15 +103,15 @@ class Prediction:
         return "products" if self.products > self.tp else "tp exchanges"
 
 
-def predict(chip: Chip, found: dict) -> Prediction:
+def predict(chip: Chip, figures: dict) -> Prediction:
     """Of what scaling.py finds in a program."""
-    mesh, exchanges = found["mesh"], [tuple(each) for each in found["exchanges"]]
-    of_tp = [each for each in exchanges if each[1] == "tp"]
-    rest = [each for each in exchanges if each[1] != "tp"]
+    mesh, exchanges = figures["mesh"], [tuple(exchange) for exchange in figures["exchanges"]]
+    of_tp = [exchange for exchange in exchanges if exchange[1] == "tp"]
+    rest = [exchange for exchange in exchanges if exchange[1] != "tp"]
     return Prediction(
         chip,
-        products=found["flops"] / (chip.flops * PRODUCTS),
-        state=2 * found["arguments"] / chip.memory_rate,
+        products=figures["flops"] / (chip.flops * PRODUCTS),
+        state=2 * figures["arguments"] / chip.memory_rate,
         tp=seconds(chip, of_tp, mesh),
         dp=seconds(chip, rest, mesh),
     )

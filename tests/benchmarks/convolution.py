@@ -90,7 +90,7 @@ def compiled(function, *arrays):
 def products(x, w, grad, numbers):
     """(name, ours, XLA's, PyTorch's) of the value and both gradients."""
     stride, padding, dilation, groups = numbers
-    tx, tw, tgrad = (torch.tensor(numpy.asarray(each)) for each in (x, w, grad))
+    tx, tw, tgrad = (torch.tensor(numpy.asarray(array)) for array in (x, w, grad))
     edges = rules._transposed_padding(grad.shape, w.shape, x.shape, *numbers[:3])
 
     def of_torch(mask):
@@ -136,13 +136,13 @@ def measure(row):
         best = least_of({"ours": ours, "XLA": xla, "torch": torchs})
         times = "".join(f"{who} {seconds * 1e3:8.2f}   " for who, seconds in best.items())
         print(f"{row:<18}{name:<10}{times}{best['ours'] / best['torch']:6.2f} of torch", flush=True)
-        found = {who: seconds * 1e3 for who, seconds in best.items()}
-        chart = {row: {"jaxgrad": found.pop("ours"), **found}}
+        durations = {who: seconds * 1e3 for who, seconds in best.items()}
+        chart = {row: {"jaxgrad": durations.pop("ours"), **durations}}
         title = {"value": "The value"}.get(name, f"The gradient {name}")
         figures.note("m", title, "ms", "torch", chart)
 
 
 if __name__ == "__main__":
     torch.set_num_threads(1 if ON_CPU_TIME else os.cpu_count())
-    for row in [each for each in sys.argv[1:] if each in ROWS] or ROWS:
+    for row in [argument for argument in sys.argv[1:] if argument in ROWS] or ROWS:
         measure(row)

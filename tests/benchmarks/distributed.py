@@ -47,8 +47,8 @@ BLOCKS = {"mlp": (0, 2, 4), "transformer": range(training.LAYERS)}
 def mlp(torch):
     """Five megabytes of parameters."""
     nn, sizes = torch.nn, [WIDTH] * 6 + [CLASSES]
-    layers = [nn.Linear(*each) for each in itertools.pairwise(sizes)]
-    return nn.Sequential(*[each for layer in layers for each in (layer, nn.ReLU())][:-1])
+    layers = [nn.Linear(*pair) for pair in itertools.pairwise(sizes)]
+    return nn.Sequential(*[module for layer in layers for module in (layer, nn.ReLU())][:-1])
 
 
 def mlp_loss(weights, x, labels):
@@ -84,13 +84,13 @@ def cross_entropy_of_some(logits, labels):
 def part_of(batch):
     """What this process has of a batch, for each of its arrays."""
     size, rank = dist.get_world_size(), dist.get_rank()
-    return [np.split(each, size)[rank] for each in batch]
+    return [np.split(array, size)[rank] for array in batch]
 
 
 def parallel(scheme, model, mesh):
     if scheme == "ddp":
         return jaxgrad.nn.parallel.DistributedDataParallel(model, device_mesh=mesh)
-    blocks = getattr(model, "blocks", None) or [each for each in model if [*each.parameters()]]
+    blocks = getattr(model, "blocks", None) or [layer for layer in model if [*layer.parameters()]]
     for block in blocks:
         fully_shard(block, mesh=mesh, reshard_after_forward=scheme == "fsdp")
     return fully_shard(model, mesh=mesh)
@@ -107,7 +107,9 @@ def script(scheme, case, weights, mesh):
         own = part_of(case.batch)
         batch = functools.partial(map, jaxgrad.tensor, own)
     else:
-        placed = [distribute_tensor(jaxgrad.tensor(each), mesh, [Shard(0)]) for each in case.batch]
+        placed = [
+            distribute_tensor(jaxgrad.tensor(array), mesh, [Shard(0)]) for array in case.batch
+        ]
         batch = functools.partial(list, placed)
 
     @jaxgrad.jit
@@ -154,8 +156,8 @@ def partitioned(scheme, case, mesh):
 
     def loss(weights, x, y):
         gathered = {
-            name: checkpoint_name(jax.lax.with_sharding_constraint(each, whole), "gathered")
-            for name, each in weights.items()
+            name: checkpoint_name(jax.lax.with_sharding_constraint(array, whole), "gathered")
+            for name, array in weights.items()
         }
         return case.loss(gathered, x, y)
 
@@ -175,7 +177,7 @@ def mapped(scheme, case, mesh, specs):
         return checkpoint_name(array, "gathered")
 
     def loss(weights, x, y):
-        return case.loss({name: whole(name, each) for name, each in weights.items()}, x, y)
+        return case.loss({name: whole(name, array) for name, array in weights.items()}, x, y)
 
     both, part = kept_or_not(scheme, loss), PartitionSpec("dp")
 
@@ -184,12 +186,12 @@ def mapped(scheme, case, mesh, specs):
         out_specs=(PartitionSpec(), specs), check_vma=False,
     )  # fmt: skip
     def mean(weights, x, y):
-        found, gradients = both(weights, x, y)
+        value, gradients = both(weights, x, y)
         # what was gathered has been summed; the others are, in one communication
-        others = {name: each for name, each in gradients.items() if not any(specs[name])}
-        flat, split = ravel_pytree((found, others))
-        found, others = split(jax.lax.psum(flat, "dp"))
-        return jax.tree.map(lambda each: each / mesh.size, (found, gradients | others))
+        others = {name: gradient for name, gradient in gradients.items() if not any(specs[name])}
+        flat, split = ravel_pytree((value, others))
+        value, others = split(jax.lax.psum(flat, "dp"))
+        return jax.tree.map(lambda array: array / mesh.size, (value, gradients | others))
 
     return mean
 
@@ -197,7 +199,7 @@ def mapped(scheme, case, mesh, specs):
 def by_hand(scheme, case, weights, mesh):
     """As `script`."""
     optimizer, size = optax.adam(training.RATE), mesh.size
-    specs = {name: spec_of(scheme, each.shape, size) for name, each in weights.items()}
+    specs = {name: spec_of(scheme, weight.shape, size) for name, weight in weights.items()}
     if dist.get_world_size() == 1:
         differentiated = partitioned(scheme, case, mesh)
     else:
@@ -210,9 +212,9 @@ def by_hand(scheme, case, weights, mesh):
         placed, own = jax.make_array_from_process_local_data, part_of(case.batch)
         batch = functools.partial(map, functools.partial(placed, part), own)
     else:
-        batch = functools.partial(list, [jax.device_put(each, part) for each in case.batch])
+        batch = functools.partial(list, [jax.device_put(array, part) for array in case.batch])
     # copies: what is on a CPU may be shared with NumPy, and is donated
-    arrays = jax.jit(lambda tree: jax.tree.map(lambda each: each + 0, tree))(arrays)
+    arrays = jax.jit(lambda tree: jax.tree.map(lambda array: array + 0, tree))(arrays)
     whole = NamedSharding(mesh, PartitionSpec())
     layout = optax.tree.map_params(
         optimizer, lambda _, place: place, jax.eval_shape(optimizer.init, arrays), places,
@@ -259,11 +261,11 @@ def measure(scheme, name, rounds):
     mesh = dist.init_device_mesh("cpu", (count,), mesh_dim_names=("dp",))
     steps = script(scheme, case, weights, mesh), by_hand(scheme, case, weights, _mesh_by_hand())
     (ours, ours_lowered), (hand, hand_lowered) = steps
-    losses = [float(each().addressable_data(0)) for each in (ours, hand)]
+    losses = [float(step().addressable_data(0)) for step in (ours, hand)]
     pairs = [in_turn(ours, hand, number % 2) for number in range(rounds + 3)][3:]
-    medians = [1e3 * statistics.median(each) for each in zip(*pairs, strict=True)]
-    memory = [each().compile().memory_analysis() for each in (ours_lowered, hand_lowered)]
-    temporary = [each.temp_size_in_bytes / 1e6 for each in memory]
+    medians = [1e3 * statistics.median(times) for times in zip(*pairs, strict=True)]
+    memory = [program().compile().memory_analysis() for program in (ours_lowered, hand_lowered)]
+    temporary = [analysis.temp_size_in_bytes / 1e6 for analysis in memory]
     if dist.get_rank() == 0:
         ratio = statistics.median(a / b for a, b in pairs)
         print(
@@ -283,8 +285,8 @@ def _mesh_by_hand() -> Mesh:
 
 
 def main():
-    rounds = [int(each.partition("=")[2]) for each in sys.argv if each.startswith("--rounds=")]
-    rows = [each.split(":") for each in sys.argv[1:] if not each.startswith("--")]
+    rounds = [int(word.partition("=")[2]) for word in sys.argv if word.startswith("--rounds=")]
+    rows = [row.split(":") for row in sys.argv[1:] if not row.startswith("--")]
     if "--same-loss" in sys.argv:
         training.cross_entropy = cross_entropy_of_some
     if "RANK" in os.environ:

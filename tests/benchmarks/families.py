@@ -221,11 +221,11 @@ def measure(family, name, count, draw, function, plain):
     if torch_eager:
         line += f" {ours_eager / torch_eager[0]:6.2f} of torch"
     print(line, flush=True)
-    found = {
+    rows = {
         "Compiled, ten calls": {"jaxgrad": ours, "JAX by hand": jax_time},
         "Eager": dict(zip(("jaxgrad", "torch"), (ours_eager, *torch_eager), strict=False)),
     }
-    for (title, row), base in zip(found.items(), ("JAX by hand", "torch"), strict=True):
+    for (title, row), base in zip(rows.items(), ("JAX by hand", "torch"), strict=True):
         chart = {f"{family}: {name}": row}
         figures.note("k", f"{title}, {count:,} elements", "us", base, chart)
 

@@ -22,11 +22,11 @@ def gpt2():
     print(f"(r) GPT-2, {STEPS} steps: median seconds (the least), first step, most GB held")
     for column in COLUMNS:
         command = [sys.executable, __file__, column]
-        found = subprocess.run(command, capture_output=True, text=True)
-        if found.returncode:
-            print(f"    {column:<20}{found.stderr.strip().splitlines()[-1]}")
+        process = subprocess.run(command, capture_output=True, text=True)
+        if process.returncode:
+            print(f"    {column:<20}{process.stderr.strip().splitlines()[-1]}")
             continue
-        first, times, peak, loss = json.loads(found.stdout.splitlines()[-1])
+        first, times, peak, loss = json.loads(process.stdout.splitlines()[-1])
         print(
             f"    {column:<20}{statistics.median(times):8.2f} ({min(times):.2f})"
             f"{first:8.2f}{peak:8.2f}    loss {loss:.4f}",

@@ -91,14 +91,14 @@ def structures():
         yield
 
 
-STEPS = {each.__name__: each for each in (shapes, operator, numbers, compiled, structures)}
+STEPS = {step.__name__: step for step in (shapes, operator, numbers, compiled, structures)}
 
 HALFWAY = "jaxgrad, halfway"
 
 
-def note(given, subject, sizes):
-    limit = f", {given.megabytes} MB" if given.megabytes else ""
-    row = f"{given.what}, {given.iterations:,} iterations{limit}"
+def note(options, subject, sizes):
+    limit = f", {options.megabytes} MB" if options.megabytes else ""
+    row = f"{options.what}, {options.iterations:,} iterations{limit}"
     kinds = ("Resident memory", "MB"), ("Executables that JAX keeps", "executables")
     for (title, unit), size in zip(kinds, sizes, strict=True):
         figures.note("j", title, unit, HALFWAY, {row: {subject: size}})
@@ -111,14 +111,14 @@ if __name__ == "__main__":
     parser.add_argument("--kernels", type=int)
     parser.add_argument("--programs", type=int)
     parser.add_argument("--megabytes", type=int)
-    given = parser.parse_args()
-    size = given.megabytes and given.megabytes * 10**6
-    torch.compiler.set_cache_limits(kernels=given.kernels, programs=given.programs, bytes=size)
-    steps = STEPS[given.what]()
-    for iteration in range(given.iterations + 1):
-        if iteration % max(1, given.iterations // 20) == 0:
+    options = parser.parse_args()
+    size = options.megabytes and options.megabytes * 10**6
+    torch.compiler.set_cache_limits(kernels=options.kernels, programs=options.programs, bytes=size)
+    steps = STEPS[options.what]()
+    for iteration in range(options.iterations + 1):
+        if iteration % max(1, options.iterations // 20) == 0:
             sizes = resident(), len(get_backend().live_executables())
             print("{:8} {:8.0f} MB {:6}".format(iteration, *sizes), flush=True)
-        if iteration in (given.iterations // 2, given.iterations):
-            note(given, "jaxgrad" if iteration == given.iterations else HALFWAY, sizes)
+        if iteration in (options.iterations // 2, options.iterations):
+            note(options, "jaxgrad" if iteration == options.iterations else HALFWAY, sizes)
         next(steps)

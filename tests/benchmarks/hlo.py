@@ -46,8 +46,8 @@ class Instruction:
         return sum(math.prod(extents) * BITS[dtype] // 8 for dtype, extents in self.arrays)
 
     def numbers(self, option: str) -> list[int]:
-        found = re.search(rf"\b{option}={{([\d,]*)}}", self.options)
-        return [int(each) for each in found[1].split(",") if each] if found else []
+        match = re.search(rf"\b{option}={{([\d,]*)}}", self.options)
+        return [int(number) for number in match[1].split(",") if number] if match else []
 
 
 def _closing(text: str, start: int) -> int:
@@ -62,7 +62,7 @@ def _closing(text: str, start: int) -> int:
 
 def arrays_of(text: str) -> list:
     return [
-        (dtype, tuple(int(each) for each in extents.split(",") if each))
+        (dtype, tuple(int(extent) for extent in extents.split(",") if extent))
         for dtype, extents in ARRAY.findall(text)
     ]
 
@@ -72,10 +72,10 @@ def instruction(name: str, text: str) -> Instruction:
     end = _closing(text, 0) if text[0] == "(" else text.index(" ")
     opening = text.index("(", end)
     closing = _closing(text, opening)
-    given = text[opening + 1 : closing - 1]
+    operands = text[opening + 1 : closing - 1]
     options = text[closing:]
     kind = text[end:opening].strip()
-    return Instruction(name, arrays_of(text[:end]), kind, NAME.findall(given), options, given)
+    return Instruction(name, arrays_of(text[:end]), kind, NAME.findall(operands), options, operands)
 
 
 class Module:
@@ -88,20 +88,20 @@ class Module:
             if head and not line.startswith("HloModule"):
                 current = self.computations[head[2]] = {}
                 self.entry = head[2] if head[1] else self.entry
-            elif current is not None and (found := LINE.match(line)):
-                current[found[2]] = instruction(found[2], found[3])
+            elif current is not None and (match := LINE.match(line)):
+                current[match[2]] = instruction(match[2], match[3])
         self.times = Counter()
         self._run(self.entry, 1)
 
     def _run(self, name: str, times: int):
         """Count how often each computation runs."""
         self.times[name] += times
-        for each in self.computations[name].values():
-            inner = times * self.trips(each) if each.kind == "while" else times
-            for option in RUNS if each.kind not in COLLECTIVES else ():
-                for called in re.findall(rf"\b{option}=%?([\w.\-]+)", each.options):
+        for instruction in self.computations[name].values():
+            inner = times * self.trips(instruction) if instruction.kind == "while" else times
+            for option in RUNS if instruction.kind not in COLLECTIVES else ():
+                for called in re.findall(rf"\b{option}=%?([\w.\-]+)", instruction.options):
                     self._run(called, inner)
-            branches = re.search(r"branch_computations={([^}]*)}", each.options)
+            branches = re.search(r"branch_computations={([^}]*)}", instruction.options)
             for called in NAME.findall(branches[1]) if branches else ():
                 self._run(called, times)
 
@@ -112,26 +112,26 @@ class Module:
             return int(json.loads(noted[1])["n"])
         condition = re.search(r"condition=%?([\w.\-]+)", loop.options)[1]
         lines = self.computations[condition].values()
-        bounds = [int(each.literal) for each in lines if each.kind == "constant"]
-        if len(bounds) != 1 or "direction=LT" not in "".join(each.options for each in lines):
+        bounds = [int(line.literal) for line in lines if line.kind == "constant"]
+        if len(bounds) != 1 or "direction=LT" not in "".join(line.options for line in lines):
             raise ValueError(f"how often does the loop {loop.name} run?")
         return bounds[0]
 
     def all(self, *kinds):
         """The instructions of kinds: times, instruction, and the computation that it is in."""
         for name, lines in self.computations.items():
-            for each in lines.values() if self.times[name] else ():
-                if each.kind.removesuffix("-start") in kinds:
-                    yield self.times[name], each, lines
+            for instruction in lines.values() if self.times[name] else ():
+                if instruction.kind.removesuffix("-start") in kinds:
+                    yield self.times[name], instruction, lines
 
     def flops(self) -> Counter:
         """Operations of all products, by the dtype of what they multiply. Two for each addition."""
-        found = Counter()
-        for times, each, lines in self.all("dot"):
-            ((dtype, extents),) = lines[each.operands[0]].arrays
-            summed = math.prod(extents[dim] for dim in each.numbers("lhs_contracting_dims"))
-            found[dtype] += 2 * times * summed * math.prod(each.arrays[0][1])
-        return found
+        operations = Counter()
+        for times, product, lines in self.all("dot"):
+            ((dtype, extents),) = lines[product.operands[0]].arrays
+            summed = math.prod(extents[dim] for dim in product.numbers("lhs_contracting_dims"))
+            operations[dtype] += 2 * times * summed * math.prod(product.arrays[0][1])
+        return operations
 
 
 # ---- groups of devices
@@ -174,8 +174,8 @@ def axis_of(groups, mesh: dict[str, int]) -> str:
         for inside in itertools.combinations(range(len(names)), count):
             outside = [dim for dim in range(len(names)) if dim not in inside]
             size = math.prod(numbers.shape[dim] for dim in inside)
-            found = numbers.transpose(outside + list(inside)).reshape(-1, size)
-            if {frozenset(row) for row in found.tolist()} == wanted:
+            rows = numbers.transpose(outside + list(inside)).reshape(-1, size)
+            if {frozenset(row) for row in rows.tolist()} == wanted:
                 return "+".join(names[dim] for dim in inside if numbers.shape[dim] > 1)
     raise ValueError(f"groups {sorted(map(sorted, wanted))[:4]} are along no axes of {mesh}")
 
@@ -206,42 +206,44 @@ class Users:
 
     def __init__(self, lines: dict):
         self.lines, self.of = lines, {}
-        for each in lines.values():
-            for operand in each.operands:
-                self.of.setdefault(operand, []).append(each)
+        for instruction in lines.values():
+            for operand in instruction.operands:
+                self.of.setdefault(operand, []).append(instruction)
 
-    def through_forms(self, each: Instruction) -> list[Instruction]:
+    def through_forms(self, instruction: Instruction) -> list[Instruction]:
         """The users that compute something."""
-        found = []
-        for user in self.of.get(each.name, ()):
-            found += self.through_forms(user) if user.kind in FORMS else [user]
-        return found
+        users = []
+        for user in self.of.get(instruction.name, ()):
+            users += self.through_forms(user) if user.kind in FORMS else [user]
+        return users
 
-    def is_scattered(self, each: Instruction, size: int) -> bool:
+    def is_scattered(self, instruction: Instruction, size: int) -> bool:
         """Whether a device only uses its share of a sum."""
-        users = self.through_forms(each)
+        users = self.through_forms(instruction)
         return bool(users) and all(
             user.kind == "dynamic-slice"
-            and math.prod(user.arrays[0][1]) * size == math.prod(each.arrays[0][1])
+            and math.prod(user.arrays[0][1]) * size == math.prod(instruction.arrays[0][1])
             for user in users
         )
 
-    def joined(self, each: Instruction) -> Instruction:
+    def joined(self, instruction: Instruction) -> Instruction:
         """The sum of sums that a sum over devices goes into: itself if it goes into none."""
         while True:
-            users = self.through_forms(each)
+            users = self.through_forms(instruction)
             if len(users) != 1 or users[0].kind != "add" or not self.adds_sums(users[0]):
-                return each
-            each = users[0]
+                return instruction
+            instruction = users[0]
 
     def adds_sums(self, add: Instruction) -> bool:
         """Whether all that is added are sums over devices."""
         return all(self.is_sum(self.lines[operand]) for operand in add.operands)
 
-    def is_sum(self, each: Instruction) -> bool:
-        while each.kind in FORMS:
-            each = self.lines[each.operands[0]]
-        return each.kind == "all-reduce" or (each.kind == "add" and self.adds_sums(each))
+    def is_sum(self, instruction: Instruction) -> bool:
+        while instruction.kind in FORMS:
+            instruction = self.lines[instruction.operands[0]]
+        return instruction.kind == "all-reduce" or (
+            instruction.kind == "add" and self.adds_sums(instruction)
+        )
 
 
 def collectives(module: Module, mesh: dict[str, int], as_written: bool = False):
@@ -251,44 +253,46 @@ def collectives(module: Module, mesh: dict[str, int], as_written: bool = False):
     added to each other count once: the compilers for GPUs and TPUs rewrite both. as_written: count
     neither so.
     """
-    found, users, devices = [], {}, math.prod(mesh.values())
+    exchanges, users, devices = [], {}, math.prod(mesh.values())
     joined = {}
-    for times, each, lines in module.all(*COLLECTIVES):
-        kind = each.kind.removesuffix("-start")
-        axis, size = _reach(each, mesh, devices)
-        payload = sum(lines[name].bytes for name in each.operands)
+    for times, instruction, lines in module.all(*COLLECTIVES):
+        kind = instruction.kind.removesuffix("-start")
+        axis, size = _reach(instruction, mesh, devices)
+        payload = sum(lines[name].bytes for name in instruction.operands)
         payload *= size if kind == "all-gather" else 1
-        made = Collective(kind, axis, size, payload, times, [each.name])
+        exchange = Collective(kind, axis, size, payload, times, [instruction.name])
         if kind == "reduce-scatter" or kind != "all-reduce" or as_written or size == 1:
-            found += [made] if size > 1 else []
+            exchanges += [exchange] if size > 1 else []
             continue
         use = users.setdefault(id(lines), Users(lines))
-        made.kind = "reduce-scatter" if use.is_scattered(each, size) else kind
-        key = id(lines), use.joined(each).name, axis
+        exchange.kind = "reduce-scatter" if use.is_scattered(instruction, size) else kind
+        key = id(lines), use.joined(instruction).name, axis
         if key in joined:
-            joined[key].names.append(each.name)
+            joined[key].names.append(instruction.name)
             continue
-        joined[key] = made
-        found.append(made)
-    return found
+        joined[key] = exchange
+        exchanges.append(exchange)
+    return exchanges
 
 
-def _reach(each: Instruction, mesh, devices):
+def _reach(instruction: Instruction, mesh, devices):
     """The axes along which an exchange goes, and the size of its groups."""
-    if each.kind.startswith("collective-permute"):
-        pairs = re.findall(r"{(\d+),(\d+)}", each.options.partition("source_target_pairs=")[2])
+    if instruction.kind.startswith("collective-permute"):
+        pairs = re.findall(
+            r"{(\d+),(\d+)}", instruction.options.partition("source_target_pairs=")[2]
+        )
         moves = [pair for pair in pairs if pair[0] != pair[1]]
         return "+".join(mesh), 2 if moves else 1
-    groups = groups_of(each.options, devices)
+    groups = groups_of(instruction.options, devices)
     return axis_of(groups, mesh), len(groups[0])
 
 
-def by_kind(found: list[Collective]) -> dict:
+def by_kind(exchanges: list[Collective]) -> dict:
     """Kind and axis: how many, the bytes of the whole arrays, and the bytes that a device sends."""
     table = {}
-    for each in found:
-        row = table.setdefault((each.kind, each.axis), [0, 0, 0.0])
-        row[0] += each.times
-        row[1] += each.times * each.payload
-        row[2] += each.sent
+    for exchange in exchanges:
+        row = table.setdefault((exchange.kind, exchange.axis), [0, 0, 0.0])
+        row[0] += exchange.times
+        row[1] += exchange.times * exchange.payload
+        row[2] += exchange.sent
     return table

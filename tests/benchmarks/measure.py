@@ -42,13 +42,13 @@ PARTS = {
     **{part: run(part) for part in ("start", "scripts", "new_shapes", "packages", "gpt2")},
     "distributed": [
         (f"{HERE}/distributed.py", *DEVICES),
-        (*LAUNCH, f"{HERE}/distributed.py", *(each for each in DEVICES if "keep" not in each)),
+        (*LAUNCH, f"{HERE}/distributed.py", *(row for row in DEVICES if "keep" not in row)),
     ],
     "attention": [(f"{HERE}/attention.py",)],
     "convolution": [(f"{HERE}/convolution.py", "--cpu")],
     **{part: run(part) for part in ("import", "writes", "watching", "functions", "forward")},
     "loading": run("loading"),
-    "growth": [(f"{HERE}/growth.py", *each) for each in GROWTH],
+    "growth": [(f"{HERE}/growth.py", *arguments) for arguments in GROWTH],
 }
 # by name alone, since it takes a quarter of an hour and has no peer
 ASKED_FOR = {"growth"}
@@ -60,8 +60,8 @@ PACKAGES = {"HIPS autograd": "autograd"}
 def processor():
     """The name of the processor."""
     if os.path.exists("/proc/cpuinfo"):
-        found = re.search("model name.*: (.*)", Path("/proc/cpuinfo").read_text())
-        return found[1] if found else platform.machine()
+        match = re.search("model name.*: (.*)", Path("/proc/cpuinfo").read_text())
+        return match[1] if match else platform.machine()
     return platform.processor() or platform.machine()
 
 
@@ -86,25 +86,25 @@ def machine(others):
 
 
 def versions(subjects):
-    found = {"jaxgrad": "jaxgrad", "jax": "jax"}
+    packages = {"jaxgrad": "jaxgrad", "jax": "jax"}
     for name in ("torch", "HIPS autograd", "mlx"):
-        if any(each.startswith(name) for each in subjects):
-            found[name] = PACKAGES.get(name, name)
+        if any(subject.startswith(name) for subject in subjects):
+            packages[name] = PACKAGES.get(name, name)
     return {"Python": platform.python_version()} | {
         name: importlib.metadata.version(package).partition("+")[0]
-        for name, package in found.items()
+        for name, package in packages.items()
     }
 
 
 def joined(lines):
     """The charts of what figures.note wrote, which may be a row at a time."""
-    found = {}
+    charts = {}
     for line in lines:
         chart = json.loads(line)
-        kept = found.setdefault((chart["section"], chart["title"]), chart)
+        kept = charts.setdefault((chart["section"], chart["title"]), chart)
         for row, values in chart["rows"].items():
             kept["rows"].setdefault(row, {}).update(values)
-    return list(found.values())
+    return list(charts.values())
 
 
 def measure(part, environment):
@@ -135,21 +135,21 @@ def measure(part, environment):
 def merge(new):
     """Put charts into the file, in place of those of their sections and titles."""
     old = json.loads(FILE.read_text()) if FILE.exists() else []
-    found = {(chart["section"], chart["title"]): chart for chart in old}
-    found |= {(chart["section"], chart["title"]): chart for chart in new}
+    charts = {(chart["section"], chart["title"]): chart for chart in old}
+    charts |= {(chart["section"], chart["title"]): chart for chart in new}
     FILE.parent.mkdir(exist_ok=True)
-    FILE.write_text(text(list(found.values())))
+    FILE.write_text(text(list(charts.values())))
 
 
 def text(charts):
     """JSON with a row a line."""
-    found = []
+    texts = []
     for chart in charts:
         lines = [f"    {json.dumps(k)}: {json.dumps(v)}" for k, v in chart.items() if k != "rows"]
         rows = (f"      {json.dumps(k)}: {json.dumps(v)}" for k, v in chart["rows"].items())
         rows = ",\n".join(rows)
-        found.append("  {\n" + ",\n".join([*lines, f'    "rows": {{\n{rows}\n    }}']) + "\n  }")
-    return "[\n" + ",\n".join(found) + "\n]\n"
+        texts.append("  {\n" + ",\n".join([*lines, f'    "rows": {{\n{rows}\n    }}']) + "\n  }")
+    return "[\n" + ",\n".join(texts) + "\n]\n"
 
 
 def main():
@@ -157,10 +157,10 @@ def main():
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], metavar="PART",
                         help=f"by default all but growth: {', '.join(PARTS)}")  # fmt: skip
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
-    given = parser.parse_args()
-    environment = os.environ | ({"QUICK": "1"} if given.quick else {})
+    options = parser.parse_args()
+    environment = os.environ | ({"QUICK": "1"} if options.quick else {})
     taken = {}
-    parts = given.parts or [part for part in PARTS if part not in ASKED_FOR]
+    parts = options.parts or [part for part in PARTS if part not in ASKED_FOR]
     for part in parts:
         begun = time.perf_counter()
         try:

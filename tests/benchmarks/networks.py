@@ -51,8 +51,8 @@ def conv(weights, name, x, stride=1, padding=0, groups=1):
 
 def conv_transpose(weights, name, x):
     kernel = weights[f"{name}.weight"]
-    found = jax.lax.conv_transpose(x, kernel, (2, 2), "VALID", transpose_kernel=True)
-    return found + weights[f"{name}.bias"]
+    output = jax.lax.conv_transpose(x, kernel, (2, 2), "VALID", transpose_kernel=True)
+    return output + weights[f"{name}.bias"]
 
 
 def batch_norm(weights, name, x):
@@ -248,19 +248,19 @@ VGG = (64, "pool", 128, "pool", 256, 256, "pool", 512, 512, "pool", 512, 512, "p
 
 def vgg11(torch):
     nn, layers, inputs = torch.nn, [], 3
-    for each in VGG:
-        if each == "pool":
+    for entry in VGG:
+        if entry == "pool":
             layers.append(nn.MaxPool2d(2))
         else:
-            layers += [nn.Conv2d(inputs, each, 3, padding=1), nn.ReLU(inplace=True)]
-            inputs = each
+            layers += [nn.Conv2d(inputs, entry, 3, padding=1), nn.ReLU(inplace=True)]
+            inputs = entry
     return nn.Sequential(*layers, nn.Flatten(), nn.Linear(inputs, CLASSES))
 
 
 def vgg_loss(weights, images, labels):
     x, number = images, 0
-    for each in VGG:
-        if each == "pool":
+    for entry in VGG:
+        if entry == "pool":
             x = pool(x, 2)
             number += 1
         else:

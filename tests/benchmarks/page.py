@@ -19,12 +19,14 @@ PEERS = ("JAX by hand", "torch", "torch.compile", "XLA", "HIPS autograd", "mlx")
 
 def load():
     """All charts, by section."""
-    found = {letter: [] for letter in re.findall(r"^{(\w)}$", TEMPLATE.read_text(), re.MULTILINE)}
+    sections = {
+        letter: [] for letter in re.findall(r"^{(\w)}$", TEMPLATE.read_text(), re.MULTILINE)
+    }
     for name in FILES:
         path = DOCS / "figures" / name
         for chart in json.loads(path.read_text()) if path.exists() else ():
-            found[chart["section"]].append(chart)
-    return found
+            sections[chart["section"]].append(chart)
+    return sections
 
 
 def words(text):
@@ -47,7 +49,7 @@ def line(cells):
 
 
 def table(chart):
-    subjects = list(dict.fromkeys(each for row in chart["rows"].values() for each in row))
+    subjects = list(dict.fromkeys(subject for row in chart["rows"].values() for subject in row))
     head = [f"{chart['unit']} (to {words(chart['base'])})", *map(words, subjects)]
     rows = [[words(row), *(cell(chart, row, s) for s in subjects)] for row in chart["rows"]]
     return [line(head), line(["---"] * len(head)), *map(line, rows)]
@@ -60,7 +62,7 @@ def origin(chart):
     return f"Measured on {chart['date']}, {chart['machine']}; {versions}{command}."
 
 
-def summary(found):
+def summary(sections):
     """For each peer, in how many rows jaxgrad takes less and more. Rows of what was before a change
     do not count.
     """
@@ -69,7 +71,7 @@ def summary(found):
     for peer in PEERS:
         ratios = [
             (values["jaxgrad"] / values[peer], f"{row} ({chart['title']})")
-            for section in found.values()
+            for section in sections.values()
             for chart in section
             if not chart["more_is_better"]
             for row, values in chart["rows"].items()
@@ -77,7 +79,7 @@ def summary(found):
         ]
         if not ratios:
             continue
-        numbers = [each for each, _ in ratios]
+        numbers = [ratio for ratio, _ in ratios]
         less, more = sum(n < 0.95 for n in numbers), sum(n > 1.05 for n in numbers)
         most, name = max(ratios)
         counts = [len(numbers), less, len(numbers) - less - more, more]
@@ -88,20 +90,20 @@ def summary(found):
 
 def charts_of(letter, section, files):
     """The lines of a section. The files of its charts are put into `files`."""
-    found = []
+    lines = []
     for place, chart in enumerate(section, 1):
         name, title = f"{letter}{place}.svg", words(chart["title"])
         files[name] = charts.svg(chart)
         picture = f"![{title}: bars of the table below](figures/{name})"
-        found += [f"### {title}", picture, origin(chart), "\n".join(table(chart))]
-    return "\n\n".join(found)
+        lines += [f"### {title}", picture, origin(chart), "\n".join(table(chart))]
+    return "\n\n".join(lines)
 
 
-def page(found):
+def page(sections):
     """The text of the page, and by name that of its charts."""
     text, files = TEMPLATE.read_text(), {}
-    text = text.replace("{summary}", "\n".join(summary(found)))
-    for letter, section in found.items():
+    text = text.replace("{summary}", "\n".join(summary(sections)))
+    for letter, section in sections.items():
         text = text.replace(f"{{{letter}}}", charts_of(letter, section, files))
     return text, files
 

@@ -114,12 +114,12 @@ def trips():
 
 def module_files():
     """The file of each module, by its dotted name."""
-    found = {}
+    files = {}
     for package, folder in FOLDERS.items():
         for path in folder.rglob("*.py"):
             parts = path.relative_to(folder).with_suffix("").parts
-            found[".".join((package, *parts)).removesuffix(".__init__")] = path
-    return found
+            files[".".join((package, *parts)).removesuffix(".__init__")] = path
+    return files
 
 
 def imported(node, package, known):
@@ -148,10 +148,10 @@ def is_import(node):
 
 def merged(graph, node_of):
     """The graph whose nodes are `node_of` of the nodes."""
-    found = {}
+    edges = {}
     for node, following in graph.items():
-        found.setdefault(node_of(node), set()).update(map(node_of, following))
-    return {node: following - {node} for node, following in found.items()}
+        edges.setdefault(node_of(node), set()).update(map(node_of, following))
+    return {node: following - {node} for node, following in edges.items()}
 
 
 def top_level(module):
@@ -198,8 +198,8 @@ def main():
     modules = import_graph()
     lists.append(report_floors("imports of packages", merged(modules, top_level)))
     lists.append(report_floors("imports of modules", modules))
-    for each in lists if options.visits else ():
-        print("\n" + " > ".join(name for name, _ in itertools.groupby(each)))
+    for path in lists if options.visits else ():
+        print("\n" + " > ".join(name for name, _ in itertools.groupby(path)))
 
 
 if __name__ == "__main__":

@@ -129,13 +129,13 @@ def eager():
         f"    {'jax.grad without jit':<38}{slow / count:8.2f} us {slow / base:8.2f} raw calls, "
         f"{slow / times[-1]:.1f} of jaxgrad"
     )
-    found = {name: {"jaxgrad": t / count} for name, t in zip(names, times, strict=True)}
+    rows = {name: {"jaxgrad": t / count} for name, t in zip(names, times, strict=True)}
     for name, duration in torch_chain(array, base, count).items():
-        found[name.replace("torch forward", "jaxgrad forward")]["torch"] = duration / count
-    found[names[2]]["jax.grad without jit"] = slow / count
+        rows[name.replace("torch forward", "jaxgrad forward")]["torch"] = duration / count
+    rows[names[2]]["jax.grad without jit"] = slow / count
     raw = "raw jitted calls, forward"
     chart = {
-        name.removeprefix("jaxgrad "): {**row, raw: base / count} for name, row in found.items()
+        name.removeprefix("jaxgrad "): {**row, raw: base / count} for name, row in rows.items()
     }
     figures.note("a", "60 pointwise operators on 8x8 float32, each", "us", raw, chart)
     chart = {"sum(sin(x)).backward()": {"jaxgrad": small, "one raw jitted call": base / count}}
@@ -161,10 +161,10 @@ def torch_chain(array, base, count):
         x.grad = None
 
     names = ["torch forward, recorded", "torch forward and backward"]
-    found = dict(zip(names, least_of([forward, both]), strict=True))
-    for name, duration in found.items():
+    durations = dict(zip(names, least_of([forward, both]), strict=True))
+    for name, duration in durations.items():
         print(f"    {name:<38}{duration / count:8.2f} us {duration / base:8.2f} raw calls")
-    return found
+    return durations
 
 
 # (b) the demo's step
@@ -219,11 +219,11 @@ def step():
         print(f"    {name:<38}{trace / 1e3:10.1f}{compiling / 1e3:12.1f}{duration:10.0f}")
     subjects = ["jaxgrad", "jaxgrad, func.grad", "JAX by hand"]
     columns = {
-        "trace": [each / 1e3 for each in traces],
-        "compilation": [each / 1e3 for each in compiled],
-        "a call": [each / 1e3 for each in steps],
+        "trace": [figure / 1e3 for figure in traces],
+        "compilation": [figure / 1e3 for figure in compiled],
+        "a call": [figure / 1e3 for figure in steps],
     }
-    chart = {what: dict(zip(subjects, each, strict=True)) for what, each in columns.items()}
+    chart = {what: dict(zip(subjects, column, strict=True)) for what, column in columns.items()}
     figures.note("b", "A step of three layers, a batch of 64", "ms", subjects[-1], chart)
     ratios = [[ours / times[-1] for ours in times[:2]] for times in (traces, steps)]
     print(
@@ -278,14 +278,14 @@ def writes():
     }
     print("(d) writing in place and views, 8x8 float32")
     times = least_of([repeated(call) for call in calls.values()], rounds=9, repetitions=20)
-    found = dict(zip(calls, times, strict=True))
-    for name, duration in found.items():
+    durations = dict(zip(calls, times, strict=True))
+    for name, duration in durations.items():
         print(f"    {name:<38}{duration / 100:8.2f} us")
-    note_writes({name: duration / 100 for name, duration in found.items()})
+    note_writes({name: duration / 100 for name, duration in durations.items()})
     ratios = [
-        found["x.add_(y)"] / found["x + y"],
-        found["x.add_(y), recorded"] / found["x + y, recorded"],
-        found["view + z, the view untouched"] / found["copy + z, the copy of a view"],
+        durations["x.add_(y)"] / durations["x + y"],
+        durations["x.add_(y), recorded"] / durations["x + y, recorded"],
+        durations["view + z, the view untouched"] / durations["copy + z, the copy of a view"],
     ]
     print(
         f"    add_ to +: {ratios[0]:.2f}, recorded {ratios[1]:.2f}; a view read to a copy read: "
@@ -293,17 +293,17 @@ def writes():
     )
 
 
-def note_writes(found):
+def note_writes(times):
     pairs = {
         "x.add_(y)": "x + y",
         "x.add_(y), recorded": "x + y, recorded",
         "view + z, the view untouched": "copy + z, the copy of a view",
     }
     plain = "without the write or view"
-    chart = {own: {"jaxgrad": found[own], plain: found[other]} for own, other in pairs.items()}
+    chart = {own: {"jaxgrad": times[own], plain: times[other]} for own, other in pairs.items()}
     figures.note("d", "Beside the same without", "us", plain, chart)
-    others = [name for name in found if name not in {*pairs, *pairs.values()}]
-    chart = {name: {"jaxgrad": found[name]} for name in ("x + y", *others)}
+    others = [name for name in times if name not in {*pairs, *pairs.values()}]
+    chart = {name: {"jaxgrad": times[name]} for name in ("x + y", *others)}
     figures.note("d", "Other writes and views", "us", "x + y", chart)
 
 
@@ -352,8 +352,8 @@ def watched():
     for name, duration in zip(calls, times, strict=True):
         ratio = duration / times[0]
         print(f"    {name:<38}{duration / (4 * STEPS):8.2f} us {ratio:8.3f} of no mode")
-    each = zip(calls, times, strict=True)
-    chart = {name: {"jaxgrad": duration / (4 * STEPS)} for name, duration in each}
+    pairs = zip(calls, times, strict=True)
+    chart = {name: {"jaxgrad": duration / (4 * STEPS)} for name, duration in pairs}
     figures.note("e", "An operator, forward and backward", "us", "no mode", chart)
 
 
@@ -424,20 +424,20 @@ def functions():
         pair, base = times[2 * number : 2 * number + 2], times[:2] if number < 3 else times[6:8]
         columns = "".join(f"{t / STEPS:12.2f}{t / b:8.2f}" for t, b in zip(pair, base, strict=True))
         print(f"    {name:<30}{columns}")
-    each = [dict(zip(steps, times[way::2], strict=True)) for way in (0, 1)]
-    for title, found in zip(("Forward, recorded", "Forward and backward"), each, strict=True):
-        figures.note("f", title, "us", "the operator", chart_of_functions(found))
+    tables = [dict(zip(steps, times[way::2], strict=True)) for way in (0, 1)]
+    for title, durations in zip(("Forward, recorded", "Forward and backward"), tables, strict=True):
+        figures.note("f", title, "us", "the operator", chart_of_functions(durations))
 
 
-def chart_of_functions(found):
-    found = {name: duration / STEPS for name, duration in found.items()}
+def chart_of_functions(durations):
+    durations = {name: duration / STEPS for name, duration in durations.items()}
     pairs = {
         "a Function of x.sin()": ("a Function of it", "x.sin()"),
         "a Function of x * y": ("a Function of it ", "x * y"),
         "x.sin() with a hook": ("x.sin() with a hook", "x.sin()"),
     }
     return {
-        row: {"jaxgrad": found[own], "the operator": found[other]}
+        row: {"jaxgrad": durations[own], "the operator": durations[other]}
         for row, (own, other) in pairs.items()
     }
 
@@ -473,12 +473,12 @@ def forward():
             times = least_of(calls.values(), repetitions=50)
     after = least(chained(x, y))
     print(f"(g) forward mode: {4 * STEPS} pointwise operators on 8x8 float32, per operator")
-    found = {"plain operators": before, **dict(zip(calls, times, strict=True)), "afterwards": after}
-    chart = {name: {"jaxgrad": duration / (4 * STEPS)} for name, duration in found.items()}
+    costs = {"plain operators": before, **dict(zip(calls, times, strict=True)), "afterwards": after}
+    chart = {name: {"jaxgrad": duration / (4 * STEPS)} for name, duration in costs.items()}
     figures.note("g", "An operator in forward mode", "us", "plain operators", chart)
-    for name, duration in found.items():
-        each = duration / (4 * STEPS)
-        print(f"    {name:<38}{each:8.2f} us {duration / before:8.2f} plain operators")
+    for name, duration in costs.items():
+        per_operator = duration / (4 * STEPS)
+        print(f"    {name:<38}{per_operator:8.2f} us {duration / before:8.2f} plain operators")
 
 
 def _nothing(grad):
@@ -542,9 +542,9 @@ if __name__ == "__main__":
         "parts", nargs="*", choices=[*PARTS, []], help="what to measure; everything by default"
     )
     parser.add_argument("--rows", nargs="*", default=(), help="words in the rows of the table")
-    given = parser.parse_args()
-    PARTS["table"] = lambda: table.table(given.rows)
-    for part in given.parts or PARTS:
+    options = parser.parse_args()
+    PARTS["table"] = lambda: table.table(options.rows)
+    for part in options.parts or PARTS:
         # NumPy would make the first calls of compiled functions
         is_warm = part in ("step", "training", "networks", "calls")
         jaxgrad.set_eager("deferred,compiled" if is_warm else "deferred")

@@ -211,10 +211,10 @@ def use_devices(count: int, folder: str):
 
 def partitioned(folder: str) -> str:
     """The program of a device as XLA's partitioner left it, before it was made one of a CPU."""
-    found = sorted(pathlib.Path(folder).glob("*jit_step*after_spmd-partitioning*.txt"))
-    if not found:
+    files = sorted(pathlib.Path(folder).glob("*jit_step*after_spmd-partitioning*.txt"))
+    if not files:
         raise FileNotFoundError(f"{folder}: XLA wrote no program of the partitioner")
-    return found[-1].read_text()
+    return files[-1].read_text()
 
 
 def examine(cell: Cell, folder: str) -> dict:
@@ -232,16 +232,16 @@ def examine(cell: Cell, folder: str) -> dict:
     sent = hlo.collectives(module, cell.mesh)
     as_written = hlo.collectives(module, cell.mesh, as_written=True)
     exchanges = Counter()
-    for each in sent:
-        exchanges[each.kind, each.axis, each.payload] += each.times
+    for exchange in sent:
+        exchanges[exchange.kind, exchange.axis, exchange.payload] += exchange.times
     return {
         **asdict(cell), "mesh": cell.mesh,
         "flops": sum(hlo.Module(text).flops().values()),
         "flops before": sum(module.flops().values()),
         "dtypes": dict(module.flops()),
         "exchanges": [(kind, axis, n, size) for (kind, axis, size), n in exchanges.items()],
-        "sent": sum(each.sent for each in sent),
-        "sent as written": sum(each.sent for each in as_written),
+        "sent": sum(exchange.sent for exchange in sent),
+        "sent as written": sum(exchange.sent for exchange in as_written),
         "arguments": memory.argument_size_in_bytes,
         "temporaries": memory.temp_size_in_bytes,
         "outputs": memory.output_size_in_bytes - memory.alias_size_in_bytes,
@@ -284,27 +284,27 @@ def gigabytes(count: float) -> str:
     return f"{count / 1e9:.2f} GB"
 
 
-def report(cell: Cell, found: dict):
+def report(cell: Cell, figures: dict):
     wanted = closed_form(cell)
     print(f"{cell.size.parameters / 1e9:.2f}e9 parameters, mesh {cell.mesh}, {cell.tokens} tokens")
-    seconds = "traced in {:.0f} s, compiled in {:.0f} s".format(*found["seconds"])
-    print(f"{seconds}; {gigabytes(found['resident'])} of memory to compile")
-    print(f"products {found['flops']:.4g} flops, by formula {wanted:.4g}")
-    for kind, axis in sorted({tuple(each[:2]) for each in found["exchanges"]}):
-        rows = [each for each in found["exchanges"] if tuple(each[:2]) == (kind, axis)]
-        count, total = sum(each[2] for each in rows), sum(each[2] * each[3] for each in rows)
+    seconds = "traced in {:.0f} s, compiled in {:.0f} s".format(*figures["seconds"])
+    print(f"{seconds}; {gigabytes(figures['resident'])} of memory to compile")
+    print(f"products {figures['flops']:.4g} flops, by formula {wanted:.4g}")
+    for kind, axis in sorted({tuple(row[:2]) for row in figures["exchanges"]}):
+        rows = [row for row in figures["exchanges"] if tuple(row[:2]) == (kind, axis)]
+        count, total = sum(row[2] for row in rows), sum(row[2] * row[3] for row in rows)
         over = f"{axis} ({chips.extent(axis, cell.mesh)})"
         print(f"  {count:5} {kind} over {over}: {gigabytes(total)}")
-    print(f"sent {gigabytes(found['sent'])}, as written {gigabytes(found['sent as written'])}")
-    held = sum(found[each] for each in ("arguments", "temporaries", "outputs"))
-    for each in ("arguments", "temporaries", "outputs"):
-        print(f"{each} {gigabytes(found[each])}")
+    print(f"sent {gigabytes(figures['sent'])}, as written {gigabytes(figures['sent as written'])}")
+    held = sum(figures[name] for name in ("arguments", "temporaries", "outputs"))
+    for name in ("arguments", "temporaries", "outputs"):
+        print(f"{name} {gigabytes(figures[name])}")
     for chip in chips.CHIPS:
         verdict = "fits" if held < chip.memory else "DOES NOT FIT"
         spare = f"{(chip.memory - held) / chip.memory:.0%} spare"
         print(f"{gigabytes(held)}: {verdict} in {gigabytes(chip.memory)} of {chip.name}, {spare}")
-        made = chips.predict(chip, found)
-        print("   " + " | ".join(columns(cell, made, made)))
+        prediction = chips.predict(chip, figures)
+        print("   " + " | ".join(columns(cell, prediction, prediction)))
 
 
 def compile_for_tpus(cell: Cell, topology: str):
@@ -320,20 +320,20 @@ def compile_for_tpus(cell: Cell, topology: str):
     print(f"compiled in {time.perf_counter() - begun:.0f} s: {gigabytes(held)}, {memory}")
 
 
-def columns(cell: Cell, made: chips.Prediction, first: chips.Prediction) -> list[str]:
+def columns(cell: Cell, prediction: chips.Prediction, first: chips.Prediction) -> list[str]:
     """Of a row: the better case, in which exchanges run beside products, to the worse.
 
     first: the prediction for the fewest devices.
     """
-    least, most = made.overlapped, made.in_turns
-    share = model_flops(cell) / made.chip.flops
+    least, most = prediction.overlapped, prediction.in_turns
+    share = model_flops(cell) / prediction.chip.flops
     return [
         f"{least:.2f} to {most:.2f}",
         f"{cell.tokens / least:,.0f} to {cell.tokens / most:,.0f}",
         f"{share / least:.0%} to {share / most:.0%}",
         f"{first.overlapped / least:.0%} to {first.in_turns / most:.0%}",
-        f"{made.products:.2f}, {made.tp:.2f}, {made.dp:.2f}",
-        made.limit,
+        f"{prediction.products:.2f}, {prediction.tp:.2f}, {prediction.dp:.2f}",
+        prediction.limit,
     ]
 
 
@@ -348,18 +348,18 @@ def recipe(cell: Cell) -> str:
 def table(folder: str):
     """All cells of docs/scaling.md, each compiled in a process of its own."""
     cells = [(name, Cell(SIZES[name], n, tp)) for name, tp in RECIPES for n in COUNTS]
-    found = {each: kept(*each, folder) for each in cells}
+    by_cell = {pair: kept(*pair, folder) for pair in cells}
     for chip in chips.CHIPS:
         print(f"\n{chip.name}")
         for name, cell in cells:
-            first = chips.predict(chip, found[name, replace(cell, devices=COUNTS[0])])
-            row = columns(cell, chips.predict(chip, found[name, cell]), first)
+            first = chips.predict(chip, by_cell[name, replace(cell, devices=COUNTS[0])])
+            row = columns(cell, chips.predict(chip, by_cell[name, cell]), first)
             print("| " + " | ".join([name, str(cell.devices), recipe(cell), *row]) + " |")
     print("\nmemory, exchanges, and what compiling took")
-    for (name, cell), figures in found.items():
-        held = [figures[each] / 1e9 for each in ("arguments", "temporaries", "outputs")]
-        row = [f"{each:.2f}" for each in (*held, sum(held))]
-        row += [f"{figures[each] / 1e9:.1f}" for each in ("sent", "sent as written")]
+    for (name, cell), figures in by_cell.items():
+        held = [figures[quantity] / 1e9 for quantity in ("arguments", "temporaries", "outputs")]
+        row = [f"{size:.2f}" for size in (*held, sum(held))]
+        row += [f"{figures[quantity] / 1e9:.1f}" for quantity in ("sent", "sent as written")]
         row += [f"{figures['flops'] / closed_form(cell) - 1:.1%}", f"{sum(figures['seconds']):.0f}"]
         row += [f"{figures['resident'] / 1e9:.1f}"]
         print("| " + " | ".join([name, str(cell.devices), recipe(cell), *row]) + " |")
@@ -391,25 +391,27 @@ def options():
 
 
 def main():
-    given = options()
-    if given.name == "table":
-        os.makedirs(given.results, exist_ok=True)
-        table(given.results)
+    arguments = options()
+    if arguments.name == "table":
+        os.makedirs(arguments.results, exist_ok=True)
+        table(arguments.results)
         return
-    size = SIZES[given.name]
-    size = replace(size, layers=given.layers) if given.layers else size
-    cell = Cell(size, given.devices, given.tp, given.batch, given.length, not given.keep)
-    if math.prod(cell.mesh.values()) != given.devices:
-        raise SystemExit(f"--devices {given.devices} is no multiple of --tp {given.tp}")
-    if given.topology:
-        compile_for_tpus(cell, given.topology)
+    size = SIZES[arguments.name]
+    size = replace(size, layers=arguments.layers) if arguments.layers else size
+    cell = Cell(
+        size, arguments.devices, arguments.tp, arguments.batch, arguments.length, not arguments.keep
+    )
+    if math.prod(cell.mesh.values()) != arguments.devices:
+        raise SystemExit(f"--devices {arguments.devices} is no multiple of --tp {arguments.tp}")
+    if arguments.topology:
+        compile_for_tpus(cell, arguments.topology)
         return
     with tempfile.TemporaryDirectory() as folder:
-        use_devices(given.devices, folder)
-        found = examine(cell, folder)
-    report(cell, found)
-    if given.json:
-        pathlib.Path(given.json).write_text(json.dumps(found))
+        use_devices(arguments.devices, folder)
+        figures = examine(cell, folder)
+    report(cell, figures)
+    if arguments.json:
+        pathlib.Path(arguments.json).write_text(json.dumps(figures))
 
 
 if __name__ == "__main__":

@@ -34,8 +34,8 @@ class Clock:
 
 def values(tensors):
     """Wait for the numbers of tensors."""
-    for each in tensors:
-        each.detach().numpy()
+    for tensor in tensors:
+        tensor.detach().numpy()
 
 
 def mobilenet(torch):
@@ -66,15 +66,15 @@ def mobilenet(torch):
 def initialized(torch, model):
     """The weights that torchvision draws."""
     init, nn = torch.nn.init, torch.nn
-    for each in model.modules():
-        if isinstance(each, nn.Conv2d):
-            init.kaiming_normal_(each.weight, mode="fan_out")
-        elif isinstance(each, nn.BatchNorm2d):
-            init.ones_(each.weight)
-            init.zeros_(each.bias)
-        elif isinstance(each, nn.Linear):
-            init.normal_(each.weight, 0, 0.01)
-            init.zeros_(each.bias)
+    for layer in model.modules():
+        if isinstance(layer, nn.Conv2d):
+            init.kaiming_normal_(layer.weight, mode="fan_out")
+        elif isinstance(layer, nn.BatchNorm2d):
+            init.ones_(layer.weight)
+            init.zeros_(layer.bias)
+        elif isinstance(layer, nn.Linear):
+            init.normal_(layer.weight, 0, 0.01)
+            init.zeros_(layer.bias)
     return model
 
 
@@ -102,7 +102,7 @@ def lengths(torch, compiled=False):
     for length in (16, 17, 18, 19):
         x, clock = torch.randn(4, length, 64), Clock()
         call(x)
-        values([each.grad for each in layer.parameters()])
+        values([parameter.grad for parameter in layer.parameters()])
         if length > 17:
             clock.lap(f"a new length of an encoder layer, {'compiled' if compiled else 'eager'}")
 
@@ -179,7 +179,7 @@ def seconds(row: str, library: str) -> dict[str, float]:
     for line in output.splitlines():
         name, duration = line.split("\t")
         laps.setdefault(name, []).append(float(duration))
-    return {name: sum(each) / len(each) for name, each in laps.items()}
+    return {name: sum(durations) / len(durations) for name, durations in laps.items()}
 
 
 def start(rows=()):
@@ -188,12 +188,12 @@ def start(rows=()):
     print(f"(q) first calls in a new process, s, the least of {ROUNDS}")
     for row in rows or ROWS:
         libraries = ["jaxgrad", *["torch"] * has_torch, *["hand"] * (ROWS[row][1] is not None)]
-        found = {library: [] for library in libraries}
+        by_library = {library: [] for library in libraries}
         for _ in range(ROUNDS):
             for library in libraries:
-                found[library].append(seconds(row, library))
-        for lap in found["jaxgrad"][0]:
-            least = {name: min(each[lap] for each in laps) for name, laps in found.items()}
+                by_library[library].append(seconds(row, library))
+        for lap in by_library["jaxgrad"][0]:
+            least = {name: min(times[lap] for times in laps) for name, laps in by_library.items()}
             print(f"    {lap:<50}", *[f"{name} {value:.2f}" for name, value in least.items()])
             of_hand = {"hand": "JAX by hand"}
             chart = {lap: {of_hand.get(name, name): value for name, value in least.items()}}

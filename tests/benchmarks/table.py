@@ -127,7 +127,7 @@ def residual_eager(blocks):
     calls = {}
     for name, module in frameworks().items():
         arrays, x = residual(blocks)
-        parameters = [module.tensor(each, requires_grad=True) for each in arrays]
+        parameters = [module.tensor(array, requires_grad=True) for array in arrays]
         optimizer, x = module.optim.SGD(parameters, lr=1e-3), module.tensor(x)
 
         def step(module=module, x=x, parameters=parameters, optimizer=optimizer):
@@ -144,7 +144,7 @@ def residual_eager(blocks):
 def residual_step(blocks):
     """The same compiled, and its batch."""
     arrays, x = residual(blocks)
-    parameters = [jaxgrad.tensor(each, requires_grad=True) for each in arrays]
+    parameters = [jaxgrad.tensor(array, requires_grad=True) for array in arrays]
     optimizer = jaxgrad.optim.SGD(parameters, lr=1e-3)
 
     @jaxgrad.jit
@@ -212,7 +212,7 @@ def demo():
         loss, gradients = jax.value_and_grad(loss_of)(arrays, x, y)
         return [a - 0.1 * g for a, g in zip(arrays, gradients, strict=True)], gradients, loss
 
-    kept = [[jnp.array(each.detach().numpy()) for each in model.parameters()], None]
+    kept = [[jnp.array(parameter.detach().numpy()) for parameter in model.parameters()], None]
     inputs, tensors = (
         (jnp.asarray(images), jnp.asarray(labels)),
         map(jaxgrad.tensor, (images, labels)),
@@ -257,9 +257,9 @@ def forgotten(make):
     """What is made once JAX and jaxgrad have forgotten their traces and programs."""
     jax.clear_caches()
     jaxgrad.compiler.reset()
-    made = make()
+    result = make()
     jaxgrad.synchronize()  # or what is pending would run in the time that is measured
-    return made
+    return result
 
 
 def mlp(torch):
@@ -398,7 +398,7 @@ def measured_cold(calls) -> dict:
     for _ in range(COLD_ROUNDS):
         for name, call in calls.items():
             times[name].append(call() * 1e6)
-    return {name: (statistics.median(each), min(each)) for name, each in times.items()}
+    return {name: (statistics.median(samples), min(samples)) for name, samples in times.items()}
 
 
 def measured(calls) -> dict:
@@ -416,17 +416,17 @@ def measured(calls) -> dict:
             for _ in range(counts[name]):
                 call()
             times[name].append((time.perf_counter() - begun) / counts[name] * 1e6)
-    return {name: (statistics.median(each), min(each)) for name, each in times.items()}
+    return {name: (statistics.median(samples), min(samples)) for name, samples in times.items()}
 
 
-def note(name, found):
+def note(name, times):
     kind = "Traces and first calls" if name in COLD_ROWS else "Eager"
     kind = {"compiled": "Compiled", "anew": "Derivatives of a new function"}.get(
         name.rpartition(", ")[2], kind
     )
-    found = {{"JAX": "JAX by hand", "HIPS": "HIPS autograd"}.get(k, k): v for k, v in found.items()}
-    base = "JAX by hand" if "JAX by hand" in found else "torch"
-    figures.note("p", kind, "us", base, {name: found})
+    times = {{"JAX": "JAX by hand", "HIPS": "HIPS autograd"}.get(k, k): v for k, v in times.items()}
+    base = "JAX by hand" if "JAX by hand" in times else "torch"
+    figures.note("p", kind, "us", base, {name: times})
 
 
 def table(chosen=()):
@@ -438,12 +438,12 @@ def table(chosen=()):
             continue
         # NumPy would make the first calls of compiled functions
         jaxgrad.set_eager("deferred,compiled" if name.endswith(", compiled") else "deferred")
-        found = (measured_cold if name in COLD_ROWS else measured)(row())
+        times = (measured_cold if name in COLD_ROWS else measured)(row())
         cells = [
-            f"{column} {median:9.1f} ({least:.1f})" for column, (median, least) in found.items()
+            f"{column} {median:9.1f} ({least:.1f})" for column, (median, least) in times.items()
         ]
-        note(name, {column: median for column, (median, _) in found.items()})
-        own, *others = [median for median, _ in found.values()]
+        note(name, {column: median for column, (median, _) in times.items()})
+        own, *others = [median for median, _ in times.values()]
         ratio = f"{own / min(others):6.2f} of the best other" if others else ""
         print(f"    {name:<34}{'  '.join(cells)}  {ratio}", flush=True)
     elapsed, used = time.perf_counter() - elapsed, time.process_time() - used

@@ -52,11 +52,11 @@ def transformer(torch):
         def forward(self, x):
             b, s, d = x.shape
             qkv = self.qkv(x).view(b, s, 3, HEADS, d // HEADS)
-            q, k, v = (each.transpose(1, 2) for each in qkv.unbind(2))
+            q, k, v = (part.transpose(1, 2) for part in qkv.unbind(2))
             scores = q @ k.transpose(-2, -1) / (d // HEADS) ** 0.5
             scores = scores.masked_fill(~self.mask, float("-inf"))
-            found = scores.softmax(-1) @ v
-            return self.out(found.transpose(1, 2).reshape(b, s, d))
+            output = scores.softmax(-1) @ v
+            return self.out(output.transpose(1, 2).reshape(b, s, d))
 
     class Block(nn.Module):
         def __init__(self):
@@ -103,13 +103,13 @@ def attend_heads(qkv, heads, is_causal):
     scores = q @ k.swapaxes(-2, -1) / (d // heads) ** 0.5
     if is_causal:
         scores = jnp.where(jnp.tril(jnp.ones((s, s), bool)), scores, -jnp.inf)
-    found = jax.nn.softmax(scores) @ v
-    return found.swapaxes(1, 2).reshape(b, s, d)
+    output = jax.nn.softmax(scores) @ v
+    return output.swapaxes(1, 2).reshape(b, s, d)
 
 
 def attend(weights, name, x):
-    found = attend_heads(linear(weights, f"{name}.qkv", x), HEADS, is_causal=True)
-    return linear(weights, f"{name}.out", found)
+    output = attend_heads(linear(weights, f"{name}.qkv", x), HEADS, is_causal=True)
+    return linear(weights, f"{name}.out", output)
 
 
 def cross_entropy(logits, labels):
@@ -315,7 +315,7 @@ def training(least_of, cases, rounds=3, section="h", names=None):
         weights = initial_weights(case)
         repeated = range(figures.rounds(rounds, 1))
         measured = [first_calls(case, weights) for _ in repeated]
-        ours, hand = (min(times) for times in zip(*[each[0] for each in measured], strict=True))
+        ours, hand = (min(times) for times in zip(*[run[0] for run in measured], strict=True))
         _, calls, temporary = measured[-1]
         others = torch_steps(case, weights)
         times = [t / 1e3 for t in least_of([*calls, *others.values()], repetitions=40)]
@@ -335,8 +335,8 @@ def note(section, name, measures, others):
     """`measures`: by what is measured and its unit the figures of jaxgrad and by hand."""
     for what, (own, other) in measures.items():
         title, _, unit = what.rpartition(", ")
-        found = {"jaxgrad": own, "JAX by hand": other} | (others if title == "a step" else {})
-        figures.note(section, title.capitalize(), unit, "JAX by hand", {name: found})
+        values = {"jaxgrad": own, "JAX by hand": other} | (others if title == "a step" else {})
+        figures.note(section, title.capitalize(), unit, "JAX by hand", {name: values})
 
 
 def overhead(least_of):
@@ -351,23 +351,23 @@ def overhead(least_of):
         optimizer, x = jaxgrad.optim.SGD(parameters, lr=0.1), jaxgrad.randn(4)
 
         def loss(parameters, x):
-            return sum((each * x).sum() for each in parameters)
+            return sum((parameter * x).sum() for parameter in parameters)
 
         @jaxgrad.jit
         def step(x, parameters=parameters, optimizer=optimizer):
             optimizer.zero_grad()
-            found = loss(parameters, x)
-            found.backward()
+            value = loss(parameters, x)
+            value.backward()
             optimizer.step()
-            return found.detach()
+            return value.detach()
 
         @functools.partial(jax.jit, donate_argnums=0)
         def plain(arrays, x):
-            found, gradients = jax.value_and_grad(loss)(arrays, x)
+            value, gradients = jax.value_and_grad(loss)(arrays, x)
             after = [a - 0.1 * g for a, g in zip(arrays, gradients, strict=True)]
-            return after, gradients, found
+            return after, gradients, value
 
-        kept = [[jnp.array(each._array) for each in parameters], None]
+        kept = [[jnp.array(parameter._array) for parameter in parameters], None]
 
         def by_hand(array=x._array, kept=kept, plain=plain):
             kept[0], kept[1], _ = plain(kept[0], array)

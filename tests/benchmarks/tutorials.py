@@ -81,17 +81,17 @@ def measure(name, subject, folder):
         command += ["-m", "torch.distributed.run", "--nproc-per-node=4", "--no-python", *command]
     command += [__file__, "--script", str(script)]
     try:
-        found = subprocess.run(
+        process = subprocess.run(
             command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LIMIT
         )
     except subprocess.TimeoutExpired:
         return f"takes more than {LIMIT} s"
     except FileNotFoundError:
         return f"no {command[0]}"
-    times = [float(line.split()[-1]) for line in found.stdout.splitlines() if MARK in line]
-    if found.returncode == 0 and times:
+    times = [float(line.split()[-1]) for line in process.stdout.splitlines() if MARK in line]
+    if process.returncode == 0 and times:
         return max(times)
-    return failure(found.stderr)
+    return failure(process.stderr)
 
 
 def failure(stderr):
@@ -112,16 +112,16 @@ def machine():
 def versions(subject):
     """The versions that matter to a subject, as one str."""
     if subject == "jaxgrad":
-        found = {each: importlib.metadata.version(each) for each in ("jaxgrad", "jax")}
-        return ", ".join(f"{each} {version}" for each, version in found.items())
+        result = {package: importlib.metadata.version(package) for package in ("jaxgrad", "jax")}
+        return ", ".join(f"{package} {version}" for package, version in result.items())
     code = "import importlib.metadata as m; print(m.version('torch'))"
-    found = subprocess.run([PYTHONS["torch"], "-c", code], capture_output=True, text=True)
-    return f"torch {found.stdout.strip().partition('+')[0]}"
+    result = subprocess.run([PYTHONS["torch"], "-c", code], capture_output=True, text=True)
+    return f"torch {result.stdout.strip().partition('+')[0]}"
 
 
 def cell(times):
     """What the column `seconds` says: a median, or why a tutorial does not run."""
-    failures = [each for each in times if isinstance(each, str)]
+    failures = [entry for entry in times if isinstance(entry, str)]
     if failures:
         return "does not run: " + " ".join(failures[0].split())
     return f"{statistics.median(times):.1f}"
@@ -134,16 +134,16 @@ def rows_of(name, rounds):
         if data.exists():
             (pathlib.Path(folder) / "data").symlink_to(data)
         for _ in range(rounds):
-            for subject, found in times.items():
-                if not (found and isinstance(found[0], str)):  # what failed fails again
-                    found.append(measure(name, subject, pathlib.Path(folder)))
+            for subject, runs in times.items():
+                if not (runs and isinstance(runs[0], str)):  # what failed fails again
+                    runs.append(measure(name, subject, pathlib.Path(folder)))
     today = datetime.date.today().isoformat()
-    for subject, found in times.items():
+    for subject, runs in times.items():
         what = subject
         if subject != "jaxgrad" and name in IN_FOUR_PROCESSES:
             what += ", four processes"
-        row = (name, what, cell(found), machine(), versions(subject), today)
-        print("\t".join(row[:3]), "\t", found, flush=True)
+        row = (name, what, cell(runs), machine(), versions(subject), today)
+        print("\t".join(row[:3]), "\t", runs, flush=True)
         yield row
 
 

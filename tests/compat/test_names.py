@@ -58,7 +58,7 @@ def test_other_names_of_torch_jit():
     assert isinstance(Net(), torch.nn.Module) and Net()(torch.ones(1)).item() == 2
     assert not isinstance(torch.nn.Linear(1, 1), jit.ScriptModule)
     future = jit.fork(lambda x: x + 1, 2)
-    assert jit.wait(future) == 3 and future.then(lambda each: each.wait() * 2).value() == 6
+    assert jit.wait(future) == 3 and future.then(lambda source: source.wait() * 2).value() == 6
     with pytest.raises(RuntimeError, match="nothing has set the result"):
         jit.Future[int]().wait()
     with jit.optimized_execution(False), jit.strict_fusion():
@@ -437,7 +437,7 @@ def test_numpy_names_of_arguments():
     assert torch.quantile(x, 0.5, axis=1, keepdims=True).tolist() == [[3.5], [7]]
     assert torch.add(x1=x, x2=x).sum().item() == 42 == torch.sum(x=x * 2) == torch.sum(a=x * 2)
     halves = torch.split(x, split_size_or_sections=1, dim=1)
-    assert [each.tolist() for each in halves] == [[[3], [6]], [[4], [8]]]
+    assert [half.tolist() for half in halves] == [[[3], [6]], [[4], [8]]]
     with pytest.raises(TypeError, match="axes"):
         torch.linalg.norm(x, axes=1)
 

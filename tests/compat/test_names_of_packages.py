@@ -9,8 +9,8 @@ import jaxgrad as torch
 
 def test_hooks_of_loading_get_the_module_where_they_ask_for_it():
     layer, seen = torch.nn.Linear(1, 1), []
-    first = layer._register_load_state_dict_pre_hook(lambda *given: seen.append(given))
-    layer._register_load_state_dict_pre_hook(lambda *given: seen.append(given), with_module=True)
+    first = layer._register_load_state_dict_pre_hook(lambda *args: seen.append(args))
+    layer._register_load_state_dict_pre_hook(lambda *args: seen.append(args), with_module=True)
     layer.load_state_dict(layer.state_dict())
     plain, with_module = seen
     assert len(plain) == 7 and with_module[0] is layer and plain[1] == with_module[2] == ""

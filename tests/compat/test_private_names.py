@@ -87,10 +87,10 @@ def test_types_of_sparse_tensors():
 def test_matrices_of_diagonals(shape):
     diagonals, offsets = np.arange(1.0, 13).reshape(3, 4), np.array([0, -1, 2])
     rows = torch.tensor(diagonals, requires_grad=True)
-    found = torch.sparse.spdiags(rows, torch.tensor(offsets), shape).to_dense()
+    matrix = torch.sparse.spdiags(rows, torch.tensor(offsets), shape).to_dense()
     expected = scipy_sparse.spdiags(diagonals, offsets, *shape).toarray()
-    np.testing.assert_array_equal(found.detach().numpy(), expected)
-    found.sum().backward()
+    np.testing.assert_array_equal(matrix.detach().numpy(), expected)
+    matrix.sum().backward()
     np.testing.assert_array_equal(rows.grad.numpy(), np.isin(diagonals, expected))
     with pytest.raises(RuntimeError, match="duplicate"):
         torch.sparse.spdiags(rows, torch.tensor([0, 1, 1]), shape)
@@ -104,9 +104,9 @@ def test_compressed_indices():
     crow = torch._convert_indices_from_coo_to_csr(rows, 5)
     np.testing.assert_array_equal(crow.numpy(), csr.indptr)
     columns = torch.tensor(csr.indices.astype(np.int64))
-    found = torch._convert_indices_from_csr_to_coo(crow, columns, out_int32=True)
-    assert found.dtype is torch.int32
-    np.testing.assert_array_equal(found.numpy(), np.stack([coo.row, csr.indices]))
+    indices = torch._convert_indices_from_csr_to_coo(crow, columns, out_int32=True)
+    assert indices.dtype is torch.int32
+    np.testing.assert_array_equal(indices.numpy(), np.stack([coo.row, csr.indices]))
     turned = torch._convert_indices_from_csr_to_coo(crow, columns, transpose=True)
     np.testing.assert_array_equal(turned.numpy(), np.stack([csr.indices, coo.row]))
 
@@ -115,8 +115,8 @@ def test_operators_with_an_underscore_are_functions_of_torch():
     x = torch.tensor([1.0, 2.0, 4.0], requires_grad=True)
     y = torch.softmax(x, 0)
     (expected,) = torch.autograd.grad(y, x, torch.tensor([1.0, 0.0, 0.0]))
-    found = torch._softmax_backward_data(torch.tensor([1.0, 0.0, 0.0]), y, 0, torch.float32)
-    assert torch.equal(found, expected) and not hasattr(torch, "_coo_tensor")
+    result = torch._softmax_backward_data(torch.tensor([1.0, 0.0, 0.0]), y, 0, torch.float32)
+    assert torch.equal(result, expected) and not hasattr(torch, "_coo_tensor")
     assert torch._cast_Long(torch.tensor([1.7])).tolist() == [1]
 
 
@@ -128,11 +128,11 @@ def test_copies_in_place_of_views():
         "narrow_copy": (1, 1, 2), "diagonal_copy": (), "unfold_copy": (1, 2, 1),
     }  # fmt: skip
     for name, arguments in calls.items():
-        found = getattr(torch, name)(x, *arguments)
+        result = getattr(torch, name)(x, *arguments)
         view = name.removesuffix("_copy")
         expected = x if view == "alias" else getattr(x, view)(*arguments)
-        assert torch.equal(found, expected) and found._base is None, name
-        assert found.untyped_storage().data_ptr() != x.untyped_storage().data_ptr(), name
+        assert torch.equal(result, expected) and result._base is None, name
+        assert result.untyped_storage().data_ptr() != x.untyped_storage().data_ptr(), name
     (gradient,) = torch.autograd.grad(torch.expand_copy(x, (4, 2, 3)).sum(), x)
     assert gradient.tolist() == [[4, 4, 4], [4, 4, 4]]
     assert [part.tolist() for part in torch.unbind_copy(x)] == [[0, 1, 2], [3, 4, 5]]
@@ -145,10 +145,10 @@ def test_running_combinations(count, reverse):
 
     numbers = np.random.default_rng(count).normal(size=(2, count, 3))
     x = torch.tensor(numbers, requires_grad=True)
-    found = associative_scan(lambda a, b: a + b, x, 1, reverse)
+    result = associative_scan(lambda a, b: a + b, x, 1, reverse)
     turned = numbers[:, ::-1] if reverse else numbers
     expected = np.cumsum(turned, 1)[:, ::-1] if reverse else np.cumsum(turned, 1)
-    np.testing.assert_allclose(found.detach().numpy(), expected, atol=1e-12)
+    np.testing.assert_allclose(result.detach().numpy(), expected, atol=1e-12)
     if count > 1:
         assert torch.autograd.gradcheck(
             lambda x: associative_scan(lambda a, b: a * b, x, 1, reverse), (x,)
@@ -167,8 +167,8 @@ def test_a_linear_recurrence_is_a_running_combination():
     def combine(first, second):
         return first[0] * second[0], first[1] * second[0] + second[1]
 
-    _, found = associative_scan(combine, (torch.tensor(decay), torch.tensor(inputs)), 0)
-    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-12)
+    _, result = associative_scan(combine, (torch.tensor(decay), torch.tensor(inputs)), 0)
+    np.testing.assert_allclose(result.numpy(), expected, rtol=1e-12)
 
 
 def test_futures():
@@ -219,7 +219,7 @@ def test_collectives_of_one_process_give_new_tensors():
     torch.distributed.init_process_group(world_size=1, rank=0)
     group, x = torch.distributed.group.WORLD, torch.arange(4.0).reshape(2, 2).requires_grad_()
     try:
-        for found in (
+        for result in (
             collectives.all_reduce(x, "sum", group),
             collectives.all_gather_tensor(x, 1, group),
             collectives.reduce_scatter_tensor(x, "avg", 1, group),
@@ -227,8 +227,8 @@ def test_collectives_of_one_process_give_new_tensors():
             collectives.permute_tensor(x, [0], group),
             collectives.broadcast(x, 0, [0]),
         ):
-            assert torch.equal(found, x) and not found.requires_grad
-            assert found.data_ptr() != x.data_ptr()
+            assert torch.equal(result, x) and not result.requires_grad
+            assert result.data_ptr() != x.data_ptr()
         collectives.all_gather_tensor_autograd(x, 1, group).square().sum().backward()
         assert x.grad.tolist() == [[0, 2], [4, 6]]
         with pytest.raises(ValueError, match="no permutation"):
@@ -271,8 +271,8 @@ def test_indices_that_are_tensors():
     x = torch.arange(12).reshape(3, 4)
     rows, columns = torch.tensor([2, 0, 1]), torch.tensor([1, 1, 3])
     with TransformGetItemToIndex():
-        found = torch.vmap(lambda row, column: x[row, column])(rows, columns)
-    assert found.tolist() == x.numpy()[[2, 0, 1], [1, 1, 3]].tolist()
+        result = torch.vmap(lambda row, column: x[row, column])(rows, columns)
+    assert result.tolist() == x.numpy()[[2, 0, 1], [1, 1, 3]].tolist()
 
 
 def test_no_tensor_is_fake():

@@ -77,7 +77,7 @@ def test_a_program_resumes_from_its_checkpoint(tmp_path):
     path = tmp_path / "checkpoint.pt"
     first = ["run", PROGRAMS / "classify.py", "--checkpoint", path, "--stop-after", 2]
     assert len(json.loads(run(*first).stdout)["history"]) == 2
-    assert {each.name for each in tmp_path.iterdir()} == {path.name, "checkpoint_best.pt"}
+    assert {file.name for file in tmp_path.iterdir()} == {path.name, "checkpoint_best.pt"}
     told = json.loads(run("run", PROGRAMS / "classify.py", "--resume", path).stdout)
     assert differences(RECORDED["classify"], told, 1e-4) == []
 
@@ -88,8 +88,8 @@ def test_a_program_writes_for_tensorboard(tmp_path):
     told = json.loads(run("run", PROGRAMS / "classify.py", "--logdir", tmp_path).stdout)
 
     def scalars(folder, tag):
-        found = event_accumulator.EventAccumulator(str(folder)).Reload()
-        return [(each.step, each.value) for each in found.Scalars(tag)]
+        events = event_accumulator.EventAccumulator(str(folder)).Reload()
+        return [(event.step, event.value) for event in events.Scalars(tag)]
 
     for folder, tag, column in (
         (tmp_path, "train/loss", 0),
@@ -98,8 +98,8 @@ def test_a_program_writes_for_tensorboard(tmp_path):
     ):
         expected = [(epoch, np.float32(row[column])) for epoch, row in enumerate(told["history"])]
         assert scalars(folder, tag) == expected
-    found = event_accumulator.EventAccumulator(str(tmp_path), {"histograms": 0}).Reload()
-    assert [each.histogram_value.num for each in found.Histograms("fc")] == [32, 32, 32]
+    events = event_accumulator.EventAccumulator(str(tmp_path), {"histograms": 0}).Reload()
+    assert [event.histogram_value.num for event in events.Histograms("fc")] == [32, 32, 32]
 
 
 @pytest.mark.slow

@@ -98,19 +98,21 @@ def program(tmp_path):
 
 
 def test_exactly_what_is_missing(program):
-    found = scan.scan(program)
-    assert [(each.line, each.name, each.kind) for each in found] == [row[:3] for row in FOUND]
-    for each, (*_, text) in zip(found, FOUND, strict=True):
-        assert text in each.why
+    findings = scan.scan(program)
+    assert [(finding.line, finding.name, finding.kind) for finding in findings] == [
+        row[:3] for row in FOUND
+    ]
+    for finding, (*_, text) in zip(findings, FOUND, strict=True):
+        assert text in finding.why
 
 
 def test_names_under_which_files_use_torch(tmp_path):
     path = tmp_path / "lines.py"
     path.write_text("\n".join(line for line, _ in LINES))
-    found = {each.line: each.name for each in scan.scan(path)}
+    names = {finding.line: finding.name for finding in scan.scan(path)}
     for number, (line, name) in enumerate(LINES, 1):
-        assert found.pop(number, None) == name, line
-    assert found == {}
+        assert names.pop(number, None) == name, line
+    assert names == {}
 
 
 def test_names_of_several_modules(tmp_path):
@@ -120,7 +122,9 @@ def test_names_of_several_modules(tmp_path):
         "try:\n    import torch.amp as amp\nexcept ImportError:\n    import torch.cuda.amp as amp\n"
         "amp.autocast, amp.nothing\n"
     )
-    assert [(each.line, each.name) for each in scan.scan(path)] == [(5, "torch.amp.nothing")]
+    assert [(finding.line, finding.name) for finding in scan.scan(path)] == [
+        (5, "torch.amp.nothing")
+    ]
 
 
 def test_notebooks_and_folders(tmp_path):
@@ -136,8 +140,8 @@ def test_notebooks_and_folders(tmp_path):
     (tmp_path / "latin.py").write_bytes(
         b"# -*- coding: latin-1 -*-\nimport torch  # \xe9\ntorch.no"
     )
-    found = [f for path in scan.files_in([str(tmp_path)]) for f in scan.scan(path)]
-    assert [(each.file, each.line, each.name) for each in found] == [
+    findings = [f for path in scan.files_in([str(tmp_path)]) for f in scan.scan(path)]
+    assert [(finding.file, finding.line, finding.name) for finding in findings] == [
         (str(tmp_path / "latin.py"), 3, "torch.no"),
         (f"{tmp_path / 'notes.ipynb'}#4", 3, "torch.nothing"),
     ]
@@ -147,8 +151,8 @@ def test_notebooks_and_folders(tmp_path):
 def test_programs_of_these_tests():
     """What PyTorch's programs in tests/compat use and jaxgrad lacks, to the line."""
     folder = Path(__file__).parent
-    found = [f for path in scan.files_in([str(folder)]) for f in scan.scan(path)]
-    assert [(Path(each.file).name, each.name, each.kind) for each in found] == [
+    findings = [f for path in scan.files_in([str(folder)]) for f in scan.scan(path)]
+    assert [(Path(finding.file).name, finding.name, finding.kind) for finding in findings] == [
         *[("scripted.py", "torch.jit.script", "differs")] * 3,
         ("scripted.py", "torch.jit.trace", "differs"),
     ]
@@ -161,8 +165,8 @@ def test_command(program, capsys):
     assert len(lines) == len(FOUND)
     assert cli.main(["scan", "--json", str(program)]) == 1
     told = json.loads(capsys.readouterr().out)
-    assert [each["name"] for each in told] == [row[1] for row in FOUND]
-    assert [each["kind"] for each in told] == [row[2] for row in FOUND]
+    assert [finding["name"] for finding in told] == [row[1] for row in FOUND]
+    assert [finding["kind"] for finding in told] == [row[2] for row in FOUND]
 
 
 def test_files_without_anything_missing(tmp_path, capsys):

@@ -81,10 +81,10 @@ class Visit:
         self.page.goto(f"{self.root}/index.html", wait_until="networkidle")
         self.page.keyboard.press("/")
         self.page.locator("input.md-search__input").press_sequentially(text, timeout=90_000)
-        found = self.page.locator("a.md-search-result__link")
-        found.first.wait_for(timeout=90_000)
+        results = self.page.locator("a.md-search-result__link")
+        results.first.wait_for(timeout=90_000)
         self.page.wait_for_timeout(500)  # until the results are those of the whole word
-        links = found.evaluate_all("links => links.map(link => link.href)")
+        links = results.evaluate_all("links => links.map(link => link.href)")
         links = [link.partition("?")[0] + "#" + link.partition("#")[2] for link in links]
         self.page.screenshot(path=PICTURES / f"search_{text}_{self.name}.png")
         if not any(expected in link for link in links[:FIRST]):

@@ -41,7 +41,7 @@ def source(page: Path) -> str:
 
 @cache
 def ids(page: Path) -> set[str]:
-    return {html.unescape(found) for found in ID.findall(source(page))}
+    return {html.unescape(name) for name in ID.findall(source(page))}
 
 
 def test_there_are_pages():
@@ -52,7 +52,7 @@ def test_there_are_pages():
 def test_a_page_loads_nothing_from_elsewhere_and_its_links_resolve(page):
     text = source(page)
     loaded = [ADDRESS.search(tag[0]) for tag in TAG.finditer(text)]
-    assert [found[1] for found in loaded if found] == []
+    assert [match[1] for match in loaded if match] == []
     assert IMPORTED.findall(text) == []
     assert [link for link in set(LINK.findall(text)) if not resolves(page, link)] == []
 
@@ -96,15 +96,15 @@ def index():
     """The index of the search, of the fields that the browser's has."""
     from lunr import builder, stemmer, tokenizer, trimmer
 
-    found = json.loads((SITE / "search" / "search_index.json").read_text())
-    separator = re.compile(found["config"]["separator"])
-    made = builder.Builder()
-    made.ref("location")
-    made.field("title", boost=1000)
-    made.field("text", boost=1)
-    made.pipeline.add(trimmer.trimmer, stemmer.stemmer)
-    made.search_pipeline.add(stemmer.stemmer)
-    for document in found["docs"]:
+    exported = json.loads((SITE / "search" / "search_index.json").read_text())
+    separator = re.compile(exported["config"]["separator"])
+    search_index = builder.Builder()
+    search_index.ref("location")
+    search_index.field("title", boost=1000)
+    search_index.field("text", boost=1)
+    search_index.pipeline.add(trimmer.trimmer, stemmer.stemmer)
+    search_index.search_pipeline.add(stemmer.stemmer)
+    for document in exported["docs"]:
         words = {
             field: [
                 tokenizer.Token(word.lower())
@@ -113,13 +113,15 @@ def index():
             ]
             for field in ("title", "text")
         }
-        made.add({"location": document["location"], **words}, {"boost": document.get("boost", 1)})
-    return made.build()
+        search_index.add(
+            {"location": document["location"], **words}, {"boost": document.get("boost", 1)}
+        )
+    return search_index.build()
 
 
 @pytest.mark.parametrize("word", SEARCHES)
 def test_the_search_finds_a_word(word):
-    terms = " ".join(f"+{each}" for each in re.split(r"[.\s]", word.lower()))
-    found = [result["ref"] for result in index().search(terms)][:FIRST]
+    terms = " ".join(f"+{part}" for part in re.split(r"[.\s]", word.lower()))
+    places = [result["ref"] for result in index().search(terms)][:FIRST]
     for expected in SEARCHES[word]:
-        assert any(place.startswith(expected) for place in found), found
+        assert any(place.startswith(expected) for place in places), places

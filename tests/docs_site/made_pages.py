@@ -27,13 +27,13 @@ PROSE = """Scale `x`
 
 
 def test_a_docstring_of_prose():
-    found = Docstring(PROSE, ["x", "factor", "bias"], {"torch.func.grad": "grad.html"}.get)
-    assert found.summary == "Scale <code>x</code> by a factor."
-    assert "<dt><code>x</code></dt><dd>of any shape.</dd>" in found.html()
-    assert "<dt><code>factor</code>, <code>bias</code></dt><dd>numbers; see <a href" in found.html()
-    assert "<dt>Raises</dt><dd>ValueError for 0 &lt; x.</dd></dl><p>Later calls" in found.html()
-    assert "<pre><code>x = *not emphasis*</code></pre>" in found.html()
-    assert 'data-copy="1 + 1"' in found.html() and "2</span></code></pre>" in found.html()
+    prose = Docstring(PROSE, ["x", "factor", "bias"], {"torch.func.grad": "grad.html"}.get)
+    assert prose.summary == "Scale <code>x</code> by a factor."
+    assert "<dt><code>x</code></dt><dd>of any shape.</dd>" in prose.html()
+    assert "<dt><code>factor</code>, <code>bias</code></dt><dd>numbers; see <a href" in prose.html()
+    assert "<dt>Raises</dt><dd>ValueError for 0 &lt; x.</dd></dl><p>Later calls" in prose.html()
+    assert "<pre><code>x = *not emphasis*</code></pre>" in prose.html()
+    assert 'data-copy="1 + 1"' in prose.html() and "2</span></code></pre>" in prose.html()
 
 
 def test_an_operator_has_its_overloads_formulas_and_other_names():
@@ -105,12 +105,12 @@ def test_a_script_becomes_a_page(folder):
 
 def test_a_script_that_raises_stops_the_build(folder):
     (folder / "bad.py").write_text("# %%\n1 / 0\n")
-    with pytest.raises(Exception, match="ZeroDivisionError") as found:
+    with pytest.raises(Exception, match="ZeroDivisionError") as error:
         tutorials.pages()
-    assert "bad.py" in found.value.__notes__[0]
+    assert "bad.py" in error.value.__notes__[0]
 
 
 def test_formulas_become_mathml():
     page = type("", (), {"file": type("", (), {"src_uri": "a.md"})})
-    made = hooks.on_page_content('<span class="arithmatex">\\(x &lt; 2\\)</span>', page, None, None)
-    assert made.startswith("<math") and "<mi>x</mi>" in made and "arithmatex" not in made
+    html = hooks.on_page_content('<span class="arithmatex">\\(x &lt; 2\\)</span>', page, None, None)
+    assert html.startswith("<math") and "<mi>x</mi>" in html and "arithmatex" not in html

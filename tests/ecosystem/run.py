@@ -159,8 +159,8 @@ def problem_with(out, recorded, tolerance):
     report = report_of(out)
     if "error" in report:
         return page.complaint({}, report)
-    found = compare.differences_from_digests(arrays(out), recorded, tolerance)
-    return "; ".join(" ".join(one) for one in found[:3])
+    differences = compare.differences_from_digests(arrays(out), recorded, tolerance)
+    return "; ".join(" ".join(one) for one in differences[:3])
 
 
 def folder_of(framework):

@@ -316,11 +316,11 @@ def test_results_that_do_not_fit():
         (lambda x: x[:1], "may not alias any inputs"),
         (lambda x: 3, "its kernel returned int"),
     ):
-        made = library.custom_op(
+        operator = library.custom_op(
             "tests::bad", kernel, mutates_args=(), schema="(Tensor x) -> Tensor"
         )
         with pytest.raises(RuntimeError, match=rf"tests::bad: .*{message}"):
-            made(x)
+            operator(x)
     twice = library.custom_op(
         "tests::bad",
         lambda x: (y := x.clone(), y),
@@ -375,22 +375,22 @@ def test_several_results_and_numbers():
 
 
 def test_a_backward_of_a_wrong_structure():
-    made = library.custom_op("tests::wrong", scaled._init_fn, mutates_args=())
-    made.register_autograd(lambda ctx, grad: (grad, grad, grad))
+    operator = library.custom_op("tests::wrong", scaled._init_fn, mutates_args=())
+    operator.register_autograd(lambda ctx, grad: (grad, grad, grad))
     with pytest.raises(RuntimeError, match=r"tests.wrong.default.*incorrect number of gradients"):
-        made(points(requires_grad=True)).sum().backward()
+        operator(points(requires_grad=True)).sum().backward()
 
 
 def test_a_vmap_rule_is_called_with_the_batch():
     calls = []
-    made = library.custom_op("tests::ruled", scaled._init_fn, mutates_args=())
+    operator = library.custom_op("tests::ruled", scaled._init_fn, mutates_args=())
 
-    @made.register_vmap
+    @operator.register_vmap
     def _(info, in_dims, x, n, *, s):
         calls.append((info.batch_size, in_dims, tuple(x.shape), n, s))
         return scaled(x, n, s=s) + 1, in_dims[0]
 
-    close(torch.func.vmap(made)(torch.tensor(np.stack([POINTS] * 2))), [2 * POINTS + 1] * 2)
+    close(torch.func.vmap(operator)(torch.tensor(np.stack([POINTS] * 2))), [2 * POINTS + 1] * 2)
     assert calls[0] == (2, (0, None), (2, 3), 2, 1.0)
 
 
@@ -417,20 +417,20 @@ def test_names_and_namespaces():
 
 
 def test_kernels_by_device():
-    made = library.custom_op(
+    operator = library.custom_op(
         "tests::devices", scaled._init_fn, mutates_args=(), device_types="cuda"
     )
     with pytest.raises(NotImplementedError, match=r"Could not run 'tests::devices'.*'CPU' backend"):
-        made(points())
+        operator(points())
     library.register_kernel("tests::devices", "cpu", lambda x, n, *, s: x * 7)
-    close(made(points()), 7 * POINTS)
+    close(operator(points()), 7 * POINTS)
     with (
-        made.set_kernel_enabled("cpu", False),
+        operator.set_kernel_enabled("cpu", False),
         pytest.raises(NotImplementedError, match="tests::devices"),
     ):
-        made(points())
+        operator(points())
     with pytest.raises(RuntimeError, match="device type"):
-        made.register_kernel("foo", lambda x: x)
+        operator.register_kernel("foo", lambda x: x)
 
 
 def test_unknown_operators():
@@ -450,10 +450,10 @@ def test_unknown_operators():
 def test_get_ctx():
     with pytest.raises(RuntimeError, match="register_fake"):
         library.get_ctx()
-    made = library.custom_op("tests::sized", numpy_sin._init_fn, mutates_args=())
-    made.register_fake(lambda x: x.new_empty(library.get_ctx().new_dynamic_size()))
+    operator = library.custom_op("tests::sized", numpy_sin._init_fn, mutates_args=())
+    operator.register_fake(lambda x: x.new_empty(library.get_ctx().new_dynamic_size()))
     with pytest.raises(NotImplementedError, match="new_dynamic_size"):
-        torch.jit(made)(points())
+        torch.jit(operator)(points())
 
 
 # Library

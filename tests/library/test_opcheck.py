@@ -98,8 +98,8 @@ def test_an_operator_of_a_library_without_autograd():
     library.define("tests_opcheck::bare", "(Tensor x) -> Tensor")
     library.impl("tests_opcheck::bare", "cpu", lambda x: x.clone())
     library.register_fake("tests_opcheck::bare", torch.empty_like)
-    found = failures(torch.ops.tests_opcheck.bare, MOVING)
-    assert "does not have an autograd kernel" in found[REGISTRATION]
+    messages = failures(torch.ops.tests_opcheck.bare, MOVING)
+    assert "does not have an autograd kernel" in messages[REGISTRATION]
 
 
 def test_wrong_calls():

@@ -154,9 +154,9 @@ def test_nms(torch):
     boxes = torch.tensor(np.concatenate([corners, corners + sides], axis=1), dtype=torch.float32)
     scores = torch.tensor(np.round(generator.random(40), 1), dtype=torch.float32)
     points = torch.zeros(3, 4)
-    found = [nms(boxes, scores, threshold) for threshold in (0.0, 0.3, 0.7, 1.0)]
-    found += [nms(boxes.double(), scores.double(), 0.2), nms(boxes[:0], scores[:0], 0.5)]
-    return [*found, nms(points, points[:, 0], 0.5)]
+    results = [nms(boxes, scores, threshold) for threshold in (0.0, 0.3, 0.7, 1.0)]
+    results += [nms(boxes.double(), scores.double(), 0.2), nms(boxes[:0], scores[:0], 0.5)]
+    return [*results, nms(points, points[:, 0], 0.5)]
 
 
 @as_torch("""
@@ -205,15 +205,15 @@ def convolution(torch, groups, offset_groups, has_mask):
 
 @as_torch(precision=1e-10)
 def test_deform_conv2d(torch):
-    found = []
+    results = []
     for options in ((1, 1, False), (2, 2, True), (1, 2, True)):
         function, operands = convolution(torch, *options)
         value = function(*operands)
         factor = numbers(torch, *value.shape, seed=7).detach()
-        used = [each for each in operands if options[2] or each is not operands[3]]
+        used = [operand for operand in operands if options[2] or operand is not operands[3]]
         gradients = torch.autograd.grad((value * factor).sum(), used)
-        found += [value.detach(), *gradients]
-    return found
+        results += [value.detach(), *gradients]
+    return results
 
 
 @pytest.mark.slow

@@ -72,29 +72,29 @@ class Numbers:
 
     def __call__(self, *shape, below=None):
         self.count += 1
-        found = self.array(shape, self.count)
+        values = self.array(shape, self.count)
         if below is not None:
-            found = numpy.floor((found + 1) / 2 * below).astype(numpy.int64)
-        return self.torch.tensor(found)
+            values = numpy.floor((values + 1) / 2 * below).astype(numpy.int64)
+        return self.torch.tensor(values)
 
 
 def set_weights(model, numbers):
     """Matrices and kernels in proportion to 1 / sqrt(inputs), factors near 1, biases near 0."""
     for name, parameter in model.named_parameters():
-        found = numbers.array(parameter.shape, name)
+        values = numbers.array(parameter.shape, name)
         if parameter.ndim > 1:
-            found = found * math.sqrt(3 / math.prod(parameter.shape[1:]))
+            values = values * math.sqrt(3 / math.prod(parameter.shape[1:]))
         else:
-            found = 0.1 * found + name.endswith("weight")
+            values = 0.1 * values + name.endswith("weight")
         with numbers.torch.no_grad():
-            parameter.copy_(numbers.torch.tensor(found))
+            parameter.copy_(numbers.torch.tensor(values))
 
 
 def told(tensor, name):
     """The norm of a tensor and its products with two given tensors."""
-    found = numpy.asarray(tensor.detach().tolist())
-    pair = [Numbers(None).array(found.shape, f"{name} {i}") for i in range(2)]
-    return [float(numpy.linalg.norm(found)), *(float((found * other).sum()) for other in pair)]
+    array = numpy.asarray(tensor.detach().tolist())
+    pair = [Numbers(None).array(array.shape, f"{name} {i}") for i in range(2)]
+    return [float(numpy.linalg.norm(array)), *(float((array * other).sum()) for other in pair)]
 
 
 # training
@@ -146,9 +146,9 @@ def _trained(torch, file, mode, numbers):
         for name, parameter in model.named_parameters() if not number else ():
             if parameter.grad is not None:
                 gradients[name] = told(parameter.grad, name)
-    found = {"losses": losses, "gradients": gradients}
-    found["state"] = {name: told(each, name) for name, each in model.state_dict().items()}
-    return found, len(step.traces) if mode == "compiled" else 1
+    results = {"losses": losses, "gradients": gradients}
+    results["state"] = {name: told(tensor, name) for name, tensor in model.state_dict().items()}
+    return results, len(step.traces) if mode == "compiled" else 1
 
 
 def path_of(name):

@@ -59,8 +59,8 @@ def batch(numbers):
 
 
 def loss(model, images, noise):
-    made = Opposed.apply(model.generator(noise))
-    real, fake = model.discriminator(images), model.discriminator(made)
+    samples = Opposed.apply(model.generator(noise))
+    real, fake = model.discriminator(images), model.discriminator(samples)
     return F.binary_cross_entropy_with_logits(
         real, torch.ones_like(real)
     ) + F.binary_cross_entropy_with_logits(fake, torch.zeros_like(fake))

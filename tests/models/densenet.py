@@ -20,8 +20,8 @@ class Layer(nn.Module):
         bottleneck = activated(inputs, 4 * GROWTH, 1)
         self.layers = nn.Sequential(*bottleneck, *activated(4 * GROWTH, GROWTH, 3))
 
-    def forward(self, *found):
-        return self.layers(torch.cat(found, 1))
+    def forward(self, *features):
+        return self.layers(torch.cat(features, 1))
 
 
 class Block(nn.ModuleList):
@@ -29,10 +29,10 @@ class Block(nn.ModuleList):
         super().__init__(Layer(inputs + number * GROWTH) for number in range(count))
 
     def forward(self, x):
-        found = [x]
+        features = [x]
         for layer in self:
-            found.append(layer(*found))
-        return torch.cat(found, 1)
+            features.append(layer(*features))
+        return torch.cat(features, 1)
 
 
 class DenseNet(nn.Module):

@@ -29,8 +29,8 @@ class Attention(nn.Module):
         weights = (scores - greatest[target]).exp()
         total = torch.zeros(NODES, self.heads).index_add(0, target, weights)
         weights = weights / total[target]
-        made = torch.zeros_like(x).index_add(0, target, weights.unsqueeze(-1) * x[source])
-        return made.mean(1) if self.is_last else F.elu(made.flatten(1))
+        sums = torch.zeros_like(x).index_add(0, target, weights.unsqueeze(-1) * x[source])
+        return sums.mean(1) if self.is_last else F.elu(sums.flatten(1))
 
 
 class GAT(nn.Module):

@@ -21,9 +21,9 @@ class Tagger(nn.Module):
     def forward(self, words):
         x = self.embedding(words)
         packed = pack_padded_sequence(x, LENGTHS, batch_first=True, enforce_sorted=False)
-        made, last = self.gru(packed)
-        made, _ = pad_packed_sequence(made, batch_first=True)
-        return self.linear(made), last
+        output, last = self.gru(packed)
+        output, _ = pad_packed_sequence(output, batch_first=True)
+        return self.linear(output), last
 
 
 model = Tagger

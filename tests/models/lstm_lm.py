@@ -20,8 +20,8 @@ class LanguageModel(nn.Module):
         self.decoder.weight = self.encoder.weight
 
     def forward(self, words, state):
-        made, state = self.rnn(self.encoder(words), state)
-        return self.decoder(made), state
+        output, state = self.rnn(self.encoder(words), state)
+        return self.decoder(output), state
 
 
 model = LanguageModel
@@ -35,7 +35,7 @@ def loss(model, words):
     zeros = torch.zeros(LAYERS, BATCH, WIDTH)
     state, total = (zeros, zeros.clone()), 0.0
     for start in range(0, SEGMENTS * LENGTH, LENGTH):
-        state = tuple(each.detach() for each in state)
+        state = tuple(tensor.detach() for tensor in state)
         scores, state = model(words[start : start + LENGTH], state)
         following = words[start + 1 : start + LENGTH + 1]
         total = total + F.cross_entropy(scores.flatten(0, 1), following.flatten())

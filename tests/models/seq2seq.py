@@ -35,7 +35,7 @@ class Translator(nn.Module):
     def forward(self, source, target):
         mask = self.transformer.generate_square_subsequent_mask(target.shape[1])
         is_padding = torch.zeros(source.shape).masked_fill(source == PADDING, -math.inf)
-        made = self.transformer(
+        output = self.transformer(
             self.embedded(self.source, source),
             self.embedded(self.target, target),
             tgt_mask=mask,
@@ -43,7 +43,7 @@ class Translator(nn.Module):
             memory_key_padding_mask=is_padding,
             tgt_is_causal=True,
         )
-        return self.generator(made)
+        return self.generator(output)
 
 
 model = Translator

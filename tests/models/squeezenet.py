@@ -62,4 +62,4 @@ def optimizer(parameters):
 
 
 def blocks(model):
-    return [each for each in model.features if isinstance(each, Fire)]
+    return [layer for layer in model.features if isinstance(layer, Fire)]

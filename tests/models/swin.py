@@ -48,8 +48,8 @@ class WindowAttention(nn.Module):
         scores = scores + bias.view(places, places, HEADS).permute(2, 0, 1)
         if mask is not None:
             scores = scores + mask.unsqueeze(1)
-        made = scores.softmax(-1) @ v
-        return self.proj(made.transpose(-3, -2).reshape(batch, count, places, channels))
+        output = scores.softmax(-1) @ v
+        return self.proj(output.transpose(-3, -2).reshape(batch, count, places, channels))
 
 
 class Block(nn.Module):

@@ -31,9 +31,9 @@ def batch(numbers):
 
 
 def loss(model, x, noise):
-    made, mean, log_variance = model(x, noise)
+    reconstruction, mean, log_variance = model(x, noise)
     divergence = -0.5 * (1 + log_variance - mean**2 - log_variance.exp()).sum()
-    return F.binary_cross_entropy(made, x, reduction="sum") + divergence
+    return F.binary_cross_entropy(reconstruction, x, reduction="sum") + divergence
 
 
 def optimizer(parameters):

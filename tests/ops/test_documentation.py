@@ -28,8 +28,8 @@ SIZES = {"b": 2, "n": 3, "m": 4, "p": 5}  # of the dimensions that descriptions 
 
 def section(name, title):
     """The lines of a section of an operator's docstring."""
-    found = getattr(ops, name).__doc__.partition(f"\n\n{title}:\n")[2].partition("\n\n")[0]
-    return [line.strip() for line in found.splitlines()]
+    text = getattr(ops, name).__doc__.partition(f"\n\n{title}:\n")[2].partition("\n\n")[0]
+    return [line.strip() for line in text.splitlines()]
 
 
 def required(schema):
@@ -105,20 +105,20 @@ def named_shape(text):
     """The shape at the start of a description, as names of sizes; None if it names no shape."""
     if text.startswith("0-D"):
         return ()
-    found = re.match(r"(?:broadcasts to )?\(([a-z](?:, [a-z])*),?\)(?! or)", text)
-    return found and tuple(found[1].split(", "))
+    match = re.match(r"(?:broadcasts to )?\(([a-z](?:, [a-z])*),?\)(?! or)", text)
+    return match and tuple(match[1].split(", "))
 
 
 def operators_with_named_shapes():
     """The operators whose tensors all have named shapes, with these."""
-    found = {}
+    by_name = {}
     for name in LIBRARY.table.names:
         said = LIBRARY.table.arguments(name)
         tensors = LIBRARY.table.rules(name)[0].tensor_arguments
         shapes = [named_shape(said.get(key, "")) for key in (*tensors, "returns")]
         if all(shape is not None and {*shape} <= {*SIZES} for shape in shapes):
-            found[name] = shapes
-    return found
+            by_name[name] = shapes
+    return by_name
 
 
 def test_products_name_their_shapes():
@@ -153,17 +153,17 @@ CHANGED = {
 @pytest.mark.parametrize("name", one_of_twelve(operators(takes_one_tensor)))
 def test_the_docstring_names_the_dtypes_that_a_call_refuses_or_changes(name):
     taken = " ".join(DESCRIBED.fullmatch(line)[2] for line in section(name, "Arguments"))
-    (given,) = section(name, "Returns")
+    (description,) = section(name, "Returns")
     for dtype, words in REFUSED.items():
         try:
-            found = getattr(ops, name)(torch.ones(2, 2, dtype=dtype))
+            result = getattr(ops, name)(torch.ones(2, 2, dtype=dtype))
         except (NotImplementedError, RuntimeError):
             assert any(word in taken for word in words), dtype
         else:
-            made = (found if isinstance(found, torch.Tensor) else found[-1]).dtype
+            result_dtype = (result if isinstance(result, torch.Tensor) else result[-1]).dtype
             known = torch.int64 if dtype is torch.bool else dtype
-            wanted = CHANGED.get((known, made)) or CHANGED.get(made)
-            assert made is dtype or wanted in given, dtype
+            wanted = CHANGED.get((known, result_dtype)) or CHANGED.get(result_dtype)
+            assert result_dtype is dtype or wanted in description, dtype
 
 
 @pytest.mark.slow

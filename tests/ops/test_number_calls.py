@@ -61,11 +61,11 @@ def test_a_dim_finds_its_call(general_calls):
     for call, dim in enumerate((0, 1, -1, 0, 1, -1)):
         if call == 3:
             general_calls.clear()
-        found = x.sum(dim), x.softmax(dim), x.unsqueeze(dim)
+        results = x.sum(dim), x.softmax(dim), x.unsqueeze(dim)
         exp = np.exp(NUMBERS)
-        np.testing.assert_allclose(found[0].detach(), NUMBERS.sum(dim))
-        np.testing.assert_allclose(found[1].detach(), exp / exp.sum(dim, keepdims=True))
-        assert found[2].shape == np.expand_dims(NUMBERS, dim).shape
+        np.testing.assert_allclose(results[0].detach(), NUMBERS.sum(dim))
+        np.testing.assert_allclose(results[1].detach(), exp / exp.sum(dim, keepdims=True))
+        assert results[2].shape == np.expand_dims(NUMBERS, dim).shape
     assert general_calls == []
     (x.sum(1) ** 2).sum().backward()
     np.testing.assert_allclose(x.grad, np.broadcast_to(2 * NUMBERS.sum(1)[:, None], (3, 4)))

@@ -62,11 +62,11 @@ def test_numbers_in_tensors(torch):
     tensor([1.0, 2.0, 3.0, 0.0])
 """)
 def test_a_tensor_that_a_write_changes(torch):
-    x, k, found = torch.arange(4.0), torch.tensor(1), []
+    x, k, results = torch.arange(4.0), torch.tensor(1), []
     for _ in range(3):
-        found.append(x.roll(k))
+        results.append(x.roll(k))
         k += 1
-    return found
+    return results
 
 
 @as_torch("""
@@ -74,12 +74,12 @@ def test_a_tensor_that_a_write_changes(torch):
     tensor([0.0, 0.0, 4.0, 6.0])
 """)
 def test_gradients_of_narrowed_tensors(torch):
-    found = []
+    gradients = []
     for k in (1, 2):
         x = torch.arange(4.0, requires_grad=True)
         (x.narrow(0, torch.tensor(k), 2) ** 2).sum().backward()
-        found.append(x.grad)
-    return found
+        gradients.append(x.grad)
+    return gradients
 
 
 def test_a_compiled_function_reads_the_number_of_each_call():

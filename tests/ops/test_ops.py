@@ -79,8 +79,8 @@ def test_a_table_may_call_shipped_operators_and_its_own(tmp_path):
 def test_comparisons_of_ones_own_need_no_formula(tmp_path):
     text = "- name: above(Tensor self, Scalar bound) -> Tensor\n  forward: self > bound\n"
     loaded = ops.load(write(tmp_path, text), namespace="bare")
-    found = loaded.above(torch.tensor([1.0, 3.0], requires_grad=True), 2)
-    assert found.tolist() == [False, True] and not found.requires_grad
+    result = loaded.above(torch.tensor([1.0, 3.0], requires_grad=True), 2)
+    assert result.tolist() == [False, True] and not result.requires_grad
 
 
 @pytest.mark.slow
@@ -211,8 +211,8 @@ def test_kernels_are_shared_between_numbers():
 )
 def test_zeros_of_both_signs_are_two_numbers(call):
     for zero in (0.0, -0.0, 0.0):
-        found = call(torch.ones(1), zero).tolist()[0]
-        assert math.copysign(1, found) == math.copysign(1, zero)
+        result = call(torch.ones(1), zero).tolist()[0]
+        assert math.copysign(1, result) == math.copysign(1, zero)
 
 
 def test_numbers_in_either_order_of_keywords():

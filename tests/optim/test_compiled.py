@@ -48,8 +48,8 @@ class Training:
 
     def numbers(self):
         told = self.optimizer.state_dict()["state"]
-        found = [t.detach().numpy() for t in (self.x, self.y)]
-        return [*found, *(t.numpy() for each in told.values() for t in each.values())]
+        values = [t.detach().numpy() for t in (self.x, self.y)]
+        return [*values, *(t.numpy() for state in told.values() for t in state.values())]
 
 
 def both(make, script, step=None):
@@ -346,7 +346,7 @@ def test_an_error_leaves_the_optimizer_as_it_was():
 def test_the_lr_of_one_group_is_not_that_of_another():
     def make(params):
         groups = [
-            {"params": [each], "lr": rate} for each, rate in zip(params, (0.1, 0.2), strict=True)
+            {"params": [param], "lr": rate} for param, rate in zip(params, (0.1, 0.2), strict=True)
         ]
         return jaxgrad.optim.AdamW(groups)
 

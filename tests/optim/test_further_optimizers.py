@@ -71,20 +71,20 @@ def stepped(torch, name, begin, gradients, state=None):
 @pytest.mark.slow
 @as_torch(precision=1e-9)
 def test_state_dicts_of_further_optimizers_go_on(torch):
-    found = {}
+    results = {}
     for name in NAMES:
         # loaded into 64 bits, PyTorch's ASGD still rounds its rate to 32
         optimizer, x = stepped(torch, name, matrix(torch, "float32"), (1, -0.5))
         state = copy.deepcopy(optimizer.state_dict())
         other, y = stepped(torch, name, x, (2, 1), state)
         saved = optimizer.state_dict()
-        found[name] = saved, other.state_dict(), x.detach(), y.detach()
-    return found
+        results[name] = saved, other.state_dict(), x.detach(), y.detach()
+    return results
 
 
 @as_torch(precision=1e-9)
 def test_state_dicts_of_older_versions(torch):
-    found = []
+    results = []
     for name, numbers in (
         ("NAdam", {"step": 2, "mu_product": 0.25}),
         ("ASGD", {"step": 2, "eta": 0.25, "mu": 0.5}),
@@ -95,8 +95,8 @@ def test_state_dicts_of_older_versions(torch):
         for option in ("foreach", "differentiable", "capturable"):
             del state["param_groups"][0][option]
         other, y = stepped(torch, name, x, (2,), state)
-        found.append((other.state_dict(), y.detach()))
-    return found
+        results.append((other.state_dict(), y.detach()))
+    return results
 
 
 @as_torch("""
@@ -114,26 +114,26 @@ def test_state_of_complex_parameters_is_loaded(torch):
 
 @as_torch
 def test_what_further_optimizers_do_not_take(torch):
-    found = []
+    errors = []
     for name in ("Adafactor", "Muon"):
         x = torch.ones(2, 2, dtype=torch.complex64, requires_grad=True)
         x.grad = torch.ones_like(x)
-        found.append(error(getattr(torch.optim, name)([x]).step))
+        errors.append(error(getattr(torch.optim, name)([x]).step))
     for name in NAMES:
         x = torch.ones(2, 2, requires_grad=True)
         x.grad = torch.sparse_coo_tensor([[0], [1]], [2.0], (2, 2))
-        found.append(error(getattr(torch.optim, name)([x]).step))
+        errors.append(error(getattr(torch.optim, name)([x]).step))
     for options in ({"ns_steps": 100}, {"ns_coefficients": (1.0, 2.0)}):
         x = torch.ones(2, 2, requires_grad=True)
         x.grad = torch.ones_like(x)
-        found.append(error(torch.optim.Muon([x], **options).step))
+        errors.append(error(torch.optim.Muon([x], **options).step))
     optimizer = torch.optim.Muon([x])
     y = leaf(torch, 1.0, 2.0)
     optimizer.add_param_group({"params": [y]})
     y.grad = x.grad = None
     optimizer.step()
     y.grad = torch.ones_like(y)
-    return [*found, error(optimizer.step)]
+    return [*errors, error(optimizer.step)]
 
 
 def after_steps(torch, name, begin, count):
@@ -148,15 +148,15 @@ def after_steps(torch, name, begin, count):
 @pytest.mark.slow
 @as_torch(precision=1e-9)
 def test_derivatives_through_a_step_of_further_optimizers(torch):
-    found, usual = {}, torch.get_default_dtype()
+    results, usual = {}, torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)  # otherwise PyTorch's state has 32 bits here
     for name in DIFFERENTIABLE:
         begin = leaf(torch, 1.0, -2.0, dtype=torch.float64)
         x = after_steps(torch, name, begin, 1)
         (x * x).sum().backward()
-        found[name] = x.detach(), begin.grad
+        results[name] = x.detach(), begin.grad
     torch.set_default_dtype(usual)
-    return found
+    return results
 
 
 @pytest.mark.slow
@@ -181,7 +181,7 @@ def test_derivatives_through_seven_steps(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_compiled_steps_with_a_rate_that_is_a_tensor(name):
-    found = []
+    results = []
     for compiled in (False, True):
         x = matrix(jaxgrad)
         rate = jaxgrad.tensor([0.1], dtype=jaxgrad.float64)
@@ -196,8 +196,8 @@ def test_compiled_steps_with_a_rate_that_is_a_tensor(name):
         for _ in range(3):
             run()
             rate.mul_(0.5)
-        found.append((x.detach().numpy(), optimizer.state_dict()["state"][0]))
-    (eager, states), (traced, others) = found
+        results.append((x.detach().numpy(), optimizer.state_dict()["state"][0]))
+    (eager, states), (traced, others) = results
     np.testing.assert_allclose(traced, eager, rtol=1e-12)
     assert states.keys() == others.keys()
     for key, value in states.items():
@@ -206,15 +206,15 @@ def test_compiled_steps_with_a_rate_that_is_a_tensor(name):
 
 def test_eps_of_adafactor_is_that_of_each_dtype():
     """In PyTorch all parameters of a group get that of the first one."""
-    found = []
+    values = []
     for dtypes in (("float32", "float64"), ("float64",)):
         params = [matrix(jaxgrad, dtype) for dtype in dtypes]
         optimizer = jaxgrad.optim.Adafactor(params, lr=0.1)
         for param in params:
             param.grad = param.detach() * 1e-9
         optimizer.step()
-        found.append(params[-1].detach().numpy())
-    np.testing.assert_allclose(*found, rtol=1e-14)
+        values.append(params[-1].detach().numpy())
+    np.testing.assert_allclose(*values, rtol=1e-14)
 
 
 def test_newton_and_schulz_make_matrices_orthogonal():

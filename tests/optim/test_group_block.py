@@ -31,12 +31,12 @@ DTYPES = ["float32", "float64", "bfloat16", "complex64"]
 
 def parameters(shapes, dtype):
     draw = numpy.random.default_rng(0)
-    made = []
+    params = []
     for shape in shapes:
         param = jaxgrad.tensor(draw.standard_normal(shape)).to(getattr(jaxgrad, dtype))
         param.grad = jaxgrad.tensor(draw.standard_normal(shape)).to(param.dtype)
-        made.append(param.requires_grad_())
-    return made
+        params.append(param.requires_grad_())
+    return params
 
 
 @pytest.fixture
@@ -72,13 +72,13 @@ def test_the_block_of_a_group_computes_what_xla_does(name, dtype, piece, program
             number = 3 if is_count else 0.1 + 0.01 * i
             operands[i] = numpy.full_like(operands[i], number)
         with numpy.errstate(all="ignore"):
-            found = block.function(*operands)
+            results = block.function(*operands)
         with jax.enable_x64(True):
             # hyperparameters are Python's numbers, which adapt to other dtypes
             pairs = zip(operands, program.inputs, strict=True)
             numbers = [array.item() if kind is float else array for array, kind in pairs]
             wanted = jax.jit(program.function)(*numbers)
-        for result, expected, form in zip(found, wanted, block.outputs, strict=True):
+        for result, expected, form in zip(results, wanted, block.outputs, strict=True):
             assert (numpy.shape(result), result.dtype) == form == (expected.shape, expected.dtype)
             wide = "complex128" if form.dtype.kind == "c" else "float64"
             eps = float(jax.numpy.finfo(form.dtype).eps)

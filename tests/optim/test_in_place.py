@@ -28,13 +28,15 @@ def quadratic(size=1000):
 
 def test_the_memory_of_parameters_and_state_stays_the_same():
     x = quadratic()
-    optimizer, found = jaxgrad.optim.Adam([x], lr=0.1), []
+    optimizer, addresses = jaxgrad.optim.Adam([x], lr=0.1), []
     for _ in range(4):
         optimizer.step()
         state = optimizer.state[x]
-        found.append({each.data_ptr() for each in (x, state["exp_avg"], state["exp_avg_sq"])})
-    assert found[1] == found[2] == found[3] and len(found[3]) == 3
-    assert x.data_ptr() in found[0]
+        addresses.append(
+            {tensor.data_ptr() for tensor in (x, state["exp_avg"], state["exp_avg_sq"])}
+        )
+    assert addresses[1] == addresses[2] == addresses[3] and len(addresses[3]) == 3
+    assert x.data_ptr() in addresses[0]
 
 
 def test_arrays_that_somebody_holds_keep_their_numbers():
@@ -95,7 +97,7 @@ def test_what_changes_between_steps_counts(name):
             if number == 5:
                 optimizer.load_state_dict(optimizer.state_dict())
             optimizer.step()
-        return [each.tolist() for each in (x, y, z)]
+        return [tensor.tolist() for tensor in (x, y, z)]
 
     np.testing.assert_allclose(run(True), run(False), rtol=1e-6)
 
@@ -119,7 +121,7 @@ def test_tangents_go_through_a_step():
         x = forward_ad.make_dual(jaxgrad.tensor(2.0), jaxgrad.tensor(1.0))
         x.grad = x * x
         jaxgrad.optim.SGD([x], lr=0.5).step()
-        assert [each.item() for each in forward_ad.unpack_dual(x)] == [0, -1]
+        assert [part.item() for part in forward_ad.unpack_dual(x)] == [0, -1]
 
 
 def test_a_closure_and_hooks_run():
@@ -146,4 +148,4 @@ def test_an_optimizer_goes_with_its_tensors():
     gone = weakref.ref(optimizer), weakref.ref(x)
     del optimizer, x
     gc.collect()
-    assert [each() for each in gone] == [None, None]
+    assert [reference() for reference in gone] == [None, None]

@@ -21,8 +21,8 @@ def parameters(torch, dtype):
     bias = [0.1, -0.2, 0.3, 0.4]
     if dtype.is_complex:
         matrix = [[complex(x, x * x) for x in row] for row in matrix]
-    made = [torch.tensor(values, dtype=dtype) for values in (matrix, bias)]
-    return [tensor.requires_grad_() for tensor in made]
+    tensors = [torch.tensor(values, dtype=dtype) for values in (matrix, bias)]
+    return [tensor.requires_grad_() for tensor in tensors]
 
 
 def trained(torch, make, compiled=False, dtype="float64"):
@@ -138,7 +138,7 @@ def test_50_compiled_steps(name):
 def test_Adam_in_float32(torch):
     make = lambda optim, *p: optim.Adam(p, 0.05)  # noqa: E731
     (_, weight, *_), _ = trained(torch, make, dtype="float32")
-    return [round(each, 4) for each in weight.flatten().tolist()]
+    return [round(value, 4) for value in weight.flatten().tolist()]
 
 
 @as_torch("tensor([-0.9900990128517151])", precision=PRECISION)
@@ -154,7 +154,7 @@ def test_small_numbers_in_float32_are_those_of_python(torch):
 @pytest.mark.slow
 @as_torch(precision=PRECISION)
 def test_steps_without_some_gradients(torch):
-    found = {}
+    results = {}
     for make in (CASES["Adam"], CASES["RMSprop_momentum"], CASES["SGD_dampening"]):
         weight, bias = parameters(torch, torch.float64)
         optimizer = make(torch.optim, weight, bias)
@@ -164,14 +164,14 @@ def test_steps_without_some_gradients(torch):
             if number == 4:
                 weight.grad = None
             optimizer.step()
-        found[type(optimizer).__name__] = weight.detach(), bias.detach(), optimizer.state_dict()
-    return found
+        results[type(optimizer).__name__] = weight.detach(), bias.detach(), optimizer.state_dict()
+    return results
 
 
 @pytest.mark.slow
 @as_torch(precision=PRECISION)
 def test_a_rate_that_is_a_tensor(torch):
-    found = []
+    results = []
     for name in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", *NEWER):
         weight, bias = parameters(torch, torch.float64)
         rate = torch.tensor(0.1, dtype=torch.float64)
@@ -180,19 +180,19 @@ def test_a_rate_that_is_a_tensor(torch):
             (weight.sin().sum() * bias.sum()).backward()
             optimizer.step()
             rate.mul_(0.5)
-        found.append((weight.detach(), bias.detach(), optimizer.param_groups[0]["lr"]))
-    return found
+        results.append((weight.detach(), bias.detach(), optimizer.param_groups[0]["lr"]))
+    return results
 
 
 def test_rates_that_are_no_floats():
-    found = []
+    values = []
     for rate in (1, np.float32(1), np.array(1.0), jnp.float32(1), jaxgrad.tensor([1])):
         x = jaxgrad.zeros((), requires_grad=True)
         optimizer = jaxgrad.optim.SGD([x], lr=rate)
         x.grad = jaxgrad.tensor(0.5)
         optimizer.step()
-        found.append(x.item())
-    assert found == [-0.5] * 5
+        values.append(x.item())
+    assert values == [-0.5] * 5
 
 
 @as_torch(
@@ -218,7 +218,7 @@ def test_steps_of_several_dtypes(torch):
     return (
         x.detach(),
         w.detach(),
-        [round(each, 5) for each in y.tolist()],
+        [round(value, 5) for value in y.tolist()],
         [round(v, 1) for v in z.tolist()],
     )
 
@@ -285,7 +285,7 @@ def test_LBFGS_of_complex_parameters(torch):
 @pytest.mark.slow
 @as_torch(precision=1e-7)
 def test_line_searches_over_hills(torch):
-    found = []
+    results = []
     for begin in (-2.0, -0.7, 0.4, 1.3, 3.1):
         for rate in (0.003, 0.05, 0.4, 3.0, 40.0):
             x = torch.tensor([begin], dtype=torch.float64, requires_grad=True)
@@ -299,8 +299,8 @@ def test_line_searches_over_hills(torch):
                 return loss
 
             optimizer.step(closure)
-            found.append((x.item(), optimizer.state[x]["func_evals"]))
-    return found
+            results.append((x.item(), optimizer.state[x]["func_evals"]))
+    return results
 
 
 @pytest.mark.slow
@@ -341,5 +341,5 @@ def test_LBFGS_stops_where_it_should(torch):
         loss.backward()
         return loss
 
-    found = [optimizer.step(closure).item() for _ in range(3)]
-    return found, x.detach(), y.detach(), optimizer.state[x]["n_iter"]
+    losses = [optimizer.step(closure).item() for _ in range(3)]
+    return losses, x.detach(), y.detach(), optimizer.state[x]["n_iter"]

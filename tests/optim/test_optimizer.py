@@ -171,9 +171,9 @@ def test_options_that_groups_must_say(torch):
     x = leaf(torch, 1.0)
     required = base(torch).required
     words = "didn't specify a value of required optimization parameter lr"
-    found = error(torch.optim.Optimizer, [x], {"lr": required}, words=words)
+    refused = error(torch.optim.Optimizer, [x], {"lr": required}, words=words)
     optimizer = torch.optim.Optimizer([{"params": [x], "lr": 1.0}], {"lr": required})
-    return found, optimizer.param_groups[0]["lr"], error(optimizer.step, words="")["error"]
+    return refused, optimizer.param_groups[0]["lr"], error(optimizer.step, words="")["error"]
 
 
 # ---- a step
@@ -211,10 +211,10 @@ def test_hooks_of_steps(torch):
     x, calls = double(torch, 2.0), []
     optimizer = torch.optim.SGD([x], lr=0.5)
 
-    def before(given, args, kwargs):
-        calls.append(("before", given is optimizer, len(args), dict(kwargs)))
+    def before(owner, args, kwargs):
+        calls.append(("before", owner is optimizer, len(args), dict(kwargs)))
 
-    def turned(given, args, kwargs):
+    def turned(owner, args, kwargs):
         return args, {"closure": lambda: 7}
 
     handles = [
@@ -330,7 +330,7 @@ def test_an_expanded_parameter_is_refused():
 @pytest.mark.slow
 @as_torch(precision=1e-9)
 def test_steps_through_which_gradients_flow(torch):
-    found, usual = {}, torch.get_default_dtype()
+    results, usual = {}, torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)  # otherwise PyTorch's bias correction has 32 bits here
     for name in ("SGD", "Adam", "RMSprop", "Adagrad"):
         begin, rate = double(torch, 1.0, -2.0), double(torch, 0.1)
@@ -341,10 +341,10 @@ def test_steps_through_which_gradients_flow(torch):
             x.grad = (begin + number + 1).square()
             optimizer.step()
         (x * x).sum().backward()
-        given = begin.grad, rate.grad
-        found[name] = x.detach(), given
+        gradients = begin.grad, rate.grad
+        results[name] = x.detach(), gradients
     torch.set_default_dtype(usual)
-    return found
+    return results
 
 
 @as_torch("""
@@ -376,7 +376,7 @@ def test_tangents_go_through_a_step(torch):
 
 @as_torch
 def test_state_is_there_after_the_first_step(torch):
-    x, found = double(torch, 1.0), {}
+    x, states = double(torch, 1.0), {}
     for name in ("SGD", "Adam", "RMSprop", "Adagrad"):
         optimizer = getattr(torch.optim, name)([x], lr=0.1)
         before = optimizer.state_dict()
@@ -385,13 +385,13 @@ def test_state_is_there_after_the_first_step(torch):
         between = len(optimizer.state)
         x.grad = torch.ones_like(x)
         optimizer.step()
-        found[name] = before, between, optimizer.state_dict()["state"]
-    return found
+        states[name] = before, between, optimizer.state_dict()["state"]
+    return states
 
 
 @as_torch(precision=1e-9)
 def test_state_dicts_go_on_where_they_ended(torch):
-    found = []
+    states = []
     for name in ("SGD", "Adam", "RMSprop", "Adagrad"):
         options = {"momentum": 0.9} if name in ("SGD", "RMSprop") else {}
         optimizer, x, y = stepped(torch, name, **options)
@@ -403,8 +403,8 @@ def test_state_dicts_go_on_where_they_ended(torch):
         optimizer.step()
         other.step()
         assert (a == x).all() and (b == y).all()
-        found.append(other.state_dict())
-    return found
+        states.append(other.state_dict())
+    return states
 
 
 @as_torch("""
@@ -438,15 +438,15 @@ def test_state_dicts_of_other_groups(torch):
 def test_hooks_of_state_dicts_of_optimizers(torch):
     optimizer, calls = stepped(torch)[0], []
 
-    def without_groups(given, state_dict):
+    def without_groups(owner, state_dict):
         calls.append("after")
         return state_dict | {"more": 1}
 
-    optimizer.register_state_dict_pre_hook(lambda given: calls.append("before"))
-    optimizer.register_state_dict_pre_hook(lambda given: calls.append("first"), prepend=True)
+    optimizer.register_state_dict_pre_hook(lambda owner: calls.append("before"))
+    optimizer.register_state_dict_pre_hook(lambda owner: calls.append("first"), prepend=True)
     optimizer.register_state_dict_post_hook(without_groups)
-    optimizer.register_load_state_dict_pre_hook(lambda given, told: calls.append(sorted(told)))
-    optimizer.register_load_state_dict_post_hook(lambda given: calls.append("loaded"))
+    optimizer.register_load_state_dict_pre_hook(lambda owner, told: calls.append(sorted(told)))
+    optimizer.register_load_state_dict_post_hook(lambda owner: calls.append("loaded"))
     optimizer.load_state_dict(optimizer.state_dict())
     return calls
 

@@ -19,14 +19,14 @@ def ran(torch, make, epochs=25, name="SGD"):
     """The rates and momenta of all groups, epoch by epoch."""
     optimizer = optimizer_of(torch, name)
     scheduler = make(torch.optim.lr_scheduler, optimizer)
-    found = []
+    history = []
     for _ in range(epochs):
         groups = optimizer.param_groups
-        found.append([[g["lr"], g.get("momentum"), g.get("betas")] for g in groups])
+        history.append([[g["lr"], g.get("momentum"), g.get("betas")] for g in groups])
         assert scheduler.get_last_lr() == [g["lr"] for g in groups]
         optimizer.step()
         scheduler.step()
-    return found
+    return history
 
 
 def sequence(known, optimizer):
@@ -100,24 +100,24 @@ def test_reduce_on_plateau_waits_and_cools_down(torch):
         {"patience": 0, "threshold": 0.1, "threshold_mode": "abs", "cooldown": 2},
         {"patience": 2, "mode": "max", "threshold_mode": "abs", "eps": 0.1},
     ]
-    found = []
+    results = []
     for options in settings:
         optimizer = optimizer_of(torch)
         scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, **options)
         for metric in metrics * 2:
             scheduler.step(torch.tensor(metric))
-            found.append((scheduler.get_last_lr(), scheduler.num_bad_epochs, scheduler.best))
-    return found
+            results.append((scheduler.get_last_lr(), scheduler.num_bad_epochs, scheduler.best))
+    return results
 
 
 @as_torch
 def test_schedulers_go_on_where_they_ended(torch):
-    found = {}
+    rates = {}
     for name, make in CASES.items():
         if "Lambda" in name or "scaled" in name:
             continue
         first, second = optimizer_of(torch), optimizer_of(torch)
-        schedulers = [make(torch.optim.lr_scheduler, each) for each in (first, second)]
+        schedulers = [make(torch.optim.lr_scheduler, optimizer) for optimizer in (first, second)]
         for _ in range(6):
             first.step()
             schedulers[0].step()
@@ -126,21 +126,19 @@ def test_schedulers_go_on_where_they_ended(torch):
         for _ in range(8):
             second.step()
             schedulers[1].step()
-        found[name] = schedulers[1].get_last_lr()
-    return found
+        rates[name] = schedulers[1].get_last_lr()
+    return rates
 
 
 @as_torch
 def test_what_schedulers_know(torch):
-    found = {}
+    keys = {}
     for name, make in CASES.items():
         if not name.startswith(("Sequential", "Chained", "Lambda", "Cyclic")):
             scheduler = make(torch.optim.lr_scheduler, optimizer_of(torch))
-            found[name] = {
-                k: str(v) for k, v in scheduler.state_dict().items() if k != "lr_lambdas"
-            }
-            found[name] = sorted(found[name])
-    return found
+            keys[name] = {k: str(v) for k, v in scheduler.state_dict().items() if k != "lr_lambdas"}
+            keys[name] = sorted(keys[name])
+    return keys
 
 
 class Halving:
@@ -171,7 +169,7 @@ def test_objects_that_are_called_are_saved(torch):
 
 @as_torch
 def test_epochs_that_are_given(torch):
-    known, found = torch.optim.lr_scheduler, []
+    known, results = torch.optim.lr_scheduler, []
     for make in (CASES["StepLR"], CASES["WarmRestarts"], CASES["CosineAnnealingLR"]):
         scheduler = make(known, optimizer_of(torch))
         scheduler.optimizer.step()
@@ -179,12 +177,12 @@ def test_epochs_that_are_given(torch):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 scheduler.step(epoch)
-            found.append(scheduler.get_last_lr())
+            results.append(scheduler.get_last_lr())
     warm = CASES["WarmRestarts"](known, optimizer_of(torch))
     for epoch in (0.5, 4.25, 11.0):
         warm.step(epoch)
-        found.append((warm.get_last_lr(), warm.T_cur, warm.T_i, warm.last_epoch))
-    return found
+        results.append((warm.get_last_lr(), warm.T_cur, warm.T_i, warm.last_epoch))
+    return results
 
 
 @as_torch(r"""
@@ -234,8 +232,8 @@ def test_what_schedulers_warn_of(torch):
     optimizer.step()
     later = warned(scheduler.step)["warnings"]
     asked = [w["says"] for w in warned(scheduler.get_lr)["warnings"]]
-    given = [w["says"][:55] for w in warned(scheduler.step, 1)["warnings"]]
-    return early, later, asked, given
+    with_epoch = [w["says"][:55] for w in warned(scheduler.step, 1)["warnings"]]
+    return early, later, asked, with_epoch
 
 
 @as_torch

@@ -15,7 +15,7 @@ def averaged(torch, **options):
     with torch.no_grad():
         for number, parameter in enumerate(model.parameters()):
             parameter.fill_(0.3 * number + 0.1)
-    average, found = torch.optim.swa_utils.AveragedModel(model, **options), []
+    average, sums = torch.optim.swa_utils.AveragedModel(model, **options), []
     for step in range(4):
         model(x * (step + 1))
         with torch.no_grad():
@@ -23,11 +23,11 @@ def averaged(torch, **options):
                 parameter.add_(0.1 * (step + 1)).mul_(1.1)
         average.update_parameters(model)
         values = [*average.parameters(), *average.buffers()]
-        found.append([value.detach().double().sum().item() for value in values])
+        sums.append([value.detach().double().sum().item() for value in values])
     average.eval()
     torch.optim.swa_utils.update_bn([x, [x * 3, "label"]], average)
     statistics = [value.double().sum().item() for value in average.buffers()]
-    return [found, statistics, average.module[1].momentum, average.training]
+    return [sums, statistics, average.module[1].momentum, average.training]
 
 
 # PyTorch's weights of its mean have 32 bits
@@ -56,7 +56,7 @@ def test_exponential_averages_of_weights(torch):
 
 @as_torch(precision=1e-12)
 def test_rates_of_swalr(torch):
-    found = []
+    rates = []
     for options in (
         {"anneal_epochs": 3}, {"anneal_epochs": 0},
         {"anneal_epochs": 4, "anneal_strategy": "linear"},
@@ -68,7 +68,7 @@ def test_rates_of_swalr(torch):
         for _ in range(7):
             optimizer.step()
             scheduler.step()
-            found.append(scheduler.get_last_lr())
+            rates.append(scheduler.get_last_lr())
     utils = torch.optim.swa_utils
     refused = [
         error(lambda: utils.get_ema_avg_fn(2.0)),
@@ -76,7 +76,7 @@ def test_rates_of_swalr(torch):
         error(lambda: utils.SWALR(optimizer, 0.1, anneal_epochs=-1)),
         error(lambda: utils.SWALR(optimizer, [0.1] * 3), words="swa_lr"),
     ]
-    return found, refused
+    return rates, refused
 
 
 def test_compiled_averages_are_those_of_eager_code():

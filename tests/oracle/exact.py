@@ -68,7 +68,7 @@ EXACT = DEGREES | ORDERS | OWN
 def element_wise(function, *tensors):
     """A tensor of a function's values, which mpmath computes."""
     spread = torch.broadcast_tensors(*tensors)
-    columns = zip(*(each.flatten().tolist() for each in spread), strict=True)
+    columns = zip(*(tensor.flatten().tolist() for tensor in spread), strict=True)
     values = [float(mpmath.re(function(*map(mpmath.mpf, column)))) for column in columns]
     return torch.tensor(values, dtype=tensors[0].dtype).reshape(spread[0].shape)
 

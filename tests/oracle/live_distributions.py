@@ -43,7 +43,7 @@ def moved(name, value, generator):
 
 def scaled(value, factor):
     if isinstance(value, list):
-        return [scaled(each, factor) for each in value]
+        return [scaled(entry, factor) for entry in value]
     return value * factor()
 
 

@@ -18,7 +18,9 @@ def call_by_pytorch(name):
 def has_pytorch(name):
     """Whether PyTorch can run the example here: it has not all names under `torch.ops`."""
     called = re.findall(r"torch\.ops\.aten\.(\w+)", call_by_pytorch(name))
-    return all(hasattr(torch.ops.aten, each) and each not in FOR_GPUS for each in called)
+    return all(
+        hasattr(torch.ops.aten, operator) and operator not in FOR_GPUS for operator in called
+    )
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of names that PyTorch deprecates

@@ -59,8 +59,8 @@ def test_torch_reads_arrays_of_numpy_without_weights_only():
 def test_the_recorded_files_are_as_torch_describes_them():
     texts = load(TEXTS)
     for name in ("views", "lone_views", "tensors", "containers"):
-        found = json.loads(json.dumps(described(torch, torch.load(FILES / f"{name}.pt"))))
-        assert found == texts[name]
+        description = json.loads(json.dumps(described(torch, torch.load(FILES / f"{name}.pt"))))
+        assert description == texts[name]
     names = saved_objects.module_names(torch)
     assert list(torch.load(FILES / "modules.pt")) == names == saved_objects.module_names(jaxgrad)
 
@@ -69,8 +69,8 @@ def test_the_recorded_files_are_as_torch_describes_them():
 def test_the_state_of_every_module(name):
     ours = saved_objects.module(jaxgrad, name)
     theirs = saved_objects.module(torch, name)
-    found = theirs.load_state_dict(torch.load(written(ours.state_dict())))
-    assert not found.missing_keys and not found.unexpected_keys
+    result = theirs.load_state_dict(torch.load(written(ours.state_dict())))
+    assert not result.missing_keys and not result.unexpected_keys
     for key, tensor in theirs.state_dict().items():
         assert tensor.tolist() == ours.state_dict()[key].tolist()
     assert saved_objects.module(jaxgrad, name).load_state_dict(theirs.state_dict())
@@ -81,8 +81,8 @@ def test_training_goes_on_in_PyTorch(name):
     ours = saved_objects.Training(jaxgrad, name).run(2)
     state = torch.load(written(ours.state()))
     theirs = saved_objects.Training(torch, name).load(state).run(2)
-    for found, wanted in zip(theirs.weights(), ours.run(2).weights(), strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=1e-6)
+    for weight, wanted in zip(theirs.weights(), ours.run(2).weights(), strict=True):
+        np.testing.assert_allclose(weight, wanted, rtol=2e-5, atol=1e-6)
 
 
 def random_view(draws, lib, x):
@@ -108,10 +108,10 @@ def random_objects(lib, seed):
     draws = random.Random(seed)
     dtype = getattr(lib, draws.choice(["float32", "int64", "complex64", "bfloat16", "uint16"]))
     base = lib.arange(24).to(dtype).reshape(4, 6)
-    made = [base] if draws.random() < 0.5 else []
+    tensors = [base] if draws.random() < 0.5 else []
     for _ in range(draws.randrange(1, 5)):
-        made.append(random_view(draws, lib, base))
-    return made
+        tensors.append(random_view(draws, lib, base))
+    return tensors
 
 
 @pytest.mark.parametrize("number", range(200))
@@ -129,8 +129,10 @@ def test_random_views_in_both_directions(number):
     file = io.BytesIO()
     jaxgrad.save(ours, file)
     file.seek(0)
-    found = jaxgrad.load(file)
-    assert [each.tolist() for each in found] == [each.tolist() for each in theirs], f"SEED={SEED}"
+    tensors = jaxgrad.load(file)
+    assert [tensor.tolist() for tensor in tensors] == [tensor.tolist() for tensor in theirs], (
+        f"SEED={SEED}"
+    )
 
 
 # ---- tensors of PyTorch
@@ -181,8 +183,8 @@ def test_state_dicts_of_PyTorch_are_taken():
         theirs(torch.randn(4, 2))
         ours = jaxgrad.nn.Sequential(jaxgrad.nn.Linear(2, 3), jaxgrad.nn.BatchNorm1d(3))
         for assign in (False, True):
-            found = ours.load_state_dict(theirs.state_dict(), assign=assign)
-            assert not found.missing_keys and not found.unexpected_keys
+            result = ours.load_state_dict(theirs.state_dict(), assign=assign)
+            assert not result.missing_keys and not result.unexpected_keys
     for key, tensor in theirs.state_dict().items():
         assert ours.state_dict()[key].tolist() == tensor.tolist()
         assert str(ours.state_dict()[key].dtype) == str(tensor.dtype)
@@ -192,8 +194,8 @@ def test_state_dicts_of_PyTorch_are_taken():
 def test_optimizers_of_PyTorch_go_on(name):
     theirs = saved_objects.Training(torch, name).run(2)
     ours = saved_objects.Training(jaxgrad, name).load(theirs.state()).run(2)
-    for found, wanted in zip(ours.weights(), theirs.run(2).weights(), strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=1e-6)
+    for weight, wanted in zip(ours.weights(), theirs.run(2).weights(), strict=True):
+        np.testing.assert_allclose(weight, wanted, rtol=2e-5, atol=1e-6)
 
 
 def test_operators_say_whose_tensor_it_is():

@@ -26,10 +26,10 @@ def outcome(library, planned):
     """Value, derivatives and the order of hooks, or the beginning of an error."""
     x = library.tensor(programs.START, dtype=library.float64, requires_grad=True)
     try:
-        *found, order = programs.derivatives(library, planned, x)
+        *results, order = programs.derivatives(library, planned, x)
     except RuntimeError as error:
         return str(error)[:60]
-    return [each.tolist() for each in found], order
+    return [result.tolist() for result in results], order
 
 
 @pytest.mark.parametrize("part", range(PARTS))

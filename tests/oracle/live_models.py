@@ -20,8 +20,8 @@ SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
 def test_training_equals_pytorchs(name):
     expected, _ = models.run(name, "torch", seed=SEED)
     for mode in models.MODES:
-        found, traces = models.run(name, mode=mode, seed=SEED)
-        wrong = models.differences(expected, found)
+        result, traces = models.run(name, mode=mode, seed=SEED)
+        wrong = models.differences(expected, result)
         assert not wrong, "\n".join([f"SEED={SEED} {mode}", *wrong])
         assert traces == 1
         checks.count("models")

@@ -20,8 +20,8 @@ def table(name):
         specification = importlib.util.spec_from_file_location(f"rules_{path.stem}", path)
         module = importlib.util.module_from_spec(specification)
         specification.loader.exec_module(module)
-        found = getattr(module, name, ())
-        rows += [pytest.param(*row, id=f"{path.stem}-{row[0]}") for row in found]
+        cases = getattr(module, name, ())
+        rows += [pytest.param(*row, id=f"{path.stem}-{row[0]}") for row in cases]
     return rows
 
 

@@ -25,8 +25,8 @@ def parametrized(samples):
 
 def others(chosen):
     """The samples that are not among parameters of tests."""
-    known = {id(each.values[1]) for each in chosen}
-    return [each for each in recorded.SAMPLES if id(each[1]) not in known]
+    known = {id(param.values[1]) for param in chosen}
+    return [pair for pair in recorded.SAMPLES if id(pair[1]) not in known]
 
 
 @parametrized(others(test_forward_ad_operators.SOME))
@@ -34,7 +34,7 @@ def test_tangents(family, sample):
     test_forward_ad_operators.test_tangents_of_every_operator(family, sample)
 
 
-@parametrized([each for each in others(test_forward_ad_operators.NESTED) if not each[1].kink])
+@parametrized([pair for pair in others(test_forward_ad_operators.NESTED) if not pair[1].kink])
 def test_nestings_of_forward_mode(family, sample):
     test_forward_ad_operators.test_nestings_of_forward_mode_over_every_operator(family, sample)
 

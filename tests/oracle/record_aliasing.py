@@ -50,8 +50,8 @@ def leaves(program):
 
 
 def answer(program, make_view, fresh):
-    found = matrix.run(torch, program, *leaves(program), make_view, fresh)
-    return [as_numpy(tensor) for tensor in found]
+    results = matrix.run(torch, program, *leaves(program), make_view, fresh)
+    return [as_numpy(tensor) for tensor in results]
 
 
 def refusal(program):
@@ -75,22 +75,22 @@ def recorded(program):
         return refused
     note = ""
     try:
-        found = answer(program, program.view.call, fresh=lambda tensor: tensor)
+        results = answer(program, program.view.call, fresh=lambda tensor: tensor)
     except RuntimeError as error:
         note = next(note for words, note in NOTES.items() if words in str(error))
     expected = matrix.interpret(program)
     if note == "refused":
-        found = expected
+        results = expected
     elif note:
-        found = answer(program, program.view.pair, torch.clone)
-    if str(program.view) == "data" and not note and not same(found, expected):
-        note, found = "silent", answer(program, program.view.call, torch.clone)
-    assert same(found, expected), program
-    return [float(f"{number:.9g}") for number in matrix.digest(found)] + [note] * bool(note)
+        results = answer(program, program.view.pair, torch.clone)
+    if str(program.view) == "data" and not note and not same(results, expected):
+        note, results = "silent", answer(program, program.view.call, torch.clone)
+    assert same(results, expected), program
+    return [float(f"{number:.9g}") for number in matrix.digest(results)] + [note] * bool(note)
 
 
-def same(found, expected):
-    pairs = zip(found, expected, strict=True)
+def same(results, expected):
+    pairs = zip(results, expected, strict=True)
     return all(
         one.shape == other.shape and numpy.allclose(one, other, rtol=1e-12, atol=1e-13)
         for one, other in pairs
@@ -99,13 +99,13 @@ def same(found, expected):
 
 def main():
     torch.set_warn_always(True)
-    found = {}
+    by_case = {}
     with jax.enable_x64(True):
         for view in views.VIEWS:
             for write in writes.ALL:
                 answers = [recorded(program) for program in matrix.programs(view, write)]
-                found.update({f"{view}-{write}": answers} if answers else {})
-    save(beside("storage/test_matrix.py"), found, 1e-8, 1e-8)
+                by_case.update({f"{view}-{write}": answers} if answers else {})
+    save(beside("storage/test_matrix.py"), by_case, 1e-8, 1e-8)
 
 
 if __name__ == "__main__":

@@ -20,12 +20,12 @@ from distribution_cases import (
 
 
 def all_answers():
-    found = {}
+    by_case = {}
     for name, case in CASES.items():
-        found[name] = answers(torch, case)
+        by_case[name] = answers(torch, case)
         for key in wrong_keys(name):
-            del found[name][key]
-    return found
+            del by_case[name][key]
+    return by_case
 
 
 def all_divergences():

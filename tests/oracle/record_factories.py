@@ -235,26 +235,26 @@ def refusals_of_data():
     yield case("from_numpy", [1], words="expected np.ndarray (got list)")
 
 
-def encoded(given):
-    if isinstance(given, torch.dtype):
-        return ["dtype", str(given).removeprefix("torch.")]
-    if isinstance(given, torch.Tensor):
-        return ["tensor", str(given.dtype).removeprefix("torch."), given.tolist()]
-    if isinstance(given, np.ndarray):
-        return ["numpy", str(given.dtype), list(given.shape), encoded(given.ravel().tolist())]
-    if isinstance(given, np.generic):
-        return ["numpy number", str(given.dtype), encoded(given.item())]
-    if isinstance(given, complex):
-        return ["complex", given.real, given.imag]
-    if isinstance(given, list | tuple):
-        return [type(given).__name__, [encoded(item) for item in given]]
-    return given
+def encoded(value):
+    if isinstance(value, torch.dtype):
+        return ["dtype", str(value).removeprefix("torch.")]
+    if isinstance(value, torch.Tensor):
+        return ["tensor", str(value.dtype).removeprefix("torch."), value.tolist()]
+    if isinstance(value, np.ndarray):
+        return ["numpy", str(value.dtype), list(value.shape), encoded(value.ravel().tolist())]
+    if isinstance(value, np.generic):
+        return ["numpy number", str(value.dtype), encoded(value.item())]
+    if isinstance(value, complex):
+        return ["complex", value.real, value.imag]
+    if isinstance(value, list | tuple):
+        return [type(value).__name__, [encoded(item) for item in value]]
+    return value
 
 
 def recorded(name, args, kwargs, words):
     kwargs = {key: value for key, value in kwargs.items() if value is not None}
-    found = {"name": name, "args": [encoded(each) for each in args]}
-    found["kwargs"] = {key: encoded(each) for key, each in kwargs.items()}
+    entry = {"name": name, "args": [encoded(value) for value in args]}
+    entry["kwargs"] = {key: encoded(value) for key, value in kwargs.items()}
     if name.startswith("."):
         function, args = getattr(args[0], name[1:]), args[1:]
     else:
@@ -263,10 +263,10 @@ def recorded(name, args, kwargs, words):
         result = function(*args, **kwargs)
     except Exception as error:
         assert words is not None and words in str(error), (name, args, kwargs, error)
-        return found | {"error": type(error).__name__, "words": words}
+        return entry | {"error": type(error).__name__, "words": words}
     assert words is None, (name, args, kwargs, result)
     values = encoded(result.detach().flatten().tolist())[1]
-    return found | {
+    return entry | {
         "dtype": str(result.dtype).removeprefix("torch."),
         "shape": list(result.shape),
         "requires_grad": result.requires_grad,
@@ -283,7 +283,7 @@ def main():
         cases_of_likeness,
         cases_of_data,
     )
-    calls = [recorded(*each) for family in families for each in family()]
+    calls = [recorded(*case) for family in families for case in family()]
     save(beside("frontend/test_factories.py"), calls, 1e-6)
 
 

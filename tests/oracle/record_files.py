@@ -45,8 +45,8 @@ def main():
     states = {n: saved_objects.numbered(torch, m).state_dict() for n, m in modules.items()}
     record("modules", states)
     trainings = {name: saved_objects.Training(torch, name) for name in saved_objects.OPTIMIZERS}
-    record("training", {n: each.run(2).state() for n, each in trainings.items()}, old=False)
-    texts["weights"] = {name: each.run(2).weights() for name, each in trainings.items()}
+    record("training", {n: training.run(2).state() for n, training in trainings.items()}, old=False)
+    texts["weights"] = {name: training.run(2).weights() for name, training in trainings.items()}
     record("generator", {"rng": torch.get_rng_state()}, old=False)
     save(TEXTS, texts, 1e-6)
 

@@ -136,9 +136,9 @@ def answer(name, x, arguments):
 
 
 def views():
-    for name, given in ARGUMENTS.items():
+    for name, calls in ARGUMENTS.items():
         dtype = torch.complex64 if name in COMPLEX else torch.float32
-        for (place, layout), arguments in itertools.product(enumerate(LAYOUTS), given):
+        for (place, layout), arguments in itertools.product(enumerate(LAYOUTS), calls):
             try:
                 yield name, (place, arguments, answer(name, tensor(layout, dtype), arguments))
             except LookupError:

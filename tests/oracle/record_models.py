@@ -9,8 +9,8 @@ from answers import save
 
 def main():
     for name in models.NAMES:
-        found, _ = models.run(name, "torch")
-        save(models.path_of(name), found, 1e-8, 1e-12)
+        result, _ = models.run(name, "torch")
+        save(models.path_of(name), result, 1e-8, 1e-12)
 
 
 if __name__ == "__main__":

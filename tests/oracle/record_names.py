@@ -52,9 +52,9 @@ def modules_of(tree: str):
     """The names of the modules of a package that have no underscore."""
     package = importlib.import_module(f"torch.{tree}")
     yield package.__name__
-    for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.", lambda _: None):
-        if "._" not in found.name:
-            yield found.name
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.", lambda _: None):
+        if "._" not in module.name:
+            yield module.name
 
 
 def names_in(module) -> list[str]:
@@ -63,17 +63,17 @@ def names_in(module) -> list[str]:
     """
     offered = {*getattr(module, "__all__", ())}
     root = ".".join(module.__name__.split(".")[: 3 if ".nn." in module.__name__ else 2])
-    found = []
+    names = []
     for name, value in vars(module).items():
         if name.startswith("_") or not callable(value) or isinstance(value, typing.TypeVar):
             continue
         home = getattr(value, "__module__", root) or ""
         if name in offered or home.startswith((root, "torch._C")) or module is torch._C:
             is_exception = isinstance(value, type) and issubclass(value, BaseException)
-            found.append(f"{name}!" if is_exception else name)
+            names.append(f"{name}!" if is_exception else name)
     private = PRIVATE.get(module.__name__, "").split()
     assert all(hasattr(module, name) for name in private)
-    return sorted(found) + private
+    return sorted(names) + private
 
 
 def provided(name) -> set[str]:
@@ -86,8 +86,8 @@ def provided(name) -> set[str]:
 
 def top_level() -> list[str]:
     """The classes in `torch` itself that have no base in Python's code: types and storages."""
-    found = [name for name, value in vars(torch).items() if isinstance(value, type)]
-    return sorted(name for name in found if name[0].isupper())
+    names = [name for name, value in vars(torch).items() if isinstance(value, type)]
+    return sorted(name for name in names if name[0].isupper())
 
 
 def main():
@@ -97,9 +97,11 @@ def main():
     for name in sorted(names):
         # a module that needs a package, a program, or another platform
         with contextlib.suppress(Exception, SystemExit):
-            found = names_in(importlib.import_module(name))
-            found = [each for each in found if each.removesuffix("!") not in provided(name)]
-            lines.append("\t".join([name, " ".join(found)]) + "\n")
+            members = names_in(importlib.import_module(name))
+            members = [
+                member for member in members if member.removesuffix("!") not in provided(name)
+            ]
+            lines.append("\t".join([name, " ".join(members)]) + "\n")
     FILE.write_text("".join(lines))
 
 

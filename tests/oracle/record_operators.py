@@ -79,9 +79,9 @@ def in_float32(sample, arrays, outputs):
     """Dtype of each output, and its values where PyTorch rounds on the way."""
     described = []
     for wide, output in zip(outputs, run(sample, map(rounded, arrays))[1], strict=True):
-        expected, found = numpy.array(numbers(wide)), numpy.array(numbers(output))
-        same = numpy.allclose(found, expected, ROUNDING, ROUNDING, equal_nan=True)
-        described.append([dtype_name(output), None if same else found.tolist()])
+        expected, values = numpy.array(numbers(wide)), numpy.array(numbers(output))
+        same = numpy.allclose(values, expected, ROUNDING, ROUNDING, equal_nan=True)
+        described.append([dtype_name(output), None if same else values.tolist()])
     return described
 
 
@@ -89,10 +89,10 @@ def answer(sample, field, seed=0):
     """What PyTorch says of a sample."""
     arrays = sample.draw(field, seed)
     moving, outputs = run(sample, arrays)
-    found = gradients(sample, moving, outputs, seed)
+    derivatives = gradients(sample, moving, outputs, seed)
     told = {
         "outputs": [describe(output) for output in outputs],
-        "gradients": [None if gradient is None else numbers(gradient) for gradient in found],
+        "gradients": [None if gradient is None else numbers(gradient) for gradient in derivatives],
     }
     if field == "real" and any(array.dtype == numpy.float64 for array in arrays):
         told["float32"] = in_float32(sample, arrays, outputs)
@@ -113,7 +113,7 @@ def node_names(sample):
         for name in ("as_strided_scatter", *exact.PYTORCH_HAS):
             STAND_INS.pop(name, None)
         return recorded.all_node_names().get(sample.id, {}) | {
-            field: [recorded.node_and_next(each) for each in run(sample, sample.draw(field))[1]]
+            field: [recorded.node_and_next(output) for output in run(sample, sample.draw(field))[1]]
             for field in sample.fields
         }
 

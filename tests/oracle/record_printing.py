@@ -161,7 +161,7 @@ def main():
         cases_of_options,
         cases_of_gradients,
     )
-    cases = [with_text(each) for family in families for each in family()]
+    cases = [with_text(case) for family in families for case in family()]
     save(beside("frontend/test_printing.py"), cases)
 
 

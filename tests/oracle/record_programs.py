@@ -26,5 +26,5 @@ def printed(line: str) -> dict:
 
 
 if __name__ == "__main__":
-    found = {line: printed(line) for line in LINES}
-    save(beside("compat/test_programs.py"), found, 1e-4)
+    results = {line: printed(line) for line in LINES}
+    save(beside("compat/test_programs.py"), results, 1e-4)

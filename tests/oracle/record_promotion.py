@@ -84,9 +84,11 @@ def matrix(function, names, make):
 
 def under_default(name):
     torch.set_default_dtype(getattr(torch, name))
-    recorded = {each: matrix(FUNCTIONS[each], OPERANDS, operand) for each in FUNCTIONS}
+    recorded = {function: matrix(FUNCTIONS[function], OPERANDS, operand) for function in FUNCTIONS}
     tensors = OPERANDS[len(NUMBERS) :]
-    recorded["sin"] = {each: str(dtype_name(attempt(torch.sin, operand(each)))) for each in tensors}
+    recorded["sin"] = {
+        tensor: str(dtype_name(attempt(torch.sin, operand(tensor)))) for tensor in tensors
+    }
     torch.set_default_dtype(torch.float32)
     return recorded
 
@@ -98,14 +100,14 @@ def torch_dtype(name):
 def attributes(name):
     dtype = torch_dtype(name)
     names = ("is_floating_point", "is_complex", "is_signed", "itemsize")
-    recorded = {each: getattr(dtype, each) for each in names}
+    recorded = {attribute: getattr(dtype, attribute) for attribute in names}
     recorded["to_real"] = dtype_name(dtype.to_real())
     recorded["to_complex"] = dtype_name(attempt(dtype.to_complex))
     for limits in (torch.finfo, torch.iinfo):
-        found = attempt(limits, dtype)
-        words = [each for each in dir(limits) if not each.startswith("_")]
-        values = found and {each: getattr(found, each) for each in words}
-        recorded[limits.__name__] = found and {"repr": repr(found), **values}
+        info = attempt(limits, dtype)
+        words = [word for word in dir(limits) if not word.startswith("_")]
+        values = info and {word: getattr(info, word) for word in words}
+        recorded[limits.__name__] = info and {"repr": repr(info), **values}
     return recorded
 
 

@@ -14,16 +14,16 @@ FUNCTIONS = Path(torchgen.__file__).parent / "packaged/ATen/native/native_functi
 FOREIGN = ("DeviceIndex", "Storage", "SymBool", "QScheme", "Stream", "Dimname", "__")
 
 
-def argument(schema, each):
+def argument(schema, parameter):
     """An argument's name, which of these words are true of it, and its default."""
     words = {
-        "tensor": each.type.is_tensor_like(),
-        "list": bool(each.type.is_list_like()),
-        "nullable": each.type.is_nullable(),
-        "keyword_only": each in (*schema.arguments.flat_kwarg_only, *schema.arguments.out),
-        "written": bool(each.annotation and each.annotation.is_write),
+        "tensor": parameter.type.is_tensor_like(),
+        "list": bool(parameter.type.is_list_like()),
+        "nullable": parameter.type.is_nullable(),
+        "keyword_only": parameter in (*schema.arguments.flat_kwarg_only, *schema.arguments.out),
+        "written": bool(parameter.annotation and parameter.annotation.is_write),
     }
-    return [each.name, [word for word, true in words.items() if true], each.default]
+    return [parameter.name, [word for word, true in words.items() if true], parameter.default]
 
 
 def describe(text):
@@ -32,16 +32,16 @@ def describe(text):
         "text": text,
         "name": str(schema.name),
         "inplace": schema.kind().name == "inplace",
-        "arguments": [argument(schema, each) for each in schema.arguments.flat_all],
-        "returns": [[each.name, each.type.is_tensor_like()] for each in schema.returns],
+        "arguments": [argument(schema, parameter) for parameter in schema.arguments.flat_all],
+        "returns": [[output.name, output.type.is_tensor_like()] for output in schema.returns],
     }
 
 
 def main():
     texts = [entry["func"] for entry in yaml.safe_load(FUNCTIONS.read_text())]
     texts = [text for text in texts if not any(word in text for word in FOREIGN)]
-    found = [describe(text) for text in texts[::17]]
-    save(beside("table/test_schema.py"), found)
+    descriptions = [describe(text) for text in texts[::17]]
+    save(beside("table/test_schema.py"), descriptions)
 
 
 if __name__ == "__main__":

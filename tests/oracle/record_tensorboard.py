@@ -14,5 +14,5 @@ from torch.utils.tensorboard import SummaryWriter
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         write(torch, SummaryWriter, folder)
-        found = read(Path(folder))
-    save(beside("utils/test_tensorboard.py"), found, 1e-7)
+        files = read(Path(folder))
+    save(beside("utils/test_tensorboard.py"), files, 1e-7)

@@ -81,13 +81,13 @@ def program(code, protocol=2):
 
 def archive(code, records=None, root="archive/", compression=zipfile.ZIP_STORED):
     """An archive with these instructions, made by Python's zipfile."""
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", compression) as file:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as file:
         file.writestr(f"{root}data.pkl", code)
-        found = {"data/0": struct.pack("<6f", *range(6)), "version": b"3\n"} | (records or {})
-        for record, data in found.items():
+        contents = {"data/0": struct.pack("<6f", *range(6)), "version": b"3\n"} | (records or {})
+        for record, data in contents.items():
             file.writestr(f"{root}{record}", data)
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 # ---- what the instructions may not do
@@ -627,7 +627,7 @@ def damaged(count: int):
 def random_programs(count: int):
     """Random instructions, with arguments that are mostly right."""
     draws = random.Random(2)
-    known = [i for i, each in enumerate(_instructions.INSTRUCTIONS) if each is not None]
+    known = [i for i, entry in enumerate(_instructions.INSTRUCTIONS) if entry is not None]
     parts = [
         *(b"N", b"K\x01", b"]", b"}", b")", b"(", text("a"), tensor(), HOOKS, storage()),
         *(name("torch", "Size"), name("builtins", "set"), b"q\x00", b"h\x00", b"R", b"b", b"s"),

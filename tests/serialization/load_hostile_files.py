@@ -60,7 +60,7 @@ before, results = peak(), {}
 for path in sorted(FOLDER.glob("hostile*")):
     print(path.name, file=sys.stderr)
     is_watching = True
-    found = load(path)
+    outcome = load(path)
     is_watching = False
-    results[path.name] = found, peak() - before
+    results[path.name] = outcome, peak() - before
 print(json.dumps({"results": results, "events": sorted(events)}))

@@ -34,9 +34,9 @@ class Slots:
 
 class ByName:
     def __new__(cls, *, size):
-        made = object.__new__(cls)
-        made.size = size
-        return made
+        instance = object.__new__(cls)
+        instance.size = size
+        return instance
 
     def __getnewargs_ex__(self):
         return (), {"size": self.size}

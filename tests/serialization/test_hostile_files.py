@@ -43,16 +43,16 @@ def test_damaged_and_hostile_files_in_a_process_that_is_watched(tmp_path):
     assert len(expected) >= 200 and results.keys() == expected.keys()
     wrong = []
     for name, (what, outcome) in expected.items():
-        found, _ = results[name]
-        kind = found if found == "read" else found[0]
+        result, _ = results[name]
+        kind = result if result == "read" else result[0]
         if kind not in ([outcome] if outcome else ["read", "refused"]):
-            wrong.append((what, outcome, found))
+            wrong.append((what, outcome, result))
     assert wrong == []
     # nothing was imported, compiled, executed or written
     assert events == [] and not os.path.exists(hostile_files.MARK)
     peaks = {name: peak for name, (_, peak) in results.items()}
     assert max(peaks.values()) < MEGABYTES, max(peaks, key=peaks.get)
-    texts = [found[1] for found, *_ in results.values() if found != "read"]
+    texts = [result[1] for result, *_ in results.values() if result != "read"]
     assert [text for text in texts if len(text) > 1000 or not text.isprintable()] == []
 
 

@@ -240,12 +240,12 @@ def saved_and_loaded(value, **options):
 @pytest.mark.slow
 def test_views_and_ties_come_back():
     value = saved_objects.views(jaxgrad)
-    found = saved_and_loaded(value)
-    assert described(jaxgrad, found) == described(jaxgrad, value)
-    found["whole"][0, 0] = 9
-    assert found["turned"][0, 0].item() == found["reshaped"][0, 0].item() == 9
-    found["parts alone"][0][2] = 100
-    assert found["parts alone"][1].tolist() == [100, 5, 6, 7]
+    result = saved_and_loaded(value)
+    assert described(jaxgrad, result) == described(jaxgrad, value)
+    result["whole"][0, 0] = 9
+    assert result["turned"][0, 0].item() == result["reshaped"][0, 0].item() == 9
+    result["parts alone"][0][2] = 100
+    assert result["parts alone"][1].tolist() == [100, 5, 6, 7]
 
 
 @pytest.mark.parametrize("name", ["tensors", "containers"])
@@ -258,18 +258,18 @@ def test_objects(name):
 
 def test_lone_views_keep_their_values_and_their_order():
     value = saved_objects.lone_views(jaxgrad)
-    found = saved_and_loaded(value)
+    result = saved_and_loaded(value)
     for name, tensor in value.items():
-        assert found[name].tolist() == tensor.tolist() and found[name].dtype is tensor.dtype
+        assert result[name].tolist() == tensor.tolist() and result[name].dtype is tensor.dtype
     for name in ("turned", "channels last"):
-        assert found[name].stride() == value[name].stride()
+        assert result[name].stride() == value[name].stride()
 
 
 def test_arrays_of_numpy():
     value = {"array": np.arange(6.0).reshape(2, 3).T, "state": (np.arange(3, dtype=np.uint32), 1)}
-    found = saved_and_loaded(value)
-    assert found["array"].tolist() == value["array"].tolist() and found["array"].flags.writeable
-    assert found["state"][0].dtype == np.uint32
+    result = saved_and_loaded(value)
+    assert result["array"].tolist() == value["array"].tolist() and result["array"].flags.writeable
+    assert result["state"][0].dtype == np.uint32
 
 
 def test_other_readers_find_every_name_of_tied_weights(tmp_path):
@@ -309,8 +309,8 @@ def test_an_object_that_contains_itself():
     file = io.BytesIO()
     jaxgrad.save(itself, file, format="pt")
     file.seek(0)
-    found = jaxgrad.load(file)
-    assert found[1] is found
+    result = jaxgrad.load(file)
+    assert result[1] is result
 
 
 def test_a_mapped_file(tmp_path):

@@ -123,8 +123,8 @@ def test_every_module(end):
     assert list(states) == saved_objects.module_names(jaxgrad)
     for name, state in states.items():
         module = saved_objects.module(jaxgrad, name)
-        found = module.load_state_dict(state)
-        assert not found.missing_keys and not found.unexpected_keys, name
+        result = module.load_state_dict(state)
+        assert not result.missing_keys and not result.unexpected_keys, name
         for key, tensor in enumerate(module.state_dict().values()):
             wanted = [saved_objects.number(key, i, tensor.dtype) for i in range(tensor.numel())]
             assert tensor.reshape(-1).tolist() == wanted, name
@@ -136,8 +136,8 @@ def test_training_goes_on_where_PyTorch_ended(name):
     state = jaxgrad.load(FILES / "training.pt")[name]
     assert state["epoch"] == 3
     resumed = saved_objects.Training(jaxgrad, name).load(state).run(2)
-    for found, wanted in zip(resumed.weights(), RECORDED["weights"][name], strict=True):
-        np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=1e-6)
+    for weight, wanted in zip(resumed.weights(), RECORDED["weights"][name], strict=True):
+        np.testing.assert_allclose(weight, wanted, rtol=2e-5, atol=1e-6)
 
 
 def test_the_state_of_a_generator_of_PyTorch_is_no_state_of_jaxgrad():
@@ -164,9 +164,9 @@ def test_arrays_of_numpy_come_back():
     file = io.BytesIO()
     jaxgrad.save(held, file, format="pt")
     file.seek(0)
-    found = jaxgrad.load(file)
+    result = jaxgrad.load(file)
     for name, array in held.items():
-        assert found[name].dtype == array.dtype and found[name].tolist() == array.tolist()
+        assert result[name].dtype == array.dtype and result[name].tolist() == array.tolist()
 
 
 def test_the_archive_is_as_PyTorch_lays_it_out(tmp_path):
@@ -356,8 +356,8 @@ def test_devices_that_are_not_there():
 @pytest.mark.slow
 def test_nothing_is_compiled(tmp_path, compilations):
     """Of new shapes, in several layouts: JAX is only asked to put arrays on the device."""
-    made = [jaxgrad.ones(i, 3).t() for i in range(50, 60)]
-    jaxgrad.save([*made, *(each[1:] for each in made)], tmp_path / "a.pt")
+    tensors = [jaxgrad.ones(i, 3).t() for i in range(50, 60)]
+    jaxgrad.save([*tensors, *(tensor[1:] for tensor in tensors)], tmp_path / "a.pt")
     compilations.clear()
     read = jaxgrad.load(tmp_path / "a.pt")
     assert not compilations
@@ -433,9 +433,9 @@ def test_an_instance_of_an_allowed_class():
         file = io.BytesIO()
         jaxgrad.save(stored, file, format="pt")
         file.seek(0)
-        found = jaxgrad.load(file)
-    assert type(found) is argparse.Namespace and found.epochs == 3
-    assert found.rates[1].tolist() == [1] and jaxgrad.serialization.get_safe_globals() == []
+        instance = jaxgrad.load(file)
+    assert type(instance) is argparse.Namespace and instance.epochs == 3
+    assert instance.rates[1].tolist() == [1] and jaxgrad.serialization.get_safe_globals() == []
 
 
 def test_no_code_of_an_allowed_class_runs():
@@ -443,8 +443,8 @@ def test_no_code_of_an_allowed_class_runs():
     state = b"}" + instructions.text("a") + b"K\x05sb"
     Options.ran.clear()
     with jaxgrad.serialization.safe_globals([(Options, f"{__name__}.Options"), print]):
-        found = loads(full + b")\x81" + state)
-        assert type(found) is Options and vars(found) == {"a": 5} and Options.ran == []
+        instance = loads(full + b")\x81" + state)
+        assert type(instance) is Options and vars(instance) == {"a": 5} and Options.ran == []
         for code in (full + b")R", full + b"K\x01\x85\x81", full + b")\x81}K\x01Nsb"):
             with pytest.raises(RefusedFile):
                 loads(code)
@@ -522,7 +522,7 @@ def test_an_archive_of_more_than_4_GB(tmp_path):
         writer.add("a/data/1", np.arange(3, dtype=np.float32).tobytes())
         writer.close()
     with zipfile.ZipFile(path) as archive:
-        assert [each.file_size for each in archive.infolist()][1:] == [count, 12]
+        assert [info.file_size for info in archive.infolist()][1:] == [count, 12]
         assert archive.read("a/data/1") == np.arange(3, dtype=np.float32).tobytes()
     first, second = jaxgrad.load(path, mmap=True)
     assert first.shape == (count,) and second.tolist() == [0, 1, 2]

@@ -27,7 +27,7 @@ def matrix(torch):
 @pytest.mark.slow
 @as_torch
 def test_the_gradient_of_a_sparse_leaf_lies_on_its_pattern(torch):
-    d, found = matrix(torch), []
+    d, gradients = matrix(torch), []
     for compute in (
         lambda x: torch.sparse.mm(x, d), lambda x: x @ d, lambda x: torch.mv(x, d[:, 0]),
         lambda x: torch.addmm(d[:2], x, d, alpha=3), lambda x: x.to_dense(),
@@ -40,27 +40,27 @@ def test_the_gradient_of_a_sparse_leaf_lies_on_its_pattern(torch):
         (compute(x) ** 2).sum().backward()
         # PyTorch has gradients of other elements for some operators
         pattern = x.detach().to_dense() != 0
-        found.append(x.grad.to_dense() * pattern)
+        gradients.append(x.grad.to_dense() * pattern)
         (again,) = torch.autograd.grad((compute(x) ** 2).sum(), x)
-        found.append(again.to_dense() * pattern)
+        gradients.append(again.to_dense() * pattern)
         if torch is jaxgrad:
             assert x.grad.indices().tolist() == again.indices().tolist() == [[0, 1, 1], [2, 0, 2]]
-    return found
+    return gradients
 
 
 @pytest.mark.slow
 @as_torch
 def test_the_gradient_of_the_other_operand(torch):
-    d, found = matrix(torch).requires_grad_(), []
+    d, gradients = matrix(torch).requires_grad_(), []
     x, total = leaf(torch), torch.ones(2, 4, dtype=torch.float64, requires_grad=True)
     for result in (
         torch.sparse.mm(x, d), x @ d, torch.sparse.addmm(total, x, d, beta=2, alpha=3),
         d[:2, :3].sparse_mask(x.detach()).to_dense(), d[:2, :3] + x, d.to_sparse().to_dense(),
         (d * (d > 3)).to_sparse().to_dense(), torch.mv(x, d[:, 0]), d[:2].to_sparse(1).to_dense(),
     ):  # fmt: skip
-        found.append(torch.autograd.grad((result**2).sum(), d)[0])
+        gradients.append(torch.autograd.grad((result**2).sum(), d)[0])
     torch.sparse.addmm(total, x, d, beta=2).sum().backward()
-    return [*found, total.grad]
+    return [*gradients, total.grad]
 
 
 @pytest.mark.slow
@@ -134,25 +134,25 @@ def test_hooks_get_sparse_gradients(torch):
 @pytest.mark.slow
 @as_torch
 def test_embeddings_have_sparse_gradients(torch):
-    embedding, found = torch.nn.functional.embedding, []
+    embedding, gradients = torch.nn.functional.embedding, []
     ids, more = torch.tensor([[1, 3], [1, 0]]), torch.tensor([2])
     table = torch.arange(12.0).reshape(4, 3).requires_grad_()
     for options in ({}, {"padding_idx": 1}, {"padding_idx": -1}):
         table.grad = None
         (embedding(ids, table, sparse=True, **options) ** 2).sum().backward()
-        found.append(pair(table.grad))
+        gradients.append(pair(table.grad))
     embedding(more, table, sparse=True).sum().backward()
-    found.append(pair(table.grad.coalesce()))
+    gradients.append(pair(table.grad.coalesce()))
     table.grad = torch.ones(4, 3)
     embedding(more, table, sparse=True).sum().backward()
-    found.append(table.grad)
+    gradients.append(table.grad)
     table.grad = None
     (embedding(more, table, sparse=True).sum() + (table**2).sum()).backward()
-    found.append(table.grad)
+    gradients.append(table.grad)
     (gradient,) = torch.autograd.grad(embedding(ids, table, sparse=True).sum(), table)
     layer = torch.nn.Embedding(4, 3, sparse=True, _weight=table.detach())
     layer(ids).sum().backward()
-    return [*found, pair(gradient), pair(layer.weight.grad)]
+    return [*gradients, pair(gradient), pair(layer.weight.grad)]
 
 
 @pytest.mark.slow
@@ -163,12 +163,12 @@ def test_embeddings_have_sparse_gradients(torch):
 """)
 def test_gather_has_sparse_gradients(torch):
     x = torch.arange(12.0).reshape(4, 3).requires_grad_()
-    found = []
+    gradients = []
     for dim, index in ((1, [[0, 2], [1, 1]]), (0, [[3, 0, 3]]), (-1, [[2]])):
         x.grad = None
         (torch.gather(x, dim, torch.tensor(index), sparse_grad=True) ** 2).sum().backward()
-        found.append(pair(x.grad.coalesce()))
-    return found
+        gradients.append(pair(x.grad.coalesce()))
+    return gradients
 
 
 @as_torch("""
@@ -227,9 +227,9 @@ def sparse_twin(values, d):
 def test_second_derivatives_are_those_of_the_dense_twin():
     values, d = leaf(jaxgrad).detach()._values(), matrix(jaxgrad)
     for argnums in (0, 1):
-        found = hessian(sparse_twin, argnums)(values, d)
+        result = hessian(sparse_twin, argnums)(values, d)
         wanted = hessian(dense_twin, argnums)(values, d)
-        numpy.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-12)
+        numpy.testing.assert_allclose(result.numpy(), wanted.numpy(), rtol=1e-12)
     x = leaf(jaxgrad)
     (first,) = jaxgrad.autograd.grad((x @ d).pow(3).sum(), x, create_graph=True)
     (second,) = jaxgrad.autograd.grad(jaxgrad.sparse.sum(first), x)
@@ -247,8 +247,8 @@ def test_tangents_of_sparse_tensors():
         parts = fwAD.unpack_dual(dual)
         assert parts.tangent.to_dense().tolist() == [[0, 0, 6], [8, 0, 10]]
         assert fwAD.unpack_dual(parts.primal).tangent is None
-        made = jaxgrad.sparse_coo_tensor(x._indices(), fwAD.make_dual(x._values(), x._values()))
-        assert fwAD.unpack_dual(made).tangent.is_sparse
+        tensor = jaxgrad.sparse_coo_tensor(x._indices(), fwAD.make_dual(x._values(), x._values()))
+        assert fwAD.unpack_dual(tensor).tangent.is_sparse
         required = leaf(jaxgrad)
         dual = fwAD.make_dual(required, x)
         (gradient,) = jaxgrad.autograd.grad((dual @ d).pow(3).sum(), required)

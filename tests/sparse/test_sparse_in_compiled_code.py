@@ -133,14 +133,14 @@ def results_of(function, arguments):
     """The results of two calls, and the gradients of their squares."""
     results = []
     for _ in range(2):
-        given = [argument() for argument in arguments]
-        result = function(*given)
+        tensors = [argument() for argument in arguments]
+        result = function(*tensors)
         results.append(shown(result))
         outputs = result if isinstance(result, tuple) else [result]
         outputs = [o for o in outputs if isinstance(o, torch.Tensor) and o.requires_grad]
         for output in outputs:
             (output.to_dense() ** 2).sum().backward(retain_graph=True)
-        results.append([shown(x.grad if x.grad is None else x.grad.to_dense()) for x in given])
+        results.append([shown(x.grad if x.grad is None else x.grad.to_dense()) for x in tensors])
     return results
 
 
@@ -278,10 +278,10 @@ def of_a_leaf(jit):
 
 
 def embedding():
-    made = nn.Embedding(5, 2, sparse=True)
+    layer = nn.Embedding(5, 2, sparse=True)
     with torch.no_grad():
-        made.weight.copy_(torch.arange(10.0).reshape(5, 2) / 4)
-    return made
+        layer.weight.copy_(torch.arange(10.0).reshape(5, 2) / 4)
+    return layer
 
 
 LOOKUPS = [1, 1, 3], [0, 2, 2], [4, 4, 4]

@@ -38,12 +38,12 @@ def parts(tensor):
 
 @as_torch
 def test_a_sparse_tensor_of_indices_and_values(torch):
-    made = twice(torch)
+    tensor = twice(torch)
     sizeless = torch.sparse_coo_tensor([[0, 3]], [[1.0, 2.0], [3.0, 4.0]])
     empty = torch.sparse_coo_tensor((2, 3))
     return [
-        parts(made), parts(made.coalesce()), parts(sizeless), parts(empty),
-        [made.sparse_dim(), made.dense_dim(), made._nnz(), made.is_sparse, made.numel()],
+        parts(tensor), parts(tensor.coalesce()), parts(sizeless), parts(empty),
+        [tensor.sparse_dim(), tensor.dense_dim(), tensor._nnz(), tensor.is_sparse, tensor.numel()],
         [sizeless.sparse_dim(), sizeless.dense_dim(), sizeless.ndim, str(sizeless.dtype)],
     ]  # fmt: skip
 
@@ -61,9 +61,9 @@ def test_a_sparse_tensor_prints(torch):
 @as_torch
 def test_a_dense_tensor_becomes_sparse_and_dense_again(torch):
     x = torch.tensor([[0.0, 1.0], [0.0, 0.0], [2.0, 3.0]], requires_grad=True)
-    found = [parts(x.to_sparse()), parts(x.to_sparse(1)), parts(x.detach().to_sparse_coo())]
+    results = [parts(x.to_sparse()), parts(x.to_sparse(1)), parts(x.detach().to_sparse_coo())]
     scalar = torch.tensor(2.0).to_sparse()
-    return [*found, x.to_sparse().to_dense(), x.to_sparse(1).to_dense(), scalar.to_dense()]
+    return [*results, x.to_sparse().to_dense(), x.to_sparse(1).to_dense(), scalar.to_dense()]
 
 
 @pytest.mark.slow
@@ -73,7 +73,7 @@ def test_operators_that_keep_the_pattern(torch):
     results = [-x, x * 2, 2 * x, x / 4, x.abs(), x.sin(), torch.relu(x), x.sqrt(), x.square()]
     results += [x.tanh(), x.expm1(), x.log1p(), x.sign(), x.pow(2), x.clone(), x.float()]
     results += [x * torch.tensor(2.0), x * x.to_dense(), x + x, x - x, x * x]
-    return [parts(each) for each in results]
+    return [parts(result) for result in results]
 
 
 @pytest.mark.slow
@@ -85,7 +85,7 @@ def test_sums_and_products_of_other_patterns(torch):
     results += [torch.cat([x, coalesced]), torch.cat([x, x], 1).coalesce()]
     dense = torch.ones(2, 3)
     return [
-        [parts(each.detach()) for each in results],
+        [parts(result.detach()) for result in results],
         [(x + other).to_dense(), (other - x).to_dense(), dense + other, dense - 2 * x],
         [dense.add(other, alpha=3), dense.clone().add_(other)],
     ]
@@ -95,14 +95,14 @@ def test_sums_and_products_of_other_patterns(torch):
 @as_torch
 def test_products_with_matrices_and_vectors(torch):
     x, d = example(torch), torch.arange(12.0, dtype=torch.float64).reshape(3, 4)
-    found = [torch.sparse.mm(x, d), x @ d, torch.mm(x, d), torch.mv(x, d[:, 1]), x @ d[:, 1]]
-    found += [torch.addmm(torch.ones(2, 4).double(), x, d, beta=2, alpha=3)]
+    results = [torch.sparse.mm(x, d), x @ d, torch.mm(x, d), torch.mv(x, d[:, 1]), x @ d[:, 1]]
+    results += [torch.addmm(torch.ones(2, 4).double(), x, d, beta=2, alpha=3)]
     nan = torch.full((2, 4), float("nan"), dtype=torch.float64)
-    found += [torch.sparse.addmm(nan, x, d, beta=0, alpha=3), d.t() @ x.t()]
-    found += [torch.sparse.mm(d.t(), x.t()), torch.nn.functional.linear(d.t()[:2], x)]
+    results += [torch.sparse.addmm(nan, x, d, beta=0, alpha=3), d.t() @ x.t()]
+    results += [torch.sparse.mm(d.t(), x.t()), torch.nn.functional.linear(d.t()[:2], x)]
     product = torch.sparse.mm(x, x.t())
-    names = [each.grad_fn.name() for each in found[:7]]
-    return [found, names, parts(product), twice(torch) @ d.float()]
+    names = [result.grad_fn.name() for result in results[:7]]
+    return [results, names, parts(product), twice(torch) @ d.float()]
 
 
 @pytest.mark.slow
@@ -114,7 +114,7 @@ def test_sums_over_dimensions(torch):
     sums = [total(x, 0), total(x, 1), total(x, (-1,)), total(hybrid, 1)]
     return [
         dense,
-        [parts(each) for each in sums],
+        [parts(result) for result in sums],
         total(hybrid, 0),
         total(x, 0, torch.float32).to_dense(),
     ]
@@ -126,8 +126,8 @@ def test_softmax_over_the_elements_that_are_stored(torch):
     x = example(torch)
     hybrid = torch.sparse_coo_tensor([[0, 2]], torch.arange(6.0).reshape(2, 3), (4, 3)).coalesce()
     functions = [torch.sparse.softmax, torch.sparse.log_softmax]
-    found = [parts(f(x, dim)) for f in functions for dim in (0, 1, -1)]
-    return [found, [parts(f(hybrid, dim)) for f in functions for dim in (0, 1)]]
+    results = [parts(f(x, dim)) for f in functions for dim in (0, 1, -1)]
+    return [results, [parts(f(hybrid, dim)) for f in functions for dim in (0, 1)]]
 
 
 @as_torch
@@ -135,10 +135,10 @@ def test_shapes(torch):
     x = example(torch)
     three = torch.sparse_coo_tensor([[0, 1], [1, 0], [2, 2]], [1.0, 2.0], (2, 2, 3))
     moved = [three.transpose(0, 2), three.permute(1, 2, 0), three.transpose(0, -1)]
-    found = [(each.coalesce().to_dense(), list(each.shape)) for each in moved]
+    results = [(tensor.coalesce().to_dense(), list(tensor.shape)) for tensor in moved]
     transposed = [x.t(), x.transpose(0, 1), x.permute(1, 0), x.T]
-    names = [each.grad_fn.name() for each in transposed]
-    return [found, names, [each.to_dense() for each in transposed]]
+    names = [tensor.grad_fn.name() for tensor in transposed]
+    return [results, names, [tensor.to_dense() for tensor in transposed]]
 
 
 @pytest.mark.slow
@@ -150,8 +150,8 @@ def test_shapes(torch):
 def test_masks(torch):
     x, mask = torch.arange(6.0).reshape(2, 3), twice(torch).coalesce()
     other = example(torch).detach().float()
-    found = [x.sparse_mask(mask), other.sparse_mask(mask), mask.sparse_mask(other)]
-    return [(each.to_dense(), each._indices()) for each in found]
+    results = [x.sparse_mask(mask), other.sparse_mask(mask), mask.sparse_mask(other)]
+    return [(result.to_dense(), result._indices()) for result in results]
 
 
 @as_torch
@@ -222,8 +222,8 @@ def test_indices_out_of_range_are_refused_without_a_check_of_invariants():
 
 def test_the_operators_of_2018():
     ops, x = jaxgrad.ops, example(jaxgrad)
-    made = ops._sparse_coo_tensor_with_dims_and_tensors(2, 0, (2, 3), x._indices(), x._values())
-    assert made.to_dense().tolist() == [[0, 0, 3], [4, 0, 5]]
+    tensor = ops._sparse_coo_tensor_with_dims_and_tensors(2, 0, (2, 3), x._indices(), x._values())
+    assert tensor.to_dense().tolist() == [[0, 0, 3], [4, 0, 5]]
     dense = jaxgrad.ones(3, 1, dtype=jaxgrad.float64)
     total = jaxgrad.ones(2, 1, dtype=jaxgrad.float64)
     added = ops._sparse_addmm(total, x, dense, beta=2, alpha=10)
@@ -266,9 +266,9 @@ def test_no_function_reads_the_values_as_a_dense_tensor():
 
 
 def test_zeros_like_a_sparse_tensor_are_sparse():
-    made = jaxgrad.zeros_like(example(jaxgrad), dtype=jaxgrad.float32)
-    assert made.is_sparse and made._nnz() == 0 and made.shape == (2, 3)
-    assert made.dtype is jaxgrad.float32
+    zeros = jaxgrad.zeros_like(example(jaxgrad), dtype=jaxgrad.float32)
+    assert zeros.is_sparse and zeros._nnz() == 0 and zeros.shape == (2, 3)
+    assert zeros.dtype is jaxgrad.float32
 
 
 def test_autocast_leaves_products_of_sparse_tensors_alone():

@@ -104,7 +104,7 @@ def test_a_compiled_step_has_no_dense_gradient():
     assert text.count('"stablehlo.scatter"(') == 1
     whole = [line for line in text.splitlines() if "-> tensor<1000x3x" in line or "= " in line]
     dense = ("multiply", "subtract", "broadcast_in_dim")
-    assert not [each for each in whole if "1000x3x" in each and any(op in each for op in dense)]
+    assert not [line for line in whole if "1000x3x" in line and any(op in line for op in dense)]
 
 
 def test_gradients_accumulate_in_compiled_functions():
@@ -198,7 +198,7 @@ def test_transforms_of_functions_with_sparse_tensors():
     (required @ d).pow(2).sum().backward()
     assert (jaxgrad.func.grad(loss)(x.values()) == required.grad.values()).all()
     batch = jaxgrad.stack([d, d + 1])
-    mapped = jaxgrad.func.vmap(lambda each: x @ each)(batch)
+    mapped = jaxgrad.func.vmap(lambda matrix: x @ matrix)(batch)
     assert (mapped == jaxgrad.stack([x @ d, x @ (d + 1)])).all()
     values = jaxgrad.stack([x.values(), 2 * x.values()])
     losses = jaxgrad.func.vmap(loss)(values)

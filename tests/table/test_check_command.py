@@ -64,9 +64,9 @@ def test_several_files(file, capsys):
 def test_json(file, capsys):
     path = file(WRONG)
     assert main(["check", "--json", path]) == 1
-    found = json.loads(capsys.readouterr().out)
-    assert len(found) == 3
-    assert found[1] == {
+    mistakes = json.loads(capsys.readouterr().out)
+    assert len(mistakes) == 3
+    assert mistakes[1] == {
         "path": path,
         "line": 4,
         "column": 9,

@@ -47,8 +47,8 @@ def test_doc_of_an_unknown_operator_is_a_key_error():
 
 
 def test_doc_is_read_without_the_formulas():
-    found = table("- name: a(Tensor self) -> Tensor\n  doc: Negation.\n  self: grda\n")
-    assert found.doc("a") == "Negation." and not found.found
+    result = table("- name: a(Tensor self) -> Tensor\n  doc: Negation.\n  self: grda\n")
+    assert result.doc("a") == "Negation." and not result.found
 
 
 @pytest.mark.parametrize(
@@ -104,10 +104,10 @@ def test_an_argument_may_have_the_name_of_a_key(name):
 
 
 def test_aliases_name_the_rules_of_their_operator():
-    found = table(entry("a", "alias: b, c") + entry("a", form=SCALED))
-    assert found.aliases == {"b": "a", "c": "a"} and found.names == ("a",)
-    assert found.rules("b") is found.rules("c") is found.rules("a")
-    assert "b" in found and "d" not in found and len(found) == 2
+    result = table(entry("a", "alias: b, c") + entry("a", form=SCALED))
+    assert result.aliases == {"b": "a", "c": "a"} and result.names == ("a",)
+    assert result.rules("b") is result.rules("c") is result.rules("a")
+    assert "b" in result and "d" not in result and len(result) == 2
 
 
 def test_formulas_may_call_an_alias():

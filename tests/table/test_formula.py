@@ -83,8 +83,8 @@ def test_mH_is_the_conjugate_transpose():
 )
 def test_what_is_read(text, names, values, calls):
     formula = parse_formula(text, SCOPE)
-    found = (formula.names, formula.values, formula.calls)
-    assert found == tuple(frozenset(words.split()) for words in (names, values, calls))
+    result = (formula.names, formula.values, formula.calls)
+    assert result == tuple(frozenset(words.split()) for words in (names, values, calls))
 
 
 def test_indexed():

@@ -292,9 +292,9 @@ TABLES = (
 
 @pytest.mark.parametrize("name", TABLES)
 def test_entry(name):
-    found = refusal(BEFORE + TABLES[name] + AFTER)
-    assert {mistake.line for mistake in found} <= set(range(6, 6 + TABLES[name].count("\n")))
-    assert not {mistake.entry for mistake in found} & {"sin", "cos"}
+    mistakes = refusal(BEFORE + TABLES[name] + AFTER)
+    assert {mistake.line for mistake in mistakes} <= set(range(6, 6 + TABLES[name].count("\n")))
+    assert not {mistake.entry for mistake in mistakes} & {"sin", "cos"}
 
 
 BOMB = "- name: &a0 x\n" + "".join(f"- &a{i} [{f'*a{i - 1}, ' * 10}]\n" for i in range(1, 20))

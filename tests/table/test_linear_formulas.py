@@ -34,14 +34,14 @@ def mistake(load):
     def mistake(text, **functions):
         with pytest.raises(TableError) as caught:
             load(text, **functions)
-        (found,) = caught.value.mistakes
-        return found
+        (mistake,) = caught.value.mistakes
+        return mistake
 
     return mistake
 
 
 @pytest.mark.parametrize(
-    ("formula", "found"),
+    ("formula", "message"),
     [
         ("grad.abs() * 2 * self", "for -grad it gives"),
         ("grad * grad * 2 * self", "for -grad it gives"),
@@ -63,11 +63,11 @@ def mistake(load):
         ("grad.abs() * (self - 1).sqrt()", "for -grad it gives"),
     ],
 )
-def test_a_gradient_that_is_not_linear_is_refused(mistake, formula, found):
+def test_a_gradient_that_is_not_linear_is_refused(mistake, formula, message):
     refused = mistake(SQUARE.format(formula), root=jnp.cbrt)
     assert (refused.entry, refused.line, refused.column) == ("sq", 3, 9)
     assert f"the gradient of 'self', `{formula}`, is not linear in grad:" in refused.cause
-    assert found in refused.cause
+    assert message in refused.cause
 
 
 @pytest.mark.parametrize(
@@ -165,11 +165,11 @@ def test_an_operator_that_serves_fewer_shapes_than_its_value(mistake, load):
     text = "- name: dt(Tensor a, Tensor b) -> Tensor\n  forward: {}\n  a: grad * b\n  b: grad * a\n"
     with pytest.raises(TableError) as caught:
         load(text.format("a @ b"))
-    for found in caught.value.mistakes:
-        assert "for torch.float32[2, 3], torch.float32[3]" in found.cause
-        assert "does not fit these shapes" in found.cure
-        assert "let forward refuse them" in found.cure
-        assert "`a.dot(b)`" in found.cure
+    for refused in caught.value.mistakes:
+        assert "for torch.float32[2, 3], torch.float32[3]" in refused.cause
+        assert "does not fit these shapes" in refused.cure
+        assert "let forward refuse them" in refused.cure
+        assert "`a.dot(b)`" in refused.cure
     assert load(text.format("a.dot(b)"))
 
 

@@ -115,10 +115,10 @@ def test_one_formula_for_several_outputs():
     tangents = rule("linalg_qr").tangents
     assert [formula.element for formula in tangents.values()] == [0, 1]
     both = {"A_t": 1, "Q": 2, "R": 3, "mode": "r"}
-    found = [
+    results = [
         f.compile(tuple(both), {"qr_jvp": lambda *a: a})(*both.values()) for f in tangents.values()
     ]
-    assert found == [1, 2]
+    assert results == [1, 2]
 
 
 def test_no_differentiable_output():
@@ -152,8 +152,8 @@ def overloads(*lines, name="op"):
     """The rules of overloads of one operator, which differ in the type of a second argument."""
     types = ("Tensor", "Scalar", "int", "bool", "str")
     text = "".join(
-        entry(*each, schema=f"{name}.{type_}(Tensor self, {type_} other) -> Tensor")
-        for type_, each in zip(types, lines, strict=False)
+        entry(*parts, schema=f"{name}.{type_}(Tensor self, {type_} other) -> Tensor")
+        for type_, parts in zip(types, lines, strict=False)
     )
     return loads(text, functions=["f"]).rules(name)
 
@@ -183,9 +183,9 @@ def test_nodes_are_numbered_as_in_torchgen(name, lines, nodes):
 
 @pytest.mark.parametrize("schema", [ONE, TWO, "op(Tensor self, Tensor[] others)", LIST])
 def test_an_entry_without_formulas_is_not_differentiable(schema):
-    (found,) = loads(entry(schema=schema), functions=["f"]).rules("op")
-    assert found.differentiable_outputs == found.differentiable_inputs == ()
-    assert not found.is_recorded and found.has_no_formulas
+    (rule,) = loads(entry(schema=schema), functions=["f"]).rules("op")
+    assert rule.differentiable_outputs == rule.differentiable_inputs == ()
+    assert not rule.is_recorded and rule.has_no_formulas
 
 
 def test_an_entry_with_a_formula_for_one_tensor_needs_one_for_each():
@@ -239,9 +239,9 @@ CALLING = "- name: {}\n  forward: {}\n  self: grad\n"
     ],
 )
 def test_a_value_that_calls_itself_is_a_mistake(entries, circle):
-    found = mistakes("".join(CALLING.format(*each) for each in entries))
-    assert [mistake.entry for mistake in found] == list(circle)
-    assert all("calls itself" in mistake.cause for mistake in found)
+    complaints = mistakes("".join(CALLING.format(*pair) for pair in entries))
+    assert [mistake.entry for mistake in complaints] == list(circle)
+    assert all("calls itself" in mistake.cause for mistake in complaints)
 
 
 def test_an_overload_may_call_another():
@@ -249,7 +249,7 @@ def test_an_overload_may_call_another():
         ("a.x(Tensor self) -> Tensor", "f(self)"),
         ("a.y(Tensor self, int n) -> Tensor", "a(self)"),
     )
-    text = "".join(CALLING.format(*each) for each in entries)
+    text = "".join(CALLING.format(*pair) for pair in entries)
     loads(text, functions=["f"]).check()
 
 
@@ -269,15 +269,15 @@ def test_broken_entries_do_not_pass_when_read_late():
 
 def test_a_structural_mistake_is_raised_at_once_with_all_others():
     broken = entry("self: f(grat)", "other: f(grad)")
-    found = mistakes(broken + "- name: op2(Tensor self)\n  result: auto\n- 3\n")
-    assert [m.line for m in found] == [3, 5, 5, 7]
+    complaints = mistakes(broken + "- name: op2(Tensor self)\n  result: auto\n- 3\n")
+    assert [m.line for m in complaints] == [3, 5, 5, 7]
 
 
 def test_all_formulas_of_the_sample_compile():
     scope = dict.fromkeys([*HELPERS, *sample().names], len)
     for name in sample().names:
-        for each in sample().rules(name):
-            for formula in each.formulas:
+        for rule in sample().rules(name):
+            for formula in rule.formulas:
                 assert callable(formula.compile(sorted(formula.names), scope))
 
 

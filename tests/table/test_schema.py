@@ -12,14 +12,14 @@ OF_2018 = coverage.schemas_of_2018()
 
 def words(argument):
     """The words that record_schemas.py has for an argument."""
-    found = {
+    flags = {
         "tensor": argument.type.tensor,
         "list": argument.type.list,
         "nullable": argument.type.optional or argument.type.optional_items,
         "keyword_only": argument.keyword_only,
         "written": argument.type.written,
     }
-    return [word for word, true in found.items() if true]
+    return [word for word, true in flags.items() if true]
 
 
 @pytest.mark.parametrize("recorded", RECORDED, ids=lambda recorded: recorded["name"])
@@ -91,8 +91,8 @@ def test_types(text, type_):
     ],
 )
 def test_defaults(argument, default):
-    found = parse_schema(f"f({argument}) -> Tensor").arguments[0].default
-    assert (found, type(found)) == (default, type(default))
+    value = parse_schema(f"f({argument}) -> Tensor").arguments[0].default
+    assert (value, type(value)) == (default, type(default))
 
 
 def test_parts():

@@ -69,7 +69,7 @@ def main():
     told["process"] = [queue.get(), worker.name]
     worker.join()
     with mp.Pool(1) as pool:
-        told["pool"] = [each.tolist() for each in pool.map(torch.exp, [torch.zeros(1)])]
+        told["pool"] = [tensor.tolist() for tensor in pool.map(torch.exp, [torch.zeros(1)])]
     server = mp.get_context("forkserver")
     queue = server.SimpleQueue()
     process = server.Process(target=double, args=(3, queue, torch.ones(2)))

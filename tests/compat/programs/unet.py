@@ -121,8 +121,8 @@ def train_net(bilinear):
     net.eval()
     with torch.no_grad():
         image, true_mask = next(iter(DataLoader(val_set, batch_size=2)))
-        found = net(image).argmax(dim=1)
-        score = dice_coeff(found.float(), true_mask.float())
+        prediction = net(image).argmax(dim=1)
+        score = dice_coeff(prediction.float(), true_mask.float())
     return losses, score.item()
 
 
