@@ -103,12 +103,14 @@ class GradScaler:
         if self._scale is None:
             with contextlib.nullcontext() if mode.scope.get() is None else tracing.outside():
                 place = device_of_jax()
-                self._scale = factories.full(
-                    (), self._init_scale, dtype=dtypes.float32, device=place
-                )
-                self._growth_tracker = factories.full(
+                scale = factories.full((), self._init_scale, dtype=dtypes.float32, device=place)
+                tracker = factories.full(
                     (), self._init_growth_tracker, dtype=dtypes.int32, device=place
                 )
+            self._scale, self._growth_tracker = scale, tracker
+            observation = mode.open_observation()
+            if observation is not None:  # or the next call would find other state
+                observation.begin(self, _scale=scale, _growth_tracker=tracker)
         return self._scale
 
     def _require_scale(self, method) -> Tensor:
@@ -198,8 +200,8 @@ class GradScaler:
         """
         if not self._enabled:
             return
-        scale, stages = self._require_scale("update"), self._stages
-        self._stages = {}
+        scale, stages = self._require_scale("update"), dict(self._stages)
+        self._stages.clear()  # the same dict: a compiled step would be traced for each other one
         if new_scale is not None:
             if isinstance(new_scale, Tensor) and (
                 new_scale.numel() != 1 or new_scale.requires_grad

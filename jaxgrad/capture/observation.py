@@ -210,6 +210,14 @@ class Observation(Reads):
         elsewhere = set(map(id, NewObjects(self.has_existed).walk(*leaves, *bound)))
         return len(set(map(id, inner))) < len(inner) or not elsewhere.isdisjoint(map(id, inner))
 
+    def begin(self, instance, **attributes):
+        """Take attributes that the function has just set for those of before: state that begins
+        outside of the trace at its first use.
+        """
+        holder = self.snapshots.get(instance, InstanceHolder)
+        if holder is not None:
+            holder.before |= attributes
+
     # ---- attributes and hooks of tensors
 
     def holder_of_tensor(self, tensor) -> TensorHolder:
