@@ -16,7 +16,7 @@ pytest := -m pytest -n auto --dist worksteal
 $(foreach venv,$(VENV) .venv-torch .venv-ecosystem,$(shell test -x $(venv)/bin/python && \
     grep -qsF '$(CURDIR)/$(venv)' $(venv)/pyvenv.cfg || rm -f $(venv)/made))
 
-.PHONY: demo test quick test-all lint docs docs-serve docs-check stubs templates record oracle mutate bench figures ecosystem ecosystem-recorded rooms wheel clean
+.PHONY: demo test quick test-all lint docs docs-serve docs-check stubs templates record oracle mutate bench figures ecosystem ecosystem-recorded walk wheel clean
 .NOTPARALLEL:  # two runs of pip in one environment disturb each other
 
 demo: $(VENV)/demo  # train a network on handwritten digits, four ways
@@ -75,8 +75,8 @@ mutate: $(VENV)/test  # damage every formula in turn (SAMPLE=20: twenty of them)
 bench: $(VENV)/demo
 	$(python) tests/benchmarks/run.py $(ARGUMENTS)
 
-rooms: $(VENV)/test  # how many files a call visits, and how deep the imports go
-	$(python) tests/benchmarks/rooms.py $(ARGUMENTS)
+walk: $(VENV)/test  # how many files a call visits, and how deep the imports go
+	$(python) tests/benchmarks/walk.py $(ARGUMENTS)
 
 figures: .venv-torch/figures  # measure what docs/figures.md shows, all or ARGUMENTS="training eager", and write it
 	.venv-torch/bin/python tests/benchmarks/measure.py $(ARGUMENTS)

@@ -11,12 +11,12 @@ from pathlib import Path
 
 EXPECTED = Path(__file__).with_name("expected_checks.json")
 
-made = Counter()
+totals = Counter()
 
 
 def count(family, number=1):
     """Adds `number` executed comparisons to `family`."""
-    made[family] += number
+    totals[family] += number
 
 
 def expected():
@@ -24,13 +24,13 @@ def expected():
 
 
 def record():
-    EXPECTED.write_text(json.dumps(made, indent=2, sort_keys=True) + "\n")
+    EXPECTED.write_text(json.dumps(totals, indent=2, sort_keys=True) + "\n")
 
 
 def shortfalls():
     """One line for every family that was compared less often than expected."""
     return [
-        f"{family}: {made[family]} checks were made, {number} are expected"
+        f"{family}: {totals[family]} checks were made, {number} are expected"
         for family, number in expected().items()
-        if made[family] < number
+        if totals[family] < number
     ]

@@ -279,7 +279,7 @@ def is_complete(config):
 def pytest_sessionfinish(session, exitstatus):
     config = session.config
     if hasattr(config, "workeroutput"):
-        config.workeroutput["checks"] = dict(checks.made)
+        config.workeroutput["checks"] = dict(checks.totals)
         config.workeroutput["left_out"] = config.stash.get(left_out, 0)
         return
     if exitstatus != pytest.ExitCode.OK or not is_complete(config):
@@ -294,15 +294,15 @@ def pytest_sessionfinish(session, exitstatus):
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node, error):
     output = getattr(node, "workeroutput", {})
-    checks.made.update(output.get("checks", {}))
+    checks.totals.update(output.get("checks", {}))
     if "left_out" in output:  # the same in each worker
         node.config.stash[left_out] = output["left_out"]
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    if checks.made:
-        families = ", ".join(f"{name} {number}" for name, number in sorted(checks.made.items()))
-        terminalreporter.write_line(f"checks: {sum(checks.made.values())} ({families})")
+    if checks.totals:
+        families = ", ".join(f"{name} {number}" for name, number in sorted(checks.totals.items()))
+        terminalreporter.write_line(f"checks: {sum(checks.totals.values())} ({families})")
     for line in config.stash.get(findings, []):
         terminalreporter.write_line(f"FAILED {line}", red=True)
 

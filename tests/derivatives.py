@@ -25,18 +25,18 @@ BATCH = 4
 
 
 class Findings(list):
-    """A line for each comparison that failed; `made` counts all."""
+    """A line for each comparison that failed; `compared` counts all."""
 
-    made = 0
+    compared = 0
 
     def equal(self, check, actual, expected):
-        self.made += 1
+        self.compared += 1
         if actual != expected:
             self.append(f"{check}: {actual} where {expected} is expected")
 
     def close(self, check, actual, expected, tolerances=SAME, finite=False):
         """Whether all numbers are close; with `finite` no two nans are equal."""
-        self.made += 1
+        self.compared += 1
         actual, expected = numpy.asarray(actual), numpy.asarray(expected)
         relative, absolute = ROUNDED if actual.dtype == numpy.float32 else tolerances
         same = actual.shape == expected.shape and numpy.allclose(
@@ -187,7 +187,7 @@ def first_order(problem, findings):
 def adjoint(directions, moved, pulled, findings):
     """<u, Jv> = <J^T u, v>, to 1e-10 of the sums' largest terms."""
     inputs, outputs = directions
-    findings.made += 1
+    findings.compared += 1
     difference = abs(outputs @ moved.T - pulled @ inputs.T).max(initial=0)
     scale = (abs(outputs) @ abs(moved).T).max(initial=1)
     if difference > 1e-10 * scale:

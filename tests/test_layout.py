@@ -1,4 +1,4 @@
-"""The rooms of the checkout: where things are, how large they grow, who may import whom."""
+"""The layout of the checkout: where things are, how large they grow, who may import whom."""
 
 import ast
 import functools
@@ -48,6 +48,7 @@ MOST_LINES = {"jaxgrad": 600, "rules": 600, "tests": 900}
 MOST_LINES_OF_A_FUNCTION = 40
 DEEPEST_NESTING = 3
 
+PRONOUNS = {"each", "found", "made", "given"}
 UNWELCOME = re.compile(
     r"jax\._src|\b_?c?[pP]ickle(?:tools)?\.\w|\bmarshal\b|\bshelve\b"
     r"|(?<!def )\beval\((?!\))|\bexec\("
@@ -239,6 +240,19 @@ def lines_too_many(_, path):
 
 def test_files_stay_small():
     assert broken(lines_too_many, MODULES | TEST_FILES) == {}
+
+
+def pronouns(_, path):
+    """The variables and parameters of a file that do not say what they are."""
+    nodes = [*ast.walk(parse(path))]
+    stored = [node for node in nodes if isinstance(getattr(node, "ctx", None), ast.Store)]
+    names = [node.id for node in stored if isinstance(node, ast.Name)]
+    names += [node.arg for node in nodes if isinstance(node, ast.arg)]
+    return sorted(PRONOUNS.intersection(names))
+
+
+def test_variables_have_the_nouns_of_the_field():
+    assert broken(pronouns, MODULES | TEST_FILES) == {}
 
 
 def unwelcome_lines(name, path):

@@ -54,7 +54,7 @@ def problems(family, sample):
 
 
 def report(family, findings):
-    checks.count(family, findings.made)
+    checks.count(family, findings.compared)
     assert not findings, "\n".join(findings)
 
 

@@ -60,7 +60,7 @@ def problems(family, sample):
 
 
 def report(findings):
-    checks.count("forward mode", findings.made)
+    checks.count("forward mode", findings.compared)
     assert not findings, "\n".join(findings)
 
 

@@ -38,7 +38,7 @@ def test_answers(family, sample):
         derivatives.answers(problem, findings)
         if "float32" in answer:
             derivatives.answers_in_float32(problem, findings)
-    checks.count(family, findings.made)
+    checks.count(family, findings.compared)
     assert not findings, "\n".join([f"SEED={SEED}", *findings])
 
 

@@ -73,7 +73,7 @@ def taken_step(draw, handles):
     except model.Forbidden:
         return step, "RuntimeError"
     if handle is not None:
-        handles.append(dataclasses.replace(handle, made=""))
+        handles.append(dataclasses.replace(handle, creation=""))
     return step, None
 
 

@@ -23,13 +23,13 @@ class Forbidden(Exception):
 class Tracked(functional.Handle):
     """A handle that knows how it was made.
 
-    made: "several" for one of several views, "no_grad" for a view that was made under no_grad, of
-    the history `origin`, when its memory had been written `seen` times. PyTorch refuses to write
-    both in place once derivatives are involved, and to read them after another handle was written.
+    creation: "several" for one of several views, "no_grad" for a view made under no_grad, of the
+    history `origin`, when its memory had been written `seen` times. PyTorch refuses to write both
+    in place once derivatives are involved, and to read them after another handle was written.
     The former read what the base has; of the latter nothing is promised, so programs do not.
     """
 
-    made: str = ""
+    creation: str = ""
     origin: functional.History | None = None
     seen: int = 0
 
@@ -44,7 +44,7 @@ class Tracked(functional.Handle):
 
     @property
     def is_readable(self):
-        stale = self.made == "no_grad" and self.seen != self.writes
+        stale = self.creation == "no_grad" and self.seen != self.writes
         return not (stale and self.origin.requires_grad)
 
     @property
@@ -89,23 +89,23 @@ def view(handle, index, grad_mode, several=False):
         raise Skipped
     if not numpy.may_share_memory(places, handle.memory.places):
         raise Forbidden
-    if grad_mode or handle.made == "no_grad":
-        kind = handle.made or ("several" if several else "")
-        return dataclasses.replace(handle, places=places, made=kind)
+    if grad_mode or handle.creation == "no_grad":
+        kind = handle.creation or ("several" if several else "")
+        return dataclasses.replace(handle, places=places, creation=kind)
     apart = functional.detached(handle)
     return dataclasses.replace(
-        apart, places=places, made="no_grad", origin=handle.history, seen=handle.writes
+        apart, places=places, creation="no_grad", origin=handle.history, seen=handle.writes
     )
 
 
 def detached(handle):
-    return dataclasses.replace(functional.detached(handle), made="", origin=None)
+    return dataclasses.replace(functional.detached(handle), creation="", origin=None)
 
 
 def check_write(handle, grad_mode, *sources):
     """Raises what PyTorch raises; False for a write without derivatives."""
     needs = tracks(grad_mode, *sources) or (grad_mode and handle.needs_gradient)
-    if needs and handle.made:
+    if needs and handle.creation:
         raise Forbidden
     return needs
 

@@ -1,6 +1,6 @@
-"""Counts what a reader has to visit to follow a call, and how deep the imports go: `make rooms`.
+"""Counts what a reader has to visit to follow a call, and how deep the imports go: `make walk`.
 
-For each call: its rooms (files of jaxgrad in which a function runs), its entries (calls that lead
+For each call: its files (those of jaxgrad in which a function runs), its entries (calls that lead
 from one file into another; code of JAX in between does not count) and its calls (functions of
 jaxgrad that run).
 
@@ -8,7 +8,7 @@ In the import graph, an edge leads from a module to each module of jaxgrad that 
 is one above the highest floor that it imports from, and the ground floor is the first. Modules that
 import each other share a floor, and are listed. The graph is counted twice: with modules as nodes,
 where a package's __init__ is one of them, and with the entries of jaxgrad/ as nodes, where a
-package is one node with all its modules. `make rooms ARGUMENTS=--visits` lists the files too.
+package is one node with all its modules. `make walk ARGUMENTS=--visits` lists the files too.
 """
 
 import argparse
@@ -67,8 +67,8 @@ def report(title, call, warm=3):
         call()
     with Visits() as visits:
         call()
-    rooms, entries = len(set(visits.entered)), len(visits.entered)
-    print(f"{title:<24}{rooms:6} rooms{entries:6} entries{visits.calls:7} calls")
+    files, entries = len(set(visits.entered)), len(visits.entered)
+    print(f"{title:<24}{files:6} files{entries:6} entries{visits.calls:7} calls")
     return [short(file) for file in visits.entered]
 
 
