@@ -53,7 +53,7 @@ from .places import (
     SameTensorGuard,
     TensorsGuard,
     containers_in,
-    has_tensors,
+    is_exchangeable,
     is_rebound,
     items_of,
     part_tree,
@@ -302,7 +302,7 @@ class Observation(Reads):
             for holder in self.holders
             if holder.reference() is not None and not self.is_own(holder)
             for name, value in holder.before.items()
-            if is_rebound(holder, name) and has_tensors(value)
+            if is_rebound(holder, name) and is_exchangeable(value)
         ]
 
     def exchanged_containers(self, changes) -> dict[int, ContainerSource]:
@@ -312,7 +312,7 @@ class Observation(Reads):
         places = self.rebound_places()
         for holder, bound, _ in changes:
             values = [(name, holder.before.get(name)) for name in bound]
-            places += [(holder, name) for name, value in values if has_tensors(value)]
+            places += [(holder, name) for name, value in values if is_exchangeable(value)]
         return {
             id(container): ContainerSource(Place(holder, name), keys)
             for holder, name in places
@@ -389,6 +389,8 @@ class ObservationGuards(ReadGuards):
                     sources.append(ContainerSource(Place(holder, name), keys))
                     ids.add(id(container))
         states = [guard for guard in guards if isinstance(guard, StateGuard)]
+        # what is in one of them is found where it is
+        states = [guard for guard in states if id(guard.holder()) not in ids]
         pinned = ids.intersection(id(v) for guard in states for v in guard.strong.values())
         return [SameContainers(sources, pinned)] if len(sources) > 1 or pinned else []
 

@@ -11,7 +11,7 @@ import jax
 
 from ..state.code import UNSET
 from ..state.guards import AttributeValue, Guard, StateGuard
-from ..state.holder import Place, SetHolder
+from ..state.holder import MOST_COMPARED, Place, SetHolder
 from ..state.objects import is_same_plain_value, own_dict, slot_values, slots_of
 from ..tape import pytree
 from ..tape.symbolic_number import fits
@@ -202,6 +202,19 @@ def has_tensors(value) -> bool:
     if not isinstance(value, tuple | list | dict) or pytree.has_cycle(value):
         return False
     return any(isinstance(leaf, Tensor) for leaf in pytree.flatten(value)[0])
+
+
+def is_exchangeable(value) -> bool:
+    """Whether each call may find another value at a place that the function binds anew: a tensor, a
+    container of some, or any list, dict or tuple of these that is not large.
+    """
+    if has_tensors(value):
+        return True
+    if not isinstance(value, tuple | list | dict) or pytree.has_cycle(value):
+        return False
+    containers = [container for _, container in containers_in(value)]
+    is_fixed = all(isinstance(container, tuple) for container in containers)
+    return not is_fixed and len(pytree.flatten(value)[0]) <= MOST_COMPARED
 
 
 class ContainerSource:

@@ -113,6 +113,75 @@ def test_a_container_whose_other_name_was_dropped(change):
     assert run_left_container(torch.jit, change) == run_left_container(lambda f: f, change)
 
 
+# ---- containers without tensors that each call replaces
+
+
+def emptied(s):
+    count = len(s.box)
+    s.box = {}
+    return count
+
+
+def filled_anew(s):
+    count = len(s.box)
+    s.box = {}
+    s.box["a"] = 1
+    return count
+
+
+def another_list(s):
+    count = len(s.box)
+    s.box = []
+    return count
+
+
+def window(s):
+    count = len(s.box)
+    s.box = [*s.box[-2:], 1]
+    return count
+
+
+def copied(s):
+    s.box = dict(s.box)
+    return s.box["a"]
+
+
+def copied_inside(s):
+    s.box = {**s.box, "b": [*s.box["b"]]}
+    return s.box["a"]
+
+
+def kept_outside(s):
+    s.other, s.box = s.box, list(s.box)
+    s.box.append(len(s.other))
+    return len(s.box) % 2
+
+
+REPLACED = [
+    (emptied, dict, 1), (filled_anew, dict, 2), (another_list, list, 1), (window, list, 4),
+    (copied, lambda: {"a": 2}, 1), (copied_inside, lambda: {"a": 2, "b": [3]}, 1),
+    (kept_outside, list, None),
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:.*is traced at every call")
+@pytest.mark.parametrize(
+    ("change", "make", "count"), REPLACED, ids=lambda c: getattr(c, "__name__", "")
+)
+def test_a_container_that_each_call_replaces(change, make, count):
+    runs = []
+    for jit in (lambda f: f, torch.jit):
+        s, calls = Slots(), []
+        s.box = make()
+        f = jit(lambda x, s=s: x * change(s))
+        for number in range(8):
+            calls.append((f(ONE).item(), repr(vars(s))))
+            if number == 5:  # code outside changes the one of now
+                s.box = make()
+        runs.append(calls)
+    assert runs[0] == runs[1] and count in (f.count, None)
+
+
 # ---- containers that contain themselves
 
 

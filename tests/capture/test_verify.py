@@ -169,8 +169,9 @@ def test_named_tuples_are_compared_by_their_elements():
     holder.pair = Pair(0.5, torch.ones(3))
 
     def function(x):
-        number.value += growth
-        holder.pair = Pair(0.5, x * number.value)
+        unseen = ctypes.c_double.from_address(address)
+        unseen.value += growth
+        holder.pair = Pair(0.5, x * unseen.value)
 
     growth, number.value = 0, 2.0
     step = torch.jit(function, verify=1)
