@@ -306,8 +306,8 @@ class Observation(Reads):
         ]
 
     def exchanged_containers(self, changes) -> dict[int, ContainerSource]:
-        """By id the containers of tensors in whose place each call may find others: those at places
-        that this function, by its changes, or another one binds anew.
+        """By id the containers in whose place each call may find others: those at places that this
+        function, by its changes, or another one binds anew.
         """
         places = self.rebound_places()
         for holder, bound, _ in changes:

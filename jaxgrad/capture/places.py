@@ -218,8 +218,8 @@ def is_exchangeable(value) -> bool:
 
 
 class ContainerSource:
-    """A container of tensors at a place where each call may find another one, or a container
-    within it, by the keys that lead there.
+    """A container at a place where each call may find another one, or a container within it, by the
+    keys that lead there.
     """
 
     __slots__ = ("keys", "place")
@@ -256,7 +256,7 @@ class SameContainers(Guard):
         return is_pinned and _first_places(values) == self.first
 
     def reason(self, leaves, tensors):
-        return "containers of tensors at names that it binds anew are others, or one object"
+        return "containers at names that it binds anew are others, or one object"
 
 
 def _first_places(values) -> list[int]:
