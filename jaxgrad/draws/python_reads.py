@@ -275,7 +275,7 @@ class _Replacements:
     def take_in_modules(self):
         """Replace more in modules that have been imported since."""
         for module in filter(_is_imported, [*self.modules]):
-            for kind, names, why in self.modules.pop(module):
+            for kind, names, why in self.modules.pop(module, ()):  # another thread may be first
                 place = sys.modules[module]
                 owner = place if kind is None else getattr(place, kind, None)
                 for name in names if hasattr(owner, names[0]) else ():
