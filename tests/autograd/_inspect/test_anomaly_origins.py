@@ -185,7 +185,7 @@ def test_an_operator_that_saves_no_nan_is_named_for_its_own_result():
 
 def test_an_operator_of_a_backward_is_no_part_of_the_forward_pass():
     message, again = said(divides, leaf(jaxgrad, 0.0)), leaf(jaxgrad, 0.0)
-    assert f"{INSIDE} div, at {line_of(Divides.backward, 3)}, `found = " in message
+    assert f"{INSIDE} div, at {line_of(Divides.backward, 3)}, `result = " in message
     assert "of the forward pass" not in message
 
     def run():
