@@ -77,7 +77,7 @@ class Windows(typing.NamedTuple):
 _COUNTS = {1: "one int", 2: "two ints", 3: "three ints"}
 
 
-def _each(name, what, numbers, dimensions):
+def _per_dimension(name, what, numbers, dimensions):
     """One number for each dimension, of one or of so many."""
     numbers = (numbers,) if isinstance(numbers, int) else tuple(numbers)
     if len(numbers) not in (1, dimensions):
@@ -91,10 +91,10 @@ def _each(name, what, numbers, dimensions):
 
 def _windows(name, self, dimensions, kernel_size, stride, padding, dilation, ceil_mode):
     """The windows along each of the last dimensions, after the checks of all arguments."""
-    sizes = _each(name, "kernel_size", kernel_size, dimensions)
-    strides = _each(name, "stride", stride, dimensions) if stride or stride == 0 else sizes
-    padding = _each(name, "padding", padding, dimensions)
-    dilation = _each(name, "dilation", dilation, dimensions)
+    sizes = _per_dimension(name, "kernel_size", kernel_size, dimensions)
+    strides = _per_dimension(name, "stride", stride, dimensions) if stride or stride == 0 else sizes
+    padding = _per_dimension(name, "padding", padding, dimensions)
+    dilation = _per_dimension(name, "dilation", dilation, dimensions)
     _check_input(name, self, dimensions)
     _check_numbers(sizes, strides, padding, dilation)
     first = self.ndim - dimensions

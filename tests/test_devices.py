@@ -16,7 +16,7 @@ PROGRAM = Path(__file__).parent / "on_four_devices.py"
 
 
 @functools.cache
-def found():
+def printed():
     """The program's output in a process whose one processor stands for four devices."""
     flags = "--xla_force_host_platform_device_count=4"
     child = subprocess.run(
@@ -37,7 +37,7 @@ TRAININGS = "momentum", "Adam", "Adam, spread", "momentum, normalized", "momentu
 def test_a_compiled_step_on_rows_that_are_spread_over_devices_S09(training):
     """Parameters, their gradients and what the optimizer keeps stay on all devices, whole, or as
     spread as the parameters are."""
-    step = found()[training]
+    step = printed()[training]
     assert step["difference"] < 1e-6
     assert step["state stays"] and step["tensors"] > 8
     assert step["results are in rows"]
@@ -46,19 +46,19 @@ def test_a_compiled_step_on_rows_that_are_spread_over_devices_S09(training):
 @pytest.mark.parametrize("check_vma", [True, False])
 def test_averages_in_a_shard_map_are_the_gradient_of_the_whole_S09(check_vma):
     """Derivatives by the tape inside it and by JAX around it, to second order."""
-    differences = found()[f"gradients, {check_vma}"]
+    differences = printed()[f"gradients, {check_vma}"]
     assert len(differences) == 4 and max(differences.values()) < 1e-6
 
 
 def test_a_recurrent_network_in_a_shard_map_has_the_gradient_of_the_whole():
-    assert max(found()["recurrent"]) < 1e-6
+    assert max(printed()["recurrent"]) < 1e-6
 
 
 def test_devices_of_jax_wherever_a_device_is_taken():
-    assert found()["devices of JAX"] == ["cpu:3"] * 12 + ["cpu"]
+    assert printed()["devices of JAX"] == ["cpu:3"] * 12 + ["cpu"]
 
 
 def test_new_tensors_are_where_they_were_made():
-    first, second = found()["new tensors"]
+    first, second = printed()["new tensors"]
     assert first == second
     assert first[2:] == ["cpu", "cpu:2", "cpu", "cpu", "cpu"]

@@ -71,7 +71,7 @@ def init():
     >>> if jaxgrad.cuda.is_available():
     ...     jaxgrad.cuda.init()
     """
-    _found(None)
+    _jax_device_of(None)
 
 
 def current_device() -> int:
@@ -82,7 +82,7 @@ def current_device() -> int:
     >>> index
     0
     """
-    _found(None)
+    _jax_device_of(None)
     return 0
 
 
@@ -98,7 +98,7 @@ def set_device(device):
             f'torch.cuda.set_device({device!r}): "cuda" without an index is always cuda:0; use '
             f'device="cuda:{_wanted(device).index}", or jax.default_device'
         )
-    _found(device)
+    _jax_device_of(device)
 
 
 def get_device_name(device=None) -> str:
@@ -108,7 +108,7 @@ def get_device_name(device=None) -> str:
     >>> isinstance(name, str)
     True
     """
-    return _found(device).device_kind
+    return _jax_device_of(device).device_kind
 
 
 def get_device_properties(device=None) -> Properties:
@@ -118,7 +118,7 @@ def get_device_properties(device=None) -> Properties:
     ...     properties = jaxgrad.cuda.get_device_properties()
     ...     name, memory = properties.name, properties.total_memory
     """
-    gpu = _found(device)
+    gpu = _jax_device_of(device)
     counted = gpu.memory_stats() or {}
     return Properties(
         gpu.device_kind, *get_device_capability(device), counted.get("bytes_limit", 0),
@@ -142,7 +142,7 @@ def get_device_capability(device=None) -> tuple[int, int]:
     >>> len(pair)
     2
     """
-    major, minor = str(_found(device).compute_capability).split(".")
+    major, minor = str(_jax_device_of(device).compute_capability).split(".")
     return int(major), int(minor)
 
 
@@ -263,7 +263,7 @@ def memory_stats(device=None) -> dict:
     >>> stats.get("bytes_in_use", 0) >= 0
     True
     """
-    return dict(_found(device).memory_stats() or {}) if is_available() else {}
+    return dict(_jax_device_of(device).memory_stats() or {}) if is_available() else {}
 
 
 def memory_allocated(device=None) -> int:
@@ -302,7 +302,7 @@ def mem_get_info(device=None) -> tuple[int, int]:
     >>> 0 <= free <= total
     True
     """
-    stats = _found(device).memory_stats() or {}
+    stats = _jax_device_of(device).memory_stats() or {}
     limit = stats.get("bytes_limit", 0)
     return limit - stats.get("bytes_in_use", 0), limit
 
@@ -333,7 +333,7 @@ def memory_summary(device=None, abbreviated: bool = False) -> str:
     >>> isinstance(text, str)
     True
     """
-    counted = _found(device).memory_stats() or {}
+    counted = _jax_device_of(device).memory_stats() or {}
     return "\n".join(f"{name:32}{number:>20,}" for name, number in sorted(counted.items()))
 
 
@@ -429,7 +429,7 @@ def _wanted(device) -> Device:
     return target
 
 
-def _found(device) -> jax.Device:
+def _jax_device_of(device) -> jax.Device:
     return jax_device(_wanted(device))
 
 

@@ -39,7 +39,7 @@ def einsum(*args) -> Tensor:
     >>> jaxgrad.einsum("ii", x)
     tensor(5.)
     """
-    equation, operands = _given(args)
+    equation, operands = _equation_and_operands(args)
     if torch_function.is_overridden(operands):
         return torch_function.handle(einsum, operands, (equation, *operands), {})
     for position, operand in enumerate(operands):
@@ -99,7 +99,7 @@ def _is_shared(index, position, sets):
 # the equation
 
 
-def _given(args):
+def _equation_and_operands(args):
     """The equation and the operands of a call."""
     if len(args) < 2:
         raise ValueError(

@@ -32,7 +32,7 @@ def atleast_1d(*tensors: Tensor) -> Tensor | tuple[Tensor, ...]:
     >>> jaxgrad.atleast_1d(jaxgrad.tensor(1.0))
     tensor([1.])
     """
-    return _of_each("atleast_1d", lambda x: x.reshape(1) if x.ndim == 0 else x, tensors)
+    return _map_tensors("atleast_1d", lambda x: x.reshape(1) if x.ndim == 0 else x, tensors)
 
 
 @api_boundary
@@ -45,7 +45,7 @@ def atleast_2d(*tensors: Tensor) -> Tensor | tuple[Tensor, ...]:
     >>> jaxgrad.atleast_2d(jaxgrad.tensor([1.0, 2.0]))
     tensor([[1., 2.]])
     """
-    return _of_each("atleast_2d", _in_two, tensors)
+    return _map_tensors("atleast_2d", _in_two, tensors)
 
 
 @api_boundary
@@ -59,7 +59,7 @@ def atleast_3d(*tensors: Tensor) -> Tensor | tuple[Tensor, ...]:
     >>> jaxgrad.atleast_3d(jaxgrad.tensor([1.0, 2.0])).shape
     torch.Size([1, 2, 1])
     """
-    return _of_each("atleast_3d", _in_three, tensors)
+    return _map_tensors("atleast_3d", _in_three, tensors)
 
 
 def _in_two(x):
@@ -72,7 +72,7 @@ def _in_three(x):
     return _in_two(x).unsqueeze(-1) if x.ndim else x.reshape(1, 1, 1)
 
 
-def _of_each(name, function, tensors):
+def _map_tensors(name, function, tensors):
     is_one = len(tensors) == 1 and isinstance(tensors[0], Tensor)
     listed = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
     for position, tensor in enumerate(listed):

@@ -153,7 +153,7 @@ def _names_of(elements):
     return list(getattr(elements, "_fields", map(str, range(len(elements)))))
 
 
-def _made(elements) -> _Part:
+def _part_of(elements) -> _Part:
     """The part for an attribute of JAX: a container of `elements`, or None for another."""
     if elements is None:
         return _Part()
@@ -220,7 +220,7 @@ class JaxModule(_Part):
         part = self
         for depth, name in enumerate(names, 1):
             if name not in part._modules:
-                part.add_module(name, _made(containers.get(tuple(names[:depth]))))
+                part.add_module(name, _part_of(containers.get(tuple(names[:depth]))))
             part = part._modules[name]
         return part
 

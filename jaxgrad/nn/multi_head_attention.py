@@ -45,7 +45,7 @@ def multi_head_attention_forward(
     """
     is_batch = _check_ranks(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not is_batch:
-        query, key, value = _each(lambda x: x.unsqueeze(1), query, key, value)
+        query, key, value = _map_inputs(lambda x: x.unsqueeze(1), query, key, value)
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
     key_padding_mask, attn_mask, is_causal = _masks(
         key_padding_mask, attn_mask, is_causal, need_weights, query.dtype
@@ -71,7 +71,7 @@ def multi_head_attention_forward(
     return result, weights
 
 
-def _each(function, query, key, value):
+def _map_inputs(function, query, key, value):
     """The function of the three, of one tensor that is passed several times only once: `_project`
     recognizes self-attention by identity.
     """

@@ -189,14 +189,14 @@ class RNNBase(Module):
             self._check_dimensions(hx, is_batched)
         if not is_batched:
             input = input.unsqueeze(dim)
-            hx = None if hx is None else self._each(hx, lambda state: state.unsqueeze(1))
+            hx = None if hx is None else self._map_states(hx, lambda state: state.unsqueeze(1))
         if hx is None:
             hx = self._first_states(input, input.size(dim))
         self.check_forward_args(input, hx, None)
         output, hidden = self._call(input, hx, None)
         if is_batched:
             return output, hidden
-        return output.squeeze(dim), self._each(hidden, lambda state: state.squeeze(1))
+        return output.squeeze(dim), self._map_states(hidden, lambda state: state.squeeze(1))
 
     def _of_packed(self, sequence, hx):
         input, batch_sizes, order, first_order = sequence
@@ -227,7 +227,7 @@ class RNNBase(Module):
     def _packed_states(self, states):
         return states[0]
 
-    def _each(self, states, function):
+    def _map_states(self, states, function):
         """The states after `function`."""
         return function(states)
 
@@ -343,12 +343,12 @@ class LSTM(RNNBase):
     def permute_hidden(self, hx, permutation):
         if permutation is None:
             return hx
-        return self._each(hx, lambda state: state.index_select(1, along(permutation, state)))
+        return self._map_states(hx, lambda state: state.index_select(1, along(permutation, state)))
 
     def _packed_states(self, states):
         return tuple(states)
 
-    def _each(self, states, function):
+    def _map_states(self, states, function):
         return tuple(map(function, states))
 
     def _first_states(self, input, batch):

@@ -141,7 +141,7 @@ def cosine(M: int, *, sym: bool = True, **options: Unpack[FactoryOptions]) -> Te
     tensor([0.5000, 1.0000, 0.5000])
     """
     points = M if sym or M <= 1 else M + 1
-    return _made("cosine", _sine, M, options, math.pi / max(points, 1))
+    return _new_window("cosine", _sine, M, options, math.pi / max(points, 1))
 
 
 @api_boundary
@@ -167,7 +167,7 @@ def exponential(
     if sym and center is not None:
         raise ValueError("Center must be None for symmetric windows")
     middle = _middle(M, sym) if center is None else center
-    return _made("exponential", _exponential, M, options, middle, 1 / tau)
+    return _new_window("exponential", _exponential, M, options, middle, 1 / tau)
 
 
 @api_boundary
@@ -184,7 +184,7 @@ def gaussian(
     _check("gaussian", M, options)
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
-    return _made("gaussian", _gaussian, M, options, _middle(M, sym), 1 / (std * math.sqrt(2)))
+    return _new_window("gaussian", _gaussian, M, options, _middle(M, sym), 1 / (std * math.sqrt(2)))
 
 
 def _middle(M, sym):
@@ -207,7 +207,7 @@ def _window(name, function, M, sym, options, *numbers):
     return filled(name, function, M, sym, _check(name, M, options), options, *numbers)
 
 
-def _made(name, function, M, options, *numbers):
+def _new_window(name, function, M, options, *numbers):
     return create(name, function, (M,), _check(name, M, options), options, *numbers)
 
 

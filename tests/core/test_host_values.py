@@ -21,7 +21,7 @@ def in_deferred_mode():
         yield
 
 
-def made(dtype=np.float32):
+def new_tensor(dtype=np.float32):
     """A new tensor and its numbers; what they were made of changes."""
     values = np.arange(6).astype(dtype).reshape(2, 3)
     x, wanted = torch.tensor(values), values.copy()
@@ -72,7 +72,7 @@ USES = {
 def test_uses(use):
     function, wanted = USES[use]
     for _ in range(3):  # that which traces, that which is the first warm one, and another
-        x, values = made()
+        x, values = new_tensor()
         np.testing.assert_array_equal(function(x).numpy(), wanted(values))
 
 
@@ -84,7 +84,7 @@ def test_dtypes(dtype):
     """Wide ones too, while JAX's are off."""
     large = torch.jit(lambda x: torch.stack([x, x]))
     for _ in range(3):
-        x, values = made(dtype)
+        x, values = new_tensor(dtype)
         result = large(x)
         assert result.dtype is x.dtype
         np.testing.assert_array_equal(result.numpy(), np.stack([values, values]))
@@ -106,7 +106,7 @@ def test_a_compiled_function_that_writes_to_its_argument():
         x.mul_(3)
 
     for _ in range(3):
-        x, values = made()
+        x, values = new_tensor()
         y = x.detach()
         write(x)
         np.testing.assert_array_equal(x.numpy(), values * 3)
@@ -118,7 +118,7 @@ def test_gradients_through_a_compiled_function():
     weight = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
     loss = torch.jit(lambda x: (x * weight).square().sum())
     for _ in range(3):
-        (x, values), weight.grad = made(), None
+        (x, values), weight.grad = new_tensor(), None
         loss(x).backward()
         expected = 2 * (values**2 * weight.detach().numpy()).sum(0)
         np.testing.assert_allclose(weight.grad.numpy(), expected, rtol=1e-6)
@@ -130,7 +130,7 @@ def test_gradients_through_a_compiled_function():
 def test_a_compiled_function_is_traced_once():
     twice = torch.jit(lambda x: x * 2)
     for _ in range(3):
-        x, _ = made()
+        x, _ = new_tensor()
         assert twice(x) is not twice(x)
     assert twice.count == 1
 
@@ -139,8 +139,8 @@ def test_an_array_of_its_own_for_the_second_compiled_function(monkeypatch):
     """So that numbers go to a device once for all."""
     monkeypatch.setattr(executor, "chosen", "compiled")  # NumPy needs no array
     double = torch.jit(lambda x: x * 2)
-    double(made()[0])
-    x, _ = made()
+    double(new_tensor()[0])
+    x, _ = new_tensor()
     double(x)
     assert is_new(x._raw)
     double(x)
@@ -152,7 +152,7 @@ def test_an_array_of_its_own_for_the_second_compiled_function(monkeypatch):
 
 def test_in_a_trace_of_jax():
     """An array made within a trace is no part of it."""
-    x, values = made()
+    x, values = new_tensor()
     result = jax.jit(lambda a: a + x._array)(np.float32(1))
     np.testing.assert_array_equal(result, values + 1)
     np.testing.assert_array_equal((x + 1).numpy(), values + 1)
@@ -160,15 +160,15 @@ def test_in_a_trace_of_jax():
 
 def test_guarded_transfers():
     """A guard of JAX against implicit transfers holds for nothing that the user did not do."""
-    x, values = made()
+    x, values = new_tensor()
     warm = torch.jit(lambda x: x * 2)
-    warm(made()[0])
+    warm(new_tensor()[0])
     with jax.transfer_guard("disallow"):
         np.testing.assert_array_equal(warm(x).numpy(), values * 2)
 
 
 def test_two_threads():
-    x, values = made()
+    x, values = new_tensor()
     results = [None] * 8
 
     def read(number):
@@ -187,7 +187,7 @@ def test_another_default_device():
     """It is on the device that was the default one when it was made (tests/on_four_devices.py has
     several).
     """
-    x, values = made()
+    x, values = new_tensor()
     assert x.device == torch.device("cpu") and x.to("cpu") is x and is_new(x._raw)
     with jax.default_device(jax.devices()[0]):
         y = torch.tensor(values)

@@ -41,7 +41,7 @@ def run(program, *arguments, processes=None, devices=1):
     )
 
 
-def found(*arguments, **options):
+def printed(*arguments, **options):
     """What a program prints after FOUND, as JSON."""
     done = run(*arguments, **options)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-6000:]

@@ -623,7 +623,7 @@ def test_one_of_two_processes_is_killed(tmp_path):
 
 @functools.cache
 def losses_of_a_whole_run(folder):
-    return processes.found("resumed.py", folder, "no", processes=2)["losses"]
+    return processes.printed("resumed.py", folder, "no", processes=2)["losses"]
 
 
 @pytest.mark.slow
@@ -636,7 +636,7 @@ def test_a_killed_run_goes_on_to_the_losses_of_a_whole_one(
     folder = tmp_path / "checkpoint"
     done = processes.run("resumed.py", folder, killed_at, processes=2)
     assert done.returncode == 128 + 9 and "FOUND" not in done.stdout
-    resumed = processes.found("resumed.py", folder, "no", processes=2)
+    resumed = processes.printed("resumed.py", folder, "no", processes=2)
     # where the save was complete before the kill, the run goes on from there
     assert resumed["begin"] in (resumed_at, resumed_at + 10 * (killed_at == "save"))
     assert resumed["losses"] == whole and len(whole) == 40

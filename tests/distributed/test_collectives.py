@@ -3,14 +3,14 @@
 import functools
 
 import pytest
-from distributed.processes import found, run
+from distributed.processes import printed, run
 
 pytestmark = pytest.mark.slow
 
 
 @functools.cache
 def results(count):
-    return found("collectives_of_two.py", processes=count)
+    return printed("collectives_of_two.py", processes=count)
 
 
 @pytest.mark.parametrize("count", [2, 4])

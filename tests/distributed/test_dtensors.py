@@ -3,14 +3,14 @@
 import functools
 
 import pytest
-from distributed.processes import found
+from distributed.processes import printed
 
 pytestmark = pytest.mark.slow
 
 
 @functools.cache
 def results(where):
-    return found("dtensors.py", **{where: 4 if where == "devices" else 2})
+    return printed("dtensors.py", **{where: 4 if where == "devices" else 2})
 
 
 @pytest.mark.parametrize("where", ["devices", "processes"])

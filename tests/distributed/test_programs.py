@@ -4,7 +4,7 @@ import functools
 from collections import Counter
 
 import pytest
-from distributed.processes import found
+from distributed.processes import printed
 
 pytestmark = pytest.mark.slow
 
@@ -16,13 +16,13 @@ BATCH_BYTES = 2 * 16 * 256 * 4
 
 @functools.cache
 def in_processes():
-    return found("programs.py", "ddp,buckets,fsdp,kept,odd", 2, processes=2)
+    return printed("programs.py", "ddp,buckets,fsdp,kept,odd", 2, processes=2)
 
 
 @functools.cache
 def on_devices(count):
     names = "ddp,fsdp,kept,ddp by hand,fsdp by hand"
-    return found("programs.py", names, count, devices=count)
+    return printed("programs.py", names, count, devices=count)
 
 
 def counted(program) -> Counter:

@@ -29,7 +29,7 @@ LAYERS, WIDTH, BLOCK, EMBEDDING = 2, 64, 4 * 64**2 + 3 * 64 * 176, 128 * 64
 
 
 @functools.cache
-def found(devices: int, tp: int = 1):
+def printed(devices: int, tp: int = 1):
     """What the program prints in a process of its own."""
     child = subprocess.run(
         [sys.executable, "-W", "error", str(PROGRAM), str(devices), str(tp)],
@@ -54,7 +54,7 @@ def test_a_sharded_step_gathers_parameters_twice_and_scatters_gradients_once(rec
     """In bfloat16; the gradients of norms and of the embedding are summed in float32. The embedding
     and the head are gathered once. No device gets the tokens of others.
     """
-    cell, norms = found(4)[recomputes], (2 * LAYERS + 1) * WIDTH
+    cell, norms = printed(4)[recomputes], (2 * LAYERS + 1) * WIDTH
     blocks = LAYERS * (BLOCK + 2 * WIDTH)
     gathered = 2 * (2 * blocks + 2 * EMBEDDING + WIDTH)
     scattered = 2 * (LAYERS * BLOCK + EMBEDDING) + 4 * (EMBEDDING + norms)
@@ -69,13 +69,13 @@ def test_a_sharded_step_gathers_parameters_twice_and_scatters_gradients_once(rec
 @pytest.mark.slow
 def test_tensor_parallel_layers_sum_activations():
     """Twice in each pass through a block; once for tokens and once for the head's input."""
-    cell = found(4, 2)["recomputes False"]
+    cell = printed(4, 2)["recomputes False"]
     rows = [row for row in cell["exchanges"] if row[:2] == ["all-reduce", "tp"]]
     activations = 2 * 2 * 2 * 32 * WIDTH  # bytes, sequences of both devices
     assert sum(times for *_, times, payload in rows if payload == activations) == 4 * LAYERS + 2
     assert {axis for _, axis, *_ in cell["exchanges"]} == {"dp", "tp"}
     norms = 2 * (4 * LAYERS + 1) * WIDTH
-    alone = total(found(4)["recomputes False"], "all-gather", "dp")
+    alone = total(printed(4)["recomputes False"], "all-gather", "dp")
     assert total(cell, "all-gather", "dp") == (alone - norms) / 2 + norms
 
 
@@ -83,7 +83,7 @@ def test_tensor_parallel_layers_sum_activations():
 @pytest.mark.parametrize("tp", [1, 2])
 @pytest.mark.parametrize("recomputes", ["recomputes False", "recomputes True"])
 def test_products_are_those_of_the_formula(tp, recomputes):
-    cell = found(4, tp)[recomputes]
+    cell = printed(4, tp)[recomputes]
     assert cell["flops"] == pytest.approx(cell["wanted flops"], rel=0.03)
     assert cell["flops"] == cell["flops before"]
     assert [*cell["dtypes"]] == ["bf16"]
@@ -91,21 +91,21 @@ def test_products_are_those_of_the_formula(tp, recomputes):
 
 @pytest.mark.slow
 def test_checkpoints_around_sharded_blocks_recompute():
-    kept, again = (found(4)[f"recomputes {recomputes}"] for recomputes in (False, True))
+    kept, again = (printed(4)[f"recomputes {recomputes}"] for recomputes in (False, True))
     assert again["flops"] > 1.2 * kept["flops"]
     assert again["temporaries"] < 0.8 * kept["temporaries"]
 
 
 @pytest.mark.slow
 def test_checkpoints_around_and_inside_sharded_blocks_leave_gradients():
-    assert max(found(4)["differences"]) < 1e-5 < found(4)["largest"]
+    assert max(printed(4)["differences"]) < 1e-5 < printed(4)["largest"]
 
 
 @pytest.mark.slow
 def test_each_device_holds_its_share_of_parameters_and_state():
     """Three float32 numbers for each parameter."""
     for devices in (1, 2, 4):
-        cell = found(devices)["recomputes True"]
+        cell = printed(devices)["recomputes True"]
         assert cell["arguments"] == pytest.approx(12 * cell["parameters"] / devices, rel=0.01)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from distributed.processes import found
+from distributed.processes import printed
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +28,7 @@ RUNS = {
 def test_ten_steps_equal_those_on_one_device(name):
     """Losses, gradients, parameters and buffers to rounding in float32; one trace each."""
     cases, mode, count, where = RUNS[name]
-    results = found("schemes.py", cases, mode, count, **where)
+    results = printed("schemes.py", cases, mode, count, **where)
     assert [*results] == cases.split()
     assert {case: worst for case, worst in results.items() if not is_right(case, worst)} == {}
 
@@ -46,7 +46,7 @@ def test_uses_of_parameters_between_steps():
     """A process uses its copy of a parameter that all processes hold. The next step takes the
     memory of the parameter, unless somebody still needs it.
     """
-    differences = found("copies.py", processes=2)
+    differences = printed("copies.py", processes=2)
     assert "returned nan values" in differences.pop("anomaly")
     assert len(differences) == 34
     assert {
@@ -56,7 +56,7 @@ def test_uses_of_parameters_between_steps():
 
 def test_workers_of_two_processes():
     """Processes that train together load their data by workers of their own."""
-    first, second = found("loaders.py", processes=2)
+    first, second = printed("loaders.py", processes=2)
     assert first["compilations"] == second["compilations"] == 0
     weight = np.zeros(2)
     for numbers in ([0, 2, 1, 3], [4, 6, 5, 7]):  # of both processes at one step

@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 import pytest
 from answers import beside, load
-from distributed.processes import found
+from distributed.processes import printed
 
 pytestmark = pytest.mark.slow
 
@@ -20,12 +20,12 @@ OTHERS = [name for name in ANSWERS if name not in (*WAYS, *PRECISIONS, "plain")]
 
 @functools.cache
 def in_two_processes():
-    return found("wrapped.py", "jaxgrad", processes=2)
+    return printed("wrapped.py", "jaxgrad", processes=2)
 
 
 @functools.cache
 def in_one_process():
-    return found("wrapped.py", "jaxgrad", "plain;way module;way default;saved;names")
+    return printed("wrapped.py", "jaxgrad", "plain;way module;way default;saved;names")
 
 
 def check_equal(actual, expected, tolerance=2e-6, path=""):

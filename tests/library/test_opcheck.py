@@ -28,7 +28,7 @@ def changing_factor(x: Tensor) -> Tensor:
     return torch.from_numpy(x.detach().numpy() * np.float32(next(COUNT)))
 
 
-def made(kernel, fake=torch.empty_like, backward=None):
+def new_operator(kernel, fake=torch.empty_like, backward=None):
     op = library.custom_op("tests_opcheck::op", kernel, mutates_args=())
     if fake is not None:
         op.register_fake(fake)
@@ -47,10 +47,10 @@ X, MOVING = torch.ones(2), torch.ones(2, requires_grad=True)
 
 
 def test_right_operators():
-    assert failures(made(double), X) == {}
-    assert failures(made(double, backward=lambda ctx, grad: grad * 2), MOVING) == {}
+    assert failures(new_operator(double), X) == {}
+    assert failures(new_operator(double, backward=lambda ctx, grad: grad * 2), MOVING) == {}
     assert failures(torch.ops.tests_opcheck.op.default, MOVING) == {}
-    assert library.opcheck(made(double), (X,), test_utils=SCHEMA) == {SCHEMA: "SUCCESS"}
+    assert library.opcheck(new_operator(double), (X,), test_utils=SCHEMA) == {SCHEMA: "SUCCESS"}
 
 
 def test_an_operator_that_writes():
@@ -66,19 +66,29 @@ def add_into(x: Tensor, y: Tensor) -> None:
 @pytest.mark.parametrize(
     ("op", "x", "test", "message"),
     [
-        (lambda: made(writes), X, SCHEMA, "Argument x is not defined as mutable but was mutated"),
-        (lambda: made(double), MOVING, COMPILED, "Trying to backward through"),
-        (lambda: made(double, None), X, FAKE, "no fake impl registered for"),
-        (lambda: made(double, lambda x: x.new_empty(3)), X, FAKE, "mismatched tensor metadata"),
-        (lambda: made(double, lambda x: x.double()), X, FAKE, "Dtypes torch.float32 and"),
         (
-            lambda: made(double, backward=lambda ctx, grad: grad * next(COUNT)),
+            lambda: new_operator(writes),
+            X,
+            SCHEMA,
+            "Argument x is not defined as mutable but was mutated",
+        ),
+        (lambda: new_operator(double), MOVING, COMPILED, "Trying to backward through"),
+        (lambda: new_operator(double, None), X, FAKE, "no fake impl registered for"),
+        (
+            lambda: new_operator(double, lambda x: x.new_empty(3)),
+            X,
+            FAKE,
+            "mismatched tensor metadata",
+        ),
+        (lambda: new_operator(double, lambda x: x.double()), X, FAKE, "Dtypes torch.float32 and"),
+        (
+            lambda: new_operator(double, backward=lambda ctx, grad: grad * next(COUNT)),
             MOVING,
             COMPILED,
             "Gradients of the operator",
         ),
-        (lambda: made(changing_factor), X, COMPILED, "Outputs of the operator"),
-        (lambda: made(identity), X, SCHEMA, "must not also be an input"),
+        (lambda: new_operator(changing_factor), X, COMPILED, "Outputs of the operator"),
+        (lambda: new_operator(identity), X, SCHEMA, "must not also be an input"),
     ],
 )
 def test_what_is_found(op, x, test, message):
@@ -91,7 +101,7 @@ def identity(x: Tensor) -> Tensor:
 
 def test_the_first_failure_raises():
     with pytest.raises(library.OpCheckError, match=r"test_schema failed with .*mutable"):
-        library.opcheck(made(writes), (X,))
+        library.opcheck(new_operator(writes), (X,))
 
 
 def test_an_operator_of_a_library_without_autograd():
@@ -104,6 +114,6 @@ def test_an_operator_of_a_library_without_autograd():
 
 def test_wrong_calls():
     with pytest.raises(ValueError, match="expected test_utils to be subset of"):
-        library.opcheck(made(double), (X,), test_utils=(SCHEMA, "zz"))
+        library.opcheck(new_operator(double), (X,), test_utils=(SCHEMA, "zz"))
     with pytest.raises(ValueError, match="op must be"):
         library.opcheck(double, (X,))

@@ -34,7 +34,7 @@ def numbers(torch, *shape, first=0):
     return (1.3 * places * places + 0.7).sin().reshape(shape)
 
 
-def given(torch, module):
+def with_fixed_weights(torch, module):
     """The module with fixed weights."""
     with torch.no_grad():
         for position, parameter in enumerate(module.parameters()):
@@ -49,7 +49,7 @@ def rounded(tensor):
 
 def summary(torch, module, *inputs, **options):
     """The result, and the size of each gradient along given numbers."""
-    output = given(torch, module)(*inputs, **options)
+    output = with_fixed_weights(torch, module)(*inputs, **options)
     result = output[0] if isinstance(output, tuple) else output
     weights = numbers(torch, *result.shape, first=4)
     leaves = list(module.parameters())

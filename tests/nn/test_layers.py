@@ -50,7 +50,7 @@ def clean(tensor):
     return None if tensor is None else [str(tensor.dtype), rounded(tensor.detach().tolist())]
 
 
-def given(torch, module):
+def with_fixed_weights(torch, module):
     """The module with fixed weights."""
     for position, parameter in enumerate(module.parameters()):
         parameter.data = numbers(torch, *parameter.shape, scale=0.5, first=position)
@@ -75,7 +75,7 @@ def derivatives(torch, function, *inputs, second=False):
 
 def of_layer(torch, module, *inputs, second=False):
     """`derivatives` of a module with respect to its inputs and parameters."""
-    module = given(torch, module)
+    module = with_fixed_weights(torch, module)
     leaves = [
         tensor.requires_grad_() if tensor.is_floating_point() else tensor for tensor in inputs
     ]
@@ -122,7 +122,7 @@ def test_convolutions_turned_around(torch):
         4, 6, (2, 3), stride=(2, 1), padding=(0, 1), output_padding=(1, 0), groups=2
     )
     results = of_layer(torch, one, x, second=True)
-    two = given(torch, nn.ConvTranspose1d(2, 1, 3, stride=2))
+    two = with_fixed_weights(torch, nn.ConvTranspose1d(2, 1, 3, stride=2))
     results.append(two(numbers(torch, 1, 2, 3), output_size=(8,)).detach())
     words = "requested an output size of"
     return results, error(lambda: two(numbers(torch, 1, 2, 3), output_size=(9,)), words=words)
@@ -133,9 +133,9 @@ def test_padding_of_convolutions(torch):
     nn, x = torch.nn, numbers(torch, 1, 2, 4, 3)
     outputs = []
     for mode in ("zeros", "reflect", "replicate", "circular"):
-        layer = given(torch, nn.Conv2d(2, 1, 3, padding="same", padding_mode=mode))
+        layer = with_fixed_weights(torch, nn.Conv2d(2, 1, 3, padding="same", padding_mode=mode))
         outputs.append(layer(x).detach())
-    return outputs, given(torch, nn.Conv2d(2, 1, 2, padding="valid"))(x[0]).detach()
+    return outputs, with_fixed_weights(torch, nn.Conv2d(2, 1, 2, padding="valid"))(x[0]).detach()
 
 
 @close
@@ -241,11 +241,11 @@ def test_bags_of_embeddings(torch):
     nn, results = torch.nn, []
     places, starts = torch.tensor([1, 2, 2, 0, 4]), torch.tensor([0, 2, 2])
     for mode in ("sum", "mean", "max"):
-        layer = given(torch, nn.EmbeddingBag(5, 2, mode=mode, padding_idx=2))
+        layer = with_fixed_weights(torch, nn.EmbeddingBag(5, 2, mode=mode, padding_idx=2))
         layer(places, starts).sum().backward()
         results.append((repr(layer), layer(places, starts).detach(), layer.weight.grad))
     short = nn.EmbeddingBag(5, 2, max_norm=0.5, norm_type=1.0)
-    given(torch, short)(torch.tensor([[1, 1], [2, 4]])).sum().backward()
+    with_fixed_weights(torch, short)(torch.tensor([[1, 1], [2, 4]])).sum().backward()
     frozen = nn.EmbeddingBag.from_pretrained(numbers(torch, 5, 2), include_last_offset=True)
     ends = torch.tensor([0, 2, 5])
     return [
@@ -262,7 +262,7 @@ def test_embeddings_equal_pytorchs(torch):
     places = torch.tensor([[1, 2, 2], [0, 4, 1]])
     plain = of_layer(torch, nn.Embedding(5, 2), places)
     padded = of_layer(torch, nn.Embedding(5, 2, padding_idx=-3), places)
-    scaled = given(torch, nn.Embedding(5, 2, scale_grad_by_freq=True))
+    scaled = with_fixed_weights(torch, nn.Embedding(5, 2, scale_grad_by_freq=True))
     scaled(places).sum().backward()
     table = torch.nn.Parameter(numbers(torch, 5, 2) * 3)
     short = F.embedding(places, table, max_norm=1.0)
@@ -458,10 +458,10 @@ def test_multihead_attention_equals_pytorchs(torch):
     added = numbers(torch, 4, 3, 3, first=6)
 
     def attended(layer, *inputs, **options):
-        return [*map(clean, given(torch, layer)(*inputs, **options))]
+        return [*map(clean, with_fixed_weights(torch, layer)(*inputs, **options))]
 
     def learned(layer, *inputs, **options):
-        output, _ = given(torch, layer)(*inputs, **options)
+        output, _ = with_fixed_weights(torch, layer)(*inputs, **options)
         return [*map(clean, torch.autograd.grad(output.sum(), layer.parameters()))]
 
     masks = {"key_padding_mask": skipped, "attn_mask": causal}
@@ -485,8 +485,10 @@ def test_layers_of_a_transformer(torch):
     nn, x = torch.nn, numbers(torch, 2, 3, 4)
     options = {"dim_feedforward": 5, "dropout": 0.0, "batch_first": True}
     skipped = torch.tensor([[False, True, False], [False, False, True]])
-    first = given(torch, nn.TransformerEncoderLayer(4, 2, **options))
-    second = given(torch, nn.TransformerEncoderLayer(4, 2, 5, 0.0, "gelu", norm_first=True))
+    first = with_fixed_weights(torch, nn.TransformerEncoderLayer(4, 2, **options))
+    second = with_fixed_weights(
+        torch, nn.TransformerEncoderLayer(4, 2, 5, 0.0, "gelu", norm_first=True)
+    )
     many = nn.TransformerEncoder(first, 2, nn.LayerNorm(4), enable_nested_tensor=False)
     output = first(x, src_key_padding_mask=skipped)
     return [

@@ -37,7 +37,7 @@ def wide(body):
     return run
 
 
-def given(torch, layer):
+def with_fixed_weights(torch, layer):
     """The layer with fixed weights."""
     for position, weight in enumerate(layer.parameters()):
         weight.data = numbers(torch, *weight.shape, first=position) / 2
@@ -59,7 +59,7 @@ def flat(result):
 
 def with_gradients(torch, layer, *args):
     """All results of a layer with fixed weights, and the gradients of its weights."""
-    results = flat(given(torch, layer)(*args))
+    results = flat(with_fixed_weights(torch, layer)(*args))
     floats = [result for result in results if result.is_floating_point()]
     weights = [numbers(torch, *result.shape, first=4) for result in floats]
     parameters = list(layer.parameters())
@@ -112,7 +112,10 @@ def test_cells(torch):
 @close
 @wide
 def test_second_derivatives_of_a_gru(torch):
-    layer, x = given(torch, torch.nn.GRU(2, 2)), numbers(torch, 3, 1, 2).requires_grad_()
+    layer, x = (
+        with_fixed_weights(torch, torch.nn.GRU(2, 2)),
+        numbers(torch, 3, 1, 2).requires_grad_(),
+    )
     inputs = [x, *layer.parameters()]
     first = torch.autograd.grad(layer(x)[0].square().sum(), inputs, create_graph=True)
     return torch.autograd.grad([gradient.square().sum() for gradient in first], inputs)

@@ -147,7 +147,7 @@ WRITES = (
 )
 
 
-def made(write):
+def written_views(write):
     """Base, view and another view of a written tensor."""
     leaf = jaxgrad.ones(5, 3, requires_grad=True)
     base = leaf * 1.0
@@ -160,7 +160,7 @@ def made(write):
 @pytest.mark.parametrize("order", [(0, 0, 0), (2, 1, 0), (1, 0, 0)])
 @pytest.mark.parametrize("write", WRITES)
 def test_handles_die_without_the_collector(write, order):
-    handles = made(write)
+    handles = written_views(write)
     references = [weakref.ref(handle) for handle in handles]
     references += [weakref.ref(handle.grad_fn) for handle in handles]
     for position in order:
@@ -171,7 +171,7 @@ def test_handles_die_without_the_collector(write, order):
 @pytest.mark.slow
 @pytest.mark.parametrize("write", WRITES)
 def test_handles_die_that_are_never_read_again(write):
-    references = [weakref.ref(handle) for handle in made(write)]
+    references = [weakref.ref(handle) for handle in written_views(write)]
     assert dead(*references)
 
 
@@ -180,8 +180,8 @@ def test_handles_die_that_are_never_read_again(write):
 def test_one_handle_keeps_what_it_shows(write):
     """The base keeps its values when its views die, and a view when its base dies."""
     for position in range(3):
-        expected = made(write)[position].tolist()
-        handle = made(write)[position]
+        expected = written_views(write)[position].tolist()
+        handle = written_views(write)[position]
         assert handle.tolist() == expected
         reference = weakref.ref(handle)
         del handle

@@ -30,7 +30,7 @@ def call(node: Node, *gradients: Tensor | None):
     (tensor([3., 3.]), None)
     """
     run = Pass(retain_graph=True, create_graph=is_grad_enabled())
-    carried = [run.carried(gradient) for gradient in _given(node, gradients)]
+    carried = [run.carried(gradient) for gradient in _gradients_of_outputs(node, gradients)]
     if isinstance(node, AccumulateGrad):
         if carried[0] is not None:
             run.accumulate(node.variable, carried[0])
@@ -42,7 +42,7 @@ def call(node: Node, *gradients: Tensor | None):
     return input_gradients[0] if len(input_gradients) == 1 else input_gradients
 
 
-def _given(node, gradients) -> list[Tensor | None]:
+def _gradients_of_outputs(node, gradients) -> list[Tensor | None]:
     """A gradient or None for each output of a node, from those of its differentiable outputs."""
     count = node.output_count
     places = range(count)

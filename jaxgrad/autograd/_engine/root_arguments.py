@@ -90,11 +90,11 @@ def gradients_of(outputs, gradients) -> list:
     """A gradient for each output, checked against it; by default ones."""
     if gradients is None:
         return list(map(_ones, outputs))
-    pairs = zip(outputs, _given(outputs, gradients), strict=True)
+    pairs = zip(outputs, _gradients_of_outputs(outputs, gradients), strict=True)
     return [gradient_for(position, *pair) for position, pair in enumerate(pairs)]
 
 
-def _given(outputs, gradients) -> tuple:
+def _gradients_of_outputs(outputs, gradients) -> tuple:
     if gradients is None:
         return (None,) * len(outputs)
     if not isinstance(gradients, Tensor) and not hasattr(gradients, "__iter__"):
@@ -132,7 +132,7 @@ def _of_layout(position, output, gradient):
 
 def batches_of(outputs, gradients) -> list:
     """A batch of gradients for each output, stacked along the first dimension."""
-    gradients = _given(outputs, gradients)
+    gradients = _gradients_of_outputs(outputs, gradients)
     batches = [
         _batch(*item) for item in zip(range(len(gradients)), outputs, gradients, strict=True)
     ]

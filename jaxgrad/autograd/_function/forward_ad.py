@@ -168,7 +168,7 @@ def _transposed(ctx, tangents) -> list:
         gradients = gradients_of(ctx, list(weights))
         pairs = [
             (gradient, tangent)
-            for gradient, tangent in zip(gradients, filter(_is_given, tangents), strict=True)
+            for gradient, tangent in zip(gradients, filter(_is_tangent, tangents), strict=True)
             if gradient is not None
         ]
         if not all(gradient._requires_grad for gradient, _ in pairs):
@@ -216,5 +216,5 @@ def _refuse_others_than_linear(ctx, weights):
     raise NotImplementedError(no_jvp(ctx._forward_cls, why)) from cause
 
 
-def _is_given(tangent) -> bool:
+def _is_tangent(tangent) -> bool:
     return tangent is not None

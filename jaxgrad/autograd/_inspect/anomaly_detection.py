@@ -239,7 +239,7 @@ def _look(program, inputs, results, held):
         if not positions:
             continue
         is_new = not _any_holds(inputs, kind)
-        origin = _made(program, kind) if is_new else anomaly_origins.of(inputs, kind)
+        origin = _origin_here(program, kind) if is_new else anomaly_origins.of(inputs, kind)
         if is_new and is_forward and held.check_forward:
             raise RuntimeError(
                 f"Function '{origin.operator}' returned {kind} values in its {positions[0]}th "
@@ -258,7 +258,7 @@ def _look(program, inputs, results, held):
 _FORWARD = "The first {} of the forward pass"
 
 
-def _made(program, kind) -> Origin:
+def _origin_here(program, kind) -> Origin:
     return Origin(kind, _operator(program), _place(lines_of_caller()))
 
 

@@ -50,12 +50,12 @@ class TreeSpec:
                 f"treespec.unflatten(leaves): `leaves` has length {len(leaves)} but the spec "
                 f"refers to a pytree that holds {self.num_leaves} items ({self})."
             )
-        return self._made(iter(leaves))
+        return self._unflatten(iter(leaves))
 
-    def _made(self, leaves):
+    def _unflatten(self, leaves):
         if self.type is None:
             return next(leaves)
-        children = [spec._made(leaves) for spec in self.children_specs]
+        children = [spec._unflatten(leaves) for spec in self.children_specs]
         return SUPPORTED_NODES[self.type].unflatten_fn(children, self.context)
 
     def flatten_up_to(self, tree) -> list:

@@ -7,7 +7,7 @@ import jaxgrad
 import jaxgrad.autograd.forward_ad as fwAD
 
 
-def made(torch, forward, jvp=None, backward=None):
+def new_function(torch, forward, jvp=None, backward=None):
     rules = {"forward": forward, "jvp": jvp, "backward": backward}
     members = {name: staticmethod(rule) for name, rule in rules.items() if rule is not None}
     return type("Rule", (torch.autograd.Function,), members)
@@ -40,7 +40,7 @@ def doubles(ctx, x):
      'is not returning a view.')
 """)
 def test_a_write_without_mark_dirty(torch):
-    rule = made(torch, doubles, lambda ctx, t: t.mul_(2))
+    rule = new_function(torch, doubles, lambda ctx, t: t.mul_(2))
     return error(along, torch, rule.apply)
 
 
@@ -57,7 +57,7 @@ def test_a_write_with_mark_dirty(torch):
         ctx.mark_dirty(x)
         return x.mul_(2)
 
-    rule = made(torch, forward, lambda ctx, t: t.mul_(2))
+    rule = new_function(torch, forward, lambda ctx, t: t.mul_(2))
     return along(torch, rule.apply), along(torch, lambda x: rule.apply(x[:2]))
 
 
@@ -66,7 +66,7 @@ def test_the_tangent_of_a_written_argument_may_be_a_new_tensor():  # PyTorch rai
         ctx.mark_dirty(x)
         return x.mul_(2)
 
-    rule = made(jaxgrad, forward, lambda ctx, t: t * 2)
+    rule = new_function(jaxgrad, forward, lambda ctx, t: t * 2)
     (tangent,), whole, value = along(jaxgrad, lambda x: rule.apply(x[:2]))
     assert tangent.tolist() == [2, 4] and whole.tolist() == [2, 4, 3, 4]
     assert value.tolist() == [2, 4, 3, 4]
@@ -84,7 +84,7 @@ def test_views_whose_jvp_returns_views(torch):
         lambda ctx, t: t[:2],
         lambda ctx, t: t.view(-1)[:2],
     ):
-        rule = made(torch, lambda ctx, x: x.narrow(0, 0, 2), jvp)
+        rule = new_function(torch, lambda ctx, x: x.narrow(0, 0, 2), jvp)
         for base in (lambda x: x, lambda x: x.view_as(x), lambda x: x[:3]):
 
             def function(x, rule=rule, base=base):
@@ -104,7 +104,7 @@ def test_views_whose_jvp_returns_something_else(torch):
         lambda ctx, t: t.narrow(0, 0, 2).clone().view(2),
         lambda ctx, t: t.narrow(0, 0, 2) * 1,
     ):
-        rule = made(torch, lambda ctx, x: x.narrow(0, 0, 2), jvp)
+        rule = new_function(torch, lambda ctx, x: x.narrow(0, 0, 2), jvp)
         told.append(error(along, torch, rule.apply))
         told.append(error(along, torch, lambda x, rule=rule: rule.apply(x.view_as(x))))
     return told
@@ -112,7 +112,7 @@ def test_views_whose_jvp_returns_something_else(torch):
 
 @as_torch("'RuntimeError'")
 def test_a_jvp_that_returns_a_view_of_another_part(torch):
-    rule = made(torch, lambda ctx, x: x[:2], lambda ctx, t: t[1:3])
+    rule = new_function(torch, lambda ctx, x: x[:2], lambda ctx, t: t[1:3])
     return error(along, torch, rule.apply, words="")["error"]
 
 
@@ -134,9 +134,9 @@ def test_a_jvp_that_returns_a_view_in_another_order(torch):
     )
     told = []
     for forward, jvp in rules:
-        rule = made(torch, forward, jvp)
+        rule = new_function(torch, forward, jvp)
         told.append(error(along, torch, lambda x, rule=rule: rule.apply(square(x)), words=""))
-    turned = made(torch, rules[0][0], lambda ctx, t: t.t())
+    turned = new_function(torch, rules[0][0], lambda ctx, t: t.t())
     return [refusal["error"] for refusal in told], along(torch, lambda x: turned.apply(square(x)))
 
 
@@ -144,7 +144,7 @@ def test_a_view_without_jvp_has_the_transpose_of_backward():
     def backward(ctx, gradient):
         return jaxgrad.cat([gradient * 10, gradient * 0])
 
-    rule = made(jaxgrad, lambda ctx, x: x[:2], backward=backward)
+    rule = new_function(jaxgrad, lambda ctx, x: x[:2], backward=backward)
     tangents, whole, _ = along(jaxgrad, rule.apply, write=lambda y: y.mul_(3))
     assert tangents[0].tolist() == [30, 60] and whole.tolist() == [1, 2, 3, 4]
 
@@ -153,7 +153,7 @@ def test_a_view_without_jvp_has_the_transpose_of_backward():
 def test_new_tensors_whose_jvp_returns_views(torch):
     told = []
     for jvp in (lambda ctx, t: t.view_as(t), lambda ctx, t: t, lambda ctx, t: (t * 2).view_as(t)):
-        told.append(along(torch, made(torch, lambda ctx, x: x.clone(), jvp).apply))
+        told.append(along(torch, new_function(torch, lambda ctx, x: x.clone(), jvp).apply))
     return told
 
 
@@ -163,18 +163,18 @@ def test_new_tensors_whose_jvp_returns_views(torch):
     tensor([1.0, 2.0, 3.0, 4.0], dtype=float64)
 """)
 def test_a_view_of_an_intermediate_result(torch):
-    rule = made(torch, lambda ctx, x: (x * 2)[:1], lambda ctx, t: (t * 2)[:1])
+    rule = new_function(torch, lambda ctx, x: (x * 2)[:1], lambda ctx, t: (t * 2)[:1])
     return along(torch, rule.apply, write=lambda y: y.mul_(3))
 
 
 def test_a_view_of_an_intermediate_result_whose_tangent_is_none():
-    rule = made(jaxgrad, lambda ctx, x: (x * 2)[:1], lambda ctx, t: t[:1] * 2)
+    rule = new_function(jaxgrad, lambda ctx, x: (x * 2)[:1], lambda ctx, t: t[:1] * 2)
     results = along(jaxgrad, rule.apply, write=lambda y: y.mul_(3))
     assert [value.tolist() for value in results[0]] == [[6]] and results[1].tolist() == [1, 2, 3, 4]
 
 
 def test_a_view_of_an_argument_without_tangent():
-    rule = made(jaxgrad, lambda ctx, x, z: (x[:1], z * 2), lambda ctx, t, u: (t[:1], u * 2))
+    rule = new_function(jaxgrad, lambda ctx, x, z: (x[:1], z * 2), lambda ctx, t, u: (t[:1], u * 2))
     with fwAD.dual_level():
         x = jaxgrad.tensor([1.0, 2.0])
         z = fwAD.make_dual(jaxgrad.tensor([3.0, 4.0]), jaxgrad.tensor([5.0, 6.0]))
@@ -190,15 +190,15 @@ def test_a_forward_that_does_nothing(torch):
     def forward(ctx, x):
         return x
 
-    rule = made(torch, forward, lambda ctx, t: t.view_as(t))
+    rule = new_function(torch, forward, lambda ctx, t: t.view_as(t))
     told = [along(torch, rule.apply), along(torch, rule.apply, write=lambda y: y.mul_(2))]
     for jvp in (lambda ctx, t: t * 2, lambda ctx, t: t.clone(), lambda ctx, t: t.mul_(1)):
-        told.append(error(along, torch, made(torch, forward, jvp).apply))
+        told.append(error(along, torch, new_function(torch, forward, jvp).apply))
     return told
 
 
 def test_a_forward_that_does_nothing_may_return_the_tangent_itself():  # PyTorch raises
-    rule = made(jaxgrad, lambda ctx, x: x, lambda ctx, t: t)
+    rule = new_function(jaxgrad, lambda ctx, x: x, lambda ctx, t: t)
     tangents, whole, value = along(jaxgrad, rule.apply, write=lambda y: y.mul_(3))
     assert tangents[0].tolist() == whole.tolist() == [3, 6, 9, 12] == [3 * v for v in (1, 2, 3, 4)]
     assert value.tolist() == [3, 6, 9, 12]
@@ -219,7 +219,7 @@ def test_views_under_func_jvp(torch):
     }
     x, told = torch.tensor([1.0, 2.0]), {}
     for name, (forward, jvp) in rules.items():
-        rule = made(torch, forward, jvp)
+        rule = new_function(torch, forward, jvp)
         rule.setup_context = staticmethod(lambda ctx, inputs, output: None)
         told[name] = torch.func.jvp(rule.apply, (x,), (x * 2,))
     return told
@@ -248,7 +248,7 @@ def test_tangents_of_outputs_without_derivative(torch):
     )
     words = "Function's jvp returned a gradient at position"
     for name, jvp in results.items():
-        rule = made(torch, forward, jvp)
+        rule = new_function(torch, forward, jvp)
         said = error(lambda rule=rule: along(torch, lambda x: rule.apply(x)[:3]))
         if said["says"].startswith(words):
             said["words"] = words
@@ -258,17 +258,17 @@ def test_tangents_of_outputs_without_derivative(torch):
 
 @pytest.mark.parametrize("wrong", [lambda t: t.to(jaxgrad.complex128), lambda t: t.long()])
 def test_tangents_of_dtypes_that_do_not_fit(wrong):
-    rule = made(jaxgrad, lambda ctx, x: x * 2, lambda ctx, t: wrong(t))
+    rule = new_function(jaxgrad, lambda ctx, x: x * 2, lambda ctx, t: wrong(t))
     with pytest.raises(RuntimeError, match=r"returned a tangent of torch\.\w+ for output 0"):
         along(jaxgrad, rule.apply)
 
 
 def test_compiled_and_nested_calls_check_their_tangents_too():
-    rule = made(jaxgrad, lambda ctx, x: x[:2], lambda ctx, t: t[:2].clone())
+    rule = new_function(jaxgrad, lambda ctx, x: x[:2], lambda ctx, t: t[:2].clone())
     call = jaxgrad.jit(lambda x: along(jaxgrad, rule.apply)[0][0])
     with pytest.raises(RuntimeError, match="the jvp is not returning a view"):
         call(jaxgrad.ones(4))
-    right = made(jaxgrad, lambda ctx, x: x[:2], lambda ctx, t: t[:2])
+    right = new_function(jaxgrad, lambda ctx, x: x[:2], lambda ctx, t: t[:2])
 
     @jaxgrad.jit
     def written(x, t):
@@ -290,7 +290,7 @@ def twice(ctx, x):
 
 @as_torch
 def test_a_tensor_returned_twice_is_one_tensor(torch):
-    rule = made(torch, twice, backward=lambda ctx, a, b: a * 2 + b * 20)
+    rule = new_function(torch, twice, backward=lambda ctx, a, b: a * 2 + b * 20)
     x = leaf(torch, 1.0, 2.0, dtype=torch.float64)
     a, b = rule.apply(x)
     same = [a is b, a.output_nr, a._is_view()]
@@ -322,7 +322,7 @@ def test_tensors_returned_several_times(torch):
         return sum(g * 10**i for i, g in enumerate(grads)) * y / y
 
     x = leaf(torch, 1.0, dtype=torch.float64)
-    results = made(torch, forward, backward=backward).apply(x)
+    results = new_function(torch, forward, backward=backward).apply(x)
     slopes = [torch.autograd.grad(result, x, retain_graph=True)[0].item() for result in results]
     return [[a is b for a in results] for b in results], slopes
 
@@ -353,15 +353,15 @@ def test_other_tensors_returned_twice(torch):
     told = []
     for forward in (dirty, constant, lambda ctx, x: (x, x), lambda ctx, x: (x[:1], x[:1])):
         y = x * 1
-        a, b = made(torch, forward, backward=backward).apply(y)
+        a, b = new_function(torch, forward, backward=backward).apply(y)
         told.append([a is b, a is y, a.requires_grad, a._is_view()])
     with torch.no_grad():
-        a, b = made(torch, twice, backward=backward).apply(x)
+        a, b = new_function(torch, twice, backward=backward).apply(x)
     return told, a is b, a.requires_grad
 
 
 def test_a_tensor_returned_twice_by_a_compiled_function():
-    rule = made(jaxgrad, twice, backward=lambda ctx, a, b: a * 2 + b * 20)
+    rule = new_function(jaxgrad, twice, backward=lambda ctx, a, b: a * 2 + b * 20)
     x = leaf(jaxgrad, 1.0, 2.0)
     a, b = jaxgrad.jit(rule.apply)(x)
     assert a is b and a.tolist() == [2.0, 4.0]
@@ -369,6 +369,6 @@ def test_a_tensor_returned_twice_by_a_compiled_function():
 
 
 def test_the_tangent_of_a_tensor_returned_twice():  # PyTorch fails with an internal error
-    rule = made(jaxgrad, twice, lambda ctx, t: (t * 2, t * 2))
+    rule = new_function(jaxgrad, twice, lambda ctx, t: (t * 2, t * 2))
     tangents = along(jaxgrad, rule.apply)[0]
     assert tangents[0] is not None and tangents[0].tolist() == tangents[1].tolist() == [2, 4, 6, 8]

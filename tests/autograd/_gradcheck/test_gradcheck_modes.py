@@ -16,7 +16,7 @@ IMAGINARY = "While considering the imaginary part of complex"
 gradcheck, gradgradcheck = jaxgrad.autograd.gradcheck, jaxgrad.autograd.gradgradcheck
 
 
-def made(torch, forward, name="Rule", **rules):
+def new_function(torch, forward, name="Rule", **rules):
     """The `apply` of a Function of one tensor that saves it for its rules."""
 
     def setup_context(ctx, inputs, output):
@@ -62,9 +62,9 @@ def complex_vector(torch):
 def test_gradcheck_of_batched_gradients_L08(torch):
     x, z = vector(torch), complex_vector(torch)
     check = functools.partial(torch.autograd.gradcheck, check_batched_grad=True)
-    decides = made(torch, square, backward=lambda ctx, g: g * 2 if g.sum() > 0 else 2 * g)
+    decides = new_function(torch, square, backward=lambda ctx, g: g * 2 if g.sum() > 0 else 2 * g)
     words = "While computing batched gradients, got:"
-    lists = made(
+    lists = new_function(
         torch,
         lambda x: x * 1,
         backward=lambda ctx, g: torch.as_tensor(g.tolist(), dtype=torch.float64),
@@ -89,7 +89,9 @@ def test_gradcheck_of_batched_gradients_L08(torch):
 def wrong_when_batched():
     """The identity, multiplied by three in a batch."""
     same = {"backward": lambda ctx, g: g, "jvp": lambda ctx, t: t * 1}
-    return made(jaxgrad, lambda x: x * 1, vmap=lambda info, dims, x: (x * 3, dims[0]), **same)
+    return new_function(
+        jaxgrad, lambda x: x * 1, vmap=lambda info, dims, x: (x * 3, dims[0]), **same
+    )
 
 
 @pytest.mark.slow
@@ -98,7 +100,7 @@ def test_a_rule_that_is_wrong_only_in_a_batch_L08(fast_mode):
     # PyTorch's check does not reach a Function's own vmap rule
     inner, x = wrong_when_batched(), vector(jaxgrad)
     rules = {"backward": lambda ctx, g: inner(g), "jvp": lambda ctx, t: inner(t)}
-    outer = made(jaxgrad, lambda x: x * 1, **rules)
+    outer = new_function(jaxgrad, lambda x: x * 1, **rules)
     check = functools.partial(gradcheck, outer, x, fast_mode=fast_mode, check_forward_ad=True)
     assert check()
     with pytest.raises(RuntimeError, match=f"For output 0 and input 0:\n\n{BATCHED}"):
@@ -116,9 +118,9 @@ def test_gradcheck_of_forward_mode_L09(torch):
     x, y, z = vector(torch), vector(torch, 3.0, 4.0), complex_vector(torch)
     check = functools.partial(torch.autograd.gradcheck, check_forward_ad=True)
     only = functools.partial(check, check_backward_ad=False)
-    moved = made(torch, square, backward=scaled(2), jvp=scaled(3))
-    right = made(torch, square, backward=scaled(2), jvp=scaled(2))
-    pulled = made(torch, square, backward=scaled(3), jvp=scaled(2))
+    moved = new_function(torch, square, backward=scaled(2), jvp=scaled(3))
+    right = new_function(torch, square, backward=scaled(2), jvp=scaled(2))
+    pulled = new_function(torch, square, backward=scaled(3), jvp=scaled(2))
     return (
         check(lambda x, y: (x * y, x.sum(), y.exp()), (x, y)),
         check(lambda x: x[0:1], x),
@@ -167,8 +169,8 @@ def product_rules(undefined):
 def test_gradcheck_of_undefined_tangents_L09(torch):
     inputs = vector(torch), vector(torch, 3.0, 4.0)
     check = functools.partial(torch.autograd.gradcheck, check_forward_ad=True)
-    right = made(torch, lambda x, y: x * y, **product_rules(1))
-    wrong = made(torch, lambda x, y: x * y, **product_rules(2))
+    right = new_function(torch, lambda x, y: x * y, **product_rules(1))
+    wrong = new_function(torch, lambda x, y: x * y, **product_rules(2))
     return (
         check(right, inputs),
         error(check, wrong, inputs, words="Mismatch in tangent values for output with index: "),
@@ -181,7 +183,7 @@ def test_undefined_tangents_are_said_to_be_L09():
     rules["jvp"] = lambda ctx, first, second: first * ctx.saved_tensors[1] + second * 1.0
     with pytest.raises(TypeError) as raised:
         gradcheck(
-            made(jaxgrad, lambda x, y: x * y, **rules),
+            new_function(jaxgrad, lambda x, y: x * y, **rules),
             (vector(jaxgrad, 1.0, 1.0), vector(jaxgrad, 3.0, 4.0)),
             check_forward_ad=True,
         )
@@ -198,20 +200,20 @@ def test_gradcheck_of_dtypes_in_forward_mode_L09():
         ("backward", "Gradient has dtype"),
         ("jvp", "Forward AD gradient has dtype"),
     ):
-        wrong = made(jaxgrad, lambda x: x * 1, "Narrow", **(same | {name: narrow[name]}))
+        wrong = new_function(jaxgrad, lambda x: x * 1, "Narrow", **(same | {name: narrow[name]}))
         with pytest.raises(RuntimeError, match=f"{said} mismatch: Narrow.{name} returned torch.fl"):
             loose(wrong, x, check_grad_dtypes=True)
         assert loose(wrong, x)
         assert wrong.__self__.backward in (narrow["backward"], same["backward"])
-    right = made(jaxgrad, lambda x: x * 1, **same)
+    right = new_function(jaxgrad, lambda x: x * 1, **same)
     assert loose(lambda x: right(x) * x, x, check_grad_dtypes=True)
 
 
 def test_without_jvp_the_tangent_is_derived_L09():
     # PyTorch: NotImplementedError
-    derived = made(jaxgrad, square, backward=scaled(2))
+    derived = new_function(jaxgrad, square, backward=scaled(2))
     assert gradcheck(derived, vector(jaxgrad), check_forward_ad=True)
-    wrong = made(jaxgrad, square, backward=scaled(3))
+    wrong = new_function(jaxgrad, square, backward=scaled(3))
     with pytest.raises(RuntimeError, match=FORWARD):
         gradcheck(wrong, vector(jaxgrad), check_forward_ad=True, check_backward_ad=False)
 
@@ -225,8 +227,8 @@ def test_without_jvp_the_tangent_is_derived_L09():
 """)
 def test_gradcheck_of_views_in_forward_mode_L09(torch):
     same = {"backward": lambda ctx, g: g, "jvp": lambda ctx, t: t.view_as(t)}
-    view = made(torch, lambda x: x.view_as(x), **same)
-    wrong = made(torch, lambda x: x.view_as(x), **(same | {"jvp": lambda ctx, t: t * 1}))
+    view = new_function(torch, lambda x: x.view_as(x), **same)
+    wrong = new_function(torch, lambda x: x.view_as(x), **(same | {"jvp": lambda ctx, t: t * 1}))
     check = functools.partial(torch.autograd.gradcheck, check_forward_ad=True)
     said = "forward is returning a view (or an input as-is) but the jvp is not returning a view"
     x = vector(torch)
@@ -241,7 +243,7 @@ def test_gradcheck_of_views_in_forward_mode_L09(torch):
 def test_fast_mode_of_gradcheck_L10(torch):
     x, y, z = vector(torch), vector(torch, 3.0, 4.0), complex_vector(torch)
     check = functools.partial(torch.autograd.gradcheck, fast_mode=True)
-    wrong = made(torch, square, backward=scaled(3), jvp=scaled(3))
+    wrong = new_function(torch, square, backward=scaled(3), jvp=scaled(3))
     both = functools.partial(check, check_forward_ad=True)
     return (
         check(torch.exp, x),
@@ -275,7 +277,7 @@ def test_cost_does_not_grow_L10(forward):
 
 
 def test_slow_mode_says_where_L10():
-    wrong, x = made(jaxgrad, square, backward=scaled(3)), vector(jaxgrad)
+    wrong, x = new_function(jaxgrad, square, backward=scaled(3)), vector(jaxgrad)
     with pytest.raises(RuntimeError) as fast:
         gradcheck(wrong, x, fast_mode=True)
     with pytest.raises(RuntimeError) as slow:
@@ -288,7 +290,7 @@ def test_a_gradient_that_is_not_linear_L10():
     def backward(ctx, gradient):
         return scaled(2)(ctx, gradient.clamp(0, 1))
 
-    odd, x = made(jaxgrad, square, backward=backward), vector(jaxgrad)
+    odd, x = new_function(jaxgrad, square, backward=backward), vector(jaxgrad)
     with pytest.raises(RuntimeError, match=r"Backward of Rule\.apply is not linear"):
         gradcheck(odd, x)
     with pytest.raises(RuntimeError, match="a derivative that is not linear in the direction"):
@@ -314,13 +316,13 @@ def test_gradcheck_of_complex_numbers_L11(torch):
     check = functools.partial(torch.autograd.gradcheck, check_forward_ad=True)
     fast = functools.partial(check, fast_mode=True)
     one = lambda z: z * 1  # noqa: E731
-    right = made(torch, square, backward=with_conjugate, jvp=scaled(2))
-    without = made(torch, square, backward=scaled(2), jvp=scaled(2))
-    too_many = made(torch, square, backward=with_conjugate, jvp=with_conjugate)
-    pulled = made(torch, one, backward=parts_apart(1, 2), jvp=parts_apart(1, 1))
-    pulled_real = made(torch, one, backward=parts_apart(2, 1), jvp=parts_apart(1, 1))
-    moved = made(torch, one, backward=parts_apart(1, 1), jvp=parts_apart(1, 2))
-    moved_real = made(torch, one, backward=parts_apart(1, 1), jvp=parts_apart(2, 1))
+    right = new_function(torch, square, backward=with_conjugate, jvp=scaled(2))
+    without = new_function(torch, square, backward=scaled(2), jvp=scaled(2))
+    too_many = new_function(torch, square, backward=with_conjugate, jvp=with_conjugate)
+    pulled = new_function(torch, one, backward=parts_apart(1, 2), jvp=parts_apart(1, 1))
+    pulled_real = new_function(torch, one, backward=parts_apart(2, 1), jvp=parts_apart(1, 1))
+    moved = new_function(torch, one, backward=parts_apart(1, 1), jvp=parts_apart(1, 2))
+    moved_real = new_function(torch, one, backward=parts_apart(1, 1), jvp=parts_apart(2, 1))
     outputs, inputs = f"{IMAGINARY} outputs only, ", f"{IMAGINARY} inputs only, "
     real = "While considering the real part of complex"
     return (
@@ -341,7 +343,7 @@ def test_gradcheck_of_complex_numbers_L11(torch):
 
 def test_a_conjugate_too_few_is_called_so_L11():
     for rules in ({"backward": scaled(2)}, {"backward": with_conjugate, "jvp": with_conjugate}):
-        wrong = made(jaxgrad, square, **rules)
+        wrong = new_function(jaxgrad, square, **rules)
         with pytest.raises(RuntimeError, match="is conjugated where the numerical one is not"):
             gradcheck(wrong, complex_vector(jaxgrad), check_forward_ad=True)
 
@@ -359,7 +361,7 @@ def test_gradgradcheck_of_second_derivatives_L14(torch):
     def constant(ctx, gradient):
         return 3 * ctx.saved_tensors[0].detach() ** 2 * gradient
 
-    first = made(torch, cube, backward=constant)
+    first = new_function(torch, cube, backward=constant)
     return (
         twice(cube, x),
         twice(cube, x, y),
@@ -394,7 +396,7 @@ def test_gradgradcheck_of_once_differentiable_L14(torch):
     def backward(ctx, gradient):
         return 3 * ctx.saved_tensors[0] ** 2 * gradient
 
-    once = made(torch, cube, backward=backward)
+    once = new_function(torch, cube, backward=backward)
     twice = functools.partial(torch.autograd.gradgradcheck, once, vector(torch))
     return error(twice)["error"], twice(raise_exception=False)
 
@@ -411,7 +413,7 @@ def wrong_inside(rule):
     """x ** 3 whose first derivatives are right but contain an identity with a wrong `rule`."""
     rules = {"backward": lambda ctx, g: g * 1, "jvp": lambda ctx, t: t * 1}
     rules |= {rule: lambda ctx, direction: direction * 5}
-    inner = made(jaxgrad, lambda x: x * 1, "Inner", **rules)
+    inner = new_function(jaxgrad, lambda x: x * 1, "Inner", **rules)
 
     def slope(ctx, direction):
         return inner(3 * ctx.saved_tensors[0] ** 2) * direction
@@ -437,7 +439,7 @@ def test_each_of_the_four_nestings_L14(outer, inner, rule, fast_mode):
     where, wrong = rule
     slope, plain = wrong_inside(wrong)
     rules = {"backward": plain, "jvp": plain} | {where: slope}
-    function, x = made(jaxgrad, cube, **rules), vector(jaxgrad)
+    function, x = new_function(jaxgrad, cube, **rules), vector(jaxgrad)
     assert gradcheck(function, x, check_forward_ad=True)
     with pytest.raises(RuntimeError, match=f"{outer} over {inner}: ") as raised:
         gradgradcheck(function, x, check_nested=True, fast_mode=fast_mode)
@@ -446,7 +448,7 @@ def test_each_of_the_four_nestings_L14(outer, inner, rule, fast_mode):
     others = {"check_fwd_over_rev": outer == "reverse" or inner == "forward"}
     if (outer, inner) != ("reverse", "reverse"):
         assert gradgradcheck(function, x, fast_mode=fast_mode, **others)
-    right = made(jaxgrad, cube, backward=plain, jvp=plain)
+    right = new_function(jaxgrad, cube, backward=plain, jvp=plain)
     assert gradgradcheck(right, x, check_nested=True, fast_mode=fast_mode)
 
 
@@ -471,19 +473,19 @@ def test_the_adjoint_test_compares_both_modes_L16(fast_mode):
     check = functools.partial(gradcheck, check_forward_ad=True, fast_mode=fast_mode)
     odd = lambda ctx, direction: scaled(2)(ctx, direction.clamp(-1, 1))  # noqa: E731
     for rules in ({"backward": odd, "jvp": scaled(2)}, {"backward": scaled(2), "jvp": odd}):
-        function = made(jaxgrad, square, **rules)
+        function = new_function(jaxgrad, square, **rules)
         said = "fast mode" if fast_mode else r"The adjoint \(dot-product\) test <u, J v> = <J\^T u"
         with pytest.raises(RuntimeError, match=said) as raised:
             check(function, x)
         assert "Rule.apply" in str(raised.value)
-    right = made(jaxgrad, square, backward=scaled(2), jvp=scaled(2))
+    right = new_function(jaxgrad, square, backward=scaled(2), jvp=scaled(2))
     assert check(right, x) and check(lambda z: z * z.conj() * right(z).real, vector(jaxgrad))
     assert check(lambda z, x: (z * x, z.abs()), (complex_vector(jaxgrad), x))
 
 
 def test_only_where_both_modes_are_checked_L16():
     odd = lambda ctx, direction: scaled(2)(ctx, direction.clamp(-1, 1))  # noqa: E731
-    function, x = made(jaxgrad, square, backward=scaled(2), jvp=odd), vector(jaxgrad)
+    function, x = new_function(jaxgrad, square, backward=scaled(2), jvp=odd), vector(jaxgrad)
     modes = {"check_forward_ad": True, "check_backward_ad": True}
     for mode in modes:
         assert gradcheck(function, x, **(modes | {mode: False}))

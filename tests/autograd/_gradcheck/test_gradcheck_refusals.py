@@ -12,7 +12,7 @@ def vector(torch, *values):
     return leaf(torch, *(values or (0.5, 2.0)), dtype=torch.float64)
 
 
-def made(torch, **rules):
+def new_function(torch, **rules):
     members = {name: staticmethod(rule) for name, rule in rules.items()}
     return type("Rule", (torch.autograd.Function,), members)
 
@@ -57,7 +57,9 @@ def refuses(torch):
         ctx.set_materialize_grads(False)
         return x * 2
 
-    return made(torch, forward=forward, backward=lambda ctx, gradient: gradient_times_two(gradient))
+    return new_function(
+        torch, forward=forward, backward=lambda ctx, gradient: gradient_times_two(gradient)
+    )
 
 
 def gradient_times_two(gradient):
@@ -110,7 +112,7 @@ def test_random_numbers_in_batched_checks(torch):
         return x * 2
 
     words = "vmap: We do not yet support calling random operations inside of vmap"
-    rule, x = made(torch, forward=forward, vjp=double, jvp=double), vector(torch)
+    rule, x = new_function(torch, forward=forward, vjp=double, jvp=double), vector(torch)
     check = torch.autograd.gradcheck
     return (
         check(rule.apply, x, check_forward_ad=True),
@@ -144,7 +146,7 @@ def test_batched_forward_mode_names_its_option():
         t.sum().item()
         return t * 2
 
-    rule = made(jaxgrad, forward=lambda ctx, x: x * 2, jvp=reads)
+    rule = new_function(jaxgrad, forward=lambda ctx, x: x * 2, jvp=reads)
     with pytest.raises(RuntimeError, match="pass `check_batched_forward_grad=False`"):
         jaxgrad.autograd.gradcheck(
             rule.apply,
@@ -179,7 +181,7 @@ def test_how_often_the_rules_for_forward_mode_run(torch):
                 count[0] += 1
                 return first, second
 
-            rule = made(torch, forward=lambda ctx, x, y: (x.clone(), y.clone()), jvp=jvp)
+            rule = new_function(torch, forward=lambda ctx, x, y: (x.clone(), y.clone()), jvp=jvp)
             y = torch.tensor([2.0], dtype=torch.float64, requires_grad=second)
             torch.autograd.gradcheck(
                 rule.apply,
@@ -197,7 +199,7 @@ def test_a_tangent_of_zeros_gives_zeros():  # the only input, so that none is le
     def affine(ctx, t):
         return t * 2 if t.any() else t + 1e-3
 
-    rule = made(jaxgrad, forward=lambda ctx, x: x * 2, jvp=affine)
+    rule = new_function(jaxgrad, forward=lambda ctx, x: x * 2, jvp=affine)
     with pytest.raises(RuntimeError, match="Mismatch in tangent values for output with index: 0"):
         jaxgrad.autograd.gradcheck(
             rule.apply, vector(jaxgrad), check_forward_ad=True, check_backward_ad=False
