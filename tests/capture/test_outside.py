@@ -112,9 +112,11 @@ def test_a_list_of_names_that_the_function_changes(folder):
 
 def test_the_working_folder(folder):
     (folder / "inner").mkdir()
-    change = lambda number: os.chdir(folder / "inner" if number == 2 else folder)  # noqa: E731
-    compiled = compare(lambda: len(os.getcwd()), change)
-    assert compiled.count == 2
+
+    def change(number):
+        os.chdir(folder / "inner" if number == 2 else folder)
+
+    assert compare(lambda: len(os.getcwd()), change).count == 2
 
 
 def test_what_another_thread_has_done():
