@@ -22,11 +22,12 @@ def make_own(arrays: list, tensors, numbers: list[int], replaced):
     for number in numbers:
         if type(arrays[number]) is numpy.ndarray:  # of a new tensor: only arrays are donated
             arrays[number] = held(tensors[number])
-    sole = _OF_TENSOR.sole
-    counts = zip(numbers, _OF_TENSOR.counts(itertools.repeat(arrays), numbers), strict=True)
-    for number, others in [(number, count - sole) for number, count in counts if count != sole]:
+    counts, sole = [*_OF_TENSOR.counts(itertools.repeat(arrays), numbers)], _OF_TENSOR.sole
+    if counts.count(sole) == len(counts):
+        return
+    for number, count in zip(numbers, counts, strict=True):
         has_storage = tensors[number]._alias is not None and number not in replaced
-        if others > (has_storage and _is_stored(tensors[number])):
+        if count - sole > (has_storage and _is_stored(tensors[number])):
             arrays[number] = _copied(arrays[number])
 
 

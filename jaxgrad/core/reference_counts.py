@@ -23,7 +23,7 @@ class Held:
 
     def counts(self, *owners):
         """Yield the numbers of references to the values of owners."""
-        return counts(map(self.value_of, *owners))
+        return map(sys.getrefcount, map(self.value_of, *owners))
 
     def count(self, *owner) -> int:
         """The number of references to the value of an owner."""
