@@ -84,8 +84,8 @@ class MethodHolder(LibraryHolder):
         super().__init__(Tensor, "Tensor")
 
     def contents(self, target):
-        own = vars(target)
-        return {name: own[name] for name in self.names if not is_late(own.get(name))}
+        own = {name: value for name, value in vars(target).items() if name in self.names}
+        return {name: value for name, value in own.items() if not is_late(value)}
 
 
 class MethodGuard(StateGuard):

@@ -293,6 +293,18 @@ def test_a_replay_runs_the_operators_of_its_call(kind, monkeypatch):
     assert name not in vars(owner)
 
 
+def test_a_second_derivative_after_a_method_was_removed(monkeypatch):
+    x = torch.tensor([1.0], requires_grad=True)
+    f = torch.jit(lambda x: x.sin())
+    (first,) = torch.autograd.grad(f(x), x, create_graph=True)
+    monkeypatch.delattr(torch.Tensor, "sin")
+    (second,) = torch.autograd.grad(first, x)
+    assert math.isclose(second.item(), -math.sin(1), rel_tol=1e-6)
+    assert "sin" not in vars(torch.Tensor)
+    with pytest.raises(AttributeError, match="sin"):
+        f(x)
+
+
 def test_what_methods_of_the_users_read(monkeypatch):
     monkeypatch.setattr(torch.Tensor, "rated", lambda x: x * RATE, raising=False)
     f = torch.jit(lambda x: x.rated())
