@@ -33,6 +33,7 @@ test-all: $(VENV)/test $(VENV)/demo  # all tests, or a part of them: SHARD=2/6
 
 lint: $(VENV)/lint
 	$(python) -m ruff check .
+	$(python) -m ruff format --check .
 
 docs: $(VENV)/docs  # build the site in build/site; the tutorials run, which takes minutes the first time
 	$(python) -m mkdocs --quiet build --config-file docs/site/mkdocs.yml $(ARGUMENTS)

@@ -24,7 +24,6 @@ HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 MODULE_HUBCONF, VAR_DEPENDENCY = "hubconf.py", "dependencies"
 
 
-
 def get_dir() -> str:
     """Return the folder of code and weights: that of `set_dir`, else `$TORCH_HOME/hub`, else
     `$XDG_CACHE_HOME/torch/hub`, else `~/.cache/torch/hub`.
@@ -57,9 +56,16 @@ def _get_torch_home() -> str:
 
 
 def load(
-    repo_or_dir, model: str, *args, source: str = "github", trust_repo="check",
-    force_reload: bool = False, verbose: bool = True, skip_validation: bool = False, **kwargs,
-):  # fmt: skip
+    repo_or_dir,
+    model: str,
+    *args,
+    source: str = "github",
+    trust_repo="check",
+    force_reload: bool = False,
+    verbose: bool = True,
+    skip_validation: bool = False,
+    **kwargs,
+):
     """Call a function of the `hubconf.py` in a folder, and return its result.
 
     repo_or_dir: the folder if `source` is "local"; else "owner/name" or "owner/name:ref", whose
@@ -80,9 +86,12 @@ def load(
 
 
 def list(
-    github, force_reload: bool = False, skip_validation: bool = False, trust_repo="check",
+    github,
+    force_reload: bool = False,
+    skip_validation: bool = False,
+    trust_repo="check",
     verbose: bool = True,
-):  # fmt: skip
+):
     """Return the names of the functions in the `hubconf.py` of "owner/name", which lies in
     `get_dir()`. Raises FileNotFoundError where it does not.
 
@@ -101,9 +110,12 @@ def list(
 
 
 def help(
-    github, model: str, force_reload: bool = False, skip_validation: bool = False,
+    github,
+    model: str,
+    force_reload: bool = False,
+    skip_validation: bool = False,
     trust_repo="check",
-):  # fmt: skip
+):
     """Return the documentation of a function in the `hubconf.py` of "owner/name", which lies in
     `get_dir()`. Raises FileNotFoundError where it does not.
 
@@ -168,9 +180,14 @@ def _entry(module, name):
 
 
 def load_state_dict_from_url(
-    url: str, model_dir: str | None = None, map_location=None, progress: bool = True,
-    check_hash: bool = False, file_name: str | None = None, weights_only: bool = True,
-):  # fmt: skip
+    url: str,
+    model_dir: str | None = None,
+    map_location=None,
+    progress: bool = True,
+    check_hash: bool = False,
+    file_name: str | None = None,
+    weights_only: bool = True,
+):
     """Load the file of a URL that lies in a folder, as `jaxgrad.load` does.
 
     model_dir: the folder, `get_dir()/checkpoints` by default. file_name: its name, by default the

@@ -26,11 +26,19 @@ TOLERANCES = {
 
 @api_boundary
 def assert_close(
-    actual, expected, *, allow_subclasses: bool = True, rtol: float | None = None,
-    atol: float | None = None, equal_nan: bool = False, check_device: bool = True,
-    check_dtype: bool = True, check_layout: bool = True, check_stride: bool = False,
+    actual,
+    expected,
+    *,
+    allow_subclasses: bool = True,
+    rtol: float | None = None,
+    atol: float | None = None,
+    equal_nan: bool = False,
+    check_device: bool = True,
+    check_dtype: bool = True,
+    check_layout: bool = True,
+    check_stride: bool = False,
     msg: str | Callable[[str], str] | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Raise AssertionError unless `abs(actual - expected) <= atol + rtol * abs(expected)`.
 
     actual, expected: tensors, arrays of NumPy, numbers, None, and sequences and mappings of these,

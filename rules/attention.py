@@ -28,9 +28,12 @@ def _product(subscripts, left, right):
     """A product with sums in single precision at least."""
     is_half = left.dtype.itemsize == 2
     return jnp.einsum(
-        subscripts, left, right, precision=promotion.product_precision(left),
+        subscripts,
+        left,
+        right,
+        precision=promotion.product_precision(left),
         preferred_element_type=jnp.float32 if is_half else None,
-    )  # fmt: skip
+    )
 
 
 def _scale(query, scale):
@@ -354,14 +357,27 @@ def attention(query, key, value, dropout_p, is_causal, attn_mask, scale):
 
 
 def attention_backward(
-    grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, attn_mask, scale,
+    grad_out,
+    query,
+    key,
+    value,
+    out,
+    logsumexp,
+    dropout_p,
+    is_causal,
+    attn_mask,
+    scale,
     grad_logsumexp,
-):  # fmt: skip
+):
     heads = _checked(query, key, value, dropout_p, attn_mask)
     gradients = _backward(
-        heads.by_row(grad_out, query, out, logsumexp, grad_logsumexp), heads.key(key),
-        heads.key(value), heads.mask(attn_mask), is_causal, _scale(query, scale),
-    )  # fmt: skip
+        heads.by_row(grad_out, query, out, logsumexp, grad_logsumexp),
+        heads.key(key),
+        heads.key(value),
+        heads.mask(attn_mask),
+        is_causal,
+        _scale(query, scale),
+    )
     return tuple(
         heads.back(x, like.shape).astype(like.dtype)
         for x, like in zip(gradients, (query, key, value), strict=True)
@@ -374,9 +390,13 @@ def attention_mask_backward(
     """The gradient of a mask that is added to the scores."""
     heads = _Heads(query, key, value)
     of_scores = _gradients(
-        *heads.by_row(grad, query, out, logsumexp, grad_logsumexp), heads.key(key),
-        heads.key(value), heads.mask(attn_mask), 0 if is_causal else None, _scale(query, scale),
-    )[3]  # fmt: skip
+        *heads.by_row(grad, query, out, logsumexp, grad_logsumexp),
+        heads.key(key),
+        heads.key(value),
+        heads.mask(attn_mask),
+        0 if is_causal else None,
+        _scale(query, scale),
+    )[3]
     return heads.back(of_scores, attn_mask.shape)
 
 

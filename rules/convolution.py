@@ -153,14 +153,15 @@ def transposed_lengths(size, kernel, stride, padding, dilation, output_padding):
 # ---- convolution
 
 
-def convolution(
-    input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
-):  # fmt: skip
+def convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     _check_ranks(input, weight, groups)
     stride, padding, dilation, extra = _expanded(
         weight.ndim - 2,
-        stride=stride, padding=padding, dilation=dilation, output_padding=output_padding,
-    )  # fmt: skip
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        output_padding=output_padding,
+    )
     _check_numbers(stride, padding, dilation, extra)
     _check_channels(input, weight, bias, transposed, groups)
     _check_dtypes(input, weight, bias)
@@ -179,13 +180,25 @@ def convolution(
 
 
 def convolution_backward(
-    grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding,
-    groups, output_mask,
-):  # fmt: skip
+    grad_output,
+    input,
+    weight,
+    bias_sizes,
+    stride,
+    padding,
+    dilation,
+    transposed,
+    output_padding,
+    groups,
+    output_mask,
+):
     stride, padding, dilation, extra = _expanded(
         weight.ndim - 2,
-        stride=stride, padding=padding, dilation=dilation, output_padding=output_padding,
-    )  # fmt: skip
+        stride=stride,
+        padding=padding,
+        dilation=dilation,
+        output_padding=output_padding,
+    )
     geometry = stride, padding, dilation, groups
     _check_grad(grad_output, input, weight, geometry, transposed, extra)
     find = _transposed_gradients if transposed else _gradients
@@ -241,9 +254,20 @@ def _resized(x, lengths):
 
 
 def convolution_double_backward(
-    grad_input, grad_weight, grad_bias, grad_output, input, weight, stride, padding, dilation,
-    transposed, output_padding, groups, mask,
-):  # fmt: skip
+    grad_input,
+    grad_weight,
+    grad_bias,
+    grad_output,
+    input,
+    weight,
+    stride,
+    padding,
+    dilation,
+    transposed,
+    output_padding,
+    groups,
+    mask,
+):
     """The gradients of `grad_output`, `input` and `weight` in `convolution_backward`.
 
     grad_input, grad_weight, grad_bias: gradients of its outputs, or None.
@@ -447,7 +471,7 @@ conv_tbc_backward.tells_missing = True
 
 def conv_tbc_double_backward(
     grad_input, grad_weight, grad_bias, grad_output, input, weight, pad, mask
-):  # fmt: skip
+):
     """`convolution_double_backward` of `conv_tbc_backward`."""
     bias = jnp.zeros(weight.shape[2:], weight.dtype)
     of_grad, of_input, of_weight = None, jnp.zeros_like(input), jnp.zeros_like(weight)

@@ -179,9 +179,11 @@ def _spread(grad, w, input_shape, stride, edges, dilation):
     """
     out, channels, *kernel = w.shape
     products = lax.dot_general(
-        w.reshape(out, -1), grad.reshape(*grad.shape[:2], -1), (((0,), (1,)), ((), ())),
+        w.reshape(out, -1),
+        grad.reshape(*grad.shape[:2], -1),
+        (((0,), (1,)), ((), ())),
         precision=lax.Precision.HIGHEST,
-    )  # fmt: skip
+    )
     products = products.reshape(channels, -1, len(grad), *grad.shape[2:])
     total = 0
     for number, offset in enumerate(_offsets(kernel)):

@@ -188,9 +188,16 @@ def _check_bags(weight, indices, offsets, mode, per_sample_weights):
 
 
 def embedding_bag(
-    weight, indices, offsets, scale_grad_by_freq=False, mode=SUM, sparse=False,
-    per_sample_weights=None, include_last_offset=False, padding_idx=-1,
-):  # fmt: skip
+    weight,
+    indices,
+    offsets,
+    scale_grad_by_freq=False,
+    mode=SUM,
+    sparse=False,
+    per_sample_weights=None,
+    include_last_offset=False,
+    padding_idx=-1,
+):
     """The sum, mean or maximum of the rows of each bag, 0 for an empty bag; the bag of each
     lookup; the sizes of the bags; for a maximum the row of each element.
     """
@@ -248,9 +255,19 @@ embedding_bag.precondition = _refuse_other_bags
 
 
 def embedding_bag_backward(
-    grad, indices, offsets, offset2bag, bag_size, maximum_indices, num_weights, scale_grad_by_freq,
-    mode, sparse, per_sample_weights, padding_idx=-1,
-):  # fmt: skip
+    grad,
+    indices,
+    offsets,
+    offset2bag,
+    bag_size,
+    maximum_indices,
+    num_weights,
+    scale_grad_by_freq,
+    mode,
+    sparse,
+    per_sample_weights,
+    padding_idx=-1,
+):
     """The gradient of the table."""
     if grad.ndim != 2:
         raise RuntimeError(f"_embedding_bag_backward: expected (bags, d), not {list(grad.shape)}")

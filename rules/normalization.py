@@ -296,9 +296,17 @@ def _moved(running, of_batch, momentum, count):
 
 
 def native_batch_norm_backward(
-    grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps,
+    grad_out,
+    input,
+    weight,
+    running_mean,
+    running_var,
+    save_mean,
+    save_invstd,
+    train,
+    eps,
     output_mask,
-):  # fmt: skip
+):
     """The gradients of input, weight and bias."""
     if train and (save_mean is None or save_invstd is None):
         raise RuntimeError("native_batch_norm_backward: in training it reads the saved statistics")

@@ -29,9 +29,11 @@ _Cell = collections.namedtuple("_Cell", "gates states step back")
 def _product(first, second):
     """The product of (..., n) and a matrix (n, m)."""
     return lax.dot_general(
-        first, second, (((first.ndim - 1,), (0,)), ((), ())),
+        first,
+        second,
+        (((first.ndim - 1,), (0,)), ((), ())),
         precision=promotion.product_precision(first),
-    )  # fmt: skip
+    )
 
 
 def _outer(first, second):
@@ -327,9 +329,18 @@ def _check_weights(input, weight, hx, cx, mode, has_biases, directions):
 
 
 def recurrent(
-    input, weight, hx, cx, batch_sizes, dropout_state, mode, has_biases, bidirectional, batch_first,
+    input,
+    weight,
+    hx,
+    cx,
+    batch_sizes,
+    dropout_state,
+    mode,
+    has_biases,
+    bidirectional,
+    batch_first,
     keep,
-):  # fmt: skip
+):
     """The outputs, the last states, and with `keep` what the backward pass needs.
 
     That is for each layer its outputs, unless they are the first result, and for each direction
@@ -366,17 +377,36 @@ recurrent.tells_missing = True
 
 
 def recurrent_backward(
-    grads, input, weight, hx, cx, batch_sizes, dropout_state, mode, has_biases, bidirectional,
-    batch_first, result,
-):  # fmt: skip
+    grads,
+    input,
+    weight,
+    hx,
+    cx,
+    batch_sizes,
+    dropout_state,
+    mode,
+    has_biases,
+    bidirectional,
+    batch_first,
+    result,
+):
     """The gradients of input, weight, hx and cx."""
     stack = _Stack(input, weight, hx, cx, batch_sizes, mode, has_biases, bidirectional, batch_first)
     count = 1 + stack.cell.states
     if len(result) == count:  # nothing was kept
         result = recurrent(
-            input, weight, hx, cx, batch_sizes, dropout_state, mode, has_biases, bidirectional,
-            batch_first, True,
-        )  # fmt: skip
+            input,
+            weight,
+            hx,
+            cx,
+            batch_sizes,
+            dropout_state,
+            mode,
+            has_biases,
+            bidirectional,
+            batch_first,
+            True,
+        )
         grads = [*grads, *[None] * (len(result) - count)]
     grads = [None if grad is None else jnp.conj(grad) for grad in grads]
     gradients = _back(stack, result, grads, dropout_state)
@@ -416,10 +446,15 @@ def _back(stack, result, grads, dropout_state):
         triples = [
             _back_through(stack, layer * directions + n, x, n == 1, grads, *arguments)
             for n, arguments in enumerate(
-                zip(_parts(outputs, directions), saved, _parts(grad, directions), more_saved,
-                    strict=True)
+                zip(
+                    _parts(outputs, directions),
+                    saved,
+                    _parts(grad, directions),
+                    more_saved,
+                    strict=True,
+                )
             )
-        ]  # fmt: skip
+        ]
         of_weights.append([triple[0] for triple in triples])
         of_first.append([triple[1] for triple in triples])
         grad = sum(triple[2] for triple in triples)
@@ -449,9 +484,15 @@ def _back_through(stack, number, x, reverse, grads, output, saved, grad, grad_ke
         for own, grad in zip(first, grads[1 : 1 + stack.cell.states], strict=True)
     )
     grad_first, (gates, grad_hidden) = _run_back(
-        stack.cell, weights, record, stack.valid, grad_last, (grad, *grad_kept[1]), grad_kept[0],
+        stack.cell,
+        weights,
+        record,
+        stack.valid,
+        grad_last,
+        (grad, *grad_kept[1]),
+        grad_kept[0],
         reverse,
-    )  # fmt: skip
+    )
     of_weights, of_input = _gradients_of_weights(stack.cell, weights, x, record, gates, grad_hidden)
     return of_weights, grad_first, of_input
 

@@ -210,10 +210,17 @@ class ViewWrite(Job):
 JOBS = {
     kind.__name__: kind
     for kind in (
-        CompiledStep, FirstCall, FirstCallOfTransform, OptimizerStep, MomentumStep, Backward, Save,
-        Load, ViewWrite,
+        CompiledStep,
+        FirstCall,
+        FirstCallOfTransform,
+        OptimizerStep,
+        MomentumStep,
+        Backward,
+        Save,
+        Load,
+        ViewWrite,
     )
-}  # fmt: skip
+}
 
 
 class Timer:

@@ -142,12 +142,18 @@ def devices():
     with torch.device(other):
         inside = torch.ones(1)
     tensors = [
-        torch.ones(2).to(other), torch.ones(2).to(other, torch.float64), inside,
-        torch.ones(2).to(device=other), torch.ones(2, device=other),
-        torch.tensor([1.0], device=other), torch.rand(2, device=other),
-        torch.arange(3, device=other), torch.zeros_like(torch.ones(1), device=other),
-        torch.nn.Linear(1, 1).to(other).weight, torch.nn.Linear(1, 1, device=other).weight,
-    ]  # fmt: skip
+        torch.ones(2).to(other),
+        torch.ones(2).to(other, torch.float64),
+        inside,
+        torch.ones(2).to(device=other),
+        torch.ones(2, device=other),
+        torch.tensor([1.0], device=other),
+        torch.rand(2, device=other),
+        torch.arange(3, device=other),
+        torch.zeros_like(torch.ones(1), device=other),
+        torch.nn.Linear(1, 1).to(other).weight,
+        torch.nn.Linear(1, 1, device=other).weight,
+    ]
     return [str(tensor.device) for tensor in tensors] + [
         str(torch.device(d)) for d in (other, jax.devices()[0])
     ]

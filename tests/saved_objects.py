@@ -120,9 +120,7 @@ def arrays():
 
 
 def everything(torch):
-    return {
-        kind.__name__: kind(torch) for kind in (views, lone_views, tensors, containers)
-    }  # fmt: skip
+    return {kind.__name__: kind(torch) for kind in (views, lone_views, tensors, containers)}
 
 
 # ---- modules
@@ -230,10 +228,20 @@ def numbered(torch, module):
 # ---- optimizers
 
 OPTIMIZERS = {
-    "ASGD": {}, "Adadelta": {}, "Adafactor": {}, "Adagrad": {}, "Adam": {"amsgrad": True},
-    "AdamW": {}, "Adamax": {}, "LBFGS": {}, "NAdam": {}, "RAdam": {}, "RMSprop": {"momentum": 0.9},
-    "Rprop": {}, "SGD": {"momentum": 0.9, "weight_decay": 0.1},
-}  # fmt: skip
+    "ASGD": {},
+    "Adadelta": {},
+    "Adafactor": {},
+    "Adagrad": {},
+    "Adam": {"amsgrad": True},
+    "AdamW": {},
+    "Adamax": {},
+    "LBFGS": {},
+    "NAdam": {},
+    "RAdam": {},
+    "RMSprop": {"momentum": 0.9},
+    "Rprop": {},
+    "SGD": {"momentum": 0.9, "weight_decay": 0.1},
+}
 
 
 class Training:

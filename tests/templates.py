@@ -199,11 +199,26 @@ def binary(name, x):
 def joins():
     """Operators of several tensors, of indices, and of matrices."""
     n, m, k, r, _ = EXTENTS
-    for a, b in [((n, m), (m, k)), ((n, m), (m,)), ((m,), (m, k)), ((m,), (m,)), ((n, n), (n, n)),
-                 ((r, n, m), (r, m, k)), ((r, n, m), (m, k)), ((n, m), (r, m, k)),
-                 ((3, r, n, m), (3, r, m, k)), ((3, r, n, n), (3, r, n, m)), ((1, m), (m, k)),
-                 ((n, m), (m, 1)), ((n, 1), (1, k)), ((n, m), (m, n)), ((3, r, n, m), (3, r, m, n)),
-                 ((r, n, m), (r, m, n)), ((n, m), (m, m)), ((r, n, m), (m, m))]:  # fmt: skip
+    for a, b in [
+        ((n, m), (m, k)),
+        ((n, m), (m,)),
+        ((m,), (m, k)),
+        ((m,), (m,)),
+        ((n, n), (n, n)),
+        ((r, n, m), (r, m, k)),
+        ((r, n, m), (m, k)),
+        ((n, m), (r, m, k)),
+        ((3, r, n, m), (3, r, m, k)),
+        ((3, r, n, n), (3, r, n, m)),
+        ((1, m), (m, k)),
+        ((n, m), (m, 1)),
+        ((n, 1), (1, k)),
+        ((n, m), (m, n)),
+        ((3, r, n, m), (3, r, m, n)),
+        ((r, n, m), (r, m, n)),
+        ((n, m), (m, m)),
+        ((r, n, m), (m, m)),
+    ]:
         for dtype in (torch.float32, torch.float64) if len(a) < 3 else (torch.float32,):
             differentiated(torch.matmul, *tensors(a, b, dtype=dtype))
             if len(b) > 1:
@@ -278,13 +293,32 @@ def images():
 
 # shapes of two operands, of which one is repeated along the other, or that have one element
 PAIRS = [
-    ((7, 1), (7, 1)), ((7, 11), (1, 11)), ((1, 11), (7, 11)), ((1, 11), (1, 11)), ((7,), ()),
-    ((7, 11), ()), ((), ()), ((1,), (1,)), ((7, 11, 23), (7, 11, 1)), ((7, 1, 1), (7, 11, 23)),
-    ((7, 11, 23), ()), ((7, 11, 23, 5), (1, 1, 23, 5)), ((7, 11), (7, 1)), ((7, 7), ()),
-    ((7, 11, 11), (7, 1, 1)), ((7, 1, 1), (7, 1, 1)), ((7, 1, 1), (11, 11)), ((7, 11, 11), (11,)),
-    ((1, 7, 11), (1, 7, 11)), ((1, 7), (1, 1)), ((1, 7, 1), (1, 1, 11)), ((7, 11, 23), (23,)),
-    ((7, 1, 11), (7, 1, 11)), ((7, 1, 1), (1, 11, 11)), ((7, 11, 11), (7, 11, 11)),
-]  # fmt: skip
+    ((7, 1), (7, 1)),
+    ((7, 11), (1, 11)),
+    ((1, 11), (7, 11)),
+    ((1, 11), (1, 11)),
+    ((7,), ()),
+    ((7, 11), ()),
+    ((), ()),
+    ((1,), (1,)),
+    ((7, 11, 23), (7, 11, 1)),
+    ((7, 1, 1), (7, 11, 23)),
+    ((7, 11, 23), ()),
+    ((7, 11, 23, 5), (1, 1, 23, 5)),
+    ((7, 11), (7, 1)),
+    ((7, 7), ()),
+    ((7, 11, 11), (7, 1, 1)),
+    ((7, 1, 1), (7, 1, 1)),
+    ((7, 1, 1), (11, 11)),
+    ((7, 11, 11), (11,)),
+    ((1, 7, 11), (1, 7, 11)),
+    ((1, 7), (1, 1)),
+    ((1, 7, 1), (1, 1, 11)),
+    ((7, 11, 23), (23,)),
+    ((7, 1, 11), (7, 1, 11)),
+    ((7, 1, 1), (1, 11, 11)),
+    ((7, 11, 11), (7, 11, 11)),
+]
 
 
 OF_FLAGS = "all any eq(0) ne(0) ge(0) lt(0) gt(0) clone flatten long float bool"
@@ -392,27 +426,54 @@ def orders():
 
 ROWS, SEQUENCES, SIGNALS, IMAGES = (7, 11), (3, 7, 11), (7, 3, 12), (7, 3, 5, 5)
 LAYERS = [
-    nn.MaxPool2d(2), nn.AvgPool2d(2), nn.MaxPool2d(3, 2, 1), nn.Conv2d(3, 8, 3),
-    nn.Conv2d(3, 8, 3, padding=1), nn.Conv2d(3, 8, 5), nn.Conv2d(3, 8, 1),
-    nn.Conv2d(3, 8, 3, 2, 1), nn.ConvTranspose2d(3, 8, 2, 2),
-]  # fmt: skip
+    nn.MaxPool2d(2),
+    nn.AvgPool2d(2),
+    nn.MaxPool2d(3, 2, 1),
+    nn.Conv2d(3, 8, 3),
+    nn.Conv2d(3, 8, 3, padding=1),
+    nn.Conv2d(3, 8, 5),
+    nn.Conv2d(3, 8, 1),
+    nn.Conv2d(3, 8, 3, 2, 1),
+    nn.ConvTranspose2d(3, 8, 2, 2),
+]
 MODULES = [
-    (nn.Linear(11, 5), ROWS), (nn.Linear(11, 5), SEQUENCES), (nn.Linear(11, 5), (11,)),
-    (nn.Linear(11, 1), ROWS), (nn.Linear(1, 5), (7, 1)), (nn.Linear(11, 5, bias=False), ROWS),
-    (nn.Linear(11, 11), ROWS), (nn.Linear(11, 11), SEQUENCES),
-    (nn.BatchNorm1d(11), ROWS), (nn.BatchNorm1d(11), (7, 11, 5)),
-    (nn.BatchNorm2d(11), (7, 11, 5, 3)), (nn.BatchNorm2d(11), (7, 11, 5, 5)),
-    (nn.LayerNorm(11), ROWS), (nn.LayerNorm(11), SEQUENCES), (nn.RMSNorm(11), SEQUENCES),
-    (nn.InstanceNorm2d(3), IMAGES), (nn.Dropout(), ROWS), (nn.Dropout(), SEQUENCES),
-    (nn.Dropout2d(), IMAGES), (nn.Flatten(), IMAGES), (nn.GLU(), (7, 6)), (nn.PReLU(), ROWS),
-    (nn.Softmax(-1), ROWS), (nn.Upsample(scale_factor=2), IMAGES), (nn.AvgPool1d(2), SIGNALS),
-    (nn.MaxPool1d(2), SIGNALS), (nn.AdaptiveAvgPool2d(1), IMAGES),
+    (nn.Linear(11, 5), ROWS),
+    (nn.Linear(11, 5), SEQUENCES),
+    (nn.Linear(11, 5), (11,)),
+    (nn.Linear(11, 1), ROWS),
+    (nn.Linear(1, 5), (7, 1)),
+    (nn.Linear(11, 5, bias=False), ROWS),
+    (nn.Linear(11, 11), ROWS),
+    (nn.Linear(11, 11), SEQUENCES),
+    (nn.BatchNorm1d(11), ROWS),
+    (nn.BatchNorm1d(11), (7, 11, 5)),
+    (nn.BatchNorm2d(11), (7, 11, 5, 3)),
+    (nn.BatchNorm2d(11), (7, 11, 5, 5)),
+    (nn.LayerNorm(11), ROWS),
+    (nn.LayerNorm(11), SEQUENCES),
+    (nn.RMSNorm(11), SEQUENCES),
+    (nn.InstanceNorm2d(3), IMAGES),
+    (nn.Dropout(), ROWS),
+    (nn.Dropout(), SEQUENCES),
+    (nn.Dropout2d(), IMAGES),
+    (nn.Flatten(), IMAGES),
+    (nn.GLU(), (7, 6)),
+    (nn.PReLU(), ROWS),
+    (nn.Softmax(-1), ROWS),
+    (nn.Upsample(scale_factor=2), IMAGES),
+    (nn.AvgPool1d(2), SIGNALS),
+    (nn.MaxPool1d(2), SIGNALS),
+    (nn.AdaptiveAvgPool2d(1), IMAGES),
     *[(layer, (7, 3, extent, extent)) for extent in (8, 28) for layer in LAYERS],
-    (nn.Conv2d(1, 8, 3, padding=1), (7, 1, 28, 28)), (nn.Conv2d(1, 8, 3), (7, 1, 28, 28)),
-    (nn.Conv1d(3, 8, 3), (7, 3, 11)), (nn.Conv1d(3, 8, 3, padding=1), (7, 3, 11)),
-    (nn.RNN(11, 5), SEQUENCES), (nn.LSTM(11, 5), SEQUENCES), (nn.GRU(11, 5), SEQUENCES),
+    (nn.Conv2d(1, 8, 3, padding=1), (7, 1, 28, 28)),
+    (nn.Conv2d(1, 8, 3), (7, 1, 28, 28)),
+    (nn.Conv1d(3, 8, 3), (7, 3, 11)),
+    (nn.Conv1d(3, 8, 3, padding=1), (7, 3, 11)),
+    (nn.RNN(11, 5), SEQUENCES),
+    (nn.LSTM(11, 5), SEQUENCES),
+    (nn.GRU(11, 5), SEQUENCES),
     (nn.TransformerEncoderLayer(12, 2, 20, batch_first=True), (3, 7, 12)),
-]  # fmt: skip
+]
 
 
 def modules():
@@ -539,13 +600,20 @@ def optimizers():
 
 
 OPTIMIZERS = [
-    (torch.optim.SGD, {}), (torch.optim.SGD, {"momentum": 0.9}), (torch.optim.Adam, {}),
-    (torch.optim.SGD, {"weight_decay": 0.01}), (torch.optim.AdamW, {}),
-    (torch.optim.SGD, {"momentum": 0.9, "nesterov": True}), (torch.optim.Adagrad, {}),
-    (torch.optim.SGD, {"momentum": 0.9, "weight_decay": 0.01}), (torch.optim.NAdam, {}),
-    (torch.optim.Adam, {"weight_decay": 0.01}), (torch.optim.RMSprop, {}),
-    (torch.optim.Adam, {"amsgrad": True}), (torch.optim.AdamW, {"weight_decay": 0}),
-]  # fmt: skip
+    (torch.optim.SGD, {}),
+    (torch.optim.SGD, {"momentum": 0.9}),
+    (torch.optim.Adam, {}),
+    (torch.optim.SGD, {"weight_decay": 0.01}),
+    (torch.optim.AdamW, {}),
+    (torch.optim.SGD, {"momentum": 0.9, "nesterov": True}),
+    (torch.optim.Adagrad, {}),
+    (torch.optim.SGD, {"momentum": 0.9, "weight_decay": 0.01}),
+    (torch.optim.NAdam, {}),
+    (torch.optim.Adam, {"weight_decay": 0.01}),
+    (torch.optim.RMSprop, {}),
+    (torch.optim.Adam, {"amsgrad": True}),
+    (torch.optim.AdamW, {"weight_decay": 0}),
+]
 
 
 def main():

@@ -43,8 +43,9 @@ def write(torch, SummaryWriter, folder):
         w.add_pr_curve("pr", labels, scores, **at)
         weights = np.array([1.0, 2, 3, 4, 5])
         w.add_pr_curve("pr", labels, scores, num_thresholds=5, weights=weights, **at)
-        w.add_pr_curve_raw("pr", [1, 2], [3, 4], [5, 6], [7, 8], [0.5, 0.25], [0.125, 1], STEP, 2,
-                           walltime=TIME)  # fmt: skip
+        w.add_pr_curve_raw(
+            "pr", [1, 2], [3, 4], [5, 6], [7, 8], [0.5, 0.25], [0.125, 1], STEP, 2, walltime=TIME
+        )
         faces = torch.tensor([[[0, 1, 2]]])
         w.add_mesh("mesh", x[None, :, :3], x[None, :, :3] * 2, faces, {"b": 1, "a": 2}, **at)
         w.add_custom_scalars(

@@ -67,8 +67,13 @@ def test_figures_from_elsewhere_are_those_of_the_readme():
 
 
 def chart_of(rows, base, **options):
-    return {"title": "A <chart>", "unit": "us", "base": base, "more_is_better": False,
-            "rows": rows} | options  # fmt: skip
+    return {
+        "title": "A <chart>",
+        "unit": "us",
+        "base": base,
+        "more_is_better": False,
+        "rows": rows,
+    } | options
 
 
 def lengths(chart):
@@ -132,7 +137,10 @@ def test_rows_noted_one_by_one_are_joined(tmp_path, monkeypatch):
 
 
 def test_the_summary_counts_rows_that_take_more():
-    rows = {"fast": {"jaxgrad": 1.0, "torch": 2.0}, "slow": {"jaxgrad": 3.0, "torch": 2.0},
-            "even": {"jaxgrad": 2.0, "torch": 2.0}}  # fmt: skip
+    rows = {
+        "fast": {"jaxgrad": 1.0, "torch": 2.0},
+        "slow": {"jaxgrad": 3.0, "torch": 2.0},
+        "even": {"jaxgrad": 2.0, "torch": 2.0},
+    }
     (row,) = page.summary({"a": [chart_of(rows, "torch")]})[2:]
     assert row == "| torch | 3 | 1 | 1 | 1 | 1.00 | 1.50: slow (A \\<chart\\>) |"

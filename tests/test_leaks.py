@@ -240,12 +240,21 @@ LOOPS = {
 } | {
     scenario.__name__: scenario
     for scenario in (
-        compiled_functions, compiled_functions_with_a_graph, compiled_training,
-        modules_as_arguments, objects_as_arguments, functions_as_arguments,
-        captured_tensors_that_go, tensors_that_escape, custom_functions, per_example_gradients,
-        optimizers, modules, checkpoints,
+        compiled_functions,
+        compiled_functions_with_a_graph,
+        compiled_training,
+        modules_as_arguments,
+        objects_as_arguments,
+        functions_as_arguments,
+        captured_tensors_that_go,
+        tensors_that_escape,
+        custom_functions,
+        per_example_gradients,
+        optimizers,
+        modules,
+        checkpoints,
     )
-}  # fmt: skip
+}
 
 
 def counts() -> dict[str, int]:

@@ -361,18 +361,23 @@ def modules(torch):
     nn, on = torch.nn, {"device": "meta"}
     encoder = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, **on)
     return [
-        (nn.Linear(3, 4, **on), [(5, 3)]), (nn.Bilinear(2, 3, 4, **on), [(5, 2), (5, 3)]),
+        (nn.Linear(3, 4, **on), [(5, 3)]),
+        (nn.Bilinear(2, 3, 4, **on), [(5, 2), (5, 3)]),
         (nn.Conv2d(2, 4, 3, padding=1, **on), [(5, 2, 6, 7)]),
         (nn.ConvTranspose1d(2, 4, 3, stride=2, **on), [(5, 2, 6)]),
-        (nn.BatchNorm2d(3, **on), [(2, 3, 4, 4)]), (nn.LayerNorm(3, **on), [(2, 3)]),
-        (nn.GroupNorm(2, 4, **on), [(2, 4, 5)]), (nn.PReLU(**on), [(2, 3)]),
+        (nn.BatchNorm2d(3, **on), [(2, 3, 4, 4)]),
+        (nn.LayerNorm(3, **on), [(2, 3)]),
+        (nn.GroupNorm(2, 4, **on), [(2, 4, 5)]),
+        (nn.PReLU(**on), [(2, 3)]),
         (nn.Sequential(nn.Linear(3, 2, **on), nn.Dropout(), nn.Softmax(-1)), [(5, 3)]),
-        (nn.MaxPool2d(2), [(2, 3, 5, 6)]), (nn.AdaptiveAvgPool1d(3), [(2, 3, 7)]),
-        (nn.Upsample(scale_factor=2), [(2, 3, 4)]), (nn.Flatten(), [(2, 3, 4)]),
-        (encoder, [(2, 5, 8)]), (nn.TransformerEncoder(encoder, 2, enable_nested_tensor=False),
-                                 [(2, 5, 8)]),
+        (nn.MaxPool2d(2), [(2, 3, 5, 6)]),
+        (nn.AdaptiveAvgPool1d(3), [(2, 3, 7)]),
+        (nn.Upsample(scale_factor=2), [(2, 3, 4)]),
+        (nn.Flatten(), [(2, 3, 4)]),
+        (encoder, [(2, 5, 8)]),
+        (nn.TransformerEncoder(encoder, 2, enable_nested_tensor=False), [(2, 5, 8)]),
         (nn.MSELoss(), [(2, 3), (2, 3)]),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.slow

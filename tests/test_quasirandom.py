@@ -16,13 +16,21 @@ def test_points_of_sobol_sequences(torch):
     out = torch.empty(0)
     engine.draw(2, out=out)
     return [
-        first, wide, ahead, engine.num_generated, repr(engine), many[77, :5], many.sum(), again,
-        out, engine.draw(0).shape == (0, 3),
+        first,
+        wide,
+        ahead,
+        engine.num_generated,
+        repr(engine),
+        many[77, :5],
+        many.sum(),
+        again,
+        out,
+        engine.draw(0).shape == (0, 3),
         repr(torch.quasirandom.SobolEngine(2, scramble=True, seed=3)),
         error(lambda: engine.draw_base2(3), words="require n to be a power of 2"),
         error(lambda: torch.quasirandom.SobolEngine(0), words="Supported range of dimension"),
         error(lambda: torch.quasirandom.SobolEngine(21202), words="Supported range of dimension"),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.slow

@@ -32,9 +32,11 @@ def is_built() -> bool:
 
 @contextlib.contextmanager
 def sdp_kernel(
-    enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True,
+    enable_flash: bool = True,
+    enable_math: bool = True,
+    enable_mem_efficient: bool = True,
     enable_cudnn: bool = True,
-):  # fmt: skip
+):
     """Let `scaled_dot_product_attention` use only these implementations within the context.
 
     >>> with jaxgrad.backends.cuda.sdp_kernel(enable_flash=False):

@@ -24,12 +24,37 @@ from .guards import SeparateMemory, TensorSource
 PLACEHOLDER = np.zeros((), np.bool_)
 
 # views whose elements are those of their source at some strides
-STRIDED = frozenset([
-    "alias", "detach", "reshape", "reshape_as", "view", "view_as", "broadcast_to", "expand",
-    "expand_as", "swapaxes", "transpose", "movedim", "_select", "_slice", "as_strided", "diagonal",
-    "flatten", "narrow", "permute", "ravel", "select", "slice", "squeeze", "t", "unflatten",
-    "unfold", "unsqueeze",
-])  # fmt: skip
+STRIDED = frozenset(
+    [
+        "alias",
+        "detach",
+        "reshape",
+        "reshape_as",
+        "view",
+        "view_as",
+        "broadcast_to",
+        "expand",
+        "expand_as",
+        "swapaxes",
+        "transpose",
+        "movedim",
+        "_select",
+        "_slice",
+        "as_strided",
+        "diagonal",
+        "flatten",
+        "narrow",
+        "permute",
+        "ravel",
+        "select",
+        "slice",
+        "squeeze",
+        "t",
+        "unflatten",
+        "unfold",
+        "unsqueeze",
+    ]
+)
 
 
 class SharesMemory(RuntimeError):

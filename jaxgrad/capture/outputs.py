@@ -158,9 +158,7 @@ class OutputSpec(Outputs):
         super().__init__()
         self.scope, self.arrays, self.roots = scope, [], []
         self.kept, self.numbers = [], {}
-        self.objects = Objects(
-            self.result, scope.observation, self.shares_memory, scope.is_of_call
-        )
+        self.objects = Objects(self.result, scope.observation, self.shares_memory, scope.is_of_call)
         self.memory = None
         # Overwritten tensors come first: JAX gives an output the memory of the first donated input
         # of its shape and dtype, and XLA copies where that was another tensor's.

@@ -178,10 +178,14 @@ class TensorsGuard(Guard):
         if pytree.has_cycle(value):
             return False
         inner, structure = pytree.flatten(value)
-        return structure == self.structure and all(
-            isinstance(new, Tensor) if known is UNSET else is_same_plain_value(new, known)
-            for new, known in zip(inner, self.leaves, strict=True)
-        ) and all(inner[number]._aval == aval for number, aval in self.avals)
+        return (
+            structure == self.structure
+            and all(
+                isinstance(new, Tensor) if known is UNSET else is_same_plain_value(new, known)
+                for new, known in zip(inner, self.leaves, strict=True)
+            )
+            and all(inner[number]._aval == aval for number, aval in self.avals)
+        )
 
     def reason(self, leaves, tensors):
         return f"{self.place.name} has other contents"

@@ -17,8 +17,15 @@ from ..tape.tensor import Tensor
 from .guards import grad_of
 
 VALUES = (
-    int, float, complex, str, bytes, jax.Array, np.ndarray, types.BuiltinFunctionType,
-)  # fmt: skip
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    jax.Array,
+    np.ndarray,
+    types.BuiltinFunctionType,
+)
 
 
 def reachable_tensors(roots, tensors, attributes_read) -> set[int]:

@@ -20,9 +20,21 @@ from ..tape.tensor import Tensor
 
 # what a copy shares with its original
 ATOMS = (
-    int, float, complex, str, bytes, type(None), range, slice, type, types.ModuleType,
-    types.BuiltinFunctionType, types.CodeType, Node, enum.Enum,
-)  # fmt: skip
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    type(None),
+    range,
+    slice,
+    type,
+    types.ModuleType,
+    types.BuiltinFunctionType,
+    types.CodeType,
+    Node,
+    enum.Enum,
+)
 # what nobody changes later: each call makes one anew only where it holds something new
 FIXED = (tuple, frozenset, types.FunctionType, types.MethodType, functools.partial)
 # Python's modules whose classes hold the user's data

@@ -96,9 +96,16 @@ class ProgramRun:
     """
 
     __slots__ = (
-        "applied", "arrays", "containers", "created", "nodes", "numbers", "places", "rebuilt",
+        "applied",
+        "arrays",
+        "containers",
+        "created",
+        "nodes",
+        "numbers",
+        "places",
+        "rebuilt",
         "tensors",
-    )  # fmt: skip
+    )
 
     def __init__(self, arrays, tensors, nodes, created, numbers, containers):
         self.arrays, self.tensors, self.nodes, self.created = arrays, tensors, nodes, created

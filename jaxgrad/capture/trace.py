@@ -139,9 +139,7 @@ class TraceGuards:
         own = [tensors[number] for number in numbers]
         reachable = reachable_tensors(self.roots(), own, self.observation.attributes_read)
         pairs = zip(numbers, own, strict=True)
-        return {
-            number: weakref.ref(tensor) for number, tensor in pairs if id(tensor) in reachable
-        }
+        return {number: weakref.ref(tensor) for number, tensor in pairs if id(tensor) in reachable}
 
     def guards(self, tensors, reached) -> list[Guard]:
         """When the program serves again."""

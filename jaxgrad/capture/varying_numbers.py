@@ -22,9 +22,7 @@ class VaryingNumbers:
             chosen = [argument_at(args, kwargs, key) for key in static]
         fixed = set(pytree.flatten(chosen)[0])
         self.first = {
-            i: leaf
-            for i, leaf in enumerate(leaves)
-            if type(leaf) in NUMBERS and i not in fixed
+            i: leaf for i, leaf in enumerate(leaves) if type(leaf) in NUMBERS and i not in fixed
         }
         self.varying = frozenset()
 

@@ -34,6 +34,7 @@ AUTO = "auto"
 
 ONLY_TENSORS = frozenset([Tensor])
 
+
 def jit(
     function: Callable | None = None,
     *,

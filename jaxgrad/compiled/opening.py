@@ -227,8 +227,15 @@ class PartlyFreedNode(Openable, Node):
     """
 
     __slots__ = (
-        "call", "ends", "extras", "led_to", "output_count", "saved", "sequence", "siblings",
-    )  # fmt: skip
+        "call",
+        "ends",
+        "extras",
+        "led_to",
+        "output_count",
+        "saved",
+        "sequence",
+        "siblings",
+    )
     _residuals = ("saved",)
     named = False
 

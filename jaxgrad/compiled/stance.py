@@ -7,9 +7,13 @@ import functools
 from . import verify
 
 STANCES = (
-    "default", "force_eager", "eager_on_recompile", "fail_on_recompile",
-    "eager_then_compile", "aot_eager_then_compile",
-)  # fmt: skip
+    "default",
+    "force_eager",
+    "eager_on_recompile",
+    "fail_on_recompile",
+    "eager_then_compile",
+    "aot_eager_then_compile",
+)
 
 current = "default"
 

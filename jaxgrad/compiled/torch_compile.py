@@ -14,9 +14,18 @@ BACKENDS = ("inductor", "cudagraphs", "aot_eager", "eager", "tvm", "openxla")
 
 
 def compiler(
-    *, fullgraph=False, dynamic=None, backend=None, mode=None, options=None, name=None,
-    disable=False, recompile_limit=None, isolate_recompiles=False, shapes_spec=None,
-) -> Callable:  # fmt: skip
+    *,
+    fullgraph=False,
+    dynamic=None,
+    backend=None,
+    mode=None,
+    options=None,
+    name=None,
+    disable=False,
+    recompile_limit=None,
+    isolate_recompiles=False,
+    shapes_spec=None,
+) -> Callable:
     """What `jaxgrad.compile` with these arguments does to a function."""
     if dynamic not in (None, True, False):
         raise AssertionError(f"compile(): dynamic is a bool or None, not {dynamic!r}")

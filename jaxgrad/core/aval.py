@@ -63,9 +63,17 @@ class Aval:
     """
 
     __slots__ = (
-        "__weakref__", "differentiable", "dtype", "dual", "is_real_scalar", "mode", "shape",
-        "strides", "struct", "wide",
-    )  # fmt: skip
+        "__weakref__",
+        "differentiable",
+        "dtype",
+        "dual",
+        "is_real_scalar",
+        "mode",
+        "shape",
+        "strides",
+        "struct",
+        "wide",
+    )
 
     def __init__(self, shape, dtype, mode, strides, dual):
         check_bytes(shape, dtype)

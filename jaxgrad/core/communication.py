@@ -303,9 +303,14 @@ class ToLocal(_View):
     def transposed(self):
         target = self.source if self.back is None else self.back
         return _others(
-            self, FromLocal, source=None, target=target, sums=self.sums, scale=self.back_scale,
+            self,
+            FromLocal,
+            source=None,
+            target=target,
+            sums=self.sums,
+            scale=self.back_scale,
             back_scale=self.back_scale,
-        )  # fmt: skip
+        )
 
     def shape(self, shape):
         return part_of(shape, self.source, self.mesh)
@@ -320,9 +325,15 @@ class FromLocal(_View):
     def transposed(self):
         # each summand has the gradient of the sum
         return _others(
-            self, ToLocal, source=self.target, target=None, back=self.target, sums=self.sums,
-            scale=self.scale, back_scale=self.scale,
-        )  # fmt: skip
+            self,
+            ToLocal,
+            source=self.target,
+            target=None,
+            back=self.target,
+            sums=self.sums,
+            scale=self.scale,
+            back_scale=self.scale,
+        )
 
     def shape(self, shape):
         return whole_of(shape, self.target, self.mesh)
@@ -341,9 +352,15 @@ class Unshard(_View):
 
     def transposed(self):
         return _others(
-            self, Reshard, source=None, target=self.source, dim=self.dim, sums=self.sums,
-            scale=self.back_scale, back_scale=self.back_scale,
-        )  # fmt: skip
+            self,
+            Reshard,
+            source=None,
+            target=self.source,
+            dim=self.dim,
+            sums=self.sums,
+            scale=self.back_scale,
+            back_scale=self.back_scale,
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -360,9 +377,15 @@ class Reshard(_View):
 
     def transposed(self):
         return _others(
-            self, Unshard, source=self.target, target=None, dim=self.dim, sums=self.sums,
-            scale=self.scale, back_scale=self.scale,
-        )  # fmt: skip
+            self,
+            Unshard,
+            source=self.target,
+            target=None,
+            dim=self.dim,
+            sums=self.sums,
+            scale=self.scale,
+            back_scale=self.scale,
+        )
 
 
 # ---- the primitive

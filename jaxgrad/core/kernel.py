@@ -31,9 +31,17 @@ class Kernel:
     """
 
     __slots__ = (
-        "__weakref__", "call", "compute", "host", "is_compiled", "is_traced", "noted", "program",
-        "state", "unchecked",
-    )  # fmt: skip
+        "__weakref__",
+        "call",
+        "compute",
+        "host",
+        "is_compiled",
+        "is_traced",
+        "noted",
+        "program",
+        "state",
+        "unchecked",
+    )
 
     def __init__(self, program):
         self.program, self.state = program, NEW

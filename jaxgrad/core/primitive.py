@@ -552,9 +552,7 @@ class Overloads:
             return overloads.resolve(self.name, self.signatures, args, kwargs, is_array)
         except TypeError:
             # as in JAX, a number may be passed for an array where no schema has a Scalar
-            position, bound = overloads.resolve(
-                self.name, self.signatures, args, kwargs, _is_value
-            )
+            position, bound = overloads.resolve(self.name, self.signatures, args, kwargs, _is_value)
             refuse_numbers_in_lists(self.primitives[position].rule.schema, bound)
             return position, bound
 

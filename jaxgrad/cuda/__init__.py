@@ -121,9 +121,11 @@ def get_device_properties(device=None) -> Properties:
     gpu = _jax_device_of(device)
     counted = gpu.memory_stats() or {}
     return Properties(
-        gpu.device_kind, *get_device_capability(device), counted.get("bytes_limit", 0),
+        gpu.device_kind,
+        *get_device_capability(device),
+        counted.get("bytes_limit", 0),
         getattr(gpu, "core_count", 0),
-    )  # fmt: skip
+    )
 
 
 def get_arch_list() -> list[str]:

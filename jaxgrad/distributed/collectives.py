@@ -152,9 +152,13 @@ def all_reduce(tensor: Tensor, op=ReduceOp.SUM, group=None, async_op: bool = Fal
 
 @no_grad()
 def reduce(
-    tensor: Tensor, dst: int | None = None, op=ReduceOp.SUM, group=None, async_op: bool = False,
+    tensor: Tensor,
+    dst: int | None = None,
+    op=ReduceOp.SUM,
+    group=None,
+    async_op: bool = False,
     group_dst: int | None = None,
-):  # fmt: skip
+):
     """Combine the tensors of all processes, and give one of them the result, in place.
 
     dst: the rank in the world of the process that gets it, or group_dst: in the group. The tensors
@@ -176,9 +180,12 @@ def reduce(
 
 @no_grad()
 def broadcast(
-    tensor: Tensor, src: int | None = None, group=None, async_op: bool = False,
+    tensor: Tensor,
+    src: int | None = None,
+    group=None,
+    async_op: bool = False,
     group_src: int | None = None,
-):  # fmt: skip
+):
     """Give all processes the tensor of one of them, in place.
 
     src: the rank in the world of that process, or group_src: in the group. Raises TypeError for
@@ -318,9 +325,13 @@ def reduce_scatter(
 
 @no_grad()
 def all_to_all_single(
-    output: Tensor, input: Tensor, output_split_sizes=None, input_split_sizes=None, group=None,
+    output: Tensor,
+    input: Tensor,
+    output_split_sizes=None,
+    input_split_sizes=None,
+    group=None,
     async_op: bool = False,
-):  # fmt: skip
+):
     """Give each process a part of the tensor of this one, and take one of each, in place.
 
     input: its parts along the first dimension go to the processes in order; all have one size,
@@ -383,9 +394,13 @@ def all_to_all(
 
 @no_grad()
 def scatter(
-    tensor: Tensor, scatter_list: list | None = None, src: int | None = None, group=None,
-    async_op: bool = False, group_src: int | None = None,
-):  # fmt: skip
+    tensor: Tensor,
+    scatter_list: list | None = None,
+    src: int | None = None,
+    group=None,
+    async_op: bool = False,
+    group_src: int | None = None,
+):
     """Give each process one tensor of the list of one of them, in place.
 
     scatter_list: in the process `src` a tensor for each, of the shape and dtype of `tensor`. src: 0
@@ -414,9 +429,13 @@ def scatter(
 
 @no_grad()
 def gather(
-    tensor: Tensor, gather_list: list | None = None, dst: int | None = None, group=None,
-    async_op: bool = False, group_dst: int | None = None,
-):  # fmt: skip
+    tensor: Tensor,
+    gather_list: list | None = None,
+    dst: int | None = None,
+    group=None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+):
     """Give one process the tensors of all, in place.
 
     gather_list: in the process `dst` a tensor for each, of the shape and dtype of `tensor`. dst: 0

@@ -59,13 +59,22 @@ class DistributedDataParallel(Module):
     """
 
     def __init__(
-        self, module: Module, device_ids=None, output_device=None, dim: int = 0,
-        broadcast_buffers: bool | None = None, init_sync: bool = True,
-        process_group: ProcessGroup | None = None, bucket_cap_mb: float | None = None,
-        find_unused_parameters: bool = False, check_reduction: bool = False,
-        gradient_as_bucket_view: bool = False, static_graph: bool = False, *,
+        self,
+        module: Module,
+        device_ids=None,
+        output_device=None,
+        dim: int = 0,
+        broadcast_buffers: bool | None = None,
+        init_sync: bool = True,
+        process_group: ProcessGroup | None = None,
+        bucket_cap_mb: float | None = None,
+        find_unused_parameters: bool = False,
+        check_reduction: bool = False,
+        gradient_as_bucket_view: bool = False,
+        static_graph: bool = False,
+        *,
         device_mesh: DeviceMesh | None = None,
-    ):  # fmt: skip
+    ):
         super().__init__()
         self.module, self.dim, self.device_mesh = module, dim, device_mesh
         self.require_backward_grad_sync = True

@@ -39,9 +39,13 @@ class DeviceMesh:
     """
 
     def __init__(
-        self, device_type: str, mesh, *, mesh_dim_names: tuple[str, ...] | None = None,
+        self,
+        device_type: str,
+        mesh,
+        *,
+        mesh_dim_names: tuple[str, ...] | None = None,
         _init_backend: bool = True,
-    ):  # fmt: skip
+    ):
         numbers = np.asarray(mesh.tolist() if isinstance(mesh, Tensor) else mesh, dtype=int)
         names = _checked_names(numbers.ndim, mesh_dim_names)
         mesh_devices = _devices(device_type, numbers)
@@ -257,9 +261,12 @@ def _along(numbers, mesh, axes):
 
 
 def init_device_mesh(
-    device_type: str, mesh_shape: tuple[int, ...], *, mesh_dim_names: tuple[str, ...] | None = None,
+    device_type: str,
+    mesh_shape: tuple[int, ...],
+    *,
+    mesh_dim_names: tuple[str, ...] | None = None,
     backend_override=None,
-) -> DeviceMesh:  # fmt: skip
+) -> DeviceMesh:
     """A mesh of the first devices, as many as the shape has.
 
     device_type: "cpu", "cuda" or "tpu". mesh_shape: how many devices along each dimension. In a

@@ -74,9 +74,12 @@ def _check_length(name, what, values, group):
 
 
 def gather_object(
-    obj, object_gather_list: list | None = None, dst: int | None = None, group=None,
+    obj,
+    object_gather_list: list | None = None,
+    dst: int | None = None,
+    group=None,
     group_dst: int | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Give one process, by default that of rank 0, the objects of all, in place.
 
     >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
@@ -100,9 +103,12 @@ def gather_object(
 
 
 def broadcast_object_list(
-    object_list: list, src: int | None = None, group=None, device=None,
+    object_list: list,
+    src: int | None = None,
+    group=None,
+    device=None,
     group_src: int | None = None,
-) -> None:  # fmt: skip
+) -> None:
     """Give all processes the objects of one, by default that of rank 0, in place.
 
     >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
@@ -134,9 +140,12 @@ def _broadcast(value, root, group: ProcessGroup):
 
 
 def scatter_object_list(
-    scatter_object_output_list: list, scatter_object_input_list: list | None = None,
-    src: int | None = None, group=None, group_src: int | None = None,
-) -> None:  # fmt: skip
+    scatter_object_output_list: list,
+    scatter_object_input_list: list | None = None,
+    src: int | None = None,
+    group=None,
+    group_src: int | None = None,
+) -> None:
     """Give each process one object of the list of one of them, as the first of a list.
 
     >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)

@@ -114,10 +114,16 @@ BACKENDS = ("gloo", "nccl", "mpi", "xccl", "ucc")
 
 
 def init_process_group(
-    backend: str | None = None, init_method: str | None = None,
-    timeout: datetime.timedelta | None = None, world_size: int = -1, rank: int = -1, store=None,
-    group_name: str = "", pg_options=None, device_id=None,
-) -> None:  # fmt: skip
+    backend: str | None = None,
+    init_method: str | None = None,
+    timeout: datetime.timedelta | None = None,
+    world_size: int = -1,
+    rank: int = -1,
+    store=None,
+    group_name: str = "",
+    pg_options=None,
+    device_id=None,
+) -> None:
     """Connect this process with the others, by `jax.distributed`.
 
     backend: "gloo" or "nccl", also as "cpu:gloo,cuda:nccl"; JAX communicates as its platform does.
@@ -221,9 +227,14 @@ def _connect(rank, world_size, address, timeout):
     jax.config.update("jax_enable_preemption_service", False)
     try:
         jax.distributed.initialize(
-            address, world_size, rank, initialization_timeout=seconds,
-            heartbeat_timeout_seconds=HEARTBEAT, shutdown_timeout_seconds=seconds, **options,
-        )  # fmt: skip
+            address,
+            world_size,
+            rank,
+            initialization_timeout=seconds,
+            heartbeat_timeout_seconds=HEARTBEAT,
+            shutdown_timeout_seconds=seconds,
+            **options,
+        )
     except RuntimeError as error:
         if jax_internals.is_of_late_initialization(error):
             raise RuntimeError(
@@ -426,10 +437,15 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 
 
 def new_group(
-    ranks=None, timeout=None, backend: str | None = None, pg_options=None,
-    use_local_synchronization: bool = False, group_desc: str | None = None, device_id=None,
+    ranks=None,
+    timeout=None,
+    backend: str | None = None,
+    pg_options=None,
+    use_local_synchronization: bool = False,
+    group_desc: str | None = None,
+    device_id=None,
     sort_ranks: bool = True,
-):  # fmt: skip
+):
     """A group of some of the processes; all processes must call it, in the same order.
 
     ranks: their numbers in the world; None for all. Gives GroupMember.NON_GROUP_MEMBER in a process
@@ -459,9 +475,12 @@ def _check_ranks(name, ranks, size):
 
 
 def new_subgroups_by_enumeration(
-    ranks_per_subgroup_list, timeout=None, backend: str | None = None, pg_options=None,
+    ranks_per_subgroup_list,
+    timeout=None,
+    backend: str | None = None,
+    pg_options=None,
     group_desc: str | None = None,
-):  # fmt: skip
+):
     """The group of this process among several that share no process, and all of these groups.
 
     ranks_per_subgroup_list: the ranks of each. Raises ValueError where a rank comes twice or does
@@ -482,9 +501,13 @@ def new_subgroups_by_enumeration(
 
 
 def new_subgroups(
-    group_size: int | None = None, group: ProcessGroup | None = None, timeout=None,
-    backend: str | None = None, pg_options=None, group_desc: str | None = None,
-):  # fmt: skip
+    group_size: int | None = None,
+    group: ProcessGroup | None = None,
+    timeout=None,
+    backend: str | None = None,
+    pg_options=None,
+    group_desc: str | None = None,
+):
     """The group of this process among groups of consecutive ranks, and all of these groups.
 
     group_size: how many processes each has; by default those of a machine. Raises ValueError if the
@@ -506,9 +529,13 @@ def new_subgroups(
 
 
 def split_group(
-    parent_pg: ProcessGroup | None = None, split_ranks=None, timeout=None, pg_options=None,
-    group_desc: str | None = None, backend=None,
-):  # fmt: skip
+    parent_pg: ProcessGroup | None = None,
+    split_ranks=None,
+    timeout=None,
+    pg_options=None,
+    group_desc: str | None = None,
+    backend=None,
+):
     """The group of this process among parts of a group; None if it is in none of them.
 
     split_ranks: for each part the ranks in the parent group. Raises ValueError without it.

@@ -11,9 +11,13 @@ __getattr__, __dir__ = names_of(__name__)
 
 @no_grad()
 def _sync_module_states(
-    module, process_group, broadcast_bucket_size: int, src: int, params_and_buffers_to_ignore,
+    module,
+    process_group,
+    broadcast_bucket_size: int,
+    src: int,
+    params_and_buffers_to_ignore,
     broadcast_buffers: bool = True,
-) -> None:  # fmt: skip
+) -> None:
     """Give the parameters and buffers of a module the values of the process `src`.
 
     params_and_buffers_to_ignore: the names of those that keep theirs; broadcast_bucket_size: not

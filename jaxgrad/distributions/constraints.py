@@ -27,7 +27,7 @@ __all__ = [
     *("MixtureSameFamilyConstraint", "multinomial", "nonnegative", "nonnegative_integer"),
     *("one_hot", "positive", "positive_semidefinite", "positive_definite", "positive_integer"),
     *("real", "real_vector", "simplex", "square", "stack", "symmetric", "unit_interval"),
-]  # fmt: skip
+]
 
 
 class Constraint:

@@ -32,6 +32,6 @@ __all__ = [
     *("PowerTransform", "ReshapeTransform", "SigmoidTransform", "SoftplusTransform"),
     *("TanhTransform", "SoftmaxTransform", "StackTransform", "StickBreakingTransform"),
     *("Transform", "identity_transform"),
-]  # fmt: skip
+]
 
 __getattr__ = missing_in(__name__)

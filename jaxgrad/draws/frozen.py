@@ -38,13 +38,26 @@ _READS = frozenset(
     map(
         id,
         (
-            time.time, time.time_ns, time.perf_counter, time.perf_counter_ns, time.monotonic,
-            time.monotonic_ns, time.process_time, time.process_time_ns, open, os.environ, os.getenv,
-            os.urandom, uuid.uuid1, uuid.uuid4, secrets.token_bytes, secrets.token_hex,
+            time.time,
+            time.time_ns,
+            time.perf_counter,
+            time.perf_counter_ns,
+            time.monotonic,
+            time.monotonic_ns,
+            time.process_time,
+            time.process_time_ns,
+            open,
+            os.environ,
+            os.getenv,
+            os.urandom,
+            uuid.uuid1,
+            uuid.uuid4,
+            secrets.token_bytes,
+            secrets.token_hex,
             secrets.randbelow,
         ),
     )
-)  # fmt: skip
+)
 _QUEUES = (queue.Queue, queue.SimpleQueue)
 _GENERATORS = (random.Random, np.random.RandomState, np.random.Generator)
 MOST_FUNCTIONS = 1000

@@ -17,10 +17,25 @@ import uuid
 
 # of the module os: they tell of files, folders and the process
 REPEATED = (
-    "stat", "lstat", "fstat", "statvfs", "listdir", "access", "readlink", "getcwd", "getcwdb",
-    "getloadavg", "times", "cpu_count", "sched_getaffinity", "getppid", "getrandom", "urandom",
-    "get_terminal_size", "isatty",
-)  # fmt: skip
+    "stat",
+    "lstat",
+    "fstat",
+    "statvfs",
+    "listdir",
+    "access",
+    "readlink",
+    "getcwd",
+    "getcwdb",
+    "getloadavg",
+    "times",
+    "cpu_count",
+    "sched_getaffinity",
+    "getppid",
+    "getrandom",
+    "urandom",
+    "get_terminal_size",
+    "isatty",
+)
 
 FILE = "it opens a file"
 _BYTES, _PROCESS = "it reads from a file", "it waits for a process"
@@ -39,12 +54,18 @@ REFUSED = (
     *[
         (socket.socket, name, _SOCKET)
         for name in (
-            "accept", "recv", "recv_into", "recvfrom", "recvfrom_into", "recvmsg", "recvmsg_into",
+            "accept",
+            "recv",
+            "recv_into",
+            "recvfrom",
+            "recvfrom_into",
+            "recvmsg",
+            "recvmsg_into",
         )
     ],
     *[(select, name, "it waits for input") for name in ("select", "poll", "epoll", "kqueue")],
     (uuid, "uuid1", "it makes a name that is the only one"),
-)  # fmt: skip
+)
 
 # the same of modules that a program may have imported: a class or None, names, and why
 REFUSED_OF_MODULES = {

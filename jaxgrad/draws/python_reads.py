@@ -44,18 +44,48 @@ GENERATORS = (random.Random, *_OF_NUMPY)
 # methods of `random.Random` whose code makes its draws by others: it runs as any code of the user's
 _COMPOSED = frozenset(["choice", "choices", "sample", "shuffle"])
 _RANDOM = (
-    "random", "uniform", "triangular", "gauss", "normalvariate", "lognormvariate", "expovariate",
-    "vonmisesvariate", "gammavariate", "betavariate", "paretovariate", "weibullvariate",
-    "binomialvariate", "randint", "randrange", "getrandbits", "randbytes", "_randbelow", "seed",
-    "getstate", "setstate",
-)  # fmt: skip
+    "random",
+    "uniform",
+    "triangular",
+    "gauss",
+    "normalvariate",
+    "lognormvariate",
+    "expovariate",
+    "vonmisesvariate",
+    "gammavariate",
+    "betavariate",
+    "paretovariate",
+    "weibullvariate",
+    "binomialvariate",
+    "randint",
+    "randrange",
+    "getrandbits",
+    "randbytes",
+    "_randbelow",
+    "seed",
+    "getstate",
+    "setstate",
+)
 # methods of NumPy's generators that write to an array of the caller's
 _WRITING = frozenset(["shuffle"])
 _CLOCKS = (
-    "time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns",
-    "process_time", "process_time_ns", "thread_time", "thread_time_ns", "clock_gettime",
-    "clock_gettime_ns", "localtime", "gmtime", "ctime", "strftime",
-)  # fmt: skip
+    "time",
+    "time_ns",
+    "perf_counter",
+    "perf_counter_ns",
+    "monotonic",
+    "monotonic_ns",
+    "process_time",
+    "process_time_ns",
+    "thread_time",
+    "thread_time_ns",
+    "clock_gettime",
+    "clock_gettime_ns",
+    "localtime",
+    "gmtime",
+    "ctime",
+    "strftime",
+)
 # methods that tell what other threads have done
 _TELLING = {
     queue.Queue: ("qsize", "empty", "full"),

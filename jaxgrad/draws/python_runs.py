@@ -111,9 +111,14 @@ class _Size(int):
 
 
 MOVING = (
-    *GENERATORS, Iterator, io.IOBase, queue.Queue, queue.SimpleQueue, threading.Event,
+    *GENERATORS,
+    Iterator,
+    io.IOBase,
+    queue.Queue,
+    queue.SimpleQueue,
+    threading.Event,
     threading.Thread,
-)  # fmt: skip
+)
 
 
 class Owners:

@@ -100,30 +100,81 @@ def operator_method(name: str, operator: str, is_protocol: bool = False) -> Lazy
 
 # the operators of the table behind Python's special methods
 PROTOCOL = {
-    "add": "add", "radd": "add", "sub": "sub", "rsub": "rsub", "mul": "mul", "rmul": "mul",
-    "truediv": "div", "floordiv": "floor_divide", "mod": "remainder", "pow": "pow",
-    "matmul": "matmul", "neg": "neg", "pos": "positive", "abs": "abs",
-    "eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
-    "and": "bitwise_and", "rand": "bitwise_and", "or": "bitwise_or", "ror": "bitwise_or",
-    "xor": "bitwise_xor", "rxor": "bitwise_xor", "invert": "bitwise_not",
-    "lshift": "bitwise_left_shift", "rshift": "bitwise_right_shift",
-    "ilshift": "bitwise_left_shift_", "irshift": "bitwise_right_shift_",
-    "iadd": "add_", "isub": "sub_", "imul": "mul_", "itruediv": "div_", "imod": "remainder_",
-    "ifloordiv": "floor_divide_", "ipow": "pow_",
-    "iand": "bitwise_and_", "ior": "bitwise_or_", "ixor": "bitwise_xor_",
-}  # fmt: skip
+    "add": "add",
+    "radd": "add",
+    "sub": "sub",
+    "rsub": "rsub",
+    "mul": "mul",
+    "rmul": "mul",
+    "truediv": "div",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "pow": "pow",
+    "matmul": "matmul",
+    "neg": "neg",
+    "pos": "positive",
+    "abs": "abs",
+    "eq": "eq",
+    "ne": "ne",
+    "lt": "lt",
+    "le": "le",
+    "gt": "gt",
+    "ge": "ge",
+    "and": "bitwise_and",
+    "rand": "bitwise_and",
+    "or": "bitwise_or",
+    "ror": "bitwise_or",
+    "xor": "bitwise_xor",
+    "rxor": "bitwise_xor",
+    "invert": "bitwise_not",
+    "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift",
+    "ilshift": "bitwise_left_shift_",
+    "irshift": "bitwise_right_shift_",
+    "iadd": "add_",
+    "isub": "sub_",
+    "imul": "mul_",
+    "itruediv": "div_",
+    "imod": "remainder_",
+    "ifloordiv": "floor_divide_",
+    "ipow": "pow_",
+    "iand": "bitwise_and_",
+    "ior": "bitwise_or_",
+    "ixor": "bitwise_xor_",
+}
 
 
 # the methods that a `__torch_function__` gets for Python's special methods of other names
 OVERRIDDEN_AS = {
-    "__add__": "add", "__radd__": "add", "__sub__": "sub", "__mul__": "mul", "__rmul__": "mul",
-    "__truediv__": "div", "__mod__": "remainder", "__matmul__": "matmul", "__neg__": "neg",
-    "__pos__": "positive", "__abs__": "abs", "__invert__": "bitwise_not", "__iadd__": "add_",
-    "__isub__": "sub_", "__imul__": "mul_", "__itruediv__": "div_", "__imod__": "remainder_",
-    "__ifloordiv__": "floor_divide_", "__pow__": "pow", "__ipow__": "pow_", "__ne__": "ne",
-    "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__rand__": "bitwise_and",
-    "__ror__": "bitwise_or", "__rxor__": "bitwise_xor",
-}  # fmt: skip
+    "__add__": "add",
+    "__radd__": "add",
+    "__sub__": "sub",
+    "__mul__": "mul",
+    "__rmul__": "mul",
+    "__truediv__": "div",
+    "__mod__": "remainder",
+    "__matmul__": "matmul",
+    "__neg__": "neg",
+    "__pos__": "positive",
+    "__abs__": "abs",
+    "__invert__": "bitwise_not",
+    "__iadd__": "add_",
+    "__isub__": "sub_",
+    "__imul__": "mul_",
+    "__itruediv__": "div_",
+    "__imod__": "remainder_",
+    "__ifloordiv__": "floor_divide_",
+    "__pow__": "pow",
+    "__ipow__": "pow_",
+    "__ne__": "ne",
+    "__lt__": "lt",
+    "__le__": "le",
+    "__gt__": "gt",
+    "__ge__": "ge",
+    "__rand__": "bitwise_and",
+    "__ror__": "bitwise_or",
+    "__rxor__": "bitwise_xor",
+}
 
 
 def numbers_of(tensor: Tensor, what: str) -> np.ndarray:
@@ -448,22 +499,37 @@ def _conversion(name, dtype):
 
 
 CONVERSIONS = {
-    "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16,
-    "bfloat16": dtypes.bfloat16, "int": dtypes.int32, "long": dtypes.int64,
-    "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool,
-    "cfloat": dtypes.complex64, "cdouble": dtypes.complex128,
-}  # fmt: skip
+    "float": dtypes.float32,
+    "double": dtypes.float64,
+    "half": dtypes.float16,
+    "bfloat16": dtypes.bfloat16,
+    "int": dtypes.int32,
+    "long": dtypes.int64,
+    "short": dtypes.int16,
+    "char": dtypes.int8,
+    "byte": dtypes.uint8,
+    "bool": dtypes.bool,
+    "cfloat": dtypes.complex64,
+    "cdouble": dtypes.complex128,
+}
 for _name, _dtype in CONVERSIONS.items():
     setattr(TensorMethods, _name, _conversion(_name, _dtype))
 
 
 METHOD_CLASSES = (
-    factories.FactoryMethods, tensor_data.DataMethods, to.ConversionMethods,
-    indexing.IndexingMethods, memory_methods.MemoryMethods,
-    copying.CopyMethods, variable.VariableMethods, legacy_methods.LegacyMethods,
-    subclassing.Subclassing, tensor_text.TextMethods, reflected_methods.ReflectedMethods,
+    factories.FactoryMethods,
+    tensor_data.DataMethods,
+    to.ConversionMethods,
+    indexing.IndexingMethods,
+    memory_methods.MemoryMethods,
+    copying.CopyMethods,
+    variable.VariableMethods,
+    legacy_methods.LegacyMethods,
+    subclassing.Subclassing,
+    tensor_text.TextMethods,
+    reflected_methods.ReflectedMethods,
     TensorMethods,
-)  # fmt: skip
+)
 
 
 def _one_number(tensor):

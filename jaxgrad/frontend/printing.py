@@ -85,9 +85,15 @@ def get_printoptions() -> dict:
 
 
 def tensor_str(
-    array, dtype, requires_grad=False, grad_fn_name=None, device=None, further=(), start="tensor(",
+    array,
+    dtype,
+    requires_grad=False,
+    grad_fn_name=None,
+    device=None,
+    further=(),
+    start="tensor(",
     contents=None,
-) -> str:  # fmt: skip
+) -> str:
     """The text of a tensor.
 
     array: its values, of numpy; without data, anything that has its shape. device: shown unless it

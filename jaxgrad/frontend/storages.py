@@ -192,9 +192,13 @@ class UntypedStorage(ReadOnlyStorage):
 
     @classmethod
     def from_buffer(
-        cls, buffer, byte_order: str | None = None, count: int = -1, offset: int = 0,
+        cls,
+        buffer,
+        byte_order: str | None = None,
+        count: int = -1,
+        offset: int = 0,
         dtype: dtypes.dtype = dtypes.uint8,
-    ) -> UntypedStorage:  # fmt: skip
+    ) -> UntypedStorage:
         """Return a storage with a copy of the bytes of a buffer.
 
         buffer: `bytes`, or what has a buffer. byte_order: that of its numbers, "native", "little"

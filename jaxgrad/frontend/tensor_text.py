@@ -61,9 +61,14 @@ def text_of(
     *above, start = start.split("\n")
     history = (False, None) if is_wrapped else (tensor._requires_grad, name_of_node(tensor))
     text = printing.tensor_str(
-        values, tensor.dtype, *history, _device_shown(tensor), forward_ad.shown(tensor), start,
+        values,
+        tensor.dtype,
+        *history,
+        _device_shown(tensor),
+        forward_ad.shown(tensor),
+        start,
         contents,
-    )  # fmt: skip
+    )
     text = "\n".join([*above, text + end])
     if is_part:
         # the part of this process, for nobody else's numbers are here

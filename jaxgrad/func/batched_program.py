@@ -350,6 +350,7 @@ class BatchedProgram(Executable):
         self.output.apply(run)
         return self.output.result_of(run)
 
+
 class BatchedTracing(Tracing):
     """The trace of a mapped function, for one example. is_inline: whether it is part of an open
     trace. `printed`: has an element for each tensor that the function printed.

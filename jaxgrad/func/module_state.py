@@ -42,9 +42,13 @@ def functional_call(
 
 
 def reparametrized(
-    module, parameters_and_buffers, *, tie_weights: bool = False, strict: bool = False,
+    module,
+    parameters_and_buffers,
+    *,
+    tie_weights: bool = False,
+    strict: bool = False,
     stack_weights: bool = False,
-):  # fmt: skip
+):
     """A block in which a module has other tensors in place of its parameters and buffers.
 
     The arguments are those of `functional_call`; stack_weights: not used.

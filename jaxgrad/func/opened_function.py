@@ -28,8 +28,16 @@ LONGEST_KEY = 2000
 
 # what the next elements of a key describe
 FUNCTION, METHOD, PARTIAL, LIST, TUPLE, DICT, CELL, TENSOR, SAME = (
-    "function", "method", "partial", "list", "tuple", "dict", "cell", "tensor", "same",
-)  # fmt: skip
+    "function",
+    "method",
+    "partial",
+    "list",
+    "tuple",
+    "dict",
+    "cell",
+    "tensor",
+    "same",
+)
 
 
 class Memory:
@@ -129,9 +137,14 @@ class OpenedFunction:
             return
         self.functions.append(function)
         self.begin(
-            function, FUNCTION, function.__code__, weakref.ref(module), name,
-            function.__qualname__, function.__module__,
-        )  # fmt: skip
+            function,
+            FUNCTION,
+            function.__code__,
+            weakref.ref(module),
+            name,
+            function.__qualname__,
+            function.__module__,
+        )
         # the function is made with its cells, and these are filled afterwards: it may be in one
         new = []
         for cell in function.__closure__ or ():

@@ -40,11 +40,30 @@ from .opened_function import CannotBeOpenedError, OpenedFunction, Rebuilder
 # functions or frames as objects
 _RUNS_EACH_TIME = frozenset(
     [
-        "print", "pprint", "input", "breakpoint", "write", "warn", "debug", "info", "warning",
-        "error", "critical", "exception", "exec", "eval", "cell_contents", "__closure__",
-        "__code__", "__defaults__", "__kwdefaults__", "__globals__", "_getframe", "currentframe",
+        "print",
+        "pprint",
+        "input",
+        "breakpoint",
+        "write",
+        "warn",
+        "debug",
+        "info",
+        "warning",
+        "error",
+        "critical",
+        "exception",
+        "exec",
+        "eval",
+        "cell_contents",
+        "__closure__",
+        "__code__",
+        "__defaults__",
+        "__kwdefaults__",
+        "__globals__",
+        "_getframe",
+        "currentframe",
     ]
-)  # fmt: skip
+)
 
 # the kinds of results that are arrays or tensors of the call
 TENSORS = (*ARRAYS, "captured")

@@ -95,9 +95,12 @@ def _along_channels(input, weight):
 
 @api_boundary
 def rrelu(
-    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,
+    input: Tensor,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
     generator=None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Return `input` where it is positive, else `slope * input`.
 
     The slope is drawn for each element from the uniform distribution between `lower` and `upper`,
@@ -115,9 +118,12 @@ def rrelu(
 
 @api_boundary
 def rrelu_(
-    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,
+    input: Tensor,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
     generator=None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Apply `rrelu` in place and return `input`.
 
     >>> jaxgrad.rrelu_(jaxgrad.tensor([-1.0, 2.0]), 0.1, 0.3)
@@ -129,9 +135,13 @@ def rrelu_(
 
 @api_boundary
 def rrelu_with_noise(
-    input: Tensor, noise: Tensor, lower: float = 1 / 8, upper: float = 1 / 3,
-    training: bool = False, generator=None,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    noise: Tensor,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    generator=None,
+) -> Tensor:
     """Return what `rrelu` does and, with `training`, write the slopes into `noise`.
 
     noise: a tensor of the shape and dtype of `input`; where that is positive it becomes 1. The
@@ -147,9 +157,13 @@ def rrelu_with_noise(
 
 @api_boundary
 def rrelu_with_noise_(
-    input: Tensor, noise: Tensor, lower: float = 1 / 8, upper: float = 1 / 3,
-    training: bool = False, generator=None,
-) -> Tensor:  # fmt: skip
+    input: Tensor,
+    noise: Tensor,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    generator=None,
+) -> Tensor:
     """Apply `rrelu_with_noise` in place and return `input`.
 
     >>> noise = jaxgrad.zeros(2)

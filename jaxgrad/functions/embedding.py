@@ -9,9 +9,16 @@ from ..core.tracebacks import api_boundary
 
 @api_boundary
 def embedding_bag(
-    weight, indices, offsets, scale_grad_by_freq=False, mode=0, sparse=False,
-    per_sample_weights=None, include_last_offset=False, padding_idx=None,
-):  # fmt: skip
+    weight,
+    indices,
+    offsets,
+    scale_grad_by_freq=False,
+    mode=0,
+    sparse=False,
+    per_sample_weights=None,
+    include_last_offset=False,
+    padding_idx=None,
+):
     """Return the sums, means or maxima of the rows of `weight` in each bag, the bag of each index,
     the sizes of the bags, and for maxima the row of each element.
 
@@ -35,9 +42,16 @@ def embedding_bag(
             "embedding_backward: scale_grad_by_freq not supported with sparse gradients"
         )
     outputs = ops._embedding_bag(
-        weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
-        include_last_offset, padding_idx,
-    )  # fmt: skip
+        weight,
+        indices,
+        offsets,
+        scale_grad_by_freq,
+        mode,
+        sparse,
+        per_sample_weights,
+        include_last_offset,
+        padding_idx,
+    )
     if not sparse:
         return outputs
     # the node of one lookup for each index can send a sparse gradient

@@ -99,9 +99,13 @@ def _spectral(input, ord, dims, keepdim):
 
 @takes_out
 def norm(
-    input: Tensor, ord=None, dim: int | Sequence[int] | None = None, keepdim: bool = False, *,
+    input: Tensor,
+    ord=None,
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
+    *,
     dtype=None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Return the norm of a vector or a matrix.
 
     input: of any shape, floating point or complex. ord: the order; None means 2 over all elements.

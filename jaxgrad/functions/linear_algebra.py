@@ -92,9 +92,12 @@ def adjoint(input: Tensor) -> Tensor:
 
 @takes_out
 def norm(
-    input: Tensor, p="fro", dim: int | Sequence[int] | None = None, keepdim: bool = False,
+    input: Tensor,
+    p="fro",
+    dim: int | Sequence[int] | None = None,
+    keepdim: bool = False,
     dtype=None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Return the norm of order `p` of the elements, or of vectors or matrices along `dim`.
 
     input: of any shape, floating point or complex. p: a number, inf, -inf; "fro", which is 2;

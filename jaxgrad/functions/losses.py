@@ -97,9 +97,15 @@ def hinge_embedding_loss(
 
 @api_boundary
 def triplet_margin_loss(
-    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0,
-    eps: float = 1e-6, swap: bool = False, reduction: int = 0,
-) -> Tensor:  # fmt: skip
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-6,
+    swap: bool = False,
+    reduction: int = 0,
+) -> Tensor:
     """Return `max(0, margin + d(anchor, positive) - d(anchor, negative))`, reduced.
 
     anchor, positive, negative: (N, D) or (D,), floating point; d is `pairwise_distance` with `p`
@@ -162,9 +168,14 @@ def poisson_nll_loss(
 
 @api_boundary
 def ctc_loss(
-    log_probs: Tensor, targets: Tensor, input_lengths, target_lengths, blank: int = 0,
-    reduction: int = 0, zero_infinity: bool = False,
-) -> Tensor:  # fmt: skip
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths,
+    target_lengths,
+    blank: int = 0,
+    reduction: int = 0,
+    zero_infinity: bool = False,
+) -> Tensor:
     """Return the negative log-likelihood of label sequences whose times are not known, reduced.
 
     log_probs: (T, B, C) or (T, C), logarithms of the probabilities of labels, float32 or float64.
@@ -191,8 +202,11 @@ def ctc_loss(
     losses, _ = ops._ctc_loss(
         log_probs if is_batched else log_probs.unsqueeze(1),
         _in_rows(targets.to(dtypes.int64), target_lengths),
-        input_lengths, target_lengths, blank, zero_infinity,
-    )  # fmt: skip
+        input_lengths,
+        target_lengths,
+        blank,
+        zero_infinity,
+    )
     if zero_infinity:
         losses = ops.where(losses == math.inf, 0, losses)
     if reduction == 1:

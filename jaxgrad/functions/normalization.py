@@ -129,9 +129,16 @@ def batch_norm(
 
 @api_boundary
 def instance_norm(
-    input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps,
+    input,
+    weight,
+    bias,
+    running_mean,
+    running_var,
+    use_input_stats,
+    momentum,
+    eps,
     cudnn_enabled=True,
-):  # fmt: skip
+):
     """Return `(x - mean) / sqrt(variance + eps) * weight + bias` for each sample and channel.
 
     The arguments are those of `torch.nn.functional.instance_norm`, in another order; cudnn_enabled
@@ -152,9 +159,14 @@ def instance_norm(
     own = weight, bias, running_mean, running_var
     weight, bias, *repeated = (None if tensor is None else tensor.repeat(count) for tensor in own)
     result = batch_norm(
-        input.reshape(1, count * channels, *rest), weight, bias, *repeated, use_input_stats,
-        momentum, eps,
-    )  # fmt: skip
+        input.reshape(1, count * channels, *rest),
+        weight,
+        bias,
+        *repeated,
+        use_input_stats,
+        momentum,
+        eps,
+    )
     if use_input_stats and count:
         for running, moved in zip((running_mean, running_var), repeated, strict=True):
             if running is not None:
@@ -216,9 +228,17 @@ def cudnn_batch_norm_backward(
     (tensor([-1.]), tensor([1.]))
     """
     return ops.native_batch_norm_backward(
-        grad_output, input, weight, running_mean, running_var, save_mean, save_var, True, epsilon,
+        grad_output,
+        input,
+        weight,
+        running_mean,
+        running_var,
+        save_mean,
+        save_var,
+        True,
+        epsilon,
         [True] * 3,
-    )  # fmt: skip
+    )
 
 
 miopen_batch_norm, miopen_batch_norm_backward = cudnn_batch_norm, cudnn_batch_norm_backward

@@ -176,9 +176,11 @@ _MANY = 25  # rows, beyond which PyTorch computes Euclidean distances by a produ
 
 @api_boundary
 def cdist(
-    x1: Tensor, x2: Tensor, p: float = 2.0,
+    x1: Tensor,
+    x2: Tensor,
+    p: float = 2.0,
     compute_mode: str = "use_mm_for_euclid_dist_if_necessary",
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Return the distances of order `p` of each row of `x1` from each row of `x2`.
 
     x1: (..., n, m). x2: (..., k, m), where the dimensions `...` broadcast; one floating dtype. The
@@ -257,9 +259,12 @@ def pairwise_distance(x1, x2, p: float = 2.0, eps: float = 1e-6, keepdim: bool =
 
 @api_boundary
 def cov(
-    input: Tensor, *, correction: int = 1, fweights: Tensor | None = None,
+    input: Tensor,
+    *,
+    correction: int = 1,
+    fweights: Tensor | None = None,
     aweights: Tensor | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Return the covariances of variables, the rows of `input`; the columns are observations.
 
     input: (n, m), or (m,) for one variable; not bool. correction: the sum of products is divided by

@@ -122,9 +122,13 @@ def _check_dimensions(name, input):
 
 
 def avg_pool1d(
-    input: Tensor, kernel_size, stride=None, padding=0, ceil_mode: bool = False,
+    input: Tensor,
+    kernel_size,
+    stride=None,
+    padding=0,
+    ceil_mode: bool = False,
     count_include_pad: bool = True,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Return the mean of each window of a line.
 
     input: (n, c, l) or (c, l), floating point, complex or int64. kernel_size, stride, padding:

@@ -22,10 +22,14 @@ _AFTER = ("hx", "params", "has_biases", "num_layers", "dropout", "train", "bidir
 _PADDED = ("input", *_AFTER, "batch_first")
 _PACKED = ("data", "batch_sizes", *_AFTER)
 _KINDS = {
-    "params": (list | tuple, "tuple of Tensors"), "has_biases": (bool, "bool"),
-    "num_layers": (int, "int"), "dropout": (int | float, "float"), "train": (bool, "bool"),
-    "bidirectional": (bool, "bool"), "batch_first": (bool, "bool"),
-}  # fmt: skip
+    "params": (list | tuple, "tuple of Tensors"),
+    "has_biases": (bool, "bool"),
+    "num_layers": (int, "int"),
+    "dropout": (int | float, "float"),
+    "train": (bool, "bool"),
+    "bidirectional": (bool, "bool"),
+    "batch_first": (bool, "bool"),
+}
 
 
 @api_boundary
@@ -159,9 +163,18 @@ def _recurrent(mode, arguments, hx, cx=None):
     kept = kept or any(has_tangent(tensor) or not is_concrete(tensor) for tensor in tensors)
     factors = _factors_between(input, hx, batch_sizes, arguments, directions)
     outputs = ops.recurrent(
-        input, params, hx, cx, batch_sizes, factors, mode, arguments["has_biases"],
-        arguments["bidirectional"], arguments["batch_first"], kept,
-    )  # fmt: skip
+        input,
+        params,
+        hx,
+        cx,
+        batch_sizes,
+        factors,
+        mode,
+        arguments["has_biases"],
+        arguments["bidirectional"],
+        arguments["batch_first"],
+        kept,
+    )
     return tuple(outputs[: 2 if cx is None else 3])
 
 
@@ -426,11 +439,16 @@ def _cudnn_rnn(input, weight, weight_stride0, weight_buf, hx, cx, mode, hidden_s
     """
     *_, num_layers, batch_first, dropout, train, bidirectional, batch_sizes, _ = rest
     arguments = {
-        "input": input, "params": weight, "has_biases": weight_stride0 >= 4,
-        "num_layers": num_layers, "dropout": dropout, "train": train,
-        "bidirectional": bidirectional, "batch_first": batch_first and not batch_sizes,
+        "input": input,
+        "params": weight,
+        "has_biases": weight_stride0 >= 4,
+        "num_layers": num_layers,
+        "dropout": dropout,
+        "train": train,
+        "bidirectional": bidirectional,
+        "batch_first": batch_first and not batch_sizes,
         "batch_sizes": from_numpy(np.array(batch_sizes, np.int64)) if batch_sizes else None,
-    }  # fmt: skip
+    }
     is_lstm = _MODES[mode] == "LSTM"
     outputs = _recurrent(_MODES[mode], arguments, hx, cx if is_lstm else None)
     options = {"dtype": input.dtype, "device": beside(input)}

@@ -55,9 +55,17 @@ def cudnn_convolution(
 
 
 def cudnn_convolution_backward(
-    self, grad_output, weight, padding, stride, dilation, groups, benchmark=False,
-    deterministic=False, output_mask=(True, True, True),
-):  # fmt: skip
+    self,
+    grad_output,
+    weight,
+    padding,
+    stride,
+    dilation,
+    groups,
+    benchmark=False,
+    deterministic=False,
+    output_mask=(True, True, True),
+):
     """Return the gradients of the input, the weight and the bias of `cudnn_convolution`.
 
     >>> x, weight = jaxgrad.ones(1, 1, 3, 3), jaxgrad.ones(1, 1, 2, 2)
@@ -73,9 +81,17 @@ def cudnn_convolution_backward(
 
 
 def cudnn_convolution_transpose(
-    self, weight, bias, padding, output_padding, stride, dilation, groups, benchmark=False,
+    self,
+    weight,
+    bias,
+    padding,
+    output_padding,
+    stride,
+    dilation,
+    groups,
+    benchmark=False,
     deterministic=False,
-):  # fmt: skip
+):
     """Return the transposed `convolution`: padding stands before stride.
 
     >>> x, weight = jaxgrad.ones(1, 1, 3, 3), jaxgrad.ones(1, 1, 2, 2)
@@ -89,9 +105,18 @@ def cudnn_convolution_transpose(
 
 
 def cudnn_convolution_transpose_backward(
-    self, grad_output, weight, padding, output_padding, stride, dilation, groups, benchmark=False,
-    deterministic=False, output_mask=(True, True, True),
-):  # fmt: skip
+    self,
+    grad_output,
+    weight,
+    padding,
+    output_padding,
+    stride,
+    dilation,
+    groups,
+    benchmark=False,
+    deterministic=False,
+    output_mask=(True, True, True),
+):
     """Return the gradients of the three inputs of `cudnn_convolution_transpose`.
 
     >>> x, weight = jaxgrad.ones(1, 1, 3, 3), jaxgrad.ones(1, 1, 2, 2)
@@ -154,9 +179,16 @@ def thnn_conv2d_forward(self, weight, kernel_size, bias, stride, padding):
 
 
 def thnn_conv2d_backward(
-    grad_output, self, weight, kernel_size, stride, padding, finput=None, fgrad_input=None,
+    grad_output,
+    self,
+    weight,
+    kernel_size,
+    stride,
+    padding,
+    finput=None,
+    fgrad_input=None,
     output_mask=(True, True, True),
-):  # fmt: skip
+):
     """Return the gradients of the input, the weight and the bias of `thnn_conv2d_forward`.
 
     >>> x, weight = jaxgrad.ones(1, 1, 3, 3), jaxgrad.ones(1, 1, 2, 2)
@@ -188,9 +220,17 @@ def thnn_conv_dilated2d_forward(self, weight, kernel_size, bias, stride, padding
 
 
 def thnn_conv_dilated2d_backward(
-    grad_output, self, weight, kernel_size, stride, padding, dilation, columns=None, ones=None,
+    grad_output,
+    self,
+    weight,
+    kernel_size,
+    stride,
+    padding,
+    dilation,
+    columns=None,
+    ones=None,
     output_mask=(True, True, True),
-):  # fmt: skip
+):
     """Return the gradients of the three inputs of `thnn_conv_dilated2d_forward`.
 
     >>> x, weight = jaxgrad.ones(1, 1, 3, 3), jaxgrad.ones(1, 1, 2, 2)
@@ -258,9 +298,18 @@ def thnn_conv_transpose2d_forward(
 
 
 def thnn_conv_transpose2d_backward(
-    grad_output, self, weight, kernel_size, stride, padding, output_padding, dilation,
-    columns=None, ones=None, output_mask=(True, True, True),
-):  # fmt: skip
+    grad_output,
+    self,
+    weight,
+    kernel_size,
+    stride,
+    padding,
+    output_padding,
+    dilation,
+    columns=None,
+    ones=None,
+    output_mask=(True, True, True),
+):
     """Return the gradients of the three inputs of `thnn_conv_transpose2d_forward`.
 
     >>> x, weight = jaxgrad.ones(1, 1, 3, 3), jaxgrad.ones(1, 1, 2, 2)

@@ -19,10 +19,21 @@ from ._namespace import _custom_builtins
 from .node import Node, base_types
 
 _BINARY = {
-    "add": "+", "sub": "-", "mul": "*", "floordiv": "//", "truediv": "/", "div": "/", "mod": "%",
-    "pow": "**", "lshift": "<<", "rshift": ">>", "and_": "&", "or_": "|", "xor": "^",
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "floordiv": "//",
+    "truediv": "/",
+    "div": "/",
+    "mod": "%",
+    "pow": "**",
+    "lshift": "<<",
+    "rshift": ">>",
+    "and_": "&",
+    "or_": "|",
+    "xor": "^",
     "matmul": "@",
-}  # fmt: skip
+}
 reflectable_magic_methods = {name: f"{{}} {sign} {{}}" for name, sign in _BINARY.items()}
 reflectable_magic_methods["getitem"] = "{}[{}]"
 

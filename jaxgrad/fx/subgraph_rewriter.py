@@ -129,8 +129,10 @@ def _replace_part(
     placeholders = [node for node in new.nodes if node.op == "placeholder"]
     if len(match.placeholder_nodes) != len(placeholders):
         raise AssertionError("the replacement has another number of arguments than the pattern")
-    inputs = [newest.get(node, node) if isinstance(node, Node) else node
-              for node in match.placeholder_nodes]  # fmt: skip
+    inputs = [
+        newest.get(node, node) if isinstance(node, Node) else node
+        for node in match.placeholder_nodes
+    ]
     copies: dict[Node, Any] = dict(zip(placeholders, inputs, strict=True))
     with graph.inserting_before(_first_user(graph, match, inputs)):
         results = graph.graph_copy(new, copies)

@@ -323,9 +323,21 @@ def ps_roi_pool(input, rois, spatial_scale, pooled_height, pooled_width):
     "SymInt groups, SymInt offset_groups, bool use_mask) -> Tensor"
 )
 def deform_conv2d(
-    input, weight, offset, mask, bias,
-    stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, groups, offset_groups, use_mask,
-):  # fmt: skip
+    input,
+    weight,
+    offset,
+    mask,
+    bias,
+    stride_h,
+    stride_w,
+    pad_h,
+    pad_w,
+    dilation_h,
+    dilation_w,
+    groups,
+    offset_groups,
+    use_mask,
+):
     count, channels, height, width = input.shape
     kernel, extents = [*weight.shape[2:]], [*offset.shape[2:]]
     taps = kernel[0] * kernel[1]

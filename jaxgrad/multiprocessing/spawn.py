@@ -57,9 +57,13 @@ class ProcessExitedException(ProcessException):
     """
 
     def __init__(
-        self, msg: str, error_index: int, error_pid: int, exit_code: int,
+        self,
+        msg: str,
+        error_index: int,
+        error_pid: int,
+        exit_code: int,
         signal_name: str | None = None,
-    ):  # fmt: skip
+    ):
         super().__init__(msg, error_index, error_pid)
         self.exit_code, self.signal_name = exit_code, signal_name
 
@@ -165,9 +169,13 @@ def _signal_name(number: int) -> str:
 
 
 def start_processes(
-    fn: Callable, args: tuple = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
+    fn: Callable,
+    args: tuple = (),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
     start_method: str = "spawn",
-) -> ProcessContext | None:  # fmt: skip
+) -> ProcessContext | None:
     """Start processes that call `fn(number, *args)`, and wait for them.
 
     fn: a function of a module, which the processes import. args: sent to each by value. nprocs: how
@@ -198,9 +206,13 @@ def start_processes(
 
 
 def spawn(
-    fn: Callable, args: tuple = (), nprocs: int = 1, join: bool = True, daemon: bool = False,
+    fn: Callable,
+    args: tuple = (),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
     start_method: str = "spawn",
-) -> ProcessContext | None:  # fmt: skip
+) -> ProcessContext | None:
     """Start processes that are started anew, as `start_processes` does.
 
     >>> import operator

@@ -112,9 +112,12 @@ def selu(input, inplace: bool = False):
 
 @api_boundary
 def rrelu(
-    input, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,
+    input,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
     inplace: bool = False,
-):  # fmt: skip
+):
     """Return `input` where it is positive, else `slope * input`, with a random slope.
 
     Each slope is drawn from the uniform distribution between `lower` and `upper`, or is their mean

@@ -86,11 +86,19 @@ class OptimizedModule(Module):
 
 
 def compile(
-    model: Callable | None = None, *, fullgraph: bool = False, dynamic: bool | None = None,
-    backend: str | None = None, mode: str | None = None, options: dict | None = None,
-    name: str | None = None, disable: bool = False, recompile_limit: int | None = None,
-    isolate_recompiles: bool = False, shapes_spec=None,
-):  # fmt: skip
+    model: Callable | None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str | None = None,
+    mode: str | None = None,
+    options: dict | None = None,
+    name: str | None = None,
+    disable: bool = False,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool = False,
+    shapes_spec=None,
+):
     """Compile a function or a module, as `jaxgrad.jit` does.
 
     model: a function, a method or a module; without it `compile` returns a decorator. Of a module
@@ -113,9 +121,14 @@ def compile(
     tensor([9.])
     """
     make = compiler(
-        fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options,
-        name=name, recompile_limit=recompile_limit,
-    )  # fmt: skip
+        fullgraph=fullgraph,
+        dynamic=dynamic,
+        backend=backend,
+        mode=mode,
+        options=options,
+        name=name,
+        recompile_limit=recompile_limit,
+    )
 
     def apply(model):
         return model if disable else _applied(make, model)

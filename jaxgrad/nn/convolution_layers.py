@@ -20,9 +20,19 @@ class _Convolution(Module):
     transposed = False
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size, stride=1, padding=0, dilation=1,
-        groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device=None, dtype=None,
-    ):  # fmt: skip
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
         self._check(in_channels, out_channels, stride, padding, groups, padding_mode)
         count = self.dimensions
@@ -154,19 +164,38 @@ class _Transposed(_Convolution):
     transposed = True
 
     def __init__(
-        self, in_channels: int, out_channels: int, kernel_size, stride=1, padding=0,
-        output_padding=0, groups: int = 1, bias: bool = True, dilation=1,
-        padding_mode: str = "zeros", device=None, dtype=None,
-    ):  # fmt: skip
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size,
+        stride=1,
+        padding=0,
+        output_padding=0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation=1,
+        padding_mode: str = "zeros",
+        device=None,
+        dtype=None,
+    ):
         if padding_mode != "zeros":
             raise ValueError(
                 f'Only "zeros" padding mode is supported for {type(self).__name__}, not '
                 f"{padding_mode!r}"
             )
         super().__init__(
-            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias,
-            padding_mode, device, dtype,
-        )  # fmt: skip
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
         self.output_padding = per_dimension(output_padding, self.dimensions, "output_padding")
 
     def _weight_channels(self):
@@ -178,9 +207,15 @@ class _Transposed(_Convolution):
             output_padding = self._output_padding(input, self._sizes(input, output_size))
         convolve = getattr(convolution, f"conv_transpose{self.dimensions}d")
         return convolve(
-            input, self.weight, self.bias, self.stride, self.padding, output_padding,
-            self.groups, self.dilation,
-        )  # fmt: skip
+            input,
+            self.weight,
+            self.bias,
+            self.stride,
+            self.padding,
+            output_padding,
+            self.groups,
+            self.dilation,
+        )
 
     def _sizes(self, input, output_size):
         """Return the spatial part of `output_size`, which may name all dimensions."""
@@ -197,9 +232,14 @@ class _Transposed(_Convolution):
         result = []
         lengths = input.shape[-self.dimensions :]
         for length, stride, padding, dilation, kernel, size in zip(
-            lengths, self.stride, self.padding, self.dilation, self.kernel_size, output_size,
+            lengths,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.kernel_size,
+            output_size,
             strict=True,
-        ):  # fmt: skip
+        ):
             least = (length - 1) * stride - 2 * padding + dilation * (kernel - 1) + 1
             if not least <= size < least + stride:
                 raise ValueError(

@@ -15,9 +15,15 @@ from .dropout import dropout
 
 @api_boundary
 def scaled_dot_product_attention(
-    query, key, value, attn_mask=None, dropout_p: float = 0.0, is_causal: bool = False,
-    scale: float | None = None, enable_gqa: bool = False,
-):  # fmt: skip
+    query,
+    key,
+    value,
+    attn_mask=None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+):
     """Return `softmax(query @ key.mT * scale + mask) @ value`.
 
     query: (..., L, E); key: (..., S, E); value: (..., S, V), floating point; the result is (..., L,

@@ -19,9 +19,14 @@ from ..tape.tensor import concrete, is_concrete
 
 @api_boundary
 def embedding(
-    input, weight, padding_idx: int | None = None, max_norm: float | None = None,
-    norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
-):  # fmt: skip
+    input,
+    weight,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+):
     """Return the rows of `weight` at the indices `input`.
 
     input: int32 or int64 indices of any shape (*). weight: (num_embeddings, embedding_dim). The
@@ -86,10 +91,18 @@ _MODES = {"sum": 0, "mean": 1, "max": 2}
 
 @api_boundary
 def embedding_bag(
-    input, weight, offsets=None, max_norm: float | None = None, norm_type: float = 2,
-    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
-    per_sample_weights=None, include_last_offset: bool = False, padding_idx: int | None = None,
-):  # fmt: skip
+    input,
+    weight,
+    offsets=None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights=None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+):
     """Return the sum, mean or maximum of the rows of `weight` in each bag, 0 for an empty bag.
 
     input: int32 or int64 indices, (B, L) for B bags, or (K,) with `offsets` (B,), where each bag
@@ -122,9 +135,16 @@ def embedding_bag(
     if max_norm is not None:
         _renormalize(input, weight, max_norm, norm_type)
     return bags.embedding_bag(
-        weight, input, offsets, scale_grad_by_freq, _MODES[mode], sparse, per_sample_weights,
-        include_last_offset, padding_idx,
-    )[0]  # fmt: skip
+        weight,
+        input,
+        offsets,
+        scale_grad_by_freq,
+        _MODES[mode],
+        sparse,
+        per_sample_weights,
+        include_last_offset,
+        padding_idx,
+    )[0]
 
 
 def _check_bag_options(input, weight, mode, scale_grad_by_freq, sparse, per_sample_weights):

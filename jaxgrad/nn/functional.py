@@ -440,9 +440,14 @@ def kl_div(
 
 @api_boundary
 def nll_loss(
-    input, target, weight=None, size_average=None, ignore_index: int = -100, reduce=None,
+    input,
+    target,
+    weight=None,
+    size_average=None,
+    ignore_index: int = -100,
+    reduce=None,
     reduction: str = "mean",
-):  # fmt: skip
+):
     """Return the negative log-likelihood `-weight[target] * input[n, target[n]]`, reduced.
 
     input: log-probabilities (C,), (N, C) or (N, C, d1, ...), floating point. target: class indices,
@@ -459,9 +464,15 @@ def nll_loss(
 
 @api_boundary
 def cross_entropy(
-    input, target, weight=None, size_average=None, ignore_index: int = -100, reduce=None,
-    reduction: str = "mean", label_smoothing: float = 0.0,
-):  # fmt: skip
+    input,
+    target,
+    weight=None,
+    size_average=None,
+    ignore_index: int = -100,
+    reduce=None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+):
     """Return `nll_loss(log_softmax(input, 1), target)`.
 
     input: unnormalized logits (C,), (N, C) or (N, C, d1, ...), floating point. target: class
@@ -479,9 +490,14 @@ def cross_entropy(
 
 @api_boundary
 def binary_cross_entropy_with_logits(
-    input, target, weight=None, size_average=None, reduce=None, reduction: str = "mean",
+    input,
+    target,
+    weight=None,
+    size_average=None,
+    reduce=None,
+    reduction: str = "mean",
     pos_weight=None,
-):  # fmt: skip
+):
     """Return the binary cross entropy of `target` and `sigmoid(input)`, reduced.
 
     `-weight * (pos_weight * t * log(s) + (1 - t) * log(1 - s))` with `t = target`, `s =

@@ -10,9 +10,13 @@ from ..tape.tensor import Tensor
 
 @api_boundary
 def grouped_mm(
-    mat_a: Tensor, mat_b: Tensor, *, offs: Tensor | None = None, bias: Tensor | None = None,
+    mat_a: Tensor,
+    mat_b: Tensor,
+    *,
+    offs: Tensor | None = None,
+    bias: Tensor | None = None,
     out_dtype: dtype | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Return the products of groups of matrices, whose sizes may differ.
 
     mat_a: a batch (g, n, m), or a matrix (n, m) that has the groups side by side: groups of rows,

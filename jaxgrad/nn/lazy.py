@@ -155,9 +155,18 @@ class _LazyConvolution(LazyModuleMixin):
 
 class _Plain(_LazyConvolution):
     def __init__(
-        self, out_channels: int, kernel_size, stride=1, padding=0, dilation=1, groups: int = 1,
-        bias: bool = True, padding_mode: str = "zeros", device=None, dtype=None,
-    ):  # fmt: skip
+        self,
+        out_channels: int,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device=None,
+        dtype=None,
+    ):
         # without channels and bias, which are made later
         super().__init__(
             0, 0, kernel_size, stride, padding, dilation, groups, False, padding_mode, device, dtype
@@ -169,14 +178,33 @@ class _Transposed(_LazyConvolution):
     is_transposed = True
 
     def __init__(
-        self, out_channels: int, kernel_size, stride=1, padding=0, output_padding=0,
-        groups: int = 1, bias: bool = True, dilation=1, padding_mode: str = "zeros", device=None,
+        self,
+        out_channels: int,
+        kernel_size,
+        stride=1,
+        padding=0,
+        output_padding=0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation=1,
+        padding_mode: str = "zeros",
+        device=None,
         dtype=None,
-    ):  # fmt: skip
+    ):
         super().__init__(
-            0, 0, kernel_size, stride, padding, output_padding, groups, False, dilation,
-            padding_mode, device, dtype,
-        )  # fmt: skip
+            0,
+            0,
+            kernel_size,
+            stride,
+            padding,
+            output_padding,
+            groups,
+            False,
+            dilation,
+            padding_mode,
+            device,
+            dtype,
+        )
         self._make_lazy(out_channels, bias, device, dtype)
 
 
@@ -244,9 +272,16 @@ class _LazyNorm(LazyModuleMixin):
     """A normalization that takes `num_features` from the first input."""
 
     def __init__(
-        self, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
-        track_running_stats: bool = True, device=None, dtype=None, *, bias: bool = True,
-    ):  # fmt: skip
+        self,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device=None,
+        dtype=None,
+        *,
+        bias: bool = True,
+    ):
         # without parameters and buffers, which are made later
         super().__init__(0, eps, momentum, False, False, device, dtype, bias=False)
         self.affine, self.track_running_stats = affine, track_running_stats

@@ -84,9 +84,14 @@ class KLDivLoss(Loss, function=functional.kl_div, **REDUCTION, log_target=False)
 
 
 class NLLLoss(
-    WeightedLoss, function=functional.nll_loss, weight=None, size_average=None, ignore_index=-100,
-    reduce=None, reduction="mean",
-):  # fmt: skip
+    WeightedLoss,
+    function=functional.nll_loss,
+    weight=None,
+    size_average=None,
+    ignore_index=-100,
+    reduce=None,
+    reduction="mean",
+):
     """Compute the negative log-likelihood of class indices; see `functional.nll_loss`.
 
     >>> jaxgrad.nn.NLLLoss()(jaxgrad.tensor([[-1.0, -2.0], [-3.0, -4.0]]), jaxgrad.tensor([0, 1]))
@@ -95,9 +100,15 @@ class NLLLoss(
 
 
 class CrossEntropyLoss(
-    WeightedLoss, function=functional.cross_entropy, weight=None, size_average=None,
-    ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0,
-):  # fmt: skip
+    WeightedLoss,
+    function=functional.cross_entropy,
+    weight=None,
+    size_average=None,
+    ignore_index=-100,
+    reduce=None,
+    reduction="mean",
+    label_smoothing=0.0,
+):
     """Compute the cross entropy of logits and classes; see `functional.cross_entropy`.
 
     >>> jaxgrad.nn.CrossEntropyLoss()(jaxgrad.tensor([[0.0, 0.0]]), jaxgrad.tensor([1]))
@@ -114,9 +125,12 @@ class BCELoss(WeightedLoss, function=losses.binary_cross_entropy, weight=None, *
 
 
 class BCEWithLogitsLoss(
-    Loss, function=functional.binary_cross_entropy_with_logits, weight=None, **REDUCTION,
+    Loss,
+    function=functional.binary_cross_entropy_with_logits,
+    weight=None,
+    **REDUCTION,
     pos_weight=None,
-):  # fmt: skip
+):
     """Compute the binary cross entropy of logits; see
     `functional.binary_cross_entropy_with_logits`.
 
@@ -145,8 +159,14 @@ class CosineEmbeddingLoss(Loss, function=losses.cosine_embedding_loss, margin=0,
 
 
 class TripletMarginLoss(
-    Loss, function=losses.triplet_margin_loss, margin=1.0, p=2, eps=1e-6, swap=False, **REDUCTION,
-):  # fmt: skip
+    Loss,
+    function=losses.triplet_margin_loss,
+    margin=1.0,
+    p=2,
+    eps=1e-6,
+    swap=False,
+    **REDUCTION,
+):
     """Compute `max(0, margin + d(anchor, positive) - d(anchor, negative))`; see
     `functional.triplet_margin_loss`.
 
@@ -177,9 +197,13 @@ class TripletMarginWithDistanceLoss(Loss):
     """
 
     def __init__(
-        self, *, distance_function=None, margin: float = 1.0, swap: bool = False,
+        self,
+        *,
+        distance_function=None,
+        margin: float = 1.0,
+        swap: bool = False,
         reduction: str = "mean",
-    ):  # fmt: skip
+    ):
         Module.__init__(self)
         _check_margin("TripletMarginWithDistanceLoss", margin)
         self.reduction = reduction
@@ -188,15 +212,26 @@ class TripletMarginWithDistanceLoss(Loss):
 
     def forward(self, anchor, positive, negative):
         return losses.triplet_margin_with_distance_loss(
-            anchor, positive, negative, distance_function=self.distance_function,
-            margin=self.margin, swap=self.swap, reduction=self.reduction,
-        )  # fmt: skip
+            anchor,
+            positive,
+            negative,
+            distance_function=self.distance_function,
+            margin=self.margin,
+            swap=self.swap,
+            reduction=self.reduction,
+        )
 
 
 class PoissonNLLLoss(
-    Loss, function=losses.poisson_nll_loss, log_input=True, full=False, size_average=None,
-    eps=1e-8, reduce=None, reduction="mean",
-):  # fmt: skip
+    Loss,
+    function=losses.poisson_nll_loss,
+    log_input=True,
+    full=False,
+    size_average=None,
+    eps=1e-8,
+    reduce=None,
+    reduction="mean",
+):
     """Compute the negative log-likelihood of counts under Poisson distributions; see
     `functional.poisson_nll_loss`.
 
@@ -206,8 +241,12 @@ class PoissonNLLLoss(
 
 
 class GaussianNLLLoss(
-    Loss, function=losses.gaussian_nll_loss, full=False, eps=1e-6, reduction="mean",
-):  # fmt: skip
+    Loss,
+    function=losses.gaussian_nll_loss,
+    full=False,
+    eps=1e-6,
+    reduction="mean",
+):
     """Compute the negative log-likelihood under normal distributions; see
     `functional.gaussian_nll_loss`.
 

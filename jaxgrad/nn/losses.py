@@ -59,9 +59,14 @@ def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weigh
 
 @api_boundary
 def margin_ranking_loss(
-    input1, input2, target, margin: float = 0, size_average=None, reduce=None,
+    input1,
+    input2,
+    target,
+    margin: float = 0,
+    size_average=None,
+    reduce=None,
     reduction: str = "mean",
-):  # fmt: skip
+):
     """Return `max(0, margin - target * (input1 - input2))`, reduced.
 
     input1, input2: floating-point scores. target: 1 where input1 should be greater, -1 where less.
@@ -85,9 +90,14 @@ def margin_ranking_loss(
 
 @api_boundary
 def cosine_embedding_loss(
-    input1, input2, target, margin: float = 0, size_average=None, reduce=None,
+    input1,
+    input2,
+    target,
+    margin: float = 0,
+    size_average=None,
+    reduce=None,
     reduction: str = "mean",
-):  # fmt: skip
+):
     """Return `1 - cos(input1, input2)` for the target 1, `max(0, cos - margin)` for -1; reduced.
 
     input1, input2: (N, D) or (D,), floating point. target: (N,) or no dimensions, 1 or -1.
@@ -103,9 +113,17 @@ def cosine_embedding_loss(
 
 @api_boundary
 def triplet_margin_loss(
-    anchor, positive, negative, margin: float = 1.0, p: float = 2, eps: float = 1e-6,
-    swap: bool = False, size_average=None, reduce=None, reduction: str = "mean",
-):  # fmt: skip
+    anchor,
+    positive,
+    negative,
+    margin: float = 1.0,
+    p: float = 2,
+    eps: float = 1e-6,
+    swap: bool = False,
+    size_average=None,
+    reduce=None,
+    reduction: str = "mean",
+):
     """Return `max(0, margin + d(anchor, positive) - d(anchor, negative))`, reduced.
 
     anchor, positive, negative: (N, D) or (D,), floating point; d is `pairwise_distance` with `p`
@@ -125,9 +143,15 @@ def triplet_margin_loss(
 
 @api_boundary
 def poisson_nll_loss(
-    input, target, log_input: bool = True, full: bool = False, size_average=None,
-    eps: float = 1e-8, reduce=None, reduction: str = "mean",
-):  # fmt: skip
+    input,
+    target,
+    log_input: bool = True,
+    full: bool = False,
+    size_average=None,
+    eps: float = 1e-8,
+    reduce=None,
+    reduction: str = "mean",
+):
     """Return the negative log-likelihood of counts under Poisson distributions, reduced.
 
     `exp(input) - target * input`, or without `log_input` `input - target * log(input + eps)`, for
@@ -217,9 +241,15 @@ def hinge_embedding_loss(
 
 @api_boundary
 def multi_margin_loss(
-    input, target, p: int = 1, margin: float = 1.0, weight=None, size_average=None, reduce=None,
+    input,
+    target,
+    p: int = 1,
+    margin: float = 1.0,
+    weight=None,
+    size_average=None,
+    reduce=None,
     reduction: str = "mean",
-):  # fmt: skip
+):
     """Return `sum(weight[y] * max(0, margin - x[y] + x[j]) ** p) / C` over classes j != y; reduced.
 
     input: scores x, (N, C) or (C,), floating point. target: the classes y, int64, (N,) or without
@@ -274,9 +304,15 @@ def multilabel_soft_margin_loss(
 
 @api_boundary
 def triplet_margin_with_distance_loss(
-    anchor, positive, negative, *, distance_function=None, margin: float = 1.0,
-    swap: bool = False, reduction: str = "mean",
-):  # fmt: skip
+    anchor,
+    positive,
+    negative,
+    *,
+    distance_function=None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: str = "mean",
+):
     """Return `max(0, margin + d(anchor, positive) - d(anchor, negative))`, reduced.
 
     anchor, positive, negative: tensors of as many dimensions. distance_function: d, a function of
@@ -302,9 +338,14 @@ def triplet_margin_with_distance_loss(
 
 @api_boundary
 def ctc_loss(
-    log_probs, targets, input_lengths, target_lengths, blank: int = 0, reduction: str = "mean",
+    log_probs,
+    targets,
+    input_lengths,
+    target_lengths,
+    blank: int = 0,
+    reduction: str = "mean",
     zero_infinity: bool = False,
-):  # fmt: skip
+):
     """Return the negative log-likelihood of label sequences whose times are not known, reduced.
 
     reduction: "none", "mean" (of the losses divided by their numbers of labels) or "sum". The other
@@ -322,9 +363,17 @@ def ctc_loss(
 
 @api_boundary
 def linear_cross_entropy(
-    input, linear_weight, target, *, linear_bias=None, weight=None, reduction: str = "mean",
-    ignore_index: int | None = None, label_smoothing: float = 0.0, options=None,
-):  # fmt: skip
+    input,
+    linear_weight,
+    target,
+    *,
+    linear_bias=None,
+    weight=None,
+    reduction: str = "mean",
+    ignore_index: int | None = None,
+    label_smoothing: float = 0.0,
+    options=None,
+):
     """Return `cross_entropy(linear(input, linear_weight, linear_bias), target)`.
 
     input: (D,) or (N, D). linear_weight: (C, D), or (C, d1, ..., D) for a loss of several
@@ -343,9 +392,13 @@ def linear_cross_entropy(
     logits = ops.linear(input, linear_weight.flatten(0, -2), bias).reshape(shape)
     ignore_index = -100 if ignore_index is None else ignore_index
     return functional.cross_entropy(
-        logits, target, weight=weight, reduction=reduction, ignore_index=ignore_index,
+        logits,
+        target,
+        weight=weight,
+        reduction=reduction,
+        ignore_index=ignore_index,
         label_smoothing=label_smoothing,
-    )  # fmt: skip
+    )
 
 
 def _logits_shape(input, weight, bias):

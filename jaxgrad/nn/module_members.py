@@ -31,10 +31,17 @@ class Members:
     """The attributes of a module, sorted into parameters, buffers, submodules and others."""
 
     # reported to a trace by `note`, not observed
-    _reported = frozenset((
-        "training", "_changes", "_parameters", "_buffers", "_modules",
-        "_non_persistent_buffers_set", *HOOKS,
-    ))  # fmt: skip
+    _reported = frozenset(
+        (
+            "training",
+            "_changes",
+            "_parameters",
+            "_buffers",
+            "_modules",
+            "_non_persistent_buffers_set",
+            *HOOKS,
+        )
+    )
     _report = note  # where other code reads them
 
     _read_guard = ModuleRead

@@ -16,13 +16,32 @@ from .padding import pad
 
 @api_boundary
 def multi_head_attention_forward(
-    query, key, value, embed_dim_to_check: int, num_heads: int, in_proj_weight, in_proj_bias,
-    bias_k, bias_v, add_zero_attn: bool, dropout_p: float, out_proj_weight, out_proj_bias,
-    training: bool = True, key_padding_mask=None, need_weights: bool = True, attn_mask=None,
-    use_separate_proj_weight: bool = False, q_proj_weight=None, k_proj_weight=None,
-    v_proj_weight=None, static_k=None, static_v=None, average_attn_weights: bool = True,
+    query,
+    key,
+    value,
+    embed_dim_to_check: int,
+    num_heads: int,
+    in_proj_weight,
+    in_proj_bias,
+    bias_k,
+    bias_v,
+    add_zero_attn: bool,
+    dropout_p: float,
+    out_proj_weight,
+    out_proj_bias,
+    training: bool = True,
+    key_padding_mask=None,
+    need_weights: bool = True,
+    attn_mask=None,
+    use_separate_proj_weight: bool = False,
+    q_proj_weight=None,
+    k_proj_weight=None,
+    v_proj_weight=None,
+    static_k=None,
+    static_v=None,
+    average_attn_weights: bool = True,
     is_causal: bool = False,
-):  # fmt: skip
+):
     """Return attention in `num_heads` parts of the features, and its weights or None.
 
     query: (L, N, E) or (L, E), with E = embed_dim_to_check; key and value likewise with length S.

@@ -43,9 +43,15 @@ def rms_norm(input, normalized_shape, weight=None, eps: float | None = None):
 
 @api_boundary
 def batch_norm(
-    input, running_mean, running_var, weight=None, bias=None, training: bool = False,
-    momentum: float = 0.1, eps: float = 1e-5,
-):  # fmt: skip
+    input,
+    running_mean,
+    running_var,
+    weight=None,
+    bias=None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+):
     """Return `(x - mean) / sqrt(variance + eps) * weight + bias` for each channel.
 
     input: (N, C, ...), floating point; the result has its shape and dtype. weight, bias,
@@ -96,9 +102,15 @@ def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5
 
 @api_boundary
 def instance_norm(
-    input, running_mean=None, running_var=None, weight=None, bias=None,
-    use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
-):  # fmt: skip
+    input,
+    running_mean=None,
+    running_var=None,
+    weight=None,
+    bias=None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+):
     """Return `(x - mean) / sqrt(variance + eps) * weight + bias` for each sample and channel.
 
     input: (N, C, ...), floating point. use_input_stats: False uses the running statistics, as

@@ -29,9 +29,14 @@ class LayerNorm(Module):
     """
 
     def __init__(
-        self, normalized_shape, eps: float = 1e-5, elementwise_affine: bool = True,
-        bias: bool = True, device=None, dtype=None,
-    ):  # fmt: skip
+        self,
+        normalized_shape,
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
         self.normalized_shape = _shape(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
@@ -63,9 +68,13 @@ class RMSNorm(Module):
     """
 
     def __init__(
-        self, normalized_shape, eps: float | None = None, elementwise_affine: bool = True,
-        device=None, dtype=None,
-    ):  # fmt: skip
+        self,
+        normalized_shape,
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
         self.normalized_shape = _shape(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
@@ -97,9 +106,16 @@ class GroupNorm(Module):
     """
 
     def __init__(
-        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True,
-        device=None, dtype=None, *, bias: bool = True,
-    ):  # fmt: skip
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        device=None,
+        dtype=None,
+        *,
+        bias: bool = True,
+    ):
         super().__init__()
         if num_channels % num_groups:
             raise ValueError(
@@ -167,10 +183,17 @@ class _RunningNorm(Module):
     default_tracking = default_affine = True
 
     def __init__(
-        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
-        affine: bool | None = None, track_running_stats: bool | None = None, device=None,
-        dtype=None, *, bias: bool = True,
-    ):  # fmt: skip
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool | None = None,
+        track_running_stats: bool | None = None,
+        device=None,
+        dtype=None,
+        *,
+        bias: bool = True,
+    ):
         super().__init__()
         affine = self.default_affine if affine is None else affine
         tracks = self.default_tracking if track_running_stats is None else track_running_stats
@@ -299,10 +322,18 @@ class SyncBatchNorm(_BatchNorm):
     """
 
     def __init__(
-        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
-        affine: bool = True, track_running_stats: bool = True, process_group=None, device=None,
-        dtype=None, *, bias: bool = True,
-    ):  # fmt: skip
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group=None,
+        device=None,
+        dtype=None,
+        *,
+        bias: bool = True,
+    ):
         super().__init__(
             num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
         )
@@ -343,9 +374,14 @@ class SyncBatchNorm(_BatchNorm):
         result = module
         if isinstance(module, _BatchNorm):
             result = cls(
-                module.num_features, module.eps, module.momentum, module.affine,
-                module.track_running_stats, process_group, bias=module.bias is not None,
-            )  # fmt: skip
+                module.num_features,
+                module.eps,
+                module.momentum,
+                module.affine,
+                module.track_running_stats,
+                process_group,
+                bias=module.bias is not None,
+            )
             for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
                 setattr(result, name, getattr(module, name))
             result.training = module.training

@@ -20,9 +20,14 @@ def expanded(value, count: int) -> tuple:
 
 @api_boundary
 def max_pool1d(
-    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False,
+    input,
+    kernel_size,
+    stride=None,
+    padding=0,
+    dilation=1,
+    ceil_mode: bool = False,
     return_indices: bool = False,
-):  # fmt: skip
+):
     """Return the maximum of each window of a line, with `return_indices` also its index.
 
     input: (n, c, l) or (c, l), not bool or complex. Other arguments, the size of the
@@ -39,9 +44,14 @@ def max_pool1d(
 
 @api_boundary
 def max_pool1d_with_indices(
-    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False,
+    input,
+    kernel_size,
+    stride=None,
+    padding=0,
+    dilation=1,
+    ceil_mode: bool = False,
     return_indices: bool = False,
-):  # fmt: skip
+):
     """Return the maximum of each window of a line and its index.
 
     Arguments and errors are those of `max_pool1d`; `return_indices` has no effect.
@@ -54,9 +64,14 @@ def max_pool1d_with_indices(
 
 @api_boundary
 def max_pool2d(
-    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False,
+    input,
+    kernel_size,
+    stride=None,
+    padding=0,
+    dilation=1,
+    ceil_mode: bool = False,
     return_indices: bool = False,
-):  # fmt: skip
+):
     """Return the maximum of each window of an image, with `return_indices` also its index.
 
     input: (n, c, h, w) or (c, h, w), not bool or complex. kernel_size, stride, padding, dilation:
@@ -78,9 +93,14 @@ def max_pool2d(
 
 @api_boundary
 def max_pool2d_with_indices(
-    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False,
+    input,
+    kernel_size,
+    stride=None,
+    padding=0,
+    dilation=1,
+    ceil_mode: bool = False,
     return_indices: bool = False,
-):  # fmt: skip
+):
     """Return the maximum of each window of an image and its index.
 
     Arguments and errors are those of `max_pool2d`; `return_indices` has no effect.
@@ -94,9 +114,14 @@ def max_pool2d_with_indices(
 
 @api_boundary
 def max_pool3d(
-    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False,
+    input,
+    kernel_size,
+    stride=None,
+    padding=0,
+    dilation=1,
+    ceil_mode: bool = False,
     return_indices: bool = False,
-):  # fmt: skip
+):
     """Return the maximum of each window of a volume, with `return_indices` also its index.
 
     input: (n, c, d, h, w) or (c, d, h, w), not bool or complex. Other arguments, the size of the
@@ -113,9 +138,14 @@ def max_pool3d(
 
 @api_boundary
 def max_pool3d_with_indices(
-    input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode: bool = False,
+    input,
+    kernel_size,
+    stride=None,
+    padding=0,
+    dilation=1,
+    ceil_mode: bool = False,
     return_indices: bool = False,
-):  # fmt: skip
+):
     """Return the maximum of each window of a volume and its index.
 
     Arguments and errors are those of `max_pool3d`; `return_indices` has no effect.
@@ -132,9 +162,13 @@ def max_pool3d_with_indices(
 
 @api_boundary
 def avg_pool1d(
-    input, kernel_size, stride=None, padding=0, ceil_mode: bool = False,
+    input,
+    kernel_size,
+    stride=None,
+    padding=0,
+    ceil_mode: bool = False,
     count_include_pad: bool = True,
-):  # fmt: skip
+):
     """Return the mean of each window of a line.
 
     input: (n, c, l) or (c, l). Other arguments, the size of the result and errors are those of
@@ -148,9 +182,14 @@ def avg_pool1d(
 
 @api_boundary
 def avg_pool2d(
-    input, kernel_size, stride=None, padding=0, ceil_mode: bool = False,
-    count_include_pad: bool = True, divisor_override: int | None = None,
-):  # fmt: skip
+    input,
+    kernel_size,
+    stride=None,
+    padding=0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+):
     """Return the mean of each window of an image; means of integers are truncated.
 
     input: (n, c, h, w) or (c, h, w), floating point, complex or int64. kernel_size, stride,
@@ -168,9 +207,14 @@ def avg_pool2d(
 
 @api_boundary
 def avg_pool3d(
-    input, kernel_size, stride=None, padding=0, ceil_mode: bool = False,
-    count_include_pad: bool = True, divisor_override: int | None = None,
-):  # fmt: skip
+    input,
+    kernel_size,
+    stride=None,
+    padding=0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+):
     """Return the mean of each window of a volume.
 
     input: (n, c, d, h, w) or (c, d, h, w). Other arguments, the size of the result and errors are
@@ -338,9 +382,13 @@ def _fractional(dimensions, input, kernel_size, output_size, output_ratio, sampl
 
 @api_boundary
 def fractional_max_pool2d(
-    input, kernel_size, output_size=None, output_ratio=None, return_indices: bool = False,
+    input,
+    kernel_size,
+    output_size=None,
+    output_ratio=None,
+    return_indices: bool = False,
     _random_samples=None,
-):  # fmt: skip
+):
     """Return the maximum of each of `output_size` windows that are placed at random in an image.
 
     input: (n, c, h, w) or (c, h, w), floating point. kernel_size: the size of a window, an integer
@@ -363,9 +411,13 @@ def fractional_max_pool2d(
 
 @api_boundary
 def fractional_max_pool2d_with_indices(
-    input, kernel_size, output_size=None, output_ratio=None, return_indices: bool = False,
+    input,
+    kernel_size,
+    output_size=None,
+    output_ratio=None,
+    return_indices: bool = False,
     _random_samples=None,
-):  # fmt: skip
+):
     """Return the maxima of windows that are placed at random in an image, and their indices.
 
     Arguments and errors are those of `fractional_max_pool2d`; `return_indices` has no effect.
@@ -379,9 +431,13 @@ def fractional_max_pool2d_with_indices(
 
 @api_boundary
 def fractional_max_pool3d(
-    input, kernel_size, output_size=None, output_ratio=None, return_indices: bool = False,
+    input,
+    kernel_size,
+    output_size=None,
+    output_ratio=None,
+    return_indices: bool = False,
     _random_samples=None,
-):  # fmt: skip
+):
     """Return the maximum of each of `output_size` windows that are placed at random in a volume.
 
     input: (n, c, d, h, w) or (c, d, h, w), floating point. Other arguments and errors are those of
@@ -399,9 +455,13 @@ def fractional_max_pool3d(
 
 @api_boundary
 def fractional_max_pool3d_with_indices(
-    input, kernel_size, output_size=None, output_ratio=None, return_indices: bool = False,
+    input,
+    kernel_size,
+    output_size=None,
+    output_ratio=None,
+    return_indices: bool = False,
     _random_samples=None,
-):  # fmt: skip
+):
     """Return the maxima of windows that are placed at random in a volume, and their indices.
 
     Arguments and errors are those of `fractional_max_pool3d`; `return_indices` has no effect.

@@ -41,9 +41,11 @@ def _check_arguments(input_size, hidden_size, num_layers, bias, batch_first, dro
             stacklevel=users_stacklevel(),
         )
     for name, value, kind in (
-        ("bias", bias, bool), ("batch_first", batch_first, bool),
-        ("input_size", input_size, int), ("hidden_size", hidden_size, int),
-    ):  # fmt: skip
+        ("bias", bias, bool),
+        ("batch_first", batch_first, bool),
+        ("input_size", input_size, int),
+        ("hidden_size", hidden_size, int),
+    ):
         if not isinstance(value, kind):
             raise TypeError(
                 f"{name} should be of type {kind.__name__}, got: {type(value).__name__}"
@@ -70,10 +72,19 @@ class RNNBase(Module):
     """
 
     def __init__(
-        self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
-        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
-        proj_size: int = 0, device=None, dtype=None,
-    ):  # fmt: skip
+        self,
+        mode: str,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
         _check_arguments(input_size, hidden_size, num_layers, bias, batch_first, dropout, proj_size)
         if mode not in _GATES:
@@ -219,9 +230,16 @@ class RNNBase(Module):
         more = (hx,) if batch_sizes is None else (batch_sizes, hx)
         last = (self.batch_first,) if batch_sizes is None else ()
         outputs = _FUNCTIONS[self.mode](
-            input, *more, self._flat_weights, self.bias, self.num_layers, self.dropout,
-            self.training, bool(self.bidirectional), *last,
-        )  # fmt: skip
+            input,
+            *more,
+            self._flat_weights,
+            self.bias,
+            self.num_layers,
+            self.dropout,
+            self.training,
+            bool(self.bidirectional),
+            *last,
+        )
         return outputs[0], self._packed_states(outputs[1:])
 
     def _packed_states(self, states):
@@ -249,9 +267,13 @@ class RNNBase(Module):
     def extra_repr(self):
         shown = f"{self.input_size}, {self.hidden_size}"
         defaults = {
-            "proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0,
+            "proj_size": 0,
+            "num_layers": 1,
+            "bias": True,
+            "batch_first": False,
+            "dropout": 0,
             "bidirectional": False,
-        }  # fmt: skip
+        }
         for name, default in defaults.items():
             value = getattr(self, name)
             if value != default:
@@ -353,8 +375,9 @@ class LSTM(RNNBase):
 
     def _first_states(self, input, batch):
         return (
-            self._zeros(input, batch, self._outputs), self._zeros(input, batch, self.hidden_size)
-        )  # fmt: skip
+            self._zeros(input, batch, self._outputs),
+            self._zeros(input, batch, self.hidden_size),
+        )
 
     def _check_dimensions(self, hx, is_batched):
         kind, wanted = ("batched", 3) if is_batched else ("unbatched", 2)
@@ -378,9 +401,14 @@ class RNNCellBase(Module):
     """
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device=None,
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool,
+        num_chunks: int,
+        device=None,
         dtype=None,
-    ):  # fmt: skip
+    ):
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         rows = num_chunks * hidden_size
@@ -444,9 +472,14 @@ class RNNCell(RNNCellBase):
     """
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh",
-        device=None, dtype=None,
-    ):  # fmt: skip
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device=None,
+        dtype=None,
+    ):
         super().__init__(input_size, hidden_size, bias, 1, device, dtype)
         self.nonlinearity = nonlinearity
 

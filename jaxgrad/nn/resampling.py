@@ -34,9 +34,14 @@ _WITHOUT_CORNERS = ("nearest", "nearest-exact", "area")
 
 @api_boundary
 def interpolate(
-    input, size=None, scale_factor=None, mode: str = "nearest", align_corners: bool | None = None,
-    recompute_scale_factor: bool | None = None, antialias: bool = False,
-):  # fmt: skip
+    input,
+    size=None,
+    scale_factor=None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+):
     """Return images of another size: (n, c, *sizes) to (n, c, *size).
 
     input: 3-D, 4-D or 5-D, floating point; uint8 for two dimensions and for "nearest". size: the
@@ -196,9 +201,12 @@ _PADDINGS = ("zeros", "border", "reflection")
 
 @api_boundary
 def grid_sample(
-    input, grid, mode: str = "bilinear", padding_mode: str = "zeros",
+    input,
+    grid,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
     align_corners: bool | None = None,
-):  # fmt: skip
+):
     """Return images read at the places of a grid: (n, c, h, w) and (n, y, x, 2) give (n, c, y, x).
 
     input: (n, c, h, w) or (n, c, d, h, w), floating point. grid: (n, y, x, 2) or (n, z, y, x, 3),

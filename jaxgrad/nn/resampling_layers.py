@@ -21,9 +21,13 @@ class Upsample(Module):
     """
 
     def __init__(
-        self, size=None, scale_factor=None, mode: str = "nearest",
-        align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
-    ):  # fmt: skip
+        self,
+        size=None,
+        scale_factor=None,
+        mode: str = "nearest",
+        align_corners: bool | None = None,
+        recompute_scale_factor: bool | None = None,
+    ):
         super().__init__()
         self.name, self.size, self.mode = type(self).__name__, size, mode
         if isinstance(scale_factor, tuple):
@@ -35,9 +39,13 @@ class Upsample(Module):
 
     def forward(self, input):
         return interpolate(
-            input, self.size, self.scale_factor, self.mode, self.align_corners,
+            input,
+            self.size,
+            self.scale_factor,
+            self.mode,
+            self.align_corners,
             recompute_scale_factor=self.recompute_scale_factor,
-        )  # fmt: skip
+        )
 
     def extra_repr(self):
         if self.scale_factor is not None:

@@ -41,9 +41,15 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     """
 
     def __init__(
-        self, in_features: int, n_classes: int, cutoffs, div_value: float = 4.0,
-        head_bias: bool = False, device=None, dtype=None,
-    ):  # fmt: skip
+        self,
+        in_features: int,
+        n_classes: int,
+        cutoffs,
+        div_value: float = 4.0,
+        head_bias: bool = False,
+        device=None,
+        dtype=None,
+    ):
         super().__init__()
         cutoffs = list(cutoffs)
         _check_cutoffs(cutoffs, n_classes)
@@ -155,10 +161,20 @@ class LinearCrossEntropyLoss(Module):
     """
 
     def __init__(
-        self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (),
-        bias: bool = False, device=None, dtype=None, reduction: str = "mean", weight=None,
-        ignore_index: int | None = None, label_smoothing: float = 0.0, options=None,
-    ):  # fmt: skip
+        self,
+        in_features: int,
+        num_classes: int,
+        *,
+        out_features: tuple[int, ...] = (),
+        bias: bool = False,
+        device=None,
+        dtype=None,
+        reduction: str = "mean",
+        weight=None,
+        ignore_index: int | None = None,
+        label_smoothing: float = 0.0,
+        options=None,
+    ):
         if weight is not None and tuple(weight.shape) != (num_classes,):
             raise RuntimeError(
                 f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}"
@@ -179,11 +195,16 @@ class LinearCrossEntropyLoss(Module):
     def forward(self, input, target):
         shape, bias = (self.num_classes, *self.out_features), self.linear.bias
         return losses.linear_cross_entropy(
-            input, self.linear.weight.reshape((*shape, self.linear.in_features)), target,
-            linear_bias=None if bias is None else bias.reshape(shape), weight=self.weight,
-            reduction=self.reduction, ignore_index=self.ignore_index,
-            label_smoothing=self.label_smoothing, options=self.options,
-        )  # fmt: skip
+            input,
+            self.linear.weight.reshape((*shape, self.linear.in_features)),
+            target,
+            linear_bias=None if bias is None else bias.reshape(shape),
+            weight=self.weight,
+            reduction=self.reduction,
+            ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing,
+            options=self.options,
+        )
 
     def extra_repr(self):
         return (

@@ -182,9 +182,14 @@ class ModuleState(Members):
         """Load the entries of this module alone from a state dict."""
         for hook in self._load_state_dict_pre_hooks.values():
             hook(
-                state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
+                state_dict,
+                prefix,
+                local_metadata,
+                strict,
+                missing_keys,
+                unexpected_keys,
                 error_msgs,
-            )  # fmt: skip
+            )
         assign = local_metadata.get("assign_to_params_buffers", False)
         for name, tensor in self._persistent_tensors():
             key = prefix + name

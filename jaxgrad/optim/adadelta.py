@@ -31,8 +31,11 @@ class Adadelta(FusedOptimizer):
     """
 
     added_options: ClassVar[dict] = {
-        "foreach": None, "maximize": False, "differentiable": False, "capturable": False
-    }  # fmt: skip
+        "foreach": None,
+        "maximize": False,
+        "differentiable": False,
+        "capturable": False,
+    }
 
     def __init__(
         self,
@@ -53,9 +56,15 @@ class Adadelta(FusedOptimizer):
         check("epsilon value", eps)
         check("weight_decay value", weight_decay)
         defaults = {
-            "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
-            "capturable": capturable, "foreach": foreach, "differentiable": differentiable,
-        }  # fmt: skip
+            "lr": lr,
+            "rho": rho,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+            "capturable": capturable,
+            "foreach": foreach,
+            "differentiable": differentiable,
+        }
         super().__init__(params, defaults)
 
     def rule(self, group):

@@ -60,9 +60,14 @@ class Adafactor(FusedOptimizer):
             raise ValueError(f"Clipping threshold d should be >= 1 but is: {d}")
         check_at_least_zero("weight_decay", weight_decay)
         defaults = {
-            "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay,
-            "foreach": foreach, "maximize": maximize,
-        }  # fmt: skip
+            "lr": lr,
+            "beta2_decay": beta2_decay,
+            "eps": eps,
+            "d": d,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+        }
         super().__init__(params, defaults)
 
     def rule(self, group, factored=False):

@@ -32,8 +32,11 @@ class Adagrad(FusedOptimizer):
     """
 
     added_options: ClassVar[dict] = {
-        "foreach": None, "fused": None, "maximize": False, "differentiable": False
-    }  # fmt: skip
+        "foreach": None,
+        "fused": None,
+        "maximize": False,
+        "differentiable": False,
+    }
 
     def __init__(
         self,
@@ -55,10 +58,16 @@ class Adagrad(FusedOptimizer):
         check("initial_accumulator_value value", initial_accumulator_value)
         check("epsilon value", eps)
         defaults = {
-            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value, "foreach": foreach,
-            "maximize": maximize, "differentiable": differentiable, "fused": fused,
-        }  # fmt: skip
+            "lr": lr,
+            "lr_decay": lr_decay,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)
         with beginning(self):

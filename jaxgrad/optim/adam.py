@@ -34,9 +34,14 @@ class Adam(FusedOptimizer):
     """
 
     added_options: ClassVar[dict] = {
-        "amsgrad": False, "maximize": False, "capturable": False, "differentiable": False,
-        "decoupled_weight_decay": False, "foreach": None, "fused": None,
-    }  # fmt: skip
+        "amsgrad": False,
+        "maximize": False,
+        "capturable": False,
+        "differentiable": False,
+        "decoupled_weight_decay": False,
+        "foreach": None,
+        "fused": None,
+    }
 
     def __init__(
         self,
@@ -62,11 +67,18 @@ class Adam(FusedOptimizer):
                 raise ValueError(f"Tensor betas[{index}] must be 1-element")
         check("weight_decay value", weight_decay)
         defaults = {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
-            "maximize": maximize, "foreach": foreach, "capturable": capturable,
-            "differentiable": differentiable, "fused": fused,
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "amsgrad": amsgrad,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "differentiable": differentiable,
+            "fused": fused,
             "decoupled_weight_decay": decoupled_weight_decay,
-        }  # fmt: skip
+        }
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)
 
@@ -111,10 +123,19 @@ class AdamW(Adam):
         fused=None,
     ):
         super().__init__(
-            params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize,
-            capturable=capturable, differentiable=differentiable, fused=fused,
+            params,
+            lr,
+            betas,
+            eps,
+            weight_decay,
+            amsgrad,
+            foreach=foreach,
+            maximize=maximize,
+            capturable=capturable,
+            differentiable=differentiable,
+            fused=fused,
             decoupled_weight_decay=True,
-        )  # fmt: skip
+        )
 
     def __setstate__(self, state):
         super().__setstate__(state)

@@ -31,8 +31,11 @@ class Adamax(FusedOptimizer):
     """
 
     added_options: ClassVar[dict] = {
-        "foreach": None, "maximize": False, "differentiable": False, "capturable": False
-    }  # fmt: skip
+        "foreach": None,
+        "maximize": False,
+        "differentiable": False,
+        "capturable": False,
+    }
 
     def __init__(
         self,
@@ -52,9 +55,15 @@ class Adamax(FusedOptimizer):
         check_betas(betas)
         check("weight_decay value", weight_decay)
         defaults = {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "foreach": foreach,
-            "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
-        }  # fmt: skip
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
         super().__init__(params, defaults)
 
     def rule(self, group):

@@ -33,8 +33,11 @@ class ASGD(FusedOptimizer):
     """
 
     added_options: ClassVar[dict] = {
-        "foreach": None, "maximize": False, "differentiable": False, "capturable": False
-    }  # fmt: skip
+        "foreach": None,
+        "maximize": False,
+        "differentiable": False,
+        "capturable": False,
+    }
 
     def __init__(
         self,
@@ -52,10 +55,16 @@ class ASGD(FusedOptimizer):
         check_rate(lr)
         check("weight_decay value", weight_decay)
         defaults = {
-            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay,
-            "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
+            "lr": lr,
+            "lambd": lambd,
+            "alpha": alpha,
+            "t0": t0,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
             "capturable": capturable,
-        }  # fmt: skip
+        }
         super().__init__(params, defaults)
 
     def rule(self, group):

@@ -314,11 +314,15 @@ def _advanced(program, counts, results):
 
 # hyperparameters that are parts of an option, with its name and their position in it
 PARTS = {
-    "beta1": ("betas", 0), "beta2": ("betas", 1),
-    "eta_minus": ("etas", 0), "eta_plus": ("etas", 1),
-    "smallest_step": ("step_sizes", 0), "largest_step": ("step_sizes", 1),
-    "eps1": ("eps", 0), "eps2": ("eps", 1),
-}  # fmt: skip
+    "beta1": ("betas", 0),
+    "beta2": ("betas", 1),
+    "eta_minus": ("etas", 0),
+    "eta_plus": ("etas", 1),
+    "smallest_step": ("step_sizes", 0),
+    "largest_step": ("step_sizes", 1),
+    "eps1": ("eps", 0),
+    "eps2": ("eps", 1),
+}
 
 
 def entry(group, name):

@@ -194,7 +194,6 @@ class Group(dict):
             raise AttributeError(f"a parameter group has no option {name!r}")
         return raw(self, name)
 
-
     reinstate = dict.__setitem__  # an option, for a replay
 
 

@@ -49,10 +49,15 @@ class Muon(FusedOptimizer):
         if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
             raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
         defaults = {
-            "lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov,
-            "ns_coefficients": ns_coefficients, "eps": eps, "ns_steps": ns_steps,
+            "lr": lr,
+            "weight_decay": weight_decay,
+            "momentum": momentum,
+            "nesterov": nesterov,
+            "ns_coefficients": ns_coefficients,
+            "eps": eps,
+            "ns_steps": ns_steps,
             "adjust_lr_fn": adjust_lr_fn,
-        }  # fmt: skip
+        }
         super().__init__(params, defaults)
         for param in (param for group in self.param_groups for param in group["params"]):
             if param.ndim != 2:

@@ -33,9 +33,12 @@ class NAdam(FusedOptimizer):
     """
 
     added_options: ClassVar[dict] = {
-        "maximize": False, "foreach": None, "capturable": False, "differentiable": False,
+        "maximize": False,
+        "foreach": None,
+        "capturable": False,
+        "differentiable": False,
         "decoupled_weight_decay": False,
-    }  # fmt: skip
+    }
 
     def __init__(
         self,
@@ -58,11 +61,17 @@ class NAdam(FusedOptimizer):
         check("weight_decay value", weight_decay)
         check("momentum_decay value", momentum_decay)
         defaults = {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
-            "momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay,
-            "maximize": maximize, "foreach": foreach, "capturable": capturable,
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "momentum_decay": momentum_decay,
+            "decoupled_weight_decay": decoupled_weight_decay,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
             "differentiable": differentiable,
-        }  # fmt: skip
+        }
         super().__init__(params, defaults)
 
     def rule(self, group):

@@ -107,10 +107,16 @@ class Optimizer:
     """
 
     # reported to a trace by the optimizer, not observed
-    _reported = frozenset((
-        "_changes", "_stepping", "_opt_called", "_is_scheduled", "_is_traced",
-        "_in_place",
-    ))  # fmt: skip
+    _reported = frozenset(
+        (
+            "_changes",
+            "_stepping",
+            "_opt_called",
+            "_is_scheduled",
+            "_is_traced",
+            "_in_place",
+        )
+    )
     _read_guard = OptimizerRead
     # other code reads `param_groups` too
     _reported_when_set = _reported | {"param_groups"}

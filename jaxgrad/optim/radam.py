@@ -33,9 +33,12 @@ class RAdam(FusedOptimizer):
     """
 
     added_options: ClassVar[dict] = {
-        "foreach": None, "maximize": False, "differentiable": False,
-        "decoupled_weight_decay": False, "capturable": False,
-    }  # fmt: skip
+        "foreach": None,
+        "maximize": False,
+        "differentiable": False,
+        "decoupled_weight_decay": False,
+        "capturable": False,
+    }
 
     def __init__(
         self,
@@ -56,10 +59,16 @@ class RAdam(FusedOptimizer):
         check_betas(betas)
         check("weight_decay value", weight_decay)
         defaults = {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
-            "maximize": maximize, "foreach": foreach, "capturable": capturable,
-            "decoupled_weight_decay": decoupled_weight_decay, "differentiable": differentiable,
-        }  # fmt: skip
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "decoupled_weight_decay": decoupled_weight_decay,
+            "differentiable": differentiable,
+        }
         super().__init__(params, defaults)
 
     def rule(self, group):

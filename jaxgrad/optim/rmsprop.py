@@ -33,9 +33,13 @@ class RMSprop(FusedOptimizer):
     """
 
     added_options: ClassVar[dict] = {
-        "momentum": 0, "centered": False, "maximize": False, "differentiable": False,
-        "capturable": False, "foreach": None,
-    }  # fmt: skip
+        "momentum": 0,
+        "centered": False,
+        "maximize": False,
+        "differentiable": False,
+        "capturable": False,
+        "foreach": None,
+    }
 
     def __init__(
         self,
@@ -57,10 +61,17 @@ class RMSprop(FusedOptimizer):
         check("weight_decay value", weight_decay)
         check("alpha value", alpha)
         defaults = {
-            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
-            "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach,
-            "maximize": maximize, "differentiable": differentiable,
-        }  # fmt: skip
+            "lr": lr,
+            "momentum": momentum,
+            "alpha": alpha,
+            "eps": eps,
+            "centered": centered,
+            "weight_decay": weight_decay,
+            "capturable": capturable,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+        }
         super().__init__(params, defaults)
 
     def rule(self, group):

@@ -34,9 +34,12 @@ class SGD(FusedOptimizer):
     """
 
     added_options: ClassVar[dict] = {
-        "nesterov": False, "maximize": False, "differentiable": False, "fused": False,
+        "nesterov": False,
+        "maximize": False,
+        "differentiable": False,
+        "fused": False,
         "foreach": None,
-    }  # fmt: skip
+    }
 
     def __init__(
         self,
@@ -56,10 +59,16 @@ class SGD(FusedOptimizer):
         check("momentum value", momentum)
         check("weight_decay value", weight_decay)
         defaults = {
-            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
-            "nesterov": nesterov, "maximize": maximize, "foreach": foreach,
-            "differentiable": differentiable, "fused": fused,
-        }  # fmt: skip
+            "lr": lr,
+            "momentum": momentum,
+            "dampening": dampening,
+            "weight_decay": weight_decay,
+            "nesterov": nesterov,
+            "maximize": maximize,
+            "foreach": foreach,
+            "differentiable": differentiable,
+            "fused": fused,
+        }
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, defaults)

@@ -89,6 +89,8 @@ def adam(step, position, group, param, gradient):
     correction = (1 - beta2**exponent).sqrt() / (1 - beta1**exponent)
     new_param = rows.changed(param, first / (second.sqrt() + eps) * (-rate * correction))
     return [
-        (param, new_param), (state["exp_avg"], mean), (state["exp_avg_sq"], square),
+        (param, new_param),
+        (state["exp_avg"], mean),
+        (state["exp_avg_sq"], square),
         (state["step"], count),
-    ]  # fmt: skip
+    ]

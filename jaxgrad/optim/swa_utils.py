@@ -18,9 +18,14 @@ from ..tape.tensor import Tensor, is_concrete
 from .scheduling import LRScheduler, for_groups
 
 __all__ = [
-    "AveragedModel", "update_bn", "SWALR", "get_ema_multi_avg_fn", "get_swa_multi_avg_fn",
-    "get_ema_avg_fn", "get_swa_avg_fn",
-]  # fmt: skip
+    "AveragedModel",
+    "update_bn",
+    "SWALR",
+    "get_ema_multi_avg_fn",
+    "get_swa_multi_avg_fn",
+    "get_ema_avg_fn",
+    "get_swa_avg_fn",
+]
 
 
 def _checked(decay: float) -> float:
@@ -108,9 +113,13 @@ class AveragedModel(Module):
     """
 
     def __init__(
-        self, model: Module, device=None, avg_fn: Callable | None = None,
-        multi_avg_fn: Callable | None = None, use_buffers: bool = False,
-    ):  # fmt: skip
+        self,
+        model: Module,
+        device=None,
+        avg_fn: Callable | None = None,
+        multi_avg_fn: Callable | None = None,
+        use_buffers: bool = False,
+    ):
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
             raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
@@ -207,9 +216,13 @@ class SWALR(LRScheduler):
     """
 
     def __init__(
-        self, optimizer, swa_lr, anneal_epochs: int = 10, anneal_strategy: str = "cos",
+        self,
+        optimizer,
+        swa_lr,
+        anneal_epochs: int = 10,
+        anneal_strategy: str = "cos",
         last_epoch: int = -1,
-    ):  # fmt: skip
+    ):
         for group, rate in zip(
             optimizer.param_groups, for_groups("swa_lr", optimizer, swa_lr), strict=True
         ):

@@ -40,9 +40,14 @@ RECORDS = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
 
 
 def schedule(
-    *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0,
+    *,
+    wait: int,
+    warmup: int,
+    active: int,
+    repeat: int = 0,
+    skip_first: int = 0,
     skip_first_wait: int = 0,
-) -> Callable[[int], ProfilerAction]:  # fmt: skip
+) -> Callable[[int], ProfilerAction]:
     """Return the function that gives what a profile does in the step of a number: after
     `skip_first` steps, cycles of `wait` steps without effect, `warmup` steps that are not recorded
     either, and `active` steps that are.
@@ -92,9 +97,11 @@ def supported_activities() -> set[ProfilerActivity]:
 
 
 def tensorboard_trace_handler(
-    dir_name: str, worker_name: str | None = None, use_gzip: bool = False,
+    dir_name: str,
+    worker_name: str | None = None,
+    use_gzip: bool = False,
     use_python_export: bool = False,
-) -> Callable:  # fmt: skip
+) -> Callable:
     """Return a function for `on_trace_ready` that writes the events to a file in a folder, which
     TensorBoard's plugin for profiles reads, and chrome://tracing.
 
@@ -144,14 +151,23 @@ class profile:
     """
 
     def __init__(
-        self, *, activities: Iterable | None = None, schedule: Callable | None = None,
-        on_trace_ready: Callable | None = None, record_shapes: bool = False,
-        profile_memory: bool = False, with_stack: bool = False, with_flops: bool = False,
-        with_modules: bool = False, experimental_config=None, execution_trace_observer=None,
-        acc_events: bool = False, use_cuda: bool | None = None,
+        self,
+        *,
+        activities: Iterable | None = None,
+        schedule: Callable | None = None,
+        on_trace_ready: Callable | None = None,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        with_modules: bool = False,
+        experimental_config=None,
+        execution_trace_observer=None,
+        acc_events: bool = False,
+        use_cuda: bool | None = None,
         custom_trace_id_callback: Callable | None = None,
         post_processing_timeout_s: float | None = None,
-    ):  # fmt: skip
+    ):
         selection = supported_activities() if activities is None else set(activities)
         if use_cuda:
             selection.add(ProfilerActivity.CUDA)
@@ -164,10 +180,14 @@ class profile:
         self.on_trace_ready, self.acc_events = on_trace_ready, acc_events
         self.schedule, self.record_steps = schedule or _default_schedule_fn, schedule is not None
         self.options = {
-            "record_shapes": record_shapes, "profile_memory": profile_memory,
-            "with_stack": with_stack, "with_flops": with_flops, "with_modules": with_modules,
-            "acc_events": acc_events, "custom_trace_id_callback": custom_trace_id_callback,
-        }  # fmt: skip
+            "record_shapes": record_shapes,
+            "profile_memory": profile_memory,
+            "with_stack": with_stack,
+            "with_flops": with_flops,
+            "with_modules": with_modules,
+            "acc_events": acc_events,
+            "custom_trace_id_callback": custom_trace_id_callback,
+        }
         self.step_num, self.current_action = 0, self.schedule(0)
         self.profiler: autograd_profiler.profile | None = None
         self._label, self._metadata = None, {}
@@ -235,9 +255,11 @@ class profile:
         return self._recorded("accessing events").function_events
 
     def key_averages(
-        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0,
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
-    ) -> EventList:  # fmt: skip
+    ) -> EventList:
         """Return the sums of the events of each name, see `EventList.key_averages`. Raises
         AssertionError before the first cycle has ended.
         """

@@ -38,10 +38,15 @@ ENCODINGS = ("ascii", "utf-8", "utf8", "latin1", "latin-1")
 
 @api_boundary
 def save(
-    obj, f, pickle_module=None, pickle_protocol: int = 2,
-    _use_new_zipfile_serialization: bool = True, _disable_byteorder_record: bool = False, *,
+    obj,
+    f,
+    pickle_module=None,
+    pickle_protocol: int = 2,
+    _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
+    *,
     format: str | None = None,
-):  # fmt: skip
+):
     """Write an object to a file.
 
     obj: tensors of any shape and dtype, numbers, strings, bytes, dtypes, devices, sizes and None,
@@ -89,9 +94,14 @@ def save(
 
 @api_boundary
 def load(
-    f, map_location=None, pickle_module=None, *, weights_only: bool = True,
-    mmap: bool | None = None, encoding: str = "utf-8",
-):  # fmt: skip
+    f,
+    map_location=None,
+    pickle_module=None,
+    *,
+    weights_only: bool = True,
+    mmap: bool | None = None,
+    encoding: str = "utf-8",
+):
     """Read an object from a file of PyTorch, of `save`, or the dict of tensors of any other
     safetensors file.
 

@@ -32,11 +32,26 @@ LONGEST_NAME = 200
 DEEPEST_KEY, LONGEST_KEY, MOST_EQUAL_HASHES = 8, 1000, 20
 
 REFUSED = {
-    b"2": "DUP", b"F": "FLOAT", b"I": "INT", b"L": "LONG", b"P": "PERSID", b"S": "STRING",
-    b"V": "UNICODE", b"d": "DICT", b"g": "GET", b"i": "INST", b"l": "LIST", b"o": "OBJ",
-    b"p": "PUT", b"\x82": "EXT1", b"\x83": "EXT2", b"\x84": "EXT4", b"\x92": "NEWOBJ_EX",
-    b"\x97": "NEXT_BUFFER", b"\x98": "READONLY_BUFFER",
-}  # fmt: skip
+    b"2": "DUP",
+    b"F": "FLOAT",
+    b"I": "INT",
+    b"L": "LONG",
+    b"P": "PERSID",
+    b"S": "STRING",
+    b"V": "UNICODE",
+    b"d": "DICT",
+    b"g": "GET",
+    b"i": "INST",
+    b"l": "LIST",
+    b"o": "OBJ",
+    b"p": "PUT",
+    b"\x82": "EXT1",
+    b"\x83": "EXT2",
+    b"\x84": "EXT4",
+    b"\x92": "NEWOBJ_EX",
+    b"\x97": "NEXT_BUFFER",
+    b"\x98": "READONLY_BUFFER",
+}
 
 DICTS = (dict, OrderedDict, Counter, defaultdict)
 
@@ -116,9 +131,14 @@ class Machine:
     """
 
     def __init__(
-        self, source: Source, start: int, end: int, what: str, objects: Objects,
+        self,
+        source: Source,
+        start: int,
+        end: int,
+        what: str,
+        objects: Objects,
         encoding: str = "utf-8",
-    ):  # fmt: skip
+    ):
         self.source, self.what = source, what
         self.first, self.last = start, end
         self.objects, self.encoding = objects, encoding

@@ -231,19 +231,24 @@ def _tensor_1(machine, storage, offset, size, stride):
     return _tensor_2(machine, storage, offset, size, stride, False, OrderedDict())
 
 
-def _tensor_2(
-    machine, storage, offset, size, stride, requires_grad, backward_hooks, metadata=None
-):  # fmt: skip
+def _tensor_2(machine, storage, offset, size, stride, requires_grad, backward_hooks, metadata=None):
     _need(machine, storage, FileStorage, "the storage of a tensor")
     return _tensor_3(
-        machine, storage, offset, size, stride, requires_grad, backward_hooks, storage.dtype,
+        machine,
+        storage,
+        offset,
+        size,
+        stride,
+        requires_grad,
+        backward_hooks,
+        storage.dtype,
         metadata,
-    )  # fmt: skip
+    )
 
 
 def _tensor_3(
     machine, storage, offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None
-):  # fmt: skip
+):
     _need(machine, storage, FileStorage, "the storage of a tensor")
     _need(machine, offset, int, "an offset")
     _need(machine, dtype, dtypes.dtype, "a dtype")
@@ -253,9 +258,13 @@ def _tensor_3(
     if len(flags) != 2 or not {type(flag) for flag in flags.values()} <= {bool}:
         raise machine.refuse("a tensor has metadata that are not those of PyTorch")
     place = storage.place(
-        machine, dtype, offset, _ints(machine, size, "a size"), _ints(machine, stride, "strides"),
+        machine,
+        dtype,
+        offset,
+        _ints(machine, size, "a size"),
+        _ints(machine, stride, "strides"),
         **flags,
-    )  # fmt: skip
+    )
     tensor = storage.tensor(machine, place)
     return requiring(machine, tensor, requires_grad, backward_hooks)
 
@@ -287,9 +296,13 @@ def _sparse_tensor(machine, layout, data):
         raise machine.refuse("a sparse tensor has indices, values, a size and maybe a flag")
     indices, values, size, is_coalesced = (*data, False)[:4]
     return sparse(
-        machine, machine.objects.loading, indices, values, _ints(machine, size, "a size"),
+        machine,
+        machine.objects.loading,
+        indices,
+        values,
+        _ints(machine, size, "a size"),
         is_coalesced,
-    )  # fmt: skip
+    )
 
 
 def sparse(machine, loading: Loading, indices, values, size, is_coalesced) -> Tensor:

@@ -66,9 +66,7 @@ def memory_of(tensor: Tensor) -> tuple[SavedMemory, Place]:
     with handle_lock.lock:
         settle(alias.storage)
         memory = SavedMemory(id(alias.storage), value_of(alias.storage.array), alias.storage.aval)
-    place = Place(
-        shown.dtype, offset_of(tensor), tuple(shown.shape), strides_of(shown), *flags
-    )  # fmt: skip
+    place = Place(shown.dtype, offset_of(tensor), tuple(shown.shape), strides_of(shown), *flags)
     return memory, place
 
 

@@ -37,11 +37,24 @@ STRUCTURE = "jaxgrad"
 LONGEST_HEADER = 100_000_000
 
 CODES = {
-    "BOOL": "bool", "U8": "uint8", "I8": "int8", "U16": "uint16", "I16": "int16", "F16": "float16",
-    "BF16": "bfloat16", "U32": "uint32", "I32": "int32", "F32": "float32", "U64": "uint64",
-    "I64": "int64", "F64": "float64", "C64": "complex64", "F8_E4M3": "float8_e4m3fn",
-    "F8_E5M2": "float8_e5m2", "F8_E8M0": "float8_e8m0fnu",
-}  # fmt: skip
+    "BOOL": "bool",
+    "U8": "uint8",
+    "I8": "int8",
+    "U16": "uint16",
+    "I16": "int16",
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "U32": "uint32",
+    "I32": "int32",
+    "F32": "float32",
+    "U64": "uint64",
+    "I64": "int64",
+    "F64": "float64",
+    "C64": "complex64",
+    "F8_E4M3": "float8_e4m3fn",
+    "F8_E5M2": "float8_e5m2",
+    "F8_E8M0": "float8_e8m0fnu",
+}
 CODE_OF = {name: code for code, name in CODES.items()}
 
 
@@ -123,9 +136,7 @@ class Encoder:
         return {"set": [self.key(element) for element in value]}
 
     def encode_dict(self, value, path):
-        items = self.inside(
-            value, path, value.items(), lambda key, item: [self.key(key), item]
-        )  # fmt: skip
+        items = self.inside(value, path, value.items(), lambda key, item: [self.key(key), item])
         if not isinstance(value, OrderedDict):
             return {"counter" if isinstance(value, Counter) else "dict": items}
         encoded = {"ordered": items}
@@ -387,9 +398,18 @@ class Decoder:
         return storage, storage.place(self.source, dtype, 0, shape, layouts.contiguous(shape))
 
     def make_tensor(
-        self, name, pairs=False, requires_grad=False, parameter=False, stride=None, memory=None,
-        offset=0, conj=False, neg=False, object=None,
-    ):  # fmt: skip
+        self,
+        name,
+        pairs=False,
+        requires_grad=False,
+        parameter=False,
+        stride=None,
+        memory=None,
+        offset=0,
+        conj=False,
+        neg=False,
+        object=None,
+    ):
         storage, place = self.whole(name, pairs)
         if object is not None and _agree(storage, place, *self.whole(object, pairs)):
             return self.made[object]

@@ -21,8 +21,14 @@ from ._construction import check_sparse_tensor_invariants as check_sparse_tensor
 from ._construction import spdiags as spdiags
 
 __all__ = [
-    "addmm", "check_sparse_tensor_invariants", "log_softmax", "mm", "softmax", "spdiags", "sum",
-]  # fmt: skip
+    "addmm",
+    "check_sparse_tensor_invariants",
+    "log_softmax",
+    "mm",
+    "softmax",
+    "spdiags",
+    "sum",
+]
 
 
 @api_boundary

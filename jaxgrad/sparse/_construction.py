@@ -68,10 +68,17 @@ class check_sparse_tensor_invariants:
 
 @api_boundary
 def sparse_coo_tensor(
-    indices=None, values=None, size=None, *, dtype=None, device=None, pin_memory=False,
-    requires_grad: bool = False, check_invariants: bool | None = None,
+    indices=None,
+    values=None,
+    size=None,
+    *,
+    dtype=None,
+    device=None,
+    pin_memory=False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
     is_coalesced: bool | None = None,
-) -> Tensor:  # fmt: skip
+) -> Tensor:
     """Return a sparse tensor with these values at these indices; values at equal indices add up.
 
     indices: integers of shape (sparse dimensions, elements), a tensor or nested lists. values: of

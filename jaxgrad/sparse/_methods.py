@@ -402,9 +402,13 @@ class SparseMethods:
                 "layout=torch.sparse_coo)"
             )
         return printing.sparse_tensor_str(
-            np.asarray(self._indices_held._array), np.asarray(held(current(self))), self.dtype,
-            tuple(self.shape), self._requires_grad, name_of_node(self),
-        )  # fmt: skip
+            np.asarray(self._indices_held._array),
+            np.asarray(held(current(self))),
+            self.dtype,
+            tuple(self.shape),
+            self._requires_grad,
+            name_of_node(self),
+        )
 
     def _repr_html_(self):
         return None  # the text is enough
@@ -414,13 +418,42 @@ for _name, _dtype in methods.CONVERSIONS.items():
     setattr(SparseMethods, _name, lambda self, dtype=_dtype: self.to(dtype))
 
 # methods of dense tensors that hold for sparse ones: they read neither the array nor the strides
-KEPT = frozenset([
-    "size", "dim", "ndimension", "numel", "nelement", "element_size", "itemsize",
-    "is_floating_point", "is_complex", "is_signed", "is_inference", "__len__", "__rtruediv__",
-    "__rpow__", "__rmatmul__", "_version", "is_cpu", "is_cuda", "is_meta", "get_device", "type",
-    "is_leaf", "layout", "is_sparse", "retain_grad", "register_post_accumulate_grad_hook",
-    "__format__", "_backward_hooks", "_post_accumulate_grad_hooks", "cpu", "type_as", "name",
-])  # fmt: skip
+KEPT = frozenset(
+    [
+        "size",
+        "dim",
+        "ndimension",
+        "numel",
+        "nelement",
+        "element_size",
+        "itemsize",
+        "is_floating_point",
+        "is_complex",
+        "is_signed",
+        "is_inference",
+        "__len__",
+        "__rtruediv__",
+        "__rpow__",
+        "__rmatmul__",
+        "_version",
+        "is_cpu",
+        "is_cuda",
+        "is_meta",
+        "get_device",
+        "type",
+        "is_leaf",
+        "layout",
+        "is_sparse",
+        "retain_grad",
+        "register_post_accumulate_grad_hook",
+        "__format__",
+        "_backward_hooks",
+        "_post_accumulate_grad_hooks",
+        "cpu",
+        "type_as",
+        "name",
+    ]
+)
 
 
 def _refused(name):

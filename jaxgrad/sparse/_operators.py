@@ -21,13 +21,47 @@ from ._pattern import groups, known, needed, nnz, sparse_dims, sparse_sizes
 
 # The operators that map 0 to 0: those that are linear apply to each element, for the others
 # elements at one index are added first.
-LINEAR = frozenset(["neg", "conj", "conj_physical", "resolve_conj", "clone", "positive", "deg2rad",
-    "rad2deg", "real", "imag"])  # fmt: skip
-ZERO_TO_ZERO = frozenset([
-    "abs", "asin", "asinh", "atan", "atanh", "ceil", "erf", "erfinv", "expm1", "floor", "frac",
-    "log1p", "relu", "round", "sgn", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh",
-    "trunc",
-])  # fmt: skip
+LINEAR = frozenset(
+    [
+        "neg",
+        "conj",
+        "conj_physical",
+        "resolve_conj",
+        "clone",
+        "positive",
+        "deg2rad",
+        "rad2deg",
+        "real",
+        "imag",
+    ]
+)
+ZERO_TO_ZERO = frozenset(
+    [
+        "abs",
+        "asin",
+        "asinh",
+        "atan",
+        "atanh",
+        "ceil",
+        "erf",
+        "erfinv",
+        "expm1",
+        "floor",
+        "frac",
+        "log1p",
+        "relu",
+        "round",
+        "sgn",
+        "sign",
+        "sin",
+        "sinh",
+        "sqrt",
+        "square",
+        "tan",
+        "tanh",
+        "trunc",
+    ]
+)
 
 # those that `write` assigns to the first argument
 IN_PLACE = LINEAR | ZERO_TO_ZERO | {"add", "sub", "mul", "div", "pow"}
@@ -579,11 +613,25 @@ def copy(self, src, non_blocking=False) -> SparseTensor:
     return like(src, ops.clone(values_of(src).to(self.dtype)))
 
 
-OPERATORS = {
-    name: functools.partial(elementwise, name) for name in (*LINEAR, *ZERO_TO_ZERO)
-} | {
-    "add": add, "sub": functools.partial(add, name="sub"), "mul": mul, "div": div, "pow": power,
-    "mm": mm, "mv": mv, "linear": linear, "matmul": matmul, "addmm": addmm, "t": t,
-    "transpose": transpose, "permute": permute, "sum": sum_all, "cat": cat, "detach": detach,
-    "select": select, "unbind": unbind, "unsqueeze": unsqueeze, "stack": stack,
-}  # fmt: skip
+OPERATORS = {name: functools.partial(elementwise, name) for name in (*LINEAR, *ZERO_TO_ZERO)} | {
+    "add": add,
+    "sub": functools.partial(add, name="sub"),
+    "mul": mul,
+    "div": div,
+    "pow": power,
+    "mm": mm,
+    "mv": mv,
+    "linear": linear,
+    "matmul": matmul,
+    "addmm": addmm,
+    "t": t,
+    "transpose": transpose,
+    "permute": permute,
+    "sum": sum_all,
+    "cat": cat,
+    "detach": detach,
+    "select": select,
+    "unbind": unbind,
+    "unsqueeze": unsqueeze,
+    "stack": stack,
+}

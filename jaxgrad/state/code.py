@@ -183,6 +183,7 @@ class KnownCode:
 
 # ---- the variables of a function
 
+
 def global_names(function) -> list[str]:
     """The globals that a function's code names."""
     named = [names_in(code) for code in codes(function.__code__)]

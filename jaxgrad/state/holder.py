@@ -264,8 +264,13 @@ class ClassHolder(Holder):
 
 
 _ADDED = (
-    "__getattribute__", "__setattr__", "__dict__", "__weakref__", "__doc__", "__annotations__",
-)  # fmt: skip
+    "__getattribute__",
+    "__setattr__",
+    "__dict__",
+    "__weakref__",
+    "__doc__",
+    "__annotations__",
+)
 
 
 class DictHolder(Holder):

@@ -43,10 +43,22 @@ from .ownership import is_closed, is_observable, is_of_library, is_value_class, 
 from .snapshot import Snapshots
 
 OPAQUE = (
-    int, float, complex, str, bytes, type(None), range, slice, np.generic,
-    types.BuiltinFunctionType, types.CodeType, types.MemberDescriptorType,
-    types.GetSetDescriptorType, types.WrapperDescriptorType, types.MethodDescriptorType,
-)  # fmt: skip
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    type(None),
+    range,
+    slice,
+    np.generic,
+    types.BuiltinFunctionType,
+    types.CodeType,
+    types.MemberDescriptorType,
+    types.GetSetDescriptorType,
+    types.WrapperDescriptorType,
+    types.MethodDescriptorType,
+)
 MUTABLE = (dict, list, set, collections.deque, types.MappingProxyType, *ArrayHolder.kinds)
 KEPT = (*MUTABLE, tuple, frozenset, type, types.FunctionType, functools.partial)
 # what a class may wrap a function in

@@ -103,9 +103,17 @@ class Alias:
     """
 
     __slots__ = (
-        "base", "before", "followed", "made", "place", "root", "seen", "steps", "storage",
+        "base",
+        "before",
+        "followed",
+        "made",
+        "place",
+        "root",
+        "seen",
+        "steps",
+        "storage",
         "tangents",
-    )  # fmt: skip
+    )
 
     def __init__(self, storage, place=None, root=None, base=None, steps=None, creation=USUAL):
         self.tangents = None

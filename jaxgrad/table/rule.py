@@ -164,9 +164,19 @@ class RuleBuilder:
             gradients = self.without_formulas([*gradients, *tangents.items()])
         places, node = self.places({**inputs, **outputs}), self.read_node(any(flags))
         return Rule(
-            self.schema, forward, tuple(gradients), tangents, flags,
-            self.path, self.entry.name.line, self.outputs, places, write, node, has_no_formulas,
-        )  # fmt: skip
+            self.schema,
+            forward,
+            tuple(gradients),
+            tangents,
+            flags,
+            self.path,
+            self.entry.name.line,
+            self.outputs,
+            places,
+            write,
+            node,
+            has_no_formulas,
+        )
 
     # the schema and its names
 

@@ -39,9 +39,15 @@ class Extras:
     """
 
     __slots__ = (
-        "metadata", "objects", "packed", "post_hooks", "pre_hooks", "retained", "tangents",
+        "metadata",
+        "objects",
+        "packed",
+        "post_hooks",
+        "pre_hooks",
+        "retained",
+        "tangents",
         "tensor_hooks",
-    )  # fmt: skip
+    )
 
     def __init__(self):
         self.metadata = self.packed = self.post_hooks = self.pre_hooks = None

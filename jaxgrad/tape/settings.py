@@ -27,11 +27,16 @@ def in_key() -> tuple:
     program.
     """
     return (
-        mode.current_mode.get(), mode.casting.get(), dtypes.default,
-        node_annotations.packing.get(), version_counter.strict.get(),
-        jax.config.jax_enable_x64, jax.config.jax_default_device,
-        jax.config.jax_default_matmul_precision, is_meta(None),
-    )  # fmt: skip
+        mode.current_mode.get(),
+        mode.casting.get(),
+        dtypes.default,
+        node_annotations.packing.get(),
+        version_counter.strict.get(),
+        jax.config.jax_enable_x64,
+        jax.config.jax_default_device,
+        jax.config.jax_default_matmul_precision,
+        is_meta(None),
+    )
 
 
 class ProcessSettings:

@@ -478,9 +478,7 @@ def is_traced(tensor: Tensor) -> bool:
 
 def state_of(tensor: Tensor) -> tuple:
     """The state of a handle, for `restore_state`: its value, its place in the graph, its alias."""
-    return (
-        tensor._raw, tensor._aval, tensor._node, tensor._nr, tensor._tracked, tensor._alias
-    )  # fmt: skip
+    return (tensor._raw, tensor._aval, tensor._node, tensor._nr, tensor._tracked, tensor._alias)
 
 
 def restore_state(tensor: Tensor, state: tuple):

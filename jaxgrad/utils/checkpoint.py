@@ -59,6 +59,7 @@ __all__ = [
     "set_device_states",
 ]
 
+
 @contextlib.contextmanager
 def set_checkpoint_early_stop(enable: bool):
     """A context manager that overrides `early_stop` of the checkpointed calls inside.

@@ -86,9 +86,19 @@ class _FunctionWalk(ObjectWalk):
     """
 
     opaque = (
-        type(None), bool, int, float, complex, str, bytes, Node, type, types.ModuleType, jax.Array,
+        type(None),
+        bool,
+        int,
+        float,
+        complex,
+        str,
+        bytes,
+        Node,
+        type,
+        types.ModuleType,
+        jax.Array,
         types.BuiltinFunctionType,
-    )  # fmt: skip
+    )
     leaf, most = Tensor, 5_000
 
     def __init__(self):

@@ -103,11 +103,21 @@ def _in_units(what: str, count: int) -> tuple[str, str]:
 
 
 def summary(
-    model: Module, input: Any = None, *, input_size=None, input_data=None,
-    dtypes: Sequence | None = None, depth: int = 3, col_names: Iterable[str] | None = None,
-    row_settings: Iterable[str] = ("depth",), col_width: int = 0, device=None,
-    mode: str | None = "eval", verbose: int = 0, **kwargs,
-) -> ModelSummary:  # fmt: skip
+    model: Module,
+    input: Any = None,
+    *,
+    input_size=None,
+    input_data=None,
+    dtypes: Sequence | None = None,
+    depth: int = 3,
+    col_names: Iterable[str] | None = None,
+    row_settings: Iterable[str] = ("depth",),
+    col_width: int = 0,
+    device=None,
+    mode: str | None = "eval",
+    verbose: int = 0,
+    **kwargs,
+) -> ModelSummary:
     """Return a table of a model's layers, with their shapes, numbers of parameters and costs, as
     the package torchinfo gives it.
 

@@ -270,8 +270,13 @@ def test_a_gradient_that_was_passed_in_stays_as_it_was_A14(torch):
 def test_default_of_retain_graph_A15(torch):
     errors = []
     for retain_graph, create_graph in (
-        (None, False), (False, False), (True, False), (None, True), (False, True), (True, True),
-    ):  # fmt: skip
+        (None, False),
+        (False, False),
+        (True, False),
+        (None, True),
+        (False, True),
+        (True, True),
+    ):
         x = leaf(torch, 2.0)
         y = x.exp()
         warned(y.backward, None, retain_graph, create_graph)

@@ -129,18 +129,28 @@ def test_flags_of_jacobian_J01(torch):
     forward = functools.partial(jacobian, strategy="forward-mode")
     only = "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented"
     return (
-        error(functools.partial(jacobian, strategy="sideways"),
-              words='Expected strategy to be either "forward-mode" or "reverse-mode"'),
+        error(
+            functools.partial(jacobian, strategy="sideways"),
+            words='Expected strategy to be either "forward-mode" or "reverse-mode"',
+        ),
         error(forward, words=only),
-        error(functools.partial(forward, vectorize=True, create_graph=True),
-              words='`create_graph=True` and `strategy="forward-mode"` are not supported together'),
-        error(functools.partial(forward, create_graph=True),
-              words='`create_graph=True` and `strategy="forward-mode"` are not supported together'),
-        error(functools.partial(forward, vectorize=True, strict=True),
-              words='`strict=True` and `strategy="forward-mode"` are not supported together'),
-        error(functools.partial(jacobian, vectorize=True, strict=True),
-              words="`strict=True` and `vectorized=True` are not supported together"),
-    )  # fmt: skip
+        error(
+            functools.partial(forward, vectorize=True, create_graph=True),
+            words='`create_graph=True` and `strategy="forward-mode"` are not supported together',
+        ),
+        error(
+            functools.partial(forward, create_graph=True),
+            words='`create_graph=True` and `strategy="forward-mode"` are not supported together',
+        ),
+        error(
+            functools.partial(forward, vectorize=True, strict=True),
+            words='`strict=True` and `strategy="forward-mode"` are not supported together',
+        ),
+        error(
+            functools.partial(jacobian, vectorize=True, strict=True),
+            words="`strict=True` and `vectorized=True` are not supported together",
+        ),
+    )
 
 
 @pytest.mark.slow
@@ -181,10 +191,12 @@ def test_complex_jacobian_J01(torch):
     reverse = [
         jacobian(function, point, vectorize=True)
         for function, point in (
-            (lambda z: z * z, z), (lambda z: z.abs(), z), (lambda z: z.conj() * z, z),
+            (lambda z: z * z, z),
+            (lambda z: z.abs(), z),
+            (lambda z: z.conj() * z, z),
             (lambda y: y * (1 + 2j), y),
         )
-    ]  # fmt: skip
+    ]
     forward = [
         jacobian(function, point, **JACOBIANS[2])
         for function, point in ((lambda z: z * z, z), (lambda z: z.abs(), z), (lambda y: y * 2j, y))
@@ -283,23 +295,43 @@ def test_errors_of_hessian_J02(torch):
     hessian = torch.autograd.functional.hessian
     other = functools.partial(hessian, cubes, x, outer_jacobian_strategy="forward-mode")
     return (
-        error(hessian, torch.exp, x,
-              words="The Tensor returned by the function given to hessian should contain a single"),
-        error(hessian, lambda x: (cubes(x), cubes(x)), x,
-              words="The function given to hessian should return a single Tensor"),
-        error(hessian, lambda x: (cubes(x),), x,
-              words="The function given to hessian should return a single Tensor"),
+        error(
+            hessian,
+            torch.exp,
+            x,
+            words="The Tensor returned by the function given to hessian should contain a single",
+        ),
+        error(
+            hessian,
+            lambda x: (cubes(x), cubes(x)),
+            x,
+            words="The function given to hessian should return a single Tensor",
+        ),
+        error(
+            hessian,
+            lambda x: (cubes(x),),
+            x,
+            words="The function given to hessian should return a single Tensor",
+        ),
         error(hessian, lambda x: 3.0, x),
-        error(functools.partial(hessian, cubes, x, outer_jacobian_strategy="sideways"),
-              words='Expected strategy to be either "forward-mode" or "reverse-mode"'),
+        error(
+            functools.partial(hessian, cubes, x, outer_jacobian_strategy="sideways"),
+            words='Expected strategy to be either "forward-mode" or "reverse-mode"',
+        ),
         error(other, words="forward-over-reverse Hessian isonly implemented"),
-        error(functools.partial(other, vectorize=True, create_graph=True),
-              words='`create_graph=True` and `strategy="forward-mode"` are not supported together'),
-        error(functools.partial(other, vectorize=True, strict=True),
-              words='`strict=True` and `strategy="forward-mode"` are not supported together'),
-        error(functools.partial(hessian, cubes, x, vectorize=True, strict=True),
-              words="`strict=True` and `vectorized=True` are not supported together"),
-    )  # fmt: skip
+        error(
+            functools.partial(other, vectorize=True, create_graph=True),
+            words='`create_graph=True` and `strategy="forward-mode"` are not supported together',
+        ),
+        error(
+            functools.partial(other, vectorize=True, strict=True),
+            words='`strict=True` and `strategy="forward-mode"` are not supported together',
+        ),
+        error(
+            functools.partial(hessian, cubes, x, vectorize=True, strict=True),
+            words="`strict=True` and `vectorized=True` are not supported together",
+        ),
+    )
 
 
 @pytest.mark.slow

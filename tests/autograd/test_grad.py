@@ -88,8 +88,13 @@ def test_forms_of_grad_outputs_B05(torch):
 def test_retain_and_create_graph_B06(torch):
     answers = []
     for retain_graph, create_graph in (
-        (None, False), (False, False), (True, False), (None, True), (False, True), (True, True),
-    ):  # fmt: skip
+        (None, False),
+        (False, False),
+        (True, False),
+        (None, True),
+        (False, True),
+        (True, True),
+    ):
         x = leaf(torch, 2.0)
         y = x.exp() * x
         gradient = torch.autograd.grad(y, x, None, retain_graph, create_graph)

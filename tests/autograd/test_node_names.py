@@ -226,9 +226,22 @@ def test_next_functions_of_numbers_and_what_is_absent_H01(torch):
     x, told = leaf(torch, 1.0, 2.0), []
     three = torch.tensor(3.0)
     for tensor in (
-        x * 2, 2 * x, x * 0.3, x * three, x + 1, 1 - x, x / 2, 2 / x, x**2, 2**x, x - three,
-        x.sum(0), x.clamp(min=three), torch.where(x > 1, x, 0.0), torch.cat([x, three[None], x]),
-    ):  # fmt: skip
+        x * 2,
+        2 * x,
+        x * 0.3,
+        x * three,
+        x + 1,
+        1 - x,
+        x / 2,
+        2 / x,
+        x**2,
+        2**x,
+        x - three,
+        x.sum(0),
+        x.clamp(min=three),
+        torch.where(x > 1, x, 0.0),
+        torch.cat([x, three[None], x]),
+    ):
         told.append(node_and_next(tensor))
     return told
 

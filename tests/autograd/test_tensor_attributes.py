@@ -473,9 +473,19 @@ def test_repr_of_tensors_with_gradients_D25(torch):
     x = leaf(torch, 2.0)
     y = leaf(torch, 1.0, 2.0)
     tensors = [
-        x, x * x, x + 1, y, y.sum(), y.view(2, 1), y.detach(), y[0], y.exp(),
-        torch.tensor([1, 2]), y.clone().requires_grad_(), torch.zeros(0, requires_grad=True),
-    ]  # fmt: skip
+        x,
+        x * x,
+        x + 1,
+        y,
+        y.sum(),
+        y.view(2, 1),
+        y.detach(),
+        y[0],
+        y.exp(),
+        torch.tensor([1, 2]),
+        y.clone().requires_grad_(),
+        torch.zeros(0, requires_grad=True),
+    ]
     return [repr(tensor) for tensor in tensors], [str(tensor) for tensor in tensors]
 
 

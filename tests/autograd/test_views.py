@@ -612,10 +612,18 @@ def test_tensors_that_are_no_views_of_another_layout_have_gradients_too():
 def test_views_of_another_dtype(torch):
     answer = []
     for old, new in (
-        ("float32", "int32"), ("float32", "uint8"), ("uint8", "float32"), ("float64", "complex64"),
-        ("complex64", "int16"), ("int64", "float16"), ("bfloat16", "int16"), ("bool", "uint8"),
-        ("uint8", "bool"), ("int16", "int16"), ("complex128", "float64"),
-    ):  # fmt: skip
+        ("float32", "int32"),
+        ("float32", "uint8"),
+        ("uint8", "float32"),
+        ("float64", "complex64"),
+        ("complex64", "int16"),
+        ("int64", "float16"),
+        ("bfloat16", "int16"),
+        ("bool", "uint8"),
+        ("uint8", "bool"),
+        ("int16", "int16"),
+        ("complex128", "float64"),
+    ):
         x = torch.arange(16).remainder(3).reshape(2, 8).to(getattr(torch, old))
         y = x.view(getattr(torch, new))
         answer.append([y, y.stride(), shares(x, y), y._is_view()])

@@ -107,8 +107,13 @@ def memory(length):
     sizes = [program.compile().memory_analysis().temp_size_in_bytes / 2**20 for program in lowered]
     amounts = dict(zip(("jaxgrad", "composed"), sizes, strict=True))
     print(f"{length:>6}", *[f"{name} {size:.0f} MiB" for name, size in amounts.items()], flush=True)
-    figures.note("l", "Temporary memory of the gradients", "MiB", "composed",
-                 {f"4 heads, length {length}": amounts})  # fmt: skip
+    figures.note(
+        "l",
+        "Temporary memory of the gradients",
+        "MiB",
+        "composed",
+        {f"4 heads, length {length}": amounts},
+    )
 
 
 if __name__ == "__main__":

@@ -143,12 +143,17 @@ def svg(chart):
         grid.append(f'<line{kind} x1="{x:.1f}" x2="{x:.1f}" y1="60" y2="{y - GAP}"/>')
         grid.append(text(x, 56, f"{mark:g}", "muted", "middle"))
     height = y + EDGE - GAP
-    return "\n".join([
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">',
-        f"<title>{escape(chart['title'])}</title>",
-        f"<style>{STYLE}</style>",
-        f'<rect class="paper" width="{WIDTH}" height="{height}" rx="8"/>',
-        text(EDGE, 22, chart["title"], "title"),
-        text(EDGE, 39, subtitle(chart, scale), "muted"),
-        *dict.fromkeys(grid), *body, "</svg>", "",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">',
+            f"<title>{escape(chart['title'])}</title>",
+            f"<style>{STYLE}</style>",
+            f'<rect class="paper" width="{WIDTH}" height="{height}" rx="8"/>',
+            text(EDGE, 22, chart["title"], "title"),
+            text(EDGE, 39, subtitle(chart, scale), "muted"),
+            *dict.fromkeys(grid),
+            *body,
+            "</svg>",
+            "",
+        ]
+    )

@@ -182,9 +182,12 @@ def mapped(scheme, case, mesh, specs):
     both, part = kept_or_not(scheme, loss), PartitionSpec("dp")
 
     @functools.partial(
-        jax.shard_map, mesh=mesh, in_specs=(specs, part, part),
-        out_specs=(PartitionSpec(), specs), check_vma=False,
-    )  # fmt: skip
+        jax.shard_map,
+        mesh=mesh,
+        in_specs=(specs, part, part),
+        out_specs=(PartitionSpec(), specs),
+        check_vma=False,
+    )
     def mean(weights, x, y):
         value, gradients = both(weights, x, y)
         # what was gathered has been summed; the others are, in one communication
@@ -205,8 +208,10 @@ def by_hand(scheme, case, weights, mesh):
     else:
         differentiated = mapped(scheme, case, mesh, specs)
     places = {name: NamedSharding(mesh, spec) for name, spec in specs.items()}
-    arrays = {n: jax.make_array_from_callback(w.shape, places[n], w.__getitem__)
-              for n, w in weights.items()}  # fmt: skip
+    arrays = {
+        n: jax.make_array_from_callback(w.shape, places[n], w.__getitem__)
+        for n, w in weights.items()
+    }
     part = NamedSharding(mesh, PartitionSpec("dp"))
     if dist.get_world_size() > 1:
         placed, own = jax.make_array_from_process_local_data, part_of(case.batch)
@@ -217,9 +222,12 @@ def by_hand(scheme, case, weights, mesh):
     arrays = jax.jit(lambda tree: jax.tree.map(lambda array: array + 0, tree))(arrays)
     whole = NamedSharding(mesh, PartitionSpec())
     layout = optax.tree.map_params(
-        optimizer, lambda _, place: place, jax.eval_shape(optimizer.init, arrays), places,
+        optimizer,
+        lambda _, place: place,
+        jax.eval_shape(optimizer.init, arrays),
+        places,
         transform_non_params=lambda _: whole,
-    )  # fmt: skip
+    )
     state = jax.jit(optimizer.init, out_shardings=layout)(arrays)
     layout = places, layout
 

@@ -154,8 +154,13 @@ def text(charts):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], metavar="PART",
-                        help=f"by default all but growth: {', '.join(PARTS)}")  # fmt: skip
+    parser.add_argument(
+        "parts",
+        nargs="*",
+        choices=[*PARTS, []],
+        metavar="PART",
+        help=f"by default all but growth: {', '.join(PARTS)}",
+    )
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
     options = parser.parse_args()
     environment = os.environ | ({"QUICK": "1"} if options.quick else {})

@@ -43,9 +43,13 @@ def network(name, change=None, **constants):
 def conv(weights, name, x, stride=1, padding=0, groups=1):
     kernel = weights[f"{name}.weight"]
     x = jax.lax.conv_general_dilated(
-        x, kernel, (stride, stride), [(padding, padding)] * 2,
-        dimension_numbers=("NHWC", "HWIO", "NHWC"), feature_group_count=groups,
-    )  # fmt: skip
+        x,
+        kernel,
+        (stride, stride),
+        [(padding, padding)] * 2,
+        dimension_numbers=("NHWC", "HWIO", "NHWC"),
+        feature_group_count=groups,
+    )
     return x + weights[f"{name}.bias"] if f"{name}.bias" in weights else x
 
 
@@ -208,9 +212,14 @@ def vit_loss(weights, images, labels):
 # ---- MobileNet v2
 
 TABLE = [
-    (1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2),
+    (1, 16, 1, 1),
+    (6, 24, 2, 2),
+    (6, 32, 3, 2),
+    (6, 64, 4, 2),
+    (6, 96, 3, 1),
+    (6, 160, 3, 2),
     (6, 320, 1, 1),
-]  # fmt: skip
+]
 
 
 def activated(weights, name, x, stride=1, groups=1):

@@ -235,7 +235,8 @@ def examine(cell: Cell, folder: str) -> dict:
     for exchange in sent:
         exchanges[exchange.kind, exchange.axis, exchange.payload] += exchange.times
     return {
-        **asdict(cell), "mesh": cell.mesh,
+        **asdict(cell),
+        "mesh": cell.mesh,
         "flops": sum(hlo.Module(text).flops().values()),
         "flops before": sum(module.flops().values()),
         "dtypes": dict(module.flops()),
@@ -247,7 +248,7 @@ def examine(cell: Cell, folder: str) -> dict:
         "outputs": memory.output_size_in_bytes - memory.alias_size_in_bytes,
         "seconds": [traced - begun, ended - traced],
         "resident": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-    }  # fmt: skip
+    }
 
 
 # the share of the scores that a causal attention computes: it leaves out whole blocks of them

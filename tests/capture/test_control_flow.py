@@ -222,9 +222,11 @@ def test_rules_of_the_table_and_of_users(torch):
 def test_trees_and_numbers():
     def step(x, n):
         pair = jaxgrad.cond(
-            n > 0, lambda d: {"a": d["x"] * 2, "b": (1, d["n"])},
-            lambda d: {"a": d["x"], "b": (0, -d["n"])}, ({"x": x, "n": n},),
-        )  # fmt: skip
+            n > 0,
+            lambda d: {"a": d["x"] * 2, "b": (1, d["n"])},
+            lambda d: {"a": d["x"], "b": (0, -d["n"])},
+            ({"x": x, "n": n},),
+        )
         return pair["a"], *pair["b"]
 
     x = jaxgrad.tensor([1.0, 2.0])

@@ -267,24 +267,70 @@ def bound_method(world):
 
 
 FUNCTIONS = [
-    flip_and_scale, crop, numpy_noise, numpy_mask, scheduled_sampling, epsilon_greedy, shuffled,
-    sampled, chosen, under_another_name, of_instances, integers, permuted, array_that_is_changed,
-    array_statistics, drawn_from_drawn, in_a_loop, counted, looked_at, as_text, key_of_a_dict,
-    seeded, state_set_back, generator_made_inside, generator_with_a_drawn_seed, returned, kept,
-    several_generators, argument_of_a_draw,
-]  # fmt: skip
+    flip_and_scale,
+    crop,
+    numpy_noise,
+    numpy_mask,
+    scheduled_sampling,
+    epsilon_greedy,
+    shuffled,
+    sampled,
+    chosen,
+    under_another_name,
+    of_instances,
+    integers,
+    permuted,
+    array_that_is_changed,
+    array_statistics,
+    drawn_from_drawn,
+    in_a_loop,
+    counted,
+    looked_at,
+    as_text,
+    key_of_a_dict,
+    seeded,
+    state_set_back,
+    generator_made_inside,
+    generator_with_a_drawn_seed,
+    returned,
+    kept,
+    several_generators,
+    argument_of_a_draw,
+]
 BUILDERS = [
-    method_of_a_module, recomputed, gradient, default_argument, element_of_a_tuple, partial,
+    method_of_a_module,
+    recomputed,
+    gradient,
+    default_argument,
+    element_of_a_tuple,
+    partial,
     bound_method,
-]  # fmt: skip
+]
 # those whose numbers all are inputs, or select one of a few programs
 COMPILED = {
-    flip_and_scale: 2, crop: 3, scheduled_sampling: 3, epsilon_greedy: 5, chosen: 6,
-    under_another_name: 1, of_instances: 1, integers: 1, drawn_from_drawn: 1, counted: 1,
-    seeded: 1, generator_made_inside: 1, returned: 1, kept: 2, several_generators: 1,
-    method_of_a_module: 1, recomputed: 1, gradient: 1, partial: 1, bound_method: 1, in_a_loop: 3,
+    flip_and_scale: 2,
+    crop: 3,
+    scheduled_sampling: 3,
+    epsilon_greedy: 5,
+    chosen: 6,
+    under_another_name: 1,
+    of_instances: 1,
+    integers: 1,
+    drawn_from_drawn: 1,
+    counted: 1,
+    seeded: 1,
+    generator_made_inside: 1,
+    returned: 1,
+    kept: 2,
+    several_generators: 1,
+    method_of_a_module: 1,
+    recomputed: 1,
+    gradient: 1,
+    partial: 1,
+    bound_method: 1,
+    in_a_loop: 3,
     argument_of_a_draw: 2,
-}  # fmt: skip
+}
 
 
 def leaves_of(result):

@@ -104,11 +104,15 @@ def run_left_container(jit, change):
     return calls
 
 
-@pytest.mark.parametrize("change", [
-    lambda maps, x: maps.__setitem__(0, {"h": x.detach()}),
-    lambda maps, x: maps.append({"k": x * 2}),
-    lambda maps, x: maps.clear(),
-], ids=["replaced", "appended", "cleared"])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda maps, x: maps.__setitem__(0, {"h": x.detach()}),
+        lambda maps, x: maps.append({"k": x * 2}),
+        lambda maps, x: maps.clear(),
+    ],
+    ids=["replaced", "appended", "cleared"],
+)
 def test_a_container_whose_other_name_was_dropped(change):
     assert run_left_container(torch.jit, change) == run_left_container(lambda f: f, change)
 
@@ -158,10 +162,14 @@ def kept_outside(s):
 
 
 REPLACED = [
-    (emptied, dict, 1), (filled_anew, dict, 2), (another_list, list, 1), (window, list, 4),
-    (copied, lambda: {"a": 2}, 1), (copied_inside, lambda: {"a": 2, "b": [3]}, 1),
+    (emptied, dict, 1),
+    (filled_anew, dict, 2),
+    (another_list, list, 1),
+    (window, list, 4),
+    (copied, lambda: {"a": 2}, 1),
+    (copied_inside, lambda: {"a": 2, "b": [3]}, 1),
     (kept_outside, list, None),
-]  # fmt: skip
+]
 
 
 @pytest.mark.filterwarnings("ignore:.*is traced at every call")

@@ -132,9 +132,11 @@ def test_the_hooks_of_nodes_beyond_captured_tensors_are_told_with_the_node():
 def test_zeros_of_both_signs_are_two_numbers(way):
     config, table, variable = SimpleNamespace(), {"k": 1.0}, 1.0
     read = {
-        "argument": lambda k: k, "attribute": lambda k: config.k, "item": lambda k: table["k"],
+        "argument": lambda k: k,
+        "attribute": lambda k: config.k,
+        "item": lambda k: table["k"],
         "variable": lambda k: (variable,)[0],
-    }[way]  # fmt: skip
+    }[way]
 
     def function(x, k):
         return x / read(k)

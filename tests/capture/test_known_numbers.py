@@ -168,8 +168,10 @@ def test_a_flag_that_is_set_once_is_traced_twice(make):
     model = Normalized()
     compiled = make(model)
     assert [compiled(torch.tensor([n, n + 2.0])).tolist() for n in (1.0, 2.0, 3.0)] == [
-        [-1, 1], [0, 2], [1, 3],
-    ]  # fmt: skip
+        [-1, 1],
+        [0, 2],
+        [1, 3],
+    ]
     assert compiled.count == 2
 
 

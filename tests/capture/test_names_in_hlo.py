@@ -114,9 +114,16 @@ def test_attributes_items_arguments_and_the_state_of_optimizers():
     names = input_names(lowered)
     state = "self.optimizer.state[self.lin.{}]['momentum_buffer']"
     assert names[:9] == [
-        "batch['x']", "batch['y']", "rest[0]", "scale", "self.lin.weight", "self.lin.bias",
-        state.format("weight"), state.format("bias"), "self.averages['weight']",
-    ]  # fmt: skip
+        "batch['x']",
+        "batch['y']",
+        "rest[0]",
+        "scale",
+        "self.lin.weight",
+        "self.lin.bias",
+        state.format("weight"),
+        state.format("bias"),
+        "self.averages['weight']",
+    ]
 
 
 @dataclasses.dataclass

@@ -120,9 +120,19 @@ def through_argument(s, x, y):
 
 
 EFFECTS = [
-    backward, backward_again, step, penalty, zero, zero_in_place, clip, average, hook, replace,
-    detached, through_argument,
-]  # fmt: skip
+    backward,
+    backward_again,
+    step,
+    penalty,
+    zero,
+    zero_in_place,
+    clip,
+    average,
+    hook,
+    replace,
+    detached,
+    through_argument,
+]
 
 
 def random_program(seed):

@@ -161,9 +161,7 @@ CHANGES = {
         torch.float16,
     ),
     "threads": of_setting(torch.get_num_threads, torch.set_num_threads, 2, 3),
-    "anomaly": of_setting(
-        torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly, False, True
-    ),
+    "anomaly": of_setting(torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly, False, True),
     "attribute": attribute,
     "elements": elements,
     "hook": hook,

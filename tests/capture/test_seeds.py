@@ -195,11 +195,25 @@ def loop():
 
 
 WORLDS = [
-    constant, after_a_draw, argument, negative, condition, fork, fork_without_a_seed,
-    fork_that_raises, nested_forks, state, state_from_outside, state_as_argument,
-    state_that_is_changed, returned_state, another_generator, generator_made_inside, recomputed,
+    constant,
+    after_a_draw,
+    argument,
+    negative,
+    condition,
+    fork,
+    fork_without_a_seed,
+    fork_that_raises,
+    nested_forks,
+    state,
+    state_from_outside,
+    state_as_argument,
+    state_that_is_changed,
+    returned_state,
+    another_generator,
+    generator_made_inside,
+    recomputed,
     loop,
-]  # fmt: skip
+]
 
 
 def runs(make, compile):

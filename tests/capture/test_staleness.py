@@ -147,18 +147,26 @@ def total(values):
 OBJECTS = {
     "attribute": (plain, lambda c: c.k, set_k),
     "attribute of an attribute": (
-        lambda: Plain(inner=plain()), lambda c: c.inner.k, lambda c: set_k(c.inner)),
+        lambda: Plain(inner=plain()),
+        lambda c: c.inner.k,
+        lambda c: set_k(c.inner),
+    ),
     "attribute by getattr": (plain, lambda c: getattr(c, "k"), set_k),  # noqa: B009
     "attribute by a computed name": (plain, lambda c: getattr(c, "kx"[:1]), set_k),
     "attribute by attrgetter": (plain, operator.attrgetter("k"), set_k),
     "attribute by vars": (plain, lambda c: vars(c)["k"], set_k),
     "attribute by __dict__": (plain, lambda c: c.__dict__.get("k"), set_k),
     "attribute with a default": (
-        plain, lambda c: getattr(c, "later", 1.0), lambda c: setattr(c, "later", 4.0)),
+        plain,
+        lambda c: getattr(c, "later", 1.0),
+        lambda c: setattr(c, "later", 4.0),
+    ),
     "attribute by hasattr": (
-        plain, lambda c: 3.0 if hasattr(c, "later") else 1.0, lambda c: setattr(c, "later", 0)),
-    "attribute that is removed": (
-        plain, lambda c: getattr(c, "k", 9.0), lambda c: delattr(c, "k")),
+        plain,
+        lambda c: 3.0 if hasattr(c, "later") else 1.0,
+        lambda c: setattr(c, "later", 0),
+    ),
+    "attribute that is removed": (plain, lambda c: getattr(c, "k", 9.0), lambda c: delattr(c, "k")),
     "attribute set in the dict": (plain, lambda c: c.k, lambda c: vars(c).update(k=6.0)),
     "method": (plain, lambda c: c.times(1.0), set_k),
     "method that is replaced": (plain, lambda c: c.times(1.0), replaced_method),
@@ -178,62 +186,111 @@ OBJECTS = {
     "slots": (lambda: Slots(2.0), lambda c: c.k, set_k),
     "dataclass with slots": (lambda: Record(2.0), lambda c: c.k, set_k),
     "dict in a dataclass": (
-        lambda: Record(2.0, {"a": 1.0}), lambda c: c.rest["a"], lambda c: c.rest.update(a=3.0)),
+        lambda: Record(2.0, {"a": 1.0}),
+        lambda c: c.rest["a"],
+        lambda c: c.rest.update(a=3.0),
+    ),
     "__getattr__": (Lookup, lambda c: c.k, lambda c: c.values.update(k=5.0)),
     "__getattribute__": (Guarded, lambda c: c.k, set_k),
     "namespace": (lambda: types.SimpleNamespace(k=2.0), lambda c: c.k, set_k),
     "namespace by a computed name": (
-        lambda: types.SimpleNamespace(k=2.0), lambda c: getattr(c, "kx"[:1]), set_k),
+        lambda: types.SimpleNamespace(k=2.0),
+        lambda c: getattr(c, "kx"[:1]),
+        set_k,
+    ),
     "None that becomes a number": (
-        lambda: Plain(k=None), lambda c: 1.0 if c.k is None else c.k, set_k),
+        lambda: Plain(k=None),
+        lambda c: 1.0 if c.k is None else c.k,
+        set_k,
+    ),
     "int that becomes a float": (
-        lambda: Plain(k=2), lambda c: c.k / 4 if isinstance(c.k, float) else c.k, set_k),
+        lambda: Plain(k=2),
+        lambda c: c.k / 4 if isinstance(c.k, float) else c.k,
+        set_k,
+    ),
     "text": (
-        lambda: Plain(k="relu"), lambda c: 1.0 if c.k == "relu" else 2.0,
-        lambda c: set_k(c, "gelu")),
+        lambda: Plain(k="relu"),
+        lambda c: 1.0 if c.k == "relu" else 2.0,
+        lambda c: set_k(c, "gelu"),
+    ),
     "function": (
-        lambda: Plain(k=lambda x: x * 2), lambda c: c.k(1.0), lambda c: set_k(c, lambda x: x * 3)),
+        lambda: Plain(k=lambda x: x * 2),
+        lambda c: c.k(1.0),
+        lambda c: set_k(c, lambda x: x * 3),
+    ),
     "object that is replaced": (
-        lambda: Plain(inner=plain()), lambda c: c.inner.k,
-        lambda c: setattr(c, "inner", plain(8.0))),
+        lambda: Plain(inner=plain()),
+        lambda c: c.inner.k,
+        lambda c: setattr(c, "inner", plain(8.0)),
+    ),
     "list attribute": (
-        lambda: Plain(k=[1.0, 2.0]), lambda c: c.k[1], lambda c: c.k.__setitem__(1, 7.0)),
+        lambda: Plain(k=[1.0, 2.0]),
+        lambda c: c.k[1],
+        lambda c: c.k.__setitem__(1, 7.0),
+    ),
     "dict attribute": (
-        lambda: Plain(k={"a": 1.0}), lambda c: c.k["a"], lambda c: c.k.update(a=7.0)),
+        lambda: Plain(k={"a": 1.0}),
+        lambda c: c.k["a"],
+        lambda c: c.k.update(a=7.0),
+    ),
     "dict attribute by a local name": (
-        lambda: Plain(k={"a": 1.0}), lambda c: (lambda d: d["a"])(c.k),
-        lambda c: c.k.update(a=7.0)),
+        lambda: Plain(k={"a": 1.0}),
+        lambda c: (lambda d: d["a"])(c.k),
+        lambda c: c.k.update(a=7.0),
+    ),
     "object in a tuple": (
-        lambda: Plain(k=(plain(), 1)), lambda c: c.k[0].k, lambda c: set_k(c.k[0])),
+        lambda: Plain(k=(plain(), 1)),
+        lambda c: c.k[0].k,
+        lambda c: set_k(c.k[0]),
+    ),
     "dict in a named tuple": (
-        lambda: Plain(k=Pair({"a": 1.0}, 0)), lambda c: c.k.first["a"],
-        lambda c: c.k.first.update(a=4.0)),
+        lambda: Plain(k=Pair({"a": 1.0}, 0)),
+        lambda c: c.k.first["a"],
+        lambda c: c.k.first.update(a=4.0),
+    ),
     "array": (
-        lambda: Plain(k=np.array([1.0, 2.0])), lambda c: float(c.k[1]),
-        lambda c: c.k.__setitem__(1, 7.0)),
-}  # fmt: skip
+        lambda: Plain(k=np.array([1.0, 2.0])),
+        lambda c: float(c.k[1]),
+        lambda c: c.k.__setitem__(1, 7.0),
+    ),
+}
 
 CONTAINERS = {
     "dict item": (lambda: {"k": 2.0}, lambda c: c["k"], lambda c: c.update(k=5.0)),
-    "dict item by get": (
-        lambda: {"a": 2.0}, lambda c: c.get("k", 1.0), lambda c: c.update(k=5.0)),
+    "dict item by get": (lambda: {"a": 2.0}, lambda c: c.get("k", 1.0), lambda c: c.update(k=5.0)),
     "dict by containment": (
-        lambda: {"a": 2.0}, lambda c: 2.0 if "k" in c else 1.0, lambda c: c.update(k=5.0)),
+        lambda: {"a": 2.0},
+        lambda c: 2.0 if "k" in c else 1.0,
+        lambda c: c.update(k=5.0),
+    ),
     "dict item by a computed key": (
-        lambda: {"k": 2.0}, lambda c: c["kx"[:1]], lambda c: c.update(k=5.0)),
+        lambda: {"k": 2.0},
+        lambda c: c["kx"[:1]],
+        lambda c: c.update(k=5.0),
+    ),
     "dict values": (lambda: {"k": 2.0}, lambda c: total(c.values()), lambda c: c.update(z=5.0)),
     "dict order": (
-        lambda: {"a": 2.0, "b": 3.0}, lambda c: next(iter(c.values())),
-        lambda c: c.update(a=c.pop("a"))),
+        lambda: {"a": 2.0, "b": 3.0},
+        lambda c: next(iter(c.values())),
+        lambda c: c.update(a=c.pop("a")),
+    ),
     "dict length": (lambda: {"k": 2.0}, len, lambda c: c.update(z=5.0)),
     "dict item that is removed": (
-        lambda: {"k": 2.0}, lambda c: c.get("k", 9.0), lambda c: c.pop("k")),
+        lambda: {"k": 2.0},
+        lambda c: c.get("k", 9.0),
+        lambda c: c.pop("k"),
+    ),
     "dict in a dict": (
-        lambda: {"a": {"k": 2.0}}, lambda c: c["a"]["k"], lambda c: c["a"].update(k=5.0)),
-    "object in a dict": (
-        lambda: {"a": plain()}, lambda c: c["a"].k, lambda c: set_k(c["a"])),
+        lambda: {"a": {"k": 2.0}},
+        lambda c: c["a"]["k"],
+        lambda c: c["a"].update(k=5.0),
+    ),
+    "object in a dict": (lambda: {"a": plain()}, lambda c: c["a"].k, lambda c: set_k(c["a"])),
     "defaultdict": (
-        lambda: collections.defaultdict(float, k=2.0), lambda c: c["k"], lambda c: c.update(k=5.0)),
+        lambda: collections.defaultdict(float, k=2.0),
+        lambda c: c["k"],
+        lambda c: c.update(k=5.0),
+    ),
     "counter": (lambda: collections.Counter("aab"), lambda c: c["a"], lambda c: c.update("a")),
     "list item": (lambda: [1.0, 2.0], lambda c: c[1], lambda c: c.__setitem__(1, 5.0)),
     "last list item": (lambda: [1.0, 2.0], lambda c: c[-1], lambda c: c.append(5.0)),
@@ -242,22 +299,32 @@ CONTAINERS = {
     "list slice": (lambda: [1.0, 2.0], lambda c: total(c[1:]), lambda c: c.extend([3.0])),
     "list in a list": (lambda: [[1.0]], lambda c: c[0][0], lambda c: c[0].__setitem__(0, 5.0)),
     "list in a list in a dict": (
-        lambda: {"a": [[1.0]]}, lambda c: c["a"][0][0], lambda c: c["a"][0].__setitem__(0, 5.0)),
+        lambda: {"a": [[1.0]]},
+        lambda c: c["a"][0][0],
+        lambda c: c["a"][0].__setitem__(0, 5.0),
+    ),
     "object in a list": (lambda: [plain()], lambda c: c[0].k, lambda c: set_k(c[0])),
-    "tuple in a list": (lambda: [(1.0, 2.0)], lambda c: c[0][1], lambda c: c.reverse() or
-                        c.__setitem__(0, (1.0, 6.0))),
+    "tuple in a list": (
+        lambda: [(1.0, 2.0)],
+        lambda c: c[0][1],
+        lambda c: c.reverse() or c.__setitem__(0, (1.0, 6.0)),
+    ),
     "list in a tuple": (lambda: ([1.0],), lambda c: c[0][0], lambda c: c[0].__setitem__(0, 5.0)),
     "set": (lambda: {1, 2}, lambda c: 2.0 if 3 in c else 1.0, lambda c: c.add(3)),
     "object in a set": (
-        lambda: {plain()}, lambda c: total(entry.k for entry in c), lambda c: set_k(next(iter(c)))),
-    "deque": (
-        lambda: collections.deque([1.0, 2.0]), lambda c: c[0], lambda c: c.appendleft(4.0)),
+        lambda: {plain()},
+        lambda c: total(entry.k for entry in c),
+        lambda c: set_k(next(iter(c))),
+    ),
+    "deque": (lambda: collections.deque([1.0, 2.0]), lambda c: c[0], lambda c: c.appendleft(4.0)),
     "bytes": (lambda: bytearray(b"ab"), lambda c: float(c[0]), lambda c: c.__setitem__(0, 99)),
     "array": (
-        lambda: np.array([1.0, 2.0]), lambda c: float(c.sum()), lambda c: c.__setitem__(0, 9.0)),
-    "sorted keys": (
-        lambda: {"b": 1.0, "a": 2.0}, lambda c: c[min(c)], lambda c: c.update(a=4.0)),
-}  # fmt: skip
+        lambda: np.array([1.0, 2.0]),
+        lambda c: float(c.sum()),
+        lambda c: c.__setitem__(0, 9.0),
+    ),
+    "sorted keys": (lambda: {"b": 1.0, "a": 2.0}, lambda c: c[min(c)], lambda c: c.update(a=4.0)),
+}
 
 # ---- the ways in which a function reaches it
 
@@ -377,10 +444,23 @@ def by_argument(state, read):
 
 
 REACHES = [
-    by_closure, by_global, by_attribute, by_nested_attributes, by_slot, by_list, by_dict, by_tuple,
-    by_default, by_partial, by_method, by_module, by_callback, by_decorator, by_hook,
+    by_closure,
+    by_global,
+    by_attribute,
+    by_nested_attributes,
+    by_slot,
+    by_list,
+    by_dict,
+    by_tuple,
+    by_default,
+    by_partial,
+    by_method,
+    by_module,
+    by_callback,
+    by_decorator,
+    by_hook,
     by_tensor_hook,
-]  # fmt: skip
+]
 
 
 def check(make, read, change, reach):

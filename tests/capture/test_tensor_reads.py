@@ -34,7 +34,11 @@ def rows():
 # what is read as a number, two kinds of arguments, and the numbers
 READS = {
     "Parameter": (
-        lambda x: isinstance(x, nn.Parameter), tracked, lambda: nn.Parameter(ones()), 0, 1
+        lambda x: isinstance(x, nn.Parameter),
+        tracked,
+        lambda: nn.Parameter(ones()),
+        0,
+        1,
     ),
     "Buffer": (lambda x: isinstance(x, nn.Buffer), ones, lambda: nn.Buffer(ones()), 0, 1),
     "is_conj": (torch.is_conj, complex_ones, lambda: complex_ones().conj(), 0, 1),
@@ -45,24 +49,35 @@ READS = {
     "_version": (lambda x: x._version, ones, lambda: torch.zeros(2, 2).add_(1), 0, 1),
     "retains_grad": (lambda x: x.retains_grad, lambda: tracked() * 1, retained, 0, 1),
     "grad_fn": (
-        lambda x: "Mul" in x.grad_fn.name(), lambda: tracked() * 1, lambda: tracked().exp(), 1, 0
+        lambda x: "Mul" in x.grad_fn.name(),
+        lambda: tracked() * 1,
+        lambda: tracked().exp(),
+        1,
+        0,
     ),
     "output_nr": (
         lambda x: x.output_nr,
         lambda: torch.ones(2, 2, 2, requires_grad=True).unbind()[0],
         lambda: torch.ones(2, 2, 2, requires_grad=True).unbind()[1],
-        0, 1,
+        0,
+        1,
     ),
     "is_leaf": (lambda x: x.is_leaf, tracked, lambda: tracked() * 1, 1, 0),
     "inside of vmap": (
         lambda x: torch.vmap(lambda row: row * isinstance(x, nn.Parameter))(x).sum() / 4,
-        tracked, lambda: nn.Parameter(ones()), 0, 1,
+        tracked,
+        lambda: nn.Parameter(ones()),
+        0,
+        1,
     ),
     "inside of grad": (
         lambda x: torch.func.grad(lambda y: y.sum() * x.storage_offset())(x)[0, 0],
-        ones, rows, 0, 2,
+        ones,
+        rows,
+        0,
+        2,
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", READS)

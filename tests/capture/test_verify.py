@@ -146,12 +146,22 @@ def test_changes_of_state_are_compared_and_undone(do, message, monkeypatch):
     def everything():
         tensors = [*m.parameters(), *m.buffers(), x]
         return (
-            [tensor.tolist() for tensor in tensors], [tensor.requires_grad for tensor in tensors],
-            [tensor._version for tensor in tensors], [tensor.grad for tensor in tensors],
-            dict(vars(m.inner)), m.slotted.n, list(m.log), dict(m.table), set(m.names),
-            m.numbers.tolist(), m.kind, m.training, torch.is_grad_enabled(),
-            torch.get_default_dtype(), torch.get_rng_state().tolist(),
-        )  # fmt: skip
+            [tensor.tolist() for tensor in tensors],
+            [tensor.requires_grad for tensor in tensors],
+            [tensor._version for tensor in tensors],
+            [tensor.grad for tensor in tensors],
+            dict(vars(m.inner)),
+            m.slotted.n,
+            list(m.log),
+            dict(m.table),
+            set(m.names),
+            m.numbers.tolist(),
+            m.kind,
+            m.training,
+            torch.is_grad_enabled(),
+            torch.get_default_dtype(),
+            torch.get_rng_state().tolist(),
+        )
 
     m, x = Model(), torch.zeros(2)
     change_all(monkeypatch, 2.0)
@@ -293,9 +303,14 @@ def test_what_a_function_and_a_set_hold_is_put_back(monkeypatch):
             return x * sum(seen) * config.calls
 
         return step, lambda: [
-            number, globals()[name], step.__defaults__, step.__kwdefaults__, step.count,
-            [config.calls for config in kept], list(order.items()),
-        ]  # fmt: skip
+            number,
+            globals()[name],
+            step.__defaults__,
+            step.__kwdefaults__,
+            step.count,
+            [config.calls for config in kept],
+            list(order.items()),
+        ]
 
     (function, expected), (verified, state) = make("calls"), make("verified_calls")
     compiled = torch.jit(verified, verify=1)

@@ -155,10 +155,15 @@ def test_a_verified_call_finds_it(broken, program, monkeypatch):
 @pytest.mark.parametrize(
     "program",
     [
-        a_slot_with_two_names, a_name_beside_a_member, an_attribute_that_is_missing,
-        the_dtype_of_autocast, what_a_hook_reads, the_code_of_a_function, the_class_of_an_instance,
+        a_slot_with_two_names,
+        a_name_beside_a_member,
+        an_attribute_that_is_missing,
+        the_dtype_of_autocast,
+        what_a_hook_reads,
+        the_code_of_a_function,
+        the_class_of_an_instance,
     ],
-)  # fmt: skip
+)
 def test_nothing_differs_where_no_mechanism_is_broken(program):
     function, change = program()
     verified = torch.jit(function, verify=1)

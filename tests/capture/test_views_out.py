@@ -136,9 +136,17 @@ def test_views_are_those_of_the_uncompiled_function(view):
 
 # PyTorch and jaxgrad differ on purpose in what they do with some others (docs/conventions.md)
 COMPARED = (
-    "select", "slice_with_step", "transpose", "squeeze", "view", "diagonal", "detach", "unfold",
-    "view_of_view", "imag",
-)  # fmt: skip
+    "select",
+    "slice_with_step",
+    "transpose",
+    "squeeze",
+    "view",
+    "diagonal",
+    "detach",
+    "unfold",
+    "view_of_view",
+    "imag",
+)
 
 
 def summed(torch, value):

@@ -76,7 +76,7 @@ OF_JAX = {
     "vmap of a function": lambda x: func.vmap(Square.apply)(x),
     "gradients": lambda x: func.grad(lambda a: Square.apply(a).sum())(x),
     "tangents": lambda x: func.jvp(Square.apply, (x,), (x,)),
-}  # fmt: skip
+}
 
 # operators on 64-bit tensors
 OF_TENSORS = {

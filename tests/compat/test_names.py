@@ -340,15 +340,25 @@ def test_types_for_annotations():
 def test_checks_and_sizes(torch):
     y = torch.tensor(0.0)
     results = [
-        torch.sym_max(1, 2.0), torch.sym_max(3, 2.0), torch.sym_min(1, 2), torch.sym_int(-2.7),
-        torch.sym_float(2), torch.sym_not(True), torch.sym_ite(True, 1, 2), torch.sym_sum([1, 2]),
-        torch.sym_sqrt(4), torch._check(True), torch._shape_as_tensor(torch.ones(2, 3)),
+        torch.sym_max(1, 2.0),
+        torch.sym_max(3, 2.0),
+        torch.sym_min(1, 2),
+        torch.sym_int(-2.7),
+        torch.sym_float(2),
+        torch.sym_not(True),
+        torch.sym_ite(True, 1, 2),
+        torch.sym_sum([1, 2]),
+        torch.sym_sqrt(4),
+        torch._check(True),
+        torch._shape_as_tensor(torch.ones(2, 3)),
         torch._assert_async(torch.tensor(True)),
-    ]  # fmt: skip
+    ]
     m = lambda: "told"  # noqa: E731
     errors = [
-        error(lambda: torch._check(False, m)), error(lambda: torch._check_value(False, m)),
-        error(lambda: torch._check_type(False, m)), error(lambda: torch._check_index(False, m)),
+        error(lambda: torch._check(False, m)),
+        error(lambda: torch._check_value(False, m)),
+        error(lambda: torch._check_type(False, m)),
+        error(lambda: torch._check_index(False, m)),
         error(lambda: torch._check_not_implemented(False, m)),
         error(lambda: torch._check_with(KeyError, False, m)),
         error(lambda: torch._check(False), words="Expected cond to be True"),
@@ -356,12 +366,13 @@ def test_checks_and_sizes(torch):
         error(lambda: torch._check(False, "m"), words="message must be a callable"),
         error(lambda: torch._check_tensor_all(y)),
         error(lambda: torch._check_tensor_all(y > 0), words="Expected cond to be True"),
-        error(lambda: torch._assert_async(y)), error(lambda: torch._assert_async(y, "told")),
+        error(lambda: torch._assert_async(y)),
+        error(lambda: torch._assert_async(y, "told")),
         error(lambda: torch._check_tensor_all_with(KeyError, y > 0, m)),
         error(lambda: torch._check_tensor_all_with(KeyError, True), words="must be a tensor"),
         error(lambda: torch._check_with(UserWarning, False, m), words="Exception but not Warning"),
         error(lambda: torch._check_with(int, False, m), words="Exception but not Warning"),
-    ]  # fmt: skip
+    ]
     return results, errors
 
 

@@ -321,11 +321,22 @@ def test_only_decorators_are_called_without_an_error():
 
 
 VALUE_USES = {
-    "arithmetic": lambda x: x + 1, "reflected": lambda x: 2 * x, "sign": lambda x: -x,
-    "call": lambda x: x(), "truth": bool, "length": len, "items": list, "index": lambda x: x[0],
-    "number": float, "whole": int, "order": lambda x: x < 3, "inside": lambda x: 3 in x,
-    "block": lambda x: x.__enter__(), "range": range, "of a tensor": lambda x: torch.ones(1) * x,
-}  # fmt: skip
+    "arithmetic": lambda x: x + 1,
+    "reflected": lambda x: 2 * x,
+    "sign": lambda x: -x,
+    "call": lambda x: x(),
+    "truth": bool,
+    "length": len,
+    "items": list,
+    "index": lambda x: x[0],
+    "number": float,
+    "whole": int,
+    "order": lambda x: x < 3,
+    "inside": lambda x: 3 in x,
+    "block": lambda x: x.__enter__(),
+    "range": range,
+    "of a tensor": lambda x: torch.ones(1) * x,
+}
 
 
 @pytest.mark.parametrize("use", VALUE_USES)

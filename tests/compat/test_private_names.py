@@ -123,10 +123,17 @@ def test_operators_with_an_underscore_are_functions_of_torch():
 def test_copies_in_place_of_views():
     x = torch.arange(6.0).reshape(2, 3).requires_grad_()
     calls = {
-        "expand_copy": ((4, 2, 3),), "permute_copy": ((1, 0),), "select_copy": (1, 0),
-        "t_copy": (), "unsqueeze_copy": (0,), "view_copy": ((6,),), "alias_copy": (),
-        "narrow_copy": (1, 1, 2), "diagonal_copy": (), "unfold_copy": (1, 2, 1),
-    }  # fmt: skip
+        "expand_copy": ((4, 2, 3),),
+        "permute_copy": ((1, 0),),
+        "select_copy": (1, 0),
+        "t_copy": (),
+        "unsqueeze_copy": (0,),
+        "view_copy": ((6,),),
+        "alias_copy": (),
+        "narrow_copy": (1, 1, 2),
+        "diagonal_copy": (),
+        "unfold_copy": (1, 2, 1),
+    }
     for name, arguments in calls.items():
         result = getattr(torch, name)(x, *arguments)
         view = name.removesuffix("_copy")

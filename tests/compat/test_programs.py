@@ -227,8 +227,12 @@ def test_programs_run_as_python_runs_them(tmp_path, is_module, ending, status, e
     told = subprocess.run(command, capture_output=True, text=True, cwd=where)
     path = str(folder / "script.py")
     assert json.loads(told.stdout) == [
-        ["-x", "--json", ending], path, "__main__", str(folder), path,
-    ]  # fmt: skip
+        ["-x", "--json", ending],
+        path,
+        "__main__",
+        str(folder),
+        path,
+    ]
     assert told.returncode == status
     if error is not None:
         assert told.stderr == error

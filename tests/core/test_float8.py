@@ -26,13 +26,17 @@ def test_conversion_to_8_bits(torch):
     for dtype in dtypes(torch):
         values = VALUES if dtype is torch.float8_e8m0fnu else VALUES + SIGNED
         x = torch.tensor(values, dtype=torch.float64)
-        answers.append([
-            x.float().to(dtype).double().tolist(), x.to(dtype).double().tolist(),
-            x.bfloat16().to(dtype).float().tolist(), torch.arange(1, 5).to(dtype).int().tolist(),
-            torch.tensor([1.0, 500.0], dtype=dtype).float().tolist(),
-            torch.ones(2).to(torch.float16).to(dtype).to(torch.bool).tolist(),
-            torch.empty(2, dtype=dtype).copy_(torch.tensor([2.0, 1e9])).float().tolist(),
-        ])  # fmt: skip
+        answers.append(
+            [
+                x.float().to(dtype).double().tolist(),
+                x.to(dtype).double().tolist(),
+                x.bfloat16().to(dtype).float().tolist(),
+                torch.arange(1, 5).to(dtype).int().tolist(),
+                torch.tensor([1.0, 500.0], dtype=dtype).float().tolist(),
+                torch.ones(2).to(torch.float16).to(dtype).to(torch.bool).tolist(),
+                torch.empty(2, dtype=dtype).copy_(torch.tensor([2.0, 1e9])).float().tolist(),
+            ]
+        )
     return answers
 
 
@@ -41,15 +45,28 @@ def test_numbers_of_8_bits_are_known(torch):
     answers = []
     for dtype in dtypes(torch):
         limits = torch.finfo(dtype)
-        answers.append([
-            repr(dtype), dtype.itemsize, dtype.is_floating_point, dtype.is_complex,
-            dtype.is_signed, limits.bits, limits.max, limits.min, limits.tiny, limits.resolution,
-            limits.dtype, repr(torch.tensor([1.0, 2.0]).to(dtype)),
-            torch.promote_types(dtype, dtype) is dtype, torch.can_cast(dtype, torch.float32),
-            torch.can_cast(torch.float32, dtype), torch.can_cast(dtype, torch.int64),
-            torch.result_type(torch.ones(2).to(dtype), 1.0) is dtype,
-            error(lambda dtype=dtype: dtype.to_complex(), words="Unknown Complex ScalarType"),
-        ])  # fmt: skip
+        answers.append(
+            [
+                repr(dtype),
+                dtype.itemsize,
+                dtype.is_floating_point,
+                dtype.is_complex,
+                dtype.is_signed,
+                limits.bits,
+                limits.max,
+                limits.min,
+                limits.tiny,
+                limits.resolution,
+                limits.dtype,
+                repr(torch.tensor([1.0, 2.0]).to(dtype)),
+                torch.promote_types(dtype, dtype) is dtype,
+                torch.can_cast(dtype, torch.float32),
+                torch.can_cast(torch.float32, dtype),
+                torch.can_cast(dtype, torch.int64),
+                torch.result_type(torch.ones(2).to(dtype), 1.0) is dtype,
+                error(lambda dtype=dtype: dtype.to_complex(), words="Unknown Complex ScalarType"),
+            ]
+        )
     return answers
 
 
@@ -60,14 +77,32 @@ def test_operators_that_move_numbers_of_8_bits(torch):
     for dtype in dtypes(torch)[:4]:
         y = torch.tensor([1.0, 2.0, 3.0, 4.0]).to(dtype)
         results = [
-            y.reshape(2, 2), y[1:3], y[torch.tensor([0, 2])], y.clone(), torch.cat([y, y]),
-            torch.stack([y, y]), y.t(), y.roll(1), y.repeat(2), y.expand(2, 4), y.unbind()[1],
-            torch.where(y.float() > 1, y, y), y.index_select(0, torch.tensor([3])), y.diag(),
+            y.reshape(2, 2),
+            y[1:3],
+            y[torch.tensor([0, 2])],
+            y.clone(),
+            torch.cat([y, y]),
+            torch.stack([y, y]),
+            y.t(),
+            y.roll(1),
+            y.repeat(2),
+            y.expand(2, 4),
+            y.unbind()[1],
+            torch.where(y.float() > 1, y, y),
+            y.index_select(0, torch.tensor([3])),
+            y.diag(),
             torch.nn.functional.embedding(torch.tensor([1]), y.reshape(2, 2)),
-            torch.nn.functional.pad(y, (1, 1)), torch.zeros_like(y), torch.full_like(y, 2),
-            torch.ones(2, dtype=dtype), torch.eye(2, dtype=dtype), y.clone().fill_(3.0),
-            y.clone().zero_(), y.index_put((torch.tensor([0]),), y[1]), y.abs(), y.mul(y),
-        ]  # fmt: skip
+            torch.nn.functional.pad(y, (1, 1)),
+            torch.zeros_like(y),
+            torch.full_like(y, 2),
+            torch.ones(2, dtype=dtype),
+            torch.eye(2, dtype=dtype),
+            y.clone().fill_(3.0),
+            y.clone().zero_(),
+            y.index_put((torch.tensor([0]),), y[1]),
+            y.abs(),
+            y.mul(y),
+        ]
         tests = [y == y, y != y, y.isnan(), y.any(), y.all(), y[2].item(), y.tolist()]
         assert all(result.dtype is dtype for result in results)
         answers.append([[result.float() for result in results], tests])
@@ -79,20 +114,40 @@ def test_operators_that_refuse_numbers_of_8_bits(torch):
     y = torch.tensor([1.0, 2.0]).to(torch.float8_e5m2)
     words = "not implemented for 'Float8_e5m2'"
     calls = [
-        lambda: y + y, lambda: y + 1.0, lambda: -y, lambda: y < y, lambda: y.sum(), lambda: y.max(),
-        lambda: y.exp(), lambda: y.mean(), lambda: y.sort(), lambda: y.pow(2), lambda: y.relu(),
-        lambda: torch.softmax(y, 0), lambda: y.round(), lambda: y.clamp(0, 1), lambda: y.add_(1),
-        lambda: y.cumsum(0), lambda: y.argmax(), lambda: y.norm(), lambda: y.topk(1),
-        lambda: torch.arange(3, dtype=y.dtype), lambda: torch.rand(2, dtype=y.dtype),
-        lambda: torch.randn(2, dtype=y.dtype), lambda: torch.linspace(0, 1, 3, dtype=y.dtype),
-        lambda: y.uniform_(), lambda: torch.maximum(y, y), lambda: y.sqrt(),
-    ]  # fmt: skip
+        lambda: y + y,
+        lambda: y + 1.0,
+        lambda: -y,
+        lambda: y < y,
+        lambda: y.sum(),
+        lambda: y.max(),
+        lambda: y.exp(),
+        lambda: y.mean(),
+        lambda: y.sort(),
+        lambda: y.pow(2),
+        lambda: y.relu(),
+        lambda: torch.softmax(y, 0),
+        lambda: y.round(),
+        lambda: y.clamp(0, 1),
+        lambda: y.add_(1),
+        lambda: y.cumsum(0),
+        lambda: y.argmax(),
+        lambda: y.norm(),
+        lambda: y.topk(1),
+        lambda: torch.arange(3, dtype=y.dtype),
+        lambda: torch.rand(2, dtype=y.dtype),
+        lambda: torch.randn(2, dtype=y.dtype),
+        lambda: torch.linspace(0, 1, 3, dtype=y.dtype),
+        lambda: y.uniform_(),
+        lambda: torch.maximum(y, y),
+        lambda: y.sqrt(),
+    ]
     mixed = [
-        lambda: y + torch.ones(2), lambda: torch.ones(2) * y,
+        lambda: y + torch.ones(2),
+        lambda: torch.ones(2) * y,
         lambda: torch.promote_types(y.dtype, torch.int64),
         lambda: torch.promote_types(torch.float8_e4m3fn, y.dtype),
         lambda: torch.result_type(y, torch.ones(1)),
-    ]  # fmt: skip
+    ]
     refused = "Promotion for Float8 Types is not supported, attempted to promote"
     return [error(call, words=words) for call in calls], [error(c, words=refused) for c in mixed]
 

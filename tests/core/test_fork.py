@@ -74,9 +74,12 @@ def test_a_forked_process_makes_tensors_of_data():
     )"""
     *children, _ = lines_of(True, calls)
     assert children == [
-        "gave torch.Size([5000, 5000])", "gave [1.0, 2.0]", "gave 9000000.0",
-        "gave tensor([1., 1.])", "gave (device(type='cpu'), torch.int64)",
-    ]  # fmt: skip
+        "gave torch.Size([5000, 5000])",
+        "gave [1.0, 2.0]",
+        "gave 9000000.0",
+        "gave tensor([1., 1.])",
+        "gave (device(type='cpu'), torch.int64)",
+    ]
 
 
 @pytest.mark.slow

@@ -77,9 +77,20 @@ def test_uses(use):
 
 
 @pytest.mark.parametrize(
-    "dtype", ["bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float64", "complex64",
-              "complex128"],
-)  # fmt: skip
+    "dtype",
+    [
+        "bool",
+        "uint8",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "float16",
+        "float64",
+        "complex64",
+        "complex128",
+    ],
+)
 def test_dtypes(dtype):
     """Wide ones too, while JAX's are off."""
     large = torch.jit(lambda x: torch.stack([x, x]))

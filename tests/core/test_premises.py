@@ -79,38 +79,47 @@ A, B, C = -1, -2, -3
 CASES = {
     "size": (factor(lambda x: x.shape[0] > 7), [(A,)], [[(8,), (9,), (20,)], [(7,), (6,), (2,)]]),
     "order": (
-        factor(lambda x: x.shape[0] + 2 <= x.shape[1]), [(A, B)],
+        factor(lambda x: x.shape[0] + 2 <= x.shape[1]),
+        [(A, B)],
         [[(3, 5), (3, 9), (2, 4)], [(3, 4), (9, 5), (4, 3)]],
     ),
     "two sizes": (
-        factor(lambda x: 4 < x.shape[0] < 9), [(A,)],
+        factor(lambda x: 4 < x.shape[0] < 9),
+        [(A,)],
         [[(5,), (6,), (8,)], [(9,), (30,)], [(4,), (2,)]],
     ),
     "equality": (
-        factor(lambda x: x.shape[0] == 5), [(A, B)],
+        factor(lambda x: x.shape[0] == 5),
+        [(A, B)],
         [[(5, 7), (5, 3)], [(6, 7), (3, 4), (4, 5)]],
     ),
     "remainder": (
-        factor(lambda x: x.shape[0] % 3 == 0), [(A,)], [[(6,), (9,), (3,)], [(5,), (7,), (10,)]],
+        factor(lambda x: x.shape[0] % 3 == 0),
+        [(A,)],
+        [[(6,), (9,), (3,)], [(5,), (7,), (10,)]],
     ),
     "multiple": (
-        factor(lambda x, w: w.shape[0] == 4 * x.shape[0]), [(A, B), (C, B)],
+        factor(lambda x, w: w.shape[0] == 4 * x.shape[0]),
+        [(A, B), (C, B)],
         [[(5, 3, 20), (7, 2, 28)], [(6, 3, 20), (7, 5, 4)]],
     ),
     "sum": (
-        lambda x, y, z: [jnp.concatenate([x, y]) + z], [(A,), (B,), (C,)],
+        lambda x, y, z: [jnp.concatenate([x, y]) + z],
+        [(A,), (B,), (C,)],
         [[(3, 4, 7), (5, 2, 7), (9, 11, 20)]],
     ),
     "number": (repeated, [(A, B)], [[(5, 3), (9, 3), (2, 3)], [(5, 4), (3, 4)]]),
     "quotient": (
-        factor(lambda x: x.shape[1] // 4 * 4 == x.shape[1]), [(A, B)],
+        factor(lambda x: x.shape[1] // 4 * 4 == x.shape[1]),
+        [(A, B)],
         [[(3, 8), (7, 12), (9, 4)], [(3, 9), (7, 10)]],
     ),
     "convolution": (
-        lambda x, w: [lax.conv_general_dilated(x, w, (2,), [(1, 1)])], [(3, A, B), (4, A, C)],
+        lambda x, w: [lax.conv_general_dilated(x, w, (2,), [(1, 1)])],
+        [(3, A, B), (4, A, C)],
         [[(2, 9, 3), (5, 8, 3)], [(2, 9, 4), (7, 30, 4)]],
     ),
-}  # fmt: skip
+}
 
 
 def joined(lists):
@@ -216,10 +225,11 @@ def test_a_symbol_as_a_truth_value_makes_no_template(monkeypatch, is_special):
 @pytest.mark.parametrize(
     ("constraints", "expected"),
     [
-        ([("d1", "==", "4*d0")], ["d0", "4*d0"]), ([("d0", "==", "3")], ["3", "d1"]),
+        ([("d1", "==", "4*d0")], ["d0", "4*d0"]),
+        ([("d0", "==", "3")], ["3", "d1"]),
         ([("d0", "==", "3"), ("d1", "==", "4*d0")], ["3", "12"]),
         ([("d0", ">=", "d1 + 2"), ("d1", "==", "3")], ["d0", "3"]),
     ],
-)  # fmt: skip
+)
 def test_symbols_are_what_constraints_say(constraints, expected):
     assert [*map(str, Premises(2, constraints).symbols)] == expected

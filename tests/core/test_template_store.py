@@ -386,5 +386,7 @@ def test_a_process_with_the_shipped_file_does_not_trace_and_has_the_numbers_of_o
         runs.append((json.loads(numbers), int(count)))
     (numbers, traced), (expected, all_traced) = runs
     assert traced == 0 and all_traced > 10
-    assert_close([np.concatenate([np.ravel(n) for n in numbers])],
-                 [np.concatenate([np.ravel(n) for n in expected])])  # fmt: skip
+    assert_close(
+        [np.concatenate([np.ravel(n) for n in numbers])],
+        [np.concatenate([np.ravel(n) for n in expected])],
+    )

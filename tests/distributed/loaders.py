@@ -38,9 +38,12 @@ def loaded(method):
 
     data = Squares()
     loader = DataLoader(
-        data, 2, sampler=DistributedSampler(data, shuffle=False), num_workers=1,
+        data,
+        2,
+        sampler=DistributedSampler(data, shuffle=False),
+        num_workers=1,
         multiprocessing_context=method,
-    )  # fmt: skip
+    )
     for x, numbers in loader:
         assert x[:, 0].tolist() == x[:, 1].tolist() == numbers.tolist()
         batches.append(numbers.tolist())

@@ -51,9 +51,11 @@ def test_fsdp_gathers_and_scatters_each_parameter(name):
     """XLA for CPUs makes one of the gatherings for the two passes."""
     program = in_processes()[name]
     assert counted(program) == {
-        ("all-gather", WEIGHT): LAYERS, ("all-gather", BIAS): LAYERS,
-        ("reduce-scatter", WEIGHT // 2): LAYERS, ("reduce-scatter", BIAS // 2): LAYERS,
-    }  # fmt: skip
+        ("all-gather", WEIGHT): LAYERS,
+        ("all-gather", BIAS): LAYERS,
+        ("reduce-scatter", WEIGHT // 2): LAYERS,
+        ("reduce-scatter", BIAS // 2): LAYERS,
+    }
     # the first layer's weight and the biases are of no use in the backward pass
     again = LAYERS - 1 if name == "fsdp" else 0
     assert program["lowered"] == {"all_gather": 2 * LAYERS + again, "reduce_scatter": 2 * LAYERS}

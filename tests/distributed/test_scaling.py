@@ -62,8 +62,9 @@ def test_a_sharded_step_gathers_parameters_twice_and_scatters_gradients_once(rec
     assert total(cell, "reduce-scatter", "dp") == scattered
     assert cell["sent"] == pytest.approx(0.75 * (gathered + scattered), rel=1e-3)
     assert {kind for kind, *_, payload in cell["exchanges"] if payload > 8} == {
-        "all-gather", "reduce-scatter",
-    }  # fmt: skip
+        "all-gather",
+        "reduce-scatter",
+    }
 
 
 @pytest.mark.slow

@@ -161,9 +161,12 @@ def names():
         inside = [(name, list(p.shape)) for name, p in model.named_parameters()]
     last = model[4]
     return {
-        "outside": outside, "inside": inside, "repr": repr(model), "module": repr(model.module),
+        "outside": outside,
+        "inside": inside,
+        "repr": repr(model),
+        "module": repr(model.module),
         "forwarded": [last.out_features, type(model[1]).__name__, type(model[1].module).__name__],
-    }  # fmt: skip
+    }
 
 
 def by_hand():
@@ -264,9 +267,13 @@ def precise(name):
     state = {key: str(value.dtype) for key, value in model.state_dict().items()}
     units = [path for path, inner in model.named_modules() if inner in model.fsdp_modules(model)]
     return {
-        "seen": seen, "output": str(output.dtype), "gradients": sorted(gradients), "state": state,
-        "units": units, "values": whole(output),
-    }  # fmt: skip
+        "seen": seen,
+        "output": str(output.dtype),
+        "gradients": sorted(gradients),
+        "state": state,
+        "units": units,
+        "values": whole(output),
+    }
 
 
 def widened():
@@ -291,9 +298,13 @@ def widened():
     state = {key: str(value.dtype) for key, value in model.state_dict().items()}
     counts = [len(model.fsdp_modules(model)), len(seen)]
     return {
-        "seen": seen, "dtypes": dtypes, "state": state, "counts": counts, "before": before,
+        "seen": seen,
+        "dtypes": dtypes,
+        "state": state,
+        "counts": counts,
+        "before": before,
         "values": {**results, "after": state_of(model)},
-    }  # fmt: skip
+    }
 
 
 def reduced():
@@ -430,13 +441,22 @@ def raised(call):
 
 
 CASES = {
-    "plain": plain, "names": names, "by hand": by_hand, "hybrid": hybrid, "reduced": reduced,
-    "accumulated": accumulated, "summoned": summoned, "ignored": ignored, "saved": saved,
-    "empty": empty, "scaled": scaled, "refused": refused,
+    "plain": plain,
+    "names": names,
+    "by hand": by_hand,
+    "hybrid": hybrid,
+    "reduced": reduced,
+    "accumulated": accumulated,
+    "summoned": summoned,
+    "ignored": ignored,
+    "saved": saved,
+    "empty": empty,
+    "scaled": scaled,
+    "refused": refused,
     "precision widened": widened,
     **{f"way {way}": functools.partial(trained, way) for way in WAYS},
     **{f"precision {name}": functools.partial(precise, name) for name in PRECISIONS},
-}  # fmt: skip
+}
 
 
 def main():

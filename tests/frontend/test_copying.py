@@ -30,11 +30,19 @@ def test_copies_keep_values_dtype_strides_and_requires_grad(torch):
     for way in WAYS.values():
         whole = torch.arange(6.0)
         tensors = [
-            matrix(torch, requires_grad=True), matrix(torch), matrix(torch).t(), whole[1:4],
-            whole[::2], whole.expand(2, 6), torch.tensor(True), torch.zeros(0, 3),
-            torch.tensor([2**40]), torch.tensor([1 + 2j]).conj(), torch.tensor([0.5]).bfloat16(),
+            matrix(torch, requires_grad=True),
+            matrix(torch),
+            matrix(torch).t(),
+            whole[1:4],
+            whole[::2],
+            whole.expand(2, 6),
+            torch.tensor(True),
+            torch.zeros(0, 3),
+            torch.tensor([2**40]),
+            torch.tensor([1 + 2j]).conj(),
+            torch.tensor([0.5]).bfloat16(),
             whole[2:].requires_grad_(),
-        ]  # fmt: skip
+        ]
         answers.append([shown(way(tensor)) for tensor in tensors])
     return answers
 
@@ -49,9 +57,13 @@ def test_deepcopies_share_memory_as_their_originals_do(torch):
     d[3] = 5.0
     part_alone = copy.deepcopy(part)
     return (
-        [whole, a, b, c, d], a is c, b.storage_offset(), b._base is None,
-        b.untyped_storage().nbytes(), part_alone.untyped_storage().nbytes(),
-    )  # fmt: skip
+        [whole, a, b, c, d],
+        a is c,
+        b.storage_offset(),
+        b._base is None,
+        b.untyped_storage().nbytes(),
+        part_alone.untyped_storage().nbytes(),
+    )
 
 
 @as_torch("""
@@ -85,9 +97,12 @@ def test_gradients_of_copies(torch):
     p = torch.nn.Parameter(torch.ones(2))
     p.grad = torch.ones(2)
     return [
-        pair.grad, pair.grad is gradient, copy.copy(x).grad, pickle.loads(pickle.dumps(x)).grad,
+        pair.grad,
+        pair.grad is gradient,
+        copy.copy(x).grad,
+        pickle.loads(pickle.dumps(x)).grad,
         [way(p).grad for way in WAYS.values()],
-    ]  # fmt: skip
+    ]
 
 
 @as_torch

@@ -8,13 +8,41 @@ from as_torch import as_torch, error
 import jaxgrad
 
 CALLS = [
-    "flatten()", "flatten(0, 0)", "flatten(-1)", "flatten(1, 1)", "ravel()", "conj()", "real",
-    "conj_physical()", "resolve_conj()", "resolve_neg()", "positive()", "contiguous()", "clone()",
-    "to(x.dtype)", "to(x)", "to('cpu')", "type(x.dtype)", "type_as(x)", "cpu()", "detach()",
-    "expand(x.shape)", "expand_as(x)", "view(x.shape)", "view_as(x)", "reshape(x.shape)", "t()",
-    "squeeze()", "permute(*range(x.ndim))", "transpose(0, 0)", "sum_to_size(x.shape)",
-    "requires_grad_(False)", "broadcast_to(x.shape)", "unflatten(0, (-1,))", "narrow(0, 0, 2)",
-]  # fmt: skip
+    "flatten()",
+    "flatten(0, 0)",
+    "flatten(-1)",
+    "flatten(1, 1)",
+    "ravel()",
+    "conj()",
+    "real",
+    "conj_physical()",
+    "resolve_conj()",
+    "resolve_neg()",
+    "positive()",
+    "contiguous()",
+    "clone()",
+    "to(x.dtype)",
+    "to(x)",
+    "to('cpu')",
+    "type(x.dtype)",
+    "type_as(x)",
+    "cpu()",
+    "detach()",
+    "expand(x.shape)",
+    "expand_as(x)",
+    "view(x.shape)",
+    "view_as(x)",
+    "reshape(x.shape)",
+    "t()",
+    "squeeze()",
+    "permute(*range(x.ndim))",
+    "transpose(0, 0)",
+    "sum_to_size(x.shape)",
+    "requires_grad_(False)",
+    "broadcast_to(x.shape)",
+    "unflatten(0, (-1,))",
+    "narrow(0, 0, 2)",
+]
 
 
 def sources(torch):

@@ -23,11 +23,22 @@ def test_sizes_and_elements_of_storages(torch):
     }.items():
         bytes_, typed = tensor.untyped_storage(), tensor.storage()
         answers[name] = [
-            bytes_.nbytes(), bytes_.size(), len(bytes_), bytes_.tolist(), typed.size(), len(typed),
-            typed.nbytes(), typed.element_size(), str(typed.dtype), str(typed.device),
-            [str(number) for number in typed.tolist()], typed.data_ptr() == bytes_.data_ptr(),
-            type(bytes_).__name__, type(typed).__name__, bytes_.element_size(),
-        ]  # fmt: skip
+            bytes_.nbytes(),
+            bytes_.size(),
+            len(bytes_),
+            bytes_.tolist(),
+            typed.size(),
+            len(typed),
+            typed.nbytes(),
+            typed.element_size(),
+            str(typed.dtype),
+            str(typed.device),
+            [str(number) for number in typed.tolist()],
+            typed.data_ptr() == bytes_.data_ptr(),
+            type(bytes_).__name__,
+            type(typed).__name__,
+            bytes_.element_size(),
+        ]
     return answers
 
 
@@ -36,13 +47,19 @@ def test_kinds_of_storages(torch):
     x = torch.arange(3)
     storage = x.storage()
     return [
-        isinstance(storage, torch.LongStorage), isinstance(storage, torch.FloatStorage),
-        isinstance(storage, torch.TypedStorage), isinstance(storage, torch.UntypedStorage),
+        isinstance(storage, torch.LongStorage),
+        isinstance(storage, torch.FloatStorage),
+        isinstance(storage, torch.TypedStorage),
+        isinstance(storage, torch.UntypedStorage),
         isinstance(x.untyped_storage(), torch.UntypedStorage),
         isinstance(x.untyped_storage(), torch.TypedStorage),
-        torch.is_storage(storage), torch.is_storage(x.untyped_storage()), torch.is_storage(x),
-        storage[1], list(storage), storage.untyped().nbytes(),
-    ]  # fmt: skip
+        torch.is_storage(storage),
+        torch.is_storage(x.untyped_storage()),
+        torch.is_storage(x),
+        storage[1],
+        list(storage),
+        storage.untyped().nbytes(),
+    ]
 
 
 def test_a_storage_shows_pending_writes():

@@ -75,14 +75,44 @@ def test_results_are_of_the_class_of_the_arguments(torch):
     x = torch.ones(2, 2).as_subclass(Image)
     plain = torch.zeros(2, 2)
     results = [
-        x + 1, 1 + x, 1 - x, 2 / x, 2**x, x @ plain, plain @ x, plain + x, x > 0, -x, x.sum(), x[0],
-        x[x > 0], x.T, x.data, x.detach(), x.clone(), x.to(torch.float64), x.double(), x.reshape(4),
-        x.contiguous(), torch.stack([plain, x]), torch.cat((x, x)), torch.ones_like(x),
-        x.new_zeros(2), torch.nn.functional.relu(x), torch.nn.functional.layer_norm(x, (2,)),
-        torch.nn.functional.linear(plain, x), torch.where(x > 0, x, plain), torch.linalg.norm(x),
-        torch.einsum("ij->j", x), torch.fft.fft(x), x.where(x > 0, plain), copy.copy(x),
-        plain.add_(x), x.add_(1), x.requires_grad_(False),
-    ]  # fmt: skip
+        x + 1,
+        1 + x,
+        1 - x,
+        2 / x,
+        2**x,
+        x @ plain,
+        plain @ x,
+        plain + x,
+        x > 0,
+        -x,
+        x.sum(),
+        x[0],
+        x[x > 0],
+        x.T,
+        x.data,
+        x.detach(),
+        x.clone(),
+        x.to(torch.float64),
+        x.double(),
+        x.reshape(4),
+        x.contiguous(),
+        torch.stack([plain, x]),
+        torch.cat((x, x)),
+        torch.ones_like(x),
+        x.new_zeros(2),
+        torch.nn.functional.relu(x),
+        torch.nn.functional.layer_norm(x, (2,)),
+        torch.nn.functional.linear(plain, x),
+        torch.where(x > 0, x, plain),
+        torch.linalg.norm(x),
+        torch.einsum("ij->j", x),
+        torch.fft.fft(x),
+        x.where(x > 0, plain),
+        copy.copy(x),
+        plain.add_(x),
+        x.add_(1),
+        x.requires_grad_(False),
+    ]
     several = [*x.max(1), *x.unbind(), *x, *torch.split(x, 1), *torch.linalg.svd(x)]
     others = [plain, plain.add_(1), x.tolist(), x.shape, x.numel(), x.max(1)]
     return [*map(kind, results), *map(kind, several), *map(kind, others)]
@@ -132,12 +162,19 @@ def test_constructors_of_subclasses(torch):
     named = Named([1.0], "one")
     leaf = torch.Tensor._make_subclass(Image, torch.ones(2), True)
     return (
-        [kind(image) for image in images], [image.shape for image in images], images[0],
-        kind(named), named.name_of_it, kind(named + 1), hasattr(named + 1, "name_of_it"),
-        kind(leaf), leaf.requires_grad, leaf.is_leaf,
+        [kind(image) for image in images],
+        [image.shape for image in images],
+        images[0],
+        kind(named),
+        named.name_of_it,
+        kind(named + 1),
+        hasattr(named + 1, "name_of_it"),
+        kind(leaf),
+        leaf.requires_grad,
+        leaf.is_leaf,
         error(Strict, [1.0], words="takes exactly one argument"),
         error(torch.ones(2).as_subclass, int, words="does not inherit from Tensor"),
-    )  # fmt: skip
+    )
 
 
 @as_torch(r"""
@@ -181,10 +218,16 @@ def test_parameters_of_a_subclass(torch):
     tensors = weight, module.image, weight * 2
     is_parameter = [isinstance(tensor, torch.nn.Parameter) for tensor in tensors]
     return (
-        [(name, kind(param)) for name, param in module.named_parameters()], weight.detach() + 0,
-        kind(weight.scaled()), kind(module.image * 2), is_parameter, isinstance(weight, Scaled),
-        kind(copy.deepcopy(weight)), [*module.state_dict()], weight.scale,
-    )  # fmt: skip
+        [(name, kind(param)) for name, param in module.named_parameters()],
+        weight.detach() + 0,
+        kind(weight.scaled()),
+        kind(module.image * 2),
+        is_parameter,
+        isinstance(weight, Scaled),
+        kind(copy.deepcopy(weight)),
+        [*module.state_dict()],
+        weight.scale,
+    )
 
 
 def test_copies_and_pickles_of_subclasses():
@@ -248,18 +291,45 @@ def test_which_functions_a_class_sees(torch):
     x, n = torch.ones(2, 2).as_subclass(kind), torch.ones(2, dtype=torch.int64).as_subclass(kind)
     plain = torch.ones(2, 2)
     calls = [
-        lambda: torch.add(x, 1), lambda: x.add(1), lambda: x + 1, lambda: 1 + x, lambda: x - 1,
-        lambda: x * 2, lambda: x / 2, lambda: x % 2, lambda: x @ x, lambda: plain @ x,
-        lambda: -x, lambda: abs(x), lambda: x == 1, lambda: x < 1, lambda: n & 1, lambda: n | 1,
-        lambda: x.add_(1), lambda: x.mul_(2), lambda: torch.stack([plain, x]), lambda: x.sum(),
-        lambda: bool(x.sum() > 0), lambda: float(x.sum()), lambda: x.sum().item(),
-        lambda: x.tolist(), lambda: torch.nn.functional.relu(x),
+        lambda: torch.add(x, 1),
+        lambda: x.add(1),
+        lambda: x + 1,
+        lambda: 1 + x,
+        lambda: x - 1,
+        lambda: x * 2,
+        lambda: x / 2,
+        lambda: x % 2,
+        lambda: x @ x,
+        lambda: plain @ x,
+        lambda: -x,
+        lambda: abs(x),
+        lambda: x == 1,
+        lambda: x < 1,
+        lambda: n & 1,
+        lambda: n | 1,
+        lambda: x.add_(1),
+        lambda: x.mul_(2),
+        lambda: torch.stack([plain, x]),
+        lambda: x.sum(),
+        lambda: bool(x.sum() > 0),
+        lambda: float(x.sum()),
+        lambda: x.sum().item(),
+        lambda: x.tolist(),
+        lambda: torch.nn.functional.relu(x),
         lambda: torch.nn.functional.layer_norm(x, (2,)),
-        lambda: torch.nn.functional.linear(plain, x), lambda: x.to(torch.float64),
-        lambda: x.detach(), lambda: x.clone(), lambda: x.reshape(-1), lambda: x.view(4),
-        lambda: torch.linalg.det(x), lambda: torch.where(x > 0, x, plain), lambda: x.new_zeros(1),
-        lambda: torch.add(plain, plain, out=x), lambda: torch.ones_like(x), lambda: x.numpy(),
-    ]  # fmt: skip
+        lambda: torch.nn.functional.linear(plain, x),
+        lambda: x.to(torch.float64),
+        lambda: x.detach(),
+        lambda: x.clone(),
+        lambda: x.reshape(-1),
+        lambda: x.view(4),
+        lambda: torch.linalg.det(x),
+        lambda: torch.where(x > 0, x, plain),
+        lambda: x.new_zeros(1),
+        lambda: torch.add(plain, plain, out=x),
+        lambda: torch.ones_like(x),
+        lambda: x.numpy(),
+    ]
     for call in calls:
         call()
     x += 1
@@ -292,11 +362,15 @@ def test_which_class_is_asked(torch):
         torch.ones(1).as_subclass(subclass) for subclass in (Above, Below, Aside, Refusing)
     )
     return (
-        torch.add(above, below), torch.add(below, above), torch.add(aside, above),
-        torch.add(refusing, above), torch.add(torch.ones(1), above), torch.stack([aside, below]),
+        torch.add(above, below),
+        torch.add(below, above),
+        torch.add(aside, above),
+        torch.add(refusing, above),
+        torch.add(torch.ones(1), above),
+        torch.stack([aside, below]),
         error(torch.add, refusing, 1, words="Multiple dispatch failed for 'torch.add'"),
         error(torch.add, aside, refusing, words="returned NotImplemented"),
-    )  # fmt: skip
+    )
 
 
 @as_torch
@@ -312,10 +386,19 @@ def test_objects_that_stand_for_tensors(torch):
     x, plain = Scalar(1), torch.ones(2)
     functional = torch.nn.functional
     return (
-        torch.mean(x), torch.add(plain, x), torch.add(x, plain), plain + x, plain.mul(x),
-        torch.stack([x]), functional.linear(x, plain), functional.layer_norm(x, (1,)),
-        torch.einsum("i->", x), torch.linalg.det(x), torch.sum(input=x), functional.relu(x),
-    )  # fmt: skip
+        torch.mean(x),
+        torch.add(plain, x),
+        torch.add(x, plain),
+        plain + x,
+        plain.mul(x),
+        torch.stack([x]),
+        functional.linear(x, plain),
+        functional.layer_norm(x, (1,)),
+        torch.einsum("i->", x),
+        torch.linalg.det(x),
+        torch.sum(input=x),
+        functional.relu(x),
+    )
 
 
 @pytest.mark.slow
@@ -456,14 +539,19 @@ def test_the_functions_of_overrides(torch):
         disabled = overrides.has_torch_function((image,)), kind(image + 1)
     return (
         [overrides.has_torch_function((value,)) for value in (duck, image, plain, 3)],
-        overrides.has_torch_function_unary(image), overrides.has_torch_function_variadic(1, duck),
-        [overrides.is_tensor_like(value) for value in (duck, image, plain, 3)], disabled,
+        overrides.has_torch_function_unary(image),
+        overrides.has_torch_function_variadic(1, duck),
+        [overrides.is_tensor_like(value) for value in (duck, image, plain, 3)],
+        disabled,
         overrides.handle_torch_function(torch.add, (duck,), duck, 1, alpha=2),
-        mine(1), mine(duck), mine(1, y=duck),
+        mine(1),
+        mine(duck),
+        mine(1, y=duck),
         overrides.is_tensor_method_or_property(torch.Tensor.add),
         overrides.is_tensor_method_or_property(torch.add),
         torch.add in overrides.get_overridable_functions()[torch],
         torch.Tensor.add in overrides.get_overridable_functions()[torch.Tensor],
         overrides.resolve_name(torch.nn.functional.layer_norm),
-        overrides.resolve_name(torch.Tensor.add), overrides.resolve_name(len),
-    )  # fmt: skip
+        overrides.resolve_name(torch.Tensor.add),
+        overrides.resolve_name(len),
+    )

@@ -355,9 +355,17 @@ def test_functionalize_and_norms_K19(torch):
 def test_rearrange_moves_dimensions_K19(torch):
     rearrange, x = torch.func.rearrange, torch.arange(24.0).view(2, 3, 4)
     wrong = [
-        "a b c -> a b", "a b -> a b", "a b c -> a b c d", "a a c -> a c", "a b c", "a -> b -> c",
-        "a (b c -> a b c", "a b c -> a b ... c", "1a b c -> b c 1a", "(... a) b c -> ... a b c",
-    ]  # fmt: skip
+        "a b c -> a b",
+        "a b -> a b",
+        "a b c -> a b c d",
+        "a a c -> a c",
+        "a b c",
+        "a -> b -> c",
+        "a (b c -> a b c",
+        "a b c -> a b ... c",
+        "1a b c -> b c 1a",
+        "(... a) b c -> ... a b c",
+    ]
     words = ["only on one side", "Number of dimensions in pattern (2) must be equal", "only on one"]
     words += [
         "contains duplicate dimension 'a'",

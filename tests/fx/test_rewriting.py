@@ -166,8 +166,11 @@ def test_patterns_of_several_kinds(torch):
     replaced(lambda x: (x + 1) * (x + 2), lambda x: x + 1, lambda x: x - 1)
     replaced(lambda x, y: (x + y, x * y), lambda a, b: (a + b, a * b), lambda a, b: (a - b, a / b))
     replaced(lambda x: x.view(2, 3).sum(dim=1), lambda x: x.sum(dim=1), lambda x: x.mean(dim=1))
-    replaced(lambda x: torch.neg(torch.neg(torch.neg(x))), lambda x: torch.neg(torch.neg(x)),
-             lambda x: x.clone())  # fmt: skip
+    replaced(
+        lambda x: torch.neg(torch.neg(torch.neg(x))),
+        lambda x: torch.neg(torch.neg(x)),
+        lambda x: x.clone(),
+    )
     replaced(lambda x: x.sin().cos() + x.sin(), lambda x: x.sin().cos(), lambda x: x.tan())
     return codes
 
@@ -274,9 +277,11 @@ def test_modules_are_split(torch):
     kinds = {node.name: node.op == "call_function" for node in gm.graph.nodes}
     halves = {node.name: position // 4 for position, node in enumerate(gm.graph.nodes)}
     for chosen, options in (
-        (halves, {}), (halves, {"keep_original_node_name": True}), (halves, {"tuple_return": True}),
+        (halves, {}),
+        (halves, {"keep_original_node_name": True}),
+        (halves, {"tuple_return": True}),
         (halves, {"partition_affix": "a", "keep_original_order": True}),
-    ):  # fmt: skip
+    ):
         paths = {}
         split = splitting.split_module(
             gm, model, lambda n, chosen=chosen: chosen[n.name], paths, **options

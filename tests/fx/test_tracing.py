@@ -164,11 +164,15 @@ def test_what_cannot_be_traced(torch):
     flow = "symbolically traced variables cannot be used as inputs to control flow"
     loop, length = "Proxy object cannot be iterated", "is not supported in symbolic tracing"
     programs = [
-        (lambda x: 1 if x.sum() > 0 else 2, flow), (lambda x: not x, flow),
-        (lambda x: [item + 1 for item in x], loop), (lambda x: max(*x), loop),
-        (lambda x: dict(**x), loop), (lambda x: 1 in x, loop), (lambda x: len(x), length),
+        (lambda x: 1 if x.sum() > 0 else 2, flow),
+        (lambda x: not x, flow),
+        (lambda x: [item + 1 for item in x], loop),
+        (lambda x: max(*x), loop),
+        (lambda x: dict(**x), loop),
+        (lambda x: 1 in x, loop),
+        (lambda x: len(x), length),
         (lambda x: object(), "argument of type"),
-    ]  # fmt: skip
+    ]
     errors = [error(torch.fx.symbolic_trace, program, words=words) for program, words in programs]
     node = torch.fx.symbolic_trace(lambda x: x.cat([x])).graph.output_node().args[0]
     changes = [lambda: node.args[1].append(3), lambda: node.kwargs.update(a=3)]

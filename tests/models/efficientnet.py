@@ -9,9 +9,16 @@ from jaxgrad import nn
 
 # expansion, channels, kernel, stride: the seven stages, two of them with a second, residual block
 TABLE = [
-    (1, 4, 3, 1), (6, 6, 3, 2), (6, 6, 3, 1), (6, 8, 5, 2), (6, 8, 5, 1), (6, 10, 3, 2),
-    (6, 12, 5, 1), (6, 14, 5, 2), (6, 16, 3, 1),
-]  # fmt: skip
+    (1, 4, 3, 1),
+    (6, 6, 3, 2),
+    (6, 6, 3, 1),
+    (6, 8, 5, 2),
+    (6, 8, 5, 1),
+    (6, 10, 3, 2),
+    (6, 12, 5, 1),
+    (6, 14, 5, 2),
+    (6, 16, 3, 1),
+]
 SIZE, CLASSES = 32, 4
 
 

@@ -32,15 +32,26 @@ class SqueezeNet(nn.Module):
     def __init__(self):
         super().__init__()
         self.features = nn.Sequential(
-            nn.Conv2d(3, 6, kernel_size=3, stride=2), nn.ReLU(inplace=True), pool(),
-            Fire(6, 2, 4), Fire(8, 2, 4), pool(),
-            Fire(8, 3, 6), Fire(12, 3, 6), pool(),
-            Fire(12, 4, 7), Fire(14, 4, 7), Fire(14, 5, 8), Fire(16, 5, 8),
-        )  # fmt: skip
+            nn.Conv2d(3, 6, kernel_size=3, stride=2),
+            nn.ReLU(inplace=True),
+            pool(),
+            Fire(6, 2, 4),
+            Fire(8, 2, 4),
+            pool(),
+            Fire(8, 3, 6),
+            Fire(12, 3, 6),
+            pool(),
+            Fire(12, 4, 7),
+            Fire(14, 4, 7),
+            Fire(14, 5, 8),
+            Fire(16, 5, 8),
+        )
         self.classifier = nn.Sequential(
-            nn.Dropout(p=0.0), nn.Conv2d(16, CLASSES, kernel_size=1), nn.ReLU(inplace=True),
+            nn.Dropout(p=0.0),
+            nn.Conv2d(16, CLASSES, kernel_size=1),
+            nn.ReLU(inplace=True),
             nn.AdaptiveAvgPool2d((1, 1)),
-        )  # fmt: skip
+        )
 
     def forward(self, images):
         return torch.flatten(self.classifier(self.features(images)), 1)

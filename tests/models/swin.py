@@ -102,9 +102,12 @@ class Swin(nn.Module):
         height = SIZE // PATCH
         self.patches, self.norm = nn.Conv2d(3, WIDTH, PATCH, stride=PATCH), nn.LayerNorm(WIDTH)
         self.layers = nn.Sequential(
-            Block(WIDTH, height, 0), Block(WIDTH, height, WINDOW // 2), Merging(WIDTH),
-            Block(2 * WIDTH, height // 2, 0), Block(2 * WIDTH, height // 2, WINDOW // 2),
-        )  # fmt: skip
+            Block(WIDTH, height, 0),
+            Block(WIDTH, height, WINDOW // 2),
+            Merging(WIDTH),
+            Block(2 * WIDTH, height // 2, 0),
+            Block(2 * WIDTH, height // 2, WINDOW // 2),
+        )
         self.last = nn.LayerNorm(2 * WIDTH)
         self.head = nn.Linear(2 * WIDTH, CLASSES)
 

@@ -14,9 +14,11 @@ WIDTHS, CLASSES, BEFORE, AFTER = (3, 5, 6), 2, 44, 4
 
 def double(inputs, outputs):
     return nn.Sequential(
-        nn.Conv2d(inputs, outputs, 3), nn.ReLU(inplace=True),
-        nn.Conv2d(outputs, outputs, 3), nn.ReLU(inplace=True),
-    )  # fmt: skip
+        nn.Conv2d(inputs, outputs, 3),
+        nn.ReLU(inplace=True),
+        nn.Conv2d(outputs, outputs, 3),
+        nn.ReLU(inplace=True),
+    )
 
 
 class Up(nn.Module):

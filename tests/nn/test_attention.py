@@ -104,9 +104,12 @@ def test_multi_head_attention_with_every_argument(torch):
         fails(*usual, extra[0], None, False, 0.0, *out),
         fails(*usual[:5], None, bias, *none, *out),
         fails(*usual, *none, *out, static_k=static[1:]),
-        warned(lambda: call(*usual, *none, *out, attn_mask=numbers(torch, 3, 3),
-                            key_padding_mask=mask[:2])),
-    ]  # fmt: skip
+        warned(
+            lambda: call(
+                *usual, *none, *out, attn_mask=numbers(torch, 3, 3), key_padding_mask=mask[:2]
+            )
+        ),
+    ]
 
 
 @wide
@@ -160,10 +163,14 @@ def test_what_an_encoder_says_of_nested_tensors(torch):
     nn = torch.nn
     make = functools.partial(nn.TransformerEncoderLayer, 6, 2, 4)
     layers = [
-        make(), make(batch_first=True), make(batch_first=True, norm_first=True),
-        make(batch_first=True, bias=False), make(batch_first=True, activation=nn.Tanh()),
-        nn.TransformerEncoderLayer(6, 3, 4, batch_first=True), nn.Linear(6, 6),
-    ]  # fmt: skip
+        make(),
+        make(batch_first=True),
+        make(batch_first=True, norm_first=True),
+        make(batch_first=True, bias=False),
+        make(batch_first=True, activation=nn.Tanh()),
+        nn.TransformerEncoderLayer(6, 3, 4, batch_first=True),
+        nn.Linear(6, 6),
+    ]
 
     def stacked(layer, enable):
         return nn.TransformerEncoder(layer, 2, enable_nested_tensor=enable).use_nested_tensor

@@ -383,9 +383,12 @@ def test_what_can_be_compiled():
 
     scaled = Scaled(3)
     for function in (
-        scaled, functools.partial(torch.mul, torch.tensor(3.0)), lambda x: x * 3,
-        torch.compile(scaled), torch.jit(scaled),
-    ):  # fmt: skip
+        scaled,
+        functools.partial(torch.mul, torch.tensor(3.0)),
+        lambda x: x * 3,
+        torch.compile(scaled),
+        torch.jit(scaled),
+    ):
         assert torch.compile(function)(torch.ones(1)).item() == 3
     assert torch.compile(scaled.method)(torch.ones(1)).item() == 4
     twice = torch.compile(torch.compile(nn.Linear(1, 1)))

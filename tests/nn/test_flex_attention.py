@@ -189,9 +189,17 @@ def test_order_of_the_gradients_of_blocks(torch):
     make, results = of(torch).create_block_mask, []
     for separate, descending in itertools.product((True, False), repeat=2):
         block_mask = make(
-            lambda b, h, i, j: (i - j).abs() < 5, None, None, 16, 16, device="cpu", BLOCK_SIZE=4,
-            separate_full_blocks=separate, compute_dq_write_order=True, dq_kv_order=descending,
-        )  # fmt: skip
+            lambda b, h, i, j: (i - j).abs() < 5,
+            None,
+            None,
+            16,
+            16,
+            device="cpu",
+            BLOCK_SIZE=4,
+            separate_full_blocks=separate,
+            compute_dq_write_order=True,
+            dq_kv_order=descending,
+        )
         results.append([block_mask._dq_kv_order(), parts(block_mask), parts(block_mask.to("cpu"))])
     return results
 
@@ -259,10 +267,17 @@ def test_masks(torch):
     with_default = lambda b, h, i, j, width=2: i - j < width  # noqa: E731
     scaled = lambda factor, b, h, i, j: factor * i >= j  # noqa: E731
     functions = [
-        causal, low, with_default, functools.partial(scaled, 3),
-        module.noop_mask, module.and_masks(causal, window), module.or_masks(causal, prefix),
-        module.and_masks(), module.or_masks(), module.and_masks(causal, module.or_masks(prefix)),
-    ]  # fmt: skip
+        causal,
+        low,
+        with_default,
+        functools.partial(scaled, 3),
+        module.noop_mask,
+        module.and_masks(causal, window),
+        module.or_masks(causal, prefix),
+        module.and_masks(),
+        module.or_masks(),
+        module.and_masks(causal, module.or_masks(prefix)),
+    ]
     masks = [module.create_mask(f, None, None, 3, 4, device="cpu") for f in functions]
     by_batch = lambda b, h, i, j: i + b >= j + h  # noqa: E731
     return [*masks, module.create_mask(by_batch, 2, 3, 3, 2, device="cpu")]
@@ -330,12 +345,20 @@ def test_block_masks_that_are_refused(torch):
         fails(make, lambda *numbers: numbers[0], None, None, 4, 4, "cpu"),
         fails(module.create_mask, lambda b, h, i, j, k, m: i, None, None, 4, 4, "cpu"),
         fails(module.create_mask, 3, None, None, 4, 4, "cpu"),
-        fails(module.create_mask, lambda b, h, i, j: True, None, None, 4, 4, "cpu",
-              words="must only return Tensors, got type <class 'bool'>"),
+        fails(
+            module.create_mask,
+            lambda b, h, i, j: True,
+            None,
+            None,
+            4,
+            4,
+            "cpu",
+            words="must only return Tensors, got type <class 'bool'>",
+        ),
         fails(module.and_masks, causal, 3, words="All inputs should be callable mask_mods"),
         fails(module.or_masks, 3),
         fails(from_blocks, count, indices, count),
         fails(from_blocks, count[0, 0], indices[0, 0, 0]),
         fails(module.BlockMask, (4, 4), count, indices, count, *[None] * 5),
         fails(sliced.mask_mod, *[number] * 4, words="Cannot use mask_mod from a sliced BlockMask"),
-    ]  # fmt: skip
+    ]

@@ -126,9 +126,11 @@ def case(seed=0, batch=2, heads=4, of_key=2, queries=6, keys=7, dtype=np.float64
     """Arrays of numbers and a random mask, some of whose rows are masked whole."""
     rng = np.random.default_rng(seed)
     shapes = [
-        (batch, heads, queries, 3), (batch, of_key, keys, 3), (batch, of_key, keys, 2),
+        (batch, heads, queries, 3),
+        (batch, of_key, keys, 3),
+        (batch, of_key, keys, 2),
         (queries + keys - 1, heads),
-    ]  # fmt: skip
+    ]
     arrays = [rng.standard_normal(shape).astype(dtype) for shape in shapes]
     mask = rng.random((batch, heads, queries, keys)) < 0.5
     mask[:, :, -1] &= rng.random((batch, heads, 1)) < 0.5
@@ -175,8 +177,14 @@ GRADIENT = jax.grad(theirs, argnums=(0, 1, 2, 3))
 
 @pytest.mark.parametrize("seed", range(6))
 def test_values_and_gradients(way, seed):
-    sizes = [{}, {"queries": 9, "keys": 3}, {"of_key": 4}, {"of_key": 1}, {"batch": 1, "keys": 1},
-             {"queries": 1}][seed]  # fmt: skip
+    sizes = [
+        {},
+        {"queries": 9, "keys": 3},
+        {"of_key": 4},
+        {"of_key": 1},
+        {"batch": 1, "keys": 1},
+        {"queries": 1},
+    ][seed]
     arrays, mask = case(seed, **sizes)
     tensors = [jaxgrad.tensor(array, requires_grad=True) for array in arrays]
     results = computed(*tensors, jaxgrad.tensor(mask))
@@ -303,8 +311,9 @@ def test_random_masks_and_blocks(seed):
     sums = padded.reshape(*shape[:2], rows, size[0], columns, size[1]).sum((3, 5))
     np.testing.assert_array_equal(counted.to_dense(), sums > 0)
     np.testing.assert_array_equal(counted.full_kv_num_blocks, (sums == math.prod(size)).sum(-1))
-    np.testing.assert_array_equal(counted.q_num_blocks + counted.full_q_num_blocks,
-                                  (sums > 0).sum(-2))  # fmt: skip
+    np.testing.assert_array_equal(
+        counted.q_num_blocks + counted.full_q_num_blocks, (sums > 0).sum(-2)
+    )
     np.testing.assert_array_equal(counted[:, 0, 1:].to_dense(), sums[:, :1, 1:] > 0)
     # fewer keys too, whose blocks PyTorch's list may name although they are gone
     cut = counted._adjust(int(lengths[0]), int(min(lengths[1], size[1])))

@@ -334,12 +334,31 @@ def test_activations_as_modules(torch):
     nn = torch.nn
     x = torch.tensor([-5.0, -2.5, -0.5, -0.1, 0.0, 0.4, 1.5, 2.9, 25.0])
     layers = [
-        nn.ReLU(), nn.ReLU6(), nn.SELU(), nn.SiLU(), nn.Mish(), nn.Hardswish(), nn.ELU(0.5),
-        nn.CELU(2.0), nn.LeakyReLU(0.2), nn.Hardtanh(-0.3, 2.0), nn.GELU(), nn.GELU("tanh"),
-        nn.Softplus(2, 5), nn.Hardshrink(), nn.Softshrink(0.3), nn.Sigmoid(), nn.Tanh(),
-        nn.LogSigmoid(), nn.Softsign(), nn.Tanhshrink(), nn.Softmax(0), nn.Softmin(0),
-        nn.LogSoftmax(0), nn.Threshold(0.2, 3.0),
-    ]  # fmt: skip
+        nn.ReLU(),
+        nn.ReLU6(),
+        nn.SELU(),
+        nn.SiLU(),
+        nn.Mish(),
+        nn.Hardswish(),
+        nn.ELU(0.5),
+        nn.CELU(2.0),
+        nn.LeakyReLU(0.2),
+        nn.Hardtanh(-0.3, 2.0),
+        nn.GELU(),
+        nn.GELU("tanh"),
+        nn.Softplus(2, 5),
+        nn.Hardshrink(),
+        nn.Softshrink(0.3),
+        nn.Sigmoid(),
+        nn.Tanh(),
+        nn.LogSigmoid(),
+        nn.Softsign(),
+        nn.Tanhshrink(),
+        nn.Softmax(0),
+        nn.Softmin(0),
+        nn.LogSoftmax(0),
+        nn.Threshold(0.2, 3.0),
+    ]
     results = []
     for layer in layers:
         leaf = x.detach().requires_grad_()
@@ -470,14 +489,18 @@ def test_multihead_attention_equals_pytorchs(torch):
         learned(attend(4, 2, add_bias_kv=True), x, x, x, key_padding_mask=skipped),
         attended(attend(4, 2, kdim=3, vdim=5, bias=False), x, other, third, need_weights=False),
         attended(attend(4, 2, add_bias_kv=True, add_zero_attn=True), x, x, x, **masks),
-        attended(attend(4, 2, batch_first=True), *[x.transpose(0, 1)] * 3, attn_mask=added,
-                 average_attn_weights=False),
+        attended(
+            attend(4, 2, batch_first=True),
+            *[x.transpose(0, 1)] * 3,
+            attn_mask=added,
+            average_attn_weights=False,
+        ),
         attended(attend(4, 1), x[0], x[1], x[1], need_weights=False),
         attended(attend(4, 2), x, x, x, need_weights=False, is_causal=True, attn_mask=causal),
         list(attend(4, 2, kdim=3, add_bias_kv=True).state_dict()),
         error(attend, 4, 3, words="embed_dim must be divisible by num_heads"),
         error(lambda: attend(4, 2)(x, x, x, is_causal=True), words="Need attn_mask if specifying"),
-    ]  # fmt: skip
+    ]
 
 
 @close

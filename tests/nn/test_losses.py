@@ -35,12 +35,16 @@ def test_layers_of_margin_losses(torch):
     weight = torch.tensor([0.5, 1.0, 2.0, 1.5], dtype=torch.float64)
     others = table(torch, 3, 4, 5), table(torch, 3, 4, 9)
     layers = [
-        nn.MultiMarginLoss(2, 0.5, weight), nn.MultiMarginLoss(reduction="none"),
-        nn.MultiLabelMarginLoss(reduction="sum"), nn.MultiLabelSoftMarginLoss(weight),
+        nn.MultiMarginLoss(2, 0.5, weight),
+        nn.MultiMarginLoss(reduction="none"),
+        nn.MultiLabelMarginLoss(reduction="sum"),
+        nn.MultiLabelSoftMarginLoss(weight),
         nn.TripletMarginWithDistanceLoss(swap=True, margin=0.7),
         nn.PairwiseDistance(1.0, 0.0, True),
-        nn.CTCLoss(1, "sum", True), nn.RReLU(0.2, 0.4, True), nn.FeatureAlphaDropout(0.25),
-    ]  # fmt: skip
+        nn.CTCLoss(1, "sum", True),
+        nn.RReLU(0.2, 0.4, True),
+        nn.FeatureAlphaDropout(0.25),
+    ]
     log_probs = table(torch, 10, 3).reshape(5, 2, 3)
     targets = torch.tensor([[0, 2], [2, 2]])
     return [

@@ -519,15 +519,34 @@ def test_what_modules_show(torch):
 def test_signatures_of_modules(torch):
     module = torch.nn.Module
     names = (
-        "named_parameters", "register_forward_hook", "register_forward_pre_hook",
-        "register_full_backward_hook", "register_full_backward_pre_hook", "load_state_dict",
-        "register_buffer", "register_parameter", "zero_grad", "train", "named_buffers",
-        "named_modules", "requires_grad_",
-    )  # fmt: skip
+        "named_parameters",
+        "register_forward_hook",
+        "register_forward_pre_hook",
+        "register_full_backward_hook",
+        "register_full_backward_pre_hook",
+        "load_state_dict",
+        "register_buffer",
+        "register_parameter",
+        "zero_grad",
+        "train",
+        "named_buffers",
+        "named_modules",
+        "requires_grad_",
+    )
     layers = (
-        "Linear", "Conv2d", "ConvTranspose2d", "Embedding", "LayerNorm", "Dropout", "MaxPool2d",
-        "AvgPool2d", "RMSNorm", "GroupNorm", "Flatten", "PReLU",
-    )  # fmt: skip
+        "Linear",
+        "Conv2d",
+        "ConvTranspose2d",
+        "Embedding",
+        "LayerNorm",
+        "Dropout",
+        "MaxPool2d",
+        "AvgPool2d",
+        "RMSNorm",
+        "GroupNorm",
+        "Flatten",
+        "PReLU",
+    )
     signatures = {name: parameters(getattr(module, name)) for name in names}
     return signatures, {name: parameters(getattr(torch.nn, name).__init__) for name in layers}
 
@@ -536,11 +555,29 @@ def test_signatures_of_modules(torch):
 def test_signatures_and_mistakes_of_function_layers(torch):
     nn = torch.nn
     layers = (
-        "ReLU", "ELU", "CELU", "LeakyReLU", "GELU", "GLU", "Softplus", "Threshold", "Softmax",
-        "MaxPool1d", "AvgPool1d", "AvgPool3d", "AdaptiveAvgPool2d", "Dropout2d", "AlphaDropout",
-        "MSELoss", "HuberLoss", "NLLLoss", "CrossEntropyLoss", "BCEWithLogitsLoss",
-        "GaussianNLLLoss", "CosineSimilarity",
-    )  # fmt: skip
+        "ReLU",
+        "ELU",
+        "CELU",
+        "LeakyReLU",
+        "GELU",
+        "GLU",
+        "Softplus",
+        "Threshold",
+        "Softmax",
+        "MaxPool1d",
+        "AvgPool1d",
+        "AvgPool3d",
+        "AdaptiveAvgPool2d",
+        "Dropout2d",
+        "AlphaDropout",
+        "MSELoss",
+        "HuberLoss",
+        "NLLLoss",
+        "CrossEntropyLoss",
+        "BCEWithLogitsLoss",
+        "GaussianNLLLoss",
+        "CosineSimilarity",
+    )
 
     class Halved(nn.ELU):
         def __init__(self, halves):

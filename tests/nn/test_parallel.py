@@ -58,8 +58,10 @@ def test_base_classes_of_layers(torch):
             flags[f"{place}.{base}"] = [issubclass(c, getattr(module, base)) for c in classes]
     # and which are not
     loss, norm = torch.nn.modules.loss, torch.nn.modules.batchnorm
-    others = [issubclass(torch.nn.MSELoss, loss._WeightedLoss),
-              issubclass(torch.nn.InstanceNorm1d, norm._BatchNorm)]  # fmt: skip
+    others = [
+        issubclass(torch.nn.MSELoss, loss._WeightedLoss),
+        issubclass(torch.nn.InstanceNorm1d, norm._BatchNorm),
+    ]
     return flags, others
 
 
@@ -84,12 +86,17 @@ def test_losses_and_norms_that_programs_derive(torch):
     focal = Focal(torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64), reduction="sum")
     norm = Norm(2).double()
     return [
-        Dice()(x, x), Dice().reduction, Dice(None, None, "sum").reduction,
+        Dice()(x, x),
+        Dice().reduction,
+        Dice(None, None, "sum").reduction,
         list(focal.state_dict()),
-        focal(x), focal.reduction, norm(torch.arange(4.0, dtype=torch.float64).reshape(2, 2)),
-        norm(torch.ones(2, 2, 1, 1, 1, 1, dtype=torch.float64)).shape[1], norm.running_mean,
+        focal(x),
+        focal.reduction,
+        norm(torch.arange(4.0, dtype=torch.float64).reshape(2, 2)),
+        norm(torch.ones(2, 2, 1, 1, 1, 1, dtype=torch.float64)).shape[1],
+        norm.running_mean,
         error(lambda: torch.nn.modules.loss._Loss()(x), words='missing the required "forward"'),
-    ]  # fmt: skip
+    ]
 
 
 @as_torch
@@ -105,12 +112,15 @@ def test_helpers_of_modules(torch):
         error(lambda: utils._list_with_default([1, 2], [3]), words="Input dimension should be at"),
         [utils._single(1), utils._pair(2), utils._triple(3), utils._quadruple(4)],
         utils._reverse_repeat_tuple((1, 2), 2),
-        dict(state), dict(state._metadata),
+        dict(state),
+        dict(state._metadata),
         module._addindent("a\nb\n\nc", 2),
-        isinstance(keys, module._IncompatibleKeys), list(keys.missing_keys), keys.unexpected_keys,
+        isinstance(keys, module._IncompatibleKeys),
+        list(keys.missing_keys),
+        keys.unexpected_keys,
         module._EXTRA_STATE_KEY_SUFFIX,
         torch.nn.modules.transformer._get_activation_fn("relu")(torch.tensor(-1.0)),
-    ]  # fmt: skip
+    ]
 
 
 @as_torch
@@ -124,10 +134,16 @@ def test_data_parallel_is_the_module_on_one_device(torch):
     other.load_state_dict(net.state_dict())
     net.train(False)
     return [
-        list(net.state_dict()), list(net.state_dict()._metadata), net(x), net(input=x),
-        other(x), type(net.module).__name__, net.module.training, repr(net),
+        list(net.state_dict()),
+        list(net.state_dict()._metadata),
+        net(x),
+        net(input=x),
+        other(x),
+        type(net.module).__name__,
+        net.module.training,
+        repr(net),
         torch.nn.parallel.DataParallel is torch.nn.DataParallel,
-    ]  # fmt: skip
+    ]
 
 
 def test_data_parallel_calls_the_module():

@@ -10,9 +10,13 @@ import jaxgrad
 from jaxgrad import nn
 
 FUNCTIONS = (
-    "cached", "is_parametrized", "register_parametrization", "remove_parametrizations",
-    "transfer_parametrizations_and_params", "type_before_parametrizations",
-)  # fmt: skip
+    "cached",
+    "is_parametrized",
+    "register_parametrization",
+    "remove_parametrizations",
+    "transfer_parametrizations_and_params",
+    "type_before_parametrizations",
+)
 
 
 def utils(torch):

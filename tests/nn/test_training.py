@@ -45,9 +45,14 @@ def trained(make, compiled, steps=5):
 
 def images():
     net = nn.Sequential(
-        nn.Conv2d(1, 3, 3, padding=1), nn.BatchNorm2d(3), nn.ReLU(), nn.MaxPool2d(2),
-        nn.Flatten(), nn.Dropout(0.3), nn.Linear(3 * 4, 3),
-    )  # fmt: skip
+        nn.Conv2d(1, 3, 3, padding=1),
+        nn.BatchNorm2d(3),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Dropout(0.3),
+        nn.Linear(3 * 4, 3),
+    )
     return net, (1, 4, 4)
 
 

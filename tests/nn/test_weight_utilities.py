@@ -32,9 +32,16 @@ def shown(layer):
 def test_signatures_of_pruning(torch):
     prune = prune_of(torch)
     names = (
-        "identity", "random_unstructured", "l1_unstructured", "random_structured", "ln_structured",
-        "global_unstructured", "custom_from_mask", "remove", "is_pruned",
-    )  # fmt: skip
+        "identity",
+        "random_unstructured",
+        "l1_unstructured",
+        "random_structured",
+        "ln_structured",
+        "global_unstructured",
+        "custom_from_mask",
+        "remove",
+        "is_pruned",
+    )
     signatures = {name: parameters(getattr(prune, name)) for name in names}
     classes = ("RandomUnstructured", "L1Unstructured", "RandomStructured", "LnStructured")
     for name in (*classes, "CustomFromMask", "PruningContainer"):
@@ -101,10 +108,8 @@ def test_pruning_that_is_refused(torch):
         lambda: prune.remove(layer, "weight"),
         lambda: prune.global_unstructured(3, prune.L1Unstructured, amount=1),
         lambda: prune.global_unstructured([(layer, "weight")], prune.L1Unstructured, 3, amount=1),
-        lambda: prune.global_unstructured(
-            [(layer, "weight")], prune.LnStructured, amount=1, n=2
-        ),
-    ]  # fmt: skip
+        lambda: prune.global_unstructured([(layer, "weight")], prune.LnStructured, amount=1, n=2),
+    ]
     return [error(call) for call in calls], list(layer.state_dict())
 
 

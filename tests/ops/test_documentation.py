@@ -207,8 +207,10 @@ def test_every_signature_binds_the_arguments_of_the_samples():
             "(condition: Tensor, input: Tensor | Number, other: Tensor | Number, *, "
             "out: Tensor | None = None) -> Tensor",
         ),
-        ("split", "(input: Tensor, split_size: int | Sequence[int], dim: int = 0) "
-                  "-> tuple[Tensor, ...]"),
+        (
+            "split",
+            "(input: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]",
+        ),
         (
             "max",
             "(input: Tensor, dim: int | Tensor = ..., keepdim: bool = False, *, "
@@ -216,7 +218,7 @@ def test_every_signature_binds_the_arguments_of_the_samples():
             "-> (values: Tensor, indices: Tensor) | Tensor",
         ),
     ],
-)  # fmt: skip
+)
 def test_signature(name, expected):
     assert str(inspect.signature(getattr(ops, name))) == expected
 

@@ -92,9 +92,18 @@ CASES = {
     ),
 }
 COMPLEX = [
-    "SGD_nesterov", "Adam_decay", "AdamW_amsgrad", "RMSprop_centered", "Adagrad_decay", "Adadelta",
-    "Adamax", "NAdam_decoupled", "RAdam", "Rprop", "ASGD",
-]  # fmt: skip
+    "SGD_nesterov",
+    "Adam_decay",
+    "AdamW_amsgrad",
+    "RMSprop_centered",
+    "Adagrad_decay",
+    "Adadelta",
+    "Adamax",
+    "NAdam_decoupled",
+    "RAdam",
+    "Rprop",
+    "ASGD",
+]
 
 
 NEWER = ("Adadelta", "Adamax", "NAdam", "RAdam", "Rprop", "ASGD", "Adafactor")

@@ -97,11 +97,12 @@ def test_what_can_be_optimized_S03(torch):
         error(optim.SGD, [1.0], words="optimizer can only optimize Tensors"),
         error(optim.SGD, [("x", x), leaf(torch, 1.0)], words="Some param names are missing"),
         error(
-            optim.SGD, [{"params": [x]}, {"params": [x]}],
+            optim.SGD,
+            [{"params": [x]}, {"params": [x]}],
             words="some parameters appear in more than one parameter group",
         ),
         warned(lambda: optim.SGD([x, x], lr=0.1).param_groups[0]["lr"]),
-    ]  # fmt: skip
+    ]
 
 
 @as_torch

@@ -267,7 +267,7 @@ def test_what_schedulers_refuse(torch):
         (lambda: known.SequentialLR(other, [step], [1]), "one more than the number of milestone"),
         (lambda: known.ChainedScheduler([]), "expects at least one scheduler to be chained"),
         (lambda: known.ChainedScheduler([abs], other), "should have `optimizer` as its attribute"),
-    ]  # fmt: skip
+    ]
     return [error(call, words=words) for call, words in calls]
 
 

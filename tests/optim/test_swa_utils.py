@@ -58,9 +58,10 @@ def test_exponential_averages_of_weights(torch):
 def test_rates_of_swalr(torch):
     rates = []
     for options in (
-        {"anneal_epochs": 3}, {"anneal_epochs": 0},
+        {"anneal_epochs": 3},
+        {"anneal_epochs": 0},
         {"anneal_epochs": 4, "anneal_strategy": "linear"},
-    ):  # fmt: skip
+    ):
         leaves = [torch.ones(1, requires_grad=True) for _ in range(2)]
         groups = [{"params": leaves[:1]}, {"params": leaves[1:], "lr": 0.2}]
         optimizer = torch.optim.SGD(groups, lr=1.0)

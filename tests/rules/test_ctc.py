@@ -108,9 +108,13 @@ def test_gradient_of_the_vendors_call():
 def test_more_labels_than_times(zero_infinity, value, slope):
     x = jaxgrad.tensor(LOGITS, requires_grad=True)
     losses = F.ctc_loss(
-        x, jaxgrad.tensor([[1, 1], [1, 2], [1, 2]]), [2, 4, 4], [2, 2, 2], reduction="none",
+        x,
+        jaxgrad.tensor([[1, 1], [1, 2], [1, 2]]),
+        [2, 4, 4],
+        [2, 2, 2],
+        reduction="none",
         zero_infinity=zero_infinity,
-    )  # fmt: skip
+    )
     losses.sum().backward()
     assert losses[0].item() == float(value)
     assert numpy.array_equal(x.grad[:2, 0].numpy(), numpy.full((2, 3), float(slope)), True)

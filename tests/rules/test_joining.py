@@ -93,18 +93,24 @@ ANSWERS = [
     ("torch.triu_indices(2, 2, 5)", "int64", [[], []]),
     ("torch.scalar_tensor(True)", "float32", 1.0),
     ("torch.scalar_tensor(1.5, dtype=torch.int64)", "int64", 1),
-    ("torch.frombuffer(bytearray(b'12345678'), dtype=torch.int16, count=2, offset=2)", "int16",
-        [13363, 13877]),
+    (
+        "torch.frombuffer(bytearray(b'12345678'), dtype=torch.int16, count=2, offset=2)",
+        "int16",
+        [13363, 13877],
+    ),
     ("zeros(2).new([[1, 2]])", "float32", [[1.0, 2.0]]),
     ("zeros(2).new()", "float32", []),
     ("tensor([1, 2]).apply_(lambda x: x + 1.7)", "int64", [2, 3]),
     ("tensor([[1, 2]]).map_(tensor(3), lambda x, y: x * y)", "int64", [[3, 6]]),
     ("zeros(1).map2_(zeros(1), tensor([2.0]), lambda x, y, z: x + y - z)", "float32", [-2.0]),
     ("torch.column_stack((tensor(1), tensor([2.5])))", "float32", [[1.0, 2.5]]),
-    ("torch.masked_select(tensor([1, 2]), tensor([False, True]), out=zeros(0).long())", "int64",
-        [2]),
+    (
+        "torch.masked_select(tensor([1, 2]), tensor([False, True]), out=zeros(0).long())",
+        "int64",
+        [2],
+    ),
     ("torch.dstack((tensor(1), tensor(2)), out=zeros(0))", "float32", [[[1.0, 2.0]]]),
-]  # fmt: skip
+]
 
 RANGES = [
     ("torch.range(1, 4)", "float32", [1.0, 2.0, 3.0, 4.0]),

@@ -163,14 +163,21 @@ def test_tangents_of_samples_are_zero(name):
 def test_names_and_argument_order_of_2018():
     x, generator = jaxgrad.zeros(3), jaxgrad.Generator()
     for name, *arguments in (
-        ("normal_", 1.0, 0.0), ("uniform_", 1.0, 1.0), ("random_", 1, 2), ("bernoulli_", 1.0),
+        ("normal_", 1.0, 0.0),
+        ("uniform_", 1.0, 1.0),
+        ("random_", 1, 2),
+        ("bernoulli_", 1.0),
         ("bernoulli_", jaxgrad.ones(3)),
-    ):  # fmt: skip
+    ):
         assert getattr(ops, name)(x, *arguments, generator).tolist() == [1.0] * 3
     for name, *arguments in (
-        ("cauchy_", 0.0, 1.0), ("exponential_", 1.0), ("geometric_", 0.5),
-        ("log_normal_", 1.0, 2.0), ("random_", 9), ("random_",),
-    ):  # fmt: skip
+        ("cauchy_", 0.0, 1.0),
+        ("exponential_", 1.0),
+        ("geometric_", 0.5),
+        ("log_normal_", 1.0, 2.0),
+        ("random_", 9),
+        ("random_",),
+    ):
         before = generator.draws
         assert getattr(ops, name)(x, *arguments, generator) is x
         assert generator.draws == before + 1

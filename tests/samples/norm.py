@@ -73,8 +73,12 @@ SAMPLES = [
     S("ops._cdist_forward", T(3, 2), T(2, 2), 2.0, None),
     S("ops._euclidean_dist", T(3, 2), T(2, 2)),
     S(
-        "ops._cdist_backward", T(3, 2, constant=True), T(3, 2, constant=True),
-        T(2, 2, constant=True), 3.0, T(3, 2, low=0.5, constant=True),
+        "ops._cdist_backward",
+        T(3, 2, constant=True),
+        T(3, 2, constant=True),
+        T(2, 2, constant=True),
+        3.0,
+        T(3, 2, low=0.5, constant=True),
     ),
     S("pdist", T(3, 2)),
     S("nn.functional.pdist", T(4, 3), 3.0),
@@ -83,7 +87,10 @@ SAMPLES = [
     *(S("pdist", T(values=EQUAL), p, kink=True) for p in (1.0, 2.0, 3.0)),
     S("ops._pdist_forward", T(4, 2), 2.5),
     S(
-        "ops._pdist_backward", T(3, constant=True), T(3, 2, constant=True), 2.0,
+        "ops._pdist_backward",
+        T(3, constant=True),
+        T(3, 2, constant=True),
+        2.0,
         T(3, low=0.5, constant=True),
     ),
     S("cosine_similarity", T(2, 3), T(2, 3), complex=False),
@@ -134,7 +141,14 @@ SAMPLES = [
     S("Tensor.trace", T(0, 2)),
     S("trace", Int(2, 2, dtype="int32")),
     S(
-        "ops._trilinear", T(2, 3), T(4, 3, 2), T(2, 2), [1, 3], [0], [1, 2], [2, 3],
+        "ops._trilinear",
+        T(2, 3),
+        T(4, 3, 2),
+        T(2, 2),
+        [1, 3],
+        [0],
+        [1, 2],
+        [2, 3],
     ),
     S("ops._trilinear", T(2, 3), T(2), T(3), [], [1], [0], [1], 0),
     S("ops._trilinear", T(2), T(3), T(2), [1], [0], [1], [0], 0),
@@ -162,4 +176,4 @@ SAMPLES = [
     S("combinations", T(4)),
     S("combinations", T(3), 3, True),
     S("combinations", Int(3), 1),
-]  # fmt: skip
+]

@@ -44,13 +44,19 @@ SAMPLES = [
     S("ops._coo_addmm", T(2), T(3), INDICES, 2, T(3, 2), beta=0),
     S("ops._coo_sparse_addmm", T(2, 2), T(3), INDICES, 2, T(3, 2), beta=0.5, alpha=2, complex=True),
     S(
-        "ops._coo_matmul", T(3), T(3), Int(values=[0, 1, 2, 0]), Int(values=[0, 1, 2, 2]),
-        MIXED, 3, complex=True,
+        "ops._coo_matmul",
+        T(3),
+        T(3),
+        Int(values=[0, 1, 2, 0]),
+        Int(values=[0, 1, 2, 2]),
+        MIXED,
+        3,
+        complex=True,
     ),
     S("ops._coo_softmax", T(4), GROUPS, 3),
     S("ops._coo_softmax", T(4, 2), GROUPS, 3),
     S("ops._coo_log_softmax", T(4), GROUPS, 3),
-]  # fmt: skip
+]
 
 
 def _torch():

@@ -231,10 +231,18 @@ def refused_tensors():
     yield "2**40 elements of one", tensor((2**20, 2**20), (0, 0))
     windows = [tensor((2**20 + i, 3), (0, 1), i % 4) for i in range(16)]
     yield "many windows", each(*windows)
-    yield "a size that is a list", call(
-        name("torch._utils", "_rebuild_tensor_v2"), storage(), number(0), each(number(2)),
-        numbers(1), b"\x89", HOOKS,
-    )  # fmt: skip
+    yield (
+        "a size that is a list",
+        call(
+            name("torch._utils", "_rebuild_tensor_v2"),
+            storage(),
+            number(0),
+            each(number(2)),
+            numbers(1),
+            b"\x89",
+            HOOKS,
+        ),
+    )
     yield "a size of True", tensor().replace(numbers(2, 3), b"(\x88K\x03t")
     yield "too few arguments", call(name("torch._utils", "_rebuild_tensor_v2"), storage())
     yield "no storage", tensor(of=text("storage"))
@@ -348,8 +356,11 @@ def bombs():
 def equal_hashes(count):
     """Pairs of numbers that have the same hash as tuples: the steps of xxHash backwards."""
     first, second, fifth, full = (
-        11400714785074694791, 14029467366897019727, 2870177450012600261, 2**64,
-    )  # fmt: skip
+        11400714785074694791,
+        14029467366897019727,
+        2870177450012600261,
+        2**64,
+    )
     goal = 12345 * pow(first, -1, full) % full
     before = (goal >> 31 | goal << 33) % full
     i = 0

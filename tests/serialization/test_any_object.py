@@ -89,12 +89,20 @@ def test_classes_of_programs():
     slots, names = Slots(), Names(["a", "b"])
     slots.limit, names.at = 5, 1
     value = {
-        "slots": slots, "names": names, "by name": ByName(size=3), "inner": Outer.Inner,
-        "enumeration": [Kind.FIRST, Text.EPOCH], Kind.FIRST: {Kind.FIRST}, "pair": Pair(1, 2.5),
-        "functions": [len, set_state, torch.relu, {"a": 1}.get], "range": range(3),
-        "counted": Counted(), "default": collections.defaultdict(list, a=[1]),
-        "array": np.array([None, "x"]), "partial": argparse.Namespace(x=torch.arange(3)),
-    }  # fmt: skip
+        "slots": slots,
+        "names": names,
+        "by name": ByName(size=3),
+        "inner": Outer.Inner,
+        "enumeration": [Kind.FIRST, Text.EPOCH],
+        Kind.FIRST: {Kind.FIRST},
+        "pair": Pair(1, 2.5),
+        "functions": [len, set_state, torch.relu, {"a": 1}.get],
+        "range": range(3),
+        "counted": Counted(),
+        "default": collections.defaultdict(list, a=[1]),
+        "array": np.array([None, "x"]),
+        "partial": argparse.Namespace(x=torch.arange(3)),
+    }
     copy, ours = pickle.loads(pickle.dumps(value)), reread(value)
     assert ours.keys() == copy.keys()
     for name in ("enumeration", Kind.FIRST, "pair", "range", "default", "names", "inner"):

@@ -20,9 +20,22 @@ import jaxgrad
 ORACLE = Path(__file__).parents[1] / "oracle"
 
 DTYPES = [
-    "float64", "float32", "float16", "bfloat16", "complex64", "complex128", "bool", "uint8", "int8",
-    "int16", "int32", "int64", "uint16", "uint32", "uint64",
-]  # fmt: skip
+    "float64",
+    "float32",
+    "float16",
+    "bfloat16",
+    "complex64",
+    "complex128",
+    "bool",
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint16",
+    "uint32",
+    "uint64",
+]
 
 
 def same(first, second):

@@ -29,13 +29,21 @@ def matrix(torch):
 def test_the_gradient_of_a_sparse_leaf_lies_on_its_pattern(torch):
     d, gradients = matrix(torch), []
     for compute in (
-        lambda x: torch.sparse.mm(x, d), lambda x: x @ d, lambda x: torch.mv(x, d[:, 0]),
-        lambda x: torch.addmm(d[:2], x, d, alpha=3), lambda x: x.to_dense(),
-        lambda x: torch.sparse.sum(x * 2, 0).to_dense(), lambda x: torch.sparse.sum(x) ** 2,
-        lambda x: (x + x).to_dense(), lambda x: x.values() * 2, lambda x: (-x).t().to_dense(),
-        lambda x: x.relu().to_dense(), lambda x: torch.sparse.softmax(x, 1).to_dense(),
-        lambda x: d.t() @ x.t(), lambda x: torch.sparse.mm(x, x.t()).to_dense(),
-    ):  # fmt: skip
+        lambda x: torch.sparse.mm(x, d),
+        lambda x: x @ d,
+        lambda x: torch.mv(x, d[:, 0]),
+        lambda x: torch.addmm(d[:2], x, d, alpha=3),
+        lambda x: x.to_dense(),
+        lambda x: torch.sparse.sum(x * 2, 0).to_dense(),
+        lambda x: torch.sparse.sum(x) ** 2,
+        lambda x: (x + x).to_dense(),
+        lambda x: x.values() * 2,
+        lambda x: (-x).t().to_dense(),
+        lambda x: x.relu().to_dense(),
+        lambda x: torch.sparse.softmax(x, 1).to_dense(),
+        lambda x: d.t() @ x.t(),
+        lambda x: torch.sparse.mm(x, x.t()).to_dense(),
+    ):
         x = leaf(torch)
         (compute(x) ** 2).sum().backward()
         # PyTorch has gradients of other elements for some operators
@@ -54,10 +62,16 @@ def test_the_gradient_of_the_other_operand(torch):
     d, gradients = matrix(torch).requires_grad_(), []
     x, total = leaf(torch), torch.ones(2, 4, dtype=torch.float64, requires_grad=True)
     for result in (
-        torch.sparse.mm(x, d), x @ d, torch.sparse.addmm(total, x, d, beta=2, alpha=3),
-        d[:2, :3].sparse_mask(x.detach()).to_dense(), d[:2, :3] + x, d.to_sparse().to_dense(),
-        (d * (d > 3)).to_sparse().to_dense(), torch.mv(x, d[:, 0]), d[:2].to_sparse(1).to_dense(),
-    ):  # fmt: skip
+        torch.sparse.mm(x, d),
+        x @ d,
+        torch.sparse.addmm(total, x, d, beta=2, alpha=3),
+        d[:2, :3].sparse_mask(x.detach()).to_dense(),
+        d[:2, :3] + x,
+        d.to_sparse().to_dense(),
+        (d * (d > 3)).to_sparse().to_dense(),
+        torch.mv(x, d[:, 0]),
+        d[:2].to_sparse(1).to_dense(),
+    ):
         gradients.append(torch.autograd.grad((result**2).sum(), d)[0])
     torch.sparse.addmm(total, x, d, beta=2).sum().backward()
     return [*gradients, total.grad]

@@ -103,7 +103,8 @@ FUNCTIONS = {
     "sum of both kinds": (lambda s, t: (s * s + t, s * s + t * t), repeated, other),
     "sums of a product and a factor": (
         lambda s, t: (s * t + s, s.coalesce() * t + s.coalesce(), sum_with_factor(s, t)),
-        repeated, other,
+        repeated,
+        other,
     ),
     "square of a difference": (lambda s, t: (s - t).square(), repeated, other),
     "sum": (torch.sparse.sum, repeated),

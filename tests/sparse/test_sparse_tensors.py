@@ -42,10 +42,13 @@ def test_a_sparse_tensor_of_indices_and_values(torch):
     sizeless = torch.sparse_coo_tensor([[0, 3]], [[1.0, 2.0], [3.0, 4.0]])
     empty = torch.sparse_coo_tensor((2, 3))
     return [
-        parts(tensor), parts(tensor.coalesce()), parts(sizeless), parts(empty),
+        parts(tensor),
+        parts(tensor.coalesce()),
+        parts(sizeless),
+        parts(empty),
         [tensor.sparse_dim(), tensor.dense_dim(), tensor._nnz(), tensor.is_sparse, tensor.numel()],
         [sizeless.sparse_dim(), sizeless.dense_dim(), sizeless.ndim, str(sizeless.dtype)],
-    ]  # fmt: skip
+    ]
 
 
 @as_torch
@@ -159,22 +162,30 @@ def test_what_a_sparse_tensor_refuses(torch):
     x, u, dense = example(torch), twice(torch), torch.ones(2, 3)
     make = torch.sparse_coo_tensor
     return [
-        error(u.values), error(u.indices), error(dense.coalesce), error(dense.values),
-        error(dense.is_coalesced), error(lambda: x + dense.double()), error(x.numpy),
+        error(u.values),
+        error(u.indices),
+        error(dense.coalesce),
+        error(dense.values),
+        error(dense.is_coalesced),
+        error(lambda: x + dense.double()),
+        error(x.numpy),
         short(error(lambda: torch.cos(x), words="Could not run 'aten::cos")),
         short(error(lambda: x.exp(), words="Could not run 'aten::exp")),
         short(error(lambda: x.view(6), words="Could not run 'aten::view")),
         short(error(lambda: x == x, words="Could not run 'aten::eq")),
-        error(x.item), error(lambda: bool(x)), error(lambda: x.mul_(2)),
+        error(x.item),
+        error(lambda: bool(x)),
+        error(lambda: x.mul_(2)),
         error(lambda: make(torch.tensor([0, 1]), torch.ones(2)), words="sparse_dim"),
         error(lambda: make([[0, 1]], torch.ones(3)), words="must have same nnz"),
         error(lambda: make([[0, 1]], torch.ones(2), (2, 2)), words="len(size) == sparse_dim"),
         error(lambda: make([[0, 5]], torch.ones(2), (2,), check_invariants=True), words="size is"),
         error(lambda: make([[0, -1]], torch.ones(2), (2,), check_invariants=True), words="found"),
-        error(lambda: torch.sparse.sum(x, 2)), error(lambda: torch.sparse.sum(x, (0, 0))),
+        error(lambda: torch.sparse.sum(x, 2)),
+        error(lambda: torch.sparse.sum(x, (0, 0))),
         error(lambda: torch.mm(x, dense.double()), words="Expected dim 0 size 3, got 2"),
         error(lambda: torch.sparse.sum(dense)),
-    ]  # fmt: skip
+    ]
 
 
 @as_torch
@@ -238,9 +249,19 @@ def test_the_operators_of_2018():
 
 
 READING = [
-    "tolist", "nonzero", "stride", "data_ptr", "untyped_storage", "__array__", "__jax_array__",
-    "__dlpack__", "contiguous", "new_zeros", "uniform_", "mT",
-]  # fmt: skip
+    "tolist",
+    "nonzero",
+    "stride",
+    "data_ptr",
+    "untyped_storage",
+    "__array__",
+    "__jax_array__",
+    "__dlpack__",
+    "contiguous",
+    "new_zeros",
+    "uniform_",
+    "mT",
+]
 
 
 @pytest.mark.parametrize("name", READING)
@@ -253,12 +274,19 @@ def test_no_method_reads_the_values_as_a_dense_tensor(name):
 def test_no_function_reads_the_values_as_a_dense_tensor():
     x, dense = example(jaxgrad).detach(), jaxgrad.ones(2, 3, dtype=jaxgrad.float64)
     calls = [
-        lambda: jaxgrad.ones_like(x), lambda: jaxgrad.normal(x, x), lambda: x.tolist(),
-        lambda: jaxgrad.where(x > 0, x, x), lambda: x[0, 1], lambda: x[:1],
-        lambda: dense.mul_(x), lambda: dense.copy_(x), lambda: jaxgrad.nonzero(x),
-        lambda: jaxgrad.add(dense, x, out=dense), lambda: jaxgrad.as_strided(x, (1,), (1,)),
+        lambda: jaxgrad.ones_like(x),
+        lambda: jaxgrad.normal(x, x),
+        lambda: x.tolist(),
+        lambda: jaxgrad.where(x > 0, x, x),
+        lambda: x[0, 1],
+        lambda: x[:1],
+        lambda: dense.mul_(x),
+        lambda: dense.copy_(x),
+        lambda: jaxgrad.nonzero(x),
+        lambda: jaxgrad.add(dense, x, out=dense),
+        lambda: jaxgrad.as_strided(x, (1,), (1,)),
         lambda: jaxgrad.nn.functional.softmax(x, 1),
-    ]  # fmt: skip
+    ]
     for call in calls:
         with pytest.raises((NotImplementedError, RuntimeError, TypeError)):
             call()
@@ -300,9 +328,12 @@ def test_slices_of_sparse_tensors(torch):
     joined = [torch.stack([*other]), *(torch.stack([matrix] * 2, dim) for dim in (1, -1))]
     longer = [matrix.unsqueeze(1), other.unsqueeze(-1), hybrid.unsqueeze(2), hybrid.unsqueeze(0)]
     return [
-        rows, [parts(x) for x in (*chosen, *joined, *longer)], [*hybrid], list(hybrid.long()),
+        rows,
+        [parts(x) for x in (*chosen, *joined, *longer)],
+        [*hybrid],
+        list(hybrid.long()),
         error(matrix.select, 0, 2, words="index 2 out of range for tensor of size [2, 3]"),
-    ]  # fmt: skip
+    ]
 
 
 @as_torch("""

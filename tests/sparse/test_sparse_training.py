@@ -30,12 +30,14 @@ def descended(torch, optimizer, **options):
 @as_torch(precision=1e-12)
 def test_optimizers_step_on_sparse_gradients(torch):
     return [
-        descended(torch, "SGD", lr=0.1), descended(torch, "SGD", lr=0.1, maximize=True),
-        descended(torch, "SGD", lr=0.1, momentum=0.9), descended(torch, "Adagrad", lr=0.1),
+        descended(torch, "SGD", lr=0.1),
+        descended(torch, "SGD", lr=0.1, maximize=True),
+        descended(torch, "SGD", lr=0.1, momentum=0.9),
+        descended(torch, "Adagrad", lr=0.1),
         descended(torch, "Adagrad", lr=0.1, lr_decay=0.1, initial_accumulator_value=0.1),
         descended(torch, "SparseAdam", lr=0.1),
         descended(torch, "SparseAdam", lr=0.1, betas=(0.5, 0.9), maximize=True),
-    ]  # fmt: skip
+    ]
 
 
 @as_torch("""
@@ -49,9 +51,11 @@ def test_optimizers_that_refuse_sparse_gradients(torch):
     sparse_adam = torch.optim.SparseAdam([dense])
     dense.sum().backward()
     return [
-        error(descended, torch, "Adam"), error(descended, torch, "RMSprop"),
-        error(lambda: descended(torch, "Adagrad", weight_decay=0.1)), error(sparse_adam.step),
-    ]  # fmt: skip
+        error(descended, torch, "Adam"),
+        error(descended, torch, "RMSprop"),
+        error(lambda: descended(torch, "Adagrad", weight_decay=0.1)),
+        error(sparse_adam.step),
+    ]
 
 
 def test_weight_decay_makes_a_sparse_gradient_dense():
@@ -158,10 +162,12 @@ def test_gradients_through_a_compiled_function_lie_on_the_pattern():
 def test_a_trace_keeps_the_number_of_elements():
     u = jaxgrad.sparse_coo_tensor([[0, 0, 1], [1, 1, 0]], [1.0, 2.0, 3.0], (2, 2))
     compiled = [
-        lambda a: (a + a * 2).to_dense(), lambda a: (a + a.t()).to_dense(),
-        lambda a: jaxgrad.sparse.sum(a, 0).to_dense(), lambda a: (a @ a.to_dense()),
+        lambda a: (a + a * 2).to_dense(),
+        lambda a: (a + a.t()).to_dense(),
+        lambda a: jaxgrad.sparse.sum(a, 0).to_dense(),
+        lambda a: a @ a.to_dense(),
         lambda a: jaxgrad.sparse.sum(a),
-    ]  # fmt: skip
+    ]
     for function in compiled:
         assert (jaxgrad.jit(function)(u) == function(u)).all()
     x = adjacency()

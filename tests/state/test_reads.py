@@ -141,7 +141,7 @@ READS_AND_CHANGES = {
         lambda w: w.leaf.mark,
         lambda w: vars(w.leaf).update(mark=1),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", READS_AND_CHANGES)

@@ -12,9 +12,19 @@ import jaxgrad
 from jaxgrad.storage import address
 
 DTYPES = [
-    "bool", "uint8", "int8", "int16", "int32", "int64", "float16", "bfloat16", "float32", "float64",
-    "complex64", "complex128",
-]  # fmt: skip
+    "bool",
+    "uint8",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "complex64",
+    "complex128",
+]
 LAYOUTS = {
     "whole": lambda x: x,
     "transposed": lambda x: x.transpose(0, 2),

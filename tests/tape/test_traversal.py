@@ -33,8 +33,10 @@ def test_a_root_that_another_root_leads_to_comes_once():
     nodes = diamond()
     traversal = list(nodes_from([nodes["exp"], nodes["sin"], nodes["exp"]]))
     assert sorted(node.name() for node in traversal) == [
-        "AccumulateGrad", "ExpBackward0", "SinBackward0",
-    ]  # fmt: skip
+        "AccumulateGrad",
+        "ExpBackward0",
+        "SinBackward0",
+    ]
 
 
 def test_a_node_that_is_not_entered_hides_what_is_behind_it():

@@ -100,8 +100,10 @@ def test_structures_compare_and_are_written(torch):
         pytree.treespec_dumps(pytree.tree_structure(tree))
         for tree in (TREES[0], OrderedDict(a=1), deque([1]), defaultdict(list, a=1))
     ]
-    read = [pytree.treespec_loads(text) == pytree.tree_structure(tree) for text, tree in
-            zip(texts[:2], (TREES[0], OrderedDict(a=1)), strict=True)]  # fmt: skip
+    read = [
+        pytree.treespec_loads(text) == pytree.tree_structure(tree)
+        for text, tree in zip(texts[:2], (TREES[0], OrderedDict(a=1)), strict=True)
+    ]
     return [
         [spec == same, hash(spec) == hash(same), spec == other, spec != other],
         texts,

@@ -21,9 +21,13 @@ EVERYTHING = (
 
 def convolutional():
     return nn.Sequential(
-        nn.Conv2d(1, 10, 5), nn.MaxPool2d(2), nn.ReLU(), nn.BatchNorm2d(10), nn.Flatten(),
+        nn.Conv2d(1, 10, 5),
+        nn.MaxPool2d(2),
+        nn.ReLU(),
+        nn.BatchNorm2d(10),
+        nn.Flatten(),
         nn.Linear(1440, 10),
-    )  # fmt: skip
+    )
 
 
 def cells(report, name):
@@ -122,10 +126,17 @@ def test_repeated_and_unused_modules_and_containers():
     lines = [re.split(r"  +", line) for line in shown]
     names = [line[:2] if line[0] == "│" else line[:1] for line in lines]
     assert [line[-2:] for line in lines] == [
-        ["[1, 5]", "3"], ["[1, 5]", "--"], ["[1, 5]", "30"], ["[1, 5]", "30"],
-        ["[1, 5]", "(recursive)"], ["[1, 5]", "(recursive)"], ["[1, 5]", "(recursive)"],
-        ["--", "--"], ["[1, 5]", "30"], ["--", "6"],
-    ]  # fmt: skip
+        ["[1, 5]", "3"],
+        ["[1, 5]", "--"],
+        ["[1, 5]", "30"],
+        ["[1, 5]", "30"],
+        ["[1, 5]", "(recursive)"],
+        ["[1, 5]", "(recursive)"],
+        ["[1, 5]", "(recursive)"],
+        ["--", "--"],
+        ["[1, 5]", "30"],
+        ["--", "6"],
+    ]
     assert names[7:9] == [["├─ModuleList: 1-3"], ["│", "└─Linear: 2-5"]]
     # torchinfo: 99, and the products of a module count at each call
     assert report.total_params == 99 and report.total_mult_adds == 5 * 5 * 6
@@ -402,9 +413,13 @@ def test_settings_of_rows(capsys):
     summary(model, (2, 3))
     assert capsys.readouterr().out == ""
     report = summary(
-        model, (2, 3), verbose=2, row_settings=["var_names", "ascii_only"], col_width=20,
+        model,
+        (2, 3),
+        verbose=2,
+        row_settings=["var_names", "ascii_only"],
+        col_width=20,
         col_names=["kernel_size", "num_params"],
-    )  # fmt: skip
+    )
     assert capsys.readouterr().out == f"{report}\n" and str(report).isascii()
     assert cells(report, "+ Linear (0)") == ["--", "16"]
     assert cells(report, "weight") == ["[4, 3]"] and cells(report, "bias") == ["[4]"]

@@ -29,8 +29,12 @@ from .zero_gradients import reason
 
 # the kinds of an explanation, beside those of `untracked_reason` and `gradient_probe`
 DTYPE, CONSTANT, NOT_A_LEAF, UNUSED, UNREACHED = (
-    "dtype", "constant", "not a leaf", "unused", "unreached",
-)  # fmt: skip
+    "dtype",
+    "constant",
+    "not a leaf",
+    "unused",
+    "unreached",
+)
 FILLED, HOOKS = "filled", "hooks"
 
 AGAIN = "Run it again under autograd.graph.record_lines() to see the line"

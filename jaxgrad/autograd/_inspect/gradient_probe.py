@@ -24,8 +24,14 @@ from .._gradcheck.problem import directions
 from .graph_reader import is_freed, nodes_of
 
 FREED, TRACED, ZERO, UNDEFINED, CANCELLED, ALIVE, UNKNOWN = (
-    "freed", "traced", "zero", "undefined", "cancelled", "alive", "unknown",
-)  # fmt: skip
+    "freed",
+    "traced",
+    "zero",
+    "undefined",
+    "cancelled",
+    "alive",
+    "unknown",
+)
 NAN, NAN_SUM = "nan", "nan sum"
 
 

@@ -15,9 +15,15 @@ SYMBOLS = 16
 MOST_NODES, MOST_POWER, MOST_INTEGER = 256, 8, 2**63
 
 OPERATIONS = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv,
-    "%": operator.mod, "**": operator.pow, "max": max, "min": min,
-}  # fmt: skip
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+    "max": max,
+    "min": min,
+}
 
 _BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Pow: "**"}
 _CALLS = {"floordiv": "//", "mod": "%", "max": "max", "min": "min"}

@@ -38,9 +38,14 @@ NAMED = (
     "ScatterDimensionNumbers",
 )
 CHOICES = (
-    "AccuracyMode", "DotAlgorithmPreset", "FftType", "GatherScatterMode", "Precision",
-    "RandomAlgorithm", "RoundingMethod",
-)  # fmt: skip
+    "AccuracyMode",
+    "DotAlgorithmPreset",
+    "FftType",
+    "GatherScatterMode",
+    "Precision",
+    "RandomAlgorithm",
+    "RoundingMethod",
+)
 
 DTYPES = {
     numpy.dtype(kind).name: numpy.dtype(kind)
@@ -315,10 +320,16 @@ def _extent(content, _depth):
 
 _READERS = {
     "list": lambda content, depth: together(_items(content, depth), list),
-    "named": _named, "choice": _choice, "dtype": _dtype, "array": array, "block": _block,
-    "extent": _extent, "generator": _generator,
-    "float": _number(float), "complex": _number(complex),
-}  # fmt: skip
+    "named": _named,
+    "choice": _choice,
+    "dtype": _dtype,
+    "array": array,
+    "block": _block,
+    "extent": _extent,
+    "generator": _generator,
+    "float": _number(float),
+    "complex": _number(complex),
+}
 
 
 class BlockReader:

@@ -111,8 +111,10 @@ def _agreed(what, processes, function, is_told=True):
 
 def _targets(state_dict, tree) -> dict:
     """The dict with the states of its objects in their place."""
-    return {key: _state_of(value) if isinstance(value, Stateful) else value
-            for key, value in state_dict.items()}  # fmt: skip
+    return {
+        key: _state_of(value) if isinstance(value, Stateful) else value
+        for key, value in state_dict.items()
+    }
 
 
 def _state_of(value):

@@ -47,9 +47,13 @@ class OptimizerStates(StateDicts):
 
     @staticmethod
     def optim_state_dict_to_load(
-        model: Module, optim: Optimizer, optim_state_dict: dict, is_named_optimizer: bool = False,
-        load_directly: bool = False, group=None,
-    ) -> dict:  # fmt: skip
+        model: Module,
+        optim: Optimizer,
+        optim_state_dict: dict,
+        is_named_optimizer: bool = False,
+        load_directly: bool = False,
+        group=None,
+    ) -> dict:
         """What `optim.load_state_dict` takes, from what `optim_state_dict` gave.
 
         load_directly: load it too. Raises NotImplementedError for `is_named_optimizer`.
@@ -93,9 +97,12 @@ class OptimizerStates(StateDicts):
 
     @staticmethod
     def scatter_full_optim_state_dict(
-        full_optim_state_dict: dict | None, model: Module, optim_input=None,
-        optim: Optimizer | None = None, group=None,
-    ) -> dict:  # fmt: skip
+        full_optim_state_dict: dict | None,
+        model: Module,
+        optim_input=None,
+        optim: Optimizer | None = None,
+        group=None,
+    ) -> dict:
         """As `shard_full_optim_state_dict`, of the state that the process of rank 0 has."""
         warn_of("scatter_full_optim_state_dict", "optim_state_dict_to_load")
         return _to_load(model, optim, full_optim_state_dict, True)
@@ -112,9 +119,12 @@ class OptimizerStates(StateDicts):
 
     @staticmethod
     def rekey_optim_state_dict(
-        optim_state_dict: dict, optim_state_key_type: OptimStateKeyType, model: Module,
-        optim_input=None, optim: Optimizer | None = None,
-    ) -> dict:  # fmt: skip
+        optim_state_dict: dict,
+        optim_state_key_type: OptimStateKeyType,
+        model: Module,
+        optim_input=None,
+        optim: Optimizer | None = None,
+    ) -> dict:
         """An optimizer's state dict with names of parameters as keys, or with numbers, which are
         those in `optim`, or in the list `optim_input`, or in `model.parameters()`.
 

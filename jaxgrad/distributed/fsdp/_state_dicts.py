@@ -57,9 +57,11 @@ class StateDicts(Module):
 
     @staticmethod
     def set_state_dict_type(
-        module: Module, state_dict_type: StateDictType, state_dict_config=None,
+        module: Module,
+        state_dict_type: StateDictType,
+        state_dict_config=None,
         optim_state_dict_config=None,
-    ) -> StateDictSettings:  # fmt: skip
+    ) -> StateDictSettings:
         """Choose which state dict a model and its optimizers have; returns the choice before.
 
         Raises RuntimeError for options of another kind, NotImplementedError for LOCAL_STATE_DICT.
@@ -87,9 +89,11 @@ class StateDicts(Module):
     @staticmethod
     @contextlib.contextmanager
     def state_dict_type(
-        module: Module, state_dict_type: StateDictType, state_dict_config=None,
+        module: Module,
+        state_dict_type: StateDictType,
+        state_dict_config=None,
         optim_state_dict_config=None,
-    ):  # fmt: skip
+    ):
         """A block in which a model has a kind of state dict; see `set_state_dict_type`."""
         options = state_dict_type, state_dict_config, optim_state_dict_config
         before = StateDicts.set_state_dict_type(module, *options)

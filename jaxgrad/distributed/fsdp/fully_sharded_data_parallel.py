@@ -71,18 +71,24 @@ class FullyShardedDataParallel(OptimizerStates):
     """
 
     def __init__(
-        self, module: Module, process_group: ProcessGroup | None = None,
-        sharding_strategy: ShardingStrategy | None = None, cpu_offload: CPUOffload | None = None,
+        self,
+        module: Module,
+        process_group: ProcessGroup | None = None,
+        sharding_strategy: ShardingStrategy | None = None,
+        cpu_offload: CPUOffload | None = None,
         auto_wrap_policy=None,
         backward_prefetch: BackwardPrefetch | None = BackwardPrefetch.BACKWARD_PRE,
         mixed_precision: MixedPrecision | None = None,
         ignored_modules: Iterable[Module] | None = None,
-        param_init_fn: Callable[[Module], None] | None = None, device_id=None,
-        sync_module_states: bool = False, forward_prefetch: bool = False,
-        limit_all_gathers: bool = True, use_orig_params: bool = False,
+        param_init_fn: Callable[[Module], None] | None = None,
+        device_id=None,
+        sync_module_states: bool = False,
+        forward_prefetch: bool = False,
+        limit_all_gathers: bool = True,
+        use_orig_params: bool = False,
         ignored_states: Iterable[Parameter] | Iterable[Module] | None = None,
         device_mesh: DeviceMesh | None = None,
-    ):  # fmt: skip
+    ):
         super().__init__()
         self.sharding_strategy = sharding_strategy or ShardingStrategy.FULL_SHARD
         self.mixed_precision = mixed_precision or MixedPrecision()
@@ -94,14 +100,20 @@ class FullyShardedDataParallel(OptimizerStates):
         modules, parameters = _ignored(module, ignored_modules, ignored_states)
         if auto_wrap_policy is not None:
             options = {
-                "process_group": process_group, "sharding_strategy": sharding_strategy,
-                "cpu_offload": cpu_offload, "backward_prefetch": backward_prefetch,
-                "mixed_precision": mixed_precision, "param_init_fn": param_init_fn,
-                "device_id": device_id, "sync_module_states": sync_module_states,
-                "forward_prefetch": forward_prefetch, "limit_all_gathers": limit_all_gathers,
-                "use_orig_params": use_orig_params, "ignored_states": parameters,
+                "process_group": process_group,
+                "sharding_strategy": sharding_strategy,
+                "cpu_offload": cpu_offload,
+                "backward_prefetch": backward_prefetch,
+                "mixed_precision": mixed_precision,
+                "param_init_fn": param_init_fn,
+                "device_id": device_id,
+                "sync_module_states": sync_module_states,
+                "forward_prefetch": forward_prefetch,
+                "limit_all_gathers": limit_all_gathers,
+                "use_orig_params": use_orig_params,
+                "ignored_states": parameters,
                 "device_mesh": device_mesh,
-            }  # fmt: skip
+            }
             _auto_wrap(module, auto_wrap_policy, modules, parameters, options)
         _materialize(module, modules, param_init_fn, mesh)
         if sync_module_states and not is_single_process(mesh):
@@ -194,9 +206,13 @@ class FullyShardedDataParallel(OptimizerStates):
     @staticmethod
     @contextlib.contextmanager
     def summon_full_params(
-        module: Module, recurse: bool = True, writeback: bool = True, rank0_only: bool = False,
-        offload_to_cpu: bool = False, with_grads: bool = False,
-    ):  # fmt: skip
+        module: Module,
+        recurse: bool = True,
+        writeback: bool = True,
+        rank0_only: bool = False,
+        offload_to_cpu: bool = False,
+        with_grads: bool = False,
+    ):
         """A block in which the parameters of a model are whole tensors in each process.
 
         recurse: those of the units inside too. writeback: keep what the block changes; each process
@@ -384,26 +400,19 @@ def _auto_wrap(module: Module, policy, ignored_modules, ignored_parameters, opti
             "FSDP auto wrapping requires modules to not already have FSDP applied but found "
             f"{sharded_modules(module)[0]} in\n{module}"
         )
-    dtypes = options["mixed_precision"]
-    kept = () if dtypes is None else tuple(dtypes._module_classes_to_ignore)
-    exact = [inner for inner in module.modules() if isinstance(inner, kept)]
-    for inner in exact:
-        _compute_in_float32(inner)
-    if exact:
-        names = {type(inner) for inner in exact}
-        warnings.warn(
-            "Both mixed precision and an auto_wrap_policy were specified to FSDP, where the "
-            f"wrapped module has submodules of type:\n{names}\nThese modules will be wrapped as "
-            "separate FSDP instances with mixed precision disabled.",
-            stacklevel=3,
-        )
+    kept, exact = _modules_without_mixed_precision(module, options["mixed_precision"])
     if not isinstance(policy, _Policy):
         individually = functools.partial(_wrap_module_cls_individually, module_classes=kept)
         either = functools.partial(_or_policy, policies=[policy, individually])
         _recursive_wrap(
-            module, either if kept else policy, FullyShardedDataParallel, ignored_modules,
-            ignored_parameters, only_wrap_children=True, **options,
-        )  # fmt: skip
+            module,
+            either if kept else policy,
+            FullyShardedDataParallel,
+            ignored_modules,
+            ignored_parameters,
+            only_wrap_children=True,
+            **options,
+        )
         return
     chosen = policy._run_policy(module, ignored_modules, options)
     for inner in exact:
@@ -415,6 +424,23 @@ def _auto_wrap(module: Module, policy, ignored_modules, ignored_parameters, opti
         return FullyShardedDataParallel(inner, **chosen[inner]) if is_chosen else None
 
     _post_order_apply(module, wrapped)
+
+
+def _modules_without_mixed_precision(module: Module, dtypes):
+    """The classes of modules that compute in float32, and the modules of them in a module."""
+    kept = () if dtypes is None else tuple(dtypes._module_classes_to_ignore)
+    exact = [inner for inner in module.modules() if isinstance(inner, kept)]
+    for inner in exact:
+        _compute_in_float32(inner)
+    if exact:
+        names = {type(inner) for inner in exact}
+        warnings.warn(
+            "Both mixed precision and an auto_wrap_policy were specified to FSDP, where the "
+            f"wrapped module has submodules of type:\n{names}\nThese modules will be wrapped as "
+            "separate FSDP instances with mixed precision disabled.",
+            stacklevel=4,
+        )
+    return kept, exact
 
 
 def _compute_in_float32(module: Module):

@@ -18,10 +18,15 @@ class ShardedGradScaler(GradScaler):
     """
 
     def __init__(
-        self, device: str = "cuda", init_scale: float = 2.0**16, backoff_factor: float = 0.5,
-        growth_factor: float = 2.0, growth_interval: int = 2000, enabled: bool = True,
+        self,
+        device: str = "cuda",
+        init_scale: float = 2.0**16,
+        backoff_factor: float = 0.5,
+        growth_factor: float = 2.0,
+        growth_interval: int = 2000,
+        enabled: bool = True,
         process_group=None,
-    ):  # fmt: skip
+    ):
         options = growth_factor, backoff_factor, growth_interval, enabled
         super().__init__(device, init_scale, *options)
 

@@ -139,9 +139,13 @@ def _or_policy(module, recurse, nonwrapped_numel, policies) -> bool:
 
 
 def size_based_auto_wrap_policy(
-    module: Module, recurse: bool, nonwrapped_numel: int, min_num_params: int = 100_000_000,
-    force_leaf_modules: set[type] | None = None, exclude_wrap_modules: set[type] | None = None,
-) -> bool:  # fmt: skip
+    module: Module,
+    recurse: bool,
+    nonwrapped_numel: int,
+    min_num_params: int = 100_000_000,
+    force_leaf_modules: set[type] | None = None,
+    exclude_wrap_modules: set[type] | None = None,
+) -> bool:
     """Whether a module has at least so many numbers in parameters that no unit inside takes.
 
     force_leaf_modules: classes inside of which no module is chosen, `nn.MultiheadAttention` by
@@ -211,9 +215,14 @@ def _wrap(module, wrapper_cls, **kwargs) -> Module:
 
 
 def _recursive_wrap(
-    module, auto_wrap_policy, wrapper_cls, ignored_modules, ignored_params,
-    only_wrap_children=False, **kwargs,
-) -> tuple[Module, int]:  # fmt: skip
+    module,
+    auto_wrap_policy,
+    wrapper_cls,
+    ignored_modules,
+    ignored_params,
+    only_wrap_children=False,
+    **kwargs,
+) -> tuple[Module, int]:
     """Wrap the modules inside of a module that a function chooses, and the module itself unless
     `only_wrap_children`; the result, and how many numbers of parameters have been wrapped.
     """

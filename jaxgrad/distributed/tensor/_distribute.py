@@ -131,9 +131,14 @@ def distribute_module(
 
 def _factory(make, name: str, is_random: bool, values: str = "2, 3"):
     def factory(
-        *size, requires_grad: bool = False, dtype=None, layout=None, device_mesh=None,
-        placements=None, **options,
-    ) -> Tensor:  # fmt: skip
+        *size,
+        requires_grad: bool = False,
+        dtype=None,
+        layout=None,
+        device_mesh=None,
+        placements=None,
+        **options,
+    ) -> Tensor:
         mesh = current_mesh(device_mesh)
         whole = make(*size, dtype=dtype, **options)
         dtensor = distribute_tensor(whole, mesh, placements, src_data_rank=None)

@@ -66,11 +66,24 @@ class BlockMask:
     """
 
     def __init__(
-        self, seq_lengths, kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices,
-        q_num_blocks, q_indices, full_q_num_blocks, full_q_indices,
-        BLOCK_SIZE=(_DEFAULT_SPARSE_BLOCK_SIZE, _DEFAULT_SPARSE_BLOCK_SIZE), mask_mod=noop_mask, *,
-        dq_write_order=None, dq_write_order_full=None, dq_kv_order=None, dq_kv_order_spt=None,
-    ):  # fmt: skip
+        self,
+        seq_lengths,
+        kv_num_blocks,
+        kv_indices,
+        full_kv_num_blocks,
+        full_kv_indices,
+        q_num_blocks,
+        q_indices,
+        full_q_num_blocks,
+        full_q_indices,
+        BLOCK_SIZE=(_DEFAULT_SPARSE_BLOCK_SIZE, _DEFAULT_SPARSE_BLOCK_SIZE),
+        mask_mod=noop_mask,
+        *,
+        dq_write_order=None,
+        dq_write_order_full=None,
+        dq_kv_order=None,
+        dq_kv_order_spt=None,
+    ):
         if kv_indices.ndim < 2:
             raise RuntimeError("BlockMask must have at least 2 dimensions")
         _check_pair("kv", full_kv_num_blocks, full_kv_indices)
@@ -86,11 +99,20 @@ class BlockMask:
 
     @classmethod
     def from_kv_blocks(
-        cls, kv_num_blocks, kv_indices, full_kv_num_blocks=None, full_kv_indices=None,
-        BLOCK_SIZE=_DEFAULT_SPARSE_BLOCK_SIZE, mask_mod=None, seq_lengths=None,
-        compute_q_blocks: bool = True, *, dq_write_order=None, dq_write_order_full=None,
+        cls,
+        kv_num_blocks,
+        kv_indices,
+        full_kv_num_blocks=None,
+        full_kv_indices=None,
+        BLOCK_SIZE=_DEFAULT_SPARSE_BLOCK_SIZE,
+        mask_mod=None,
+        seq_lengths=None,
+        compute_q_blocks: bool = True,
+        *,
+        dq_write_order=None,
+        dq_write_order_full=None,
         dq_kv_order=None,
-    ):  # fmt: skip
+    ):
         """Make a `BlockMask` of the blocks of keys that are listed for each block of queries.
 
         The arguments are those of `BlockMask`; mask_mod: every score counts by default.
@@ -117,11 +139,16 @@ class BlockMask:
             seq_lengths = (rows * size[0], keys * size[1])
         is_order = isinstance(dq_kv_order, bool)
         return cls(
-            seq_lengths, *blocks, *columns, BLOCK_SIZE=size, mask_mod=mask_mod or noop_mask,
-            dq_write_order=dq_write_order, dq_write_order_full=dq_write_order_full,
+            seq_lengths,
+            *blocks,
+            *columns,
+            BLOCK_SIZE=size,
+            mask_mod=mask_mod or noop_mask,
+            dq_write_order=dq_write_order,
+            dq_write_order_full=dq_write_order_full,
             dq_kv_order=None if is_order else dq_kv_order,
             dq_kv_order_spt=dq_kv_order if is_order else None,
-        )  # fmt: skip
+        )
 
     @property
     def shape(self) -> tuple:
@@ -207,9 +234,12 @@ class BlockMask:
         kept = [getattr(self, name) for name in TENSORS[:4]]
         kept = [None if tensor is None else tensor[index] for tensor in kept]
         return self.from_kv_blocks(
-            *kept, BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=_sliced_mask_mod,
-            seq_lengths=self.seq_lengths, compute_q_blocks=self.q_indices is not None,
-        )  # fmt: skip
+            *kept,
+            BLOCK_SIZE=self.BLOCK_SIZE,
+            mask_mod=_sliced_mask_mod,
+            seq_lengths=self.seq_lengths,
+            compute_q_blocks=self.q_indices is not None,
+        )
 
     def _adjust(self, new_q_len: int, new_kv_len: int):
         """Return the block mask for other numbers of queries and keys, with its first blocks."""
@@ -225,9 +255,11 @@ class BlockMask:
                 ordered(_dense(count, indices)[..., :rows, :columns]) if is_there else (None, None)
             )
         return self.from_kv_blocks(
-            *kept, BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=self.mask_mod,
+            *kept,
+            BLOCK_SIZE=self.BLOCK_SIZE,
+            mask_mod=self.mask_mod,
             seq_lengths=(new_q_len, new_kv_len),
-        )  # fmt: skip
+        )
 
     def as_tuple(self, flatten: bool = True) -> tuple:
         """Return all parts in the order of the constructor; flatten: the two pairs of numbers as
@@ -244,9 +276,13 @@ class BlockMask:
         names = (*TENSORS, *ORDERS)
         moved = [None if (t := getattr(self, name)) is None else t.to(device) for name in names]
         return type(self)(
-            self.seq_lengths, *moved[:8], BLOCK_SIZE=self.BLOCK_SIZE, mask_mod=self.mask_mod,
-            **dict(zip(ORDERS, moved[8:], strict=True)), dq_kv_order_spt=self.dq_kv_order_spt,
-        )  # fmt: skip
+            self.seq_lengths,
+            *moved[:8],
+            BLOCK_SIZE=self.BLOCK_SIZE,
+            mask_mod=self.mask_mod,
+            **dict(zip(ORDERS, moved[8:], strict=True)),
+            dq_kv_order_spt=self.dq_kv_order_spt,
+        )
 
     def _dq_kv_order(self):
         return self.dq_kv_order_spt if self.dq_kv_order is None else self.dq_kv_order

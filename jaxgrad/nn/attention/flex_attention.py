@@ -106,11 +106,18 @@ class AuxOutput(NamedTuple):
 
 @api_boundary
 def flex_attention(
-    query: Tensor, key: Tensor, value: Tensor, score_mod: Callable | None = None,
-    block_mask: BlockMask | None = None, scale: float | None = None, enable_gqa: bool = False,
-    return_lse: bool = False, kernel_options: FlexKernelOptions | None = None, *,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    score_mod: Callable | None = None,
+    block_mask: BlockMask | None = None,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    return_lse: bool = False,
+    kernel_options: FlexKernelOptions | None = None,
+    *,
     return_aux: AuxRequest | None = None,
-):  # fmt: skip
+):
     """Return `softmax(score_mod(query @ key.mT * scale)) @ value`.
 
     query: (B, Hq, L, E); key: (B, Hkv, S, E); value: (B, Hkv, S, V); the result is (B, Hq, L, V).

@@ -128,11 +128,18 @@ def _for_all(function):
 
 @api_boundary
 def create_block_mask(
-    mask_mod: Callable, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device=None,
-    BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE, _compile: bool = False,
-    separate_full_blocks: bool = True, compute_dq_write_order: bool = False,
+    mask_mod: Callable,
+    B: int | None,
+    H: int | None,
+    Q_LEN: int,
+    KV_LEN: int,
+    device=None,
+    BLOCK_SIZE: int | tuple[int, int] = _DEFAULT_SPARSE_BLOCK_SIZE,
+    _compile: bool = False,
+    separate_full_blocks: bool = True,
+    compute_dq_write_order: bool = False,
     dq_kv_order: bool = True,
-) -> BlockMask:  # fmt: skip
+) -> BlockMask:
     """Return the `BlockMask` of a function.
 
     mask_mod: `mask_mod(batch, head, query, key)` says whether a score counts: a function of tensors

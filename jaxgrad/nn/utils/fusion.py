@@ -19,9 +19,15 @@ def _fused(layer: Module, bn: Module, fuse, *options) -> Module:
         raise AssertionError("bn.running_mean and bn.running_var must not be None")
     fused_layer = copy.deepcopy(layer)
     fused_layer.weight, fused_layer.bias = fuse(
-        fused_layer.weight, fused_layer.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight,
-        bn.bias, *options,
-    )  # fmt: skip
+        fused_layer.weight,
+        fused_layer.bias,
+        bn.running_mean,
+        bn.running_var,
+        bn.eps,
+        bn.weight,
+        bn.bias,
+        *options,
+    )
     return fused_layer
 
 

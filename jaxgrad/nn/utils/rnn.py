@@ -169,9 +169,11 @@ def pack_padded_sequence(
 
 @api_boundary
 def pad_packed_sequence(
-    sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0,
+    sequence: PackedSequence,
+    batch_first: bool = False,
+    padding_value: float = 0.0,
     total_length: int | None = None,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+) -> tuple[Tensor, Tensor]:
     """Return packed sequences in their first order, padded, and their lengths.
 
     The result is (steps, batch, ...), or (batch, steps, ...) with `batch_first`. padding_value:
@@ -190,9 +192,13 @@ def pad_packed_sequence(
             f"got total_length={total_length} and max sequence length being {steps}"
         )
     padded, lengths = recurrent.padded(
-        sequence.data, sequence.batch_sizes, batch_first, padding_value, total_length or steps,
+        sequence.data,
+        sequence.batch_sizes,
+        batch_first,
+        padding_value,
+        total_length or steps,
         batch_of(sequence),
-    )  # fmt: skip
+    )
     order = sequence.unsorted_indices
     if order is None:
         return padded, lengths

@@ -170,10 +170,15 @@ SUPPORTED_NODES: dict[type, NodeDef] = {
 
 
 def register_pytree_node(
-    cls: type, flatten_fn: Callable, unflatten_fn: Callable, *,
-    serialized_type_name: str | None = None, to_dumpable_context: Callable | None = None,
-    from_dumpable_context: Callable | None = None, flatten_with_keys_fn: Callable | None = None,
-) -> None:  # fmt: skip
+    cls: type,
+    flatten_fn: Callable,
+    unflatten_fn: Callable,
+    *,
+    serialized_type_name: str | None = None,
+    to_dumpable_context: Callable | None = None,
+    from_dumpable_context: Callable | None = None,
+    flatten_with_keys_fn: Callable | None = None,
+) -> None:
     """Make the instances of a class nodes of trees: here, in JAX, and so in `jit` and `vmap`.
 
     flatten_fn: gives a list of the children of an instance, and the rest of it, its context, which
@@ -194,9 +199,14 @@ def register_pytree_node(
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
     SUPPORTED_NODES[cls] = NodeDef(
-        cls, flatten_fn, unflatten_fn, flatten_with_keys_fn, serialized_type_name,
-        to_dumpable_context, from_dumpable_context,
-    )  # fmt: skip
+        cls,
+        flatten_fn,
+        unflatten_fn,
+        flatten_with_keys_fn,
+        serialized_type_name,
+        to_dumpable_context,
+        from_dumpable_context,
+    )
 
     def flatten(tree):
         children, context = flatten_fn(tree)

@@ -35,11 +35,19 @@ class Timer:
     """
 
     def __init__(
-        self, stmt: str = "pass", setup: str = "pass", global_setup: str = "",
-        timer: Callable[[], float] = timer, globals: dict | None = None, label: str | None = None,
-        sub_label: str | None = None, description: str | None = None, env: str | None = None,
-        num_threads: int = 1, language="python",
-    ):  # fmt: skip
+        self,
+        stmt: str = "pass",
+        setup: str = "pass",
+        global_setup: str = "",
+        timer: Callable[[], float] = timer,
+        globals: dict | None = None,
+        label: str | None = None,
+        sub_label: str | None = None,
+        description: str | None = None,
+        env: str | None = None,
+        num_threads: int = 1,
+        language="python",
+    ):
         if str(getattr(language, "name", language)).lower() not in ("python", "py"):
             raise NotImplementedError("torch.utils.benchmark.Timer measures Python code alone")
         names = {"torch": sys.modules["jaxgrad"], **(globals or {})}
@@ -75,9 +83,13 @@ class Timer:
         return Measurement(number, times, self._task_spec)
 
     def adaptive_autorange(
-        self, threshold: float = 0.1, *, min_run_time: float = 0.01, max_run_time: float = 10.0,
+        self,
+        threshold: float = 0.1,
+        *,
+        min_run_time: float = 0.01,
+        max_run_time: float = 10.0,
         callback: Callable | None = None,
-    ) -> Measurement:  # fmt: skip
+    ) -> Measurement:
         """Run the statement in blocks until their times differ by less than `threshold`: the range
         of the middle half over the median; `max_run_time` seconds at most.
         """

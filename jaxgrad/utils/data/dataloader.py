@@ -26,8 +26,13 @@ from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
 # what decides how batches are made, so that a change would come too late
 _FIXED = (
-    "dataset", "batch_size", "sampler", "batch_sampler", "drop_last", "persistent_workers",
-)  # fmt: skip
+    "dataset",
+    "batch_size",
+    "sampler",
+    "batch_sampler",
+    "drop_last",
+    "persistent_workers",
+)
 
 MANY = (
     "This DataLoader will create {} worker processes in total. Our suggested max number of worker "

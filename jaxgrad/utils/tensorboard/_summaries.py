@@ -81,9 +81,15 @@ def histogram(tag, values, bins="tensorflow", max_bins=None) -> Summary:
     # a record has the right limits alone, so an empty bin at the left gives the leftmost
     before = counts[first - 1 : first] if first else [0]
     return histogram_raw(
-        tag, values.min(), values.max(), values.size, values.sum(), values @ values,
-        limits[first : end + 1], np.concatenate([before, counts[first:end]]),
-    )  # fmt: skip
+        tag,
+        values.min(),
+        values.max(),
+        values.size,
+        values.sum(),
+        values @ values,
+        limits[first : end + 1],
+        np.concatenate([before, counts[first:end]]),
+    )
 
 
 def _joined(counts, limits, size):
@@ -94,9 +100,14 @@ def _joined(counts, limits, size):
 
 def histogram_raw(tag, low, high, num, total, squares, limits, counts) -> Summary:
     proto = HistogramProto(
-        min=low, max=high, num=num, sum=total, sum_squares=squares,
-        bucket_limit=np.asarray(limits, float).tolist(), bucket=np.asarray(counts, float).tolist(),
-    )  # fmt: skip
+        min=low,
+        max=high,
+        num=num,
+        sum=total,
+        sum_squares=squares,
+        bucket_limit=np.asarray(limits, float).tolist(),
+        bucket=np.asarray(counts, float).tolist(),
+    )
     return _summary(tag, histo=proto)
 
 
@@ -120,9 +131,12 @@ def audio(tag, samples, sample_rate) -> Summary:
         written.setparams((1, 2, sample_rate, len(samples), "NONE", None))
         written.writeframes(samples.tobytes())
     proto = Summary.Audio(
-        sample_rate=sample_rate, num_channels=1, length_frames=len(samples),
-        encoded_audio_string=file.getvalue(), content_type="audio/wav",
-    )  # fmt: skip
+        sample_rate=sample_rate,
+        num_channels=1,
+        length_frames=len(samples),
+        encoded_audio_string=file.getvalue(),
+        content_type="audio/wav",
+    )
     return _summary(tag, audio=proto)
 
 

@@ -96,9 +96,14 @@ class SummaryWriter:
     """
 
     def __init__(
-        self, log_dir=None, comment="", purge_step=None, max_queue=10, flush_secs=120,
+        self,
+        log_dir=None,
+        comment="",
+        purge_step=None,
+        max_queue=10,
+        flush_secs=120,
         filename_suffix="",
-    ):  # fmt: skip
+    ):
         if not log_dir:
             now = datetime.datetime.now().strftime("%b%d_%H-%M-%S")
             log_dir = os.path.join("runs", f"{now}_{socket.gethostname()}{comment}")
@@ -141,9 +146,14 @@ class SummaryWriter:
 
     @api_boundary
     def add_scalar(
-        self, tag: str, scalar_value, global_step=None, walltime=None, new_style=False,
+        self,
+        tag: str,
+        scalar_value,
+        global_step=None,
+        walltime=None,
+        new_style=False,
         double_precision=False,
-    ):  # fmt: skip
+    ):
         """Write a number.
 
         tag: its name. new_style: whether to write it as a tensor; double_precision: of 64 bits.
@@ -184,9 +194,18 @@ class SummaryWriter:
 
     @api_boundary
     def add_histogram_raw(
-        self, tag: str, min, max, num, sum, sum_squares, bucket_limits, bucket_counts,
-        global_step=None, walltime=None,
-    ):  # fmt: skip
+        self,
+        tag: str,
+        min,
+        max,
+        num,
+        sum,
+        sum_squares,
+        bucket_limits,
+        bucket_counts,
+        global_step=None,
+        walltime=None,
+    ):
         """Write a histogram that has been counted: the right limit and the count of each bin.
 
         Raises ValueError unless there are as many limits as counts.
@@ -202,9 +221,15 @@ class SummaryWriter:
 
     @api_boundary
     def add_pr_curve(
-        self, tag: str, labels, predictions, global_step=None, num_thresholds=127, weights=None,
+        self,
+        tag: str,
+        labels,
+        predictions,
+        global_step=None,
+        num_thresholds=127,
+        weights=None,
         walltime=None,
-    ):  # fmt: skip
+    ):
         """Write precision and recall of predictions.
 
         labels: 0 or 1; predictions: of probability 0 to 1; weights: of each. num_thresholds: how
@@ -216,23 +241,40 @@ class SummaryWriter:
 
     @api_boundary
     def add_pr_curve_raw(
-        self, tag: str, true_positive_counts, false_positive_counts, true_negative_counts,
-        false_negative_counts, precision, recall, global_step=None, num_thresholds=127,
-        weights=None, walltime=None,
-    ):  # fmt: skip
+        self,
+        tag: str,
+        true_positive_counts,
+        false_positive_counts,
+        true_negative_counts,
+        false_negative_counts,
+        precision,
+        recall,
+        global_step=None,
+        num_thresholds=127,
+        weights=None,
+        walltime=None,
+    ):
         """Write precision and recall that have been computed, at each threshold."""
         rows = (
-            true_positive_counts, false_positive_counts, true_negative_counts,
-            false_negative_counts, precision, recall,
-        )  # fmt: skip
+            true_positive_counts,
+            false_positive_counts,
+            true_negative_counts,
+            false_negative_counts,
+            precision,
+            recall,
+        )
         summary = _summaries.pr_curve_raw(tag, *map(_values, rows), num_thresholds)
         self._add(summary, global_step, walltime)
 
     @api_boundary
     def add_hparams(
-        self, hparam_dict: dict, metric_dict: dict, hparam_domain_discrete: dict | None = None,
-        run_name: str | None = None, global_step=None,
-    ):  # fmt: skip
+        self,
+        hparam_dict: dict,
+        metric_dict: dict,
+        hparam_domain_discrete: dict | None = None,
+        run_name: str | None = None,
+        global_step=None,
+    ):
         """Write hyperparameters and the results that belong to them, to a folder inside.
 
         hparam_dict: hyperparameters by name: numbers, bools, texts, tensors of one element.
@@ -266,9 +308,16 @@ class SummaryWriter:
 
     @api_boundary
     def add_image_with_boxes(
-        self, tag: str, img_tensor, box_tensor, global_step=None, walltime=None, rescale=1,
-        dataformats="CHW", labels=None,
-    ):  # fmt: skip
+        self,
+        tag: str,
+        img_tensor,
+        box_tensor,
+        global_step=None,
+        walltime=None,
+        rescale=1,
+        dataformats="CHW",
+        labels=None,
+    ):
         """Write an image with red frames, of left, top, right and bottom; see `add_image`.
 
         Raises NotImplementedError for `labels` and another size.
@@ -315,9 +364,15 @@ class SummaryWriter:
 
     @api_boundary
     def add_mesh(
-        self, tag: str, vertices, colors=None, faces=None, config_dict=None, global_step=None,
+        self,
+        tag: str,
+        vertices,
+        colors=None,
+        faces=None,
+        config_dict=None,
+        global_step=None,
         walltime=None,
-    ):  # fmt: skip
+    ):
         """Write points or surfaces in space: vertices (batch, n, 3), their colors, and faces, the
         numbers of three vertices each. config_dict: options of the scene.
         """
@@ -356,9 +411,14 @@ class SummaryWriter:
 
     @api_boundary
     def add_embedding(
-        self, mat, metadata=None, label_img=None, global_step=None, tag="default",
+        self,
+        mat,
+        metadata=None,
+        label_img=None,
+        global_step=None,
+        tag="default",
         metadata_header=None,
-    ):  # fmt: skip
+    ):
         """Write points (n, d), which TensorBoard projects to space.
 
         metadata: a label for each, or a row of them with `metadata_header` as the names of columns.

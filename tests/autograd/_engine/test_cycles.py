@@ -111,9 +111,19 @@ def called_node():
 
 
 FREED_AT_ONCE = [
-    retained, retained_and_filled, retained_and_written, saved_output, saved_by_function,
-    read_saved_output, packed, packed_alone, written_view, hooked, pullback, called_node,
-]  # fmt: skip
+    retained,
+    retained_and_filled,
+    retained_and_written,
+    saved_output,
+    saved_by_function,
+    read_saved_output,
+    packed,
+    packed_alone,
+    written_view,
+    hooked,
+    pullback,
+    called_node,
+]
 
 
 @pytest.mark.parametrize("make", FREED_AT_ONCE, ids=lambda make: make.__name__)
@@ -209,10 +219,19 @@ def hook_of_several():
 
 
 FREED_BY_THE_COLLECTOR = [
-    hook_that_refers_to_its_tensor, hook_of_a_leaf_that_refers_to_it, hook_after_accumulation,
-    hook_of_a_node, metadata, unpack_hook, packed_with_its_result, attribute_of_a_call,
-    gradient_with_a_graph, retained_gradient_with_a_graph, view_with_a_hook, hook_of_several,
-]  # fmt: skip
+    hook_that_refers_to_its_tensor,
+    hook_of_a_leaf_that_refers_to_it,
+    hook_after_accumulation,
+    hook_of_a_node,
+    metadata,
+    unpack_hook,
+    packed_with_its_result,
+    attribute_of_a_call,
+    gradient_with_a_graph,
+    retained_gradient_with_a_graph,
+    view_with_a_hook,
+    hook_of_several,
+]
 
 
 @pytest.mark.parametrize("make", FREED_BY_THE_COLLECTOR, ids=lambda make: make.__name__)

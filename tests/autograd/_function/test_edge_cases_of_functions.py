@@ -189,10 +189,17 @@ def test_what_backward_returns_edge_27(torch):
     x, ones = leaf(torch, 1.0, 2.0, 3.0), torch.ones(3)
     outcomes = []
     for results in (
-        (ones,), (ones, None, None), (ones, None, ones), ([1.0], None), (2.0, None),
-        (None, None), (torch.ones(2, 3), None), (ones.double(), None), (ones.long(), None),
+        (ones,),
+        (ones, None, None),
+        (ones, None, ones),
+        ([1.0], None),
+        (2.0, None),
+        (None, None),
+        (torch.ones(2, 3), None),
+        (ones.double(), None),
+        (ones.long(), None),
         (torch.ones(2), None),
-    ):  # fmt: skip
+    ):
         x.grad = None
         y = returning(torch, *results).apply(x, 3).sum()
         outcomes.append((error(y.backward), x.grad))

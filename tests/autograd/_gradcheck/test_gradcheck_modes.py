@@ -326,10 +326,16 @@ def test_gradcheck_of_complex_numbers_L11(torch):
     outputs, inputs = f"{IMAGINARY} outputs only, ", f"{IMAGINARY} inputs only, "
     real = "While considering the real part of complex"
     return (
-        [mode(f, z) for f in (torch.exp, torch.abs, right, lambda z: z * z.conj())
-         for mode in (check, fast)],
-        [mode(f, x) for f in (lambda x: x * (1 + 2j), lambda x: (x * 1j).real * x)
-         for mode in (check, fast)],
+        [
+            mode(f, z)
+            for f in (torch.exp, torch.abs, right, lambda z: z * z.conj())
+            for mode in (check, fast)
+        ],
+        [
+            mode(f, x)
+            for f in (lambda x: x * (1 + 2j), lambda x: (x * 1j).real * x)
+            for mode in (check, fast)
+        ],
         check(lambda z, x: (z * x, x.sin(), z.real), (z, x)),
         error(check, without, z, words=f"{outputs}{MISMATCH}"),
         error(fast, without, z, words="fast mode"),
@@ -338,7 +344,7 @@ def test_gradcheck_of_complex_numbers_L11(torch):
         error(check, pulled_real, z, words=f"{real} outputs only, {MISMATCH}"),
         error(check, moved, z, words=f"{inputs}{FORWARD}"),
         error(check, moved_real, z, words=f"{real} inputs only, {FORWARD}"),
-    )  # fmt: skip
+    )
 
 
 def test_a_conjugate_too_few_is_called_so_L11():

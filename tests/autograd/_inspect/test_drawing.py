@@ -45,8 +45,11 @@ def texts(root):
 
 def boxes(root, kind):
     groups = root.iter(f"{SVG}g")
-    return [list(map("".join, map(ElementTree.Element.itertext, group.findall(f"{SVG}text"))))
-            for group in groups if group.get("class") == kind]  # fmt: skip
+    return [
+        list(map("".join, map(ElementTree.Element.itertext, group.findall(f"{SVG}text"))))
+        for group in groups
+        if group.get("class") == kind
+    ]
 
 
 # geometry

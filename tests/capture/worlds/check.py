@@ -113,7 +113,7 @@ def is_refusal(error):
 
 def reason(error):
     """The words of a message without what differs from program to program."""
-    text = REFUSAL.sub('', str(error))
+    text = REFUSAL.sub("", str(error))
     text = re.sub(r"\S*[\d<>\[\]()'\"/]\S*", "_", text.splitlines()[0] if text else "")
     return text[:110].strip(" ,:")
 

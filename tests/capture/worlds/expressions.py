@@ -87,9 +87,13 @@ class Expressions:
             if hasattr(holder.value, name):
                 choices += [f"number(operator.attrgetter({name!r})({owner}))"] * 2
             choices += [f"sum(number(part) for part in vars({owner}).values())"]
-            choices += [f"number(weakref.ref({owner})().{name})"] if hasattr(
-                holder.value, name
-            ) and holder.kind == "O" and hasattr(holder.value, "__weakref__") else []
+            choices += (
+                [f"number(weakref.ref({owner})().{name})"]
+                if hasattr(holder.value, name)
+                and holder.kind == "O"
+                and hasattr(holder.value, "__weakref__")
+                else []
+            )
         return self.pick(choices)
 
     def counted(self):
@@ -171,8 +175,10 @@ class Expressions:
             return default
         get = ".get(" if place.kind == "D" else None
         owner = place.expression
-        return f"{owner}{get}{name!r}, {default})" if get else (
-            f"getattr({owner}, {name!r}, {default})"
+        return (
+            f"{owner}{get}{name!r}, {default})"
+            if get
+            else (f"getattr({owner}, {name!r}, {default})")
         )
 
     def value(self, kind, depth=0):
@@ -266,16 +272,26 @@ class Statements(Expressions):
     def statement(self, depth=0):
         while True:
             draw = self.weighted(
-                (5 if self.inside else 0, self.local), (6 if self.inside else 9, self.rebinding),
-                (2 if self.inside else 6, self.addition), (2 if self.inside else 4, self.deletion),
-                (4, self.in_place), (3 if self.inside else 5, self.mutation), (2, self.exchange),
-                (3, self.counting), (2 if self.inside else 1, self.gradients),
-                (1, self.optimizing), (1, self.lasting), (3, self.odd),
+                (5 if self.inside else 0, self.local),
+                (6 if self.inside else 9, self.rebinding),
+                (2 if self.inside else 6, self.addition),
+                (2 if self.inside else 4, self.deletion),
+                (4, self.in_place),
+                (3 if self.inside else 5, self.mutation),
+                (2, self.exchange),
+                (3, self.counting),
+                (2 if self.inside else 1, self.gradients),
+                (1, self.optimizing),
+                (1, self.lasting),
+                (3, self.odd),
                 (1 if self.inside else 2, self.changed_setting),
-                (3 if depth < 2 else 0, self.branch), (1 if depth < 2 else 0, self.loop),
-                (1 if depth < 2 else 0, self.mode), (1 if depth < 2 else 0, self.attempt),
-                (1 if depth == 0 else 0, self.inner_function), (1 if depth < 2 else 0, self.held),
-            )  # fmt: skip
+                (3 if depth < 2 else 0, self.branch),
+                (1 if depth < 2 else 0, self.loop),
+                (1 if depth < 2 else 0, self.mode),
+                (1 if depth < 2 else 0, self.attempt),
+                (1 if depth == 0 else 0, self.inner_function),
+                (1 if depth < 2 else 0, self.held),
+            )
             lines = draw(depth)
             if lines:
                 return lines
@@ -334,11 +350,15 @@ class Statements(Expressions):
         term = f"{self.tensor()}.sum().detach()"
         line = self.pick(
             [
-                f"{target}.mul_({factor})", f"{target}.add_({term})", f"{target}.copy_({term})",
-                f"{target}.zero_()", f"{target}.data.mul_({factor})", f"{target}[...] = {term}",
+                f"{target}.mul_({factor})",
+                f"{target}.add_({term})",
+                f"{target}.copy_({term})",
+                f"{target}.zero_()",
+                f"{target}.data.mul_({factor})",
+                f"{target}[...] = {term}",
                 f"{target}.detach().add_({self.number()})",
             ]
-        )  # fmt: skip
+        )
         return ["with torch.no_grad():", f"    {line}"]
 
     def mutation(self, depth):
@@ -353,12 +373,15 @@ class Statements(Expressions):
             return [
                 self.pick(
                     [
-                        f"{owner}[{key}] = {item}", f"{owner}.update({{{key}: {item}}})",
-                        f"{owner}.setdefault({key}, {item})", f"{owner}.pop({key}, None)",
-                        f"{owner}[{key}] = {owner}.get({key}, {item})", f"{owner}.clear()",
+                        f"{owner}[{key}] = {item}",
+                        f"{owner}.update({{{key}: {item}}})",
+                        f"{owner}.setdefault({key}, {item})",
+                        f"{owner}.pop({key}, None)",
+                        f"{owner}[{key}] = {owner}.get({key}, {item})",
+                        f"{owner}.clear()",
                     ]
                 )
-            ]  # fmt: skip
+            ]
         if kind == "E":
             word = self.pick([*WORDS, *NUMBERS])
             return [f"{owner}.{self.pick(['add', 'add', 'discard'])}({word})"]
@@ -442,20 +465,19 @@ class Statements(Expressions):
         name = f"y{self.count + 1}"
         lines = self.pick(
             [
-                [f"{loss}.backward()"], [f"{leaf.expression}.grad = None", f"{loss}.backward()"],
+                [f"{loss}.backward()"],
+                [f"{leaf.expression}.grad = None", f"{loss}.backward()"],
                 [f"{leaf.expression}.grad = None"],
                 [f"if {leaf.expression}.grad is not None:", f"    {leaf.expression}.grad.zero_()"],
                 [f"{name} = torch.autograd.grad({loss}, {leaf.expression})[0]"],
-                [
-                    f"{name} = torch.autograd.grad({loss}, {leaf.expression}, create_graph=True)[0]"
-                ],
+                [f"{name} = torch.autograd.grad({loss}, {leaf.expression}, create_graph=True)[0]"],
                 [
                     f"{name} = {self.tensor()} * {leaf.expression}",
                     f"{name}.register_hook(lambda g: g * {self.number()})",
                     f"{name}.sum().backward()",
                 ],
             ]
-        )  # fmt: skip
+        )
         if lines[0].startswith(f"{name} ="):
             self.count += 1
             self.tensors.append(name)
@@ -553,9 +575,10 @@ class Statements(Expressions):
             self.tensors.append(name)
             product = f"{source}.sum().reshape(1, 1) @ torch.ones(1, 1)"
             return [
-                "with torch.autocast('cpu'):", f"    {name} = {product}",
+                "with torch.autocast('cpu'):",
+                f"    {name} = {product}",
                 f"{name} = {name}.reshape(1)",
-            ]  # fmt: skip
+            ]
         modes = "torch.no_grad()", "torch.enable_grad()", "torch.set_grad_enabled(flag)"
         mode = self.pick(modes)
         return [f"with {mode}:", *indented(self.block(depth + 1))]

@@ -156,9 +156,7 @@ def between(value):
 
 def slope(value, leaves):
     """The gradients of a result, or of gradients, by some leaves, with a history."""
-    return list(
-        jaxgrad.autograd.grad(total(value), leaves, create_graph=True, allow_unused=True)
-    )
+    return list(jaxgrad.autograd.grad(total(value), leaves, create_graph=True, allow_unused=True))
 
 
 def clear(parameters):

@@ -84,11 +84,26 @@ class Writer:
         for _ in range(self.random.randint(1, 2)):
             self.add(self.class_text())
         kinds = self.random.choices(
-            ["instance", "container", "space", "function", "closure", "module", "library",
-             "network", "optimizer", "alias", "number", "cached", "hook", "setting", "odd"],
+            [
+                "instance",
+                "container",
+                "space",
+                "function",
+                "closure",
+                "module",
+                "library",
+                "network",
+                "optimizer",
+                "alias",
+                "number",
+                "cached",
+                "hook",
+                "setting",
+                "odd",
+            ],
             [5, 5, 1, 2, 2, 2, 1, 2, 2, 3, 2, 1, 1, 1, 3],
             k=self.random.randint(4, 8),
-        )  # fmt: skip
+        )
         if "views" in switches.on:
             self.add(f"{self.new_name('t')} = t0.detach()[0:1]")
         for kind in kinds:
@@ -128,19 +143,22 @@ class Writer:
             if name in NUMBER_NAMES:
                 lines += self.pick(
                     [
-                        [f"{owner}.{name} += 1"], [f"{owner}.{name} = {owner}.{name} * 0.5"],
-                        [f"x = x * {owner}.{name}"], [f"x = x * {owner}.{name}"],
+                        [f"{owner}.{name} += 1"],
+                        [f"{owner}.{name} = {owner}.{name} * 0.5"],
+                        [f"x = x * {owner}.{name}"],
+                        [f"x = x * {owner}.{name}"],
                         [f"if {owner}.{name} > 1:", f"    x = x + {owner}.{name}"],
                     ]
-                )  # fmt: skip
+                )
             else:
                 lines += self.pick(
                     [
-                        [f"x = x + {owner}.{name}"], [f"x = x * {owner}.{name}"],
+                        [f"x = x + {owner}.{name}"],
+                        [f"x = x * {owner}.{name}"],
                         [f"{owner}.{name} = ({owner}.{name} * 0.5 + x).detach()"],
                         [f"with torch.no_grad(): {owner}.{name}.add_(x.sum().detach())"],
                     ]
-                )  # fmt: skip
+                )
         return [*lines, "return x"]
 
     def class_text(self):
@@ -158,20 +176,29 @@ class Writer:
         members = [
             ["    @property", "    def p(self):", "        return self.n * 2"],
             [
-                "    @property", "    def p(self):", "        return self.k + 1",
-                "    @p.setter", "    def p(self, value):", "        self.k = value",
+                "    @property",
+                "    def p(self):",
+                "        return self.k + 1",
+                "    @p.setter",
+                "    def p(self, value):",
+                "        self.k = value",
             ],
             ["    @property", "    def t_p(self):", "        return self.h * self.n"],
             ["    @functools.cached_property", "    def q(self):", "        return self.n + 1"],
             ["    @functools.cached_property", "    def t_q(self):", "        return self.h * 2"],
-            ["    d = Doubled('n')"], ["    d = Constant(2.0)"],
+            ["    d = Doubled('n')"],
+            ["    d = Constant(2.0)"],
             ["    def m_b(self, x):", "        return self.m_a(x) * self.n"],
             ["    @classmethod", "    def m_c(cls, x):", "        return x * cls.n"],
             ["    @staticmethod", "    def m_s(x):", "        return x * 2"],
             [
-                "    def __getattr__(self, name):", "        if name == 'z':",
-                "            return self.n * 3", "        raise AttributeError(name)",
-            ] if "Module" not in base and not known else [],
+                "    def __getattr__(self, name):",
+                "        if name == 'z':",
+                "            return self.n * 3",
+                "        raise AttributeError(name)",
+            ]
+            if "Module" not in base and not known
+            else [],
             ["    def m_z(self, x):", "        return x * getattr(self, 'z', 1.0)"],
             ["    def m_q(self, x):", "        return x * getattr(self, 'q', 1.0)"],
             ["    def m_d(self, x):", "        return x * getattr(self, 'd', 1.0)"],
@@ -180,26 +207,33 @@ class Writer:
             ["    __slots__ = ('s1', 's2')"] if base == "object" else [],
             [
                 "    def __setattr__(self, name, value):",
-                "        vars(self)['last'] = name", "        super().__setattr__(name, value)",
+                "        vars(self)['last'] = name",
+                "        super().__setattr__(name, value)",
             ],
             [
                 "    def __getattribute__(self, name):",
                 "        return super().__getattribute__('w' if name == 'v' else name)",
             ],
             ["    def m_u(self, x):", "        return super().m_a(x) * self.n"]
-            if base in known else [],
+            if base in known
+            else [],
             ["    def m_t(self, x):", "        return x * type(self).n + self.__class__.k"],
             ["    def m_i(self, x):", "        return x * len(vars(self))"],
             [
-                "    def m_y(self, x):", "        try:", "            return x * self.y",
-                "        except AttributeError:", "            self.y = 2.0",
+                "    def m_y(self, x):",
+                "        try:",
+                "            return x * self.y",
+                "        except AttributeError:",
+                "            self.y = 2.0",
                 "            return x",
             ],
             [
-                "    def m_l(self, x):", "        if not hasattr(self, 'first'):",
-                "            self.first = x.detach()", "        return x + self.first",
+                "    def m_l(self, x):",
+                "        if not hasattr(self, 'first'):",
+                "            self.first = x.detach()",
+                "        return x + self.first",
             ],
-        ]  # fmt: skip
+        ]
         for member in self.random.sample(members, self.random.randint(1, 6)):
             lines += member
         if base == "nn.Module" or self.chance(0.3):
@@ -220,17 +254,24 @@ class Writer:
         name = self.new_name("c")
         items = [self.some_value() for _ in range(self.random.randint(1, 3))]
         keys = self.random.sample(["'h'", "'n'", "'a'", "'k'"], len(items))
-        entries = [self.some_value("T" if k == "'h'" else "N" if k in "'n''k'" else "TNLS")
-                   for k in keys]  # fmt: skip
+        entries = [
+            self.some_value("T" if k == "'h'" else "N" if k in "'n''k'" else "TNLS") for k in keys
+        ]
         pairs = ", ".join(f"{key}: {item}" for key, item in zip(keys, entries, strict=True))
         joined = ", ".join(items)
         container = self.pick(
             [
-                f"[{joined}]", f"[{joined}]", f"{{{pairs}}}", f"{{{pairs}}}", f"({joined},)",
-                f"collections.deque([{joined}])", f"collections.OrderedDict({{{pairs}}})",
-                "{1, 2.0}", f"collections.defaultdict(float, {{{pairs}}})",
+                f"[{joined}]",
+                f"[{joined}]",
+                f"{{{pairs}}}",
+                f"{{{pairs}}}",
+                f"({joined},)",
+                f"collections.deque([{joined}])",
+                f"collections.OrderedDict({{{pairs}}})",
+                "{1, 2.0}",
+                f"collections.defaultdict(float, {{{pairs}}})",
             ]
-        )  # fmt: skip
+        )
         self.add(f"{name} = {container}")
 
     def make_space(self):
@@ -269,16 +310,21 @@ class Writer:
         name, maker = self.new_name("fn"), self.new_name("make")
         lines = self.pick(
             [
-                ["n += 1", "return x * n"], ["h = (h * 0.5 + x).detach()", "return h"],
-                ["return x * h + n"], ["c.append(n)", "return x * len(c)"],
+                ["n += 1", "return x * n"],
+                ["h = (h * 0.5 + x).detach()", "return h"],
+                ["return x * h + n"],
+                ["c.append(n)", "return x * len(c)"],
                 ["if n > 1: x = x + h", "n = n * 0.5", "return x"],
                 ["c.append(x.detach())", "return sum(part * 0.5 for part in c[-2:])"],
             ]
-        )  # fmt: skip
+        )
         text = [
-            f"def {maker}(h, n, c):", f"    def {name}(x):", "        nonlocal h, n, c",
-            *indented_by(2, lines), f"    return {name}",
-        ]  # fmt: skip
+            f"def {maker}(h, n, c):",
+            f"    def {name}(x):",
+            "        nonlocal h, n, c",
+            *indented_by(2, lines),
+            f"    return {name}",
+        ]
         self.add("\n".join(text))
         values = self.some_value("T"), self.some_value("N"), "[]"
         self.add(f"{name} = {maker}({', '.join(values)})")
@@ -304,11 +350,12 @@ class Writer:
                 [
                     f"{name}.register_buffer({attribute!r}, {value}.detach())",
                     f"{name}.{attribute} = nn.Parameter({value}.detach())",
-                    f"{name}.{attribute} = {value}", f"{name}.sub = nn.Linear(2, 2)",
+                    f"{name}.{attribute} = {value}",
+                    f"{name}.sub = nn.Linear(2, 2)",
                     f"vars({name})[{attribute!r}] = {value}",
                     f"vars({name})['n'] = {self.some_value('N')}",
                 ]
-            )  # fmt: skip
+            )
             self.add(way)
         return None
 
@@ -316,7 +363,9 @@ class Writer:
         name = self.new_name("net")
         network = self.pick(
             [
-                "nn.Linear(2, 2)", "nn.Sequential(nn.Linear(2, 2), nn.Tanh())", "nn.Identity()",
+                "nn.Linear(2, 2)",
+                "nn.Sequential(nn.Linear(2, 2), nn.Tanh())",
+                "nn.Identity()",
                 "nn.Sequential(nn.Linear(2, 2, bias=False), nn.Dropout(0.5))",
             ]
         )
@@ -349,11 +398,14 @@ class Writer:
         self.add(
             self.pick(
                 [
-                    f"{name} = np.array([1.0, 2.0])", f"{name} = Pair({tensor}, {number})",
+                    f"{name} = np.array([1.0, 2.0])",
+                    f"{name} = Pair({tensor}, {number})",
                     f"{name} = contextvars.ContextVar('{name}', default=1.0)",
-                    f"{name} = Data({tensor}, {number})", f"{name} = Frozen({tensor}, {number})",
+                    f"{name} = Data({tensor}, {number})",
+                    f"{name} = Frozen({tensor}, {number})",
                     f"{name} = Missing(h={tensor}, n={number})",
-                    f"{name} = collections.Counter(a=2)", f"{name} = Mode.FAST",
+                    f"{name} = collections.Counter(a=2)",
+                    f"{name} = Mode.FAST",
                     f"{name} = collections.UserDict(h={tensor}, n={number})",
                     f"{name} = collections.ChainMap({{'h': {tensor}}}, {{'n': {number}}})",
                     f"{name} = types.MappingProxyType({{'h': {tensor}, 'n': {number}}})",
@@ -371,7 +423,7 @@ class Writer:
                     "        x = x + number(part) * len(key)\n    return x",
                 ]
             )
-        )  # fmt: skip
+        )
 
     def holder(self):
         place = self.draws().place("OX")
@@ -412,8 +464,9 @@ class Writer:
         draws.tensors.append("x")
         for number, place in enumerate(variables):
             draws.places = [
-                *draws.places, *[place._replace(expression=f"u{number}", holder="g")] * 3,
-            ]  # fmt: skip
+                *draws.places,
+                *[place._replace(expression=f"u{number}", holder="g")] * 3,
+            ]
             draws.favourites.add(f"u{number}")
         lines = [*draws.block(0, 3, 8), f"return {self.result(draws)}"]
         text = "\n".join(lines)
@@ -448,12 +501,19 @@ class Writer:
         keywords = ", ".join(f"{name}={part}" for name, part in zip("abcde", parts, strict=False))
         return self.pick(
             [
-                parts[0], parts[-1], f"({joined})", f"[{joined}]", f"{{{pairs}}}",
-                f"Space({keywords})", f"collections.OrderedDict({{{pairs}}})",
-                f"collections.deque([{joined}])", f"({parts[0]}, [{joined}])",
-                f"functools.partial(first, {joined})", "None",
+                parts[0],
+                parts[-1],
+                f"({joined})",
+                f"[{joined}]",
+                f"{{{pairs}}}",
+                f"Space({keywords})",
+                f"collections.OrderedDict({{{pairs}}})",
+                f"collections.deque([{joined}])",
+                f"({parts[0]}, [{joined}])",
+                f"functools.partial(first, {joined})",
+                "None",
             ]
-        )  # fmt: skip
+        )
 
     # ---- calls, and changes between them
 

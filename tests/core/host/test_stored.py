@@ -71,12 +71,23 @@ def test_a_template_read_from_text_computes_what_xla_does_for_other_extents(name
 
 
 PARAMETERS = [
-    None, True, 3, -1, "text", (1, (2, None)), [1, 2], np.dtype("float32"), jnp.dtype("bfloat16"),
-    lax.Precision.HIGHEST, lax.GatherScatterMode.CLIP, lax.FftType.RFFT,
+    None,
+    True,
+    3,
+    -1,
+    "text",
+    (1, (2, None)),
+    [1, 2],
+    np.dtype("float32"),
+    jnp.dtype("bfloat16"),
+    lax.Precision.HIGHEST,
+    lax.GatherScatterMode.CLIP,
+    lax.FftType.RFFT,
     lax.ConvDimensionNumbers((0, 1), (1, 0), (0, 1)),
     lax.GatherDimensionNumbers((0,), (1,), (0,), (), ()),
-    (lax.Precision.DEFAULT, lax.Precision.HIGHEST), lax.RandomAlgorithm.RNG_DEFAULT,
-]  # fmt: skip
+    (lax.Precision.DEFAULT, lax.Precision.HIGHEST),
+    lax.RandomAlgorithm.RNG_DEFAULT,
+]
 
 
 @pytest.mark.parametrize("parameter", PARAMETERS, ids=repr)
@@ -124,11 +135,14 @@ def test_what_is_not_plain_is_not_stored(parameter):
 # ---- extents
 
 FORMULAS = [
-    (lambda a, b: a * b - 2 * a, 7 * 3 - 14), (lambda a, b: (a - 1) // 2 + 1, 4),
-    (lambda a, b: a % 4 - b, 0), (lambda a, b: a**2 * b, 147), (lambda a, b: -a, -7),
+    (lambda a, b: a * b - 2 * a, 7 * 3 - 14),
+    (lambda a, b: (a - 1) // 2 + 1, 4),
+    (lambda a, b: a % 4 - b, 0),
+    (lambda a, b: a**2 * b, 147),
+    (lambda a, b: -a, -7),
     (lambda a, b: (a + b) // (b + 1), 2),
     (lambda a, b: jax.numpy.broadcast_shapes((a,), (1,))[0], 7),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("position", range(len(FORMULAS)))
@@ -156,12 +170,28 @@ def deep(depth):
 @pytest.mark.parametrize(
     "tree",
     [
-        "d16", "x", "__import__", 1.5, None, True, ["+", "d0"], ["+", "d0", 1, 1], ["/", "d0", 2],
-        ["**", "d0", "d1"], ["**", "d0", 9], ["**", "d0", -1], ["**", ["**", 9, 8], 99], 2**63,
-        ["exec", "d0", "d1"], {"+": 1}, deep(200), [["+"], "d0", 1], [],
+        "d16",
+        "x",
+        "__import__",
+        1.5,
+        None,
+        True,
+        ["+", "d0"],
+        ["+", "d0", 1, 1],
+        ["/", "d0", 2],
+        ["**", "d0", "d1"],
+        ["**", "d0", 9],
+        ["**", "d0", -1],
+        ["**", ["**", 9, 8], 99],
+        2**63,
+        ["exec", "d0", "d1"],
+        {"+": 1},
+        deep(200),
+        [["+"], "d0", 1],
+        [],
     ],
     ids=lambda tree: str(tree)[:30],
-)  # fmt: skip
+)
 def test_what_is_no_extent_is_refused(tree):
     with pytest.raises(ValueError, match="no extent"):
         extents.checked(tree)
@@ -251,21 +281,25 @@ HOSTILE = {
     "a parameter of two kinds": ((BLOCK, EQUATIONS, 0, 1, "x"), {"float": "1", "list": []}),
     "a type that is not of the list": ((BLOCK, EQUATIONS, 0, 1, "x"), {"named": ["Token", 1]}),
     "a type with fields too many": (
-        (BLOCK, EQUATIONS, 0, 1, "x"), {"named": ["ConvDimensionNumbers", 1, 2, 3, 4]},
+        (BLOCK, EQUATIONS, 0, 1, "x"),
+        {"named": ["ConvDimensionNumbers", 1, 2, 3, 4]},
     ),
     "an unknown choice": ((BLOCK, EQUATIONS, 0, 1, "x"), {"choice": ["Precision", "mro"]}),
     "a number that is none": ((BLOCK, EQUATIONS, 0, 1, "x"), {"float": "one"}),
     "an array with bytes too few": (
-        (BLOCK, EQUATIONS, 0, 1, "x"), {"array": ["float32", [2], "AAAAAA=="]},
+        (BLOCK, EQUATIONS, 0, 1, "x"),
+        {"array": ["float32", [2], "AAAAAA=="]},
     ),
     "an array of a huge shape": (
-        (BLOCK, EQUATIONS, 0, 1, "x"), {"array": ["float32", [2**40], "AAAAAA=="]},
+        (BLOCK, EQUATIONS, 0, 1, "x"),
+        {"array": ["float32", [2**40], "AAAAAA=="]},
     ),
     "an array that is not in base64": (
-        (BLOCK, EQUATIONS, 0, 1, "x"), {"array": ["float32", [1], "!!!!"]},
+        (BLOCK, EQUATIONS, 0, 1, "x"),
+        {"array": ["float32", [1], "!!!!"]},
     ),
     "a constant that is no array": ((BLOCK, CONSTANTS), [{"block": []}]),
-}  # fmt: skip
+}
 
 
 def test_the_record_that_is_damaged_below_is_right(record):
@@ -298,11 +332,14 @@ def test_a_condition_excludes_extents(record):
 @pytest.mark.parametrize(
     ("condition", "served"),
     [
-        (["!=", "d0", 9], {8, 10, 12}), ([">=", "d0", 9], {9, 10, 12}), (["==", "d0", 9], {9}),
-        ([">=", 9, "d0"], {8, 9}), (["==", ["%", "d0", 4], 0], {8, 12}),
+        (["!=", "d0", 9], {8, 10, 12}),
+        ([">=", "d0", 9], {9, 10, 12}),
+        (["==", "d0", 9], {9}),
+        ([">=", 9, "d0"], {8, 9}),
+        (["==", ["%", "d0", 4], 0], {8, 12}),
         (["!=", ["//", "d0", 2], 4], {10, 12}),
     ],
-)  # fmt: skip
+)
 def test_a_template_serves_the_extents_of_which_its_conditions_hold(record, condition, served):
     stored_template = template.Template(at(record, (1, 0), condition))
     assert {extent for extent in (8, 9, 10, 12) if stored_template((extent,)) is not None} == served
@@ -320,5 +357,7 @@ def test_a_test_of_equality_of_an_extent_becomes_a_condition():
             jax.ShapeDtypeStruct(shape, "float32"),
         )
     assert premises.conditions_of(pairs) == [
-        ["!=", ["%", "d0", 2], 0], ["!=", "d1", 3], ["!=", "d1", 5],
-    ]  # fmt: skip
+        ["!=", ["%", "d0", 2], 0],
+        ["!=", "d1", 3],
+        ["!=", "d1", 5],
+    ]

@@ -23,8 +23,9 @@ def decoder():
 def generate():
     from x_transformers import AutoregressiveWrapper, Decoder, TransformerWrapper
 
-    layers = Decoder(dim=32, depth=2, heads=4, attn_dim_head=8, alibi_pos_bias=True,
-                     use_rmsnorm=True)  # fmt: skip
+    layers = Decoder(
+        dim=32, depth=2, heads=4, attn_dim_head=8, alibi_pos_bias=True, use_rmsnorm=True
+    )
     model = TransformerWrapper(num_tokens=32, max_seq_len=16, attn_layers=layers)
     model = AutoregressiveWrapper(fill(model)).eval()
     prompt = integers(32, 2, 4, name="prompt")

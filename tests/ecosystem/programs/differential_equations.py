@@ -157,9 +157,14 @@ def sde_adjoint():
     times = torch.tensor([0.0, 1.0])
 
     path = torchsde.sdeint_adjoint(
-        model, state, times, bm=Increments((2, 3), 8), dt=1 / 8, method="reversible_heun",
+        model,
+        state,
+        times,
+        bm=Increments((2, 3), 8),
+        dt=1 / 8,
+        method="reversible_heun",
         adjoint_method="adjoint_reversible_heun",
-    )  # fmt: skip
+    )
     path.square().sum().backward()
     return {"path": path, "gradient.state": state.grad} | {
         f"gradient.{name}": value.grad for name, value in model.named_parameters()
@@ -206,9 +211,14 @@ def cdeint():
 
     def loss_of(model):
         states = torchcde.cdeint(
-            X=path, z0=state, func=model, t=path.interval, adjoint=False, method="rk4",
+            X=path,
+            z0=state,
+            func=model,
+            t=path.interval,
+            adjoint=False,
+            method="rk4",
             options={"step_size": 0.5},
-        )  # fmt: skip
+        )
         return states[:, -1].square().mean(), states
 
     return train(model, loss_of)

@@ -14,8 +14,16 @@ def densities():
     """The log density of the flows of zuko with its gradients."""
     points, context = normal(5, 3, name="points"), normal(5, 2, name="context")
     small = {"transforms": 2, "hidden_features": (8, 8)}
-    flows = {"MAF": small, "NSF": small | {"bins": 4}, "NICE": small, "SOSPF": small, "BPF": small,
-             "NAF": small, "UNAF": small, "GF": small}  # fmt: skip
+    flows = {
+        "MAF": small,
+        "NSF": small | {"bins": 4},
+        "NICE": small,
+        "SOSPF": small,
+        "BPF": small,
+        "NAF": small,
+        "UNAF": small,
+        "GF": small,
+    }
     results = {}
     for name, sizes in flows.items():
         flow, inputs = zuko_flow(name, **sizes), points.clone().requires_grad_()
@@ -113,11 +121,13 @@ def splines():
 
     linear = normflows.flows.LULinearPermute(2)
     linear.permutation._permutation.copy_(linear.permutation._permutation.new_tensor([1, 0]))
-    return train_normflow([
-        normflows.flows.AutoregressiveRationalQuadraticSpline(2, 1, 8, num_bins=4),
-        linear,
-        normflows.flows.CoupledRationalQuadraticSpline(2, 1, 8, num_bins=4),
-    ])  # fmt: skip
+    return train_normflow(
+        [
+            normflows.flows.AutoregressiveRationalQuadraticSpline(2, 1, 8, num_bins=4),
+            linear,
+            normflows.flows.CoupledRationalQuadraticSpline(2, 1, 8, num_bins=4),
+        ]
+    )
 
 
 @program("normflows", "planar_and_radial", dtype="float64")

@@ -164,8 +164,9 @@ def unet():
 def fpn():
     import segmentation_models_pytorch as segmentation_models
 
-    return segmentation(segmentation_models.FPN("resnet18", encoder_weights=None, classes=2,
-                                                decoder_dropout=0), 64)  # fmt: skip
+    return segmentation(
+        segmentation_models.FPN("resnet18", encoder_weights=None, classes=2, decoder_dropout=0), 64
+    )
 
 
 @program("segmentation_models_pytorch", "losses")
@@ -214,9 +215,17 @@ def monai_vision_transformer():
     from monai.networks.nets import ViT
 
     model = ViT(
-        in_channels=1, img_size=(16, 16), patch_size=(8, 8), hidden_size=32, mlp_dim=64,
-        num_layers=2, num_heads=4, classification=True, num_classes=3, spatial_dims=2,
-    )  # fmt: skip
+        in_channels=1,
+        img_size=(16, 16),
+        patch_size=(8, 8),
+        hidden_size=32,
+        mlp_dim=64,
+        num_layers=2,
+        num_heads=4,
+        classification=True,
+        num_classes=3,
+        spatial_dims=2,
+    )
     images = normal(2, 1, 16, 16)
     return train(fill(model), lambda model: (model(images)[0].square().mean(), model(images)[0]))
 

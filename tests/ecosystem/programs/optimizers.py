@@ -51,10 +51,30 @@ def evaluated():
 
 
 OPTIMIZERS = (
-    "AccSGD", "AdaBound", "AdaMod", "AdamP", "AggMo", "Apollo", "DiffGrad", "Lamb", "MADGRAD",
-    "NovoGrad", "PID", "QHAdam", "QHM", "RAdam", "Ranger", "RangerQH", "RangerVA", "SGDP", "SGDW",
-    "SWATS", "Shampoo", "Yogi", "A2GradExp",
-)  # fmt: skip
+    "AccSGD",
+    "AdaBound",
+    "AdaMod",
+    "AdamP",
+    "AggMo",
+    "Apollo",
+    "DiffGrad",
+    "Lamb",
+    "MADGRAD",
+    "NovoGrad",
+    "PID",
+    "QHAdam",
+    "QHM",
+    "RAdam",
+    "Ranger",
+    "RangerQH",
+    "RangerVA",
+    "SGDP",
+    "SGDW",
+    "SWATS",
+    "Shampoo",
+    "Yogi",
+    "A2GradExp",
+)
 
 
 @program("torch_optimizer", "all", dtype="float64")

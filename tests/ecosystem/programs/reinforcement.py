@@ -60,8 +60,15 @@ def deep_q_learning():
     from stable_baselines3 import DQN
     from stable_baselines3.common import logger
 
-    model = DQN("MlpPolicy", environment(), buffer_size=1, learning_starts=0, batch_size=4,
-                device="cpu", policy_kwargs={"net_arch": [8]})  # fmt: skip
+    model = DQN(
+        "MlpPolicy",
+        environment(),
+        buffer_size=1,
+        learning_starts=0,
+        batch_size=4,
+        device="cpu",
+        policy_kwargs={"net_arch": [8]},
+    )
     fill(model.policy)
     state = environment().reset()[0]
     action, reward, done = np.array([1]), np.array([0.5]), np.array([False])
@@ -80,8 +87,9 @@ def advantage_update():
     from stable_baselines3 import A2C
     from stable_baselines3.common import logger
 
-    model = A2C("MlpPolicy", environment(), n_steps=6, device="cpu",
-                policy_kwargs={"net_arch": [8]})  # fmt: skip
+    model = A2C(
+        "MlpPolicy", environment(), n_steps=6, device="cpu", policy_kwargs={"net_arch": [8]}
+    )
     fill(model.policy)
     model.set_logger(logger.configure(None, []))
     buffer, place = model.rollout_buffer, model.env.reset()
@@ -117,10 +125,17 @@ def batch_and_returns():
     buffer = ReplayBuffer(size=8)
     states = normal(7, 3, name="states").numpy()
     for index in range(6):
-        buffer.add(Batch(
-            obs=states[index], act=index % 2, rew=float(index), terminated=index == 5,
-            truncated=False, obs_next=states[index + 1], info={},
-        ))  # fmt: skip
+        buffer.add(
+            Batch(
+                obs=states[index],
+                act=index % 2,
+                rew=float(index),
+                terminated=index == 5,
+                truncated=False,
+                obs_next=states[index + 1],
+                info={},
+            )
+        )
     batch, indices = buffer.sample(0)
     tensors = to_torch(batch)
     results = {"rewards": tensors.rew, "states": tensors.obs * 2, "indices": np.array(indices)}

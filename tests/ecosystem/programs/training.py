@@ -31,9 +31,15 @@ def classifier():
 
     inputs, labels = (tensor.numpy() for tensor in examples())
     net = NeuralNetClassifier(
-        network(), criterion=torch.nn.CrossEntropyLoss, optimizer=torch.optim.Adam, lr=0.05,
-        max_epochs=3, batch_size=4, train_split=None, verbose=0,
-    )  # fmt: skip
+        network(),
+        criterion=torch.nn.CrossEntropyLoss,
+        optimizer=torch.optim.Adam,
+        lr=0.05,
+        max_epochs=3,
+        batch_size=4,
+        train_split=None,
+        verbose=0,
+    )
     net.fit(inputs.astype(np.float32), labels)
     losses = net.history[:, "train_loss"]
     results = {"losses": losses, "predictions": net.predict(inputs)}
@@ -121,9 +127,12 @@ def fastai_layers():
     from fastai import layers
 
     model = torch.nn.Sequential(
-        layers.ConvLayer(3, 8, stride=2), layers.ResBlock(1, 8, 8), layers.AdaptiveConcatPool2d(1),
-        layers.Flatten(), layers.LinBnDrop(16, 3, p=0),
-    )  # fmt: skip
+        layers.ConvLayer(3, 8, stride=2),
+        layers.ResBlock(1, 8, 8),
+        layers.AdaptiveConcatPool2d(1),
+        layers.Flatten(),
+        layers.LinBnDrop(16, 3, p=0),
+    )
     images, labels = normal(4, 3, 8, 8, name="images"), integers(3, 4, name="labels")
 
     def loss_of(model):
@@ -174,11 +183,16 @@ def lightning_trainer():
     with tempfile.TemporaryDirectory() as folder:
         checkpoint = ModelCheckpoint(folder, monitor="val_loss", save_last=True)
         trainer = lightning.Trainer(
-            max_epochs=3, accelerator="cpu", gradient_clip_val=0.5, accumulate_grad_batches=2,
+            max_epochs=3,
+            accelerator="cpu",
+            gradient_clip_val=0.5,
+            accumulate_grad_batches=2,
             callbacks=[checkpoint, EarlyStopping("val_loss"), LearningRateMonitor()],
-            logger=CSVLogger(folder), enable_progress_bar=False, enable_model_summary=True,
+            logger=CSVLogger(folder),
+            enable_progress_bar=False,
+            enable_model_summary=True,
             log_every_n_steps=1,
-        )  # fmt: skip
+        )
         trainer.fit(model, loader(), loader())
         predictions = trainer.predict(model, loader())
         saved = torch.load(checkpoint.last_model_path, weights_only=False)
@@ -210,18 +224,20 @@ def classification():
     from torchmetrics import classification as kinds
 
     scores, labels = normal(20, 3, name="scores").softmax(-1), integers(3, 20, name="labels")
-    metrics = MetricCollection({
-        "accuracy": kinds.MulticlassAccuracy(3),
-        "f1": kinds.MulticlassF1Score(3, average=None),
-        "roc": kinds.MulticlassAUROC(3),
-        "precision": kinds.MulticlassAveragePrecision(3, average=None),
-        "calibration": kinds.MulticlassCalibrationError(3),
-        "confusion": kinds.MulticlassConfusionMatrix(3),
-        "kappa": kinds.MulticlassCohenKappa(3),
-        "matthews": kinds.MulticlassMatthewsCorrCoef(3),
-        "jaccard": kinds.MulticlassJaccardIndex(3),
-        "binned": kinds.MulticlassPrecisionRecallCurve(3, thresholds=5),
-    })  # fmt: skip
+    metrics = MetricCollection(
+        {
+            "accuracy": kinds.MulticlassAccuracy(3),
+            "f1": kinds.MulticlassF1Score(3, average=None),
+            "roc": kinds.MulticlassAUROC(3),
+            "precision": kinds.MulticlassAveragePrecision(3, average=None),
+            "calibration": kinds.MulticlassCalibrationError(3),
+            "confusion": kinds.MulticlassConfusionMatrix(3),
+            "kappa": kinds.MulticlassCohenKappa(3),
+            "matthews": kinds.MulticlassMatthewsCorrCoef(3),
+            "jaccard": kinds.MulticlassJaccardIndex(3),
+            "binned": kinds.MulticlassPrecisionRecallCurve(3, thresholds=5),
+        }
+    )
     steps = [metrics(scores[start : start + 10], labels[start : start + 10]) for start in (0, 10)]
     return named(steps, "step") | named(dict(metrics.compute()), "result")
 
@@ -278,9 +294,13 @@ def private_engine():
     model = network()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     model, optimizer, batches = PrivacyEngine(accountant="rdp").make_private(
-        module=model, optimizer=optimizer, data_loader=loader(), noise_multiplier=0.0,
-        max_grad_norm=0.5, poisson_sampling=False,
-    )  # fmt: skip
+        module=model,
+        optimizer=optimizer,
+        data_loader=loader(),
+        noise_multiplier=0.0,
+        max_grad_norm=0.5,
+        poisson_sampling=False,
+    )
     losses = []
     for inputs, labels in batches:
         optimizer.zero_grad()

@@ -243,9 +243,14 @@ class PrepareModuleInput(ParallelStyle):
     """
 
     def __init__(
-        self, *, input_layouts=None, desired_input_layouts=None, input_kwarg_layouts=None,
-        desired_input_kwarg_layouts=None, use_local_output: bool = False,
-    ):  # fmt: skip
+        self,
+        *,
+        input_layouts=None,
+        desired_input_layouts=None,
+        input_kwarg_layouts=None,
+        desired_input_kwarg_layouts=None,
+        use_local_output: bool = False,
+    ):
         self.given, self.wanted = _sequence(input_layouts), _sequence(desired_input_layouts)
         self.named = input_kwarg_layouts or {}
         self.wanted_named = desired_input_kwarg_layouts or {}
@@ -335,10 +340,17 @@ class PrepareModuleInputOutput(ParallelStyle):
     """
 
     def __init__(
-        self, *, input_layouts=None, desired_input_layouts=None, input_kwarg_layouts=None,
-        desired_input_kwarg_layouts=None, use_local_input: bool = False, output_layouts,
-        desired_output_layouts, use_local_output: bool = True,
-    ):  # fmt: skip
+        self,
+        *,
+        input_layouts=None,
+        desired_input_layouts=None,
+        input_kwarg_layouts=None,
+        desired_input_kwarg_layouts=None,
+        use_local_input: bool = False,
+        output_layouts,
+        desired_output_layouts,
+        use_local_output: bool = True,
+    ):
         self.before = PrepareModuleInput(
             input_layouts=input_layouts,
             desired_input_layouts=desired_input_layouts,

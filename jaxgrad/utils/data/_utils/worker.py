@@ -34,7 +34,7 @@ from .collate import (
     default_collate_fn_map,
     default_convert,
     functions_of,
-)  # fmt: skip
+)
 from .fetch import Parts, fetcher
 
 
