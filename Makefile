@@ -53,7 +53,7 @@ stubs: $(VENV)/test  # write the type stubs, jaxgrad/**/*.pyi, and the pages of 
 	$(python) tests/cards.py
 
 templates: $(VENV)/test  # write jaxgrad/templates.tsv, the programs that new processes need not trace
-	$(python) tests/templates.py
+	$(python) tests/commands/templates.py
 
 record: .venv-torch/oracle  # record all of PyTorch's answers, or PARTS="autograd models" or OPERATORS="i0 copysign", and write what `make stubs` writes
 	.venv-torch/bin/python tests/oracle/record.py $(PARTS) $(if $(OPERATORS),--operators $(OPERATORS))
@@ -71,7 +71,7 @@ oracle: .venv-torch/oracle  # compare with PyTorch itself instead of its recorde
 	    tests/oracle/live_distributions.py $(ARGUMENTS)
 
 mutate: $(VENV)/test  # damage every formula in turn (SAMPLE=20: twenty of them); the tests must notice
-	$(python) tests/mutate.py $(if $(SAMPLE),--sample $(SAMPLE))
+	$(python) tests/commands/mutate.py $(if $(SAMPLE),--sample $(SAMPLE))
 
 bench: $(VENV)/demo
 	$(python) tests/benchmarks/run.py $(ARGUMENTS)

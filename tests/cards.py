@@ -7,7 +7,7 @@ python tests/cards.py     writes them from the table, the samples and the names 
 from collections import Counter
 from pathlib import Path
 
-import recorded
+from helpers import recorded
 
 from jaxgrad import coverage
 from jaxgrad.core.pytorch_names import instead_of

@@ -1,6 +1,6 @@
 """Settings of every test, and the counter of executed checks (checks.py)."""
 
-import xla_settings  # isort: skip  # noqa: F401  before anything imports JAX
+from helpers import xla_settings  # isort: skip  # noqa: F401  before anything imports JAX
 
 import gc
 import multiprocessing
@@ -12,11 +12,11 @@ import threading
 import zlib
 from collections import Counter
 
-import checks
 import hypothesis
 import jax
 import numpy
 import pytest
+from helpers import checks
 from jax.extend.backend import get_backend
 from jax.extend.core import set_current_trace
 
@@ -202,7 +202,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--record-checks",
         action="store_true",
-        help="write the number of executed checks to tests/expected_checks.json",
+        help="write the number of executed checks to tests/helpers/expected_checks.json",
     )
     parser.addoption(
         "--one-of",

@@ -4,10 +4,10 @@ import json
 import textwrap
 import warnings
 
-import answers
 import hypothesis
 import pytest
-from as_torch import as_torch, described, error, leaf, warned
+from helpers import answers
+from helpers.as_torch import as_torch, described, error, leaf, warned
 from hypothesis import strategies
 
 import jaxgrad

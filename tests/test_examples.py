@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from hangs import LIMIT
+from helpers.hangs import LIMIT
 
 EXAMPLES = pathlib.Path(__file__).parents[1] / "docs" / "examples"
 DEMO = EXAMPLES / "digits.py"

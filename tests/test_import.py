@@ -8,8 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import hangs
 import pytest
+from helpers import hangs
 
 import jaxgrad
 

@@ -4,8 +4,8 @@ import contextlib
 import gc
 
 import jax
-import leaks
 import pytest
+from helpers import leaks
 from jax.extend.backend import get_backend
 
 import jaxgrad

@@ -8,7 +8,7 @@ import warnings
 import jax
 import jax.numpy as jnp
 import pytest
-from as_torch import as_torch, error, warned
+from helpers.as_torch import as_torch, error, warned
 
 import jaxgrad as torch
 from jaxgrad import nn

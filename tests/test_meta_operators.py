@@ -4,10 +4,9 @@ recorded, and the strides that they have under a trace.
 It takes the first sample of each, `make test` that of every fourth operator.
 """
 
-import checks
 import jax
 import pytest
-import recorded
+from helpers import checks, recorded
 
 import jaxgrad as torch
 from jaxgrad.core.aval import strides_of

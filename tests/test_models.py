@@ -1,9 +1,8 @@
 """Models as their papers have them (models/), trained for three steps as PyTorch trains them."""
 
-import answers
-import checks
 import models
 import pytest
+from helpers import answers, checks
 
 CASES = [(name, mode) for name in models.NAMES for mode in models.MODES]
 

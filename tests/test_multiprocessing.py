@@ -4,8 +4,8 @@ import multiprocessing
 import subprocess
 import sys
 
-import hangs
 import pytest
+from helpers import hangs
 
 import jaxgrad
 from jaxgrad import multiprocessing as mp

@@ -1,7 +1,7 @@
 """The damages that `make mutate` does to formulas."""
 
-import mutate
 import pytest
+from commands import mutate
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ import sys
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-import hangs
 import nbclient
 import nbformat
 import pytest
-from html_checks import Page
+from helpers import hangs
+from helpers.html_checks import Page
 
 CHECKOUT = Path(__file__).parents[1]
 

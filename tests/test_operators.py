@@ -7,10 +7,8 @@ on its arguments is checked with the first sample: of each for first derivatives
 operator for vmap, jit and second derivatives; `make oracle` checks it with all.
 """
 
-import checks
-import derivatives
 import pytest
-import recorded
+from helpers import checks, derivatives, recorded
 
 # kl_div warns of its mean, as PyTorch's does
 pytestmark = pytest.mark.filterwarnings("ignore:reduction. 'mean' divides:UserWarning")

@@ -1,7 +1,7 @@
 """Sobol sequences, against PyTorch's."""
 
 import pytest
-from as_torch import as_torch, error
+from helpers.as_torch import as_torch, error
 
 import jaxgrad
 

@@ -3,13 +3,13 @@
 import re
 
 import pytest
-import rows
+from commands import rows
 
 pytestmark = pytest.mark.checkout
 
 
 def test_the_page_is_up_to_date():
-    assert rows.PAGE.read_text() == rows.page(), "run python tests/rows.py"
+    assert rows.PAGE.read_text() == rows.page(), "run python tests/commands/rows.py"
 
 
 @pytest.mark.slow

@@ -6,10 +6,10 @@ as they can be.
 import itertools
 import math
 
-import checks
 import numpy as np
 import pytest
-from as_torch import as_torch, described, differences
+from helpers import checks
+from helpers.as_torch import as_torch, described, differences
 
 import jaxgrad
 

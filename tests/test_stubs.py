@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import stubs
-from hangs import LIMIT
+from helpers.hangs import LIMIT
 
 import jaxgrad
 from jaxgrad import ops

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from as_torch import as_torch, error, parameters, warned
+from helpers.as_torch import as_torch, error, parameters, warned
 
 import jaxgrad
 from jaxgrad.tape import interception

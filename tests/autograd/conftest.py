@@ -1,7 +1,7 @@
 """No node that a test here recorded is alive after it."""
 
-import leaks
 import pytest
+from helpers import leaks
 
 
 @pytest.fixture(autouse=True)

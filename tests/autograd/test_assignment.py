@@ -4,7 +4,7 @@ D27, D28, E05 and edge case 31 with all that they touch, as PyTorch has them.
 
 import jax
 import pytest
-from as_torch import as_torch, error
+from helpers.as_torch import as_torch, error
 
 import jaxgrad
 import jaxgrad.nn.functional as F

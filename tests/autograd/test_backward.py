@@ -7,7 +7,7 @@ import threading
 import types
 
 import pytest
-from as_torch import as_torch, error, leaf, parameters, warned
+from helpers.as_torch import as_torch, error, leaf, parameters, warned
 
 import jaxgrad
 

@@ -5,8 +5,8 @@ import threading
 from collections import OrderedDict
 
 import pytest
-from as_torch import as_torch, error, leaf, warned
-from compiled import under_jit
+from helpers.as_torch import as_torch, error, leaf, warned
+from helpers.compiled import under_jit
 
 import jaxgrad
 

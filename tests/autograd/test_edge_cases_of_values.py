@@ -4,8 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import jax
 import pytest
-from as_torch import as_torch, error, leaf, strict
-from compiled import under_jit
+from helpers.as_torch import as_torch, error, leaf, strict
+from helpers.compiled import under_jit
 
 import jaxgrad
 from jaxgrad.tape.tensor import wrap

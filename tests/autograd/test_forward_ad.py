@@ -6,7 +6,7 @@ import math
 import jax
 import numpy
 import pytest
-from as_torch import as_torch, error, leaf, parameters
+from helpers.as_torch import as_torch, error, leaf, parameters
 
 import jaxgrad
 from jaxgrad.autograd import forward_ad as fwAD

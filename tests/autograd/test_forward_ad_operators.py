@@ -9,15 +9,12 @@ has all of it: so duals are also made and unpacked in a trace.
 
 import collections
 
-import checks
-import derivatives
-import duals
 import jax
 import jax.numpy as jnp
 import numpy
 import pytest
-import recorded
-from problems import pack, to_tensor
+from helpers import checks, derivatives, duals, recorded
+from helpers.problems import pack, to_tensor
 
 pytestmark = pytest.mark.filterwarnings("ignore:reduction. 'mean' divides:UserWarning")
 

@@ -5,11 +5,11 @@ import os
 import subprocess
 import sys
 
-import hangs
 import jax
 import jax.numpy as jnp
 import numpy
 import pytest
+from helpers import hangs
 
 import jaxgrad
 import jaxgrad.nn.functional as F

@@ -4,9 +4,9 @@ Their values and tangents are those that JAX finds of the same program without i
 oracle` compares other programs with the installed PyTorch too (tests/oracle/live_forward_ad.py).
 """
 
-import checks
 import hypothesis
 import pytest
+from helpers import checks
 from hypothesis import HealthCheck
 from storage import forward, programs
 

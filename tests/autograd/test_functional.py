@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy
 import pytest
-from as_torch import as_torch, error, leaf, parameters
+from helpers.as_torch import as_torch, error, leaf, parameters
 
 import jaxgrad
 

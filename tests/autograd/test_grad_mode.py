@@ -6,12 +6,12 @@ import contextvars
 import functools
 import threading
 
-import hangs
 import jax
 import jax.numpy as jnp
 import numpy
 import pytest
-from as_torch import as_torch, error, leaf, warned
+from helpers import hangs
+from helpers.as_torch import as_torch, error, leaf, warned
 
 import jaxgrad
 

@@ -3,7 +3,7 @@
 import contextlib
 
 import pytest
-from as_torch import as_torch, error, leaf
+from helpers.as_torch import as_torch, error, leaf
 
 import jaxgrad
 

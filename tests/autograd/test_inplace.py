@@ -7,7 +7,7 @@ PyTorch raises, and it raises the same only under `strict_versions`.
 import re
 
 import pytest
-from as_torch import as_torch, error, leaf, strict
+from helpers.as_torch import as_torch, error, leaf, strict
 
 import jaxgrad
 

@@ -1,7 +1,7 @@
 """Writes to views of leaves, and views whose history is not known."""
 
 import pytest
-from as_torch import as_torch, error, leaf
+from helpers.as_torch import as_torch, error, leaf
 
 import jaxgrad
 

@@ -3,9 +3,9 @@
 import asyncio
 import threading
 
-import hangs
 import pytest
-from as_torch import as_torch, error, warned
+from helpers import hangs
+from helpers.as_torch import as_torch, error, warned
 
 import jaxgrad
 

@@ -5,13 +5,12 @@ test_node_names.answers.json has PyTorch's names (`make record PARTS=operators`)
 
 import functools
 
-import checks
 import jax
 import numpy
 import pytest
-import recorded
-from as_torch import as_torch, leaf
-from recorded import name_of_node, node_and_next
+from helpers import checks, recorded
+from helpers.as_torch import as_torch, leaf
+from helpers.recorded import name_of_node, node_and_next
 from samples import special
 
 import jaxgrad

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from as_torch import as_torch, error, leaf
+from helpers.as_torch import as_torch, error, leaf
 
 import jaxgrad
 

@@ -18,7 +18,7 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import recorded
+from helpers import recorded
 
 import jaxgrad
 

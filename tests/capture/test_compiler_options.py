@@ -5,7 +5,7 @@ import re
 import jax
 import jax.numpy as jnp
 import pytest
-from checks import count
+from helpers.checks import count
 
 import jaxgrad as torch
 from jaxgrad.compiled.compiler_options import options_for

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from as_torch import as_torch, leaf
+from helpers.as_torch import as_torch, leaf
 
 import jaxgrad
 

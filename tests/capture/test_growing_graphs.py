@@ -3,7 +3,7 @@ uncompiled.
 """
 
 import pytest
-from modes import eager
+from helpers.modes import eager
 
 import jaxgrad as torch
 

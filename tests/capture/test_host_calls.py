@@ -1,10 +1,10 @@
 """The first calls of compiled functions, which NumPy makes (compiled/host_calls.py)."""
 
-import checks
 import jax
 import numpy as np
 import pytest
-from modes import eager
+from helpers import checks
+from helpers.modes import eager
 
 import jaxgrad as torch
 from jaxgrad.compiled import host_calls

@@ -8,9 +8,9 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
-import interrupts
 import numpy as np
 import pytest
+from helpers import interrupts
 
 import jaxgrad as torch
 from jaxgrad.core import deferred, executor

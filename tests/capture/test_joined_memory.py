@@ -9,10 +9,10 @@ with the uncompiled function: values, versions, histories, gradients, and what s
 import functools
 import itertools
 
-import checks
 import hypothesis
 import jax
 import pytest
+from helpers import checks
 from hypothesis import HealthCheck
 from storage import programs
 from storage.compare import arrays, observed, same

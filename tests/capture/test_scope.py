@@ -13,9 +13,9 @@ from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
-import leaks
 import numpy as np
 import pytest
+from helpers import leaks
 
 import jaxgrad as torch
 import jaxgrad.autograd.forward_ad as fwAD

@@ -8,9 +8,9 @@ import contextlib
 import sys
 import threading
 
-import hangs
 import pytest
-from modes import eager
+from helpers import hangs
+from helpers.modes import eager
 
 import jaxgrad as torch
 from jaxgrad.core import executor

@@ -7,9 +7,9 @@ import threading
 import time
 from typing import NamedTuple
 
-import leaks
 import numpy as np
 import pytest
+from helpers import leaks
 
 import jaxgrad as torch
 import jaxgrad.nn.functional as F

@@ -8,13 +8,13 @@ uncompiled, and for random programs the same programs without writes (storage/pr
 import functools
 import gc
 
-import checks
 import hypothesis
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from as_torch import as_torch
+from helpers import checks
+from helpers.as_torch import as_torch
 from hypothesis import HealthCheck
 from storage import programs
 from storage.compare import arrays, observed, same

@@ -4,7 +4,7 @@ import pickle
 import typing
 
 import pytest
-from as_torch import as_torch, error
+from helpers.as_torch import as_torch, error
 
 import jaxgrad as torch
 from jaxgrad.torch_version import TorchVersion

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from answers import beside, load
+from helpers.answers import beside, load
 from tensorboard.backend.event_processing import event_accumulator
 
 PROGRAMS = Path(__file__).parent / "programs"

@@ -7,12 +7,12 @@ import subprocess
 import sys
 import threading
 
-import checks
 import jax
 import numpy as np
 import pytest
+from helpers import checks
+from helpers.modes import eager
 from jax.extend.core import Primitive
-from modes import eager
 
 import jaxgrad as torch
 from jaxgrad.core import aval, deferred, dtypes, executor

@@ -10,13 +10,13 @@ import sys
 import threading
 import warnings
 
-import hangs
 import jax
 import jax.numpy as jnp
 import numpy
 import pytest
+from helpers import hangs
+from helpers.modes import eager
 from jax.extend.backend import get_backend
-from modes import eager
 
 import jaxgrad as torch
 from jaxgrad.core import deferred, executor

@@ -9,12 +9,12 @@ import threading
 import warnings
 from pathlib import Path
 
-import hangs
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from modes import eager
+from helpers import hangs
+from helpers.modes import eager
 
 import jaxgrad
 from jaxgrad import cli

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import ml_dtypes
 import numpy
 import pytest
-from answers import beside, load
+from helpers.answers import beside, load
 
 from jaxgrad.core import dtypes
 

@@ -3,8 +3,8 @@
 import subprocess
 import sys
 
-import hangs
 import pytest
+from helpers import hangs
 
 SCRIPT = """
 import os

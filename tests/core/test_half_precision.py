@@ -9,7 +9,7 @@ import math
 import ml_dtypes
 import numpy
 import pytest
-from checks import count
+from helpers.checks import count
 
 import jaxgrad
 import jaxgrad.autograd.forward_ad as forward_ad

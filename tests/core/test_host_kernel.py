@@ -2,12 +2,12 @@
 
 import threading
 
-import checks
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from modes import eager
+from helpers import checks
+from helpers.modes import eager
 
 import jaxgrad as torch
 from jaxgrad.core import executor, host_kernel

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from modes import eager
+from helpers.modes import eager
 
 import jaxgrad as torch
 from jaxgrad.core import deferred, host_routine

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import jax
 import numpy
 import pytest
-from modes import eager
+from helpers.modes import eager
 from scipy import signal
 
 import jaxgrad

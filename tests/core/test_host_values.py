@@ -8,7 +8,7 @@ import threading
 import jax
 import numpy as np
 import pytest
-from modes import eager
+from helpers.modes import eager
 
 import jaxgrad as torch
 from jaxgrad.core import executor

@@ -1,6 +1,6 @@
 """Tables as HTML."""
 
-from html_checks import Page
+from helpers.html_checks import Page
 
 from jaxgrad.core import html
 

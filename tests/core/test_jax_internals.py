@@ -6,12 +6,12 @@ tests/distributed/test_lost_processes.py compares what XLA says of a lost proces
 import sys
 import threading
 
-import interrupts
 import jax
 import jax.extend.core.primitives
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import interrupts
 from jax import lax
 from jax.extend.core import take_current_trace
 

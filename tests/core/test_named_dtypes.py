@@ -1,7 +1,7 @@
 """Dtypes that no tensor has can be named and compared, and every computation refuses them."""
 
 import pytest
-from as_torch import as_torch
+from helpers.as_torch import as_torch
 
 import jaxgrad
 

@@ -2,11 +2,11 @@
 
 import itertools
 
-import checks
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import checks
 from jax import lax
 
 from jaxgrad.core import dtypes, templates

@@ -1,11 +1,11 @@
 """Type promotion against PyTorch's, as tests/oracle/record_promotion.py recorded it."""
 
-import checks
 import jax
 import jax.numpy as jnp
 import numpy
 import pytest
-from answers import beside, load
+from helpers import checks
+from helpers.answers import beside, load
 
 from jaxgrad.core import dtypes, promotion
 

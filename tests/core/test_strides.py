@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from answers import beside, load
+from helpers.answers import beside, load
 
 from jaxgrad import ops
 from jaxgrad.core import strides as layouts

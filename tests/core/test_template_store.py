@@ -7,11 +7,11 @@ import sys
 import weakref
 from pathlib import Path
 
-import checks
 import jax
 import numpy as np
 import pytest
-from modes import eager
+from helpers import checks
+from helpers.modes import eager
 
 import jaxgrad as torch
 from jaxgrad.core import bounded_cache, jax_internals, template_store, templates

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hangs import LIMIT
+from helpers.hangs import LIMIT
 
 FOLDER = Path(__file__).parent
 DEVICES = "--xla_force_host_platform_device_count"

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from distributed import processes
-from hangs import LIMIT
+from helpers.hangs import LIMIT
 
 import jaxgrad as torch
 from jaxgrad.distributed import checkpoint

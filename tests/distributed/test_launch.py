@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from hangs import LIMIT, eventually
+from helpers.hangs import LIMIT, eventually
 
 from jaxgrad.distributed import _launcher
 from jaxgrad.distributed.run import get_args_parser, main, parse_args, run

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 from distributed.processes import command, environment, run
-from hangs import LIMIT
+from helpers.hangs import LIMIT
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import hangs
 import pytest
+from helpers import hangs
 
 pytestmark = pytest.mark.checkout
 

@@ -9,10 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import hangs
 import jax
 import numpy as np
 import pytest
+from helpers import hangs
 from jax.sharding import Mesh
 
 from jaxgrad.distributed.device_mesh import DeviceMesh

@@ -7,8 +7,8 @@ import itertools
 
 import numpy as np
 import pytest
-from answers import beside, load
 from distributed.processes import printed
+from helpers.answers import beside, load
 
 pytestmark = pytest.mark.slow
 

@@ -4,8 +4,17 @@ other modes of differentiation, against what it gives operator by operator.
 
 import jax
 import pytest
-from checks import count
-from distribution_cases import CASES, RECORDED, leaves, make, same, value_of, weighted, weights_of
+from helpers.checks import count
+from helpers.distribution_cases import (
+    CASES,
+    RECORDED,
+    leaves,
+    make,
+    same,
+    value_of,
+    weighted,
+    weights_of,
+)
 
 import jaxgrad
 from jaxgrad import distributions as D

@@ -1,8 +1,8 @@
 """Constraints, against PyTorch's recorded answers."""
 
 import pytest
-from as_torch import error
-from distribution_cases import as_recorded
+from helpers.as_torch import error
+from helpers.distribution_cases import as_recorded
 
 import jaxgrad
 from jaxgrad.distributions import Beta, Uniform, constraints

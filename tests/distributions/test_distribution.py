@@ -6,8 +6,8 @@ import copy
 import warnings
 
 import pytest
-from as_torch import error, warned
-from distribution_cases import CASES, as_recorded, leaves, make, result, value_of
+from helpers.as_torch import error, warned
+from helpers.distribution_cases import CASES, as_recorded, leaves, make, result, value_of
 
 import jaxgrad
 from jaxgrad import distributions

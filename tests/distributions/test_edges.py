@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 import scipy.stats
-from checks import count
-from distribution_cases import as_recorded, compiled, same
+from helpers.checks import count
+from helpers.distribution_cases import as_recorded, compiled, same
 
 import jaxgrad
 from jaxgrad import distributions as D

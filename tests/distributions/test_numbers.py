@@ -3,8 +3,8 @@ divergences, against PyTorch's recorded answers.
 """
 
 import pytest
-from checks import count
-from distribution_cases import CASES, RECORDED, answers, divergence, same
+from helpers.checks import count
+from helpers.distribution_cases import CASES, RECORDED, answers, divergence, same
 
 import jaxgrad
 from jaxgrad.distributions import kl

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import scipy.special
 import scipy.stats
-from checks import count
-from distribution_cases import weighted
+from helpers.checks import count
+from helpers.distribution_cases import weighted
 
 import jaxgrad
 from jaxgrad import distributions as D

@@ -3,8 +3,8 @@
 import copy
 
 import pytest
-from as_torch import error
-from distribution_cases import as_recorded, compiled, weighted
+from helpers.as_torch import error
+from helpers.distribution_cases import as_recorded, compiled, weighted
 
 import jaxgrad
 from jaxgrad import distributions as D

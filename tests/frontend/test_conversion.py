@@ -5,11 +5,11 @@ import subprocess
 import sys
 import warnings
 
-import hangs
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from helpers import hangs
 
 import jaxgrad
 from jaxgrad.core import dtypes

@@ -6,12 +6,12 @@ import math
 import threading
 from collections import Counter
 
-import checks
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from modes import eager
+from helpers import checks
+from helpers.modes import eager
 from scipy import special
 
 import jaxgrad

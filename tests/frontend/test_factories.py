@@ -3,12 +3,12 @@ traces."""
 
 import math
 
-import checks
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from answers import beside, load
+from helpers import checks
+from helpers.answers import beside, load
 
 import jaxgrad
 from jaxgrad.frontend import array_creation

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 import pytest
-from as_torch import as_torch, error
+from helpers.as_torch import as_torch, error
 
 import jaxgrad
 

@@ -1,9 +1,9 @@
 """Printing against PyTorch's, as tests/oracle/record_printing.py recorded it."""
 
-import checks
 import numpy
 import pytest
-from answers import beside, load
+from helpers import checks
+from helpers.answers import beside, load
 
 from jaxgrad.core import dtypes
 from jaxgrad.frontend import printing

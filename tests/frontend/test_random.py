@@ -10,12 +10,11 @@ import subprocess
 import sys
 import threading
 
-import checks
-import hangs
 import jax
 import numpy as np
 import pytest
 import scipy.stats
+from helpers import checks, hangs
 
 import jaxgrad
 from jaxgrad.core import executor

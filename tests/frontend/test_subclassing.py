@@ -7,7 +7,7 @@ import threading
 
 import jax
 import pytest
-from as_torch import as_torch, error
+from helpers.as_torch import as_torch, error
 
 import jaxgrad
 from jaxgrad import nn

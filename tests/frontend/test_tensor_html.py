@@ -8,7 +8,7 @@ import zlib
 
 import numpy as np
 import pytest
-from html_checks import Page
+from helpers.html_checks import Page
 
 import jaxgrad as torch
 from jaxgrad import nn

@@ -1,7 +1,7 @@
 """Transformations of functions, row by row of PyTorch's behaviour."""
 
 import pytest
-from as_torch import as_torch, error, parameters
+from helpers.as_torch import as_torch, error, parameters
 
 import jaxgrad
 

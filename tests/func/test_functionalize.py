@@ -1,9 +1,9 @@
 """func.functionalize returns the function's results: a write records a new value anyway."""
 
 import jax
-import leaks
 import pytest
-from as_torch import as_torch, error, leaf
+from helpers import leaks
+from helpers.as_torch import as_torch, error, leaf
 
 import jaxgrad
 

@@ -1,6 +1,6 @@
 """Modules as functions of their parameters."""
 
-from as_torch import as_torch, error
+from helpers.as_torch import as_torch, error
 
 import jaxgrad
 

@@ -3,7 +3,7 @@ from outside, in the transforms of `func`.
 """
 
 import pytest
-from as_torch import as_torch, error
+from helpers.as_torch import as_torch, error
 
 import jaxgrad
 

@@ -1,7 +1,7 @@
 """How tensors print inside of transforms: as PyTorch's wrapped tensors."""
 
 import pytest
-from as_torch import as_torch
+from helpers.as_torch import as_torch
 
 import jaxgrad
 

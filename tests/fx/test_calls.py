@@ -2,7 +2,7 @@
 
 import math
 
-from as_torch import as_torch
+from helpers.as_torch import as_torch
 
 
 def bodies(torch, *programs):

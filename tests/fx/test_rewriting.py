@@ -5,7 +5,7 @@ import operator
 import re
 
 import pytest
-from as_torch import as_torch, error
+from helpers.as_torch import as_torch, error
 
 import jaxgrad as torch
 

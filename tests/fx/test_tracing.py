@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from as_torch import as_torch, error
+from helpers.as_torch import as_torch, error
 
 import jaxgrad as torch
 

@@ -6,7 +6,7 @@ import importlib
 
 import numpy as np
 import pytest
-from as_torch import as_torch, error
+from helpers.as_torch import as_torch, error
 
 import jaxgrad
 

@@ -29,7 +29,7 @@ import zlib
 from pathlib import Path
 
 import numpy
-from answers import beside
+from helpers.answers import beside
 
 NAMES = sorted(module.name for module in pkgutil.iter_modules(__path__))
 MODES = ("eager", "compiled", "checkpointed")

@@ -5,7 +5,7 @@ import math
 import warnings
 
 import pytest
-from as_torch import as_torch, error, warned
+from helpers.as_torch import as_torch, error, warned
 
 import jaxgrad
 

@@ -2,7 +2,7 @@
 
 import math
 
-from as_torch import as_torch, error, leaf
+from helpers.as_torch import as_torch, error, leaf
 
 import jaxgrad
 

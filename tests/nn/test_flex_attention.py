@@ -5,7 +5,7 @@ import importlib
 import itertools
 import math
 
-from as_torch import as_torch, error
+from helpers.as_torch import as_torch, error
 
 near = functools.partial(as_torch, precision=1e-10)
 

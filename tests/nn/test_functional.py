@@ -3,7 +3,7 @@ operator. The operators' own errors are in tests/rules."""
 
 import numpy
 import pytest
-from as_torch import as_torch, error
+from helpers.as_torch import as_torch, error
 
 import jaxgrad
 import jaxgrad.nn.functional as F

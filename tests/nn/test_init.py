@@ -4,7 +4,7 @@ import math
 
 import numpy
 import pytest
-from as_torch import as_torch, error, leaf, parameters, warned
+from helpers.as_torch import as_torch, error, leaf, parameters, warned
 
 import jaxgrad
 from jaxgrad import nn

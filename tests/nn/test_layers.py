@@ -4,7 +4,7 @@ import functools
 import math
 
 import pytest
-from as_torch import as_torch, error
+from helpers.as_torch import as_torch, error
 
 
 def close(body):

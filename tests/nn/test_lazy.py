@@ -3,7 +3,7 @@
 import copy
 
 import pytest
-from as_torch import as_torch, error
+from helpers.as_torch import as_torch, error
 
 import jaxgrad
 

@@ -5,8 +5,8 @@ import functools
 
 import numpy
 import pytest
-from as_torch import as_torch, error
-from checks import count
+from helpers.as_torch import as_torch, error
+from helpers.checks import count
 
 import jaxgrad
 import jaxgrad.nn.functional as F

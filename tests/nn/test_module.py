@@ -3,7 +3,7 @@
 import copy
 
 import pytest
-from as_torch import as_torch, error, parameters, warned
+from helpers.as_torch import as_torch, error, parameters, warned
 
 import jaxgrad
 from jaxgrad import nn

@@ -4,7 +4,7 @@ import contextlib
 import importlib
 
 import pytest
-from as_torch import as_torch
+from helpers.as_torch import as_torch
 
 import jaxgrad
 

@@ -1,7 +1,7 @@
 """Modules as HTML."""
 
 import pytest
-from html_checks import Page
+from helpers.html_checks import Page
 
 import jaxgrad as torch
 from jaxgrad import nn

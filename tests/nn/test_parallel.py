@@ -3,7 +3,7 @@
 import collections
 
 import pytest
-from as_torch import as_torch, error
+from helpers.as_torch import as_torch, error
 
 import jaxgrad
 from jaxgrad import nn

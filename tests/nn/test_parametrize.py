@@ -4,7 +4,7 @@ import copy
 
 import numpy
 import pytest
-from as_torch import as_torch, error, parameters
+from helpers.as_torch import as_torch, error, parameters
 
 import jaxgrad
 from jaxgrad import nn

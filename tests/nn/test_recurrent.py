@@ -6,7 +6,7 @@ import math
 import jax
 import jax.numpy as jnp
 import pytest
-from as_torch import as_torch, error, warned
+from helpers.as_torch import as_torch, error, warned
 
 import jaxgrad
 from jaxgrad.core.jaxprs import equations_of

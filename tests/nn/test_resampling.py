@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from as_torch import as_torch, error, warned
+from helpers.as_torch import as_torch, error, warned
 
 import jaxgrad
 

@@ -8,7 +8,7 @@ import inspect
 import re
 
 import pytest
-from recorded import SAMPLES
+from helpers.recorded import SAMPLES
 from samples import find
 
 import jaxgrad as torch

@@ -1,7 +1,7 @@
 """Tensors in the place of numbers: each call takes the number that its tensor has by then."""
 
 import pytest
-from as_torch import as_torch
+from helpers.as_torch import as_torch
 
 import jaxgrad
 

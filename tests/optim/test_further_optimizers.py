@@ -7,7 +7,7 @@ import copy
 
 import numpy as np
 import pytest
-from as_torch import as_torch, error, leaf, parameters
+from helpers.as_torch import as_torch, error, leaf, parameters
 
 import jaxgrad
 

@@ -3,7 +3,7 @@
 import jax
 import numpy
 import pytest
-from modes import eager
+from helpers.modes import eager
 
 import jaxgrad
 from jaxgrad.core import executor

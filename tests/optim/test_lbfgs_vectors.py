@@ -6,7 +6,7 @@ import copy
 
 import numpy
 import pytest
-from modes import eager
+from helpers.modes import eager
 
 import jaxgrad
 from jaxgrad.optim import lbfgs_vectors

@@ -7,7 +7,7 @@ import copy
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from as_torch import as_torch, described, differences
+from helpers.as_torch import as_torch, described, differences
 
 import jaxgrad
 from jaxgrad.optim import fused_step

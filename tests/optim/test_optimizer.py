@@ -5,10 +5,10 @@ import importlib
 import subprocess
 import sys
 
-import hangs
 import numpy as np
 import pytest
-from as_torch import as_torch, error, leaf, warned
+from helpers import hangs
+from helpers.as_torch import as_torch, error, leaf, warned
 
 import jaxgrad
 

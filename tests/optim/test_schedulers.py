@@ -4,7 +4,7 @@ import math
 import warnings
 
 import pytest
-from as_torch import as_torch, error, leaf, warned
+from helpers.as_torch import as_torch, error, leaf, warned
 
 import jaxgrad
 

@@ -9,13 +9,11 @@ import secrets
 import shutil
 import warnings
 
-import checks
-import derivatives
 import pytest
-import recorded
-from answers import as_json, load
+from helpers import checks, derivatives, recorded
+from helpers.answers import as_json, load
+from helpers.problems import Problem
 from oracle import record_operators
-from problems import Problem
 
 # kl_div warns of its mean, as PyTorch does
 pytestmark = pytest.mark.filterwarnings("ignore:reduction. 'mean' divides:UserWarning")

@@ -6,10 +6,10 @@ make oracle     (SEED=17 repeats a run: a failure names the seed of its program,
 import os
 import secrets
 
-import checks
 import pytest
 import torch
 from capture import programs
+from helpers import checks
 
 PARTS = 100
 PROGRAMS = 5000

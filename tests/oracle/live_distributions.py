@@ -8,10 +8,10 @@ import random
 import secrets
 import warnings
 
-import checks
-import distribution_cases as cases
 import pytest
 import torch
+from helpers import checks
+from helpers import distribution_cases as cases
 
 import jaxgrad
 

@@ -13,10 +13,10 @@ import warnings
 
 import numpy as np
 import pytest
-import saved_objects
 import torch
-from answers import load
-from saved_objects import FILES, TEXTS, described
+from helpers import saved_objects
+from helpers.answers import load
+from helpers.saved_objects import FILES, TEXTS, described
 
 import jaxgrad
 

@@ -10,11 +10,11 @@ make oracle     (SEED=17 repeats a run: a failure names its seed)
 import os
 import secrets
 
-import checks
 import hypothesis
 import jax
 import pytest
 import torch
+from helpers import checks
 from hypothesis import HealthCheck
 from storage import forward, programs
 

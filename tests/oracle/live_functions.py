@@ -7,12 +7,12 @@ import os
 import secrets
 import warnings
 
-import checks
-import function_programs as programs
 import hypothesis
 import numpy
 import pytest
 import torch
+from helpers import checks
+from helpers import function_programs as programs
 from hypothesis import HealthCheck
 
 import jaxgrad

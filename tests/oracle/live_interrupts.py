@@ -6,9 +6,9 @@ make oracle     (SEED=17 repeats a run: a failure names its seed)
 import os
 import secrets
 
-import interrupts
 import pytest
 from capture import test_shared_state
+from helpers import interrupts
 
 SEED = int(os.environ.get("SEED") or 1 + secrets.randbelow(2**30))
 TIMES = 10_000

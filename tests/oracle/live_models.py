@@ -6,9 +6,9 @@ make oracle     (SEED=17 repeats a run: a failure names its seed)
 import os
 import secrets
 
-import checks
 import models
 import pytest
+from helpers import checks
 
 # of PyTorch
 pytestmark = pytest.mark.filterwarnings("ignore:Sparse invariant checks:UserWarning")

@@ -6,9 +6,9 @@ make oracle     (SEED=17 repeats a run: a failure names its seed)
 import os
 import secrets
 
-import checks
 import hypothesis
 import pytest
+from helpers import checks
 from hypothesis import HealthCheck
 from storage import programs
 from storage.compare import check

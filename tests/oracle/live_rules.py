@@ -4,8 +4,8 @@ import importlib.util
 from pathlib import Path
 
 import pytest
-import pytorch_answers
 import torch
+from helpers import pytorch_answers
 
 # PyTorch warns of calls that it answers all the same
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")

@@ -6,7 +6,7 @@ import pathlib
 import sys
 
 import pytest
-import recorded
+from helpers import recorded
 
 # Not `from autograd import`: PyPI has a package of that name.
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))

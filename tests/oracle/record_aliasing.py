@@ -17,7 +17,7 @@ import warnings
 import jax
 import numpy
 import torch
-from answers import beside, save
+from helpers.answers import beside, save
 from storage import matrix, views, writes
 
 # What PyTorch says where it reads or differentiates, and how the program is then recorded.

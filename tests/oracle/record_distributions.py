@@ -7,8 +7,8 @@ make record PARTS=distributions
 import warnings
 
 import torch
-from answers import save
-from distribution_cases import (
+from helpers.answers import save
+from helpers.distribution_cases import (
     CASES,
     DIVERGENCES,
     RECORDING,

@@ -12,7 +12,7 @@ import warnings
 
 import numpy as np
 import torch
-from answers import beside, save
+from helpers.answers import beside, save
 
 nan, inf = math.nan, math.inf
 f16, bf16, f32, f64 = torch.float16, torch.bfloat16, torch.float32, torch.float64

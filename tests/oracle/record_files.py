@@ -8,10 +8,10 @@ their addresses, which differ.
 
 import warnings
 
-import saved_objects
 import torch
-from answers import save
-from saved_objects import FILES, TEXTS
+from helpers import saved_objects
+from helpers.answers import save
+from helpers.saved_objects import FILES, TEXTS
 
 
 def record(name, value, *, old=True, **options):

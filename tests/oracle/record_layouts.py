@@ -10,7 +10,7 @@ tensor among the arguments is recorded as its shape.
 import itertools
 
 import torch
-from answers import beside, save
+from helpers.answers import beside, save
 
 STRIDES = {
     (): [()],

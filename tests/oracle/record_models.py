@@ -4,7 +4,7 @@ make record PARTS=models
 """
 
 import models
-from answers import save
+from helpers.answers import save
 
 
 def main():

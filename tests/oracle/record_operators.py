@@ -17,11 +17,10 @@ import sys
 import warnings
 from unittest import mock
 
-import derivatives
 import numpy
-import recorded
 import torch
-from answers import load, save
+from helpers import derivatives, recorded
+from helpers.answers import load, save
 from oracle import exact
 from samples import STAND_INS
 

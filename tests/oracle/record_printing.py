@@ -10,7 +10,7 @@ import math
 import random
 
 import torch
-from answers import beside, save
+from helpers.answers import beside, save
 
 inf, nan = math.inf, math.nan
 FLOATS = [

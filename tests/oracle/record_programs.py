@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from answers import beside, save
+from helpers.answers import beside, save
 
 PROGRAMS = Path(__file__).parents[1] / "compat" / "programs"
 

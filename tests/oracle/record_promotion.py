@@ -5,8 +5,8 @@ make record PARTS=promotion
 
 import warnings
 
-import answers
 import torch
+from helpers import answers
 
 DTYPES = [
     *("bool", "uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torchgen
 import yaml
-from answers import beside, save
+from helpers.answers import beside, save
 from torchgen.model import FunctionSchema
 
 FUNCTIONS = Path(torchgen.__file__).parent / "packaged/ATen/native/native_functions.yaml"

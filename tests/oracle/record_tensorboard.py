@@ -7,8 +7,8 @@ import tempfile
 from pathlib import Path
 
 import torch
-from answers import beside, save
-from tensorboard_calls import read, write
+from helpers.answers import beside, save
+from helpers.tensorboard_calls import read, write
 from torch.utils.tensorboard import SummaryWriter
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 
-from answers import TESTS, beside, save
+from helpers.answers import TESTS, beside, save
 
 # PyTorch refuses `empty` on a CPU, and `hybrid` needs shards
 CASES = (

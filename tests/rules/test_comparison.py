@@ -5,8 +5,15 @@ import jax
 import jax.numpy as jnp
 import numpy
 import pytest
-from checks import count
-from pytorch_answers import answers, check_answer, check_refusal, evaluated, primitives, refusals
+from helpers.checks import count
+from helpers.pytorch_answers import (
+    answers,
+    check_answer,
+    check_refusal,
+    evaluated,
+    primitives,
+    refusals,
+)
 
 import jaxgrad
 from jaxgrad import ops

@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy
 import pytest
-from checks import count
+from helpers.checks import count
+from helpers.pytorch_answers import answers, check_answer, check_refusal, refusals
 from jax.test_util import check_grads
 from jaxgrad.rules import convolution as rules
-from pytorch_answers import answers, check_answer, check_refusal, refusals
 
 import jaxgrad
 import jaxgrad.nn.functional as F

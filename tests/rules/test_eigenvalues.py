@@ -3,8 +3,8 @@
 import jax
 import numpy
 import pytest
-from checks import count
-from pytorch_answers import check_refusal, refusals
+from helpers.checks import count
+from helpers.pytorch_answers import check_refusal, refusals
 
 import jaxgrad
 from jaxgrad import ops

@@ -1,14 +1,14 @@
 """Factorizations and solvers: errors, dtypes and singular matrices as in PyTorch, and derivatives
 that PyTorch lacks, against finite differences."""
 
-import derivatives
 import jax
 import jax.numpy as jnp
 import numpy
 import pytest
-from checks import count
-from problems import pack, unpack
-from pytorch_answers import answers, check_answer, check_refusal, refusals
+from helpers import derivatives
+from helpers.checks import count
+from helpers.problems import pack, unpack
+from helpers.pytorch_answers import answers, check_answer, check_refusal, refusals
 
 import jaxgrad
 from jaxgrad import ops

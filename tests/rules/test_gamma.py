@@ -5,8 +5,8 @@ import math
 
 import numpy
 import pytest
-from checks import count
-from pytorch_answers import answers, check_answer, check_refusal, refusals
+from helpers.checks import count
+from helpers.pytorch_answers import answers, check_answer, check_refusal, refusals
 
 import jaxgrad
 from jaxgrad import ops

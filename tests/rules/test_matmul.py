@@ -5,9 +5,9 @@ import jax
 import jax.numpy as jnp
 import numpy
 import pytest
-from checks import count
-from modes import eager
-from pytorch_answers import answers, check_answer, check_refusal, primitives, refusals
+from helpers.checks import count
+from helpers.modes import eager
+from helpers.pytorch_answers import answers, check_answer, check_refusal, primitives, refusals
 
 import jaxgrad
 from jaxgrad import ops

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy
 import pytest
-from checks import count
+from helpers.checks import count
 
 import jaxgrad
 from jaxgrad import ops

@@ -1,7 +1,7 @@
 """Normalization: statistics, derivatives and dtypes that the samples leave open."""
 
 import pytest
-from as_torch import as_torch, error
+from helpers.as_torch import as_torch, error
 
 import jaxgrad
 

@@ -3,8 +3,8 @@ that PyTorch lacks or has wrong, against closed forms."""
 
 import numpy
 import pytest
-from checks import count
-from pytorch_answers import answers, check_answer, check_refusal, refusals
+from helpers.checks import count
+from helpers.pytorch_answers import answers, check_answer, check_refusal, refusals
 
 import jaxgrad
 

@@ -4,8 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy
 import pytest
-from checks import count
-from pytorch_answers import answers, check_answer, check_refusal, refusals
+from helpers.checks import count
+from helpers.pytorch_answers import answers, check_answer, check_refusal, refusals
 
 import jaxgrad
 from jaxgrad.nn import functional as F

@@ -10,10 +10,10 @@ import numpy
 import pytest
 import scipy.special
 import scipy.stats
-from as_torch import as_torch
-from checks import count
-from pytorch_answers import answers, check_answer, check_refusal, refusals
-from recorded import node_and_next
+from helpers.as_torch import as_torch
+from helpers.checks import count
+from helpers.pytorch_answers import answers, check_answer, check_refusal, refusals
+from helpers.recorded import node_and_next
 
 import jaxgrad
 from jaxgrad import ops

@@ -4,8 +4,8 @@ and do not scatter; and places that are data, so that a new place compiles nothi
 import jax
 import jax.numpy as jnp
 import pytest
-from checks import count
-from pytorch_answers import answers, check_answer, check_refusal, primitives, refusals
+from helpers.checks import count
+from helpers.pytorch_answers import answers, check_answer, check_refusal, primitives, refusals
 
 import jaxgrad
 from jaxgrad import ops

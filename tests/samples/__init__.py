@@ -46,8 +46,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import ClassVar
 
-import invariants
 import numpy
+from helpers import invariants
 
 CLEARANCE = 0.02  # distance from the usual kinks; finite differences take smaller steps
 

@@ -10,7 +10,7 @@ import struct
 import zipfile
 import zlib
 
-from saved_objects import FILES
+from helpers.saved_objects import FILES
 
 from jaxgrad.serialization import _instructions
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import jaxgrad
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from work import TooMuchWork, at_most
+from helpers.work import TooMuchWork, at_most
 
 FOLDER = Path(sys.argv[1])
 

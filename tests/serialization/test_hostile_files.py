@@ -10,9 +10,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import hangs
 import pytest
-from saved_objects import FILES
+from helpers import hangs
+from helpers.saved_objects import FILES
 from serialization import hostile_files
 
 import jaxgrad

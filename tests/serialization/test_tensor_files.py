@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import safetensors
 import safetensors.numpy
-import saved_objects
-from saved_objects import described
+from helpers import saved_objects
+from helpers.saved_objects import described
 
 import jaxgrad
 

@@ -15,10 +15,10 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-import saved_objects
-from answers import load
-from modes import eager
-from saved_objects import FILES, TEXTS, described
+from helpers import saved_objects
+from helpers.answers import load
+from helpers.modes import eager
+from helpers.saved_objects import FILES, TEXTS, described
 from serialization import hostile_files as instructions
 
 import jaxgrad

@@ -2,7 +2,7 @@
 
 import numpy
 import pytest
-from as_torch import as_torch, error
+from helpers.as_torch import as_torch, error
 
 import jaxgrad
 

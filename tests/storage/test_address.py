@@ -2,11 +2,11 @@
 
 import ctypes
 
-import checks
 import jax
 import numpy as np
 import pytest
-from modes import eager
+from helpers import checks
+from helpers.modes import eager
 
 import jaxgrad
 from jaxgrad.storage import address

@@ -4,11 +4,10 @@ Where an element of a view comes from is found by the operator itself, of the nu
 what a write through the view must do to its base, and to gradients, then needs no operator.
 """
 
-import checks
 import numpy as np
 import pytest
-import recorded
-from problems import to_tensor
+from helpers import checks, recorded
+from helpers.problems import to_tensor
 
 import jaxgrad
 

@@ -8,11 +8,11 @@ Of every second pair one program is run under jit too; `make oracle` runs them a
 all with JAX (tests/oracle/live_matrix.py), which takes minutes to compile.
 """
 
-import checks
 import jax
 import numpy
 import pytest
-from answers import beside, load
+from helpers import checks
+from helpers.answers import beside, load
 from storage import matrix, views, writes
 
 import jaxgrad

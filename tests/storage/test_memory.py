@@ -3,10 +3,10 @@
 import gc
 import weakref
 
-import checks
 import jax
 import pytest
-from modes import eager
+from helpers import checks
+from helpers.modes import eager
 
 import jaxgrad
 

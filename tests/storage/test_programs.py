@@ -7,9 +7,9 @@ oracle` runs 2,000 other programs (tests/oracle/live_programs.py).
 
 import importlib.util
 
-import checks
 import hypothesis
 import pytest
+from helpers import checks
 from hypothesis import HealthCheck
 from storage import programs
 from storage.compare import check, check_compiled, check_twice

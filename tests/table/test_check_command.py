@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import hangs
 import pytest
+from helpers import hangs
 
 from jaxgrad.cli import known_names, main, names_in
 

@@ -8,9 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import hangs
 import pytest
-from work import at_most
+from helpers import hangs
+from helpers.work import at_most
 
 from jaxgrad.cli import known_names
 from jaxgrad.table import TableError, loads, reader

@@ -1,7 +1,7 @@
 """Schemas of both dialects, against PyTorch's own reading of them and against hand-made answers."""
 
 import pytest
-from answers import beside, load
+from helpers.answers import beside, load
 
 from jaxgrad import coverage
 from jaxgrad.table import REQUIRED, SchemaError, Type, parse_schema

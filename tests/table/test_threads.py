@@ -7,8 +7,8 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import hangs
 import pytest
+from helpers import hangs
 
 from jaxgrad.table import Scope, loads, parse_formula
 

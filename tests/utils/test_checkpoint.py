@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from as_torch import as_torch, error, leaf, parameters, warned
+from helpers.as_torch import as_torch, error, leaf, parameters, warned
 
 import jaxgrad
 

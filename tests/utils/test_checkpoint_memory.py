@@ -6,8 +6,8 @@ import gc
 import jax
 import numpy as np
 import pytest
-from as_torch import leaf
-from modes import eager
+from helpers.as_torch import leaf
+from helpers.modes import eager
 
 import jaxgrad
 from jaxgrad.utils import checkpoint as CP

@@ -3,7 +3,7 @@
 import importlib
 
 import pytest
-from as_torch import as_torch
+from helpers.as_torch import as_torch
 
 import jaxgrad
 

@@ -5,7 +5,7 @@ from collections import OrderedDict, defaultdict, deque
 
 import jax
 import pytest
-from as_torch import as_torch, error
+from helpers.as_torch import as_torch, error
 
 import jaxgrad
 

@@ -7,7 +7,7 @@ import re
 import jax
 import numpy as np
 import pytest
-from html_checks import Page
+from helpers.html_checks import Page
 
 import jaxgrad as torch
 import jaxgrad.nn.functional as F

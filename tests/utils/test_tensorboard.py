@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from answers import beside, load
-from as_torch import differences
-from tensorboard_calls import pixels, read, write
+from helpers.answers import beside, load
+from helpers.as_torch import differences
+from helpers.tensorboard_calls import pixels, read, write
 
 import jaxgrad
 from jaxgrad.utils.tensorboard import SummaryWriter

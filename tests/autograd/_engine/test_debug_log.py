@@ -4,7 +4,7 @@ import logging
 import re
 
 import pytest
-from as_torch import as_torch, leaf
+from helpers.as_torch import as_torch, leaf
 
 LOGGER = logging.getLogger("torch.autograd.graph")
 

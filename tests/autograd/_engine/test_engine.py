@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy
 import pytest
-from as_torch import as_torch, leaf
+from helpers.as_torch import as_torch, leaf
 from hypothesis import strategies
 
 import jaxgrad as torch

@@ -8,7 +8,7 @@ import queue
 import weakref
 
 import pytest
-from as_torch import leaf
+from helpers.as_torch import leaf
 
 import jaxgrad as torch
 from jaxgrad.utils.hooks import RemovableHandle, unserializable_hook

@@ -1,6 +1,6 @@
 """Hooks by attribute, and the node hooks that hooks of modules are built on."""
 
-from as_torch import as_torch, error, leaf
+from helpers.as_torch import as_torch, error, leaf
 
 
 @as_torch("""

@@ -1,7 +1,7 @@
 """Nodes as functions: `tensor.grad_fn(gradient)`."""
 
 import pytest
-from as_torch import as_torch, error, leaf
+from helpers.as_torch import as_torch, error, leaf
 
 import jaxgrad
 

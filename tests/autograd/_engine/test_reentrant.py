@@ -5,9 +5,9 @@ import sys
 import threading
 
 import pytest
-from as_torch import as_torch, error, leaf
-from functions import function, square
-from hangs import LIMIT
+from helpers.as_torch import as_torch, error, leaf
+from helpers.functions import function, square
+from helpers.hangs import LIMIT
 
 import jaxgrad
 from jaxgrad.autograd import Variable

@@ -1,7 +1,7 @@
 """Saved tensors as objects, `node._raw_saved_self`, and what `dir` lists of a node."""
 
 import pytest
-from as_torch import as_torch, error, leaf
+from helpers.as_torch import as_torch, error, leaf
 
 import jaxgrad
 

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy
 import pytest
-from as_torch import as_torch, error, leaf
+from helpers.as_torch import as_torch, error, leaf
 
 import jaxgrad
 

@@ -5,10 +5,10 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import hangs
 import numpy
 import pytest
-from as_torch import leaf
+from helpers import hangs
+from helpers.as_torch import leaf
 
 import jaxgrad as torch
 

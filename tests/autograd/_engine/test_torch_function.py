@@ -1,6 +1,6 @@
 """`__torch_function__`: objects that stand for tensors decide what `backward` and `grad` do."""
 
-from as_torch import as_torch, error, leaf
+from helpers.as_torch import as_torch, error, leaf
 
 
 class Wrapper:

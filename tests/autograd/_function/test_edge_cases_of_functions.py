@@ -1,8 +1,8 @@
 """Edge cases 24 to 28: Functions, eager and compiled."""
 
 import pytest
-from as_torch import as_torch, error, leaf, strict, warned
-from compiled import under_jit
+from helpers.as_torch import as_torch, error, leaf, strict, warned
+from helpers.compiled import under_jit
 
 
 def numbers(torch, *values, **options):

@@ -1,8 +1,8 @@
 """`autograd.Function`, row by row of PyTorch's behaviour."""
 
 import pytest
-from as_torch import as_torch, error, leaf
-from functions import double, function, giving, noting, square
+from helpers.as_torch import as_torch, error, leaf
+from helpers.functions import double, function, giving, noting, square
 
 import jaxgrad
 

@@ -3,8 +3,8 @@
 import warnings
 
 import pytest
-from as_torch import as_torch, error, leaf, warned
-from functions import double, function, giving, noting, square
+from helpers.as_torch import as_torch, error, leaf, warned
+from helpers.functions import double, function, giving, noting, square
 
 import jaxgrad
 

@@ -1,7 +1,7 @@
 """Functions that write to their inputs or return views, row by row of PyTorch's behaviour."""
 
-from as_torch import as_torch, error, leaf, strict, warned
-from functions import function
+from helpers.as_torch import as_torch, error, leaf, strict, warned
+from helpers.functions import function
 
 import jaxgrad
 

@@ -3,8 +3,8 @@
 import jax
 import numpy
 import pytest
-from as_torch import as_torch, error, leaf
-from functions import function
+from helpers.as_torch import as_torch, error, leaf
+from helpers.functions import function
 
 import jaxgrad
 from jaxgrad.autograd.function import once_differentiable

@@ -2,12 +2,12 @@
 jax.numpy.
 """
 
-import function_programs as programs
 import hypothesis
 import jax
 import jax.numpy as jnp
 import numpy
 import pytest
+from helpers import function_programs as programs
 from hypothesis import HealthCheck
 
 import jaxgrad

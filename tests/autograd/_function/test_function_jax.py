@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy
 import pytest
-from functions import function
+from helpers.functions import function
 
 import jaxgrad as torch
 from jaxgrad.autograd import Function

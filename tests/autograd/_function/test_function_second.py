@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy
 import pytest
-from as_torch import as_torch, error, leaf
-from functions import function, square
+from helpers.as_torch import as_torch, error, leaf
+from helpers.functions import function, square
 
 import jaxgrad as torch
 from jaxgrad.autograd import Function, forward_ad

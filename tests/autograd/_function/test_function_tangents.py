@@ -1,7 +1,7 @@
 """What a Function's `jvp` may return, and Functions that return a tensor twice."""
 
 import pytest
-from as_torch import as_torch, error, leaf
+from helpers.as_torch import as_torch, error, leaf
 
 import jaxgrad
 import jaxgrad.autograd.forward_ad as fwAD

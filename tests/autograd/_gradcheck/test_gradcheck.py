@@ -9,7 +9,7 @@ import warnings
 
 import numpy
 import pytest
-from as_torch import as_torch, error, leaf, parameters, warned
+from helpers.as_torch import as_torch, error, leaf, parameters, warned
 
 import jaxgrad
 

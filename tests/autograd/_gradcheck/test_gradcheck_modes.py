@@ -4,7 +4,7 @@ import functools
 import itertools
 
 import pytest
-from as_torch import as_torch, error, leaf
+from helpers.as_torch import as_torch, error, leaf
 
 import jaxgrad
 

@@ -3,7 +3,7 @@
 import warnings
 
 import pytest
-from as_torch import as_torch, error, leaf, warned
+from helpers.as_torch import as_torch, error, leaf, warned
 
 import jaxgrad
 

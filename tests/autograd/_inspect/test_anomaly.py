@@ -16,8 +16,8 @@ import weakref
 import jax
 import numpy as np
 import pytest
-from as_torch import as_torch, error, leaf, warned
-from kernels import states
+from helpers.as_torch import as_torch, error, leaf, warned
+from helpers.kernels import states
 
 import jaxgrad
 from jaxgrad.autograd._engine import observers

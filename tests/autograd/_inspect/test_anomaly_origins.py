@@ -5,7 +5,7 @@ import math
 import sys
 
 import pytest
-from as_torch import leaf
+from helpers.as_torch import leaf
 
 import jaxgrad
 from jaxgrad.autograd._inspect import anomaly_origins

@@ -13,9 +13,9 @@ from xml.etree import ElementTree
 import hypothesis
 import numpy
 import pytest
-from html_checks import Page
+from helpers.html_checks import Page
+from helpers.work import at_most
 from hypothesis import strategies
-from work import at_most
 
 import jaxgrad as torch
 from jaxgrad.autograd._inspect import graph_layout, svg

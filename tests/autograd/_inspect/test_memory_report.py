@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import jax
 import numpy
 import pytest
-from modes import eager
+from helpers.modes import eager
 
 import jaxgrad as torch
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
-from as_torch import as_torch, error, leaf, parameters, warned
-from kernels import states
-from profiles import named, names, square
+from helpers.as_torch import as_torch, error, leaf, parameters, warned
+from helpers.kernels import states
+from helpers.profiles import named, names, square
 
 import jaxgrad
 from jaxgrad.autograd import profiler

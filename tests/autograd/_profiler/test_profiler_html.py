@@ -1,6 +1,6 @@
 """Profiles as HTML."""
 
-from html_checks import Page
+from helpers.html_checks import Page
 
 import jaxgrad as torch
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import jax
 import pytest
-from as_torch import as_torch, error, warned
-from modes import eager
-from profiles import named, names, profiled, square
+from helpers.as_torch import as_torch, error, warned
+from helpers.modes import eager
+from helpers.profiles import named, names, profiled, square
 
 import jaxgrad
 from jaxgrad.autograd import profiler

@@ -11,7 +11,8 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TESTS.parent), str(TESTS)]
 
-import xla_settings  # noqa: E402, F401  before anything imports JAX
+from helpers import xla_settings  # isort: skip  # noqa: E402, F401  before anything imports JAX
+
 from capture.worlds import switches  # noqa: E402
 from capture.worlds.check import Tally  # noqa: E402
 from capture.worlds.writer import write  # noqa: E402

@@ -2,12 +2,12 @@
 
 import warnings
 
-import checks
 import jax
 import ml_dtypes
 import numpy as np
 import pytest
-from host_rules_elementwise import assert_near, by_xla, check, dtype_of, on_host
+from helpers import checks
+from helpers.host_rules_elementwise import assert_near, by_xla, check, dtype_of, on_host
 from jax import lax
 
 from jaxgrad.core.host.block import Block

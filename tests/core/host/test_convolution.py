@@ -5,7 +5,7 @@ import random
 import jax
 import numpy
 import pytest
-from host_rules_windows import assert_as_xla, assert_close, drawn, on_host
+from helpers.host_rules_windows import assert_as_xla, assert_close, drawn, on_host
 from jax import lax
 from jaxgrad.rules import convolution as rules
 

@@ -3,7 +3,7 @@
 import jax
 import numpy
 import pytest
-from host_rules_windows import assert_as_xla, assert_close, drawn, on_host
+from helpers.host_rules_windows import assert_as_xla, assert_close, drawn, on_host
 from jax import lax
 
 TYPES = [lax.FftType.FFT, lax.FftType.IFFT, lax.FftType.RFFT, lax.FftType.IRFFT]

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy
 import pytest
-from host_rules_indexing import (
+from helpers.host_rules_indexing import (
     bits_of,
     check_bits,
     check_close,

@@ -5,7 +5,7 @@ import itertools
 import jax
 import numpy
 import pytest
-from host_rules_indexing import check_bits, check_close, check_refused, results_of
+from helpers.host_rules_indexing import check_bits, check_close, check_refused, results_of
 from jax import lax
 
 TYPES = ["float32", "float64", "complex64", "complex128"]

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy
 import pytest
-from host_rules_indexing import check_bits, check_refused, results_of
+from helpers.host_rules_indexing import check_bits, check_refused, results_of
 from jax import lax
 
 CUBE = numpy.arange(24, dtype=numpy.float32).reshape(2, 3, 4)

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy
 import pytest
-from host_rules_indexing import check_bits, check_refused
+from helpers.host_rules_indexing import check_bits, check_refused
 from jax import lax, random
 from jax.extend.random import threefry_2x32
 

@@ -2,11 +2,11 @@
 
 import math
 
-import checks
 import jax
 import numpy as np
 import pytest
-from host_rules_elementwise import assert_near, by_wider_xla, by_xla, dtype_of, on_host
+from helpers import checks
+from helpers.host_rules_elementwise import assert_near, by_wider_xla, by_xla, dtype_of, on_host
 from jax import lax
 
 from jaxgrad.core.host.block import Block

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy
 import pytest
-from host_rules_indexing import check_bits, check_close, check_refused, results_of
+from helpers.host_rules_indexing import check_bits, check_close, check_refused, results_of
 from jax import lax
 
 FLOATS = ["float16", "bfloat16", "float32", "float64"]

@@ -2,13 +2,13 @@
 
 import itertools
 
-import checks
 import jax
 import numpy as np
 import pytest
 import scipy.integrate
 import scipy.special
-from host_rules_elementwise import assert_near, by_wider_xla, check, dtype_of, on_host
+from helpers import checks
+from helpers.host_rules_elementwise import assert_near, by_wider_xla, check, dtype_of, on_host
 from jax import lax
 
 FLOATS = ["float16", "bfloat16", "float32", "float64"]

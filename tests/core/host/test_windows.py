@@ -3,7 +3,7 @@
 import jax
 import numpy
 import pytest
-from host_rules_windows import assert_as_xla, drawn, on_host
+from helpers.host_rules_windows import assert_as_xla, drawn, on_host
 from jax import lax
 
 from jaxgrad.core.host.equation import NotOnHostError

@@ -1,6 +1,6 @@
 """Pipes of data, against PyTorch."""
 
-from as_torch import as_torch
+from helpers.as_torch import as_torch
 
 
 @as_torch(

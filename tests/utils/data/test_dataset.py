@@ -4,9 +4,9 @@ import collections
 import itertools
 import warnings
 
-import loaded
 import numpy as np
 import pytest
+from helpers import loaded
 
 import jaxgrad as torch
 from jaxgrad.utils import data

@@ -10,10 +10,9 @@ import subprocess
 import sys
 import threading
 
-import hangs
-import loaded
 import numpy as np
 import pytest
+from helpers import hangs, loaded
 
 import jaxgrad as torch
 from jaxgrad.utils.data import DataLoader, TensorDataset, get_worker_info

@@ -20,8 +20,7 @@ import inspect
 import math
 import warnings
 
-import answers
-import checks
+from helpers import answers, checks
 
 import jaxgrad
 

@@ -9,9 +9,10 @@ import math
 from pathlib import Path
 
 import numpy as np
-from answers import beside
 
-FILES = Path(__file__).parent / "oracle" / "pt"
+from helpers.answers import beside
+
+FILES = Path(__file__).parents[1] / "oracle" / "pt"
 TEXTS = beside("serialization/test_torch_files.py")
 
 DTYPES = (

@@ -4,8 +4,8 @@ import os
 import signal
 import time
 
-import hangs
 import numpy as np
+from helpers import hangs
 
 import jaxgrad as torch
 from jaxgrad.utils.data import Dataset, IterableDataset, get_worker_info

@@ -5,8 +5,8 @@ tests/oracle/record_operators.py writes both; `make record PARTS=operators` runs
 
 from functools import cache
 
-from answers import beside, load
-from problems import Problem
+from helpers.answers import beside, load
+from helpers.problems import Problem
 from samples import families
 
 NODE_NAMES = beside("autograd/test_node_names.py")

@@ -8,9 +8,9 @@ functions of that module. The words of a refusal stand in both messages. `make o
 installed PyTorch for every line (oracle/live_rules.py).
 """
 
-import checks
 import numpy
 import pytest
+from helpers import checks
 
 RELATIVE = {"float32": 1e-6, "complex64": 1e-6, "float64": 1e-14, "complex128": 1e-14}
 

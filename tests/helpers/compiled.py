@@ -4,8 +4,7 @@ Every tensor that such a body makes of numbers is traced there, so that what it 
 by the compiled program; what it returns comes out of it.
 """
 
-import as_torch
-import checks
+from helpers import as_torch, checks
 
 import jaxgrad
 

@@ -7,8 +7,8 @@ import math
 import warnings
 from typing import NamedTuple
 
-from answers import beside, load
-from as_torch import as_torch
+from helpers.answers import beside, load
+from helpers.as_torch import as_torch
 
 import jaxgrad
 

@@ -5,8 +5,8 @@ gives such a vector.
 """
 
 import numpy
+from helpers.problems import pack, to_array, to_tensor, unpack
 from jax.core import Tracer
-from problems import pack, to_array, to_tensor, unpack
 
 import jaxgrad
 from jaxgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual

@@ -7,7 +7,7 @@ forward mode, the tape and JAX, compiled and not, batched and one by one.
 import jax
 import jax.numpy as jnp
 import numpy
-from problems import pack, to_array, to_tensor, unpack
+from helpers.problems import pack, to_array, to_tensor, unpack
 
 import jaxgrad
 

@@ -1,6 +1,6 @@
 """The templates that are shipped with jaxgrad: what new processes need not trace.
 
-    python tests/templates.py      writes jaxgrad/templates.tsv (`make templates`)
+    python tests/commands/templates.py      writes jaxgrad/templates.tsv (`make templates`)
 
 It calls operators over common patterns of shapes, modules, losses, optimizers and models, with
 derivatives, and keeps the template of each pattern that has one. core/template_store.py describes
@@ -13,10 +13,13 @@ import operator
 import os
 import sys
 import warnings
+from pathlib import Path
 
 # the order of what is traced must not differ from one run to the next
 if __name__ == "__main__" and os.environ.get("PYTHONHASHSEED") != "0":
     os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | {"PYTHONHASHSEED": "0"})
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import models
 import numpy

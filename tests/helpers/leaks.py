@@ -8,7 +8,7 @@ from pathlib import Path
 from jaxgrad.autograd._engine import graph_task
 from jaxgrad.tape import node
 
-TESTS = str(Path(__file__).parent)
+TESTS = str(Path(__file__).parents[1])
 
 
 @contextlib.contextmanager

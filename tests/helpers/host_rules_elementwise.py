@@ -1,9 +1,9 @@
 """Runs of the host executor, compared with XLA, for tests of its arithmetic."""
 
-import checks
 import jax
 import ml_dtypes
 import numpy as np
+from helpers import checks
 
 from jaxgrad.core.host.block import Block
 

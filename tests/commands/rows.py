@@ -1,7 +1,7 @@
 """The page of rows: what torch.autograd and related modules offer, and the tests of each row.
 
-python tests/rows.py     writes docs/api/autograd_rows.md from autograd/rows.yaml and the names of
-                         all tests, and prints the rows that have none
+python tests/commands/rows.py     writes docs/api/autograd_rows.md from autograd/rows.yaml and the
+                                  names of all tests, and prints the rows that have none
 
 A test counts for every row whose id ends its name: `test_hooks_run_in_order_F03_F04` for two.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import yaml
 
-TESTS = Path(__file__).resolve().parent
+TESTS = Path(__file__).resolve().parents[1]
 ROWS = TESTS / "autograd" / "rows.yaml"
 PAGE = TESTS.parent / "docs" / "api" / "autograd_rows.md"
 
@@ -26,7 +26,7 @@ HEAD = """\
 What PyTorch 2.13's `torch.autograd` offers, and `torch.func`, `torch.utils.checkpoint` and training
 beside it, and the tests that prove that jaxgrad does the same. A remark says where it differs:
 where PyTorch slips, or where there is nothing on JAX that a call could mean, and which is then
-accepted. `tests/rows.py` writes this page.
+accepted. `tests/commands/rows.py` writes this page.
 """
 
 

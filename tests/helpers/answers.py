@@ -25,7 +25,7 @@ import re
 import textwrap
 from pathlib import Path
 
-TESTS = Path(__file__).resolve().parent
+TESTS = Path(__file__).resolve().parents[1]
 
 WIDTH = 100
 LONGEST_LITERAL = 84

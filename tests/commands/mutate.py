@@ -1,6 +1,6 @@
 """Damages the formulas of derivatives.yaml one by one: the checks of the samples must notice.
 
-python tests/mutate.py [--sample N] [--only add] [--jobs 2]
+python tests/commands/mutate.py [--sample N] [--only add] [--jobs 2]
 
 A sign is flipped, a factor or a conjugation dropped, two operands or arguments swapped. Each
 damaged formula takes the place of the real one in the shipped operators, and the samples that
@@ -26,20 +26,21 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
-import xla_settings  # isort: skip  # noqa: F401  before anything imports JAX
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-import derivatives
+from helpers import xla_settings  # isort: skip  # noqa: F401  before anything imports JAX
+
 import jax
 import pytest
-import recorded
-from recorded import SAMPLES
+from helpers import derivatives, recorded
+from helpers.recorded import SAMPLES
 
 from jaxgrad import ops
 from jaxgrad.core import bounded_cache, template_store
 from jaxgrad.core.primitive import Primitive
 from jaxgrad.table import Formula
 
-HERE = Path(__file__).parent
+TESTS = Path(__file__).resolve().parents[1]
 SEED = 0
 PRODUCTS = ast.Mult, ast.MatMult, ast.Div
 
@@ -392,7 +393,7 @@ class Tests:
 
     def fails(self):
         with redirect_stdout(io.StringIO()):
-            return pytest.main(["-x", "-p", "no:cacheprovider", str(HERE / self.path)]) != 0
+            return pytest.main(["-x", "-p", "no:cacheprovider", str(TESTS / self.path)]) != 0
 
     def __str__(self):
         return self.path

@@ -1,0 +1,1 @@
+"""What tests share: recorded answers, comparisons, samples as problems, limits on time and work."""
