@@ -246,7 +246,7 @@ def test_shapes_that_are_traced_leave_nothing():
     step = torch.jit(lambda x: x.sin())
     for size in range(3, 15):
         step(torch.ones(size))
-    assert len(torch.sin.operator.plans.everything()) <= 6 and len(step.traces) <= 4
+    assert len(torch.sin.operator.plans.all_values()) <= 6 and len(step.traces) <= 4
 
 
 def test_reset_in_a_program_with_a_proxy_of_what_is_gone():

@@ -223,15 +223,17 @@ def test_functions_stay_small():
 
 
 def pronouns(_, path):
-    """The variables and parameters of a file that do not say what they are."""
+    """The names that a file defines and that do not say what they stand for."""
     nodes = [*ast.walk(parse(path))]
     stored = [node for node in nodes if isinstance(getattr(node, "ctx", None), ast.Store)]
     names = [node.id for node in stored if isinstance(node, ast.Name)]
+    names += [node.attr for node in stored if isinstance(node, ast.Attribute)]
     names += [node.arg for node in nodes if isinstance(node, ast.arg)]
-    return sorted(PRONOUNS.intersection(names))
+    names += [node.name for node in nodes if isinstance(node, Function | ast.ClassDef)]
+    return sorted(PRONOUNS.intersection(name.strip("_").lower() for name in names))
 
 
-def test_variables_have_the_nouns_of_the_field():
+def test_names_are_the_nouns_of_the_field():
     assert broken(pronouns, MODULES | TEST_FILES) == {}
 
 

@@ -264,12 +264,12 @@ def _batched(outputs, wanted, grad_outputs, retain_graph, create_graph):
     if (create_graph or dual_level.is_any_begun()) and batches[0].shape[0]:
         return _one_by_one(outputs, wanted, batches, retain_graph, create_graph)
 
-    def one(*arrays):
+    def gradients_of_one(*arrays):
         results = _captured(outputs, wanted, list(map(wrap, arrays)), retain_graph, False)
         return [None if result is None else result._array for result in results]
 
     with jax.enable_x64(True):
-        results = executor.mapped(one, [batch._array for batch in batches])
+        results = executor.mapped(gradients_of_one, [batch._array for batch in batches])
     return [None if result is None else wrap(result) for result in results]
 
 

@@ -227,7 +227,7 @@ def _check(tensor, tangent):
 def _shown_again(tensor):
     """A view of a whole tensor that has tangents of its own, none so far."""
     view = ops.alias(tensor)
-    dual.own(view)
+    dual.own_tangents(view)
     return view
 
 

@@ -379,12 +379,12 @@ def once_differentiable(fn):
 class DelayedError(Node):
     """The node of a gradient that cannot be differentiated: running it raises RuntimeError."""
 
-    __slots__ = ("avals", "edges", "extras", "output_count", "sequence", "what")
+    __slots__ = ("avals", "edges", "extras", "node_name", "output_count", "sequence")
 
     def __init__(self, ctx, edges):
         self.edges, self.extras, self.output_count = edges, None, 0
         self.sequence = next_sequence_number()
-        self.what, self.avals = ctx.name(), []
+        self.node_name, self.avals = ctx.name(), []
 
     def output(self, value: Tensor) -> Tensor:
         with no_grad():
@@ -402,7 +402,7 @@ class DelayedError(Node):
         return self.avals
 
     def run(self, run, gradients):
-        raise RuntimeError(f"{user_rules.TWICE}: the gradient that {self.what} gave")
+        raise RuntimeError(f"{user_rules.TWICE}: the gradient that {self.node_name} gave")
 
 
 __getattr__ = missing_in(__name__)

@@ -333,7 +333,7 @@ class _Evaluation:
         if transforms.get() and not create_graph and any(entry.requires_grad for entry in entries):
             cure = f"{name} without create_graph=True"
             raise RuntimeError(IN_A_TRANSFORM.format(cure))
-        self.inputs = [_own(entry, create_graph) for entry in entries]
+        self.inputs = [_differentiated_input(entry, create_graph) for entry in entries]
         self.weights = ()
 
     def run(self, func):
@@ -478,7 +478,7 @@ def _tuple_of(value, what, name):
     return several, value if several else (value,)
 
 
-def _own(tensor, create_graph):
+def _differentiated_input(tensor, create_graph):
     """A new tensor to call `func` with: a view if it must be differentiable, else a leaf."""
     if create_graph and tensor.requires_grad:
         return ops.alias(tensor)

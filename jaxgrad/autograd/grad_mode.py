@@ -196,24 +196,24 @@ class _Setting(_Mode):
                 f"not {type(mode).__name__}"
             )
         self.mode = mode
-        self._found = (self.set(),)
+        self._outer = (self.set(),)
 
     def clone(self):
         clone = object.__new__(type(self))
-        clone.mode, clone._found = self.mode, ()
+        clone.mode, clone._outer = self.mode, ()
         return clone
 
     def __enter__(self):
         super().__enter__()
-        if self._found:
+        if self._outer:
             # The first exit restores the value from before the constructor.
-            _entered.set((self, *self._found, _entered.get()[2]))
-            self._found = ()
+            _entered.set((self, *self._outer, _entered.get()[2]))
+            self._outer = ()
 
     def __call__(self, function):
-        if self._found:
-            self.reset(*self._found)
-            self._found = ()
+        if self._outer:
+            self.reset(*self._outer)
+            self._outer = ()
         return super().__call__(function)
 
     def __repr__(self):

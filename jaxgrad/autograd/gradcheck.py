@@ -343,7 +343,7 @@ def get_numerical_jacobian(fn, inputs, target=None, eps: float = 1e-3, grad_out:
     wanted = [tensor for tensor in wanted if isinstance(tensor, Tensor) and tensor.requires_grad]
     with enable_grad():
         problem = problems.GradcheckProblem(lambda *_: fn(inputs), tuple(wanted))
-        _refuse_complex(problem.everything[0], "get_numerical_jacobian")
+        _refuse_complex(problem.all_outputs[0], "get_numerical_jacobian")
         return tuple(_numerical(problem, k, [0], eps)[0] for k in range(len(wanted)))
 
 
@@ -421,7 +421,7 @@ def _numerical(problem, position, chosen, eps, is_forward=False):
             )
             directions = problems.parts(tensor)
             lines.append(sum(s * d for s, d in zip(slopes, directions, strict=True)).ravel())
-    shapes = [(tensor.numel(), problem.everything[i].numel()) for i in chosen]
+    shapes = [(tensor.numel(), problem.all_outputs[i].numel()) for i in chosen]
     pairs = zip(jacobians, shapes, strict=True)
     return tuple(_tensor(numpy.reshape(lines, shape), tensor) for lines, shape in pairs)
 

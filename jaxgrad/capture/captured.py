@@ -187,13 +187,13 @@ class CapturedTensor(TensorGuard):
         """
         root = self.snapshot.root
         if root is None or not root._tracked:
-            return self.made != USUAL and self.tensor._tracked
-        return self.made != USUAL or kind_of(root) is None
+            return self.creation != USUAL and self.tensor._tracked
+        return self.creation != USUAL or kind_of(root) is None
 
     @property
-    def made(self) -> int:
+    def creation(self) -> int:
         """How it was created, if it was a view (storage/creation_meta.py)."""
-        return USUAL if self.snapshot.alias is None else self.snapshot.alias.made
+        return USUAL if self.snapshot.alias is None else self.snapshot.alias.creation
 
     @property
     def is_elsewhere(self) -> bool:
@@ -236,7 +236,7 @@ class CapturedTensor(TensorGuard):
         """Find the tensor at a place from now on, where each call may find another one."""
         self.source, self.reference = place, None
 
-    def is_found_as(self, other: CapturedTensor) -> bool:
+    def has_same_source(self, other: CapturedTensor) -> bool:
         """Whether calls find it where they find a captured tensor of another program."""
         if self.is_of_place and other.is_of_place:
             return self.source.is_same(other.source)

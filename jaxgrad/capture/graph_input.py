@@ -20,10 +20,10 @@ class GraphInput:
 
     `key`: identifies it when the function is replayed; `captured`: the captured tensor that it is,
     None for other inputs; `is_read`: whether each call gets it from `array`; `is_number`: whether
-    it is a Python number; `what`: what it is, for messages.
+    it is a Python number; `description`: what it is, for messages.
     """
 
-    captured, is_read, is_number, what = None, False, False, "an argument"
+    captured, is_read, is_number, description = None, False, False, "an argument"
 
     def array(self, leaves):
         """The array of a call, given its arguments."""
@@ -39,7 +39,7 @@ class TensorInput(GraphInput):
 
     def __init__(self, captured: CapturedTensor):
         self.captured, self.key = captured, ("tensor", captured.number)
-        self.what = self.what if captured.grad_owner is None else "a .grad"
+        self.description = self.description if captured.grad_owner is None else "a .grad"
 
 
 class ArgumentInput(GraphInput):

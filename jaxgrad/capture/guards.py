@@ -147,7 +147,7 @@ class ProgramCache:
 
     def drop_expired(self):
         """Drop the programs that can never serve again."""
-        for programs in self.programs.everything():
+        for programs in self.programs.all_values():
             programs[:] = [program for program in programs if not program.trace.has_expired()]
 
     def give_up(self, numbers: VaryingNumbers) -> bool:
@@ -156,10 +156,10 @@ class ProgramCache:
         """
         positions = {getattr(source, "position", None) for source in self.inspected}
         places = {source.key[1] for source in self.inspected if hasattr(source, "key")}
-        given_up = self.rebound & places if self.inspected else set(self.rebound)
-        self.rebound -= given_up
-        self.looked_at |= given_up
-        return numbers.give_up(positions if self.inspected else numbers.varying) or bool(given_up)
+        constants = self.rebound & places if self.inspected else set(self.rebound)
+        self.rebound -= constants
+        self.looked_at |= constants
+        return numbers.give_up(positions if self.inspected else numbers.varying) or bool(constants)
 
     def give_up_draws(self) -> bool:
         """Make what is drawn constants that checks compare, for good; whether it was inputs."""

@@ -116,16 +116,16 @@ class Cut:
     how it was created as a view; `offset`: where all are strides, its first element.
     """
 
-    __slots__ = ("base", "made", "number", "offset", "place", "root", "steps")
+    __slots__ = ("base", "creation", "number", "offset", "place", "root", "steps")
 
     def __init__(self, number: int, alias: Alias, root: int | None, base: int | None):
-        self.number, self.root, self.base, self.made = number, root, base, alias.made
+        self.number, self.root, self.base, self.creation = number, root, base, alias.creation
         self.place, self.steps = alias.place, alias.steps
         self.offset = strided_offset(alias.place)
 
     def fits(self, alias: Alias, tensors) -> bool:
         """Whether the alias of a tensor is this cut; its shape and strides are known to fit."""
-        if alias.made != self.made or (alias.root is None) is not (self.root is None):
+        if alias.creation != self.creation or (alias.root is None) is not (self.root is None):
             return False
         if self.root is not None:
             base = None if self.base is None else tensors[self.base]
@@ -174,7 +174,7 @@ class JoinedMemory:
                 place = root.place
                 for call, numbers in in_order(steps):
                     place = ViewStep(call, numbers, place)
-            entry = Alias(self.inner, place, root, base, steps, cut.made)
+            entry = Alias(self.inner, place, root, base, steps, cut.creation)
             entry.before = before if base is None else None
         entry.followed = 0
         tensor = captured.tensor

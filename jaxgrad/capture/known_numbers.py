@@ -49,12 +49,12 @@ def answer(scope, array, may_pin=True):
     """
     scopes = list(scopes_around(scope))
     replay = next(
-        (open_scope for open_scope in scopes if open_scope.given_answers is not None), None
+        (open_scope for open_scope in scopes if open_scope.traced_answers is not None), None
     )
     lines, numbers = _lines(), None
     if replay is not None and not replay.is_in_passes:
         turn = len(replay.answers.get(lines, ()))
-        known = replay.given_answers.get(lines, ())
+        known = replay.traced_answers.get(lines, ())
         numbers = known[turn] if turn < len(known) else None
     elif isinstance(array, jax.core.Tracer):
         numbers = Evaluation(scopes, may_pin).numbers(array)
@@ -119,7 +119,7 @@ class ChangingNumbers:
 
     def changes(self, captured) -> int:
         for known, count in self.known:
-            if captured.is_found_as(known):
+            if captured.has_same_source(known):
                 return count + (not known.pinned.holds(captured.pinned.array()))
         return 0
 
@@ -193,7 +193,7 @@ class Evaluation:
         """What a tracer stands for: an array, another tracer, or the equation that computes it."""
         if not isinstance(tracer, jax.core.Tracer):
             return tracer
-        numbers = [scope.given_numbers.get(id(tracer)) for scope in self.scopes]
+        numbers = [scope.pinned_numbers.get(id(tracer)) for scope in self.scopes]
         if any(numbers):
             return next(known for known in numbers if known is not None).array()
         constant = lowered(tracer)
@@ -226,7 +226,9 @@ class Evaluation:
         is_traced = isinstance(array, jax.core.Tracer)
         if array is None or not (is_traced or (captured.is_outside and has_numbers(array))):
             is_meta = array is not None and not is_traced and captured.is_outside
-            what = "a tensor on the device meta" if is_meta else getattr(source, "what", None)
+            what = (
+                "a tensor on the device meta" if is_meta else getattr(source, "description", None)
+            )
             raise Unknown("" if what is None else DEPENDS.format(what))
         if not is_traced:
             self.require_pin(captured)

@@ -132,7 +132,7 @@ class Observation(Reads):
         roots += [("a hook", hook) for hooks in shared for hook in hooks.values()]
         roots += methods_of_users()
         super().__init__(roots, python_function(function), CLASSES, TENSORS)
-        self.rebound, self.number, self.own = rebound, number, own
+        self.rebound, self.number, self.own_parts = rebound, number, own
         self.inputs: dict[tuple, Varying] = {}
         # what was put in the place of generators and iterators, and the trace that takes it in
         self.stand_ins: dict[tuple, object] = {}
@@ -327,7 +327,7 @@ class Observation(Reads):
         return items_of(container) if holder is None else holder.before
 
     def is_own(self, holder) -> bool:
-        return self.own is not None and id(holder.reference()) in self.own
+        return self.own_parts is not None and id(holder.reference()) in self.own_parts
 
 
 def changed_numbers(change: Change) -> set[tuple]:

@@ -94,7 +94,7 @@ class Pullback:
             group_cotangents = [cotangents[number] for number in group.outputs]
             sources = [roots[number][0] for number in group.outputs]
             run = TracedPass(sources, group_cotangents, [edge for _, edge in ends])
-            for (captured, _), gradient in zip(ends, run.found, strict=True):
+            for (captured, _), gradient in zip(ends, run.gradients, strict=True):
                 if gradient is not None:
                     group.reached.append(captured.number)
                     group.arrays.append(gradient._array)
@@ -148,9 +148,9 @@ def end_of(captured):
 class TracedPass(PassTo):
     """A pass from cotangents of the edges `roots` to the edges `ends`, where it stops.
 
-    cotangents: tensors, None for a missing one. `found`: for each end the gradient that arrives, a
-    tensor, or None; `gave`: for nodes with code of the user's, by sequence number, for each edge
-    whether the node gave a gradient.
+    cotangents: tensors, None for a missing one. `gradients`: for each end the gradient that
+    arrives, a tensor or None; `gave`: by the sequence number of a node with the user's code, for
+    each edge whether the node gave a gradient.
     """
 
     def __init__(self, roots, cotangents, ends, create_graph=False):
@@ -159,7 +159,7 @@ class TracedPass(PassTo):
         pairs = [pair for pair in zip(roots, cotangents, strict=True) if pair[1] is not None]
         self.run([root for root, _ in pairs], [self.carried(cotangent) for _, cotangent in pairs])
         captured = [self.captured.get((node.sequence, number)) for node, number in ends]
-        self.found = list(map(self.as_tensor, captured))
+        self.gradients = list(map(self.as_tensor, captured))
 
     def called(self, node, gradients):
         results = super().called(node, gradients)

@@ -50,13 +50,13 @@ class Replay(CaptureScope):
     def __init__(self, trace, inputs):
         super().__init__(trace.name)
         self.is_differentiated = True
-        self.modes, self.given_answers = trace.modes, trace.answers
+        self.modes, self.traced_answers = trace.modes, trace.answers
         self.is_inner = trace.modes.is_inner
         keys = [("tensor", captured.number) for captured in trace.captured]
         keys += [source.key for source in trace.other_inputs]
-        self.given = dict(zip(keys, inputs, strict=True))
+        self.input_arrays = dict(zip(keys, inputs, strict=True))
         pairs = zip(trace.captured, inputs, strict=False)  # whose arrays are the first inputs
-        self.given_numbers = {id(a): c.pinned for c, a in pairs if c.pinned is not None}
+        self.pinned_numbers = {id(a): c.pinned for c, a in pairs if c.pinned is not None}
         self.members = {cut.number for group in trace.groups for cut in group.cuts}
         self.known: dict[int, int] = {}
         # by the key of a place: it, and the tensors of the container there by the number of a leaf
@@ -101,11 +101,11 @@ class Replay(CaptureScope):
 
     def add_input(self, array, source):
         if source.captured is None:
-            return self.given[source.key]
-        return self.given["tensor", self.known[id(source.captured.tensor)]]
+            return self.input_arrays[source.key]
+        return self.input_arrays["tensor", self.known[id(source.captured.tensor)]]
 
     def number(self, read, key=None):
-        array = self.given.get(("number", key))
+        array = self.input_arrays.get(("number", key))
         if array is None:
             return super().number(read, key)
         return Varying.of_input(array, key)
@@ -138,7 +138,7 @@ class Replay(CaptureScope):
         self.fill_containers()
         for other in trace.other_inputs:
             if isinstance(other, ArgumentInput):
-                array = self.given[other.key]
+                array = self.input_arrays[other.key]
                 is_number = other.position in arguments.varying
                 number = Varying.of_input(array, other) if is_number else None
                 leaves[other.position] = other.value(array) if number is None else number
@@ -169,7 +169,7 @@ class Replay(CaptureScope):
         self.known[id(tensor)] = captured.number
         again = self.capture(tensor)
         # which may have another shape by now
-        again.tracer = self.given["tensor", captured.number]
+        again.tracer = self.input_arrays["tensor", captured.number]
         hold(tensor, again.tracer, self.shown(captured))
         again.snapshot.hooks.keep({number for ids in captured.hooks for number in ids})
         # as at the time of tracing; the end of the scope puts the handle back
@@ -181,7 +181,7 @@ class Replay(CaptureScope):
 
     def shown(self, captured):
         """The abstract value of a captured tensor in the replay."""
-        array = self.given["tensor", captured.number]
+        array = self.input_arrays["tensor", captured.number]
         # one of many examples, unless it gets its place in joined memory afterwards
         is_part = array.shape != captured.aval.shape and captured.number not in self.members
         # with the strides of the tensor, which decide what calls are views
@@ -189,7 +189,7 @@ class Replay(CaptureScope):
 
     def stand_in(self, captured):
         """A new tensor in place of a captured one that the function does not reach by itself."""
-        array, shown = self.given["tensor", captured.number], self.shown(captured)
+        array, shown = self.input_arrays["tensor", captured.number], self.shown(captured)
         tensor = wrap(array, shown, captured.tracked)
         if captured.kind is Node:  # no leaf, since the function may write to it
             tensor = wrap(array, shown, True, *edge_of(tensor))
@@ -242,7 +242,7 @@ def run_passes(scope: Replay, roots, inputs, passes):
         wrapped = [None if c is None else wrap(c, None, is_recorded) for c in cotangents]
         reached = [c if root is not None else None for root, c in zip(roots, wrapped, strict=True)]
         ends = [edges[n] or edge_of(tensors[n]) for n in wanted]
-        gradients = TracedPass(roots, reached, ends, is_recorded).found
+        gradients = TracedPass(roots, reached, ends, is_recorded).gradients
         if is_recorded:
             roots = [edge_of(g) if g is not None and g.requires_grad else None for g in gradients]
             present = [cotangent for cotangent in wrapped if cotangent is not None]

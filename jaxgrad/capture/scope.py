@@ -218,8 +218,8 @@ class CaptureScope(ScopeMemory, ScopeInputs):
             self.hide_tangents(tensor)
         # a write to the tracer must not reach the storage outside; `restore` puts the alias back
         tensor._alias = None
-        if captured.made != USUAL:
-            begin(tensor).made = captured.made  # that of the views that are cut from it
+        if captured.creation != USUAL:
+            begin(tensor).creation = captured.creation  # that of the views that are cut from it
         return captured
 
     def hide_tangents(self, tensor):

@@ -44,7 +44,7 @@ class ScopeInputs:
 
     # of a replay: the answers that it repeats, whether it has come to the passes, which may ask for
     # more, and by the id of what it is given for a captured tensor the numbers looked at
-    given_answers, is_in_passes, given_numbers = None, False, MappingProxyType({})
+    traced_answers, is_in_passes, pinned_numbers = None, False, MappingProxyType({})
 
     # the place of a container among the arguments
     position_of = staticmethod(lambda value: None)

@@ -41,10 +41,10 @@ class SharedTensor:
     `t_`. Source and base are results (`OutputSpec.result`).
     """
 
-    __slots__ = ("base", "is_turned", "made", "number", "source", "steps")
+    __slots__ = ("base", "creation", "is_turned", "number", "source", "steps")
 
     def __init__(self, number: int, source: tuple, steps: list, creation: int | None = None):
-        self.number, self.source, self.steps, self.made = number, source, steps, creation
+        self.number, self.source, self.steps, self.creation = number, source, steps, creation
         self.base, self.is_turned = None, False
 
     def attach(self, arrays, tensors, created):
@@ -55,10 +55,10 @@ class SharedTensor:
             (call, [arrays[n.output] if type(n) is TracedNumber else n for n in numbers])
             for call, numbers in self.steps
         ]
-        if self.made is None:
+        if self.creation is None:
             place_detached(tensor, source, steps)
             return
-        place_view(tensor, source, steps, self.made)
+        place_view(tensor, source, steps, self.creation)
         if self.is_turned:
             tensor._alias.base, tensor._alias.before = None, source
         elif self.base is not None:
@@ -191,7 +191,7 @@ class SharedMemory:
         source = self.roots.get(id(alias.root))
         if source is None:
             source = self.needed(tensor, root_of)
-        shared = SharedTensor(number, source, self.steps(source, alias.steps), alias.made)
+        shared = SharedTensor(number, source, self.steps(source, alias.steps), alias.creation)
         base = None if alias.base is None else self.known(alias.base)
         shared.base, shared.is_turned = None if base == source else base, alias.base is None
         self.views.append(shared)

@@ -183,8 +183,8 @@ class Tracing(TraceGuards):
         return ArgumentSource(position)
 
     def output_of(self, held) -> OutputSpec:
-        made_by = JoinedOutput if self.scope.groups else self.output_class
-        return made_by(self.scope, held)
+        output_class = JoinedOutput if self.scope.groups else self.output_class
+        return output_class(self.scope, held)
 
     def add_effects(self, changes):
         """Add what the function changes of Python objects to its side effects."""

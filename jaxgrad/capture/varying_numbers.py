@@ -32,12 +32,12 @@ class VaryingNumbers:
 
     def give_up(self, positions) -> bool:
         """Make the numbers at these positions constants again; whether there were any."""
-        given_up = self.varying.intersection(positions)
-        self.varying -= given_up
-        for position in given_up:
+        constants = self.varying.intersection(positions)
+        self.varying -= constants
+        for position in constants:
             # for good: the function needed the value, and would again
             del self.first[position]
-        return bool(given_up)
+        return bool(constants)
 
 
 def argument_at(args, kwargs, key):

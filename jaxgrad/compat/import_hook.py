@@ -86,7 +86,7 @@ class TorchFinder(importlib.abc.MetaPathFinder):
         if not rest:
             source = TorchModule
         else:
-            source = found_module(f"jaxgrad.{rest}")
+            source = existing_module(f"jaxgrad.{rest}")
             if source is None and has_module(fullname):
                 source = f"jaxgrad.{rest}"
         if source is None:
@@ -128,7 +128,7 @@ def refusal(fullname: str) -> str:
     return f"cannot import {name!r} from {shown!r}: {why}"
 
 
-def found_module(own: str) -> str | None:
+def existing_module(own: str) -> str | None:
     """The name of a module of jaxgrad where it exists."""
     try:
         return None if importlib.util.find_spec(own) is None else own
@@ -149,12 +149,12 @@ class AliasLoader(importlib.abc.Loader):
     """Loads as a module of torch a module of jaxgrad, by its name, or makes one of a class."""
 
     def __init__(self, own):
-        self.own = own
+        self.provided = own
 
     def create_module(self, spec):
-        if self.own is TorchModule:
+        if self.provided is TorchModule:
             return TorchModule()
-        module = importlib.import_module(self.own)
+        module = importlib.import_module(self.provided)
         self.spec = getattr(module, "__spec__", None)
         return module
 

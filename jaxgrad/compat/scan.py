@@ -124,11 +124,11 @@ def problems(use: Use) -> Iterator[tuple[str, str, str]]:
     name = names[missing.index(None)]
     if name in DIFFERS:
         yield name, "differs", f"differs: {DIFFERS[name]}"
-    for keyword in unknown_keywords(found_at(name), [keyword for keyword, _ in use.keywords]):
+    for keyword in unknown_keywords(counterpart(name), [keyword for keyword, _ in use.keywords]):
         yield name, "missing", f"it has no argument {keyword!r}"
 
 
-def found_at(name: str):
+def counterpart(name: str):
     """What a name of torch is here."""
     value, place = jaxgrad, "torch"
     for part in name.split(".")[1:]:

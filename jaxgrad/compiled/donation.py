@@ -13,7 +13,7 @@ from ..tape import pytree
 from ..tape.tensor import Tensor, held, hold
 
 
-def make_own(arrays: list, tensors, numbers: list[int], replaced):
+def copy_shared(arrays: list, tensors, numbers: list[int], replaced):
     """Put copies in the place of arrays that something else refers to.
 
     arrays: those that the captured `tensors` hold; numbers: of those that the program deletes;

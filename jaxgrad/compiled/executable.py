@@ -160,7 +160,7 @@ class Executable:
         else:
             # observers may run the operators on the arrays of this process
             arrays = placement.arrays_of(tensors, held if executor.observers else self.held)
-            donation.make_own(arrays, tensors, self.donation, self.output.replaced)
+            donation.copy_shared(arrays, tensors, self.donation, self.output.replaced)
         for number in self.members:
             arrays[number] = PLACEHOLDER
         arrays += [source.array(leaves) for source in self.trace.other_inputs]

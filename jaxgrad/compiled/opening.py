@@ -342,7 +342,7 @@ class Recording(Replay):
         if isinstance(node, Node):
             # its history may be another one by now
             self.places.append((tensor, node, tensor._nr))
-            leaf = wrap(self.given["tensor", captured.number], tensor._aval, True)
+            leaf = wrap(self.input_arrays["tensor", captured.number], tensor._aval, True)
             tensor._node, tensor._nr = edge_of(leaf)
         return super().recapture(captured, tensor)
 

@@ -194,7 +194,7 @@ class SavedState:
         """The holders of everything that is saved."""
         return [*self.holders, *self.inner.holders.values()]
 
-    def now(self) -> list[Holder]:
+    def current(self) -> list[Holder]:
         """Holders of what everything holds now, for `put_back`."""
         pairs = [(holder, holder.reference()) for holder in self.all()]
         return [type(holder)(target, holder.name) for holder, target in pairs if target is not None]

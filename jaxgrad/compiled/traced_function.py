@@ -64,7 +64,7 @@ class TracedFunction:
     @property
     def traces(self) -> list[Executable]:
         """All programs."""
-        return [program for programs in self.cache.programs.everything() for program in programs]
+        return [program for programs in self.cache.programs.all_values() for program in programs]
 
     def explain(self) -> str:
         """Why the function was last traced: what differed from the trace before.

@@ -111,7 +111,7 @@ def refuse_differences(compiled, state, expected, differences, outcome, args, kw
     """Raise RuntimeError for the differences of a call that rounding does not explain; gives the
     state after the call, for `put_back`.
     """
-    after = state.now()
+    after = state.current()
     state.put_back()
     repeated = expected.differences(outcome())
     state.disturb()
@@ -256,7 +256,7 @@ class Outcome:
         self.contents = {
             (number, key): self.shown(now.get(key, UNSET))
             for number, holder in enumerate(state.holders)
-            for now in [holder.now()]
+            for now in [holder.current()]
             for key in dict.fromkeys([*holder.before, *now])
             if now.get(key, UNSET) is not holder.before.get(key, UNSET)
             and not is_internal(holder, key)
@@ -311,7 +311,7 @@ class Outcome:
         except RuntimeError:  # of a graph that the function has used up
             return
         run.before.restore()  # the .grad of results that retain it
-        arrays = [None if gradient is None else gradient._array for gradient in run.found]
+        arrays = [None if gradient is None else gradient._array for gradient in run.gradients]
         self.gradients = dict(zip(edges, arrays, strict=True))
 
     # ---- the comparison

@@ -85,17 +85,17 @@ class Clock:
     """
 
     def __init__(self, limit: str, measure=0):
-        self.limit, self.measure, self.made = limit, measure, 0
+        self.limit, self.measure, self.added = limit, measure, 0
         self.caches: weakref.WeakValueDictionary[int, BoundedCache] = weakref.WeakValueDictionary()
         _clocks[id(self)] = self
 
     def count(self, weight: Weight = ENTRY):
         """Count what was made, and turn where a share of the limit is reached."""
         with _lock:
-            self.made += weight[self.measure]
-            is_due = self.made >= LIMITS[self.limit] / TURNS
+            self.added += weight[self.measure]
+            is_due = self.added >= LIMITS[self.limit] / TURNS
             if is_due:
-                self.made = 0
+                self.added = 0
         if is_due:
             self.turn()
         if self is not memory:
@@ -245,7 +245,7 @@ class BoundedCache(dict):
             self.clock.count()
         return kept
 
-    def everything(self) -> list:
+    def all_values(self) -> list:
         """The values of all generations."""
         with _lock:
             generations = [self, *(older for _, older in reversed(self.older.values()))]
@@ -253,7 +253,7 @@ class BoundedCache(dict):
 
     def size(self) -> Weight:
         """The weight of its values."""
-        return total(map(self.weigh, self.everything()))
+        return total(map(self.weigh, self.all_values()))
 
     def age(self, time: int):
         """Make the youngest generation an older one, that ended at this time."""

@@ -80,7 +80,7 @@ class Communication:
         return shape
 
 
-def _others(communication, kind, **changes) -> Communication:
+def _of_kind(communication, kind, **changes) -> Communication:
     """A communication of another kind among the same devices."""
     known = {field.name: getattr(communication, field.name) for field in FIELDS}
     return kind(**(known | changes))
@@ -133,7 +133,7 @@ class AllGather(Communication):
         return jax.lax.all_gather(x, self.axis, axis=self.dim, tiled=True, **self.options)
 
     def transposed(self):
-        return _others(self, ReduceScatter, dim=self.dim)
+        return _of_kind(self, ReduceScatter, dim=self.dim)
 
     def shape(self, shape):
         return _scaled(shape, self.dim, self.size, 1)
@@ -151,7 +151,7 @@ class ReduceScatter(Communication):
         )
 
     def transposed(self):
-        return _others(self, AllGather, dim=self.dim)
+        return _of_kind(self, AllGather, dim=self.dim)
 
     def shape(self, shape):
         return _scaled(shape, self.dim, 1, self.size)
@@ -168,7 +168,7 @@ class AllToAll(Communication):
         return jax.lax.all_to_all(x, self.axis, self.split, self.concat, tiled=True, **self.options)
 
     def transposed(self):
-        return _others(self, AllToAll, split=self.concat, concat=self.split)
+        return _of_kind(self, AllToAll, split=self.concat, concat=self.split)
 
     def shape(self, shape):
         parts = _scaled(shape, self.split, 1, self.size)
@@ -189,7 +189,7 @@ class Permute(Communication):
         return [(group[a], group[b]) for group in groups for a, b in self.pairs]
 
     def transposed(self):
-        return _others(self, Permute, pairs=tuple([(b, a) for a, b in self.pairs]))
+        return _of_kind(self, Permute, pairs=tuple([(b, a) for a, b in self.pairs]))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -203,7 +203,7 @@ class Broadcast(Communication):
         return jax.lax.psum(mine, self.axis, **self.options).astype(x.dtype)
 
     def transposed(self):
-        return _others(self, Reduce, root=self.root)
+        return _of_kind(self, Reduce, root=self.root)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -217,7 +217,7 @@ class Reduce(Communication):
         return jnp.where(self.rank() == self.root, total, jnp.zeros_like(x))
 
     def transposed(self):
-        return _others(self, Broadcast, root=self.root)
+        return _of_kind(self, Broadcast, root=self.root)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -231,7 +231,7 @@ class Scatter(Communication):
         return jax.lax.psum_scatter(mine, self.axis, tiled=True, **self.options).astype(x.dtype)
 
     def transposed(self):
-        return _others(self, Gather, root=self.root)
+        return _of_kind(self, Gather, root=self.root)
 
     def shape(self, shape):
         return _scaled(shape, 0, 1, self.size)
@@ -248,7 +248,7 @@ class Gather(Communication):
         return jnp.where(self.rank() == self.root, every, jnp.zeros_like(every))
 
     def transposed(self):
-        return _others(self, Scatter, root=self.root)
+        return _of_kind(self, Scatter, root=self.root)
 
     def shape(self, shape):
         return _scaled(shape, 0, self.size, 1)
@@ -302,7 +302,7 @@ class ToLocal(_View):
 
     def transposed(self):
         target = self.source if self.back is None else self.back
-        return _others(
+        return _of_kind(
             self,
             FromLocal,
             source=None,
@@ -324,7 +324,7 @@ class FromLocal(_View):
 
     def transposed(self):
         # each summand has the gradient of the sum
-        return _others(
+        return _of_kind(
             self,
             ToLocal,
             source=self.target,
@@ -351,7 +351,7 @@ class Unshard(_View):
         return jax.lax.all_gather(x, self.axis, axis=self.dim, tiled=True)
 
     def transposed(self):
-        return _others(
+        return _of_kind(
             self,
             Reshard,
             source=None,
@@ -376,7 +376,7 @@ class Reshard(_View):
         return jax.lax.psum(part, self.sums) if self.sums else part
 
     def transposed(self):
-        return _others(
+        return _of_kind(
             self,
             Unshard,
             source=self.target,

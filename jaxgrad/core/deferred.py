@@ -205,7 +205,7 @@ class Stretch:
         if whole.lead > 0 and whole.wait is not None:
             whole.lead -= 1
             return False
-        arrays = [known(at_hand(values[i])) for i in whole.given]
+        arrays = [known(at_hand(values[i])) for i in whole.inputs]
         if Pending in map(type, arrays):
             # that of another thread, which may wait for a result of this stretch, or a failure
             return False
@@ -325,7 +325,7 @@ class Whole:
 
     programs: one for each entry; places: of each result, and then of each operand, the position at
     which it comes up first; references: the number of references to each result. `needed`: for each
-    result whether somebody holds it; `given`: the positions of the operands that are no results.
+    result whether somebody holds it; `inputs`: the positions of the operands that are no results.
     """
 
     def __init__(self, programs, places, references, lead: int):
@@ -333,7 +333,7 @@ class Whole:
         self.programs, self.operands = programs, places[len(references) :]
         uses = Counter(self.operands)
         self.needed = [number > uses[i] + _UNHELD for i, number in enumerate(references)]
-        self.given = sorted(place for place in uses if place >= len(references))
+        self.inputs = sorted(place for place in uses if place >= len(references))
         self.weight = bounded_cache.weight_of_kernel(
             sum(program.equations + 2 for program in programs)
         )
@@ -360,7 +360,7 @@ class Whole:
         return True
 
     def function(self, *arrays):
-        results, arguments = [], dict(zip(self.given, arrays, strict=True))
+        results, arguments = [], dict(zip(self.inputs, arrays, strict=True))
         operands = iter(self.operands)
         for program in self.programs:
             jaxpr = _jaxpr_of(program)

@@ -208,7 +208,7 @@ def _least(tree) -> float:
 _STEPS = [sign * step for step in range(1, 17) for sign in (1, -1)]
 
 
-def others(template, extents):
+def other_extents_of(template, extents):
     """Extents that a template serves, of which as many as can be differ from these, by little; None
     if it serves no others.
 

@@ -382,7 +382,9 @@ class Program:
         """The weight of the kernels that it keeps, those of its derivatives included."""
         fields, own = vars(self), self.own_weight()
         kinds = [
-            fields[name].values() for name in ("reverses", "tangents", "given") if name in fields
+            fields[name].values()
+            for name in ("reverses", "tangents", "partial_reverses")
+            if name in fields
         ]
         if not any(kinds):
             return own
@@ -471,15 +473,15 @@ class Reverse(Program):
 
     def only(self, present: tuple[bool, ...]) -> Reverse:
         """The program for some of the gradients."""
-        reverse = self.given.get(present)
+        reverse = self.partial_reverses.get(present)
         if reverse is None:
             candidate = type(self)(self.program, self.mask, present)
             candidate.is_partial = self.is_partial
-            reverse = self.given.setdefault(present, candidate)
+            reverse = self.partial_reverses.setdefault(present, candidate)
         return reverse
 
     @cached_property
-    def given(self) -> dict[tuple[bool, ...], Reverse]:
+    def partial_reverses(self) -> dict[tuple[bool, ...], Reverse]:
         """The programs for fewer gradients."""
         return {self.present: self}
 

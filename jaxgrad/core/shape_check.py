@@ -60,13 +60,13 @@ WORD = {"gradient": "grad", "tangent": "the tangent"}
 class Derivative(NamedTuple):
     """A gradient or tangent formula of a call.
 
-    what: "gradient" or "tangent"; name: of what; formula: a Formula or Word; evaluate: gives
+    kind: "gradient" or "tangent"; name: of what; formula: a Formula or Word; evaluate: gives
     its jaxpr, alone, so that a mistake in one hides none in another, and a flag for each input of
     that: whether it is a gradient or tangent; apply: a function of inputs, outputs, and the
     gradients or tangents, whose structs are `moving`.
     """
 
-    what: str
+    kind: str
     name: str
     formula: Formula | Word
     evaluate: Callable[[], Any]
@@ -211,7 +211,7 @@ def _mistake_of(call: Call, derivative: Derivative, may_be_nonlinear=True) -> Mi
     except (NotImplementedError, NameError):
         return None
     except jax.errors.TracerBoolConversionError:
-        cause = f"the {derivative.what} of {derivative.name!r}, {DECIDES.format(derivative.text)}"
+        cause = f"the {derivative.kind} of {derivative.name!r}, {DECIDES.format(derivative.text)}"
         return _mistake(rule, derivative.name, cause, DECIDES_CURE)
     except GradientError as error:
         why = error.why
@@ -225,7 +225,7 @@ def _mistake_of(call: Call, derivative: Derivative, may_be_nonlinear=True) -> Mi
     return _mistake(
         rule,
         derivative.name,
-        f"the {derivative.what} of {derivative.name!r} for {shapes}: {why}",
+        f"the {derivative.kind} of {derivative.name!r} for {shapes}: {why}",
         cure,
     )
 
@@ -237,17 +237,17 @@ def _nonlinear(call: Call, derivative: Derivative) -> Mistake | None:
     call, derivative = _widened(call, derivative)
     inputs = [aval.struct for aval in call.inputs]
     why = linearity.difference(
-        call.value, derivative.apply, inputs, derivative.moving, WORD[derivative.what]
+        call.value, derivative.apply, inputs, derivative.moving, WORD[derivative.kind]
     )
     if why is None:
         return None
-    of = "grad" if derivative.what == "gradient" else "the tangents"
+    of = "grad" if derivative.kind == "gradient" else "the tangents"
     cause = (
-        f"the {derivative.what} of {derivative.name!r}, `{derivative.text}`, is not linear in "
+        f"the {derivative.kind} of {derivative.name!r}, `{derivative.text}`, is not linear in "
         f"{of}: {why}"
     )
     return _mistake(
-        call.primitive.rule, derivative.name, cause, LINEAR_CURE.format(WORD[derivative.what])
+        call.primitive.rule, derivative.name, cause, LINEAR_CURE.format(WORD[derivative.kind])
     )
 
 

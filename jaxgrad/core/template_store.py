@@ -221,12 +221,12 @@ def _line(record) -> bytes:
 _noted: list[tuple] = []
 
 
-def own():
+def user_cache():
     """The cache in the user's directory; None where it is off."""
     return disk_cache.current()
 
 
-def _own_name(key: str, extents) -> str:
+def _cache_name(key: str, extents) -> str:
     """The name of a record in the user's directory. Other versions of JAX trace otherwise."""
     text = "\n".join([digest(), jax.__version__, key, ",".join(map(str, extents))])
     return "template-" + hashlib.sha256(text.encode()).hexdigest()
@@ -244,7 +244,7 @@ class _Listing:
         """The templates in an entry of the directory."""
         if self.cache is not cache:
             self.cache, self.names = cache, cache.names()
-        name = _own_name(key, extents)
+        name = _cache_name(key, extents)
         return _read(cache.get(name)) if name in self.names else []
 
 
@@ -253,14 +253,14 @@ _listing = _Listing()
 
 def keep(key: str, records):
     """Keep the records of the templates of a pattern, of which this process has made one."""
-    cache = own()
+    cache = user_cache()
     if cache is not None and is_usual():
-        cache.put(_own_name(key, ()), _line(records))
+        cache.put(_cache_name(key, ()), _line(records))
 
 
-def find_own(key: str, extents):
+def find_exact(key: str, extents):
     """The templates of a program of exact extents."""
-    cache = own()
+    cache = user_cache()
     if cache is None or not is_usual():
         return []
     return _listing.get(cache, key, ("exact", *extents))
@@ -271,7 +271,7 @@ def note(program, block):
     few of its pattern have come up.
     """
     is_kept = program.pattern is not None and len(_noted) < MOST_NOTED
-    if not is_kept or own() is None or not is_usual():
+    if not is_kept or user_cache() is None or not is_usual():
         return
     pattern, extents = program.pattern
     if pattern.key is not None and program.outputs:  # which is to be traced first
@@ -282,11 +282,11 @@ def note(program, block):
 def write_noted():
     """Write what `note` has taken."""
     noted, _noted[:] = [*_noted], []
-    cache = own()
+    cache = user_cache()
     for key, extents, traits, block in noted if cache is not None else ():
         with contextlib.suppress(ValueError):  # of a program that is not kept
             records = [[traits, [], stored.data_of(block)]]
-            cache.put(_own_name(key, ("exact", *extents)), _line(records))
+            cache.put(_cache_name(key, ("exact", *extents)), _line(records))
 
 
 # ---- both
@@ -298,7 +298,7 @@ def find(key: str) -> list:
     """
     if not is_usual():
         return []
-    kept = _listing.get(own(), key, ()) if own() is not None else []
+    kept = _listing.get(user_cache(), key, ()) if user_cache() is not None else []
     return kept or _read(shipped().find(key))
 
 

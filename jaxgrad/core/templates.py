@@ -37,7 +37,7 @@ TEMPLATES, TRACES = 4, 12
 # one for all: programs of two threads may have one pattern
 _lock = threading.RLock()
 # has the attribute `is_here` in a thread that makes a template
-_own = threading.local()
+_thread_state = threading.local()
 
 
 class Pattern:
@@ -84,7 +84,7 @@ class Pattern:
             self.templates, self.is_looked_up = store.find(self.key), True
             self.is_open = len(self.templates) < TEMPLATES
         # what was traced for these extents comes first: a second run has the bits of the first one
-        exact = [] if self.key is None else store.find_own(self.key, extents)
+        exact = [] if self.key is None else store.find_exact(self.key, extents)
         ready = filled(exact, program, ()) or filled(self.templates, program, extents)
         if ready is not None:
             return ready
@@ -128,7 +128,7 @@ class Pattern:
             premises, template = self.traced_template(extents)
             is_right = self.agrees(template, extents, program)
             if extents:
-                others = premises_module.others(template, extents)
+                others = premises_module.other_extents_of(template, extents)
                 is_right = is_right and others is not None and self.agrees(template, others)
         except Exception:  # a formula may do anything with a symbol
             return None
@@ -185,11 +185,11 @@ def _steady(calls) -> list[int]:
 
 def _in_own_thread(make, *arguments):
     """Call a function and wait for it, in a thread that has no frames of the caller's."""
-    if getattr(_own, "is_here", False):
+    if getattr(_thread_state, "is_here", False):
         return make(*arguments)
 
     def work():
-        _own.is_here = True
+        _thread_state.is_here = True
         make(*arguments)
 
     thread = threading.Thread(target=work, name="jaxgrad template")

@@ -24,7 +24,7 @@ class ProbsOrLogits:
         name = "logits" if probs is None else "probs"
         parameter, *others = broadcast_all(logits if probs is None else probs, *others)
         setattr(self, name, parameter)
-        self._given = name
+        self._parameter_name = name
         return tuple(tensor.to(parameter.dtype) for tensor in others)
 
     @lazy_property
@@ -39,7 +39,7 @@ class ProbsOrLogits:
 
     @property
     def _param(self) -> Tensor:
-        return getattr(self, self._given)
+        return getattr(self, self._parameter_name)
 
     @property
     def param_shape(self):

@@ -65,12 +65,12 @@ class Categorical(ProbsOrLogits, Distribution):
         validate_args: bool | None = None,
     ):
         check_one(probs, logits)
-        self._given = "logits" if probs is None else "probs"
+        name = self._parameter_name = "logits" if probs is None else "probs"
         parameter = logits if probs is None else probs
         if parameter.ndim < 1:
-            raise ValueError(f"`{self._given}` parameter must be at least one-dimensional.")
+            raise ValueError(f"`{name}` parameter must be at least one-dimensional.")
         normalized = _normalized_logits if probs is None else _normalized_probs
-        setattr(self, self._given, normalized(parameter))
+        setattr(self, name, normalized(parameter))
         super().__init__(parameter.shape[:-1], validate_args=validate_args)
 
     @property

@@ -70,8 +70,8 @@ class Distribution:
             self._warn_of_no("arg_constraints", "Please set `arg_constraints = {}` or initialize")
             return
         for name, constraint in checked.items():
-            is_made_later = isinstance(getattr(type(self), name, None), lazy_property)
-            if constraints.is_dependent(constraint) or (is_made_later and name not in vars(self)):
+            is_lazy = isinstance(getattr(type(self), name, None), lazy_property)
+            if constraints.is_dependent(constraint) or (is_lazy and name not in vars(self)):
                 continue
             value = getattr(self, name)
             if not constraints.holds(constraint, value):

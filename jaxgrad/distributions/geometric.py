@@ -70,13 +70,13 @@ class Geometric(ProbsOrLogits, Distribution):
     def sample(self, sample_shape=()) -> Tensor:
         with no_grad():
             noise = standard_exponential(self._extended_shape(sample_shape), self._param)
-            if self._given == "probs":
+            if self._parameter_name == "probs":
                 return (noise / -(-self.probs).log1p()).floor()
             return (noise / -ops.log_sigmoid(-self.logits)).floor()
 
     def log_prob(self, value) -> Tensor:
         value = self._checked(value)
-        if self._given == "probs":
+        if self._parameter_name == "probs":
             return geometric_log_prob(value, self.probs)
         return geometric_log_prob_of_logits(value, self.logits)
 

@@ -13,7 +13,7 @@ from .distribution import Distribution
 Pair = tuple[type[Distribution], type[Distribution]]
 
 _registry: dict[Pair, Callable] = {}
-_found: dict[Pair, Callable | None] = {}  # what `_dispatch` found, until something is registered
+_formulas: dict[Pair, Callable | None] = {}  # of `_dispatch`, until a formula is registered
 
 
 def register_kl(type_p: type[Distribution], type_q: type[Distribution]) -> Callable:
@@ -39,7 +39,7 @@ def register_kl(type_p: type[Distribution], type_q: type[Distribution]) -> Calla
 
     def decorated(function):
         _registry[type_p, type_q] = function
-        _found.clear()
+        _formulas.clear()
         return function
 
     return decorated
@@ -57,9 +57,9 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     tensor([0.0000, 0.5000])
     """
     pair = type(p), type(q)
-    if pair not in _found:
-        _found[pair] = _dispatch(*pair)
-    function = _found[pair]
+    if pair not in _formulas:
+        _formulas[pair] = _dispatch(*pair)
+    function = _formulas[pair]
     if function is None:
         raise NotImplementedError(
             f"No KL(p || q) is implemented for p type {pair[0].__name__} and q type "

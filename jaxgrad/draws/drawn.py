@@ -426,7 +426,7 @@ class DrawnReplay(SymbolicRun):
         if type(form) is tuple:
             return copy.copy(form[0]) if isinstance(form[0], _CHANGEABLE) else form[0]
         source = DrawnInput(self.guard, slot)
-        return Varying.of_input(self.scope.given[source.key], source)
+        return Varying.of_input(self.scope.input_arrays[source.key], source)
 
     def outcome(self, function, operands):
         return next(self.answers)[1] if is_drawn(operands) else NotImplemented
@@ -438,7 +438,7 @@ class DrawnReplay(SymbolicRun):
         return jax.tree.unflatten(step.structure, leaves)
 
     def input_of(self, array):
-        return self.scope.given["drawn", array._slot]
+        return self.scope.input_arrays["drawn", array._slot]
 
     def computed(self, array):
         return None

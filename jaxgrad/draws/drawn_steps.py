@@ -69,11 +69,11 @@ def _has_array_form(value, form) -> bool:
 class Plan:
     """The arguments of an event, some of which are computed from what was drawn before."""
 
-    __slots__ = ("given", "leaves", "structure", "varies")
+    __slots__ = ("arguments", "leaves", "structure", "varies")
 
     def __init__(self, args, kwargs):
-        self.given, self.structure = jax.tree.flatten((args, kwargs))
-        self.leaves = [_kept(leaf) for leaf in self.given]
+        self.arguments, self.structure = jax.tree.flatten((args, kwargs))
+        self.leaves = [_kept(leaf) for leaf in self.arguments]
         self.varies = any(type(leaf) in COMPUTED for leaf in self.leaves)
 
     def filled(self, values):
@@ -84,7 +84,7 @@ class Plan:
 
     def known(self):
         """The arguments at the call that is traced."""
-        arguments, self.given = self.given, None
+        arguments, self.arguments = self.arguments, None
         return jax.tree.unflatten(self.structure, list(map(known_value, arguments)))
 
     def release(self):

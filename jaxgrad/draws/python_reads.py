@@ -277,7 +277,7 @@ class _Replacement(NamedTuple):
     name: str
     original: object
     stand_in: object
-    was_own: bool
+    was_defined_here: bool
 
 
 class _Replacements:
@@ -348,10 +348,10 @@ def _leave(user: int):
 
 
 def _exchange(row: _Replacement, old, new):
-    inherited = None if row.was_own else row.original
+    inherited = None if row.was_defined_here else row.original
     if vars(row.target).get(row.name, inherited) is not old:
         return  # a program has replaced it
-    if new is row.original and not row.was_own:
+    if new is row.original and not row.was_defined_here:
         delattr(row.target, row.name)
     else:
         setattr(row.target, row.name, new)

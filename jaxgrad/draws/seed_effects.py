@@ -27,7 +27,7 @@ class SeedEffect(SideEffect):
             seed, count = state.words.tolist()
             self.known = seed, count + state.count
         else:
-            self.output = outputs.add_array(state.now())
+            self.output = outputs.add_array(state.current_words())
 
     def apply(self, run, number):
         generator = self.generator

@@ -41,7 +41,7 @@ class SeededState:
         self.count += 1
         return random_words(self.words, self.count - 1)
 
-    def now(self):
+    def current_words(self):
         """The seed and the count of draws as an array."""
         if not self.count:
             return self.words
@@ -122,7 +122,9 @@ class SeededGenerators:
             state = SeededState(source.words, None, source)
             state.count = source.count
         with types_of_trace():
-            array = jax.lax.bitcast_convert_type(jnp.asarray(state.now()), np.uint8).reshape(16)
+            array = jax.lax.bitcast_convert_type(
+                jnp.asarray(state.current_words()), np.uint8
+            ).reshape(16)
         tensor = wrap(array)
         self.known[id(tensor)] = weakref.ref(tensor), array, copy.copy(state)
         return tensor

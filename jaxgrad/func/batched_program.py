@@ -295,7 +295,7 @@ class BatchedProgram(Executable):
             dims_of_cotangents = [dims[number] for number in wanted]
             dims = [*[dim for _, dim in present], *dims]
 
-        def one(*arrays):
+        def replay_example(*arrays):
             supply = iter(arrays[count:])
             traced = [
                 ([None if c is None else next(supply) for c in cotangents], wanted)
@@ -304,7 +304,7 @@ class BatchedProgram(Executable):
             return replay(self.trace, arrays[:count], traced)
 
         axes = (*self.axes[:count], *axes)
-        results = jax.vmap(one, in_axes=axes, axis_size=self.examples.size)(
+        results = jax.vmap(replay_example, in_axes=axes, axis_size=self.examples.size)(
             *inputs, *present_cotangents
         )
         return tuple(joined(results, dims_of_cotangents)) if passes else results

@@ -62,12 +62,12 @@ class OwnFunctions(Memory):
     """The mapped functions of one `vmap` with programs of their own, by dimensions."""
 
     def __init__(self):
-        self.made: dict[tuple, BatchedFunction] = {}
+        self.functions: dict[tuple, BatchedFunction] = {}
 
     def find(self, function, name, dims, out_dims, randomness) -> BatchedFunction:
-        if dims not in self.made:
-            self.made[dims] = BatchedFunction(function, name, dims, out_dims, randomness)
-        return self.made[dims]
+        if dims not in self.functions:
+            self.functions[dims] = BatchedFunction(function, name, dims, out_dims, randomness)
+        return self.functions[dims]
 
 
 def is_in_trace(leaves) -> bool:

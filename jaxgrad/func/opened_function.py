@@ -51,20 +51,29 @@ class CannotBeOpenedError(Exception):
 class OpenedFunction:
     """A function taken apart. settings: values that belong to its key too.
 
-    `key`: equal for functions that differ in their tensors alone; `tensors`: those, in the order of
-    the key; `own`: by id the numbers of the parts whose contents are in the key; `changing`: the
-    ids of those that may be changed; `others`: weak references to the other objects that the parts
-    hold; `functions`: those that are parts.
+    `key`: equal for functions that differ in their tensors alone; `tensors`: these, in the order of
+    the key; `part_numbers`: by id the numbers of the parts whose contents are in the key;
+    `changing`: the ids of the parts that may be changed; `others`: weak references to the other
+    objects that the parts hold; `functions`: the functions among the parts.
 
     Raises CannotBeOpenedError.
     """
 
-    __slots__ = ("fixed", "function", "functions", "key", "others", "own", "tensors", "unfinished")
+    __slots__ = (
+        "fixed",
+        "function",
+        "functions",
+        "key",
+        "others",
+        "part_numbers",
+        "tensors",
+        "unfinished",
+    )
 
     def __init__(self, function, *settings):
         self.function, self.functions = function, []
         self.key, self.tensors, self.others = [], [], []
-        self.own: dict[int, int] = {}
+        self.part_numbers: dict[int, int] = {}
         self.fixed: set[int] = set()
         self.unfinished: set[int] = set()
         self.add(function)
@@ -99,7 +108,7 @@ class OpenedFunction:
         self.others.append(weakref.ref(value))
 
     def enter(self, value, way):
-        number = self.own.get(id(value))
+        number = self.part_numbers.get(id(value))
         if number is None:
             if len(self.key) > LONGEST_KEY:
                 raise CannotBeOpenedError
@@ -110,12 +119,12 @@ class OpenedFunction:
             self.key += (SAME, number)
 
     def begin(self, value, *description):
-        self.own[id(value)] = len(self.own)
+        self.part_numbers[id(value)] = len(self.part_numbers)
         self.key += description
 
     @property
     def changing(self) -> set[int]:
-        return self.own.keys() - self.fixed
+        return self.part_numbers.keys() - self.fixed
 
     def add_all(self, value, contents):
         """Add the contents of an object that is made with them."""
@@ -148,8 +157,8 @@ class OpenedFunction:
         # the function is made with its cells, and these are filled afterwards: it may be in one
         new = []
         for cell in function.__closure__ or ():
-            if id(cell) in self.own:
-                self.key += (SAME, self.own[id(cell)])
+            if id(cell) in self.part_numbers:
+                self.key += (SAME, self.part_numbers[id(cell)])
             else:
                 self.begin(cell, CELL)
                 new.append(cell)

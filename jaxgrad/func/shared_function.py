@@ -293,7 +293,7 @@ class SharedTracing:
         return HeldSource(position) if is_held else super().source_of(position)
 
     def own_parts(self):
-        return self.opened.own
+        return self.opened.part_numbers
 
     def roots(self):
         """From where the function reaches what it does not hold itself."""
@@ -306,7 +306,7 @@ class SharedTracing:
         return [*self.arguments.leaves, *itertools.chain(*named), *others]
 
     def guards(self, tensors, reached):
-        self.may_serve = not (self.leaves_objects() or self.reaches_own())
+        self.may_serve = not (self.leaves_objects() or self.reaches_own_parts())
         return super().guards(tensors, reached)
 
     def state_guards(self, guards):
@@ -324,7 +324,7 @@ class SharedTracing:
             or not all(itertools.starmap(_is_of_each_call, self.output.results))
         )
 
-    def reaches_own(self) -> bool:
+    def reaches_own_parts(self) -> bool:
         """Whether the function reaches something that it holds in another way too: in another
         function it would be two objects.
         """

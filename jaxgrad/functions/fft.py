@@ -221,7 +221,7 @@ ihfft2 = _of_two(ihfftn, _OF_TWO.format("ihfftn", "ihfft2"))
 def _one_to_complex(name, input, n, dim, norm, forward):
     if not input.is_complex():
         return _one_from_real(name, input, n, dim, norm, forward, onesided=False)
-    input, dim = _one(_promoted(input), n, dim)
+    input, dim = _resized_line(_promoted(input), n, dim)
     return ops._fft_c2c(input, [dim], _number_of(norm, forward), forward)
 
 
@@ -231,7 +231,7 @@ def _one_from_real(name, input, n, dim, norm, forward, onesided=True):
             f"{name} expects a real input tensor, but got {input.dtype.scalar_type}: take .real "
             "first, or the transform of complex tensors"
         )
-    input, dim = _one(_promoted(input), n, dim)
+    input, dim = _resized_line(_promoted(input), n, dim)
     spectrum = ops._fft_r2c(input, [dim], _number_of(norm, forward), onesided)
     # exp(+i...) of real numbers is the conjugate of exp(-i...)
     return spectrum if forward else spectrum.conj()
@@ -248,7 +248,7 @@ def _one_to_real(input, n, dim, norm, forward):
     return ops._fft_c2r(spectrum, [dim], _number_of(norm, forward), count)
 
 
-def _one(input, n, dim):
+def _resized_line(input, n, dim):
     """The input resized to n points, and the dimension counted from 0."""
     dim = _wrapped(dim, input.ndim)
     _check_points(input.shape[dim] if n is None else n)

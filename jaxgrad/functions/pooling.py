@@ -16,7 +16,7 @@ def _check_line(name, input):
         )
 
 
-def _one(name, what, value) -> int:
+def _single_number(name, what, value) -> int:
     """The number that is given as it is or in a list."""
     if isinstance(value, list | tuple):
         if len(value) != 1:
@@ -40,8 +40,8 @@ def steps(stride):
 def _row(name, kernel_size, stride, **numbers):
     """The arguments of a window on a line as those of one on an image of one row."""
     arguments = {"kernel_size": kernel_size} | numbers
-    values = {what: _one(name, what, value) for what, value in arguments.items()}
-    step = values["kernel_size"] if _is_left_out(stride) else _one(name, "stride", stride)
+    values = {what: _single_number(name, what, value) for what, value in arguments.items()}
+    step = values["kernel_size"] if _is_left_out(stride) else _single_number(name, "stride", stride)
     usual = {"kernel_size": 1, "padding": 0, "dilation": 1}
     return {what: (usual[what], value) for what, value in values.items()} | {"stride": (1, step)}
 
@@ -157,7 +157,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size) -> Tensor:
     tensor([[3.0000, 2.5000]])
     """
     _check_dimensions("adaptive_avg_pool1d", input)
-    size = _one("adaptive_avg_pool1d", "output_size", output_size)
+    size = _single_number("adaptive_avg_pool1d", "output_size", output_size)
     _check_size("adaptive_avg_pool1d", size)
     return adaptive_avg_pool2d(input.unsqueeze(-2), (1, size)).squeeze(-2)
 
@@ -219,7 +219,7 @@ def adaptive_max_pool1d(input: Tensor, output_size) -> tuple[Tensor, Tensor]:
     tensor([[5., 3.]])
     """
     _check_dimensions("adaptive_max_pool1d", input)
-    size = _one("adaptive_max_pool1d", "output_size", output_size)
+    size = _single_number("adaptive_max_pool1d", "output_size", output_size)
     _check_size("adaptive_max_pool1d", size)
     outputs = ops.adaptive_max_pool2d(input.unsqueeze(-2), (1, size))
     return tuple(output.squeeze(-2) for output in outputs)

@@ -126,10 +126,10 @@ def _window(name, function, length, periodic, options, *numbers):
 def filled(name, function, length, is_symmetric, dtype, options, *numbers) -> Tensor:
     """The window of a shape; one of length 1 is 1."""
     if length == 1:
-        return create(name, _one, (1,), dtype, options)
+        return create(name, _ones, (1,), dtype, options)
     steps = length - 1 if is_symmetric else length
     return create(name, function, (length,), dtype, options, max(steps, 1), *numbers)
 
 
-def _one(shape, dtype, module):
+def _ones(shape, dtype, module):
     return module.ones(shape, dtype)

@@ -398,19 +398,19 @@ class _Host:
     """The kernel as a function of arrays, for one structure of arguments."""
 
     def __init__(self, operator, kernel, call, bound, structs):
-        self.operator, self.kernel, self.made, self.structs = operator, kernel, call, structs
+        self.operator, self.kernel, self.call, self.structs = operator, kernel, call, structs
         # no tensors of the trace in what outlives it
         self.template = [_emptied(value) for value in bound]
 
     def __call__(self, *arrays):
         supply = iter([from_numpy(np.asarray(array)) for array in arrays])
         bound = [_filled(value, supply) for value in self.template]
-        positional, keywords = self.made.split(bound)
+        positional, keywords = self.call.split(bound)
         # the thread at the program may wait for this one, and hold the lock of handles
         with handle_lock.helping(), no_grad():
             results = self.kernel.function(*positional, **keywords)
             results = checked(self.operator, bound, results)
-        outputs = [np.asarray(t._array) for t in (*_flat(results), *self.made.written(bound))]
+        outputs = [np.asarray(t._array) for t in (*_flat(results), *self.call.written(bound))]
         got = [(output.shape, output.dtype) for output in outputs]
         told = [(struct.shape, struct.dtype) for struct in self.structs]
         if got != told:

@@ -25,7 +25,7 @@ def softmax(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     >>> jaxgrad.masked.softmax(x, 0, mask=mask)
     tensor([0.5000, 0.0000, 0.5000])
     """
-    result_dtype, (dim,) = input.dtype if dtype is None else dtype, _one(dim, input)
+    result_dtype, (dim,) = input.dtype if dtype is None else dtype, _first_dim(dim, input)
     return ops.softmax(combined("amax", input, mask), dim, result_dtype)
 
 
@@ -39,7 +39,7 @@ def log_softmax(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     >>> jaxgrad.masked.log_softmax(x, 0, mask=mask)
     tensor([-0.6931,    -inf, -0.6931])
     """
-    result_dtype, (dim,) = input.dtype if dtype is None else dtype, _one(dim, input)
+    result_dtype, (dim,) = input.dtype if dtype is None else dtype, _first_dim(dim, input)
     return ops.log_softmax(combined("amax", input, mask), dim, result_dtype)
 
 
@@ -53,7 +53,7 @@ def softmin(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     >>> jaxgrad.masked.softmin(x, 0, mask=mask)
     tensor([0.5000, 0.0000, 0.5000])
     """
-    result_dtype, (dim,) = input.dtype if dtype is None else dtype, _one(dim, input)
+    result_dtype, (dim,) = input.dtype if dtype is None else dtype, _first_dim(dim, input)
     return ops.softmax(-combined("amin", input, mask), dim, result_dtype)
 
 
@@ -82,7 +82,7 @@ def cumsum(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     >>> jaxgrad.masked.cumsum(x, 0, mask=mask)
     tensor([1., 1., 4.])
     """
-    result_dtype, (dim,) = input.dtype if dtype is None else dtype, _one(dim, input)
+    result_dtype, (dim,) = input.dtype if dtype is None else dtype, _first_dim(dim, input)
     return ops.cumsum(combined("cumsum", input, mask), dim, dtype=result_dtype)
 
 
@@ -94,10 +94,10 @@ def cumprod(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     >>> jaxgrad.masked.cumprod(x, 0, mask=mask)
     tensor([1., 1., 3.])
     """
-    result_dtype, (dim,) = input.dtype if dtype is None else dtype, _one(dim, input)
+    result_dtype, (dim,) = input.dtype if dtype is None else dtype, _first_dim(dim, input)
     return ops.cumprod(combined("cumprod", input, mask), dim, dtype=result_dtype)
 
 
-def _one(dim, input):
+def _first_dim(dim, input):
     """The first of the dimensions that `dim` names."""
     return canonical_dims(dim, input.ndim)[:1] or (0,)

@@ -63,27 +63,27 @@ class _Part(Module):
 
     def __init__(self):
         super().__init__()
-        # given: the values of switches that do not follow `training`, until it is set
-        self.__dict__.update(_switches=set(), _given={})
+        # _switch_values: the values of switches that do not follow `training`, until it is set
+        self.__dict__.update(_switches=set(), _switch_values={})
 
     def __getattr__(self, name: str):
         if name not in self.__dict__.get("_switches", ()):
             return super().__getattr__(name)
         if interception.read is not None:
             note(self)
-        return self._given.get(name, not self.training)
+        return self._switch_values.get(name, not self.training)
 
     def __setattr__(self, name: str, value):
         if name not in self.__dict__.get("_switches", ()):
             super().__setattr__(name, value)
             return
-        self._given[name] = value
+        self._switch_values[name] = value
         self._changes.count()
 
     def train(self, mode: bool = True):
         super().train(mode)
-        if self._given:
-            self._given.clear()
+        if self._switch_values:
+            self._switch_values.clear()
             self._changes.count()
         return self
 
@@ -91,14 +91,14 @@ class _Part(Module):
         """Set `training` as the switches tell: those of this part, or those below, or `mode`."""
         flags = self._flags()
         self.__dict__["training"] = mode = not all(flags) if flags else mode
-        for name, value in list(self._given.items()):
+        for name, value in list(self._switch_values.items()):
             if value is (not mode):
-                del self._given[name]
+                del self._switch_values[name]
         for part in self._modules.values():
             part._start(mode)
 
     def _flags(self):
-        own = [value for value in self._given.values() if value is not None]
+        own = [value for value in self._switch_values.values() if value is not None]
         return own or [flag for part in self._modules.values() for flag in part._flags()]
 
 
@@ -203,7 +203,7 @@ class JaxModule(_Part):
         switched = [(self._inside(names, containers), values) for names, values in switches.items()]
         for part, values in switched:
             part._switches.update(values)
-            part._given.update(values)
+            part._switch_values.update(values)
         pairs = [(part, name) for part, values in switched for name in values]
         object.__setattr__(self, "_switched", pairs)
         self._complete_items(containers)

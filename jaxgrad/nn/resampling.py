@@ -233,12 +233,12 @@ def grid_sample(
             "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
             f"'reflection', but got: '{padding_mode}'"
         )
-    align_corners = _given_corners(align_corners)
+    align_corners = _align_corners_or_default(align_corners)
     places = _MODES.index(mode), _PADDINGS.index(padding_mode)
     return functions.find("grid_sampler")(input, grid, *places, align_corners)
 
 
-def _given_corners(align_corners):
+def _align_corners_or_default(align_corners):
     if align_corners is not None:
         return bool(align_corners)
     warnings.warn(
@@ -264,7 +264,7 @@ def affine_grid(theta, size, align_corners: bool | None = None):
     tensor([[[[-0.5000,  0.0000],
               [ 0.5000,  0.0000]]]])
     """
-    align_corners = _given_corners(align_corners)
+    align_corners = _align_corners_or_default(align_corners)
     if not theta.is_floating_point():
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
     count = len(size) - 2

@@ -158,7 +158,7 @@ class ModuleState(Members):
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
         metadata = getattr(state_dict, "_metadata", None)
-        state = OrderedDict((key, _own(value)) for key, value in state_dict.items())
+        state = OrderedDict((key, _as_jaxgrad_tensor(value)) for key, value in state_dict.items())
         if metadata is not None:
             state._metadata = metadata
         keys, errors = _IncompatibleKeys([], []), []
@@ -286,7 +286,7 @@ class ModuleState(Members):
         return register(self._load_state_dict_post_hooks, hook)
 
 
-def _own(value):
+def _as_jaxgrad_tensor(value):
     """A PyTorch tensor as one of jaxgrad's; any other value unchanged."""
     return as_tensor(value) if is_of_pytorch(value) else value
 

@@ -110,7 +110,7 @@ def _rule_of(optimizer, group):
 class FusedStep:
     """One call of an optimizer's `step`.
 
-    `given`: pairs of a tensor and its new array; `created`: what stores the state that this call
+    `writes`: pairs of a tensor and its new array; `created`: what stores the state that this call
     creates; `counts`: by id the step counters that are advanced, and their arrays afterwards;
     `copies`: by id the copies of counters that are shared with parameters without a gradient;
     `new_counter`: the counter of all parameters whose state this call creates.
@@ -118,7 +118,7 @@ class FusedStep:
 
     def __init__(self, optimizer):
         self.optimizer, self.scope = optimizer, scope_of(optimizer)
-        self.given: list[tuple] = []
+        self.writes: list[tuple] = []
         self.is_complete = False
         self.created: list[functools.partial] = []
         self.counts: dict[int, tuple] = {}
@@ -160,8 +160,8 @@ class FusedStep:
             self.update(*arguments)
         for arguments in sparse:
             self.update_sparse(*arguments)
-        self.given += self.counts.values()
-        self.give([target for target, _ in self.given], [array for _, array in self.given])
+        self.writes += self.counts.values()
+        self.give([target for target, _ in self.writes], [array for _, array in self.writes])
 
     def give(self, targets, arrays):
         """Give tensors their new arrays, first those that are traced or share their memory."""
@@ -275,7 +275,7 @@ class FusedStep:
             else:
                 pairs.append((state[name], result))
         if give is None:
-            self.given += pairs
+            self.writes += pairs
         else:
             for target, result in pairs:
                 give(target, result)
@@ -286,7 +286,7 @@ class FusedStep:
         """Update a parameter that has a sparse gradient."""
         with no_grad():
             pairs = self.optimizer.update_sparse(self, position, group, param, grad)
-        self.given += [(target, result._array) for target, result in pairs]
+        self.writes += [(target, result._array) for target, result in pairs]
 
     def recorded(self, program, leaves, is_differentiable):
         """Return the results as tensors, recorded on the tape if the group is differentiable."""

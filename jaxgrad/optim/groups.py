@@ -58,7 +58,7 @@ class Group(dict):
         group.known_rule = group.waits_for = group.owner = None
         return group
 
-    def own(self, optimizer) -> Group:
+    def owned_by(self, optimizer) -> Group:
         """Belong to an optimizer; gives the group itself."""
         self.owner = weakref.ref(optimizer) if is_new(optimizer) else None
         return self

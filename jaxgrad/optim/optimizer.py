@@ -153,7 +153,7 @@ class Optimizer:
     @param_groups.setter
     def param_groups(self, groups: list[dict]):
         if not all(isinstance(group, Group) for group in groups):
-            groups = [Group(group).own(self) for group in groups]
+            groups = [Group(group).owned_by(self) for group in groups]
         self.__dict__["param_groups"] = groups
 
     def _set_up(self):
@@ -181,7 +181,7 @@ class Optimizer:
     def __setstate__(self, state):
         """Restore what `__getstate__` or `load_state_dict` provides."""
         self.__dict__.update(state)
-        self.param_groups = [Group(group).own(self) for group in self.param_groups]
+        self.param_groups = [Group(group).owned_by(self) for group in self.param_groups]
         self.defaults.setdefault("differentiable", False)
         self._changes += 1
 
@@ -235,7 +235,7 @@ class Optimizer:
         param_group["params"] = params
         if names is not None:
             param_group["param_names"] = names
-        self.param_groups.append(Group(param_group).own(self))
+        self.param_groups.append(Group(param_group).owned_by(self))
         self._changes += 1
 
     def _check(self, param):

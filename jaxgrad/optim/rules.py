@@ -396,7 +396,7 @@ class AdafactorUpdate(NamedTuple):
     """
 
     factored: bool
-    given_eps: bool
+    has_eps: bool
     maximize: bool
     decays: bool
     elementwise = False
@@ -404,7 +404,7 @@ class AdafactorUpdate(NamedTuple):
 
     @property
     def numbers(self):
-        optional = (self.given_eps, "eps1"), (self.decays, "weight_decay")
+        optional = (self.has_eps, "eps1"), (self.decays, "weight_decay")
         names = [name for flag, name in optional if flag]
         return ("lr", "beta2_decay", "eps2", "d", *names)
 
@@ -416,7 +416,7 @@ class AdafactorUpdate(NamedTuple):
         grads = decay(params, grads, self._replace(decays=False), n)
         new_params, after = [], []
         for p, g, *kept in zip(params, grads, *state, strict=True):
-            eps = n["eps1"] if self.given_eps else float(jnp.finfo(p.dtype).eps)
+            eps = n["eps1"] if self.has_eps else float(jnp.finfo(p.dtype).eps)
             kept, variance = self.variance(
                 g, kept, (count ** n["beta2_decay"]).astype(p.dtype), eps
             )

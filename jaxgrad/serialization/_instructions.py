@@ -139,7 +139,7 @@ class Machine:
         objects: Objects,
         encoding: str = "utf-8",
     ):
-        self.source, self.what = source, what
+        self.source, self.file_name = source, what
         self.first, self.last = start, end
         self.objects, self.encoding = objects, encoding
         self.code, self.position, self.at = bytearray(), 0, 0
@@ -171,8 +171,8 @@ class Machine:
 
     def refuse(self, why: str) -> RefusedFile:
         return self.source.refuse(
-            f"Weights only load failed: at byte {self.at} of {self.what}: {why}. Nothing of the "
-            "file was executed"
+            f"Weights only load failed: at byte {self.at} of {self.file_name}: {why}. Nothing of "
+            "the file was executed"
         )
 
     def _unknown(self, number):
@@ -213,7 +213,7 @@ class Machine:
         if begin + least > self.last:
             raise self.refuse("it ends in the middle of an instruction")
         count = min(max(least, CHUNK), self.last - begin)
-        self.code += self.source.read(begin, count, self.what)
+        self.code += self.source.read(begin, count, self.file_name)
 
     def number(self, size: int) -> int:
         """An unsigned number of so many bytes."""

@@ -353,7 +353,7 @@ class Decoder:
 
     def __init__(self, loading: Loading, entries: dict):
         self.loading, self.source, self.entries = loading, loading.source, entries
-        self.made: dict[str, Tensor] = {}
+        self.tensors: dict[str, Tensor] = {}
         self.keys = Keys(self.source.refuse)
 
     def value(self, encoded):
@@ -412,7 +412,7 @@ class Decoder:
     ):
         storage, place = self.whole(name, pairs)
         if object is not None and _agree(storage, place, *self.whole(object, pairs)):
-            return self.made[object]
+            return self.tensors[object]
         stride = place.stride if stride is None else tuple(stride)
         if not {*map(type, (offset, *stride))} <= {int}:
             raise ValueError(f"the strides of {shown(name)} are no integers")
@@ -423,7 +423,7 @@ class Decoder:
             )
             if _agree(storage, place, shared, part):
                 storage, place = shared, part
-        tensor = self.made[name] = storage.tensor(self.source, place)
+        tensor = self.tensors[name] = storage.tensor(self.source, place)
         if layouts.is_dense(place.size, stride):
             hold(tensor, held(tensor), with_strides(tensor._aval, stride))
         requiring(self.source, tensor, bool(requires_grad))

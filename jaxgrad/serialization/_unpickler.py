@@ -30,7 +30,7 @@ class Unpickler(pickle.Unpickler):
 
     def __init__(self, machine: Machine):
         count = machine.last - machine.first
-        code = machine.source.read(machine.first, count, machine.what)
+        code = machine.source.read(machine.first, count, machine.file_name)
         super().__init__(io.BytesIO(code), encoding=machine.encoding)
         self.machine = machine
 
@@ -48,9 +48,9 @@ class Unpickler(pickle.Unpickler):
             return functools.partial(known, self.machine)
         if known is None:
             known = _torch_dtype(name) if module == "torch" else None
-        return self._own(path, module, name) if known is None else known
+        return self._named_in_jaxgrad(path, module, name) if known is None else known
 
-    def _own(self, path, module, name):
+    def _named_in_jaxgrad(self, path, module, name):
         """What jaxgrad has under a name of PyTorch."""
         value = getattr(importlib.import_module(own_name(module)), name, None)
         if value is None or is_placeholder(value):

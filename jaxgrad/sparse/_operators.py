@@ -162,7 +162,7 @@ def elements_at(self: SparseTensor, mask: SparseTensor) -> Tensor:
     if _pattern.is_same(self, mask) and self._coalesced:
         return values_of(self)
     if not all(map(_pattern.is_known, (self, mask))):
-        return found_at(self, values_of(self), mask)
+        return sums_at(self, values_of(self), mask)
     self = coalesce(self)
     places = _pattern.positions(self, needed(mask, "a comparison of sparse patterns"))
     values = values_of(self)
@@ -170,7 +170,7 @@ def elements_at(self: SparseTensor, mask: SparseTensor) -> Tensor:
     return ops._coo_ungroup(ops.cat([values, nothing]), _pattern.as_indices(places))
 
 
-def found_at(self: SparseTensor, values: Tensor, mask: SparseTensor) -> Tensor:
+def sums_at(self: SparseTensor, values: Tensor, mask: SparseTensor) -> Tensor:
     """The sums of values at the indices of a tensor, at those of another one: in a trace, where the
     indices are not known.
     """
@@ -335,8 +335,8 @@ def mul(self, other):
 def _traced_product(self, other):
     """The product of the elements at common indices, where these are not known."""
     here, there = _pattern.present(self), _pattern.present(other)
-    there = found_at(other, there.to(self._indices_held.dtype), self) > 0
-    values = ops.mul(values_of(self), found_at(other, values_of(other), self))
+    there = sums_at(other, there.to(self._indices_held.dtype), self) > 0
+    values = ops.mul(values_of(self), sums_at(other, values_of(other), self))
     return padded(self, values, here & there)
 
 

@@ -85,14 +85,14 @@ class Holder:
         """How code gets at what a name is bound to."""
         return f"{self.name}{self.suffix.format(name)}".removeprefix(".")
 
-    def now(self) -> dict:
-        """The contents of now; nothing where the object is gone."""
+    def current(self) -> dict:
+        """The present contents; nothing where the object is gone."""
         target = self.reference()
         return {} if target is None else self.contents(target)
 
     def value(self, name):
         """What a name is bound to now; UNSET where it is not."""
-        return self.now().get(name, UNSET)
+        return self.current().get(name, UNSET)
 
     def changes(self, before: dict) -> tuple[dict, list]:
         """The names bound since `before`, with their values, and those that were removed."""
@@ -204,7 +204,7 @@ class LibraryHolder(InstanceHolder):
         return bound, [name for name in removed if name in self.stored]
 
     def restore(self, besides=()):
-        super().restore({*besides, *(self.before.keys() | self.now().keys()) - self.stored})
+        super().restore({*besides, *(self.before.keys() | self.current().keys()) - self.stored})
 
     def bind(self, target, name, value):
         (type.__setattr__ if isinstance(target, type) else super().bind)(target, name, value)

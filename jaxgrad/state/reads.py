@@ -327,23 +327,23 @@ class ObservedClasses:
 def _reads_in_its_own_way(kind) -> bool:
     """Whether a class of the user's has a `__getattribute__`."""
     methods = [vars(base).get("__getattribute__") for base in kind.__mro__ if not is_closed(base)]
-    return any(getattr(method, "own", method) is not None for method in methods)
+    return any(getattr(method, "replaced_method", method) is not None for method in methods)
 
 
 def _is_installed(kind) -> bool:
     # the one that is installed last
-    return hasattr(vars(kind).get("__setattr__"), "own")
+    return hasattr(vars(kind).get("__setattr__"), "replaced_method")
 
 
 def _uninstall(kind):
     for name in ("__getattribute__", "__setattr__"):
         installed = vars(kind).get(name)
-        if not hasattr(installed, "own"):
+        if not hasattr(installed, "replaced_method"):
             continue
-        if installed.own is None:
+        if installed.replaced_method is None:
             type.__delattr__(kind, name)
         else:
-            type.__setattr__(kind, name, installed.own)
+            type.__setattr__(kind, name, installed.replaced_method)
 
 
 def _install(kind, current):
@@ -367,7 +367,7 @@ def _install(kind, current):
         write(self, name, value)
 
     for function in (__getattribute__, __setattr__):
-        function.own = vars(kind).get(function.__name__)
+        function.replaced_method = vars(kind).get(function.__name__)
     for function in (__getattribute__, __setattr__):
         type.__setattr__(kind, function.__name__, function)
 

@@ -153,9 +153,9 @@ class Walk:
                 stored = self.code.names if self.code.names_any(SETTING) else self.code.stored_names
                 holder.stored |= stored - by_itself
                 if self.is_after:  # made at their first use, which was inside
-                    now = holder.now()
-                    late = now.keys() & self.code.names - bound - holder.stored
-                    holder.before = before = before | {name: now[name] for name in late}
+                    contents = holder.current()
+                    late = contents.keys() & self.code.names - bound - holder.stored
+                    holder.before = before = before | {name: contents[name] for name in late}
                     names |= late
                 absent -= own_dict(holder.reference()).keys()  # it has more than it shows
             if isinstance(holder, ClassHolder):

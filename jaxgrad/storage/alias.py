@@ -105,8 +105,8 @@ class Alias:
     __slots__ = (
         "base",
         "before",
+        "creation",
         "followed",
-        "made",
         "place",
         "root",
         "seen",
@@ -118,7 +118,7 @@ class Alias:
     def __init__(self, storage, place=None, root=None, base=None, steps=None, creation=USUAL):
         self.tangents = None
         self.storage, self.place, self.root, self.base = storage, place, root, base
-        self.steps, self.made, self.before = steps, creation, None
+        self.steps, self.creation, self.before = steps, creation, None
         self.seen = storage.epoch
         self.followed = 0 if root is None else root.followed
 
@@ -206,7 +206,7 @@ def _attach_one(call):
         alias = source._alias or begin(source)
         root = alias if alias.root is None else alias.root
         base = source if alias.base is None else alias.base
-        how = alias.made
+        how = alias.creation
         if current_mode.get() is not RECORD:
             how = _outside_of_grad_mode(source, results, how, how)
         numbers = _data(leaves) if len(leaves) > 1 else ()
@@ -228,7 +228,7 @@ def _attach_several(call):
         alias = source._alias or begin(source)
         root = alias if alias.root is None else alias.root
         base = source if alias.base is None else alias.base
-        how = alias.made or ONE_OF_SEVERAL
+        how = alias.creation or ONE_OF_SEVERAL
         if current_mode.get() is not RECORD:
             how = _outside_of_grad_mode(source, results, how, ONE_OF_SEVERAL)
         for view, (piece, numbers) in zip(results, pieces, strict=True):
@@ -357,7 +357,7 @@ def place_view(tensor: Tensor, source: Tensor, steps, creation: int):
     """
     alias = source._alias or begin(source)
     root = alias if alias.root is None else alias.root
-    base, how = source if alias.base is None else alias.base, view_of_view(alias.made, creation)
+    base, how = source if alias.base is None else alias.base, view_of_view(alias.creation, creation)
     for call, numbers in steps:
         alias = _further(alias, call, numbers, root, base, how)
     tensor._alias, tensor._counter = alias, source._counter
@@ -523,8 +523,8 @@ def _follow_root(target, alias):
     """Update a view's place in the graph after that of its root has changed."""
     root = root_of(alias)
     alias.followed = alias.root.followed
-    if alias.made >= NO_GRAD:
-        target._leaf = Severed(alias.made, origin_of(target))
+    if alias.creation >= NO_GRAD:
+        target._leaf = Severed(alias.creation, origin_of(target))
         target._node, target._tracked = None, True
         return
     if not root._tracked:  # the root has left the graph since

@@ -35,21 +35,21 @@ def origin_of(tensor: Tensor) -> str:
 class Severed(LeafState):
     """The leaf state of a view whose history is not known; asking for its node raises."""
 
-    __slots__ = ("made", "origin")
+    __slots__ = ("creation", "origin")
 
     def __init__(self, creation: int, origin: str):
-        self.made, self.origin = creation, origin
+        self.creation, self.origin = creation, origin
         self.grad = self.hooks = self.post_hooks = self.tangents = self.causes = self.kind = None
         self.grad_dtype = OWN_DTYPE
 
     def __copy__(self):
-        return Severed(self.made, self.origin)
+        return Severed(self.creation, self.origin)
 
     def node(self):
         what = "its base or another view of its base has been modified inplace"
-        if self.made >= FUNCTION:
+        if self.creation >= FUNCTION:
             raise RuntimeError(f"{self.origin} is a view and {what}. {IN_FUNCTION}")
-        raise RuntimeError(unclear(self.made, what))
+        raise RuntimeError(unclear(self.creation, what))
 
     check_history = node
 

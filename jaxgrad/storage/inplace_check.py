@@ -188,12 +188,12 @@ def unexpanded(target: Tensor) -> Tensor | None:
 
 
 def _permit_view(name, target, alias):
-    if alias.made >= FUNCTION:
-        why = IN_FUNCTION if alias.made == FUNCTION else SEVERAL
+    if alias.creation >= FUNCTION:
+        why = IN_FUNCTION if alias.creation == FUNCTION else SEVERAL
         raise RuntimeError(f"{origin_of(target)} is a view and is being modified inplace. {why}")
-    if alias.made >= NO_GRAD:
-        raise RuntimeError(unclear(alias.made, "is being modified inplace"))
-    if alias.made == ONE_OF_SEVERAL:
+    if alias.creation >= NO_GRAD:
+        raise RuntimeError(unclear(alias.creation, "is being modified inplace"))
+    if alias.creation == ONE_OF_SEVERAL:
         raise RuntimeError(
             f"{origin_of(target)} is a view and is being modified inplace. {SEVERAL}"
         )
@@ -307,7 +307,9 @@ def turn(target: Tensor, view_of, follow: bool):
 def _turned(target, shown):
     """The new alias of a tensor that becomes a view of itself; shown: the alias of that view."""
     if shown.base is not target:
-        alias = Alias(shown.storage, shown.place, shown.root, shown.base, shown.steps, shown.made)
+        alias = Alias(
+            shown.storage, shown.place, shown.root, shown.base, shown.steps, shown.creation
+        )
         alias.tangents = shown.tangents
         return alias
     with handle_lock.lock:

@@ -73,7 +73,7 @@ class Table:
 
     def __init__(self, source, entries, functions, operators, kept=None):
         self.path, self.mistakes = source.path, source.mistakes
-        self.entries, self.found = by_operator.entries_of(source, entries), {}
+        self.entries, self._rules = by_operator.entries_of(source, entries), {}
         self.aliases = by_operator.aliases(source, self.entries)
         self.names = tuple(self.entries)
         self.operators = frozenset((*self.names, *self.aliases))
@@ -125,7 +125,7 @@ class Table:
         Raises KeyError for an unknown name, and TableError with all mistakes of its entries.
         """
         name = self.aliases.get(name, name)
-        known_rules = self.found.get(name)
+        known_rules = self._rules.get(name)
         if known_rules is None:
             if name not in self.entries:
                 raise KeyError(name)
@@ -134,7 +134,7 @@ class Table:
                 rules, mistakes = self._read(name)
             if mistakes:
                 raise TableError(sorted(mistakes))
-            known_rules = self.found.setdefault(name, rules)
+            known_rules = self._rules.setdefault(name, rules)
         return known_rules
 
     def check(self):
@@ -146,10 +146,10 @@ class Table:
                 cause = f"the check stops here, after {len(mistakes)} mistakes"
                 mistakes.append(Mistake(self.path, line, column, bare(name), cause, FIRST))
                 break
-            rules, more = ((), ()) if name in self.found else self._read(name)
+            rules, more = ((), ()) if name in self._rules else self._read(name)
             mistakes += more
             if rules and not more:
-                self.found[name] = rules
+                self._rules[name] = rules
         mistakes = mistakes or self._circular()
         if mistakes:
             raise TableError(sorted(set(mistakes)))
@@ -159,12 +159,12 @@ class Table:
         try:
             TopologicalSorter(
                 {
-                    name: frozenset.intersection(*map(self._calls, self.found[name]))
+                    name: frozenset.intersection(*map(self._calls, self._rules[name]))
                     for name in self.names
                 }
             ).prepare()
         except CycleError as error:
-            return [circular(self.found[name][0]) for name in error.args[1]]
+            return [circular(self._rules[name][0]) for name in error.args[1]]
         return []
 
     def _calls(self, rule):

@@ -138,10 +138,10 @@ class RuleBuilder:
         self.entry, self.number, self.path, self.report = entry, number, path, report
         self.functions, self.callables = functions, callables
         self.title = entry.name.text.partition("(")[0].strip()
-        self.found = 0
+        self.mistake_count = 0
 
     def mistake(self, place, cause, cure):
-        self.found += 1
+        self.mistake_count += 1
         self.report(place, self.title, cause, cure)
 
     def build(self):

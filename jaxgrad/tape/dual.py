@@ -111,7 +111,7 @@ def below(value: Tensor, level: Level) -> Tensor:
         window.reset(token)
 
 
-def own(tensor: Tensor) -> Tangents:
+def own_tangents(tensor: Tensor) -> Tangents:
     """Make a view, and the views cut from it, hold tangents separate from the root's."""
     tensor._aval = view_ops.plain(tensor._aval)
     held = tensor._alias.tangents = Tangents(tensor._aval, tensor._alias.steps)

@@ -49,13 +49,13 @@ class Cause(NamedTuple):
         return f"<{self.kind} in {self.operator} at {self.place}>"
 
 
-def of(thing) -> tuple[Cause, ...]:
+def of(tensor_or_node) -> tuple[Cause, ...]:
     """The causes noted for a tensor, or for the inputs of a node."""
-    if isinstance(thing, Node):
-        extras = thing.extras
+    if isinstance(tensor_or_node, Node):
+        extras = tensor_or_node.extras
         metadata = None if extras is None else extras.metadata
         return () if metadata is None else metadata.get("cut", ())
-    return getattr(thing._leaf, "causes", None) or ()
+    return getattr(tensor_or_node._leaf, "causes", None) or ()
 
 
 def merged(several) -> tuple[Cause, ...]:
@@ -139,7 +139,7 @@ def _has_edge(tensor) -> bool:
 
 
 # results of `upstream`, as long as the node lives
-_found: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+_ancestries: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 def upstream(node: Node):
@@ -147,7 +147,7 @@ def upstream(node: Node):
 
     Paths continue beyond the places where they were cut.
     """
-    ancestry = _found.get(node)
+    ancestry = _ancestries.get(node)
     if ancestry is not None:
         return ancestry
     numbers, leaves = set(), {}
@@ -164,5 +164,5 @@ def upstream(node: Node):
             leaves |= {id(leaf()): leaf for leaf in cause.leaves if leaf() is not None}
     # keep the nodes that were recorded last
     ancestry = frozenset(sorted(numbers)[-MOST_NODES:]), tuple(leaves.values())
-    _found[node] = ancestry
+    _ancestries[node] = ancestry
     return ancestry

@@ -63,12 +63,13 @@ class SavedSlot:
 class Recomputation:
     """A further run of a function.
 
-    `count`: how many tensors it has saved; `found`: by number those that are needed; `shown`: what
-    is compared of each; `names`: the nodes that saved them; `log`: with `debug`, the operators.
+    `count`: how many tensors it has saved; `tensors`: by number those that the backward pass
+    needs; `shown`: what is compared of each; `names`: the nodes that saved them; `log`: with
+    `debug`, the operators.
     """
 
     def __init__(self):
-        self.count, self.found, self.shown, self.names, self.log = 0, {}, {}, [], []
+        self.count, self.tensors, self.shown, self.names, self.log = 0, {}, {}, [], []
 
 
 class CheckpointedCall:
@@ -231,7 +232,7 @@ class CheckpointedCall:
         self.gradients = []
         if self.completed:
             self.check(run)
-        return run.found
+        return run.tensors
 
     @contextmanager
     def settings(self):
@@ -261,10 +262,10 @@ class CheckpointedCall:
     def drawn(self) -> Draws:
         """The random numbers that the first run drew."""
         draws = Draws()
-        draws.made = list(self.draws.made)
-        traced = [i for i, words in enumerate(draws.made) if isinstance(words, jax.core.Tracer)]
-        for i, words in zip(traced, self.delayed([draws.made[i] for i in traced]), strict=True):
-            draws.made[i] = words
+        draws.words = list(self.draws.words)
+        traced = [i for i, words in enumerate(draws.words) if isinstance(words, jax.core.Tracer)]
+        for i, words in zip(traced, self.delayed([draws.words[i] for i in traced]), strict=True):
+            draws.words[i] = words
         return draws
 
     def pack_again(self, tensor, run: Recomputation):
@@ -280,7 +281,7 @@ class CheckpointedCall:
                 )
             return tensor  # in a pass inside of the function, whose first run has not ended
         if self.slots[number]() is not None:  # else a pass inside of the function has used it up
-            run.found[number] = tensor
+            run.tensors[number] = tensor
         run.shown[number] = self.options.shown(tensor)
         return tensor
 

@@ -225,10 +225,10 @@ def _settings(has_input, depth, columns, rows, width, verbose) -> summary_text.S
 def _inputs(spec, kwargs, dtypes, model) -> tuple[tuple, dict]:
     """The arguments of the forward pass, with a `jax.ShapeDtypeStruct` for each size."""
     kinds = iter(dtypes or ())
-    given_dtypes = (
+    parameter_dtypes = (
         parameter.dtype for parameter in model.parameters() if parameter.dtype.is_floating_point
     )
-    default = next(given_dtypes, all_dtypes.get_default_dtype())
+    default = next(parameter_dtypes, all_dtypes.get_default_dtype())
 
     def converted(value):
         if _is_size(value):

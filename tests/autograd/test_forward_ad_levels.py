@@ -165,10 +165,10 @@ def test_tasks_have_levels_of_their_own():
             await asyncio.sleep(0.001 * (5 - value))
             return level, tangent(y)
 
-    async def all_of_them():
+    async def run_all():
         return await asyncio.gather(*map(slope, (1.0, 2.0, 3.0, 4.0)))
 
-    assert asyncio.run(all_of_them()) == [(0, 2), (0, 4), (0, 6), (0, 8)]
+    assert asyncio.run(run_all()) == [(0, 2), (0, 4), (0, 6), (0, 8)]
 
 
 def test_a_task_goes_on_in_the_level_around_it_until_that_ends():

@@ -86,10 +86,10 @@ def test_no_grad_of_a_method_C01(torch):
 
         @classmethod
         @torch.no_grad
-        def made(cls):
+        def tripled(cls):
             return cls.weight * 3
 
-    return Model().call(3), Model.made()
+    return Model().call(3), Model.tripled()
 
 
 @as_torch("""
@@ -240,18 +240,18 @@ def test_a_class_is_decorated_with_a_warning_C04(mode):
     with pytest.warns(FutureWarning, match=words) as warnings:
 
         @getattr(jaxgrad, mode)()
-        class Made:
+        class Decorated:
             def __init__(self):
-                self.found = state(jaxgrad)
+                self.modes = state(jaxgrad)
 
     assert warnings[0].filename == __file__
     with jaxgrad.no_grad():
-        assert Made().found == {
+        assert Decorated().modes == {
             "no_grad": (False, False),
             "enable_grad": (True, False),
             "inference_mode": (False, True),
         }.get(mode)
-    assert isinstance(Made, type)
+    assert isinstance(Decorated, type)
 
 
 @as_torch("""
@@ -469,10 +469,10 @@ def test_tasks_have_a_mode_each_C08():
             await asyncio.sleep(0)
             assert jaxgrad.is_grad_enabled()
 
-    async def all_of_them():
+    async def run_all():
         await asyncio.gather(off(5), on(7), off(3), on(4))
 
-    asyncio.run(all_of_them())
+    asyncio.run(run_all())
 
 
 @as_torch("""

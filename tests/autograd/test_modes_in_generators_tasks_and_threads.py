@@ -135,11 +135,11 @@ def test_modes_of_a_coroutine_and_its_tasks_C01_C06_C09_C14_C15_C16(mode):
             await asyncio.sleep(0)
             return read()
 
-    async def all_of_them():
+    async def run_all():
         assert await within(1) is inside and read() is outside
         return await asyncio.gather(within(5), without(7), within(2), without(3))
 
-    assert asyncio.run(all_of_them()) == [inside] * 4 and read() is outside
+    assert asyncio.run(run_all()) == [inside] * 4 and read() is outside
 
 
 def test_modes_of_an_asynchronous_generator_C01_C06_C09_C14_C15_C16(mode):

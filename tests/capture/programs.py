@@ -336,11 +336,11 @@ def may_raise(kind, run):
 
 
 class Differs(AssertionError):
-    """Two runs of a program differ. `what`: at what, which is the same in a smaller program."""
+    """Two runs of a program differ. `place`: where, which is the same in a smaller program."""
 
-    def __init__(self, what, text):
-        super().__init__(f"{what}: {text}")
-        self.what = what
+    def __init__(self, place, text):
+        super().__init__(f"{place}: {text}")
+        self.place = place
 
 
 def difference(one, other):
@@ -422,7 +422,7 @@ def check_seed(seed, **options):
     try:
         check(program, seed, **options)
     except Differs as failure:
-        what = failure.what
+        what = failure.place
     else:
         return
 
@@ -430,7 +430,7 @@ def check_seed(seed, **options):
         try:
             check(part, seed, **options)
         except Differs as failure:
-            return failure if failure.what == what else None
+            return failure if failure.place == what else None
         except Exception:
             # what is left is no program, such as one whose state is not made
             return None

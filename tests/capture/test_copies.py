@@ -30,9 +30,9 @@ class Training:
         self.model = nn.Linear(2, 1)
         self.optimizer = optim.Adam(self.model.parameters(), lr=0.1)
         scheduler = optim.lr_scheduler.StepLR(self.optimizer, 2, 0.5)
-        self.copied, self.step, self.found = copied, jit(self.run), []
+        self.copied, self.step, self.results = copied, jit(self.run), []
         for _ in range(5):
-            self.found.append(plain(self.step(torch.ones(3, 2))))
+            self.results.append(plain(self.step(torch.ones(3, 2))))
             scheduler.step()
 
     def run(self, x):
@@ -93,15 +93,15 @@ def reloaded(model, optimizer):
 )
 def test_copies_in_a_step(copied, most_traces):
     compiled, uncompiled = Training(copied, torch.jit), Training(copied)
-    assert compiled.found == uncompiled.found
+    assert compiled.results == uncompiled.results
     assert compiled.step.count <= most_traces
 
 
 def test_the_rate_in_a_copy_is_that_of_the_call():
     copied = Training(lambda m, o: copy.deepcopy(o.param_groups)[0]["lr"], torch.jit)
-    assert [rate for _, rate in copied.found] == RATES and copied.step.count == 1
+    assert [rate for _, rate in copied.results] == RATES and copied.step.count == 1
     saved = Training(lambda m, o: o.state_dict()["param_groups"][0]["lr"], torch.jit)
-    assert [rate for _, rate in saved.found] == RATES and saved.step.count == 1
+    assert [rate for _, rate in saved.results] == RATES and saved.step.count == 1
 
 
 def test_a_copy_is_a_plain_dict_with_tensors_of_its_own():

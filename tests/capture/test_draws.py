@@ -39,7 +39,7 @@ class World:
         random.seed(1)
         np.random.seed(2)
         torch.manual_seed(3)
-        self.own = random.Random(4)
+        self.generator = random.Random(4)
         self.rng, self.state = np.random.default_rng(5), np.random.RandomState(6)
         self.count, self.rate = itertools.count(7), 1.0
         self.items = [1.0, 2.0, 3.0]
@@ -48,7 +48,7 @@ class World:
         return [
             random.getstate(),
             repr(np.random.get_state()),
-            self.own.getstate(),
+            self.generator.getstate(),
             repr(self.rng.bit_generator.state),
             repr(self.state.get_state()),
             torch.get_rng_state().tolist(),
@@ -86,8 +86,8 @@ def scheduled_sampling(world, x):
 
 
 def epsilon_greedy(world, x):
-    if world.own.random() < 0.4:
-        return x[world.own.randrange(4)]
+    if world.generator.random() < 0.4:
+        return x[world.generator.randrange(4)]
     return x.max()
 
 
@@ -110,11 +110,11 @@ def under_another_name(world, x):
 
 
 def of_instances(world, x):
-    return x * world.own.gauss(0, 1) + world.rng.normal() * world.state.uniform(1, 2)
+    return x * world.generator.gauss(0, 1) + world.rng.normal() * world.state.uniform(1, 2)
 
 
 def integers(world, x):
-    return x * random.randrange(10) + world.own.getrandbits(3) - np.random.randint(5)
+    return x * random.randrange(10) + world.generator.getrandbits(3) - np.random.randint(5)
 
 
 def permuted(world, x):
@@ -208,7 +208,7 @@ class Noisy(nn.Module):
 
     def __init__(self, own):
         super().__init__()
-        self.own, self.linear = own, nn.Linear(4, 4)
+        self.generator, self.linear = own, nn.Linear(4, 4)
         nn.init.constant_(self.linear.weight, 0.5)
         nn.init.zeros_(self.linear.bias)
 
@@ -216,11 +216,11 @@ class Noisy(nn.Module):
         return self.linear(x) * self.noise()
 
     def noise(self):
-        return 1 + self.own.random()
+        return 1 + self.generator.random()
 
 
 def method_of_a_module(world):
-    return Noisy(world.own)
+    return Noisy(world.generator)
 
 
 def recomputed(world):
@@ -258,7 +258,7 @@ def element_of_a_tuple(world):
 
 
 def partial(world):
-    return functools.partial(lambda own, x: x * own.random(), world.own)
+    return functools.partial(lambda own, x: x * own.random(), world.generator)
 
 
 def bound_method(world):
@@ -445,13 +445,13 @@ def test_an_iterator_goes_on_at_each_call(name):
 
 def test_an_iterator_that_ends():
     def results(compile):
-        state = types.SimpleNamespace(it=iter([1.0, 2.0]))
+        state = types.SimpleNamespace(iterator=iter([1.0, 2.0]))
 
         def f(x):
             try:
-                return x * next(state.it)
+                return x * next(state.iterator)
             except StopIteration:
-                state.it = iter([3.0, 4.0])
+                state.iterator = iter([3.0, 4.0])
                 return x * 0
 
         function = compile(f)
@@ -733,15 +733,15 @@ def test_a_function_that_is_traced_at_each_call_draws_each_time():
 
 def test_a_fallback_gets_what_the_trace_has_drawn():
     def step(x, numbers):
-        factor = next(numbers.it) * random.random()
+        factor = next(numbers.iterator) * random.random()
         return x * factor if x.sum().item() > 0 else x
 
     def results(compile):
         random.seed(0)
-        numbers = types.SimpleNamespace(it=iter(range(1, 9)))
+        numbers = types.SimpleNamespace(iterator=iter(range(1, 9)))
         function = compile(lambda x: step(x, numbers))
         values = [function(X[:1]).item() for _ in range(3)]
-        return values, random.getstate(), next(numbers.it)
+        return values, random.getstate(), next(numbers.iterator)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -757,8 +757,8 @@ def test_a_leaf_from_inside_that_would_get_no_gradient_is_refused():
 
     @torch.jit
     def stored(x):
-        holder.made = new_leaf(x)
-        return (holder.made**2).sum()
+        holder.leaf = new_leaf(x)
+        return (holder.leaf**2).sum()
 
     for function in (returned, stored):
         with pytest.raises(RuntimeError, match=r"a leaf of shape \[2\] and a result that depends"):

@@ -57,7 +57,7 @@ def test_numbers_are_those_of_python(name):
 
 class Holder:
     def __init__(self, count):
-        self.count, self.made = count, None
+        self.count, self.kept = count, None
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_no_number_of_a_trace_is_kept(make):
 
     def count(x):
         holder.count += 1
-        holder.made = make(holder.count)
+        holder.kept = make(holder.count)
         return make(holder.count * 2)
 
     def shown(value):
@@ -80,7 +80,7 @@ def test_no_number_of_a_trace_is_kept(make):
     compiled = torch.jit(count)
     for n in range(1, 5):
         result = compiled(torch.ones(1))
-        assert (shown(result), shown(holder.made)) == (shown(make(n * 2)), shown(make(n)))
+        assert (shown(result), shown(holder.kept)) == (shown(make(n * 2)), shown(make(n)))
 
 
 def test_a_flag_computed_of_a_number_is_a_bool():
@@ -101,12 +101,12 @@ def test_an_object_whose_counter_varies_is_replaced():
     holder = Holder(None)
 
     def count(x):
-        holder.made.count += 1
-        return x * holder.made.count
+        holder.kept.count += 1
+        return x * holder.kept.count
 
-    holder.made, compiled = Holder(0), torch.jit(count)
+    holder.kept, compiled = Holder(0), torch.jit(count)
     assert [compiled(torch.ones(())).item() for _ in range(3)] == [1, 2, 3]
-    holder.made = Holder(5)
+    holder.kept = Holder(5)
     assert [compiled(torch.ones(())).item() for _ in range(3)] == [6, 7, 8]
 
 

@@ -143,7 +143,7 @@ def test_changes_of_state_are_compared_and_undone(do, message, monkeypatch):
             self.log, self.table, self.names = [0.5], {"a": 1}, {"a"}
             self.numbers = np.zeros(2)
 
-    def everything():
+    def state():
         tensors = [*m.parameters(), *m.buffers(), x]
         return (
             [tensor.tolist() for tensor in tensors],
@@ -168,10 +168,10 @@ def test_changes_of_state_are_compared_and_undone(do, message, monkeypatch):
     step = stale_branch(lambda x: do(m, x))
     step(x)
     change_all(monkeypatch, 3.0)
-    before = everything()
+    before = state()
     with pytest.raises(RuntimeError, match=message):
         step(x)
-    assert everything() == before
+    assert state() == before
 
 
 def test_named_tuples_are_compared_by_their_elements():

@@ -651,7 +651,7 @@ class Cycle:
     """An object that refers to itself."""
 
     def __init__(self, loss):
-        self.loss, self.own = loss, self
+        self.loss, self.cycle = loss, self
 
 
 @dataclasses.dataclass(frozen=True)
@@ -690,7 +690,7 @@ CONTAINERS = {
     "frozen dataclass": (Frozen, lambda output: output.loss),
     "method": (lambda loss: Output(loss).get, lambda output: output()),
     "closure": (closure, lambda output: output()),
-    "cycle": (Cycle, lambda output: output.own.own.loss),
+    "cycle": (Cycle, lambda output: output.cycle.cycle.loss),
     "nested": (lambda loss: [Mapping(a=Output((loss,)))], lambda output: output[0]["a"].loss[0]),
 }
 

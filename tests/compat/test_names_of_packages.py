@@ -105,16 +105,19 @@ def test_what_is_asked_of_tensors_and_devices():
 def test_methods_of_distributed_tensors_are_theirs():
     from jaxgrad.distributed.tensor import DTensor, Replicate, distribute_tensor
 
-    def own(tensor):
+    def shown(tensor):
         names = ("full_tensor", "to_local", "redistribute", "placements", "device_mesh")
         return [name for name in names if hasattr(tensor, name)]
 
     x = torch.ones(2)
     mesh = torch.distributed.init_device_mesh("cpu", (1,))
     distributed = distribute_tensor(x, mesh, [Replicate()])
-    compiled = torch.jit(lambda x: len(own(x * 2)))
-    assert own(x) == own(torch.Tensor) == [] and len(own(DTensor)) == len(own(distributed)) == 5
-    assert compiled(x) == 0 and len(own(torch.jit(lambda x: x * 2)(distributed))) == 5
+    compiled = torch.jit(lambda x: len(shown(x * 2)))
+    assert (
+        shown(x) == shown(torch.Tensor) == []
+        and len(shown(DTensor)) == len(shown(distributed)) == 5
+    )
+    assert compiled(x) == 0 and len(shown(torch.jit(lambda x: x * 2)(distributed))) == 5
     with pytest.raises(AttributeError, match="it is no DTensor"):
         x.to_local()
 

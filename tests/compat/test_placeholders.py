@@ -47,7 +47,7 @@ def ask(text: str) -> dict:
     return names
 
 
-def one(text: str):
+def answer(text: str):
     (value,) = ask(text).values()
     return value
 
@@ -149,9 +149,11 @@ def test_imports_under_the_hook():
 
 
 def test_imports_of_jaxgrad_itself():
-    assert is_placeholder(one("from torch.linalg import common_notes"))
+    assert is_placeholder(answer("from torch.linalg import common_notes"))
     assert not hasattr(torch.linalg, "common_notes")
-    assert one("from torch.nn.functional import Tensor") is torch.Tensor  # what is there elsewhere
+    assert (
+        answer("from torch.nn.functional import Tensor") is torch.Tensor
+    )  # what is there elsewhere
     for text in ("from torch.linalg import nothing", "import torch.linalg.common_notes.nothing"):
         with pytest.raises(ImportError):
             ask(text)
@@ -168,13 +170,17 @@ def test_names_that_are_attributes_are_there():
 
 
 def test_one_object_has_one_placeholder():
-    kind = one("from torch.ao.quantization import QConfigMapping")
+    kind = answer("from torch.ao.quantization import QConfigMapping")
     inner = "torch.ao.quantization.qconfig_mapping"
     assert (
-        kind is torch.ao.quantization.QConfigMapping is one(f"from {inner} import QConfigMapping")
+        kind
+        is torch.ao.quantization.QConfigMapping
+        is answer(f"from {inner} import QConfigMapping")
     )
     assert kind is importlib.import_module(inner.replace("torch", "jaxgrad", 1)).QConfigMapping
-    assert one(f"from {VALUES} default_qconfig") != one(f"from {VALUES} default_debug_qconfig")
+    assert answer(f"from {VALUES} default_qconfig") != answer(
+        f"from {VALUES} default_debug_qconfig"
+    )
 
 
 def test_modules_of_placeholders_can_be_looked_at():
@@ -186,7 +192,7 @@ def test_modules_of_placeholders_can_be_looked_at():
     names = {}
     exec("from jaxgrad._numpy import *", names)
     assert is_placeholder(names["arange"]) and "_util" not in names
-    one(f"from {VALUES} default_qconfig"), one(f"from {VALUES} QConfig")
+    answer(f"from {VALUES} default_qconfig"), answer(f"from {VALUES} QConfig")
     for value in [*sys.modules.values()]:
         assert not getattr(value, "__warningregistry__", None) or not is_placeholder(value)
     assert inspect.getmodule(ask) is sys.modules[__name__]
@@ -197,7 +203,7 @@ def test_modules_of_placeholders_can_be_looked_at():
 
 
 def test_a_class_can_be_a_base_and_an_argument():
-    tracer = one("from torch.ao.quantization import QConfigMapping")
+    tracer = answer("from torch.ao.quantization import QConfigMapping")
 
     class Plain(tracer):
         pass
@@ -228,13 +234,13 @@ def test_a_class_can_be_a_base_and_an_argument():
         "QConfigMapping.set_global"
     )
     refused(tracer.set_global), refused(lambda: list(tracer))
-    layer = one("from torch.ao.nn.quantized import Linear")
+    layer = answer("from torch.ao.nn.quantized import Linear")
     assert issubclass(layer, torch.nn.Module) and not isinstance(torch.nn.Identity(), layer)
     refused(lambda: layer(2, 2))
 
 
 def test_a_class_can_be_an_annotation_and_be_dispatched_on():
-    tracer = one("from torch.ao.quantization import QConfigMapping")
+    tracer = answer("from torch.ao.quantization import QConfigMapping")
 
     @functools.singledispatch
     def size(value: "tracer | None", other: tracer[int] | None = None) -> typing.Optional[tracer]:  # noqa: UP045
@@ -253,15 +259,15 @@ def test_a_class_can_be_an_annotation_and_be_dispatched_on():
 
 
 def test_an_alias_of_types_is_no_argument_of_isinstance():
-    target = one("from torch.ao.ns.fx.mappings import NSNodeTargetType")
+    target = answer("from torch.ao.ns.fx.mappings import NSNodeTargetType")
     assert target | None == typing.Optional[target]  # noqa: UP045
     refused(lambda: isinstance(3, target), "NSNodeTargetType")
-    parameter = one("from torch.fx.node import _R")
+    parameter = answer("from torch.fx.node import _R")
     assert isinstance(parameter, typing.TypeVar)
 
 
 def test_exceptions_are_exceptions():
-    error = one("from torch._dynamo.exc import Unsupported")
+    error = answer("from torch._dynamo.exc import Unsupported")
     assert issubclass(error, RuntimeError)
     with pytest.raises(error):
         raise error("told")
@@ -271,7 +277,7 @@ def test_exceptions_are_exceptions():
 
 
 def test_a_function_raises_at_a_call_and_says_who_imported_it():
-    function = one("from torch.ao.quantization.utils import check_node")
+    function = answer("from torch.ao.quantization.utils import check_node")
     text = repr(function)
     assert (
         function
@@ -286,7 +292,7 @@ def test_a_function_raises_at_a_call_and_says_who_imported_it():
 
 
 def test_a_function_decorates_what_raises_at_a_call():
-    decorate = one(f"from {DECORATORS} _register_fusion_pattern")
+    decorate = answer(f"from {DECORATORS} _register_fusion_pattern")
 
     @decorate
     def function(x):
@@ -313,7 +319,7 @@ def test_a_function_decorates_what_raises_at_a_call():
 
 
 def test_only_decorators_are_called_without_an_error():
-    function = one(f"from {DECORATORS} _register_fusion_pattern")
+    function = answer(f"from {DECORATORS} _register_fusion_pattern")
     space = {"function": function, "x": torch.ones(1), "local": lambda: function(is_x=True)}
     refusals = ("function(3)", "function(len)", "r = function(x)", "r = function([x])", "local()")
     for text in (*refusals, "r = function(3); r.value", "r = function(3)\nif r + 1: pass"):
@@ -341,8 +347,8 @@ VALUE_USES = {
 
 @pytest.mark.parametrize("use", VALUE_USES)
 def test_a_constant_equals_itself_and_enters_no_computation(use):
-    value = one(f"from {VALUES} default_qconfig")
-    other = one(f"from {VALUES} default_debug_qconfig")
+    value = answer(f"from {VALUES} default_qconfig")
+    other = answer(f"from {VALUES} default_debug_qconfig")
     assert value == value and value != other and value != "add" and {value: 1}[value] == 1
     assert copy.deepcopy([value]) == [value] and "default_qconfig" in repr(value)
     with pytest.raises(
@@ -358,7 +364,7 @@ class Kind(enum.Enum):
 
 
 def test_a_final_class_cannot_be_decorated():
-    function = one(f"from {DECORATORS} _register_fusion_pattern")
+    function = answer(f"from {DECORATORS} _register_fusion_pattern")
     with pytest.raises(NotImplementedError):
         exec("Kind = function(Kind)", {"function": function, "Kind": Kind})
 

@@ -30,7 +30,7 @@ class Net(nn.Module, nn.Modul):
     run = torch.jit.script, torch.jit.nothing, torch.nn.modules.conv._ConvNd
 """
 
-FOUND = [
+FINDINGS = [
     (4, "torch.optim.Adm", "unknown", "did you mean 'Adam'?"),
     (5, "torch.quantize_per_tensor", "placeholder", "not provided by jaxgrad: "),
     (6, "torch.nowhere", "unknown", "PyTorch 2.13.0 has no such name"),
@@ -100,9 +100,9 @@ def program(tmp_path):
 def test_exactly_what_is_missing(program):
     findings = scan.scan(program)
     assert [(finding.line, finding.name, finding.kind) for finding in findings] == [
-        row[:3] for row in FOUND
+        row[:3] for row in FINDINGS
     ]
-    for finding, (*_, text) in zip(findings, FOUND, strict=True):
+    for finding, (*_, text) in zip(findings, FINDINGS, strict=True):
         assert text in finding.why
 
 
@@ -162,11 +162,11 @@ def test_command(program, capsys):
     assert cli.main(["scan", str(program.parent)]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(f"{program}:4: torch.optim.Adm: PyTorch 2.13.0 has no")
-    assert len(lines) == len(FOUND)
+    assert len(lines) == len(FINDINGS)
     assert cli.main(["scan", "--json", str(program)]) == 1
     told = json.loads(capsys.readouterr().out)
-    assert [finding["name"] for finding in told] == [row[1] for row in FOUND]
-    assert [finding["kind"] for finding in told] == [row[2] for row in FOUND]
+    assert [finding["name"] for finding in told] == [row[1] for row in FINDINGS]
+    assert [finding["kind"] for finding in told] == [row[2] for row in FINDINGS]
 
 
 def test_files_without_anything_missing(tmp_path, capsys):
@@ -186,4 +186,4 @@ def test_files_that_cannot_be_read(tmp_path, program, capsys):
     told = capsys.readouterr()
     for name in ("broken.py", "deep.py", "null.py", "unknown.py", "broken.ipynb", "nothing.py"):
         assert name in told.err
-    assert len(told.out.splitlines()) == len(FOUND)  # the others are listed
+    assert len(told.out.splitlines()) == len(FINDINGS)  # the others are listed

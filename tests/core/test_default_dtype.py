@@ -93,4 +93,4 @@ def test_what_was_kept_for_other_settings_counts_towards_the_limit():
     assert cache.find("key") is None and cache.size().number == 1
     cache.keep("key", 2)
     torch.set_default_dtype(torch.float32)
-    assert cache.find("key") == 1 and sorted(cache.everything()) == [1, 2]
+    assert cache.find("key") == 1 and sorted(cache.all_values()) == [1, 2]

@@ -28,10 +28,10 @@ class Directory(dict):
 
 
 @pytest.fixture
-def own(monkeypatch):
+def user_directory(monkeypatch):
     """The user's directory, which is empty, with templates from the first call of a pattern on."""
     directory = Directory()
-    monkeypatch.setattr(template_store, "own", lambda: directory)
+    monkeypatch.setattr(template_store, "user_cache", lambda: directory)
     monkeypatch.setattr(template_store, "shipped", lambda: template_store.File(Path("/missing")))
     forget()
     yield directory
@@ -93,7 +93,7 @@ def assert_close(results, expected):
 
 
 @pytest.mark.slow
-def test_what_a_process_has_traced_is_not_traced_again(own, traces, monkeypatch):
+def test_what_a_process_has_traced_is_not_traced_again(user_directory, traces, monkeypatch):
     expected = trained(4, 5)
     assert traces
     template_store.write_noted()
@@ -104,7 +104,7 @@ def test_what_a_process_has_traced_is_not_traced_again(own, traces, monkeypatch)
 
 
 @pytest.mark.slow
-def test_a_template_serves_other_extents_without_a_trace(own, traces, monkeypatch):
+def test_a_template_serves_other_extents_without_a_trace(user_directory, traces, monkeypatch):
     monkeypatch.setattr(templates, "CALLS", 0)
     trained(4, 5)
     expected = by_kernels(trained, 6, 7)
@@ -127,7 +127,7 @@ def reordered(rows, columns):
 
 @pytest.mark.slow
 def test_a_template_serves_other_extents_among_the_arguments_without_a_trace(
-    own, traces, monkeypatch
+    user_directory, traces, monkeypatch
 ):
     monkeypatch.setattr(templates, "CALLS", 0)
     reordered(5, 7)
@@ -150,7 +150,7 @@ def written(rows):
 
 
 @pytest.mark.slow
-def test_a_write_through_a_view_is_not_traced_again(own, traces):
+def test_a_write_through_a_view_is_not_traced_again(user_directory, traces):
     expected = by_kernels(written, 3)
     assert_close(written(3), expected)
     template_store.write_noted()
@@ -162,7 +162,7 @@ def test_a_write_through_a_view_is_not_traced_again(own, traces):
     assert_close(written(5), by_kernels(written, 5))
 
 
-def test_a_refused_trace_keeps_nothing_of_its_caller(own, monkeypatch):
+def test_a_refused_trace_keeps_nothing_of_its_caller(user_directory, monkeypatch):
     """JAX's error is in a cycle, and no search for garbage comes while the tests run."""
     monkeypatch.setattr(templates, "CALLS", 0)
     monkeypatch.setattr(templates, "TRACES", 1)
@@ -180,7 +180,7 @@ def test_a_refused_trace_keeps_nothing_of_its_caller(own, monkeypatch):
 
 
 @pytest.mark.slow
-def test_wrong_arguments_raise_as_without_templates(own, monkeypatch):
+def test_wrong_arguments_raise_as_without_templates(user_directory, monkeypatch):
     def messages():
         texts = []
         for call in (
@@ -221,7 +221,7 @@ TESTS = {
 
 
 @pytest.mark.parametrize("name", TESTS)
-def test_what_is_computed_may_depend_on_extents(own, monkeypatch, tmp_path, name):
+def test_what_is_computed_may_depend_on_extents(user_directory, monkeypatch, tmp_path, name):
     monkeypatch.setattr(templates, "CALLS", 0)
     is_special, table = TESTS[name], tmp_path / "special.yaml"
     table.write_text("- name: by_extent(Tensor self) -> Tensor\n  self: auto\n")
@@ -236,7 +236,7 @@ def test_what_is_computed_may_depend_on_extents(own, monkeypatch, tmp_path, name
         checks.count("templates of files")
 
 
-def test_a_users_operator_is_not_kept(own, monkeypatch, tmp_path):
+def test_a_users_operator_is_not_kept(user_directory, monkeypatch, tmp_path):
     monkeypatch.setattr(templates, "CALLS", 0)
     table = tmp_path / "doubled.yaml"
     table.write_text(
@@ -245,7 +245,7 @@ def test_a_users_operator_is_not_kept(own, monkeypatch, tmp_path):
     mine = torch.ops.load(table, "kept_here")
     assert mine.kept_double(torch.tensor([1.0] * 3)).tolist() == [2.0] * 3
     template_store.write_noted()
-    records = b"".join(own.values())
+    records = b"".join(user_directory.values())
     assert b'"mul"' not in records
 
 
@@ -261,28 +261,28 @@ def test_a_users_operator_is_not_kept(own, monkeypatch, tmp_path):
         b"[" * 10**5,
     ],
 )
-def test_what_is_no_record_is_ignored(own, value):
+def test_what_is_no_record_is_ignored(user_directory, value):
     x = torch.tensor([0.5, 1.0])
     x.sin().tolist()
     template_store.write_noted()
-    assert own
-    for key in own:
-        own[key] = value
+    assert user_directory
+    for key in user_directory:
+        user_directory[key] = value
     forget()
     assert_close([x.sin().tolist()], [np.sin([0.5, 1.0])])
 
 
-def test_a_record_of_another_program_is_ignored(own):
+def test_a_record_of_another_program_is_ignored(user_directory):
     """Its inputs have other dtypes or another number."""
     torch.ones(3, dtype=torch.float64).sin().tolist()
     template_store.write_noted()
-    value = next(value for value in own.values() if b'"sin"' in value)
+    value = next(value for value in user_directory.values() if b'"sin"' in value)
     forget()
     x = torch.tensor([0.5, 1.0, 2.0])
     (x + x).sin().tolist()
     template_store.write_noted()
-    for key in own:
-        own[key] = value
+    for key in user_directory:
+        user_directory[key] = value
     forget()
     np.testing.assert_allclose((x + x).sin().tolist(), np.sin([1.0, 2, 4]), rtol=1e-6)
 
@@ -294,7 +294,7 @@ def test_a_record_of_another_program_is_ignored(own):
         lambda: jax.config.update("jax_threefry_partitionable", False),
     ],
 )
-def test_under_other_settings_nothing_is_looked_up(own, change):
+def test_under_other_settings_nothing_is_looked_up(user_directory, change):
     before = jax.config.jax_threefry_partitionable
     try:
         change()

@@ -71,10 +71,13 @@ def test_an_ensemble_of_stacked_modules_K18():
         and not buffers
     )
 
-    def one(parameters, x):
+    def call(parameters, x):
         return func.functional_call(models[0], parameters, (x,))
 
-    for mapped in (func.vmap(one, in_dims=(0, None)), torch.jit(func.vmap(one, in_dims=(0, None)))):
+    for mapped in (
+        func.vmap(call, in_dims=(0, None)),
+        torch.jit(func.vmap(call, in_dims=(0, None))),
+    ):
         outputs = mapped(parameters, X)
         wanted = torch.stack([model(X) for model in models])
         np.testing.assert_allclose(outputs.detach().numpy(), wanted.detach().numpy(), rtol=1e-5)

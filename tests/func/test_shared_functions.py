@@ -50,7 +50,7 @@ def no_programs(monkeypatch):
 
 def traces() -> int:
     """How many traces there were of shared functions."""
-    return sum(function.count for function in shared_function._functions.everything())
+    return sum(function.count for function in shared_function._functions.all_values())
 
 
 # ---- which functions find a program
@@ -564,7 +564,7 @@ def test_rows_of_a_large_jacobian_are_computed_one_by_one():
     for _ in range(3):
         jacobian = functional.jacobian(lambda x: x * x, torch.arange(12.0))
         assert jacobian.diag().tolist() == (2 * torch.arange(12.0)).tolist()
-    assert all(function.is_refused for function in shared_function._functions.everything())
+    assert all(function.is_refused for function in shared_function._functions.all_values())
 
 
 # ---- what programs keep
@@ -598,7 +598,7 @@ def test_many_functions_made_of_text_are_bounded(nothing_compiled):
         namespace = {}
         exec(f"def f(x):\n    return x * {number}.5", globals(), namespace)
         assert func.vmap(namespace["f"])(torch.ones(1)).item() == number + 0.5
-        most = max(most, len(shared_function._functions.everything()))
+        most = max(most, len(shared_function._functions.all_values()))
     assert limit.limit == "programs" and most <= 128
 
 
@@ -630,7 +630,7 @@ def test_a_function_that_finds_nothing_stops_looking():
     for number in range(30):
         GLOBAL = float(number)
         assert func.vmap(times_global)(torch.ones(1)).item() == number
-    (shared,) = shared_function._functions.everything()
+    (shared,) = shared_function._functions.all_values()
     assert shared.is_refused and shared.count < 15
 
 

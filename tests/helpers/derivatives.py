@@ -254,7 +254,7 @@ def twice_on_tape(problem, direction):
 # batched and compiled
 
 
-def everything(problem, output_gradients, *arrays):
+def outputs_and_gradient(problem, output_gradients, *arrays):
     """All outputs, and the gradient of the moving inputs, by JAX."""
     outputs = problem.all_outputs(*arrays)
     if not has_derivative(problem):
@@ -297,13 +297,13 @@ def over_batch(problem, draws, rows, chosen):
     batches = [jnp.stack([row[i] for row in rows]) for i in chosen]
     constants = problem.constants
 
-    def one(output_gradients, *arrays):
+    def of_one_draw(output_gradients, *arrays):
         inputs = list(constants)
         for position, array in zip(chosen, arrays, strict=True):
             inputs[position] = array
-        return everything(problem, output_gradients, *inputs)
+        return outputs_and_gradient(problem, output_gradients, *inputs)
 
-    return jax.vmap(one)(gradients, *batches)
+    return jax.vmap(of_one_draw)(gradients, *batches)
 
 
 def under_jit(problem, findings):

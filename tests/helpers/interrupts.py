@@ -178,10 +178,10 @@ class Load(Job):
     """A state dict that is loaded into a module."""
 
     def prepare(self):
-        self.given = {name: torch.randn(*leaf.shape) for name, leaf in self.net.named_parameters()}
+        self.start = {name: torch.randn(*leaf.shape) for name, leaf in self.net.named_parameters()}
 
     def run(self):
-        self.net.load_state_dict(self.given)
+        self.net.load_state_dict(self.start)
 
     def state(self):
         return [leaf.tolist() for leaf in self.params]

@@ -120,7 +120,7 @@ def arrays():
     }
 
 
-def everything(torch):
+def all_objects(torch):
     return {kind.__name__: kind(torch) for kind in (views, lone_views, tensors, containers)}
 
 

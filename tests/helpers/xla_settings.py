@@ -21,6 +21,6 @@ FAST_COMPILATION = {
 
 _version = importlib.metadata.version("jaxlib").rpartition(".")[0]
 if os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] == "1" and _version in FAST_COMPILATION:
-    _given = os.environ.get("XLA_FLAGS", "")
-    if FAST_COMPILATION[_version] not in _given:  # a test's subprocess inherits it
-        os.environ["XLA_FLAGS"] = f"{_given} {FAST_COMPILATION[_version]}".strip()
+    _flags = os.environ.get("XLA_FLAGS", "")
+    if FAST_COMPILATION[_version] not in _flags:  # a test's subprocess inherits it
+        os.environ["XLA_FLAGS"] = f"{_flags} {FAST_COMPILATION[_version]}".strip()

@@ -398,7 +398,7 @@ def test_functions_written_anew_share_a_program(run):
 
     jaxgrad.compiler.reset()
     results = [attend(jaxgrad.tensor(n)) for n in (3.0, 4.0)]
-    assert [shared.count for shared in shared_function._functions.everything()] == [1]
+    assert [shared.count for shared in shared_function._functions.all_values()] == [1]
     scaled = [flex.flex_attention(*tensors, scale=n / math.sqrt(3)) for n in (3.0, 4.0)]
     assert_close(results, scaled)
 

@@ -34,7 +34,7 @@ def written(value):
 
 @pytest.mark.parametrize("name", ["views", "lone_views", "tensors", "containers"])
 def test_torch_reads_what_jaxgrad_writes(name, tmp_path):
-    value = saved_objects.everything(jaxgrad)[name]
+    value = saved_objects.all_objects(jaxgrad)[name]
     file, path = written(value), tmp_path / "model.pt"
     path.write_bytes(file.getvalue())
     wanted = described(jaxgrad, value)

@@ -23,32 +23,32 @@ def parametrized(samples):
     return pytest.mark.parametrize(("family", "sample"), samples, ids=ids)
 
 
-def others(chosen):
+def others_than(chosen):
     """The samples that are not among parameters of tests."""
     known = {id(param.values[1]) for param in chosen}
     return [pair for pair in recorded.SAMPLES if id(pair[1]) not in known]
 
 
-@parametrized(others(test_forward_ad_operators.SOME))
+@parametrized(others_than(test_forward_ad_operators.SOME))
 def test_tangents(family, sample):
     test_forward_ad_operators.test_tangents_of_every_operator(family, sample)
 
 
-@parametrized([pair for pair in others(test_forward_ad_operators.NESTED) if not pair[1].kink])
+@parametrized([pair for pair in others_than(test_forward_ad_operators.NESTED) if not pair[1].kink])
 def test_nestings_of_forward_mode(family, sample):
     test_forward_ad_operators.test_nestings_of_forward_mode_over_every_operator(family, sample)
 
 
-@parametrized(others(test_operators.FIRST_ORDER))
+@parametrized(others_than(test_operators.FIRST_ORDER))
 def test_first_order(family, sample):
     test_operators.test_first_order(family, sample)
 
 
-@parametrized(others(test_operators.SECOND_ORDER))
+@parametrized(others_than(test_operators.SECOND_ORDER))
 def test_batched_and_compiled(family, sample):
     test_operators.test_batched_and_compiled(family, sample)
 
 
-@parametrized(others(test_operators.SECOND_ORDER))
+@parametrized(others_than(test_operators.SECOND_ORDER))
 def test_second_order(family, sample):
     test_operators.test_second_order(family, sample)

@@ -32,7 +32,7 @@ def read(path):
 def main():
     FILES.mkdir(exist_ok=True)
     torch.manual_seed(0)
-    objects = saved_objects.everything(torch)
+    objects = saved_objects.all_objects(torch)
     texts = {}
     for name, value in objects.items():
         record(name, value)

@@ -305,23 +305,23 @@ def check_derivatives(function, *arrays):
         results = results if isinstance(results, list | tuple) else [results]
         return pack([r for r in results if jnp.issubdtype(r.dtype, jnp.inexact)])
 
-    class Given:
+    class Problem:
         pass
 
-    Given.function = staticmethod(numbers)
+    Problem.function = staticmethod(numbers)
     random = numpy.random.RandomState(1)
     point = pack(arrays)
     with jax.enable_x64(True):
         size = jax.eval_shape(numbers, jnp.asarray(point)).size
         v, w, u = (random.uniform(-1, 1, n) for n in (point.size, point.size, size))
 
-    def everything(problem, point, v, w, u):
+    def second_order_results(problem, point, v, w, u):
         results = derivatives.second_derivatives(problem, point, v, w, u)
         change = derivatives.slope(problem.function, point, v)
         gradient = derivatives.reverse(problem.function, point, u)
         return results | {"change": change, "part": gradient @ v, "expected part": u @ change}
 
-    results = derivatives.traced(everything, Given, point, v, w, u)
+    results = derivatives.traced(second_order_results, Problem, point, v, w, u)
     findings = derivatives.Findings()
     for name, expected in (
         ("tangent", "change"),

@@ -4,7 +4,7 @@
         S("add", T(2, 3), T(3), alpha=2, complex=True),
         S("gather", T(3, 4), 1, Int(2, 4, high=3)),
         S("abs", T(values=[0.0]), kink=True),
-        *each("sin cos tanh", T(2, 3), complex=True),
+        *samples_of("sin cos tanh", T(2, 3), complex=True),
     ]
 
 The name is a public one that torch and jaxgrad share ("add", "nn.functional.gelu",
@@ -446,7 +446,7 @@ def S(name, *args, complex=False, kink=False, dynamic=False, through=None, **kwa
     return Sample(name, args, kwargs, complex, kink, dynamic, through)
 
 
-def each(names, *args, **kwargs):
+def samples_of(names, *args, **kwargs):
     """The same sample of several operators, whose names are separated by blanks."""
     return [S(name, *args, **kwargs) for name in names.split()]
 

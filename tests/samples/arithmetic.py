@@ -1,6 +1,6 @@
 """Arithmetic and powers."""
 
-from samples import Int, Mask, S, T, each
+from samples import Int, Mask, S, T, samples_of
 
 TIES = [0.0, 1.0, -1.0]
 
@@ -100,24 +100,24 @@ SAMPLES = [
     S("fmod", T(values=[2.0, -2.0]), T(values=[2.0, 2.0]), kink=True),
     S("fmod", T(values=[2.0, -2.0]), T(values=0.0, constant=True), kink=True),
     # one operand
-    *each("neg square", T(2, 3), complex=True),
-    *each("neg square positive", Int(3, low=-3)),
-    *each("neg abs sgn square reciprocal", T(), complex=True),
-    *each("neg abs sgn square reciprocal sqrt rsqrt sign positive", T(0, 3)),
+    *samples_of("neg square", T(2, 3), complex=True),
+    *samples_of("neg square positive", Int(3, low=-3)),
+    *samples_of("neg abs sgn square reciprocal", T(), complex=True),
+    *samples_of("neg abs sgn square reciprocal sqrt rsqrt sign positive", T(0, 3)),
     S("positive", T(2, 3), complex=True),
-    *each("abs sgn", T(2, 3), complex=True),
-    *each("abs sgn sign", Int(5, low=-3)),
-    *each("abs sgn sign", T(values=TIES), kink=True),
-    *each("abs sgn", T(values=[0.0, 1.0]), complex="only", kink=True),
+    *samples_of("abs sgn", T(2, 3), complex=True),
+    *samples_of("abs sgn sign", Int(5, low=-3)),
+    *samples_of("abs sgn sign", T(values=TIES), kink=True),
+    *samples_of("abs sgn", T(values=[0.0, 1.0]), complex="only", kink=True),
     S("square", Mask(3)),
     S("square", T(values=TIES)),
     S("sign", T(2, 3)),
     S("sign", T(values=[float("nan"), -0.0]), kink=True),
     S("sign", Mask(3)),
-    *each("sqrt rsqrt", T(2, 3, low=0.25), complex=True),
+    *samples_of("sqrt rsqrt", T(2, 3, low=0.25), complex=True),
     S("reciprocal", T(2, 3, low=0.5), complex=True),
-    *each("sqrt rsqrt reciprocal", Int(3, low=1)),
-    *each("sqrt rsqrt reciprocal", T(values=0.0), kink=True),
+    *samples_of("sqrt rsqrt reciprocal", Int(3, low=1)),
+    *samples_of("sqrt rsqrt reciprocal", T(values=0.0), kink=True),
     # powers
     S("pow", T(2, 3, low=0.25), T(3), complex=True),
     S("pow", T(2, 1, low=0.25), T(1, 3)),

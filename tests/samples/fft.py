@@ -1,6 +1,6 @@
 """Fourier transforms, and what is composed of them."""
 
-from samples import S, T, each
+from samples import S, T, samples_of
 
 ONE = "fft.fft fft.ifft fft.irfft fft.hfft"
 SEVERAL = "fft.fftn fft.ifftn fft.irfftn fft.hfftn"
@@ -24,17 +24,17 @@ SAMPLES = [
     S("ops._fft_with_size", T(2, 3, 2), 2, True, False, True, [2, 4], False, True, [2, 4]),
     S("ops._fft_with_size", T(2, 3), 2, False, True, False, [2, 3], True, False, [2, 3, 2]),
     # compositions
-    *each(ONE, T(2, 4), complex=True),
-    *each(ONE, T(4, 2), 3, 0, norm="ortho", complex=True),
-    *each(ONE, T(3), n=6, norm="forward"),
-    *each(REAL_ONE, T(2, 4)),
-    *each(REAL_ONE, T(3, 2), 5, 0, "ortho"),
-    *each(SEVERAL, T(2, 3), complex=True),
-    *each(SEVERAL, T(2, 3, 2), (3, -1), (1, 0), "forward"),
-    *each(REAL_SEVERAL, T(2, 3)),
-    *each(REAL_SEVERAL, T(2, 3, 2), (3, -1), (1, 0), "forward"),
-    *each(OF_TWO, T(2, 2, 3), complex=True),
-    *each(REAL_OF_TWO, T(2, 2, 3)),
-    *each("fft.fftshift fft.ifftshift", T(2, 5), complex=True),
-    *each("fft.fftshift fft.ifftshift", T(3, 2), 0),
+    *samples_of(ONE, T(2, 4), complex=True),
+    *samples_of(ONE, T(4, 2), 3, 0, norm="ortho", complex=True),
+    *samples_of(ONE, T(3), n=6, norm="forward"),
+    *samples_of(REAL_ONE, T(2, 4)),
+    *samples_of(REAL_ONE, T(3, 2), 5, 0, "ortho"),
+    *samples_of(SEVERAL, T(2, 3), complex=True),
+    *samples_of(SEVERAL, T(2, 3, 2), (3, -1), (1, 0), "forward"),
+    *samples_of(REAL_SEVERAL, T(2, 3)),
+    *samples_of(REAL_SEVERAL, T(2, 3, 2), (3, -1), (1, 0), "forward"),
+    *samples_of(OF_TWO, T(2, 2, 3), complex=True),
+    *samples_of(REAL_OF_TWO, T(2, 2, 3)),
+    *samples_of("fft.fftshift fft.ifftshift", T(2, 5), complex=True),
+    *samples_of("fft.fftshift fft.ifftshift", T(3, 2), 0),
 ]

@@ -1,6 +1,6 @@
 """Operators that read and write elements by their place."""
 
-from samples import Int, Mask, S, T, each
+from samples import Int, Mask, S, T, samples_of
 
 ITEM = "Tensor.__getitem__"
 ALL = slice(None)
@@ -150,10 +150,10 @@ MASKS = [
     S("masked_fill", T(2, 3), Mask(3), T(), complex=True),
     S("masked_fill", T(2, constant=True), Mask(values=[True, True]), T()),
     S("masked_fill", T(2), Mask(2), Int()),
-    *each("tril triu", T(3, 4), complex=True),
-    *each("tril triu", T(2, 3, 2), 1),
-    *each("tril triu", T(3, 3), diagonal=-1),
-    *each("tril triu", T(0, 2)),
+    *samples_of("tril triu", T(3, 4), complex=True),
+    *samples_of("tril triu", T(2, 3, 2), 1),
+    *samples_of("tril triu", T(3, 3), diagonal=-1),
+    *samples_of("tril triu", T(0, 2)),
 ]
 
 SAMPLES = [*PLACES, *ITEMS, *TENSORS, *REDUCED, *COUNTED, *MASKS]

@@ -1,6 +1,6 @@
 """Losses. The number after the tensors of an `ops.` is the reduction: 0 none, 1 mean, 2 sum."""
 
-from samples import Int, S, T, each
+from samples import Int, S, T, samples_of
 
 INF = float("inf")
 REDUCTIONS = ("none", "mean", "sum")
@@ -19,7 +19,7 @@ SPEECH = T(5, 2, 3, form="normalized")
 
 def reductions(names, *args, **kwargs):
     """The same sample with each reduction by its name."""
-    return [s for r in REDUCTIONS for s in each(names, *args, reduction=r, **kwargs)]
+    return [s for r in REDUCTIONS for s in samples_of(names, *args, reduction=r, **kwargs)]
 
 
 def positive(*shape):
@@ -31,22 +31,22 @@ SAMPLES = [
     *reductions("nn.functional.mse_loss", T(2, 3), T(2, 3)),
     *reductions("nn.functional.l1_loss", T(2, 3), T(2, 3)),
     *reductions("nn.functional.smooth_l1_loss", T(2, 3), T(2, 3), beta=1.1),
-    *each("ops.kl_div", T(2, 3), positive(2, 3), 1),
-    *each("ops.kl_div", T(2, 3), T(2, 3), 1, log_target=True),
+    *samples_of("ops.kl_div", T(2, 3), positive(2, 3), 1),
+    *samples_of("ops.kl_div", T(2, 3), T(2, 3), 1, log_target=True),
     S("nn.functional.kl_div", T(2, 3), T(2, 3), reduction="sum", log_target=True),
     *reductions("nn.functional.binary_cross_entropy_with_logits", T(2, 3), positive(2, 3)),
     S("nn.functional.kl_div", T(2, 3), positive(2, 3), reduction="batchmean"),
-    *each(DISTANCES, T(2, 3), positive(3), reduction=2),
-    *each(DISTANCES, T(2, 1), positive(3), reduction=0),
+    *samples_of(DISTANCES, T(2, 3), positive(3), reduction=2),
+    *samples_of(DISTANCES, T(2, 1), positive(3), reduction=0),
     S("ops.kl_div", T(2, 3), positive(3), reduction=1),
     S("ops.kl_div", T(3), positive(2, 3), reduction=1),
     S("ops.kl_div", T(2, 3), T(3), 1, log_target=True),
-    *each(PAIRS, T(), positive(), reduction=2),
-    *each(PAIRS, T(0, 3), positive(0, 3), reduction=2),
-    *each(PAIRS, T(0, 3), positive(0, 3), reduction=1, kink=True),
-    *each(DISTANCES, T(2), positive(2), 2),
-    *each("ops.mse_loss ops.l1_loss ops.smooth_l1_loss", T(2), Int(2), reduction=2),
-    *each("nn.functional.mse_loss nn.functional.l1_loss", input=T(2), target=T(2)),
+    *samples_of(PAIRS, T(), positive(), reduction=2),
+    *samples_of(PAIRS, T(0, 3), positive(0, 3), reduction=2),
+    *samples_of(PAIRS, T(0, 3), positive(0, 3), reduction=1, kink=True),
+    *samples_of(DISTANCES, T(2), positive(2), 2),
+    *samples_of("ops.mse_loss ops.l1_loss ops.smooth_l1_loss", T(2), Int(2), reduction=2),
+    *samples_of("nn.functional.mse_loss nn.functional.l1_loss", input=T(2), target=T(2)),
     *reductions("nn.functional.mse_loss", T(2), T(2), weight=positive(2)),
     S("nn.functional.l1_loss", T(2), T(2), weight=positive(2)),
     S("nn.functional.l1_loss", T(2, 3), T(2, 3), complex=True),
@@ -90,8 +90,8 @@ SAMPLES = [
     S("ops.huber_loss_backward", T(), T(2, 3), T(2, 3), 1, 0.7),
     *reductions("nn.functional.soft_margin_loss", T(2, 3), Int(values=[[1, -1, 1], [-1, 1, 1]])),
     S("ops.soft_margin_loss_backward", T(), T(2, 3), T(2, 3, constant=True), 1),
-    *each("ops.l1_loss_backward ops.kl_div_backward", T(), T(2, 3), positive(2, 3), 1),
-    *each("ops.l1_loss_backward ops.kl_div_backward", T(2, 3), T(2, 3), positive(2, 3), 0),
+    *samples_of("ops.l1_loss_backward ops.kl_div_backward", T(), T(2, 3), positive(2, 3), 1),
+    *samples_of("ops.l1_loss_backward ops.kl_div_backward", T(2, 3), T(2, 3), positive(2, 3), 0),
     S("ops.l1_loss_backward", T(), T(2, 3), T(2, 3), 1, complex="only"),
     # margins
     *reductions("nn.functional.multi_margin_loss", T(3, 4), Int(3, high=4)),
@@ -111,7 +111,7 @@ SAMPLES = [
         T(values=[[1.0, 1.0, 1.0, 0.0], [1.0, 0.0, 0.0, 0.0]], constant=True),
     ),
     S("nn.functional.multilabel_soft_margin_loss", T(2, 3), positive(2, 3), T(3, constant=True)),
-    *each("nn.functional.margin_ranking_loss", T(3), T(3), Int(values=[1, -1, 1]), 0.7),
+    *samples_of("nn.functional.margin_ranking_loss", T(3), T(3), Int(values=[1, -1, 1]), 0.7),
     S("cosine_embedding_loss", T(3, 2), T(3, 2), Int(values=[1, -1, 1]), 0.2, 2),
     S("hinge_embedding_loss", T(3), Int(values=[1, -1, 1]), 0.7, 0),
     S("poisson_nll_loss", T(3), Int(values=[0, 1, 3]), True, True, 1e-8, 0),
@@ -143,18 +143,18 @@ SAMPLES = [
     # classes
     *reductions(CLASSES, T(4, 5), Int(4, high=5)),
     *reductions(CLASSES, T(4, 5), Int(4, high=5), weight=WEIGHT),
-    *each(CLASSES, T(4, 5), Int(values=[1, -100, 4, -100]), weight=WEIGHT),
-    *each(CLASSES, T(4, 5), Int(values=[2, 0, 2, 4]), ignore_index=2, reduction="none"),
-    *each(CLASSES, T(2, 5, 3), Int(2, 3, high=5), weight=WEIGHT),
-    *each(CLASSES, T(2, 3, 2, 2), Int(2, 2, 2, high=3), ignore_index=0, reduction="sum"),
-    *each(CLASSES, T(1, 3, 2, 1, 2), Int(1, 2, 1, 2, high=3), reduction="none"),
-    *each(CLASSES, T(5), Int(high=5), weight=WEIGHT),
+    *samples_of(CLASSES, T(4, 5), Int(values=[1, -100, 4, -100]), weight=WEIGHT),
+    *samples_of(CLASSES, T(4, 5), Int(values=[2, 0, 2, 4]), ignore_index=2, reduction="none"),
+    *samples_of(CLASSES, T(2, 5, 3), Int(2, 3, high=5), weight=WEIGHT),
+    *samples_of(CLASSES, T(2, 3, 2, 2), Int(2, 2, 2, high=3), ignore_index=0, reduction="sum"),
+    *samples_of(CLASSES, T(1, 3, 2, 1, 2), Int(1, 2, 1, 2, high=3), reduction="none"),
+    *samples_of(CLASSES, T(5), Int(high=5), weight=WEIGHT),
     *reductions(CLASSES, T(0, 3), Int(0, high=3), kink=True),
     *reductions(CLASSES, T(2, 3), Int(values=[-100, -100]), kink=True),
-    *each(CLASSES, T(3, 4), Int(3, high=4, dtype="uint8")),
-    *each(CLASSES, input=T(3, 4), target=Int(3, high=4)),
-    *each("ops.nll_loss ops.cross_entropy_loss", T(4, 5), Int(4, high=5)),
-    *each("ops.nll_loss ops.cross_entropy_loss", T(4, 5), Int(4, high=5), WEIGHT, 2, 1),
+    *samples_of(CLASSES, T(3, 4), Int(3, high=4, dtype="uint8")),
+    *samples_of(CLASSES, input=T(3, 4), target=Int(3, high=4)),
+    *samples_of("ops.nll_loss ops.cross_entropy_loss", T(4, 5), Int(4, high=5)),
+    *samples_of("ops.nll_loss ops.cross_entropy_loss", T(4, 5), Int(4, high=5), WEIGHT, 2, 1),
     *reductions("nn.functional.cross_entropy", T(4, 5), Int(4, high=5), label_smoothing=0.2),
     *reductions(
         "nn.functional.cross_entropy",
@@ -178,11 +178,11 @@ SAMPLES = [
     S("nn.functional.cross_entropy", T(values=[[-INF, 0.0, 1.0]]), Int(values=[0]), kink=True),
     S("nn.functional.cross_entropy", T(values=[[1e4, 0.0, -1e4]]), Int(values=[0]), kink=True),
     S("nn.functional.cross_entropy", T(values=[[-INF, -INF]]), Int(values=[0]), kink=True),
-    *each("ops.nll_loss_forward", T(4, 5), Int(4, high=5), WEIGHT, 1, -100),
-    *each("ops.nll_loss_forward", T(4, 5), Int(4, high=5), None, 2, 3),
-    *each("ops.nll_loss_forward", T(4, 5), Int(4, high=5), WEIGHT, 0, -100),
+    *samples_of("ops.nll_loss_forward", T(4, 5), Int(4, high=5), WEIGHT, 1, -100),
+    *samples_of("ops.nll_loss_forward", T(4, 5), Int(4, high=5), None, 2, 3),
+    *samples_of("ops.nll_loss_forward", T(4, 5), Int(4, high=5), WEIGHT, 0, -100),
     S("ops.nll_loss_forward", T(5), Int(high=5), None, 1, -100),
-    *each("ops.nll_loss2d_forward", T(2, 5, 2, 2), Int(2, 2, 2, high=5), WEIGHT, 1, -100),
+    *samples_of("ops.nll_loss2d_forward", T(2, 5, 2, 2), Int(2, 2, 2, high=5), WEIGHT, 1, -100),
     S("ops.nll_loss2d", T(2, 5, 2, 2), Int(2, 2, 2, high=5), WEIGHT, 0),
     S("ops.nll_loss2d", T(2, 3, 1, 2), Int(values=[[[0, 1]], [[2, 1]]]), None, 2, 1),
     S("ops.nll_loss_backward", T(4), T(4, 5), Int(4, high=5), WEIGHT, 0, -100, T(constant=True)),

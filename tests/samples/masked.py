@@ -1,6 +1,6 @@
 """The functions of torch.masked, which are composed of operators."""
 
-from samples import Dtype, Int, Mask, S, T, each
+from samples import Dtype, Int, Mask, S, T, samples_of
 
 SOME = Mask(values=[[True, False, True], [False, True, True]])
 NONE = Mask(values=[[True, False, True], [False, False, False]])
@@ -8,32 +8,32 @@ FOUR = [[True, True, False, True], [False, True, True, True], [True, False, Fals
 DOUBLE = Dtype("float64")
 
 SAMPLES = [
-    *each("masked.sum masked.prod masked.mean", T(2, 3), 1, mask=SOME, complex=True),
-    *each(
+    *samples_of("masked.sum masked.prod masked.mean", T(2, 3), 1, mask=SOME, complex=True),
+    *samples_of(
         "masked.sum masked.prod masked.amax masked.amin", T(2, 3), (0, 1), keepdim=True, mask=NONE
     ),
-    *each("masked.sum masked.prod masked.amax masked.amin", Int(2, 3), mask=SOME),
-    *each("masked.mean masked.var masked.std", T(2, 3), mask=NONE),
-    *each("masked.amax masked.amin", T(2, 3), 1, mask=SOME),
-    *each("masked.argmax masked.argmin", T(2, 3), 1, mask=SOME),
-    *each("masked.argmax masked.argmin", T(2, 3), keepdim=True, mask=SOME),
-    *each("masked.var masked.std", T(3, 4), 1, unbiased=False, mask=Mask(values=FOUR)),
+    *samples_of("masked.sum masked.prod masked.amax masked.amin", Int(2, 3), mask=SOME),
+    *samples_of("masked.mean masked.var masked.std", T(2, 3), mask=NONE),
+    *samples_of("masked.amax masked.amin", T(2, 3), 1, mask=SOME),
+    *samples_of("masked.argmax masked.argmin", T(2, 3), 1, mask=SOME),
+    *samples_of("masked.argmax masked.argmin", T(2, 3), keepdim=True, mask=SOME),
+    *samples_of("masked.var masked.std", T(3, 4), 1, unbiased=False, mask=Mask(values=FOUR)),
     S("masked.std", T(2, 3, constant=True), 1, unbiased=False, mask=NONE),  # the gradient is nan
-    *each("masked.var masked.std", T(2, 3), 1, correction=0.5, keepdim=True),
-    *each("masked.median masked.logsumexp", T(2, 3), 1, mask=SOME),
-    *each("masked.median masked.logsumexp", T(2, 3), -1, keepdim=True),
-    *each("masked.softmax masked.softmin", T(2, 3), 1, mask=SOME),
+    *samples_of("masked.var masked.std", T(2, 3), 1, correction=0.5, keepdim=True),
+    *samples_of("masked.median masked.logsumexp", T(2, 3), 1, mask=SOME),
+    *samples_of("masked.median masked.logsumexp", T(2, 3), -1, keepdim=True),
+    *samples_of("masked.softmax masked.softmin", T(2, 3), 1, mask=SOME),
     S("masked.log_softmax", T(2, 3), 0),
     S("masked.log_softmax", T(2, 3), 1, mask=SOME, kink=True),  # elements are -inf
-    *each(
+    *samples_of(
         "masked.softmax masked.softmin",
         T(2, 3),
         1,
         dtype=DOUBLE,
         mask=Mask(values=[True, False, True]),
     ),
-    *each("masked.cumsum masked.cumprod", T(2, 3), 1, mask=SOME),
-    *each("masked.cumsum masked.cumprod", Int(2, 3), -2, mask=SOME),
+    *samples_of("masked.cumsum masked.cumprod", T(2, 3), 1, mask=SOME),
+    *samples_of("masked.cumsum masked.cumprod", Int(2, 3), -2, mask=SOME),
     S("masked.norm", T(2, 3), 2.0, 1, mask=SOME, complex=True),
     S("masked.norm", T(2, 3), 3, mask=SOME),
     S("masked.norm", T(2, 3), float("-inf"), 1, keepdim=True, mask=SOME),

@@ -1,6 +1,6 @@
 """Products of matrices and vectors."""
 
-from samples import Int, S, T, each
+from samples import Int, S, T, samples_of
 
 NAN = float("nan")
 
@@ -24,19 +24,19 @@ SAMPLES = [
     S("vdot", T(3), T(3), complex=True),
     S("vdot", T(0), other=T(0)),
     S("vdot", Int(3), Int(3)),
-    *each("outer ger", T(2), T(3), complex=True),
-    *each("outer ger", T(2, real=True), T(3), complex="only"),
-    *each("outer ger", T(0), vec2=T(3)),
-    *each("outer ger", Int(2), T(3)),
-    *each("outer ger", Int(2), Int(3)),
+    *samples_of("outer ger", T(2), T(3), complex=True),
+    *samples_of("outer ger", T(2, real=True), T(3), complex="only"),
+    *samples_of("outer ger", T(0), vec2=T(3)),
+    *samples_of("outer ger", Int(2), T(3)),
+    *samples_of("outer ger", Int(2), Int(3)),
     S("bmm", T(2, 3, 2), T(2, 2, 4), complex=True),
     S("bmm", T(0, 2, 3), mat2=T(0, 3, 2)),
     S("bmm", T(2, 2, 0), T(2, 0, 3)),
     S("bmm", T(1, 1, 3), T(1, 3, 1)),
     S("bmm", Int(2, 2, 3), Int(2, 3, 2)),
     # all ranks
-    *each("matmul ops.linalg_matmul", T(2, 3), T(3, 4), complex=True),
-    *each("matmul ops.linalg_matmul", T(2, 1, 2, 3), T(4, 3, 2), complex=True),
+    *samples_of("matmul ops.linalg_matmul", T(2, 3), T(3, 4), complex=True),
+    *samples_of("matmul ops.linalg_matmul", T(2, 1, 2, 3), T(4, 3, 2), complex=True),
     S("matmul", T(3), T(3), complex=True),
     S("matmul", T(2, 3), T(3), complex=True),
     S("matmul", T(3), T(3, 2), complex=True),

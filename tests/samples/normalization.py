@@ -1,6 +1,6 @@
 """Normalization of features, groups of channels and batches, and of weights."""
 
-from samples import S, T, each
+from samples import S, T, samples_of
 
 MEAN, VARIANCE = T(2, constant=True), T(2, low=0.5, constant=True)
 ALL = [True, True, True]
@@ -57,7 +57,7 @@ SAMPLES = [
     S("instance_norm", T(1, 2, 3), T(2), T(2), None, None, True, 0.1, 0.1, True),
     S("nn.functional.local_response_norm", T(2, 3, 2), 2, 0.5),
     S("nn.functional.local_response_norm", T(1, 4, 2, 2), 3, 0.5, beta=0.5, k=2.0),
-    *each("_weight_norm ops._weight_norm_interface", T(2, 3, 2), T(2, 1, 1), 0),
+    *samples_of("_weight_norm ops._weight_norm_interface", T(2, 3, 2), T(2, 1, 1), 0),
     S("_weight_norm", T(2, 3), T(1, 3), 1),
     S("_weight_norm", T(2, 3), T(1), -1),
     S("_weight_norm", T(2, 3, 2), T(1, 3, 1), 1),

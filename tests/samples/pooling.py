@@ -1,6 +1,6 @@
 """Pooling. Values are far apart, but for ties, which are kinks."""
 
-from samples import Int, S, T, each
+from samples import Int, S, T, samples_of
 
 TIES = T(values=[[[1.0, 2.0, 2.0], [2.0, 1.0, 2.0], [2.0, 2.0, 1.0]]])
 
@@ -28,7 +28,7 @@ SAMPLES = [
     S("ops.avg_pool2d", T(1, 5, 4), 2, 3, 0, divisor_override=3),
     S("ops.avg_pool3d", T(1, 2, 3, 2, 4), (1, 2, 2)),
     S("ops.avg_pool3d", T(1, 3, 3, 2), (2, 3, 1), 2, (1, 1, 0), True, False, 5),
-    *each(
+    *samples_of(
         "ops.max_pool2d_with_indices_backward",
         T(1, 2, 2),
         T(1, 3, 3),
@@ -39,7 +39,7 @@ SAMPLES = [
         False,
         Int(values=[[[1, 1], [4, 8]]]),
     ),
-    *each(
+    *samples_of(
         "ops.max_pool3d_with_indices_backward",
         T(1, 1, 2, 2),
         T(1, 1, 3, 3),
@@ -90,13 +90,15 @@ SAMPLES = [
     S("ops.adaptive_max_pool2d", T(2, 3, 2), (5, 1)),
     S("ops.adaptive_max_pool2d", TIES, 2, kink=True),
     S("ops.adaptive_max_pool3d", T(1, 1, 4, 3, 2), (2, 2, 3)),
-    *each("ops.adaptive_max_pool2d_backward", T(1, 2, 2), T(1, 3, 3), CORNERS),
-    *each("ops.adaptive_max_pool3d_backward", T(1, 1, 2, 2), T(1, 1, 3, 3), IN_VOLUME),
+    *samples_of("ops.adaptive_max_pool2d_backward", T(1, 2, 2), T(1, 3, 3), CORNERS),
+    *samples_of("ops.adaptive_max_pool3d_backward", T(1, 1, 2, 2), T(1, 1, 3, 3), IN_VOLUME),
     S("ops.fractional_max_pool2d", T(2, 1, 5, 4), (2, 1), (3, 3), SAMPLES_2D),
     S("ops.fractional_max_pool2d", T(2, 5, 4), (2, 2), (1, 3), SAMPLES_OF_TWO),
     S("ops.fractional_max_pool3d", T(1, 2, 4, 3, 5), (2, 1, 2), (2, 2, 3), SAMPLES_3D),
-    *each("ops.fractional_max_pool2d_backward", T(1, 2, 2), T(1, 3, 3), (2, 2), (2, 2), CORNERS),
-    *each(
+    *samples_of(
+        "ops.fractional_max_pool2d_backward", T(1, 2, 2), T(1, 3, 3), (2, 2), (2, 2), CORNERS
+    ),
+    *samples_of(
         "ops.fractional_max_pool3d_backward",
         T(1, 1, 2, 2),
         T(1, 1, 3, 3),
@@ -120,14 +122,16 @@ SAMPLES = [
     S("avg_pool1d", T(1, 2, 5), 2, 1, 1, True, False),
     S("adaptive_avg_pool1d", T(2, 5), 3),
     S("adaptive_max_pool1d", T(2, 5), 3),
-    *each("nn.functional.adaptive_avg_pool2d ops.adaptive_avg_pool2d", T(1, 3, 4), (1, 1)),
+    *samples_of("nn.functional.adaptive_avg_pool2d ops.adaptive_avg_pool2d", T(1, 3, 4), (1, 1)),
     S("nn.functional.adaptive_avg_pool2d", T(1, 3, 4), (None, 3)),
-    *each("nn.functional.adaptive_avg_pool3d ops.adaptive_avg_pool3d", T(1, 2, 3, 2), (1, 1, 1)),
+    *samples_of(
+        "nn.functional.adaptive_avg_pool3d ops.adaptive_avg_pool3d", T(1, 2, 3, 2), (1, 1, 1)
+    ),
     S("nn.functional.adaptive_avg_pool3d", T(1, 1, 2, 3, 2), 2),
-    *each("nn.functional.lp_pool1d", T(2, 5, low=0.1), 3, 2, 1),
-    *each("nn.functional.lp_pool2d", T(1, 3, 4), 2.0, (2, 3), ceil_mode=True),
-    *each("nn.functional.lp_pool2d", T(1, 3, 4), float("inf"), 2),
-    *each("nn.functional.lp_pool3d", T(1, 2, 3, 2), 2, (1, 2, 2)),
+    *samples_of("nn.functional.lp_pool1d", T(2, 5, low=0.1), 3, 2, 1),
+    *samples_of("nn.functional.lp_pool2d", T(1, 3, 4), 2.0, (2, 3), ceil_mode=True),
+    *samples_of("nn.functional.lp_pool2d", T(1, 3, 4), float("inf"), 2),
+    *samples_of("nn.functional.lp_pool3d", T(1, 2, 3, 2), 2, (1, 2, 2)),
     S("nn.functional.max_unpool1d", T(1, 2, 2), Int(values=[[[1, 2], [0, 4]]]), 2, output_size=[5]),
     S("nn.functional.max_unpool2d", T(1, 1, 2), Int(values=[[[3, 2]]]), (3, 1), 3, (1, 0)),
     S("nn.functional.max_unpool3d", T(1, 1, 1, 2), Int(values=[[[[3, 6]]]]), 2),

@@ -1,34 +1,34 @@
 """Resampling, padding, places of grids, and shuffles."""
 
-from samples import Int, S, T, each
+from samples import Int, S, T, samples_of
 
 N1, N2, N3 = (2, 1, 3), (1, 2, 2, 3), (1, 1, 2, 3, 2)
 SCALES = 1.1, 2.6, 1.9
 
 NEAREST = [
-    *each("ops.upsample_nearest1d ops._upsample_nearest_exact1d", T(*N1), [5]),
-    *each("ops.upsample_nearest2d ops._upsample_nearest_exact2d", T(*N2), [5, 2]),
-    *each("ops.upsample_nearest3d ops._upsample_nearest_exact3d", T(*N3), [3, 2, 5]),
-    *each("ops.upsample_nearest2d ops._upsample_nearest_exact2d", T(*N2), [5, 7], 2.7, 2.3),
-    *each(
+    *samples_of("ops.upsample_nearest1d ops._upsample_nearest_exact1d", T(*N1), [5]),
+    *samples_of("ops.upsample_nearest2d ops._upsample_nearest_exact2d", T(*N2), [5, 2]),
+    *samples_of("ops.upsample_nearest3d ops._upsample_nearest_exact3d", T(*N3), [3, 2, 5]),
+    *samples_of("ops.upsample_nearest2d ops._upsample_nearest_exact2d", T(*N2), [5, 7], 2.7, 2.3),
+    *samples_of(
         "ops.upsample_nearest3d ops._upsample_nearest_exact3d",
         *(T(*N3), [3, 5, 3], *SCALES),
     ),
     S("ops.upsample_nearest2d_backward", T(1, 2, 5, 2), [5, 2], N2),
     S("ops._upsample_nearest_exact2d_backward", T(1, 2, 5, 2), [5, 2], N2),
-    *each(
+    *samples_of(
         "ops.upsample_nearest2d_backward ops._upsample_nearest_exact2d_backward",
         *(T(1, 2, 5, 7), [5, 7], N2, 2.7, 2.3),
     ),
-    *each(
+    *samples_of(
         "ops.upsample_nearest1d_backward ops._upsample_nearest_exact1d_backward",
         *(T(2, 1, 5), [5], N1),
     ),
-    *each(
+    *samples_of(
         "ops.upsample_nearest3d_backward ops._upsample_nearest_exact3d_backward",
         *(T(1, 1, 3, 2, 5), [3, 2, 5], N3),
     ),
-    *each(
+    *samples_of(
         "ops.upsample_nearest3d_backward ops._upsample_nearest_exact3d_backward",
         *(T(1, 1, 3, 5, 3), [3, 5, 3], N3, *SCALES),
     ),
@@ -46,15 +46,15 @@ LINEAR = [
     S("ops.upsample_trilinear3d", T(*N3), [3, 2, 5], False),
     S("ops.upsample_trilinear3d", T(*N3), [3, 2, 1], True),
     S("ops.upsample_trilinear3d", T(*N3), [3, 5, 3], False, *SCALES),
-    *each(f"{LINEAR_2D} {SMOOTH}", T(*N2), [5, 2], False),
-    *each(f"{LINEAR_2D} {SMOOTH}", T(1, 1, 5, 3), [2, 4], True),
-    *each(f"{LINEAR_2D} {SMOOTH}", T(*N2), [4, 7], False, 2.2, 2.5),
+    *samples_of(f"{LINEAR_2D} {SMOOTH}", T(*N2), [5, 2], False),
+    *samples_of(f"{LINEAR_2D} {SMOOTH}", T(1, 1, 5, 3), [2, 4], True),
+    *samples_of(f"{LINEAR_2D} {SMOOTH}", T(*N2), [4, 7], False, 2.2, 2.5),
     # more taps than one expression sums
-    *each(SMOOTH, T(1, 1, 12, 2), [2, 2], False),
+    *samples_of(SMOOTH, T(1, 1, 12, 2), [2, 2], False),
     S("ops._upsample_lanczos2d_aa", T(1, 1, 5, 3), [2, 4], False, 0.45, 1.5),
     S("ops.upsample_bilinear2d", T(1, 1, 2, 1), [12, 3], False),
-    *each(BACKWARD_2D, T(1, 2, 5, 2), [5, 2], N2, False),
-    *each(BACKWARD_2D, T(1, 2, 4, 7), [4, 7], N2, False, 2.2, 2.5),
+    *samples_of(BACKWARD_2D, T(1, 2, 5, 2), [5, 2], N2, False),
+    *samples_of(BACKWARD_2D, T(1, 2, 4, 7), [4, 7], N2, False, 2.2, 2.5),
     S("ops._upsample_lanczos2d_aa_backward", T(1, 1, 2, 4), [2, 4], [1, 1, 5, 3], False),
     S("ops._upsample_lanczos2d_aa_backward", T(1, 1, 2, 4), [2, 4], [1, 1, 5, 3], False, 0.45, 1.5),
     S("ops.upsample_linear1d_backward", T(2, 1, 5), [5], N1, True),
@@ -84,16 +84,16 @@ PADS = [
     S("ops.replication_pad1d", T(2, 1, 4), [-2, 3]),
     S("ops.replication_pad2d", T(1, 1, 2, 3), [3, 1, 0, 4]),
     S("ops.replication_pad3d", T(1, 1, 2, 1, 3), [2, 1, 0, 1, 1, -1]),
-    *each(
+    *samples_of(
         "ops.reflection_pad1d_backward ops.replication_pad1d_backward",
         *(T(2, 6), T(2, 3, constant=True), [2, 1]),
         complex=True,
     ),
-    *each(
+    *samples_of(
         "ops.reflection_pad2d_backward ops.replication_pad2d_backward",
         *(T(1, 1, 3, 6), T(1, 1, 2, 3, constant=True), [2, 1, 0, 1]),
     ),
-    *each(
+    *samples_of(
         "ops.reflection_pad3d_backward ops.replication_pad3d_backward",
         *(T(1, 1, 2, 3, 6), T(1, 1, 2, 2, 3, constant=True), [2, 1, 0, 1, 1, -1]),
     ),

@@ -1,6 +1,6 @@
 """Operators that rearrange elements."""
 
-from samples import Dtype, Int, Mask, S, T, each
+from samples import Dtype, Int, Mask, S, T, samples_of
 
 RESHAPES = [
     S("Tensor.view", T(2, 6), 3, 4, complex=True),
@@ -62,12 +62,12 @@ ORDERS = [
     S("transpose", T(2, 3, 2), 0, 1, complex=True),
     S("transpose", T(2, 3), dim0=-1, dim1=0),
     S("transpose", T(), 0, -1),
-    *each("swapaxes swapdims", T(2, 3, 2), 0, -1, complex=True),
+    *samples_of("swapaxes swapdims", T(2, 3, 2), 0, -1, complex=True),
     S("t", T(2, 3), complex=True),
     S("t", T(2)),
     S("t", T()),
-    *each("movedim moveaxis", T(2, 3, 2), 0, 2, complex=True),
-    *each("movedim moveaxis", T(2, 3, 2), (0, 1), (2, 0), complex=True),
+    *samples_of("movedim moveaxis", T(2, 3, 2), 0, 2, complex=True),
+    *samples_of("movedim moveaxis", T(2, 3, 2), (0, 1), (2, 0), complex=True),
     S("movedim", T(2, 3), source=(-1,), destination=(0,)),
     S("movedim", T(), 0, -1),
     S("flip", T(2, 3), (0, -1), complex=True),
@@ -75,7 +75,7 @@ ORDERS = [
     S("flip", T(2, 3), ()),
     S("flip", T(), (0,)),
     S("Tensor.flip", T(2, 3), 0),
-    *each("fliplr flipud", T(2, 3), complex=True),
+    *samples_of("fliplr flipud", T(2, 3), complex=True),
     S("flipud", T(3)),
     S("roll", T(2, 3), 1, complex=True),
     S("roll", T(2, 3), shifts=(1, -5), dims=(0, 1)),
@@ -94,7 +94,7 @@ JOINTS = [
     S("cat", [T(2), Int(3)]),
     S("cat", [T(2), T(2, constant=True)]),
     S("cat", [Int(2), Mask(2)]),
-    *each("concat concatenate", [T(1, 3), T(2, 3)], complex=True),
+    *samples_of("concat concatenate", [T(1, 3), T(2, 3)], complex=True),
     S("stack", [T(2, 3), T(2, 3)], complex=True),
     S("stack", [T(2), T(2), T(2)], -1),
     S("stack", [T(), T()]),

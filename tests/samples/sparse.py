@@ -5,7 +5,7 @@ PyTorch has them as operators on sparse tensors, of which STAND_INS are made.
 
 import importlib
 
-from . import STAND_INS, Int, S, T, each
+from . import STAND_INS, Int, S, T, samples_of
 
 # 2 x 3, sorted; the same with an index twice, unsorted; the groups of four elements
 INDICES = Int(values=[[0, 1, 1], [2, 0, 2]])
@@ -14,8 +14,8 @@ GROUPS = Int(values=[0, 0, 1, 2])
 MIXED = Int(values=[2, 0, 0, 2])
 
 SAMPLES = [
-    *each("ops._coo_tensor ops._coo_values ops._coo_t", T(3)),
-    *each("ops._coo_transpose ops._coo_permute", T(3)),
+    *samples_of("ops._coo_tensor ops._coo_values ops._coo_t", T(3)),
+    *samples_of("ops._coo_transpose ops._coo_permute", T(3)),
     S("ops._coo_to_dense", T(4), TWICE, (2, 3), complex=True),
     S("ops._coo_to_dense", T(3, 2), INDICES, (2, 3, 2)),
     S("ops._coo_to_dense", T(0), Int(2, 0), (2, 3)),

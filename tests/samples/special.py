@@ -1,6 +1,6 @@
 """Special functions, Bessel functions and orthogonal polynomials."""
 
-from samples import Int, S, T, each
+from samples import Int, S, T, samples_of
 
 NAN, INF = float("nan"), float("inf")
 EVERYWHERE = "special.bessel_j0 special.bessel_j1 special.modified_bessel_i0"
@@ -16,16 +16,16 @@ KINDS += ["hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_
 POLYNOMIALS = " ".join(f"special.{kind}" for kind in [*KINDS, "legendre_polynomial_p"])
 
 SAMPLES = [
-    *each(EVERYWHERE, T(2, 3, low=-9, high=9)),
-    *each(EVERYWHERE, T(values=[0.0, 0.25, -0.4])),
-    *each(POSITIVE, T(2, 3, low=0.05, high=9)),
-    *each("special.bessel_j0 special.modified_bessel_k1 special.airy_ai", Int(2, low=1)),
-    *each(MODIFIED, T(2, 3, low=-9, high=9)),
-    *each(MODIFIED, T(3, low=-0.4, high=0.4)),
-    *each("special.i1", T(values=0.0)),
-    *each("special.i0e special.i1e", T(values=0.0), kink=True),
-    *each(NORMAL, T(2, 3, low=-4, high=4)),
-    *each(NORMAL, T(values=[12.0, -12.0])),
+    *samples_of(EVERYWHERE, T(2, 3, low=-9, high=9)),
+    *samples_of(EVERYWHERE, T(values=[0.0, 0.25, -0.4])),
+    *samples_of(POSITIVE, T(2, 3, low=0.05, high=9)),
+    *samples_of("special.bessel_j0 special.modified_bessel_k1 special.airy_ai", Int(2, low=1)),
+    *samples_of(MODIFIED, T(2, 3, low=-9, high=9)),
+    *samples_of(MODIFIED, T(3, low=-0.4, high=0.4)),
+    *samples_of("special.i1", T(values=0.0)),
+    *samples_of("special.i0e special.i1e", T(values=0.0), kink=True),
+    *samples_of(NORMAL, T(2, 3, low=-4, high=4)),
+    *samples_of(NORMAL, T(values=[12.0, -12.0])),
     S("special.log_ndtr", T(values=[60.0, -60.0]), kink=True),
     S("special.ndtr", T(2, 3, low=-4, high=4)),
     S("special.ndtr", T()),
@@ -47,10 +47,10 @@ SAMPLES = [
         T(values=[2.0, 2.0, 0.0]),
         kink=True,
     ),
-    *each(POLYNOMIALS, T(2, 6), Int(values=[0, 1, 2, 3, 5, -1])),
-    *each(POLYNOMIALS, T(3, low=0.1, high=0.9), 11),
-    *each(POLYNOMIALS, T(values=[1.0, -1.0, 0.0]), Int(2, 1, low=2)),
-    *each(POLYNOMIALS, 0.5, T(values=[2.5, 3.0], constant=True)),
+    *samples_of(POLYNOMIALS, T(2, 6), Int(values=[0, 1, 2, 3, 5, -1])),
+    *samples_of(POLYNOMIALS, T(3, low=0.1, high=0.9), 11),
+    *samples_of(POLYNOMIALS, T(values=[1.0, -1.0, 0.0]), Int(2, 1, low=2)),
+    *samples_of(POLYNOMIALS, 0.5, T(values=[2.5, 3.0], constant=True)),
     S("ops._airy_ai_derivative", T(2, 3, low=-9, high=9)),
     S("ops._airy_ai_derivative", T(values=0.0)),
     S("ops._gegenbauer_polynomial", T(2, 3), Int(values=[0, 1, 4]), 1.5),

@@ -1,6 +1,6 @@
 """Short-time Fourier transforms, and windows of signals."""
 
-from samples import Dtype, S, T, each
+from samples import Dtype, S, T, samples_of
 
 WINDOWS = "hann_window hamming_window blackman_window bartlett_window kaiser_window"
 MODULE = "signal.windows"
@@ -35,12 +35,12 @@ SAMPLES = [
     ),
     S("istft", T(4, 4), 4, window=WINDOW, return_complex=True, complex="only"),
     S("Tensor.istft", T(3, 4), 4, window=REAL_WINDOW, length=3, complex="only"),
-    *each(WINDOWS, 5, dtype=DOUBLE),
-    *each(WINDOWS, 6, False, dtype=DOUBLE),
+    *samples_of(WINDOWS, 5, dtype=DOUBLE),
+    *samples_of(WINDOWS, 6, False, dtype=DOUBLE),
     S("hamming_window", 4, True, 0.75, 0.25),
     S("kaiser_window", 4, True, 2.5),
-    *each(SYMMETRIC, 5, dtype=DOUBLE),
-    *each(SYMMETRIC, 4, sym=False),
+    *samples_of(SYMMETRIC, 5, dtype=DOUBLE),
+    *samples_of(SYMMETRIC, 4, sym=False),
     S(f"{MODULE}.general_cosine", 5, a=[0.5, 0.25, 0.125], dtype=DOUBLE),
     S(f"{MODULE}.exponential", 4, center=1.25, tau=2.0, sym=False),
     S(f"{MODULE}.gaussian", 4, std=2.0),

@@ -52,7 +52,7 @@ def call(function, *arguments):
     return function + pack(*arguments) + b"R"
 
 
-def each(*values):
+def list_of(*values):
     return b"](" + b"".join(values) + b"e"
 
 
@@ -170,10 +170,10 @@ def refused_objects():
     ordered, encode = name("collections", "OrderedDict"), name("_codecs", "encode")
     device, size = name("torch", "device"), name("torch", "Size")
     yield "a dict of a number", call(ordered, number(1))
-    yield "a dict of no pairs", call(ordered, each(numbers(1)))
+    yield "a dict of no pairs", call(ordered, list_of(numbers(1)))
     yield "a dict with a list as key", b"}]Ns"
     yield "a dict with a dict as key", b"}}Ns"
-    yield "a set of lists", call(name("builtins", "set"), each(b"]"))
+    yield "a set of lists", call(name("builtins", "set"), list_of(b"]"))
     yield "a set in protocol 4 of lists", b"\x8f(]\x90"
     yield "a complex number of text", call(name("builtins", "complex"), text("1"), text("2"))
     for code in ("rot13", "zlib", "hex", "unicode_escape", "idna"):
@@ -190,13 +190,13 @@ def refused_objects():
     yield "a factory that is a function", call(name("collections", "defaultdict"), encode)
     yield "a call of text", call(text("os.system"), COMMAND)
     yield "a call of a tensor", call(tensor(), number(1))
-    yield "a call of a list", call(each(), number(1))
-    yield "arguments that are a list", name("torch", "Size") + each() + b"R"
+    yield "a call of a list", call(list_of(), number(1))
+    yield "arguments that are a list", name("torch", "Size") + list_of() + b"R"
     yield "an instance of a class", ordered + b")\x81"
     for state in (b"}(" + text("items") + b"Nu", b"}(" + text("__class__") + b"Nu"):
         yield f"attributes of a dict {state[8:14]!r}", b"}" + state + b"b"
         yield f"attributes of a tensor {state[8:14]!r}", tensor() + state + b"b"
-    yield "attributes that are a list", HOOKS + each() + b"b"
+    yield "attributes that are a list", HOOKS + list_of() + b"b"
     array, dtype = name("numpy._core.multiarray", "_reconstruct"), name("numpy", "dtype")
     empty = call(
         array, name("numpy", "ndarray"), numbers(0), call(encode, text("b"), text("latin1"))
@@ -230,14 +230,14 @@ def refused_tensors():
     yield "10**9 elements of one", tensor((10**9,), (0,))
     yield "2**40 elements of one", tensor((2**20, 2**20), (0, 0))
     windows = [tensor((2**20 + i, 3), (0, 1), i % 4) for i in range(16)]
-    yield "many windows", each(*windows)
+    yield "many windows", list_of(*windows)
     yield (
         "a size that is a list",
         call(
             name("torch._utils", "_rebuild_tensor_v2"),
             storage(),
             number(0),
-            each(number(2)),
+            list_of(number(2)),
             numbers(1),
             b"\x89",
             HOOKS,
@@ -267,7 +267,7 @@ def refused_tensors():
     )
     yield (
         "a tensor by a set",
-        call(of_type, name("builtins", "set"), name("torch", "Tensor"), pack(each()), b"}"),
+        call(of_type, name("builtins", "set"), name("torch", "Tensor"), pack(list_of()), b"}"),
     )
     yield "a storage with other elements", tensor(of=storage(count=5))
     yield "a storage of 2**61 elements", tensor(of=storage(count=2**61))
@@ -275,11 +275,11 @@ def refused_tensors():
     yield "a storage that is not there", tensor(of=storage(key="1"))
     yield "a storage of another file", tensor(of=storage(key="../data.pkl"))
     yield "a storage of another class", tensor(of=storage("OrderedDict", module="collections"))
-    yield "two dtypes of a storage", each(tensor(), tensor(of=storage("IntStorage")))
+    yield "two dtypes of a storage", list_of(tensor(), tensor(of=storage("IntStorage")))
     untyped = storage("UntypedStorage", "bytes", 4, module="torch.storage")
     yield (
         "two dtypes of bytes",
-        each(tensor_of_dtype("uint16", (2,), untyped), tensor_of_dtype("int8", (4,), untyped)),
+        list_of(tensor_of_dtype("uint16", (2,), untyped), tensor_of_dtype("int8", (4,), untyped)),
     )
     yield "bytes too few for the dtype", tensor_of_dtype("float64", (1,), untyped)
     yield "a dtype that is none", tensor_of_dtype("nn", (1,), untyped)
@@ -484,7 +484,7 @@ def old_files():
         )
         + b"Q"
     )
-    body, keys = program(one), program(each(text("k")))
+    body, keys = program(one), program(list_of(text("k")))
     data = struct.pack("<q6f", 6, *range(6))
     yield "an old file", "read", head + body + keys + data
     yield "an old file, cut", "refused", head + body + keys + data[:-1]
@@ -502,9 +502,9 @@ def old_files():
     yield (
         "an old file with a key twice",
         "refused",
-        head + body + program(each(text("k"), text("k"))) + data * 2,
+        head + body + program(list_of(text("k"), text("k"))) + data * 2,
     )
-    yield "an old file with numbers as keys", "refused", head + body + program(each(b"]")) + data
+    yield "an old file with numbers as keys", "refused", head + body + program(list_of(b"]")) + data
     yield (
         "an old file of another version",
         "refused",
@@ -590,7 +590,7 @@ def tensor_files():
         yield f"structure {json.dumps(value)[:60]}", "refused", file(structure(value))
 
 
-def others():
+def other_formats():
     yield "an empty file", b""
     yield "text", b"weights: 1, 2, 3"
     yield "a tar file", bytes(257) + b"ustar" + bytes(250)
@@ -673,7 +673,7 @@ def files(damage: int = 160, programs: int = 100):
         yield what, "refused", data
     yield from old_files()
     yield from tensor_files()
-    for what, data in others():
+    for what, data in other_formats():
         yield what, "refused", data
     for what, data in damaged(damage):
         yield what, None, data

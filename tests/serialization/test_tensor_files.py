@@ -264,7 +264,7 @@ def test_views_and_ties_come_back():
 @pytest.mark.parametrize("name", ["tensors", "containers"])
 def test_objects(name):
     """Lists that are one object are the one thing that JSON does not say."""
-    value = saved_objects.everything(jaxgrad)[name]
+    value = saved_objects.all_objects(jaxgrad)[name]
     value.pop("shared", None)
     assert described(jaxgrad, saved_and_loaded(value)) == described(jaxgrad, value)
 

@@ -152,7 +152,7 @@ def test_the_state_of_a_generator_of_PyTorch_is_no_state_of_jaxgrad():
 
 @pytest.mark.parametrize("name", OBJECTS)
 def test_what_is_saved_comes_back(name):
-    value = saved_objects.everything(jaxgrad)[name]
+    value = saved_objects.all_objects(jaxgrad)[name]
     file = io.BytesIO()
     jaxgrad.save(value, file, format="pt")
     file.seek(0)
@@ -251,7 +251,7 @@ def test_a_view_of_a_view_after_a_write():
 
 def test_a_file_in_the_order_big_endian():
     """`sys.byteorder` of this file is "big": its numbers are those of a big-endian machine."""
-    code = instructions.each(
+    code = instructions.list_of(
         instructions.tensor(),
         instructions.tensor((2,), (1,), of=instructions.storage("ComplexFloatStorage", "1", 2)),
         instructions.tensor_of_dtype(
@@ -338,7 +338,7 @@ def test_map_location_gets_what_is_in_the_file():
         return storage
 
     small = instructions.storage(key="1", count=2)
-    both = instructions.each(ON_GPU, instructions.tensor((2,), (1,), of=small))
+    both = instructions.list_of(ON_GPU, instructions.tensor((2,), (1,), of=small))
     loads(both, {"data/1": bytes(8)}, map_location=location)
     assert asked == [(24, "cuda:1"), (8, "cpu")]
 
@@ -475,7 +475,7 @@ def test_the_list_of_allowed_classes():
 def test_storages_in_a_file():
     whole = instructions.storage()
     assert loads(whole).tolist() == [0, 1, 2, 3, 4, 5]
-    both = loads(instructions.each(instructions.tensor(), whole))
+    both = loads(instructions.list_of(instructions.tensor(), whole))
     both[0][0, 0] = 7
     assert isinstance(both[1], jaxgrad.FloatStorage) and both[1][0] == 7
     assert both[1].untyped() == both[0].untyped_storage()
@@ -513,7 +513,7 @@ def test_an_archive_of_more_than_4_GB(tmp_path):
         )
         large = instructions.storage("ByteStorage", "0", count)
         small = instructions.storage(key="1", count=3)
-        both = instructions.each(
+        both = instructions.list_of(
             instructions.tensor((count,), (1,), of=large),
             instructions.tensor((3,), (1,), of=small),
         )

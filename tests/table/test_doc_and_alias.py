@@ -48,7 +48,7 @@ def test_doc_of_an_unknown_operator_is_a_key_error():
 
 def test_doc_is_read_without_the_formulas():
     result = table("- name: a(Tensor self) -> Tensor\n  doc: Negation.\n  self: grda\n")
-    assert result.doc("a") == "Negation." and not result.found
+    assert result.doc("a") == "Negation." and not result._rules
 
 
 @pytest.mark.parametrize(

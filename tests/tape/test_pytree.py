@@ -145,7 +145,7 @@ def test_control_flow_in_a_trace_keeps_the_order(name):
 
 
 def test_vmap_keeps_the_order_and_finds_dimensions_by_key():
-    def one(params):
+    def scaled(params):
         first, second = params.values()
         return {"z": first * 10, "a": second}
 
@@ -153,12 +153,12 @@ def test_vmap_keeps_the_order_and_finds_dimensions_by_key():
     dims = ({"bias": 0, "weight": 1},)
     wanted = [("z", [10.0, 20.0]), ("a", [3.0, 4.0])]
     for size in (None, 1):
-        result = torch.func.vmap(one, in_dims=dims, chunk_size=size)(params)
+        result = torch.func.vmap(scaled, in_dims=dims, chunk_size=size)(params)
         assert items({"z": result["z"][:, 0], "a": result["a"]}) == wanted
-    moved = torch.func.vmap(one, in_dims=dims, out_dims={"a": 0, "z": 1})(params)
+    moved = torch.func.vmap(scaled, in_dims=dims, out_dims={"a": 0, "z": 1})(params)
     assert list(moved) == ["z", "a"] and moved["z"].shape == (1, 2)
     ordered = collections.OrderedDict(params)
-    result = torch.func.vmap(one, in_dims=dims)(ordered)
+    result = torch.func.vmap(scaled, in_dims=dims)(ordered)
     assert result["a"].tolist() == [3, 4]
 
 

@@ -110,7 +110,7 @@ class Repeated(nn.Module):
         super().__init__()
         self.a = nn.Sequential(nn.Linear(5, 5), nn.Linear(5, 5))
         self.several = nn.ModuleList([nn.Linear(5, 5)])
-        self.own = nn.Parameter(torch.ones(3))
+        self.scale = nn.Parameter(torch.ones(3))
         self.unused = nn.Linear(2, 2)
 
     def forward(self, x):

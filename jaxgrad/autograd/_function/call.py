@@ -531,7 +531,7 @@ class Outputs:
         value._node, value._nr = (None, 0) if constant else (self.ctx, number)
         alias = value._alias
         if alias is not None and alias.base is not None:
-            alias.made = FUNCTION if self.count == 1 else FUNCTION_SEVERAL
+            alias.creation = FUNCTION if self.count == 1 else FUNCTION_SEVERAL
 
 
 def refuse_view_of_leaf(ctx, tensor):

@@ -72,7 +72,7 @@ def move(ctx, outputs, results, moved):
         if not isinstance(output, Tensor) or not output._aval.differentiable:
             continue
         if number in apart:
-            dual.own(output)
+            dual.own_tangents(output)
         for level, values, shared in by_level:
             if number in apart or number not in shared:
                 dual.give(output, level, values[number])

@@ -43,7 +43,7 @@ def check_elements(problem, settings):
     for position in range(len(problem.moving)):
         for index in range(problem.input(position).numel()):
             _compare_columns(problem, settings, held, comparison, position, index)
-    if comparison.found:
+    if comparison.mismatches:
         place, mismatch = comparison.first()
         blamed = culprit(problem, settings, place[0])
         said = message(problem, place, mismatch, settings.tolerance, blamed)
@@ -165,7 +165,7 @@ def check_projections(problem, settings):
             for i, (tangent, slope) in enumerate(zip(tangents, slopes, strict=True)):
                 where = FORWARD, WHOLE, problem.chosen[i], place
                 comparison.column(where, 0, slope.reshape(-1), tangent.reshape(-1))
-    if comparison.found:
+    if comparison.mismatches:
         place, mismatch = comparison.first()
         said = _message(problem, settings, place, mismatch)
         raise settings.error(place[0], said)

@@ -19,7 +19,7 @@ def of_ends(problem, settings) -> str:
     have double precision.
     """
     inputs = [(f"Input {i}", problem.inputs[i]) for i in problem.moving]
-    outputs = [(f"Output {i}", problem.everything[i]) for i in problem.chosen]
+    outputs = [(f"Output {i}", problem.all_outputs[i]) for i in problem.chosen]
     narrow = [end for end in (*inputs, *outputs) if not is_double(end[1].dtype)]
     if not narrow:
         return ""

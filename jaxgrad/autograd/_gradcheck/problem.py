@@ -42,9 +42,9 @@ class GradcheckProblem:
             for i, argument in enumerate(inputs)
             if isinstance(argument, Tensor) and argument.requires_grad
         ]
-        self.everything = self.call(inputs)
-        self.chosen = [i for i, output in enumerate(self.everything) if output.requires_grad]
-        self.outputs = [self.everything[i] for i in self.chosen]
+        self.all_outputs = self.call(inputs)
+        self.chosen = [i for i, output in enumerate(self.all_outputs) if output.requires_grad]
+        self.outputs = [self.all_outputs[i] for i in self.chosen]
 
     def call(self, inputs) -> list:
         """Call the function; returns its outputs as a list of tensors."""
@@ -68,8 +68,8 @@ class GradcheckProblem:
         of another number, shape or dtype.
         """
         outputs = self.call(self.inputs)
-        self._need_same(moved, "number", len(self.everything), len(outputs))
-        for first, second in zip(self.everything, outputs, strict=True):
+        self._need_same(moved, "number", len(self.all_outputs), len(outputs))
+        for first, second in zip(self.all_outputs, outputs, strict=True):
             self._need_same(moved, "shape", first.shape, second.shape)
             self._need_same(moved, "dtype", first.dtype, second.dtype)
         return [_wide(outputs[i]._array) for i in chosen]

@@ -32,7 +32,7 @@ RANDOM = (
 
 def without_outputs(problem, settings):
     """Without an output that requires grad, no output may change with the inputs."""
-    dtypes = [output.dtype for output in problem.everything]
+    dtypes = [output.dtype for output in problem.all_outputs]
     chosen = [i for i, d in enumerate(dtypes) if d.is_floating_point or d.is_complex]
     for k in range(len(problem.moving)):
         tensor = problem.input(k)

@@ -100,7 +100,7 @@ class Comparison:
 
     def __init__(self, tolerance: Tolerance):
         self.tolerance = tolerance
-        self.found: dict[tuple, JacobianMismatch] = {}
+        self.mismatches: dict[tuple, JacobianMismatch] = {}
 
     def column(self, place, index, numerical, analytical):
         """Compare a column.
@@ -111,15 +111,15 @@ class Comparison:
         worst = excess.max(initial=0)
         if worst <= 0:
             return
-        before, count = self.found.get(place), int((excess > 0).sum())
+        before, count = self.mismatches.get(place), int((excess > 0).sum())
         if before is None or worst > before.excess:
-            self.found[place] = JacobianMismatch(worst, index, numerical, analytical)
-        self.found[place].count = count + (before.count if before else 0)
+            self.mismatches[place] = JacobianMismatch(worst, index, numerical, analytical)
+        self.mismatches[place].count = count + (before.count if before else 0)
 
     def first(self):
         """The Jacobian to report, and its largest mismatch: reverse mode comes first."""
-        place = min(self.found, key=lambda place: (place[0] == FORWARD, *place[1:]))
-        return place, self.found[place]
+        place = min(self.mismatches, key=lambda place: (place[0] == FORWARD, *place[1:]))
+        return place, self.mismatches[place]
 
 
 REVERSE, FORWARD = "reverse", "forward"
@@ -144,7 +144,7 @@ def heading(place) -> str:
 def message(problem, place, mismatch: JacobianMismatch, tolerance: Tolerance, blamed: str) -> str:
     """The whole message: which derivative is wrong, where, and both columns."""
     _, _, output, position = place
-    tensor, result = problem.inputs[position], problem.everything[output]
+    tensor, result = problem.inputs[position], problem.all_outputs[output]
     row, column = mismatch.row, mismatch.column
     pair = mismatch.numerical[row], mismatch.analytical[row]
     said = [

@@ -221,8 +221,8 @@ class _Explainer:
 
     def tell_no_path(self, nodes):
         """The graph of the loss does not contain the tensor."""
-        things = [node.variable if type(node) is AccumulateGrad else node for node in nodes]
-        causes = untracked_reason.merged([untracked_reason.of(thing) for thing in things])
+        targets = [node.variable if type(node) is AccumulateGrad else node for node in nodes]
+        causes = untracked_reason.merged([untracked_reason.of(target) for target in targets])
         causes = [cause for cause in causes if cause.follows(self.tensor)]
         self.explanation.say(f"The loss does not depend on {self.name} by its recorded graph")
         self.tell_causes(causes, UNUSED)

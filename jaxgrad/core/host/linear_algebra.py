@@ -59,13 +59,13 @@ def _batched(equation, ranks, function):
         raise NotOnHostError(f"{equation.name} of an empty matrix")
     if not count:
 
-        def one(*operands):
+        def of_one_matrix(*operands):
             results = function(*operands)
             if results is None:
                 return [numpy.full(form.shape, numpy.nan, form.dtype) for form in outputs]
             return results
 
-        return one
+        return of_one_matrix
     size = math.prod(equation.inputs[0].shape[:count])
 
     def batch(*operands):

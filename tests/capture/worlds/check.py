@@ -20,11 +20,11 @@ PASS = re.compile("backward through the graph a second time")
 
 
 class Differs(AssertionError):
-    """A world and its copy differ. `what`: at what, which is the same in a smaller program."""
+    """A world and its copy differ. `place`: where, which is the same in a smaller program."""
 
-    def __init__(self, what, text):
-        super().__init__(f"{what}: {text}")
-        self.what = what
+    def __init__(self, place, text):
+        super().__init__(f"{place}: {text}")
+        self.place = place
 
 
 class NoProgram(Exception):
@@ -197,7 +197,7 @@ def seed_result(seed, is_made_small=True):
     except NoProgram:
         return []  # one of ten thousand
     except Differs as differs:
-        what, text = differs.what, str(differs)
+        what, text = differs.place, str(differs)
         cause = differs.__cause__
     if not is_made_small:
         raise AssertionError(f"seed {seed}: {text}") from cause
@@ -212,7 +212,7 @@ def fails(program, what):
     try:
         check(program)
     except Differs as differs:
-        return differs if kind(differs.what) == kind(what) else None
+        return differs if kind(differs.place) == kind(what) else None
     except Exception:
         return None  # what is left is no program
     return None

@@ -100,7 +100,7 @@ def left(value, mesh: DeviceMesh, placements, to_process: bool):
     placements: one for all tensors, or a sequence with one or None for each output.
     """
 
-    def one(output, placement):
+    def placed_output(output, placement):
         if not isinstance(output, Tensor) or placement is None or not is_distributed(output):
             return output
         placed = laid(output, mesh, placement)
@@ -108,11 +108,11 @@ def left(value, mesh: DeviceMesh, placements, to_process: bool):
 
     if isinstance(placements, Placement) or placements is None:
         leaves, structure = pytree.flatten(value)
-        return structure.unflatten([one(leaf, placements) for leaf in leaves])
+        return structure.unflatten([placed_output(leaf, placements) for leaf in leaves])
     outputs = value if isinstance(value, tuple | list) else (value,)
     if len(outputs) != len(placements):
         raise ValueError("module outputs and output_layouts should have same length!")
-    results = tuple(map(one, outputs, placements))
+    results = tuple(map(placed_output, outputs, placements))
     return results if isinstance(value, tuple | list) else results[0]
 
 
@@ -251,18 +251,18 @@ class PrepareModuleInput(ParallelStyle):
         desired_input_kwarg_layouts=None,
         use_local_output: bool = False,
     ):
-        self.given, self.wanted = _sequence(input_layouts), _sequence(desired_input_layouts)
+        self.layouts, self.wanted = _sequence(input_layouts), _sequence(desired_input_layouts)
         self.named = input_kwarg_layouts or {}
         self.wanted_named = desired_input_kwarg_layouts or {}
         self.use_local_output = use_local_output
-        if len(self.given) != len(self.wanted) or self.named.keys() != self.wanted_named.keys():
+        if len(self.layouts) != len(self.wanted) or self.named.keys() != self.wanted_named.keys():
             raise ValueError("input_layouts and desired_input_layouts should have same length!")
 
     def apply(self, module, mesh):
         def before(_, inputs, named):
-            if input_counts_differ(inputs, self.given):
+            if input_counts_differ(inputs, self.layouts):
                 raise ValueError("module inputs and input_layouts should have same length!")
-            layouts = zip(inputs, self.given, self.wanted, strict=False)
+            layouts = zip(inputs, self.layouts, self.wanted, strict=False)
             prepared = [self.prepared(*triple, mesh) for triple in layouts]
             named = dict(named)
             for name, layout in self.named.items():
@@ -302,17 +302,17 @@ class PrepareModuleOutput(ParallelStyle):
     """
 
     def __init__(self, *, output_layouts, desired_output_layouts, use_local_output: bool = True):
-        self.given, self.wanted = _sequence(output_layouts), _sequence(desired_output_layouts)
+        self.layouts, self.wanted = _sequence(output_layouts), _sequence(desired_output_layouts)
         self.use_local_output = use_local_output
-        if len(self.given) != len(self.wanted):
+        if len(self.layouts) != len(self.wanted):
             raise ValueError("output_layouts and desired_output_layouts should have same length!")
 
     def apply(self, module, mesh):
         def after(_, inputs, output):
             outputs = output if isinstance(output, tuple | list) else (output,)
-            if len(outputs) != len(self.given):
+            if len(outputs) != len(self.layouts):
                 raise ValueError("module outputs and output_layouts should have same length!")
-            pairs = zip(outputs, self.given, self.wanted, strict=True)
+            pairs = zip(outputs, self.layouts, self.wanted, strict=True)
             prepared = tuple([self.prepared(*triple, mesh) for triple in pairs])
             return prepared if isinstance(output, tuple | list) else prepared[0]
 

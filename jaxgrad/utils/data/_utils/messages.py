@@ -73,10 +73,10 @@ def _by_value() -> type:
 
 def _code(reduced, code):
     make, arguments = reduced(code)
-    return _made_code, (make, arguments, code.co_filename)
+    return _code_of_file, (make, arguments, code.co_filename)
 
 
-def _made_code(make, arguments, file):
+def _code_of_file(make, arguments, file):
     return make(*arguments).replace(co_filename=file)  # which tracebacks show
 
 
