@@ -173,8 +173,8 @@ def _adaptive_max(name, dimensions, self, output_size):
     return pooling.greatest_of_boxes(self, list(enumerate(sizes, first)), _max_of_bins)
 
 
-def _max_of_bins(range, array, positions):
-    axis, parts = range
+def _max_of_bins(bins, array, positions):
+    axis, parts = bins
     length = array.shape[axis]
     if _divides(length, parts):
         size = length // parts
@@ -231,11 +231,11 @@ def _fractional(name, dimensions, self, kernel_size, output_size, samples, order
             order, lengths, kernel_size, output_size, strict=True
         )
     ]
-    ranges = [
+    boxes = [
         (axis, start[..., None] + jnp.arange(size, dtype=jnp.int32))
         for axis, start, size in zip(range(-dimensions, 0), starts, kernel_size, strict=True)
     ]
-    return pooling.greatest_of_boxes(self, ranges, _max_of_samples)
+    return pooling.greatest_of_boxes(self, boxes, _max_of_samples)
 
 
 def _starts(sample, length, size, parts):
@@ -249,9 +249,9 @@ def _starts(sample, length, size, parts):
     return jnp.where(steps == parts - 1, length - size, begin.astype(jnp.int32))
 
 
-def _max_of_samples(range, array, positions):
+def _max_of_samples(box, array, positions):
     """`reduce` of `greatest_of_boxes` for indices (planes..., windows, elements) of each plane."""
-    axis, index = range
+    axis, index = box
     axis += array.ndim
     planes, (parts, size) = index.shape[:-2], index.shape[-2:]
     others = [1] * (array.ndim - len(planes) - 1)
@@ -439,9 +439,9 @@ def _of_region(planes, rows, columns):
     return pooling.greatest_of_boxes(planes, [(1, rows), (2, columns)], _max_of_region)
 
 
-def _max_of_region(range, array, positions):
+def _max_of_region(box, array, positions):
     """`reduce` of `greatest_of_boxes` for boxes between two traced arrays."""
-    axis, (starts, ends) = range
+    axis, (starts, ends) = box
     element = jnp.arange(array.shape[axis])
     inside = (element >= starts[:, None]) & (element < ends[:, None])
     inside = inside.reshape(inside.shape + (1,) * (array.ndim - axis - 1))

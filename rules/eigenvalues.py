@@ -264,7 +264,8 @@ def svd_backward(grad_U, grad_S, grad_Vh, U, S, Vh):
     inner = _diagonal_matrix(jnp.zeros_like(S) if grad_S is None else grad_S)
     if grad_U is None and grad_Vh is None:
         return matrix_product(left.thin, inner, matrices.hermitian_transpose(right.thin))
-    size = _sizes_of([grad_U, grad_Vh])
+    sizes = [size_of(gradient) for gradient in (grad_U, grad_Vh) if gradient is not None]
+    size = sum(sizes[1:], start=sizes[0])
     inner = inner + _svd_inner(left.rotation, right.rotation, S, size)
     inner = _poisoned(inner, left.wrong | right.wrong)
     if grad_S is not None:
@@ -304,11 +305,6 @@ class _Side:
 
 def _maybe_adjoint(matrix):
     return None if matrix is None else matrices.hermitian_transpose(matrix)
-
-
-def _sizes_of(matrices):
-    sizes = [size_of(matrix) for matrix in matrices if matrix is not None]
-    return sum(sizes[1:], start=sizes[0])
 
 
 def _svd_inner(left, right, S, size):

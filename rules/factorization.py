@@ -332,7 +332,11 @@ def linalg_lu_backward(grad_lower, grad_upper, permutation, lower, upper, pivot)
     not enter where the matrix is not tall, so that it may be 0.
     """
     rows, columns = lower.shape[-2], upper.shape[-1]
-    count, adjoint, solve = min(rows, columns), matrices.hermitian_transpose, _solve_upper_right
+    count, adjoint, solve = (
+        min(rows, columns),
+        matrices.hermitian_transpose,
+        matrices.product_with_inverse_adjoint,
+    )
     square, grad_upper = lower[..., :count, :], jnp.triu(grad_upper)
     below = None
     if rows > count:
@@ -345,11 +349,6 @@ def linalg_lu_backward(grad_lower, grad_upper, permutation, lower, upper, pivot)
     gradient = matrices.triangular_solution(square, gradient, False, adjoint=True, unit=True)
     gradient = gradient if below is None else jnp.concatenate([gradient, below], -2)
     return matrices.product(permutation, gradient) if pivot else gradient
-
-
-def _solve_upper_right(upper, right):
-    """`B U^-H`"""
-    return matrices.triangular_solution(upper, right, True, left=False, adjoint=True)
 
 
 def with_last_one(upper):

@@ -189,3 +189,8 @@ def triangular_solution(matrix, right, upper, *, left=True, adjoint=False, unit=
         conjugate_a=adjoint,
         unit_diagonal=unit,
     )
+
+
+def product_with_inverse_adjoint(upper, right):
+    """`B U^-H` for an upper triangle U."""
+    return triangular_solution(upper, right, True, left=False, adjoint=True)

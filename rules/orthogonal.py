@@ -71,12 +71,12 @@ def qr_backward(grad_q, grad_r, Q, R):
         upper = jnp.triu(inner)
         inner = upper + adjoint(jnp.triu(inner, 1)) - _imaginary_diagonal(inner)
         right = grad_q + matrices.product(Q, inner)
-        return _solve_upper_right(R, right)
+        return matrices.product_with_inverse_adjoint(R, right)
     inner = matrices.product(adjoint(Q), grad_q) - matrices.product(grad_r, adjoint(R))
     skew = matrices.below_diagonal(inner - adjoint(inner)) + _imaginary_diagonal(inner)
     square = R[..., :rows]
     square = square if jnp.iscomplexobj(square) else factorization.with_last_one(square)
-    skew = _solve_upper_right(square, skew)
+    skew = matrices.product_with_inverse_adjoint(square, skew)
     return matrices.product(Q, grad_r + factorization.zero_padded(skew, -1, columns))
 
 
@@ -84,11 +84,6 @@ def _imaginary_diagonal(matrix):
     if not jnp.iscomplexobj(matrix):
         return jnp.zeros_like(matrix)
     return matrix.imag * 1j * matrices.identity_like(matrix)
-
-
-def _solve_upper_right(upper, right):
-    """`B R^-H`"""
-    return matrices.triangular_solution(upper, right, True, left=False, adjoint=True)
 
 
 def geqrf(self):

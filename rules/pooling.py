@@ -186,17 +186,17 @@ def _max_pool(name, dimensions, self, *options):
     return best, index
 
 
-def greatest_of_boxes(array, ranges, reduce):
+def greatest_of_boxes(array, boxes, reduce):
     """The greatest elements of boxes, and their flat indices in the last dimensions.
 
-    `ranges`: one for each of the last dimensions. `reduce(range, array, positions)` returns the
-    greatest elements along one dimension, and a list: their positions in it, then the elements of
-    `positions` there.
+    `boxes`: the extents of the boxes along each of the last dimensions, in the form that `reduce`
+    takes. `reduce(box, array, positions)` returns the greatest elements along one dimension, and a
+    list: their positions in it, then the elements of `positions` there.
     """
-    lengths, positions = array.shape[array.ndim - len(ranges) :], []
+    lengths, positions = array.shape[array.ndim - len(boxes) :], []
     # last dimension first, so that the first maximum in memory order wins a tie
-    for axis_range in reversed(ranges):
-        array, positions = reduce(axis_range, array, positions)
+    for box in reversed(boxes):
+        array, positions = reduce(box, array, positions)
     kind = jnp.int32 if math.prod(lengths) < 2**31 else jnp.int64
     index = jnp.zeros((), kind)
     for length, position in zip(lengths, positions, strict=True):
@@ -249,12 +249,12 @@ def _along(numbers, axis, like):
     return jnp.asarray(numbers, kind).reshape((-1,) + (1,) * (like.ndim - axis - 1))
 
 
-def max_at(range, array, positions):
+def max_at(box, array, positions):
     """`reduce` of `greatest_of_boxes` for a dimension and (boxes, elements), -1 for none.
 
     Without -1 the elements of a box are adjacent, and its last one may repeat.
     """
-    axis, index = range
+    axis, index = box
     if index.shape[1] <= MAX_UNROLLED and index.min(initial=0) >= 0:
         columns, *carried = (
             [jnp.take(source, column, axis) for column in index.T] for source in (array, *positions)
@@ -313,10 +313,10 @@ def max_pool3d_with_indices_backward(
     return add_at(grad_output, self.shape, indices, 3)
 
 
-def _check_gradient(name, grad_output, self, ranges):
+def _check_gradient(name, grad_output, self, windows):
     expected = (
-        *self.shape[: self.ndim - len(ranges)],
-        *(axis_windows.count for axis_windows in ranges),
+        *self.shape[: self.ndim - len(windows)],
+        *(axis_windows.count for axis_windows in windows),
     )
     if grad_output.shape != expected:
         raise RuntimeError(

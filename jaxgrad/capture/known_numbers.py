@@ -193,9 +193,10 @@ class Evaluation:
         """What a tracer stands for: an array, another tracer, or the equation that computes it."""
         if not isinstance(tracer, jax.core.Tracer):
             return tracer
-        numbers = [scope.pinned_numbers.get(id(tracer)) for scope in self.scopes]
-        if any(numbers):
-            return next(known for known in numbers if known is not None).array()
+        pins = (scope.pinned_numbers.get(id(tracer)) for scope in self.scopes)
+        pin = next((pin for pin in pins if pin is not None), None)
+        if pin is not None:
+            return pin.array()
         constant = lowered(tracer)
         if constant is not tracer:
             return constant
@@ -226,10 +227,9 @@ class Evaluation:
         is_traced = isinstance(array, jax.core.Tracer)
         if array is None or not (is_traced or (captured.is_outside and has_numbers(array))):
             is_meta = array is not None and not is_traced and captured.is_outside
-            what = (
-                "a tensor on the device meta" if is_meta else getattr(source, "description", None)
-            )
-            raise Unknown("" if what is None else DEPENDS.format(what))
+            known = "a tensor on the device meta" if is_meta else None
+            description = known or getattr(source, "description", None)
+            raise Unknown("" if description is None else DEPENDS.format(description))
         if not is_traced:
             self.require_pin(captured)
         return array

@@ -18,7 +18,7 @@ import weakref
 import jax
 
 from ..core.tracebacks import users_stacklevel
-from ..draws.python_reads import is_iterator, original, put_stand_ins
+from ..draws.stand_ins import is_iterator, original, put_stand_ins
 from ..state.code import codes as parts_of_code
 from ..state.code import names_in, python_function
 from ..state.guards import Guard, StateGuard

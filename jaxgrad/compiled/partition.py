@@ -305,13 +305,13 @@ class CompiledReverse(Reverse):
         return tuple(compiled.backward(self.group, run, present, residuals, reads))
 
     def reached(self, present, results):
-        """The gradients; None for inputs that none of the cotangents given reaches, as if the
+        """The gradients; None for inputs that none of the present cotangents reaches, as if the
         function were not compiled.
         """
-        present = [present[number] is not None for number in self.group.outputs]
-        if all(present):
+        is_present = [present[number] is not None for number in self.group.outputs]
+        if all(is_present):
             return results
-        positions = itertools.compress(range(len(present)), present)
+        positions = itertools.compress(range(len(is_present)), is_present)
         reached = set().union(*map(self.backward.influenced_by, positions))
         if self.single:
             return results if reached else None

@@ -174,7 +174,7 @@ class Stretch:
         programs, operands, results = zip(*entries, strict=True)
         results = [*chain.from_iterable(results)]
         # who refers to a result tells whether it is needed
-        references = tuple(reference_counts.counts(results))
+        references = tuple(reference_counts.counts_of(results))
         values = [*results, *chain.from_iterable(operands)]
         # the place of each value is where it comes up first
         places = tuple(map({}.setdefault, map(id, values), count()))
@@ -391,7 +391,7 @@ def _references() -> int:
     entries = [(None, (), (_new(Pending),))]
     _, _, results = zip(*entries, strict=True)
     results = [*chain.from_iterable(results)]
-    return next(reference_counts.counts(results))
+    return next(reference_counts.counts_of(results))
 
 
 _UNHELD = _references()

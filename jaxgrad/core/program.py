@@ -381,11 +381,8 @@ class Program:
     def weight(self) -> bounded_cache.Weight:
         """The weight of the kernels that it keeps, those of its derivatives included."""
         fields, own = vars(self), self.own_weight()
-        kinds = [
-            fields[name].values()
-            for name in ("reverses", "tangents", "partial_reverses")
-            if name in fields
-        ]
+        names = ("reverses", "tangents", "partial_reverses")
+        kinds = [fields[name].values() for name in names if name in fields]
         if not any(kinds):
             return own
         derived = {program for kind in kinds for program in kind} - {self}

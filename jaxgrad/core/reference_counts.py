@@ -6,7 +6,7 @@ that of a known owner, counted in the same form.
 import sys
 
 
-def counts(values):
+def counts_of(values):
     """Yield the number of references to each value of a list."""
     return map(sys.getrefcount, values)
 

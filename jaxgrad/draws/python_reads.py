@@ -1,9 +1,7 @@
-"""What Python reads from outside, intercepted while a function is traced: the functions that draw
-random numbers and tell the time, iterators, the environment, files.
+"""Replaces the functions and methods by which Python draws random numbers, tells the time and asks
+the operating system, where they are defined and while a function is traced.
 
-Functions of modules and methods of classes in Python are replaced in their modules and classes.
-Methods of classes in C cannot be: the objects themselves, and functions under other names
-(`from time import perf_counter`), are replaced where the function finds them, by stand-ins. Both
+What cannot be replaced where it is defined has stand-ins (stand_ins.py). Replacements and stand-ins
 pass on the calls of threads that trace nothing.
 """
 
@@ -13,7 +11,6 @@ import builtins
 import contextlib
 import datetime
 import functools
-import io
 import itertools
 import math
 import os
@@ -22,15 +19,12 @@ import random
 import sys
 import threading
 import time
-import types
-from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.random import bit_generator
 
-from ..state.holder import ArrayHolder, LeafHolder, LibraryHolder, ProxyHolder, SetHolder
 from ..state.ownership import is_internal
 from ..tape import mode
 from .drawn import TAKING
@@ -38,12 +32,12 @@ from .environment import replaced_methods
 from .outside import REFUSED, REFUSED_OF_MODULES, REPEATED, is_of_function, is_read
 
 PYTHONS, NUMPYS = random._inst, np.random.mtrand._rand
-_OF_NUMPY = (np.random.Generator, np.random.RandomState)
-GENERATORS = (random.Random, *_OF_NUMPY)
+NUMPY_GENERATORS = (np.random.Generator, np.random.RandomState)
+GENERATORS = (random.Random, *NUMPY_GENERATORS)
 
 # methods of `random.Random` whose code makes its draws by others: it runs as any code of the user's
 _COMPOSED = frozenset(["choice", "choices", "sample", "shuffle"])
-_RANDOM = (
+RANDOM_METHODS = (
     "random",
     "uniform",
     "triangular",
@@ -92,7 +86,6 @@ _TELLING = {
     threading.Event: ("is_set", "wait"),
     threading.Thread: ("is_alive",),
 }
-_ALL_OF_RANDOM = ("random", "getrandbits", "randbytes")
 
 
 def drawing():
@@ -113,9 +106,6 @@ def _caller(frame):
 def _is_of_python(frame) -> bool:
     root = frame.f_globals.get("__name__", "").partition(".")[0]
     return root in sys.stdlib_module_names and root != "__main__"
-
-
-# ---- functions and methods that are replaced where they are defined
 
 
 def _method(name, plain):
@@ -203,7 +193,7 @@ class Refusal:
         return self if instance is None else functools.partial(self, instance)
 
 
-class _Today(type):
+class Today(type):
     """The class of a stand-in for `datetime`, of which the instances of the real one are."""
 
     def __instancecheck__(cls, instance):
@@ -218,7 +208,7 @@ class _Today(type):
     def __getattribute__(cls, name):
         original = type.__getattribute__(cls, "original")
         if name in ("original", "__class__"):
-            return original if name == "original" else _Today
+            return original if name == "original" else Today
         attribute = getattr(original, name)
         if name in ("now", "utcnow", "today"):
             return Call(attribute, time, f"datetime.{name}")
@@ -226,7 +216,7 @@ class _Today(type):
 
 
 def _datetime(kind):
-    return _Today(kind.__name__, (), {"original": kind})
+    return Today(kind.__name__, (), {"original": kind})
 
 
 def _draws():
@@ -234,12 +224,12 @@ def _draws():
     for it.
     """
     for kind in (random.Random, random.SystemRandom):
-        for name in _RANDOM:
+        for name in RANDOM_METHODS:
             plain = getattr(kind, name, None)
             is_new = kind is random.Random or name in vars(kind)
             if plain is not None and is_new:
                 yield kind, name, _method(name, plain)
-    for name in _RANDOM:
+    for name in RANDOM_METHODS:
         if hasattr(random, name):
             yield random, name, Call(getattr(random, name), PYTHONS, f"random.{name}")
     for name, function in vars(math).items():
@@ -355,140 +345,3 @@ def _exchange(row: _Replacement, old, new):
         delattr(row.target, row.name)
     else:
         setattr(row.target, row.name, new)
-
-
-# ---- stand-ins for objects
-
-
-class StandIn:
-    """Stands for a generator of NumPy while a function is traced. `original`: the generator."""
-
-    def __init__(self, original):
-        self.original = original
-
-    @property
-    def __class__(self):
-        return type(self.original)
-
-    def __getattr__(self, name):
-        attribute = getattr(self.original, name)
-        if not callable(attribute):
-            return attribute
-        return Call(attribute, self.original, f"{type(self.original).__name__}.{name}")
-
-
-class IteratorStandIn:
-    """Stands for an iterator while a function is traced. `original`: the iterator."""
-
-    def __init__(self, original):
-        vars(self)["original"] = original
-
-    @property
-    def __class__(self):
-        return type(self.original)
-
-    def __iter__(self):
-        return self
-
-    def __next__(self):
-        run = mode.drawn_run.get()
-        if run is None or run.is_own(self.original):
-            return next(self.original)
-        return run.event(self.original, "next", next, (), {})
-
-    def __getattr__(self, name):
-        self.refuse(name)
-        return getattr(self.original, name)
-
-    def __setattr__(self, name, value):
-        self.refuse(name)
-        setattr(self.original, name, value)
-
-    def refuse(self, name):
-        run = mode.drawn_run.get()
-        if run is not None and not name.startswith("__"):
-            run.refuse(f"it uses {name} of a {type(self.original).__name__}")
-
-
-class BoundStandIn(functools.partial):
-    """Stands for a method of an object whose class has a replaced one: `original` has the other. A
-    call of it has no frame of its own.
-    """
-
-    def __getattr__(self, name):
-        return getattr(self.original, name)
-
-
-STAND_INS = (StandIn, IteratorStandIn, Call, Refusal, OfNumbers, BoundStandIn, _Today)
-
-
-def original(value):
-    """What a stand-in stands for; any other value itself."""
-    return value.original if type(value) in STAND_INS else value
-
-
-def put_stand_ins(holder, run) -> dict:
-    """Put stand-ins in the place of what a holder has of generators, iterators and functions that
-    draw; gives them by name.
-    """
-    target, placed = holder.reference(), {}
-    for name, value in () if isinstance(holder, _FIXED) else holder.before.items():
-        stand_in = stand_in_for(value)
-        if stand_in is not None:
-            run.meet(getattr(value, "__self__", value))
-            holder.bind(target, name, stand_in)
-            placed[name] = stand_in
-    return placed
-
-
-# the holders whose contents have no names, cannot be set, or are a library's
-_FIXED = (SetHolder, ArrayHolder, ProxyHolder, LeafHolder, LibraryHolder)
-
-
-def is_output(value) -> bool:
-    """Whether a value is a file that is only written to, as the one that `print` writes to."""
-    return isinstance(value, io.IOBase) and not value.closed and not value.readable()
-
-
-def stand_in_for(value):
-    """What stands for a value while a function is traced; None where the value stays."""
-    kind = type(value)
-    if kind in _PLAIN:
-        return None
-    if issubclass(kind, _OF_NUMPY):
-        return StandIn(value)
-    if is_iterator(kind):
-        return None if is_output(value) else IteratorStandIn(value)
-    if kind in _BOUND:
-        return replacements.by_function.get(id(value)) or _bound(value)
-    return replacements.by_function.get(id(value)) if issubclass(kind, type) else None
-
-
-def _bound(method):
-    """What stands for a method that is not looked up in its class any more."""
-    owner, name = method.__self__, method.__name__
-    is_pythons = isinstance(owner, random.Random) and name in _RANDOM
-    if is_pythons or isinstance(owner, _OF_NUMPY):
-        return Call(method, owner, f"{type(owner).__name__}.{name}")
-    of_class = replacements.by_method
-    kinds = [kind for kind in type(owner).__mro__ if (kind, name) in of_class]
-    if not kinds:
-        return None
-    stand_in = BoundStandIn(of_class[kinds[0], name], owner)
-    stand_in.original = method
-    return stand_in
-
-
-_PLAIN = frozenset([int, float, str, bool, type(None), dict, list, tuple, types.FunctionType])
-_BOUND = (types.BuiltinFunctionType, types.MethodType)
-
-
-@functools.lru_cache(maxsize=4096)
-def is_iterator(kind: type) -> bool:
-    """Whether the instances of a class are iterators whose state is hidden: generators, `iter([])`,
-    `zip()`, those of a DataLoader, open files.
-    """
-    return issubclass(kind, Iterator) and str(kind.__module__).partition(".")[0] in _HIDDEN
-
-
-_HIDDEN = ("builtins", "itertools", "jaxgrad", "_io", "collections", "_collections")

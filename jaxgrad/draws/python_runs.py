@@ -1,6 +1,6 @@
 """The runs of a function whose draws are taken in, and what becomes of them in its program.
 
-What is drawn past the stand-ins (draws/python_reads.py) is seen by the states of generators and
+What is drawn past the stand-ins (draws/stand_ins.py) is seen by the states of generators and
 iterators before and after: such a program serves one call.
 """
 
@@ -30,15 +30,8 @@ from ..tape import mode
 from .drawn import TAKING, DrawnOnce, DrawnReplay, DrawnRun, DrawnSource, DrawnTrace
 from .event_log import EventLog
 from .frozen import StateOf
-from .python_reads import (
-    GENERATORS,
-    NUMPYS,
-    PYTHONS,
-    is_output,
-    put_stand_ins,
-    replaced,
-    replacements,
-)
+from .python_reads import GENERATORS, NUMPYS, PYTHONS, replaced, replacements
+from .stand_ins import is_output, put_stand_ins
 
 
 class Movements:

@@ -69,11 +69,11 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
     single = get_ema_avg_fn(decay)
 
     def average(averages, currents, count):
-        for one, current in zip(averages, currents, strict=True):
-            if one.is_floating_point() or one.is_complex():
-                one.lerp_(current, 1 - decay)
+        for tensor, current in zip(averages, currents, strict=True):
+            if tensor.is_floating_point() or tensor.is_complex():
+                tensor.lerp_(current, 1 - decay)
             else:
-                one.copy_(single(one, current, count))
+                tensor.copy_(single(tensor, current, count))
 
     return average
 
@@ -88,8 +88,8 @@ def get_swa_multi_avg_fn() -> Callable:
     """
 
     def average(averages, currents, count):
-        for one, current in zip(averages, currents, strict=True):
-            one.add_((current - one) / (count + 1))
+        for tensor, current in zip(averages, currents, strict=True):
+            tensor.add_((current - tensor) / (count + 1))
 
     return average
 
@@ -138,22 +138,22 @@ class AveragedModel(Module):
         """Include the present weights of a model in the average; the first are copied."""
         averages, currents = (self._averaged(module) for module in (self.module, model))
         pairs = zip(averages, currents, strict=True)
-        currents = [current.detach().to(one.device) for one, current in pairs]
+        currents = [current.detach().to(average.device) for average, current in pairs]
         count = self.n_averaged
         if not is_concrete(count):  # compiled, for the first call too
-            copies = [one.clone() for one in averages]
+            copies = [average.clone() for average in averages]
             self._average(copies, currents, count)
             pairs = zip(currents, copies, strict=True)
-            currents = [ops.where(count == 0, current, one) for current, one in pairs]
+            currents = [ops.where(count == 0, current, average) for current, average in pairs]
         elif count > 0:
             self._average(averages, currents, count)
             currents = averages
-        for one, current in zip(averages, currents, strict=True):
-            if one is not current:
-                one.copy_(current)
+        for average, current in zip(averages, currents, strict=True):
+            if average is not current:
+                average.copy_(current)
         if not self.use_buffers:
-            for one, current in zip(self.module.buffers(), model.buffers(), strict=True):
-                one.copy_(current)
+            for average, current in zip(self.module.buffers(), model.buffers(), strict=True):
+                average.copy_(current)
         self.n_averaged += 1
 
     def _averaged(self, model) -> list[Tensor]:
@@ -165,8 +165,8 @@ class AveragedModel(Module):
             self.multi_avg_fn(averages, currents, count)
             return
         average = self.avg_fn or get_swa_avg_fn()
-        for one, current in zip(averages, currents, strict=True):
-            one.copy_(average(one.detach(), current, count))
+        for tensor, current in zip(averages, currents, strict=True):
+            tensor.copy_(average(tensor.detach(), current, count))
 
 
 @no_grad()
