@@ -1,4 +1,4 @@
-"""How this build was made, as torch.__config__."""
+"""The versions and settings of this build, as torch.__config__."""
 
 from __future__ import annotations
 

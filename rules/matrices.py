@@ -1,4 +1,4 @@
-"""What the operators of linear algebra share: checks of matrices, triangles, triangular systems.
+"""Helpers for the operators of linear algebra: checks of matrices, triangles, triangular systems.
 
 Matrices are the last two dimensions of an array; those before are batches.
 """

@@ -1,5 +1,5 @@
-"""Samplers. The numbers that they need, or the key of a draw, are inputs, which come from a
-generator (jaxgrad/frontend/random.py), so that a compiled function draws new ones in each call.
+"""Samplers. Their random numbers, or the key of a draw, are inputs, which a generator supplies
+(jaxgrad/frontend/random.py), so that a compiled function draws new numbers in each call.
 
 Samples of discrete distributions and those that replace a tensor's values have gradients of zero,
 as in PyTorch. A gamma sample has the gradient of implicit reparameterization: its distribution

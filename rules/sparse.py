@@ -1,8 +1,8 @@
 """Sparse tensors in coordinate format, taken apart: operators on values and indices.
 
 `values` has shape (elements, *dense sizes), `indices` (sparse dimensions, elements). Elements at
-equal indices add up. Gathers and scatters by hand: XLA compiles them to the code of
-jax.experimental.sparse (measured), and their derivatives are operators here again.
+equal indices add up. The operators gather and scatter themselves: XLA compiles them to the same
+code as jax.experimental.sparse (measured), and their derivatives are such operators again.
 """
 
 import jax

@@ -1,8 +1,8 @@
 """Convolutions of volumes as those of planes, for CPUs: XLA computes those of volumes by loops.
 
-The planes of a volume become samples, and the places of the kernel across them channels. Each
-function takes the function of rules/convolution.py that does the same for planes as `of_planes`,
-then its arguments; x is (n, channels, depth, height, width), and nothing is empty.
+The planes of a volume become samples, and the places of the kernel across them channels. The
+argument `of_planes` of each function is the function of rules/convolution.py for planes; its
+arguments follow. x has the shape (n, channels, depth, height, width), and no array is empty.
 """
 
 import jax.numpy as jnp

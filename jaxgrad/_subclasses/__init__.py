@@ -1,4 +1,4 @@
-"""Kinds of tensors that PyTorch's compiler uses, by its private names for them."""
+"""Tensor classes of PyTorch's compiler, under its private names."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Tensors with a shape and no data that PyTorch's compiler traces. jaxgrad has none: it traces
-with JAX's tracers.
+"""`FakeTensor`: PyTorch's compiler traces with such tensors, which have no data.
+
+jaxgrad has none, since it traces with JAX's tracers.
 """
 
 from __future__ import annotations

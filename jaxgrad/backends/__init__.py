@@ -1,4 +1,4 @@
-"""Which libraries compute, as torch.backends: XLA takes their place, and its modules say so.
+"""Settings of the libraries that compute for PyTorch, as torch.backends. XLA computes here instead.
 
 What programs set here has no effect.
 

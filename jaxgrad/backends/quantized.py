@@ -1,4 +1,4 @@
-"""Which library computes with quantized tensors, as torch.backends.quantized: none does."""
+"""The libraries for quantized tensors, as torch.backends.quantized: there are none."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Lists, dicts and dataclasses among the arguments of a compiled function, which it may change.
 
-The function is traced on the caller's own containers, or on copies of them where a leaf is another
-one inside, such as a number that varies. Holders take snapshots of them (state/holder.py), so
-what it changes of them is known as it is of other state. Each call changes the containers that it
-was given, which stand at the same places among its arguments.
+The function is traced on the caller's own containers. Where the trace has another leaf in a
+container, such as a symbolic number, the function is traced on a copy of the container. Snapshots
+of the containers (state/holder.py) show what the function changes in them, as they do for other
+state. Each call changes the containers at the same places among its own arguments.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a program changes of joined memory (capture/joined_memory.py), and of the tensors there."""
+"""Side effects on joined memory (capture/joined_memory.py) and on the tensors there."""
 
 from __future__ import annotations
 

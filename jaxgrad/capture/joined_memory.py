@@ -1,13 +1,13 @@
 """Joined memory: tensors from outside that share memory which a traced function writes to.
 
-The memory is one input of the program, and each captured tensor that shows a part of it is inside
-what it is outside: cut from the memory by the calls of its place, a view of the same tensors. So a
-write through one of them reaches the others, with all that storage/alias.py does for values and
-histories. Calls give the memory its new value, and the tensors follow it when they are read.
+The memory is one input of the program. Each captured tensor that shows a part of the memory is a
+view of it in the trace too, by the view operators of its place outside. So a write through one
+tensor reaches the others (storage/alias.py). Each call gives the memory its new value, and the
+tensors follow when they are read.
 
-A function is traced with each captured tensor apart at first, since most share memory that nothing
-writes to. Where that does not do, `SharesMemory` tells which memory to join, and the function is
-traced again.
+At first a function is traced with separate captured tensors, since nothing writes to most shared
+memory. If the function does write to it, `SharesMemory` tells which memory to join, and the
+function is traced again.
 """
 
 from __future__ import annotations

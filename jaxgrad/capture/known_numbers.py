@@ -2,8 +2,8 @@
 constant, `x[mask]` with a mask from outside.
 
 A tracer of JAX's has the equation that computes it, and so leads back to constants and inputs. If
-these inputs are captured tensors alone, the equations are evaluated while the function is traced,
-and a guard compares the numbers of those tensors at each call. Nothing is noted before code asks.
+all of these inputs are captured tensors, the equations are evaluated while the function is traced,
+and a guard compares the numbers of these tensors at each call. Nothing is recorded until code asks.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Observation: the Python state that a function reads and changes while it is traced, and the
 tensors and numbers there.
 
-`state.reads` observes Python objects. Here are the places whose tensors and numbers are inputs of
-the program, what users set on tensors, and hooks.
+`state.reads` observes Python objects. This module adds the places whose tensors and numbers are
+inputs of the program, the attributes that users set on tensors, and hooks.
 """
 
 from __future__ import annotations

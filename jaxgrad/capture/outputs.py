@@ -1,5 +1,5 @@
-"""What a traced function gives: the outputs of its program, and how a run makes the results of the
-function of them and changes what the function has changed.
+"""The outputs of a traced program. A run makes the results of the function from them, and repeats
+what the function changed.
 """
 
 from __future__ import annotations

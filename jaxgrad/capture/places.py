@@ -1,5 +1,5 @@
-"""Tensors and numbers at places that compiled functions bind anew, so that each call may find
-others there, and the guards on these places.
+"""Places that compiled functions assign, and the guards on them: each call may find another tensor
+or number at such a place.
 """
 
 from __future__ import annotations

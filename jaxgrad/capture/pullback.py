@@ -1,7 +1,7 @@
-"""The gradient of a traced function from outside: its backward pass, traced together with it.
+"""The backward pass of a traced function, traced together with it.
 
-Where outputs of a function have a history, passes from them to the captured tensors are traced
-after the function.
+If outputs of a function have a history, passes from them to the captured tensors are traced after
+the function.
 """
 
 from __future__ import annotations

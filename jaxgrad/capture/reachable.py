@@ -1,5 +1,5 @@
-"""What a function can reach: the tensors in its variables, arguments and what these hold, and the
-variables that its code names. Libraries are not entered.
+"""The tensors that a function can reach through its variables and arguments, and the variables that
+its code names. The walk does not enter libraries.
 """
 
 from __future__ import annotations

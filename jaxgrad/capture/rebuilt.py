@@ -1,5 +1,5 @@
 """Objects of any class that a traced function makes, and returns or leaves behind: each call makes
-them anew, as `copy.deepcopy` would, with its own tensors in the place of those of the trace.
+them again, as `copy.deepcopy` would, with its own tensors in place of the tensors of the trace.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The inputs of a trace, what is known of their numbers, and the memory that tensors share."""
+"""The inputs of a trace, the known numbers among them, and the memory that tensors share."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Memory that the tensors share which leave a compiled function: views of captured tensors and of
-one another, and what was detached.
+"""Memory shared by the tensors that leave a compiled function: views of captured tensors, views of
+one another, and detached tensors.
 
-Inside of a trace, tensors share memory as anywhere: each has an `Alias`. At its end, a
-`SharedTensor` describes the place of each tensor that leaves it and shares memory with another one
-that exists afterwards. At each call it gives the new tensor that place, as the calls of the view
-operators would. A tensor that shares its memory with none has memory of its own: the base of the
-only view of a base that is gone is no output of the program.
+In a trace each tensor that shares memory has an `Alias`, as outside. At the end of the trace a
+`SharedTensor` describes the place of each tensor that leaves the function and shares memory with
+another tensor that lives on. At each call the `SharedTensor` gives the new tensor this place, as
+the view operators would. A view whose base nobody else shows gets memory of its own, and the base
+is no output of the program.
 """
 
 from __future__ import annotations

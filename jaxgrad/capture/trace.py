@@ -1,4 +1,6 @@
-"""Traces: what tracing a function has shown, from which its program is compiled, and replayed."""
+"""Traces: the inputs, outputs, side effects and guards of a traced function. Its program is
+compiled and replayed from them.
+"""
 
 from __future__ import annotations
 

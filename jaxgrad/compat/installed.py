@@ -1,4 +1,4 @@
-"""Importing this module installs jaxgrad as torch, for processes that are started anew."""
+"""Importing this module installs jaxgrad as torch, in a new process."""
 
 from __future__ import annotations
 

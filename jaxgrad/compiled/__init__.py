@@ -1,1 +1,1 @@
-"""Compiled functions: their programs, and what a call of them does."""
+"""Compiled functions: their programs and their calls."""

@@ -1,4 +1,4 @@
-"""What XLA must be told of a program."""
+"""The options with which XLA compiles a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Arrays whose memory a program takes: JAX deletes them, so each must be of one tensor alone."""
+"""Donation: a program takes the memory of input arrays. JAX deletes these arrays, so only one
+tensor may hold each.
+"""
 
 import itertools
 import operator

@@ -1,7 +1,7 @@
-"""Executables: the program of a trace as XLA compiles it, and what a call of it does.
+"""Executables: the program of a trace as XLA compiles it, and its calls.
 
-An `Executable` passes the arrays of a call to its kernel, and applies the side effects of the trace
-(capture/trace.py) to what the kernel gives.
+An `Executable` passes the arrays of a call to its kernel, makes the results of the kernel's
+outputs, and applies the side effects of the trace (capture/trace.py).
 """
 
 from __future__ import annotations

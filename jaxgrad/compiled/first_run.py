@@ -1,9 +1,10 @@
-"""The first run of a program that takes the memory of its inputs, during which nothing may be lost.
+"""The first run of a program that takes the memory of its inputs: an interrupt or a lack of memory
+may lose no tensor.
 
-JAX runs Python code after the program has deleted these inputs and before its results are there,
-so signals wait until the end. Where a device tells how much memory it has, too little of it is
-found before the run, which deletes its inputs even if it fails. Later runs need neither: JAX runs
-them in C, and they need the same memory.
+JAX deletes the inputs and then runs Python code before the results exist, so signals wait until the
+end of the run. A failed run deletes its inputs too, so memory is compared with what the program
+needs before the run, if the device tells how much it has. Later runs need neither precaution: JAX
+runs them in C, and they need the same memory.
 """
 
 from __future__ import annotations

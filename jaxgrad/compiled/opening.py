@@ -1,11 +1,11 @@
 """Calls of compiled functions as the tape records them, and results of one call that depend on one
 another.
 
-A call of a compiled function is one node, so the gradient of a result on which another result
-depends never arrives at an edge of its own. Most programs do not ask for it. Where one does (by
-`retain_grad`, a hook, `inputs=`, `grad_fn`), the function is replayed on the inputs that the nodes
-have saved, recorded by the tape. The nodes of the call pass gradients on to the recorded graph from
-then on, so what was computed from its results in between stays right.
+A call of a compiled function is one node. If one of its results depends on another result, the
+gradient of the latter never arrives at an edge of its own. Most programs do not ask for it. If one
+does (by `retain_grad`, a hook, `inputs=`, `grad_fn`), the function is replayed on the inputs that
+the nodes have saved, and the tape records the replay. From then on the nodes of the call pass
+gradients on to the recorded graph, so tensors computed from the results before stay right.
 """
 
 from __future__ import annotations

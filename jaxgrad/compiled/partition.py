@@ -1,7 +1,8 @@
 """The jaxpr of a function and its backward passes, partitioned like PyTorch's joint graph.
 
-What the outputs need is the forward program, the rest are the backward programs, and the residuals
-that they read from the first are saved by the nodes of the call.
+The equations that the outputs need are the forward program, and the others are the backward
+programs. The nodes of the call save the residuals that the backward programs read from the forward
+program.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The state that a function can reach, saved and put back: tensors, nodes and Python objects.
 
-Python objects are found by a walk from the function and its arguments. Tensors are found by that
-walk too, and by watching what the function reads (tape/interception.py), each before its first
-read; nodes, when a pass reaches them.
+A walk from the function and its arguments finds the Python objects and most tensors. Watching the
+reads of the function (tape/interception.py) finds the other tensors, each before its first read.
+Nodes are saved when a pass reaches them.
 """
 
 from __future__ import annotations

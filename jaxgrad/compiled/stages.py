@@ -1,4 +1,4 @@
-"""The stages of `jax.jit`: what a compiled function is traced and lowered to, without a call.
+"""The stages of `jax.jit`: traces and lowers a compiled function without a call.
 
 The program is not filed, its side effects are not applied, and all state is put back.
 """

@@ -1,4 +1,4 @@
-"""The arguments of `torch.compile`, and what it makes of a function."""
+"""`torch.compile` of a function: its arguments, and the compiled function that it returns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The traces of a compiled function: when it is traced again, what is kept of that, and for which
+"""The traces of a compiled function: which traces it keeps, when it is traced again, and for which
 arguments it runs uncompiled.
 """
 

@@ -1,7 +1,7 @@
 """Verification: a call of a compiled function runs the function uncompiled too, and compares.
 
-The uncompiled run comes first, on the real objects. What it did is noted as an `Outcome`, and all
-that it changed is put back (compiled/saved_state.py). Then the compiled call runs, and its outcome
+The uncompiled run comes first, on the real objects. An `Outcome` records its effects, and all that
+the run changed is put back (compiled/saved_state.py). Then the compiled call runs, and its outcome
 must be the same: results, tensors, gradients, draws of generators, and Python objects.
 """
 

@@ -1,5 +1,5 @@
-"""What the modules of kinds of devices that jaxgrad does not use have in common: torch.xpu,
-torch.mps, torch.mtia.
+"""The common part of torch.xpu, torch.mps and torch.mtia, the modules of devices that jaxgrad does
+not use.
 """
 
 from __future__ import annotations

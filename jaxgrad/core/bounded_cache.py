@@ -1,13 +1,14 @@
-"""Caches whose size is bounded: what has not been used for the longest time goes.
+"""Caches of bounded size, which drop the entries that have not been used for the longest time.
 
-A kernel takes 1.4 MB that JAX frees with the kernel, so each new shape would cost that for ever.
-A hit must cost no more than a lookup in a dict, so no use is noted. Instead a cache has
-generations: what is found in an older one moves to the youngest, and the oldest ones are dropped.
-So whatever is found in the youngest generation is found at the price of a dict.
+A kernel takes 1.4 MB, which JAX frees together with the kernel. Without a bound each new shape
+would cost as much for ever. A hit must cost no more than a lookup in a dict, so uses are not
+counted. Instead a cache has generations: an entry that is found in an older generation moves to the
+youngest, and the oldest generations are dropped. A hit in the youngest generation is a lookup in a
+dict.
 
-What is kept may depend on a setting of the process, such as the default dtype. A generation belongs
-to the settings that it was made under: a change begins a new one, and `find` looks only at those
-of the settings in force.
+Entries may depend on a setting of the process, such as the default dtype. A generation belongs to
+the settings under which it began: a change of a setting begins a new generation, and `find` looks
+only at generations of the settings in force.
 """
 
 from __future__ import annotations

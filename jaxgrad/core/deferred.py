@@ -1,9 +1,9 @@
 """Deferred execution: calls of kernels that are noted now and run later, many in one program.
 
 A call appends an entry to the `Stretch` of its thread and gives a `Pending` in place of each array.
-When somebody needs an array, the stretch runs: kernel by kernel, mostly on the host, and as one
-compiled program where its structure has come up often. Between the operators of the program there
-are barriers, so XLA compiles each as it does alone, and the numbers are those of its kernels to the
+When code needs an array, the stretch runs: kernel by kernel, mostly on the host, or as one compiled
+program if its structure has come up often. The program has barriers between its operators, so XLA
+compiles each operator as it does alone, and the results equal those of the single kernels to the
 bit.
 """
 

@@ -1,14 +1,14 @@
 """Executables on disk: what one process compiles, later ones load.
 
-`compile` is `jax.stages.Lowered.compile` with a look at the disk. The key of an executable is the
-program that XLA is given and what else decides how it is compiled, so the trace must be made, and
-cannot be wrong.
+`compile` looks at the disk before it calls `jax.stages.Lowered.compile`. The key of an executable
+is the lowered program together with all that decides how XLA compiles it. So each process must
+trace and lower the program, and a key cannot name another program.
 
-JAX's persistent cache turns executables into bytes and back, because JAX has no other public
-function that gives its jitted functions an executable. It has one folder for the process, so it is
-on only while something compiles here, with an empty temporary folder: the file of the wanted
-executable is put there, or taken from there. JAX compares its own key, of the program, the options
-of the compiler, the devices and its versions, so a wrong file would not be used.
+Only JAX's persistent cache can give an executable to a jitted function: JAX has no other public
+way. The process has one folder for that cache. So the cache is on only while something compiles
+here, with an empty temporary folder: the file of the wanted executable is put there, or taken from
+there. JAX compares a key of its own (the program, the options of the compiler, the devices, the
+versions), so it would not use a wrong file.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Programs that are no operators: sums of gradients, and arrays of one value."""
+"""Programs besides those of operators: sums of gradients, and arrays of one value."""
 
 from __future__ import annotations
 

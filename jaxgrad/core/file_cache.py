@@ -1,7 +1,7 @@
 """Values in the files of a directory, for many processes at a time.
 
-A file appears whole, by a rename, and tells by a checksum whether it is damaged. Only the user may
-write to the directory. What has not been read for the longest time goes.
+A rename makes each file appear as a whole, and a checksum in it shows damage. Only the user may
+write to the directory. Files that have not been read for the longest time are removed.
 """
 
 from __future__ import annotations

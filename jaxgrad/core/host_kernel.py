@@ -1,9 +1,9 @@
 """The first calls of a kernel, which NumPy makes until compiling pays off.
 
 XLA takes 8 to 30 milliseconds to compile the smallest program, as long as thousands of its calls.
-So the host executor (core/host) makes the first calls of each kernel. How many depends on its
-equations and shapes alone, by the model of cost below, so two runs of a program have equal bits: no
-clock and no thread has a say. XLA compiles in a thread meanwhile, and takes over at a fixed call.
+So the host executor (core/host) makes the first calls of each kernel. The model of cost below
+decides how many, from equations and shapes alone and not from a clock, so two runs of a program
+have equal bits. Meanwhile XLA compiles in a thread, and takes over at a fixed call.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The calls of a stretch that the host makes, as one function of NumPy arrays.
+"""A stretch that the host runs, as one function of NumPy arrays.
 
-A structure of calls that comes up again is written out as straight-line code (host/steps.py). It
-calls the functions of the single programs, in their order, and results that nobody else reads are
-no values of their own.
+A structure of calls that repeats becomes straight-line code (host/steps.py), which calls the
+functions of the single programs in their order. A result that only this code reads is a local
+variable of it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The numbers of new tensors, before there is an array of them."""
+"""The numbers of a new tensor, until an array holds them."""
 
 from __future__ import annotations
 

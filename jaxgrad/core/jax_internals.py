@@ -1,9 +1,9 @@
-"""What jaxgrad knows of JAX beyond its documentation: how it works inside, and how it words things.
+"""Everything that jaxgrad uses of JAX beyond its documentation: internals, and texts of errors.
 
-Another module leans on this one in place of JAX's insides. Each part says what it leans on, and
-what goes wrong where a new JAX changes that; tests/core/test_jax_internals.py has a test of each
-part, which fails then. Modules that interpret jaxprs also know the names of JAX's primitives and of
-their parameters; the same tests compare these with JAX's.
+Other modules use this module and no internals of JAX. Each part names the internal that it uses,
+and what goes wrong if a new JAX changes it. tests/core/test_jax_internals.py has a test for each
+part, which fails in that case. Modules that interpret jaxprs also depend on the names of JAX's
+primitives and parameters, and the same tests compare these names with JAX's.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""What an interrupt may leave wrong in JAX: its setting of 64-bit types, its trace, its caches.
+"""Repairs the state of JAX after an interrupt: its setting of 64-bit types, its trace, its caches.
 
-JAX changes the first two in blocks of `with`. An interrupt may come between the body of such a
-block and its end, and nothing would change them back: all later results would be those of the wrong
-setting, or parts of a trace that has ended.
-An interrupt may also leave an entry of a cache unfinished: each later lookup of it raises a
-RecursionError.
+JAX changes the setting and the trace in `with` blocks. An interrupt may come between the body of
+such a block and its end, and nothing would change them back: later results would have the wrong
+setting, or belong to a trace that has ended. An interrupt may also leave an entry of a cache
+unfinished, so that each later lookup raises a RecursionError.
 """
 
 import functools

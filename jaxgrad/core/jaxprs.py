@@ -1,4 +1,4 @@
-"""What jaxprs hold."""
+"""The equations of jaxprs, inner jaxprs included, and whether a jaxpr has 64-bit types."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Kernels: what computes the results of a program, and the states that it goes through.
+"""Kernels: a kernel computes the results of a program, and goes through several states.
 
-Who computes: the host makes the first calls, until XLA has compiled the kernel and takes over. How
-callers get at it: the first call traces it, later ones are noted and run later, or run at once, and
-observers are called around each.
+The host makes the first calls, until XLA has compiled the kernel and takes over. The first call
+traces the program. Later calls are deferred or run at once, and observers are called around each.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Proves from its equations that a jaxpr is linear in some of its inputs, without running it.
+"""Proves that a jaxpr is linear in some of its inputs, from its equations and without running it.
 
-What it cannot prove may be linear all the same: a loop, or a function of the host.
+A jaxpr may be linear without a proof: one with a loop, or with a function of the host.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Whether a formula is linear in the gradients or tangents that it maps.
 
 The derivative of an operator is a linear map, which JAX may transpose and apply to any multiple of
-a gradient. A formula such as `grad.abs() * self` gives wrong numbers then, without an error. Most
-formulas are proven to be linear by their equations. The others are evaluated on random numbers,
-for JAX cannot transpose all that is linear.
+a gradient. A formula that is not linear, such as `grad.abs() * self`, would give wrong numbers
+without an error. The equations of most formulas prove that they are linear. The other formulas are
+evaluated on random numbers, since JAX cannot transpose every linear function.
 """
 
 from __future__ import annotations

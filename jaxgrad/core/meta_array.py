@@ -1,4 +1,4 @@
-"""What tensors of the device `meta` hold in place of an array: a shape and a dtype, and no data."""
+"""Arrays without data: tensors on the device `meta` hold only a shape and a dtype."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Dtypes of PyTorch that XLA lacks: programs name them and compare dtypes with them, and no tensor
-has one.
+"""Dtypes of PyTorch that XLA lacks. Programs name them and compare dtypes with them; no tensor has
+one.
 
 Their NumPy types have fields, so that NumPy and JAX refuse them in each computation.
 """

@@ -1,8 +1,8 @@
 """Imports of PyTorch's modules and names that jaxgrad does not provide.
 
-An import of a module gives one of placeholders. `from module import name` gives a placeholder too,
-while `hasattr(module, name)` stays False: Python takes from `sys.modules` a name that the module
-does not have, so that is where the finder puts it.
+An import of such a module gives a module of placeholders. `from module import name` gives a
+placeholder too, while `hasattr(module, name)` stays False: the finder puts the placeholder into
+`sys.modules`, where Python looks for a name that the module does not have.
 """
 
 from __future__ import annotations

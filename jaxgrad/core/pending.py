@@ -1,4 +1,4 @@
-"""What stands for an array that has not been computed yet; core/deferred.py computes it."""
+"""Pending results: they stand for arrays that core/deferred.py has not computed yet."""
 
 import numpy
 

@@ -1,4 +1,4 @@
-"""What stands for a name of PyTorch that jaxgrad does not provide: it can be imported, and its
+"""Placeholders for names of PyTorch that jaxgrad does not provide: they can be imported, and their
 first use raises NotImplementedError.
 
 A class can be a base class, an annotation and an argument of `isinstance`; a function can decorate,

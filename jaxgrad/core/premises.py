@@ -1,9 +1,10 @@
-"""What is taken to hold of the extents that symbols stand for, while a template is traced.
+"""Premises on symbolic extents, under which a template is traced.
 
-JAX raises where a comparison by size of symbols would decide what is computed, and a test of
-equality is false, unless it holds for all extents. So a template is traced for the extents of a
-call. What they decide otherwise, or JAX not at all, becomes a constraint of new symbols, with which
-the program is traced again. The template has all of this as its conditions.
+JAX raises if code compares symbols by size and the result is not known for all extents. A test of
+equality is false unless it holds for all extents. So a template is traced for the extents of a
+call. If these extents decide a comparison differently, or JAX cannot decide it, the result becomes
+a constraint on new symbols, and the program is traced again. The constraints are the conditions of
+the template.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""All modules of PyTorch and their names, private ones too, read where an import misses one."""
+"""The modules of PyTorch with all their names, private ones too; read when an import fails."""
 
 from __future__ import annotations
 

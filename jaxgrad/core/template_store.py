@@ -1,11 +1,11 @@
 """Templates in files, so that a process does not trace what another one has traced.
 
 One file is shipped with jaxgrad (`make templates`), and the user's cache directory has the others.
-Each line of the shipped file is a key, a tab and the records of its templates as JSON, in the order
-of the keys, so that a key is looked up in the file as it lies on disk, and only its line is read.
+Each line of the shipped file is a key, a tab, and the records of its templates as JSON. The lines
+are sorted by key, so a lookup searches the file on disk and reads one line.
 
-The key of a template is the text of its pattern. A file holds for the sources that decide what is
-traced, of which it has a hash, and for the usual settings of JAX. What does not fit is ignored.
+The key of a template is the text of its pattern. A file has a hash of the sources that decide what
+is traced, and is valid for these sources under the usual settings of JAX. Otherwise it is ignored.
 """
 
 from __future__ import annotations

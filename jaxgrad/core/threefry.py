@@ -1,4 +1,4 @@
-"""Threefry, the cipher that JAX's generator of random numbers makes of a key and a counter.
+"""Threefry, the cipher by which JAX makes random bits from a key and a counter.
 
 Source: Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3", 2011: Threefry with two words
 of 32 bits and 20 rounds. NumPy computes it, so that no program is compiled for a number of words;

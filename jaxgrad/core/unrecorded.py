@@ -1,5 +1,5 @@
-"""What is computed while grad mode is off, where JAX differentiates: it has tangents, but passes no
-cotangent on, as an operator on dual tensors under `no_grad`.
+"""Values computed while grad mode is off, where JAX differentiates. They have tangents but pass no
+cotangent on, as an operator on dual tensors does under `no_grad`.
 
 A tensor that is written to while grad mode is off keeps its history. So the cotangent of its new
 value arrives at the old one.

@@ -1,10 +1,10 @@
 """The processes that train together, and how one of them takes part in a program of all.
 
 A tensor of one process is an array on its own device. A program that communicates runs on one
-device of each process, and all of them take part. In it such an array counts as replicated: each
-device has a copy, and the copies differ. This holds as long as every operator of the program runs
-on whole copies, which `core/communication.py` sees to. An array that spans processes is one of
-JAX's: each process holds its shards.
+device of each process, and all of them take part. In such a program the array of one process counts
+as replicated: each device has a copy, and the copies differ. `core/communication.py` ensures that
+every operator of the program runs on whole copies. An array that spans processes is one of JAX's:
+each process holds its shards.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which of PyTorch's names jaxgrad has: `jaxgrad ops --missing`, and docs/api/coverage.md."""
+"""PyTorch's names that jaxgrad has and lacks: `jaxgrad ops --missing`, docs/api/coverage.md."""
 
 from __future__ import annotations
 

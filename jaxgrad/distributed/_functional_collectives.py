@@ -1,7 +1,7 @@
-"""Collective communication whose results are new tensors, by PyTorch's private names for it.
+"""Collectives that return new tensors, under PyTorch's private names.
 
-Those that end in `_autograd` have gradients, as in `jaxgrad.distributed.nn.functional`. A result
-waits for its numbers where it is read, as that of any operator does.
+Functions whose names end in `_autograd` have gradients, as in `jaxgrad.distributed.nn.functional`.
+Reading a result waits for its numbers, as for any operator.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The names of torch.distributed.tensor under those of before."""
+"""torch.distributed.tensor under its earlier name."""
 
 from __future__ import annotations
 

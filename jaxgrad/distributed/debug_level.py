@@ -1,4 +1,4 @@
-"""How much is checked and told of the communication of processes."""
+"""The debug level: how much of the communication of processes is checked and logged."""
 
 from __future__ import annotations
 

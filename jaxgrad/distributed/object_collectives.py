@@ -1,6 +1,4 @@
-"""Communication of Python objects, as the files of `jaxgrad.save` hold them: what a process
-receives runs no code.
-"""
+"""Communication of Python objects, in the format of `jaxgrad.save`: receiving runs no code."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""What a function draws or takes from outside at each call: random numbers of Python and NumPy, the
+"""Values that a function draws from outside at each call: random numbers of Python and NumPy, the
 time, elements of iterators.
 
 While a function is traced, such a call is an *event*: it is made, and noted (`DrawnTrace`). A
-number that it gives is an input of the program. What code looks at (`if random.random() < p`) is a
-*check*. At each later call the guard `DrawnGuard` makes the events again, in their order, and the
-program serves if every check comes out as it did. If one does not, the events made so far are kept
-in the `EventLog` of the call: the next program, a new trace or the uncompiled function gets them
-from there, so that nothing is drawn twice.
+number that it gives is an input of the program. A test of such a number (`if random.random() < p`)
+is a *check*. At each later call the guard `DrawnGuard` makes the events again, in their order, and
+the program serves if every check has the same result as in the trace. If one differs, the
+`EventLog` of the call keeps the events up to there: the next program, a new trace or the uncompiled
+function takes them from the log, so that nothing is drawn twice.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The steps by which each call of a program draws what its trace has drawn: events, what NumPy
-makes of them, and checks of what code has looked at.
+"""The steps by which each call of a program draws again: events, computations of NumPy on drawn
+numbers, and checks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Environment variables that a traced function reads and sets: places, as items of a dict are."""
+"""Environment variables that a traced function reads and sets; they are places, like items of a
+dict.
+"""
 
 from __future__ import annotations
 

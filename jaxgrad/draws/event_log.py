@@ -1,4 +1,4 @@
-"""What has been drawn for one call of a compiled function."""
+"""The events that have been drawn for one call of a compiled function."""
 
 from __future__ import annotations
 

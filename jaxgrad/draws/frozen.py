@@ -1,11 +1,13 @@
-"""The names in code of what no guard can watch: random numbers of Python and NumPy, the time,
-files, the environment, iterators, queues.
+"""Finds the lines of a function that read what no guard can watch: random numbers of Python and
+NumPy, the time, files, the environment, iterators, queues.
 
-A function that `jit` compiles draws them anew (draws/drawn.py), and gets the lines from here. A
-function that a transform compiles without being asked, such as that of `vmap`, is not kept.
+A function that `jit` compiles draws such values at each call (draws/drawn.py), and takes the lines
+from here. If a transform such as `vmap` compiles a function by itself and it reads such values, its
+program is not kept.
 
-Draws are seen by the states of the generators before and after the trace. The rest, and the lines,
-are found by the names in the code of the function and of the functions that it names.
+The states of the generators before and after the trace show whether the function draws random
+numbers. The names in its code, and in the code of the functions that it names, show the other reads
+and the lines.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""What the operating system tells: of files and folders, sockets, processes, the working folder.
+"""Questions to the operating system: about files and folders, sockets, processes, the working
+folder.
 
-What tells the same when it is asked again is an event, as a draw is: each call asks again, and
-compares. What gives each thing once, such as the bytes of a socket, or gives an object of its own,
-such as an open file, is refused: no later call of a program could repeat it.
+A question that may be repeated is an event, as a draw is: each call asks again and compares the
+answers. A call that consumes its result, such as reading bytes of a socket, or that returns a new
+object, such as an open file, is refused: no later call of a program could repeat it.
 """
 
 from __future__ import annotations

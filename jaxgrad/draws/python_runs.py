@@ -1,7 +1,7 @@
-"""The runs of a function whose draws are taken in, and what becomes of them in its program.
+"""Runs of a function during which draws become events of its program.
 
-What is drawn past the stand-ins (draws/stand_ins.py) is seen by the states of generators and
-iterators before and after: such a program serves one call.
+The states of generators and iterators before and after the run show draws that bypass the stand-ins
+(draws/stand_ins.py). A program with such a draw serves one call.
 """
 
 from __future__ import annotations

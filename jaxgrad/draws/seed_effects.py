@@ -1,4 +1,4 @@
-"""The states in which each call of a compiled function leaves generators that it has set."""
+"""Side effects on generators: each call of a compiled function sets their states."""
 
 from __future__ import annotations
 

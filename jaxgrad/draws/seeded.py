@@ -1,8 +1,8 @@
 """Seeds and states that a traced function gives to generators.
 
 A generator is a seed and a count of draws. While a function is traced, both are values of the
-trace: the generator's own at the start of each call, or those that the function has set. Each call
-leaves the generator with the state of its end.
+trace: the state that the generator has at the start of each call, or the state that the function
+has set. Each call leaves the generator in the state at the end of the function.
 """
 
 from __future__ import annotations

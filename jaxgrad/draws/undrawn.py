@@ -1,4 +1,4 @@
-"""Functions that draw what no program can draw, and so run uncompiled."""
+"""Functions that run uncompiled because they draw what no program can draw."""
 
 from __future__ import annotations
 

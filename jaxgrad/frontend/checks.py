@@ -1,4 +1,4 @@
-"""Checks that models make, and arithmetic with sizes."""
+"""Checks for the code of models, and arithmetic with sizes."""
 
 from __future__ import annotations
 

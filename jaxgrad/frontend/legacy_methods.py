@@ -1,5 +1,4 @@
-"""Methods of `Tensor` from PyTorch's early days, and questions about memory that XLA answers with
-no."""
+"""Methods of `Tensor` from early PyTorch, and questions about memory that XLA answers with no."""
 
 from __future__ import annotations
 

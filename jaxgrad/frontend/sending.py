@@ -1,4 +1,4 @@
-"""How Python's multiprocessing sends tensors to another process: without a history."""
+"""Tensors that Python's multiprocessing sends to another process; they have no history there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of the process that PyTorch's programs ask for, most of them XLA's own affair."""
+"""Settings of the process that PyTorch's programs ask for; XLA decides most of them itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory that tensors share as scripts look at it: its size, its address and its elements.
+"""Storages as scripts see them: the size, the address and the elements of the memory of tensors.
 
 A storage is read-only: tensors write to it.
 """

@@ -1,4 +1,4 @@
-"""Mapped functions: what `func.vmap` makes of a function of one example, with its programs."""
+"""Mapped functions, which `func.vmap` returns: each keeps its programs."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 `vmap(lambda x: x @ w)` in a loop makes a new function each time, with the same code. Opening it
 gives a key: the code, the values of its variables, defaults and attributes, and of what these hold
-in turn. Functions with equal keys do the same with their tensors, as far as all other state is the
-same, which guards tell. So they can share a program, whose inputs the tensors are.
+in turn. Functions with equal keys do the same with their tensors if all other state is the same,
+which guards check. So they can share a program, and the tensors are its inputs.
 """
 
 from __future__ import annotations

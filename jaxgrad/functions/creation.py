@@ -1,4 +1,4 @@
-"""Creation of tensors: what is seldom called; frontend/factories.py has the rest."""
+"""Less common functions that create tensors; frontend/factories.py has the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Images read at the places of a grid, under the names that choose or stand for an operator."""
+"""Operators on sampling grids under the names of cuDNN, and the name that chooses by dimensions."""
 
 from __future__ import annotations
 

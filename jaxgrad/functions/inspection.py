@@ -1,4 +1,4 @@
-"""Questions about tensors, with an answer that is no tensor."""
+"""Questions about tensors whose answers are no tensors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The arguments of functions that are composed of operators: `out=`, and numpy's names."""
+"""The arguments `out=` and numpy's names of arguments, for functions composed of operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Masks, and the identity of each reduction, which stands for what is masked out."""
+"""Masks, and the identity of each reduction, which replaces the elements that are masked out."""
 
 from __future__ import annotations
 

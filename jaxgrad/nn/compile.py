@@ -1,4 +1,4 @@
-"""`torch.compile`: `jaxgrad.jit` with PyTorch's arguments, and the module that it makes of one."""
+"""`torch.compile`: `jaxgrad.jit` with PyTorch's arguments, and the compiled form of a module."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Convolutions and transposed convolutions in one to three dimensions.
 
 They compute the cross-correlation, as PyTorch does: the kernel is not flipped. The operator
-`convolution` checks what these functions leave open.
+`convolution` makes the checks that these functions do not.
 """
 
 from __future__ import annotations

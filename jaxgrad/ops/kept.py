@@ -1,8 +1,8 @@
-"""What the file of templates keeps of the shipped operators: their rules and what `help` shows.
+"""The shipped operators in the file of templates: their rules, and the texts that `help` shows.
 
-To read the entry of an operator, to check its formulas and to write its docstring takes
-milliseconds. `make templates` does so once, and the file has the results under keys that begin with
-"= ". It is used only while it is of the sources that there are (core/template_store.py); otherwise
+It takes milliseconds to read the entry of an operator, to check its formulas and to write its
+docstring. `make templates` does so once, and the file has the results under the prefix `= `. The
+file has a hash of the sources that it was made from (core/template_store.py). If they have changed,
 the entry is read.
 """
 

@@ -1,8 +1,8 @@
-"""What the host runs for the step of a group: the block of one parameter, for each parameter.
+"""The step of a group on the host: it runs the block of one parameter for each parameter.
 
-A rule that is elementwise needs no shapes, so the block of a parameter is that of as many elements
-in one dimension, which has a template for all numbers of elements. What depends on step counters
-and hyperparameters alone, such as the correction of a bias, is computed once for the group.
+An elementwise rule needs no shapes, so a parameter is treated as a vector, and one template serves
+all lengths. Values that depend only on step counters and hyperparameters, such as the correction of
+a bias, are computed once for the group.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The state with which an optimizer begins: tensors of one value, placed as the parameters are."""
+"""The initial state of optimizers: tensors of one value, placed as the parameters are."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The vectors of L-BFGS: the parameters, their gradients and the history of changes, each as one.
+"""The vectors of L-BFGS: all parameters as one vector, all gradients, and the history of changes.
 
-The search for a step decides by numbers, so that each of its products has to be computed at once.
-Where the host executor would do that, the vectors are NumPy's arrays, else they are tensors.
+The line search branches on numbers, so each of its products is computed at once. The vectors are
+NumPy arrays if the host executor would compute these products, and tensors otherwise.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Optimizers that a traced function makes: objects of the trace, as its tensors are.
+"""Optimizers that a traced function makes; they belong to the trace, as its tensors do.
 
-Nothing of them is an input of the program or a side effect, so their options are plain values,
-their schedulers step at once, and their state begins inside of the trace.
+They are neither inputs nor side effects of the program. So their options are plain values, their
+schedulers step at once, and their state begins inside of the trace.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Steps for sparse gradients: they read and change the rows of a parameter that have a gradient,
-and no others.
+"""Steps for sparse gradients: they read and change only the rows of a parameter that have a
+gradient.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Reading and writing files, as torch.serialization.
 
 `load` reads the files of PyTorch and those of safetensors, and executes nothing of a file:
-`_instructions.py` interprets the few instructions that make data. Where the user asks for it by
-`weights_only=False`, `_unpickler.py` reads what they do not make.
+`_instructions.py` interprets the few instructions that make data. With `weights_only=False`
+`_unpickler.py` reads files that need other instructions.
 """
 
 from __future__ import annotations

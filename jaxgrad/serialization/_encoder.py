@@ -1,5 +1,4 @@
-"""Writes archives that `torch.load(weights_only=True)` of PyTorch 2.13 reads, where they hold data
-alone.
+"""Writes archives; `torch.load(weights_only=True)` of PyTorch 2.13 reads those that hold only data.
 
 The instructions are those of protocol 2 that `_instructions.py` reads; an object of any other class
 is written as the module pickle writes it.

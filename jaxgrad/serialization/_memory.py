@@ -1,8 +1,8 @@
-"""The tensors of a file: which memory each shows, and where it goes.
+"""The tensors of a file: the memory that each of them shows, and its device.
 
-Tensors of one storage share memory after they are loaded. Where one of them shows all of it, the
-others become its aliases; else one that the user does not see shows all. Arrays are put on the
-device as they are in memory, so that no program is compiled for them.
+Tensors of one storage share memory after they are loaded. If one of them shows all of the storage,
+the others become its aliases; otherwise they are aliases of a hidden tensor that does. Arrays go to
+the device as they lie in memory, so that no program is compiled for them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What names in PyTorch's files stand for, and what the instructions make of them.
+"""The table of the names that PyTorch's files may contain, with the objects that are made for them.
 
-The names are those that `torch.load(weights_only=True)` of PyTorch 2.13 accepts where jaxgrad has
-the object, and some more that hold data alone: NumPy's arrays and numbers, `defaultdict`,
+These are the names that `torch.load(weights_only=True)` of PyTorch 2.13 accepts, as far as jaxgrad
+has the object, and some more that hold only data: NumPy's arrays and numbers, `defaultdict`,
 `frozenset`.
 """
 

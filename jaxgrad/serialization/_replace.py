@@ -1,4 +1,4 @@
-"""Replacing a file as a whole: whatever interrupts it, either the old file is there or the new."""
+"""Replaces a file as a whole: after any interrupt either the old file or the new one is there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which memory a saved tensor shows, so that tensors that share it share it in the file."""
+"""The memory that a saved tensor shows: tensors that share memory share it in the file too."""
 
 from __future__ import annotations
 

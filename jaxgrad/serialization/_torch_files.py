@@ -1,4 +1,4 @@
-"""Files of `torch.save`: the archive of today, and the stream of PyTorch before 1.6.
+"""Files of `torch.save`: archives, and the streams of PyTorch before 1.6.
 
 An archive has the instructions in `data.pkl` and each storage in `data/KEY`. A stream has, one
 after the other: a magic number, a version, facts about the machine, the instructions for the

@@ -1,5 +1,5 @@
-"""Reads a file as Python's own module pickle does, which calls what the file names: for
-`load(weights_only=False)` alone.
+"""Reads a file as Python's pickle does, which calls functions that the file names; only for
+`load(weights_only=False)`.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""What `jaxgrad.tape.sparse_tensor` asks for: operators on sparse tensors, by name, and gradients
-on their patterns.
+"""Operators on sparse tensors by name, and gradients on their patterns, for
+`jaxgrad.tape.sparse_tensor`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The operators on sparse tensors, by their names in the table: compositions of operators on values
 and indices.
 
-Each node has the name of the operator, as in PyTorch. A pattern changes outside of a trace only; in
-a trace the elements of a sum stay side by side.
+Each node has the name of the operator, as in PyTorch. Only outside of a trace does a pattern
+change; in a trace a sum keeps the elements of both operands.
 """
 
 from __future__ import annotations

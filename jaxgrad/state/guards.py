@@ -1,4 +1,6 @@
-"""Guards: conditions on places, with reasons, under which what a trace has seen still holds."""
+"""Guards: conditions on places under which the facts that a trace has used still hold, with
+reasons.
+"""
 
 from __future__ import annotations
 

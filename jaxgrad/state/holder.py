@@ -1,8 +1,8 @@
 """Holders: the Python objects whose contents a function may read and change.
 
-A trace takes a snapshot of each holder that the function reaches, guards on what it reads
-(state/reads.py), and each call repeats what it changed. Verification puts back what a run changes,
-and compares it with what another run changes.
+A trace takes a snapshot of each holder that the function reaches. The reads of the function become
+guards (state/reads.py), and each call repeats its changes. Verification puts back the changes of
+one run, and compares them with those of another run.
 """
 
 from __future__ import annotations

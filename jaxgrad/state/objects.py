@@ -1,8 +1,8 @@
-"""Walks over Python objects: from some objects to everything that they hold. And when two values
-are the same one to a program: plain ones by what is computed with them, others by identity.
+"""Walks over Python objects, from some objects to everything that they hold; and when two values
+are the same to a program: plain values by their contents, others by identity.
 
-Capture looks for the tensors that a function can reach, checkpointing for those that it must put
-back, a Function's context for intermediate results.
+Capture looks for the tensors that a function can reach, checkpointing for the tensors that it must
+put back, and the context of a Function for intermediate results.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Whose code it is: the user's, an installed library's, Python's, or that of the tensors; and the
-instances of which classes hold the user's state.
+"""Whether code belongs to the user, to an installed library, to Python or to the package of the
+tensors; and which classes have instances that hold the user's state.
 """
 
 from __future__ import annotations

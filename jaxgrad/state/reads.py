@@ -2,7 +2,7 @@
 
 Before it runs, a walk takes a snapshot of all state that its code can reach (state/walk.py). While
 it runs, the classes of the instances that it meets have a `__getattribute__` that notes the reads.
-Afterwards what was read becomes guards, what was changed effects, and everything is put back.
+Afterwards the reads become guards, the changes become side effects, and everything is put back.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a traced function reads of objects that report it themselves, and sets in them: modules,
+"""Reads and changes that objects report by themselves while a function is traced: modules,
 optimizers, schedulers, settings.
 """
 

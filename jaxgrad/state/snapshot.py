@@ -1,4 +1,4 @@
-"""Snapshots: the contents that holders of state had when a walk met them."""
+"""Snapshots: the contents of holders at the time when a walk met them."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """The addresses of storages: where their bytes are.
 
-JAX's arrays never change, and a write makes another array elsewhere. So a storage whose address
-somebody has asked for keeps the memory at that address, its home. When it is asked again after a
-write, the new values are copied there, and the address stays: that of a small storage on the host,
-whose home is a copy of its own, always; that of others, whose home is an array of theirs, where
-nothing else reads that array.
+JAX's arrays never change, and a write makes another array elsewhere. So once code asks for the
+address of a storage, the storage keeps the memory at that address, its home. If code asks again
+after a write, the new values are copied to the home, and the address stays the same. The home of a
+small storage on the host is a copy made for this purpose, so its address always stays. The home of
+another storage is one of its arrays, and its address stays while nothing else reads that array.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Changes of several tensors that happen entirely or not at all, whatever comes in between: an
-interrupt, an error, or another thread that reads.
+"""Changes of several tensors that happen entirely or not at all, despite interrupts, errors, and
+other threads that read.
 
-Python handles signals between two instructions of its interpreter, and other threads run then too.
-So new values are computed first and set by one call of C code. Changes that run Python code save
-what was there before, and put it back if they do not come to their end.
+Python handles signals and switches threads between two instructions of its interpreter. So new
+values are computed first and set by one call of C code. Changes that run Python code save the old
+values, and put them back if they do not complete.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether a tensor alone shows its memory, which the references to its place and storage tell."""
+"""Whether only one tensor shows a memory: counts the references to its place and its storage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of a whole entry, whose formulas are each correct by themselves."""
+"""Checks of a whole entry, after the checks of its single formulas."""
 
 import ast
 

@@ -1,7 +1,7 @@
-"""Rules as plain data, which JSON can write, so that a process need not parse what another has.
+"""Rules as plain data that JSON can write, so that a process need not parse the entries again.
 
-The data has what is left of an entry after all checks. The tree of a formula is none of it: its
-text is parsed when it is compiled.
+The data is the checked content of an entry. It has the text of a formula and not its tree: the text
+is parsed when the formula is compiled.
 """
 
 from functools import lru_cache

@@ -1,7 +1,7 @@
-"""The edge of a tensor for who asks for its own gradient: by a hook, `retain_grad`, `inputs=`.
+"""The edge at which the whole gradient of a tensor arrives, for a hook, `retain_grad` or `inputs=`.
 
-Where the tensor is a result of a compiled call, and other results of the call depend on it, this is
-another edge than that of the call's node, at which no gradients of these others arrive.
+If the tensor is a result of a compiled call and other results of the call depend on it, their
+gradients do not arrive at the edge of the call's node. The tensor then has another edge.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Properties of tensors that no abstract value has, such as the offset in a storage.
+"""Properties of tensors that are no part of abstract values, such as the offset in a storage.
 
-A program that reads one of a tensor from outside holds for tensors with the same alone.
+If a program reads such a property of a tensor from outside, it serves only tensors with the same
+value.
 """
 
 from __future__ import annotations

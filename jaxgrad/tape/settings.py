@@ -1,10 +1,10 @@
 """Settings: what code sets for a whole process, thread or task, and reads elsewhere.
 
-A program is right for the settings that its function read. Those of the process are attributes of
-`process`: what a function reads there is a guard, and what it sets each call sets again. Those of a
-thread or task are context variables, whose readers are wrapped by `noted`. What operators and the
-tape read while they run, such as the grad mode, is a part of the key of all programs: `in_key`. Of
-both kinds are the `lasting` ones, which code may set without a block.
+A program is right for the settings that its function read. Settings of the process are attributes
+of `process`: reading one becomes a guard, and each call sets again those that the function set.
+Settings of a thread or task are context variables, whose readers are wrapped by `noted`. Settings
+that operators and the tape read while they run, such as the grad mode, belong to the key of every
+program: `in_key`. Code may set the `lasting` settings of both kinds without a block.
 """
 
 from __future__ import annotations

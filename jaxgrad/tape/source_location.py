@@ -1,4 +1,4 @@
-"""The line of the user's code that runs, and who called JAX."""
+"""The line of the user's code that runs, and the caller of JAX."""
 
 import sys
 

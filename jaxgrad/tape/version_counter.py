@@ -1,8 +1,8 @@
 """Version counters: how often a tensor's memory was written to, and PyTorch's check of it.
 
 A node saves arrays, which never change, so gradients need no check. Code that relies on PyTorch's
-error can ask for it (`strict_versions`): then nodes note the versions of the tensors that they save
-and compare them when they run.
+error can turn the check on (`strict_versions`): then nodes note the versions of the tensors that
+they save, and compare them when they run.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which tensors hold others, as torch.utils._python_dispatch."""
+"""Whether a tensor wraps other tensors, as torch.utils._python_dispatch."""
 
 from __future__ import annotations
 

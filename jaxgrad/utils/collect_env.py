@@ -1,4 +1,4 @@
-"""What a report of a mistake should say of the machine, as torch.utils.collect_env."""
+"""The facts about the machine for a bug report, as torch.utils.collect_env."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A `Watch` sees every kernel that runs, every new node and every node that a backward pass runs. It
 is installed for all threads while any thread needs it; `wanted` says whether the current context
-does.
+needs it.
 """
 
 from __future__ import annotations

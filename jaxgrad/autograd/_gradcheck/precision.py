@@ -1,4 +1,4 @@
-"""What rounding does to difference quotients of less than double precision."""
+"""The rounding errors of difference quotients in less than double precision."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The operators of a forward pass that made its first NaN or Inf, by the arrays and nodes with it.
+"""The operators that made the first NaN or Inf of a forward pass, noted for the arrays and nodes
+that hold it.
 
-An array or a node that dies takes what is known of it along. So an error can name no operator but
-one that leads to it.
+The note dies with its array or node, so an error names only operators that lead to it.
 """
 
 from __future__ import annotations

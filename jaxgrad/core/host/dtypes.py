@@ -1,4 +1,4 @@
-"""The dtypes that the rules of arithmetic know, and how they compute in the half ones."""
+"""The dtypes that the rules of arithmetic support, and arithmetic in half precision."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Extents that depend on others, as trees of plain data.
 
 A tree is an int, a symbol, which is "d0" to "d15", or a list of an operation and its operands. JAX
-writes its symbolic extents as text; that is parsed here by Python's own parser, and only what is
-named below is taken over. Nothing of a tree is ever run as code.
+writes its symbolic extents as text. Python's parser reads this text, and only the operations named
+below are accepted. No part of a tree runs as code.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which types of numbers rules know."""
+"""The types of numbers that rules support."""
 
 from __future__ import annotations
 

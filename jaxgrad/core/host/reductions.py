@@ -1,4 +1,4 @@
-"""Rules of primitives that reduce axes by a binary operation, or search them."""
+"""Rules of primitives that reduce axes by a binary operation, or find where an extremum is."""
 
 from __future__ import annotations
 

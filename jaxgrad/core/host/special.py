@@ -1,7 +1,7 @@
 """Rules of special functions, by SciPy.
 
-Where XLA loses all digits, or gives NaN though the function has a value (igamma(0, x) of a small x,
-zeta(s, q) of a negative q), SciPy's values stand.
+XLA loses all digits of some values, or gives NaN for them (igamma(0, x) of a small x, zeta(s, q) of
+a negative q). The host gives SciPy's values there.
 """
 
 from __future__ import annotations

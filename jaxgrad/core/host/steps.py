@@ -1,5 +1,5 @@
-"""Runs the steps of a block: by a loop at first, and then by straight-line code, which takes half
-the time of a call. To compile it takes 20 us for each step, as long as some sixty calls save.
+"""Runs the steps of a block: by a loop at first, later by straight-line code in half the time. To
+compile this code takes 20 us for each step, which some sixty calls save.
 """
 
 from __future__ import annotations

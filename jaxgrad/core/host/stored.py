@@ -1,9 +1,9 @@
 """Blocks with symbols as plain data, which JSON can write, and templates of such data.
 
-Only what is named here becomes data, and only that is read back: numbers, text, dtypes, small
-arrays, extents (extents.py), blocks, and the named tuples and enumerations that are parameters of
-`jax.lax`. A template is made of data alone, also in the process that has traced it, and all of the
-data is looked at then. So what is read from a file can be wrong, but it cannot run anything.
+Only the types named here are written and read: numbers, text, dtypes, small arrays, extents
+(extents.py), blocks, and the named tuples and enumerations that are parameters of `jax.lax`. A
+template is always made of such data, even in the process that has traced it, and all of the data is
+checked then. So a wrong file can give wrong numbers, but it cannot run code.
 
 The data of a block: the forms of its inputs; its constants; its equations, each with its name, its
 parameters, the numbers of its operands, and the forms of its results; and the numbers of its

@@ -1,12 +1,12 @@
 """Blocks for all shapes of one pattern: traced once with symbolic extents.
 
-To trace an operator takes JAX 1 to 2 ms, and a program that meets new shapes all the time waits for
-that at each of its operators. A template is the block of a program whose extents are symbols of
-`jax.export`, as plain data (stored.py); to put numbers in their places takes microseconds, and
-files keep it.
+JAX takes 1 to 2 ms to trace an operator. A program that meets new shapes all the time would wait as
+long at each of its operators. A template is the block of a program whose extents are symbols of
+`jax.export`. It is plain data (stored.py), which files keep, and to put numbers in place of the
+symbols takes microseconds.
 
-A trace may compare symbols, and what is computed may depend on the result. So a template has
-conditions, comparisons of extents, and serves those alone of which they all hold (premises.py).
+A trace may compare symbols, and the block may depend on the result. So a template has conditions,
+which compare extents, and serves only extents for which all conditions hold (premises.py).
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Ways to train in parallel that are functions of modules."""
+"""Parallel training as functions of modules, as torch.distributed._composable."""

@@ -1,4 +1,4 @@
-"""The names of torch.distributed.fsdp under those of before."""
+"""torch.distributed.fsdp under its earlier name."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""orbax, which is optional: what of it checkpoints use.
+"""The functions of orbax, an optional package, that checkpoints use.
 
 A checkpoint is a folder in which each save makes another folder, jaxgrad.1, jaxgrad.2 and so on,
 and then removes those before it. orbax writes a folder under a temporary name, and renames it when
-all processes have written: whoever reads takes the last one with its own name, so there is a whole
-one at each moment.
+all processes have written. A load takes the last folder that has its final name, so there is a
+complete one at each moment.
 """
 
 from __future__ import annotations

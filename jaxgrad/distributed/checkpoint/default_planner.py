@@ -1,4 +1,4 @@
-"""What `load` may leave out."""
+"""The planner of `load`: which tensors a load may leave out."""
 
 from __future__ import annotations
 

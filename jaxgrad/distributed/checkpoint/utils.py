@@ -1,4 +1,4 @@
-"""What of torch.distributed.checkpoint.utils there is: the error."""
+"""The error of torch.distributed.checkpoint.utils."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state dicts of sharded models: which one `state_dict()` gives, and what it has."""
+"""The kinds of state dicts of sharded models: which kind `state_dict()` gives, and its contents."""
 
 from __future__ import annotations
 

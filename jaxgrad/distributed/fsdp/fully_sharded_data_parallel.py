@@ -1,4 +1,4 @@
-"""`FullyShardedDataParallel`, the wrapper that `fully_shard` followed."""
+"""`FullyShardedDataParallel`, the wrapper; `fully_shard` is the newer form."""
 
 from __future__ import annotations
 

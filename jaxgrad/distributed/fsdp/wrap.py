@@ -1,7 +1,8 @@
-"""Which modules of a model become units by themselves, as torch.distributed.fsdp.wrap.
+"""Policies that choose which modules of a model become units, as torch.distributed.fsdp.wrap.
 
-A policy is an object with `_run_policy`, as ModuleWrapPolicy, or a function of a module, of whether
-to look inside of it, and of how many numbers in its parameters no unit inside has taken.
+A policy is an object with `_run_policy`, such as ModuleWrapPolicy, or a function of three
+arguments: a module, whether to look inside of it, and how many numbers of its parameters belong to
+no unit inside.
 """
 
 from __future__ import annotations

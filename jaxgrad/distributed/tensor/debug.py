@@ -1,4 +1,4 @@
-"""How DTensors lie on devices, to look at."""
+"""Shows how DTensors lie on devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Block masks: which blocks of scores a mask leaves, beside the function that tells it exactly."""
+"""Block masks: the blocks of scores that a mask keeps, and its function of single scores."""
 
 from __future__ import annotations
 

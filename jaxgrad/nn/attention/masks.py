@@ -1,4 +1,4 @@
-"""Masks that functions of four numbers tell, and block masks of them."""
+"""Masks as functions of four numbers, and block masks of them."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Nodes are tuples, lists, dicts, named tuples, `OrderedDict`, `defaultdict`, `deque`, `Size`, and
 what `register_pytree_node` adds; all else, None too, is a leaf. Dicts keep the order of their keys.
-JAX sorts them by key and takes None for a node without leaves: `jax.tree` has such trees.
+`jax.tree` sorts dicts by key instead, and takes None for a node without leaves.
 """
 
 from __future__ import annotations

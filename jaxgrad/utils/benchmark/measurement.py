@@ -1,4 +1,4 @@
-"""What `Timer` has measured."""
+"""The measurements of a `Timer`."""
 
 from __future__ import annotations
 

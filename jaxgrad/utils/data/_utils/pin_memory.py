@@ -1,4 +1,4 @@
-"""What `pin_memory=True` does to a batch: objects of the user's own classes pin themselves."""
+"""`pin_memory=True`: batches of the user's own classes are pinned by their method `pin_memory`."""
 
 from __future__ import annotations
 
