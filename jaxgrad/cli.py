@@ -18,7 +18,7 @@ from .core.host import equation
 from .distributed.run import add_options as add_launch_options
 from .distributed.run import run as run_launch
 from .ops import cards
-from .table import TableError, load
+from .table import TableError, help_file, load
 from .table.mistakes import printable
 
 FINE, MISTAKES, UNREADABLE = 0, 1, 2
@@ -175,7 +175,7 @@ def print_card(name):
 def check_file(path, functions, operators):
     """The exit status for one file, and its mistakes: in the language, else in the shapes."""
     try:
-        table = load(path, functions, operators)
+        table = load(path, functions, operators, help_path=help_file.beside(path))
         table.check()
     except TableError as error:
         return MISTAKES, error.mistakes

@@ -47,7 +47,8 @@ def _sources() -> bytes:
     """A digest of all that pages depend on besides their scripts."""
     digest = hashlib.sha256(f"{version('jax')} {version('nbclient')}".encode())
     package = [p for p in (CHECKOUT / "jaxgrad").rglob("*") if p.suffix in (".py", ".tsv")]
-    rules = [*(CHECKOUT / "rules").glob("*.py"), CHECKOUT / "derivatives.yaml", Path(__file__)]
+    table = [CHECKOUT / "derivatives.yaml", CHECKOUT / "help.yaml"]
+    rules = [*(CHECKOUT / "rules").glob("*.py"), *table, Path(__file__)]
     for path in sorted([*package, *rules]):
         digest.update(path.read_bytes())
     return digest.digest()

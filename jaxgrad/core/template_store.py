@@ -72,9 +72,12 @@ def digest() -> str:
 
 
 def sources() -> list[Path]:
-    """The table, the modules of its functions, and those of jaxgrad that decide what is traced."""
+    """The table, its help, the modules of its functions, and those of jaxgrad that decide what is
+    traced.
+    """
     modules = [*sorted(rules().glob("*.py")), *[PACKAGE / name for name in MODULES]]
-    return [rules().parent / "derivatives.yaml", *modules]
+    top = rules().parent
+    return [top / "derivatives.yaml", top / "help.yaml", *modules]
 
 
 @functools.cache

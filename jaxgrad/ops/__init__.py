@@ -40,7 +40,8 @@ MODULES = ("fft_", "linalg_", "special_")
 def _shipped() -> Library:
     path = Path(rules.__file__).parents[1] / "derivatives.yaml"
     functions = rules.Functions(kept.functions)
-    table = load_table(path, functions, late=True, kept=kept.rules_of)
+    help_path = str(path.with_name("help.yaml"))
+    table = load_table(path, functions, late=True, kept=kept.rules_of, help_path=help_path)
     return Library(table, functions, kept=kept)
 
 

@@ -1,11 +1,13 @@
-"""Reads the keys `doc:`, `arguments:` and `example:`.
+"""Reads the help of an operator: the keys `doc:`, `arguments:` and `example:`.
 
-They hold for all overloads of an operator and stand in its first entry.
+They hold for all overloads of an operator. They stand in its first entry, or in the file of help
+beside the table.
 """
 
 from .grammar import expression
 from .mistakes import listed, mean, shown
 from .operators import misplaced, title_of
+from .rule import HELP_KEYS
 from .source import Collection, Scalar
 
 MAX_DOC = 160
@@ -18,8 +20,8 @@ def check_descriptions(entries, names, report):
 
     `names`: the arguments of all overloads, or None if a schema cannot be read.
     """
-    keys = {"doc": _wrong_doc, "arguments": _wrong_arguments, "example": _wrong_example}
-    for key, wrong in keys.items():
+    checks = (_wrong_doc, _wrong_arguments, _wrong_example)
+    for key, wrong in zip(HELP_KEYS, checks, strict=True):
         for entry in entries:
             for place, cause, cure in misplaced(key, entry, entries):
                 report(place, title_of(entry), cause, cure)

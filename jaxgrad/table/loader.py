@@ -13,6 +13,7 @@ from .source import MAX_BYTES, decode
 
 checks = LateModule("jaxgrad.table.checks")
 descriptions = LateModule("jaxgrad.table.descriptions")
+help_file = LateModule("jaxgrad.table.help_file")
 reader = LateModule("jaxgrad.table.reader")
 rule_module = LateModule("jaxgrad.table.rule")
 
@@ -21,7 +22,7 @@ MOST_MISTAKES = 1000
 FIRST = "correct the mistakes above first"
 
 
-def load(path, functions=frozenset(), operators=frozenset(), late=False, kept=None):
+def load(path, functions=frozenset(), operators=frozenset(), late=False, kept=None, help_path=None):
     """Load the table in the file `path`.
 
     `functions`: the names of helpers and value functions that its formulas may call; `operators`:
@@ -33,11 +34,13 @@ def load(path, functions=frozenset(), operators=frozenset(), late=False, kept=No
     when its operator is first used; a mistake in its structure counts as one inside the entry. For
     a table that `jaxgrad check` has passed. `kept(name, path)`: gives the rules of an operator that
     need not be read, or None.
+
+    `help_path`: the path of the file with the help of the operators; None if their entries hold it.
     """
     path = os.fspath(path)
     with open(path, "rb") as file:
         data = file.read(MAX_BYTES + 1)
-    return _table(data, path, functions, operators, late, kept)
+    return _table(data, path, functions, operators, late, kept, help_path)
 
 
 def loads(text, path="<table>", functions=frozenset(), operators=frozenset()):
@@ -46,12 +49,12 @@ def loads(text, path="<table>", functions=frozenset(), operators=frozenset()):
     return _table(data, path, functions, operators)
 
 
-def _table(data, path, functions, operators, late=False, kept=None):
+def _table(data, path, functions, operators, late=False, kept=None, help_path=None):
     source = decode(data, path)
     entries = outline(source) if late else None
     if entries is None:
         entries = reader.read(source)
-    table = Table(source, entries, functions, operators, kept)
+    table = Table(source, entries, functions, operators, kept, help_path)
     lines = source.text.splitlines(keepends=True)
     linecache.cache[path] = (len(source.text), None, lines, path)  # for tracebacks
     if table.mistakes:
@@ -71,19 +74,25 @@ class Table:
     'TwiceBackward0'
     """
 
-    def __init__(self, source, entries, functions, operators, kept=None):
+    def __init__(self, source, entries, functions, operators, kept=None, help_path=None):
         self.path, self.mistakes = source.path, source.mistakes
         self.entries, self._rules = by_operator.entries_of(source, entries), {}
         self.aliases = by_operator.aliases(source, self.entries)
         self.names = tuple(self.entries)
         self.operators = frozenset((*self.names, *self.aliases))
-        self._functions, self._operators, self._kept = functions, operators, kept
+        self._functions, self._operators = functions, operators
+        self._kept, self._help_path = kept, help_path
 
     def __len__(self):
         return sum(map(len, self.entries.values()))
 
     def __contains__(self, name):
         return name in self.operators
+
+    @cached_property
+    def help(self):
+        """The HelpFile of the operators; None if their entries hold what it has of others."""
+        return self._help_path and help_file.HelpFile(self._help_path)
 
     # at the first formula: to find the names of functions may take long
     @cached_property
@@ -105,19 +114,22 @@ class Table:
         return self._text(name, "doc")
 
     def example(self, name):
-        """A call of an operator and what it returns; None where its entry has no example."""
+        """A call of an operator and what it returns; None where it has no example."""
         text = self._text(name, "example")
         return None if text is None else tuple(text.rsplit(descriptions.ARROW, 1))
 
     def arguments(self, name):
-        """What the entry of an operator says about its arguments and, as `returns`, its results."""
+        """What is said about the arguments of an operator and, as `returns`, its results."""
         return descriptions.descriptions(self._value(name, "arguments"))
 
     def _text(self, name, key):
         return getattr(self._value(name, key), "text", None)
 
     def _value(self, name, key):
-        return self.entries[self.aliases.get(name, name)][0].read().values.get(key)
+        name = self.aliases.get(name, name)
+        first = self.entries[name][0]
+        entry = first.read() if self.help is None else self.help.entry(name)
+        return entry.values.get(key)
 
     def rules(self, name):
         """The Rule of each overload of an operator or alias.
@@ -153,6 +165,8 @@ class Table:
         mistakes = mistakes or self._circular()
         if mistakes:
             raise TableError(sorted(set(mistakes)))
+        if self.help is not None:
+            self.help.check(self)
 
     def _circular(self):
         """The mistakes of operators whose values call one another in a circle, in all overloads."""

@@ -33,17 +33,42 @@ def read(source):
 
     Empty if the file cannot be read to its end, since formulas may call operators of later entries.
     """
+    root = tree(source, FORM)
+    return [] if root is None else entries(source, root)
+
+
+def read_named(source, form):
+    """The Entry in a text of the form `name: {key: value}`; mistakes are added to the source."""
+    root = tree(source, form)
+    if root is None:
+        return None
+    match root.items:
+        case [Collection("map", items=[Scalar() as name, Collection("map", items=items)])]:
+            keys, values, refused = keys_of(items)
+            for key in refused:
+                refuse_key(source, name.text, key)
+            return Entry(name, keys, values)
+    place = root.items[0].place() if root.items else (1, 1)
+    source.mistake_at(place, "it is no map of keys and texts", form)
+    return None
+
+
+def tree(source, form):
+    """The tree of a text, under a root; None if it cannot be read to its end.
+
+    `form`: what to write in place of what is not YAML.
+    """
     if source.mistakes or not characters_are_readable(source):
-        return []
+        return None
     root = Collection("root", 1, 1)
     try:
         Builder(source, root).build(yaml.parse(source.text, Loader=LOADER))
     except EndOfReading:
-        return []
+        return None
     except yaml.YAMLError as error:
-        add_syntax_error(source, error)
-        return []
-    return entries(source, root)
+        add_syntax_error(source, error, form)
+        return None
+    return root
 
 
 def characters_are_readable(source):
@@ -56,11 +81,11 @@ def characters_are_readable(source):
     return not bad
 
 
-def add_syntax_error(source, error):
+def add_syntax_error(source, error, form):
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     place = (mark.line + 1, mark.column + 1) if mark else (1, 1)
     why = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be read"
-    source.mistake_at(place, f"not YAML: {bare(str(why))}", FORM)
+    source.mistake_at(place, f"not YAML: {bare(str(why))}", form)
 
 
 class Builder:
@@ -161,13 +186,7 @@ def entry(source, node, number):
         if isinstance(node, Scalar) or node.kind == "list":
             source.mistake(node.place(), f"entry {number}", "it is not a map", FORM)
         return None
-    keys, values, refused = {}, {}, []
-    for key, value in zip(node.items[::2], node.items[1::2], strict=False):
-        text = getattr(key, "text", None)
-        if text in keys or text in (None, "<<"):
-            refused.append(key)
-        else:
-            keys[text], values[text] = key, value
+    keys, values, refused = keys_of(node.items)
     name = values.pop("name", None)
     if not isinstance(name, Scalar) or not name.text.strip():
         source.mistake(node.place(), f"entry {number}", "it has no name", FORM)
@@ -177,6 +196,18 @@ def entry(source, node, number):
     for key in refused:
         refuse_key(source, title, key)
     return Entry(name, keys, values)
+
+
+def keys_of(items):
+    """The keys and the values of a map by the texts of the keys, and the keys that are refused."""
+    keys, values, refused = {}, {}, []
+    for key, value in zip(items[::2], items[1::2], strict=False):
+        text = getattr(key, "text", None)
+        if text in keys or text in (None, "<<"):
+            refused.append(key)
+        else:
+            keys[text], values[text] = key, value
+    return keys, values, refused
 
 
 def refuse_key(source, title, key):

@@ -20,7 +20,8 @@ from .source import Collection, Scalar
 
 MAX_OUTPUTS = 64
 FLAGS_KEY = "output_differentiability"
-OWN_KEYS = ("doc", "arguments", "example", "alias", "forward", "write", "node", FLAGS_KEY)
+HELP_KEYS = ("doc", "arguments", "example")
+OWN_KEYS = (*HELP_KEYS, "alias", "forward", "write", "node", FLAGS_KEY)
 RESERVED = re.compile(
     r"grads?|grad_input_mask|retain_variables|result\d*|lax|jnp|name|forward|write"
 )

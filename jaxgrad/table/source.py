@@ -59,10 +59,13 @@ class Entry(NamedTuple):
 
 
 class Source:
-    """The text of a table, and the mistakes found in it so far."""
+    """The text of a table, and the mistakes found in it so far.
 
-    def __init__(self, text, path):
-        self.text, self.path, self.mistakes = text, path, []
+    `entry`: the name of the only entry in it, if it is known.
+    """
+
+    def __init__(self, text, path, entry=None):
+        self.text, self.path, self.entry, self.mistakes = text, path, entry, []
 
     @cached_property
     def lines(self):
@@ -76,6 +79,8 @@ class Source:
         self.mistake(place, self.entry_at(place[0]), cause, cure)
 
     def entry_at(self, line):
+        if self.entry is not None:
+            return self.entry
         for text in reversed(self.lines[max(line - 200, 0) : line]):
             match = NAME.match(text)
             if match:
