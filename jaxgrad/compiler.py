@@ -18,7 +18,7 @@ from .compiled.torch_compile import compiler
 from .core import bounded_cache, executor
 from .core.ignored_options import IgnoredOptions
 from .core.not_provided import names_of
-from .core.tracebacks import api_boundary
+from .core.tracebacks import shows_users_frames
 from .frontend.tensor_data import from_numpy
 from .nn.compile import compile as compile
 from .nn.compile import disable as disable
@@ -28,7 +28,7 @@ from .tape.pytree import map_leaves
 from .tape.tensor import Tensor
 
 
-@api_boundary
+@shows_users_frames
 def set_cache_limits(
     *, kernels: float | None = None, programs: float | None = None, bytes: float | None = None
 ) -> None:
@@ -63,7 +63,7 @@ def set_cache_limits(
     bounded_cache.set_limits(**limits)
 
 
-@api_boundary
+@shows_users_frames
 def reset() -> None:
     """Forget all compiled code, and give its memory back. Later calls compile again.
 

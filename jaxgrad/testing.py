@@ -9,7 +9,7 @@ import numpy as np
 from .core import dtypes, promotion
 from .core.device import device_of_jax
 from .core.missing_names import missing_in
-from .core.tracebacks import api_boundary
+from .core.tracebacks import shows_users_frames
 from .frontend.tensor_data import as_tensor
 from .tape.tensor import Tensor, concrete
 
@@ -24,7 +24,7 @@ TOLERANCES = {
 }
 
 
-@api_boundary
+@shows_users_frames
 def assert_close(
     actual,
     expected,

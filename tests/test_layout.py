@@ -288,22 +288,24 @@ NO_SETTINGS = {
     "compiled.stance": {"current"},  # of `jit` itself, which reads it at each call
     "compiled.verify": {"running"},
     "core.bounded_cache": {"_in_force"},
-    "core.deferred": {"mode"},  # who runs operators, not what they give
+    "core.deferred": {"mode", "suspended"},  # who runs operators, not what they give
     "core.device": {"_is_meta_default"},  # in the key of programs
     "core.dtypes": {"default"},  # in the key of programs
-    "core.executor": {"_refusal", "_wide_types", "is_forked", "observers", "run_pending"},
+    "core.executor": {"_refusal", "_wide_types", "chosen", "is_forked", "observers"},
     "core.kernel": {"choice", "lock"},
     "core.tracebacks": {"_filters"},
-    "core.world": {"current"},
+    "core.world": {"compares_calls", "current", "group"},
+    "distributed.debug_level": {"_level"},
     "frontend.threefry": {"_drawn_by_numpy"},
     "fx._patching": {"CURRENT_PATCHER"},
     "fx._symbolic_trace": {"_is_fx_tracing_flag"},
     "fx.traceback": {"current_meta", "should_preserve_node_meta"},
     "tape.dual_level": {"_was_begun"},
-    "tape.handle_lock": {"_helpers", "lock", "owner"},
+    "tape.handle_lock": {"_helpers", "lock"},
     "tape.interception": {"is_general", "is_noted"},
     "tape.node_annotations": {"observers"},
     "tape.record": {"_plain"},
+    "tape.version_counter": {"watching"},
     "utils.data._utils.worker": {"_info"},  # set once, as a worker begins
 }
 
@@ -323,6 +325,49 @@ def test_the_globals_that_are_no_settings_exist():
         nodes = ast.walk(parse(MODULES[f"jaxgrad.{name}"]))
         assigned = {v for node in nodes if isinstance(node, ast.Global) for v in node.names}
         assert variables == assigned, name
+
+
+def imported_modules(name, tree):
+    """The modules of jaxgrad that the code of a module calls by a name, by that name."""
+    modules = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and late_module(node.value):
+            modules |= {ast.unparse(target): late_module(node.value) for target in node.targets}
+        for alias in node.names if isinstance(node, Import) else ():
+            imported = imported_by(name, import_of(node, alias), MODULES)
+            if imported and imported[0].endswith(alias.name):
+                modules[alias.asname or alias.name] = imported[0]
+    return modules
+
+
+def import_of(node, alias):
+    """The import of one of the names that a node imports."""
+    if isinstance(node, ast.Import):
+        return ast.Import(names=[alias])
+    return ast.ImportFrom(module=node.module, names=[alias], level=node.level)
+
+
+def reached_modules(name, tree):
+    """The assignments to variables of other modules, and to entries of theirs."""
+    modules = imported_modules(name, tree)
+    nodes = [node for node in ast.walk(tree) if isinstance(getattr(node, "ctx", None), CHANGES)]
+    targets = [node.value if isinstance(node, ast.Subscript) else node for node in nodes]
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
+    setters = [call for call in calls if ast.unparse(call.func) in ("setattr", "delattr")]
+    owners = [target.value for target in targets if isinstance(target, ast.Attribute)]
+    owners += [call.args[0] for call in setters]
+    return sorted(
+        f"line {owner.lineno}: of {modules[ast.unparse(owner)]}"
+        for owner in owners
+        if ast.unparse(owner) in modules
+    )
+
+
+CHANGES = ast.Store | ast.Del
+
+
+def test_no_module_assigns_variables_of_another():
+    assert broken(lambda name, path: reached_modules(name, parse(path)), MODULES) == {}
 
 
 def hidden_tests(_, path):
@@ -369,6 +414,26 @@ KNOWN = {
 )
 def test_upward_imports_are_found(name, line, goes_up):
     assert bool(imports_upward(name, ast.parse(line), KNOWN)) == goes_up
+
+
+@pytest.mark.parametrize(
+    ("line", "reaches"),
+    [
+        ("from . import loader\nloader.variable = 1", True),
+        ("from . import loader\nloader.variable += 1", True),
+        ("from . import loader as reader\ndef f():\n    reader.variable = 1", True),
+        ("import jaxgrad.table.loader\njaxgrad.table.loader.variable = 1", True),
+        ("from jaxgrad.table import loader\ndel loader.variable", True),
+        ("from . import loader\nloader.variable['key'] = 1", True),
+        ("from . import loader\nsetattr(loader, name, 1)", True),
+        ('loader = LateModule("jaxgrad.table.loader")\nloader.variable = 1', True),
+        ("from . import loader\nvariable = loader.variable", False),
+        ("from .loader import Loader\nLoader.variable = 1", False),
+        ("import sys\nsys.argv = []", False),
+    ],
+)
+def test_assignments_to_other_modules_are_noticed(line, reaches):
+    assert bool(reached_modules("jaxgrad.table", ast.parse(line))) == reaches
 
 
 def test_imports_inside_functions_are_found():

@@ -13,7 +13,7 @@ import jax
 from .. import ops
 from ..core import executor
 from ..core.missing_names import MissingName
-from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
+from ..core.tracebacks import hide_frames, shows_users_frames, users_stacklevel
 from ..tape import dual_level, torch_function
 from ..tape.mode import transforms
 from ..tape.sparse_tensor import gradient_of
@@ -84,7 +84,7 @@ CREATES_CYCLE = (
 )
 
 
-@api_boundary
+@shows_users_frames
 def backward(
     tensors,
     grad_tensors=None,
@@ -158,7 +158,7 @@ def _backward(tensors, grad_tensors, retain_graph, create_graph, inputs):
     run.run(roots, [run.carried(gradient) for gradient in gradients])
 
 
-@api_boundary
+@shows_users_frames
 def grad(
     outputs,
     inputs,

@@ -21,7 +21,7 @@ from .. import ops
 from ..core import executor
 from ..core.missing_names import MissingName
 from ..core.pytorch_tensors import type_name
-from ..core.tracebacks import api_boundary
+from ..core.tracebacks import shows_users_frames
 from ..tape import dual
 from ..tape.dual_level import Level, enabled, entered
 from ..tape.mode import is_inference_mode_enabled
@@ -142,7 +142,7 @@ class dual_level(_Mode):
             exit_dual_level(level=here.index(mine))
 
 
-@api_boundary
+@shows_users_frames
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """A view of a tensor with a tangent.
 

@@ -13,7 +13,7 @@ import warnings
 from .. import ops
 from ..core.missing_names import missing_in
 from ..core.pytorch_tensors import type_name
-from ..core.tracebacks import api_boundary
+from ..core.tracebacks import shows_users_frames
 from ..tape.mode import is_grad_enabled
 from ..tape.node import Node, next_sequence_number
 from ..tape.tensor import Tensor, edge_of
@@ -277,7 +277,7 @@ class Function(FunctionCtx, user_rules.Rules, metaclass=FunctionMeta):
         )
 
     @classmethod
-    @api_boundary
+    @shows_users_frames
     def apply(cls, *args, **kwargs):
         """Call the Function.
 

@@ -16,7 +16,7 @@ import functools
 
 from .. import autograd, ops
 from ..core.missing_names import missing_in
-from ..core.tracebacks import api_boundary
+from ..core.tracebacks import shows_users_frames
 from ..tape import interception
 from ..tape.dual import apart
 from ..tape.mode import recording, transforms
@@ -39,7 +39,7 @@ IN_A_TRANSFORM = (
 NOT_STRICT = "This is not allowed in strict mode"
 
 
-@api_boundary
+@shows_users_frames
 def vjp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The outputs of `func`, and the product of a vector with its Jacobian, v^T J.
 
@@ -71,7 +71,7 @@ def _vjp(func, create_graph, strict, inputs, v):
         return call.result(products, call.inputs, call.several_inputs)
 
 
-@api_boundary
+@shows_users_frames
 def jvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The outputs of `func`, and the product of its Jacobian with a vector, J v.
 
@@ -107,7 +107,7 @@ def _jvp(func, create_graph, strict, inputs, v):
         return call.result(products, weights, call.several_outputs)
 
 
-@api_boundary
+@shows_users_frames
 def vhp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The value of `func`, and the product of a vector with its Hessian, v^T H.
 
@@ -136,7 +136,7 @@ def _vhp(func, create_graph, strict, inputs, v):
         return _second_order(call, products)
 
 
-@api_boundary
+@shows_users_frames
 def hvp(func, inputs, v=None, create_graph: bool = False, strict: bool = False):
     """The value of `func`, and the product of its Hessian with a vector, H v.
 
@@ -165,7 +165,7 @@ def _second_order(call, products):
     return call.result(products, call.inputs, call.several_inputs)
 
 
-@api_boundary
+@shows_users_frames
 def jacobian(
     func,
     inputs,
@@ -228,7 +228,7 @@ def _by_rows(func, create_graph, strict, inputs):
         return call.jacobian(blocks)
 
 
-@api_boundary
+@shows_users_frames
 def hessian(
     func,
     inputs,

@@ -15,7 +15,7 @@ import numpy
 
 from .. import autograd, ops
 from ..core.missing_names import missing_in
-from ..core.tracebacks import api_boundary, users_stacklevel
+from ..core.tracebacks import shows_users_frames, users_stacklevel
 from ..late import LateModule
 from ..tape.tensor import Tensor, concrete, wrap
 from .grad_mode import enable_grad
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 
-@api_boundary
+@shows_users_frames
 def gradcheck(
     func,
     inputs,
@@ -98,7 +98,7 @@ def gradcheck(
     return _passes([(func, _sequence(inputs), None, settings)], raise_exception)
 
 
-@api_boundary
+@shows_users_frames
 def gradgradcheck(
     func,
     inputs,

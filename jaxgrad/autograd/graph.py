@@ -108,7 +108,7 @@ class strict_versions(_Setting):
         super().__init__(mode)
 
     def set(self):
-        version_counter.watching = True
+        version_counter.watch()
         node_annotations.activate()
         before = version_counter.strict.get()
         version_counter.strict.set(self.mode)
@@ -165,7 +165,7 @@ def allow_mutation_on_saved_tensors():
     """
     if version_counter.mutation.get() is not None:
         raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
-    version_counter.watching = True
+    version_counter.watch()
     node_annotations.activate()
     token = version_counter.mutation.set(object())
     try:

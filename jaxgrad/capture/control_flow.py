@@ -20,7 +20,7 @@ from ..core import dtypes, executor
 from ..core.aval import types_of_trace
 from ..core.meta_array import MetaArray
 from ..core.pytorch_tensors import type_name
-from ..core.tracebacks import api_boundary
+from ..core.tracebacks import shows_users_frames
 from ..frontend import tensor_data
 from ..tape import mode, pytree
 from ..tape.tensor import Tensor, wrap
@@ -66,7 +66,7 @@ def call(name, function, arguments):
     return result
 
 
-@api_boundary
+@shows_users_frames
 def cond(pred, true_fn: Callable, false_fn: Callable, operands: tuple | list = ()) -> Any:
     """`true_fn(*operands)` if `pred` holds, else `false_fn(*operands)`.
 
@@ -141,7 +141,7 @@ def _predicate(name, pred):
     return wrap(array) if isinstance(array, jax.core.Tracer) else bool(array)
 
 
-@api_boundary
+@shows_users_frames
 def while_loop(cond_fn: Callable, body_fn: Callable, carried_inputs: tuple | list) -> tuple:
     """Compute `carried = body_fn(*carried)` while `cond_fn(*carried)` holds; returns the last ones.
 
@@ -224,7 +224,7 @@ def _while_eagerly(test, body, leaves, structure):
     return carried
 
 
-@api_boundary
+@shows_users_frames
 def scan(combine_fn: Callable, init, xs, *, dim: int = 0, reverse: bool = False):
     """Compute `carry, y = combine_fn(carry, x)` for each slice `x` of `xs`; returns the last carry
     and all `y`, stacked along a new dimension 0.
@@ -346,7 +346,7 @@ def _scan_eagerly(combine, carry, structure, slices, shape, reverse):
     return carried, jax.tree.unflatten(outputs[0][1], stacked)
 
 
-@api_boundary
+@shows_users_frames
 def fori_loop(lower, upper, body: Callable, init):
     """Compute `value = body(i, value)` for each `i` in `range(lower, upper)`; returns the last one.
 

@@ -25,7 +25,7 @@ from ..core.bounded_cache import Weight, weight_of_kernel
 from ..core.jax_state import keeps_jax_state
 from ..core.kernel import of as kernel_of
 from ..late import LateModule
-from ..tape import handle_lock
+from ..tape.handle_lock import owner
 from ..tape.tensor import held, wrap
 from . import donation, first_run, host_calls, placement
 from .compiler_options import options_for
@@ -181,12 +181,12 @@ class Executable:
         is changed too, whatever comes in between, such as an interrupt.
         """
         results, run, inputs = [], None, None
-        before, around = handle_lock.owner, self.results
+        before, around = owner.thread, self.results
         draws = self.draws() if self.generators else ()
         try:
             is_ready = self.has_run or self.host is not None
             kernel = self.kernel.call if is_ready else self.first_kernel(leaves, tensors)
-            handle_lock.owner, self.results = get_ident(), results
+            owner.thread, self.results = get_ident(), results
             inputs = self.inputs_of(leaves, tensors)
             kernel(*inputs)
             run = self.run_of(leaves, tensors, inputs, results[0])
@@ -200,7 +200,7 @@ class Executable:
         finally:
             # the program may be kept, and must not keep these tensors
             self.escaped_tensors = ()
-            self.results, handle_lock.owner = around, before
+            self.results, owner.thread = around, before
         return self.output.result_of(run)
 
     def run_of(self, leaves, tensors, inputs, arrays) -> ProgramRun:

@@ -14,7 +14,7 @@ from ..capture.joined_memory import PLACEHOLDER
 from ..core import dtypes
 from ..core.aval import make_aval
 from ..core.meta_array import MetaArray
-from ..core.tracebacks import api_boundary
+from ..core.tracebacks import shows_users_frames
 from ..draws.frozen import FrozenReads
 from ..tape import handle_lock, mode, pytree
 from ..tape.tensor import Tensor, held, wrap
@@ -145,7 +145,7 @@ def _struct(aval):
 class StagedFunction:
     """The stages of a compiled function, without a call."""
 
-    @api_boundary
+    @shows_users_frames
     def lower(self, *args, **kwargs):
         """The program for these arguments as JAX lowers it: a `jax.stages.Lowered`, with
         `.as_text()` and `.compile().cost_analysis()`. The function is traced, and not run.
@@ -160,7 +160,7 @@ class StagedFunction:
         """
         return lower(self, args, kwargs)
 
-    @api_boundary
+    @shows_users_frames
     def trace(self, *args, **kwargs):
         """The program for these arguments: a `jax.stages.Traced`, with `.jaxpr` and `.lower()`;
         arguments as for `lower`.
@@ -170,7 +170,7 @@ class StagedFunction:
         """
         return trace(self, args, kwargs)
 
-    @api_boundary
+    @shows_users_frames
     def eval_shape(self, *args, **kwargs):
         """The result for these arguments, with a `jax.ShapeDtypeStruct` for each tensor; arguments
         as for `lower`. Nothing is computed.

@@ -63,5 +63,5 @@ class set_stance:
 def _put(stance: str):
     global current
     # what compiled functions look at before each call
-    verify.running += (stance == "force_eager") - (current == "force_eager")
+    verify.add_reasons((stance == "force_eager") - (current == "force_eager"))
     current = stance

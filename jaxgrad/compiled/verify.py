@@ -40,6 +40,13 @@ from .saved_state import SavedState, is_closed
 # stance "force_eager"; and whether one is going on in this context
 running, within = 0, contextvars.ContextVar("jaxgrad.within_uncompiled", default=False)
 
+
+def add_reasons(count: int):
+    """Count more reasons for functions to run uncompiled, or fewer."""
+    global running
+    running += count
+
+
 VARIABLE = "JAXGRAD_JIT_VERIFY"
 
 # how many differences and constants a message lists
@@ -141,9 +148,8 @@ def beyond_rounding(differences, repeated, disturbed) -> list[Difference]:
 
 def uncompiled(state, compiled, args, kwargs) -> Outcome:
     """The outcome of a function, run uncompiled."""
-    global running
     within.set(True)
-    running += 1
+    add_reasons(1)
     result = error = None
     try:
         # the compiled call gives the same warnings
@@ -158,7 +164,7 @@ def uncompiled(state, compiled, args, kwargs) -> Outcome:
                 error = raised
             return Outcome(state, result, error)
     finally:
-        running -= 1
+        add_reasons(-1)
 
 
 def drawing_run(compiled, args, kwargs) -> tuple:

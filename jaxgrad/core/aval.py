@@ -17,7 +17,7 @@ import weakref
 import jax
 import numpy as np
 
-from . import bounded_cache, dtypes, world
+from . import bounded_cache, dtypes, pending, world
 from .meta_array import NO_DATA, MetaArray
 from .pending import Pending
 from .strides import contiguous
@@ -278,15 +278,10 @@ def users_setting(enabled: bool):
         yield
 
 
-# called where a tracer shows that JAX traces: runs the calls that were noted before
-# (core/deferred.py), for the next ones belong to the trace
-run_pending = None
-
-
 def mode_of(array) -> int:
     """The executor of this array."""
     if isinstance(array, jax.core.Tracer):
-        run_pending()
+        pending.run()  # JAX traces: the calls that come next belong to the trace
         return mode_of_trace()
     if type(array) is MetaArray:
         return META

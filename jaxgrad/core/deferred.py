@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-import weakref
 from collections import Counter
 from itertools import chain, compress, count
 from operator import attrgetter
@@ -27,7 +26,7 @@ from . import kernel as kernels
 from .aval import struct_of, with_dual, with_strides
 from .host_values import HostValues
 from .jax_state import keeps_jax_state, repairs_caches
-from .pending import Failure, Pending, at_hand, known, value_of
+from .pending import Failure, Pending, at_hand, known, noted, run_all, stretches, value_of
 
 disk_cache = LateModule("jaxgrad.core.disk_cache")
 cost_model = LateModule("jaxgrad.core.host.cost")
@@ -92,7 +91,7 @@ class Stretch:
         self.entries: list[tuple] = []
         self.context, self.bytes = None, 0
         self.pause, self.next_pause, self.new_in_a_row = 0, PAUSE, 0
-        _stretches.add(self)
+        stretches.add(self)
 
     def run(self, wanted: Pending | None = None):
         """Compute the results of all entries that there are now, `wanted` among them."""
@@ -306,12 +305,10 @@ def _give(results, arrays):
 
 _set_array, _set_stretch = Pending.array.__set__, Pending.stretch.__set__
 
-_stretches: weakref.WeakSet[Stretch] = weakref.WeakSet()
-
 
 class _Local(threading.local):
     def __init__(self):
-        self.stretch = Stretch()
+        self.stretch = noted.stretch = Stretch()
 
 
 local = _Local()
@@ -403,6 +400,13 @@ _UNHELD = _references()
 # whether nothing is noted, in all threads: while a function is captured
 suspended = False
 
+
+def suspend(is_captured: bool):
+    """Note no calls while a function is captured; note them again once none is."""
+    global suspended
+    suspended = is_captured
+
+
 VARIABLE, MODES = "JAXGRAD_EAGER", ("deferred", "immediate")
 
 
@@ -422,8 +426,7 @@ def set_mode(wanted: str, source: str):
         )
     run_all()
     mode = modes[0] if modes else "deferred"
-    executor.chosen = chosen[0] if chosen else "auto"
-    kernels.choose_all()
+    executor.choose(chosen[0] if chosen else "auto")
 
 
 def _settings():
@@ -533,21 +536,6 @@ def _checks_results(program) -> bool:
     return not (program.postcondition is program.undefined is None)
 
 
-def run():
-    """Run what is pending in this thread."""
-    stretch = local.stretch
-    if stretch.entries:
-        stretch.run()
-
-
-def run_all():
-    """Run what is pending in all threads."""
-    for stretch in list(_stretches):
-        stretch.run()
-
-
-avals.run_pending = run
-executor.defer_by(run_all)
 kernels.choose_by(choice)
 mode = "deferred"
 set_mode(os.environ.get(VARIABLE, mode), f"the environment variable {VARIABLE}")

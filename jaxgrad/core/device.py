@@ -17,7 +17,7 @@ import re
 import jax
 import numpy as np
 
-from . import deferred
+from . import pending
 from .host_values import is_new
 from .meta_array import MetaArray
 from .pending import Pending, value_of
@@ -179,7 +179,7 @@ def wait_for(wanted: device):
     not exist.
     """
     place = jax_device(wanted)
-    deferred.run_all()
+    pending.run_all()
     # a device runs its programs in order
     jax.device_put(0, place).block_until_ready()
     for array in jax.live_arrays():

@@ -28,7 +28,7 @@ from .jax_state import put_back_wide_types
 from .kernel import Kernel
 from .linalg_error import LinAlgError
 from .meta_array import NO_DATA, MetaArray
-from .pending import value_of
+from .pending import run_all, value_of
 from .program import Program, Reverse, is_bare
 from .world import on_mesh
 
@@ -40,6 +40,13 @@ host_kernel = LateModule("jaxgrad.core.host_kernel")
 # Which executor makes eager calls where both can: one alone, or "auto", the host and then XLA.
 EXECUTORS = "host", "compiled"
 chosen = "auto"
+
+
+def choose(name: str):
+    """Let one executor make eager calls, or both by "auto"."""
+    global chosen
+    chosen = name
+    kernels.choose_all()
 
 
 def prepare(program: Program) -> Program:
@@ -344,15 +351,6 @@ class NamedKernel:
 # called around every run of a kernel, the first innermost
 observers: tuple = ()
 
-# what runs the calls that are put off; set by core/deferred.py
-run_pending = None
-
-
-def defer_by(run_all):
-    """Call `run_all()` before observers come or go."""
-    global run_pending
-    run_pending = run_all
-
 
 def observed(program, kernel):
     """`kernel` wrapped in the observers."""
@@ -368,7 +366,7 @@ def observe(observer, nearest=False):
     kernel runs unwrapped, at no cost.
     """
     global observers
-    run_pending()
+    run_all()
     with kernels.lock:
         # a new tuple, since other threads read it without the lock
         observers = (observer, *observers) if nearest else (*observers, observer)

@@ -1,6 +1,33 @@
 """Pending results: they stand for arrays that core/deferred.py has not computed yet."""
 
+import threading
+import weakref
+
 import numpy
+
+# the stretches of all threads (core/deferred.py): the calls of each that have not run
+stretches: weakref.WeakSet = weakref.WeakSet()
+
+
+class _Noted(threading.local):
+    stretch = None
+
+
+# `stretch`: that of this thread, None before its first
+noted = _Noted()
+
+
+def run():
+    """Run what is pending in this thread."""
+    stretch = noted.stretch
+    if stretch is not None and stretch.entries:
+        stretch.run()
+
+
+def run_all():
+    """Run what is pending in all threads."""
+    for stretch in list(stretches):
+        stretch.run()
 
 
 class Pending:

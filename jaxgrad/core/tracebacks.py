@@ -7,7 +7,8 @@ A function that users call ends with
         raise
 
 A `try` costs nothing until something raises, and a bare `raise` adds no frame. So hot functions
-have these lines in place. Other functions use the decorator `api_boundary`, which costs a call.
+have these lines in place. Other functions use the decorator `shows_users_frames`, which costs a
+call.
 """
 
 from __future__ import annotations
@@ -101,48 +102,6 @@ def _explain_tracer(error: BaseException):
     notes = getattr(error, "__notes__", ())
     if type(error) is TypeError and _HOW not in notes and names_tracer(str(error)):
         error.add_note(_HOW)
-
-
-# `tape/torch_function.py` installs these. `override(public, args, kwargs)` gives what a
-# `__torch_function__` of the arguments or of a mode makes of a call of the function `public`, else
-# NOT_OVERRIDDEN; it is None while no class and no mode has one. `meets_override(args, kwargs)` is
-# called after an error: whether an argument has one, whose class is met for the first time.
-override: Callable | None = None
-meets_override: Callable | None = None
-NOT_OVERRIDDEN = object()
-
-# the modules of functions that a `__torch_function__` overrides; others call them
-_OVERRIDABLE = (
-    *("functions", "frontend", "tape.tensor", "nn.functional", "nn.activations", "nn.convolution"),
-    *("nn.dot_product_attention", "nn.dropout", "nn.embedding", "nn.folding", "nn.losses"),
-    *("nn.multi_head_attention", "nn.normalization", "nn.padding", "nn.pooling", "nn.resampling"),
-)
-_OVERRIDABLE = tuple(f"jaxgrad.{module}" for module in _OVERRIDABLE)
-
-
-def api_boundary(function: Callable[P, R]) -> Callable[P, R]:
-    """`function` with `hide_frames` applied to its exceptions. A `__torch_function__` may override
-    it if it is a function of tensors.
-    """
-    if not function.__module__.startswith(_OVERRIDABLE):
-        return shows_users_frames(function)
-
-    @functools.wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            if override is not None:
-                result = override(call, args, kwargs)
-                if result is not NOT_OVERRIDDEN:
-                    return result
-            return function(*args, **kwargs)
-        except Exception as error:
-            if override is None and meets_override(args, kwargs):
-                return override(call, args, kwargs)
-            hide_frames(error)
-            raise
-
-    call.overridable = True
-    return call
 
 
 def shows_users_frames(function: Callable[P, R]) -> Callable[P, R]:

@@ -71,8 +71,14 @@ current: World | None = None
 # the meshes that there have been, by what JAX's abstract values know of them
 meshes: dict = {}
 
-# the group of all processes (distributed/process_group.py)
+# the group of all processes (distributed/process_group.py), which is the default
 group = None
+
+
+def set_group(default):
+    """Make this the group of all processes; None: there is none."""
+    global group
+    group = default
 
 
 def begin() -> World:
@@ -221,11 +227,15 @@ def _number_on(mesh: Mesh, number, text: str, is_x64: bool):
     return shared(jax.device_put(number, current.device), mesh)
 
 
-# a DebugLevel (distributed/process_group.py)
-debug_level = None
-
 # whether processes tell one another what they run before they do, and raise where they differ
 compares_calls = False
+
+
+def set_compares_calls(compares: bool):
+    """Choose whether processes compare what they run."""
+    global compares_calls
+    compares_calls = compares
+
 
 # of what a process runs so many bytes are compared
 TOLD = 128

@@ -9,7 +9,7 @@ import enum
 from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import communication as kinds
-from ..core import deferred, world
+from ..core import pending, world
 from ..core.aval import SPREAD, is_concrete
 from ..core.dtypes import int64
 from ..frontend import factories
@@ -595,7 +595,7 @@ def barrier(group=None, async_op: bool = False, device_ids=None, timeout=None):
     >>> jaxgrad.distributed.destroy_process_group()
     """
     if (own_group := group_of(group)) is not None:
-        deferred.run_all()
+        pending.run_all()
         with no_grad():
             among(factories.ones(1), own_group, kinds.AllReduce).tolist()
         return _done(async_op)

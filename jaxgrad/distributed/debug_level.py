@@ -19,15 +19,19 @@ class DebugLevel(enum.Enum):
     OFF, INFO, DETAIL = range(3)
 
 
+_level = DebugLevel.OFF
+
+
 def set_debug_level(level: DebugLevel) -> None:
     """Set how much processes check; all must set the same. Raises TypeError for another type.
 
     >>> jaxgrad.distributed.set_debug_level(jaxgrad.distributed.DebugLevel.OFF)
     """
+    global _level
     if not isinstance(level, DebugLevel):
         raise TypeError(f"set_debug_level: level must be a DebugLevel, not {level!r}")
-    world.debug_level = level
-    world.compares_calls = level is DebugLevel.DETAIL
+    _level = level
+    world.set_compares_calls(level is DebugLevel.DETAIL)
 
 
 def get_debug_level() -> DebugLevel:
@@ -36,7 +40,7 @@ def get_debug_level() -> DebugLevel:
     >>> jaxgrad.distributed.get_debug_level().name
     'OFF'
     """
-    return world.debug_level or DebugLevel.OFF
+    return _level
 
 
 def set_debug_level_from_env() -> None:

@@ -14,7 +14,7 @@ import warnings
 
 import jax
 
-from ..core import deferred, jax_internals, world
+from ..core import jax_internals, pending, world
 from ..core.world import DistBackendError, mesh_of_devices
 from .debug_level import DebugLevel as DebugLevel
 from .debug_level import get_debug_level as get_debug_level
@@ -72,7 +72,7 @@ class _GroupType(type):
 
     @WORLD.setter
     def WORLD(cls, value):
-        world.group = value
+        world.set_group(value)
 
 
 class group(metaclass=_GroupType):
@@ -162,7 +162,7 @@ def init_process_group(
         raise ValueError(
             f"init_process_group: world_size is {world_size}, and JAX knows {begun.size} processes"
         )
-    world.group = _noted(ProcessGroup(range(begun.size), None, group_name, timeout))
+    world.set_group(_noted(ProcessGroup(range(begun.size), None, group_name, timeout)))
 
 
 def _check_backend(backend):
@@ -282,8 +282,8 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
         _pg_map.pop(group, None)
         return
     default_group()
-    deferred.run_all()
-    world.group = None
+    pending.run_all()
+    world.set_group(None)
     _pg_map.clear()
     world.end()
     if jax.distributed.is_initialized():

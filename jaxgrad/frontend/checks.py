@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from ..core import dtypes
 from ..core.aval import Size
-from ..core.tracebacks import api_boundary
 from ..tape.tensor import Tensor, is_concrete
+from ..tape.torch_function import api_boundary
 from .tensor_data import tensor
 
 

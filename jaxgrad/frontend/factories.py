@@ -20,11 +20,11 @@ from ..core.aval import meta_array, with_strides
 from ..core.device import default_device, preserve_format
 from ..core.pending import value_of
 from ..core.pytorch_tensors import type_name
-from ..core.tracebacks import api_boundary
 from ..late import LateModule
 from ..storage.inplace_check import give
 from ..tape.sparse_tensor import implementation, is_sparse
 from ..tape.tensor import Tensor, current, has_tangent, held, is_concrete
+from ..tape.torch_function import api_boundary
 from .array_creation import beside, build, finish
 from .factory_options import (
     FactoryOptions,

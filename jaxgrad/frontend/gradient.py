@@ -6,8 +6,8 @@ import numbers
 
 from .. import ops
 from ..core.pytorch_tensors import type_name
-from ..core.tracebacks import api_boundary
 from ..tape.tensor import Tensor
+from ..tape.torch_function import api_boundary
 
 
 @api_boundary

@@ -16,11 +16,13 @@ import warnings
 import numpy as np
 
 from .. import ops
-from ..core import dtypes, promotion, tracebacks
+from ..core import dtypes, promotion
 from ..core.pytorch_tensors import is_of_pytorch, type_name
-from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
+from ..core.tracebacks import hide_frames, users_stacklevel
+from ..tape import interception
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, concrete, current, is_traced, wrap
+from ..tape.torch_function import NOT_OVERRIDDEN, api_boundary
 from .array_creation import along, from_host
 
 INDEX_DTYPES = (dtypes.int64, dtypes.int32)
@@ -59,9 +61,9 @@ def getitem(tensor: Tensor, index) -> Tensor:
     (tensor([3., 4., 5.]), tensor([0., 3.]), tensor([3., 4., 5.]))
     """
     try:
-        if tracebacks.override is not None:
-            result = tracebacks.override(Tensor.__getitem__, (tensor, index), {})
-            if result is not tracebacks.NOT_OVERRIDDEN:
+        if interception.override is not None:
+            result = interception.override(Tensor.__getitem__, (tensor, index), {})
+            if result is not NOT_OVERRIDDEN:
                 return result
         kind = type(index)
         if kind is int:

@@ -9,9 +9,10 @@ import numpy as np
 from .. import ops
 from ..core.aval import META, Size
 from ..core.device import check_pinning
-from ..core.tracebacks import api_boundary, users_stacklevel
+from ..core.tracebacks import users_stacklevel
 from ..late import LateModule
 from ..tape.tensor import Tensor, concrete
+from ..tape.torch_function import api_boundary
 from .factory_options import size_of
 
 legacy_types = LateModule("jaxgrad.frontend.legacy_types")

@@ -12,7 +12,6 @@ from ..core import strides as layouts
 from ..core.aval import Size, strides_of
 from ..core.device import contiguous_format, preserve_format
 from ..core.pytorch_tensors import type_name
-from ..core.tracebacks import api_boundary
 from ..late import LateModule
 from ..storage.alias import Storage, begin, cut, detached, known_offset_of
 from ..storage.inplace_check import move, permit, turn
@@ -20,6 +19,7 @@ from ..tape import dual, interception, mode, untracked_reason
 from ..tape.mode import RECORD, current_mode, switch
 from ..tape.noted_reads import noted_read
 from ..tape.tensor import Tensor, current, has_tangent
+from ..tape.torch_function import api_boundary
 
 storages = LateModule("jaxgrad.frontend.storages")
 storage_tensors = LateModule("jaxgrad.frontend.storage_tensors")

@@ -15,13 +15,14 @@ from ..core.aval import has_numbers
 from ..core.pending import Pending
 from ..core.program import broadcasts
 from ..core.pytorch_tensors import type_name
-from ..core.tracebacks import api_boundary, shows_users_frames, users_stacklevel
+from ..core.tracebacks import shows_users_frames, users_stacklevel
 from ..late import LateModule
 from ..ops import inplace
 from ..tape import mode
 from ..tape.mode import is_grad_enabled
 from ..tape.pytree import LOST
 from ..tape.tensor import Tensor, check_no_tangent, concrete
+from ..tape.torch_function import api_boundary
 from . import (
     copying,
     factories,

@@ -18,9 +18,9 @@ from ..core.aval import META, SPREAD, meta_array, types_of_trace
 from ..core.communication import Broadcast, FromLocal, is_global
 from ..core.executor import run
 from ..core.host_values import values_or_array
-from ..core.tracebacks import api_boundary
 from ..tape.communicate import communicated
 from ..tape.tensor import Tensor, held, wrap
+from ..tape.torch_function import api_boundary
 from . import draw
 from .array_creation import from_host
 from .factories import from_array, like

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 
 from .. import ops
-from ..core.tracebacks import api_boundary
 from ..ops.dispatch import is_foreign
 from ..ops.number_operand import wrap_number
+from ..tape.torch_function import api_boundary
 
 
 def reflected(function):

@@ -9,7 +9,7 @@ import warnings
 import jax
 from jax.experimental.compilation_cache import compilation_cache as cache
 
-from ..core import bounded_cache, deferred, dtypes
+from ..core import bounded_cache, deferred, dtypes, pending
 from ..core.device import as_device, default_device, device, is_meta, set_default, wait_for
 from ..tape import settings
 from .legacy_types import DTYPES
@@ -44,7 +44,7 @@ def synchronize():
     >>> y = jaxgrad.ones(3) * 2
     >>> jaxgrad.synchronize()  # now it has been computed
     """
-    deferred.run_all()
+    pending.run_all()
     for jax_device in jax.local_devices():
         wait_for(device(jax_device))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from .. import ops
 from ..core.tracebacks import shows_users_frames
 from ..late import LateModule
-from ..tape import pytree, torch_function
+from ..tape import interception, pytree, torch_function
 from ..tape.sparse_tensor import is_sparse
 from ..tape.tensor import Tensor
 
@@ -22,9 +22,6 @@ NO_DISPATCH = (
     "tensor"
 )
 
-# `nn/parameter.py` sets it, which stands above this module
-parameter_class = None
-
 
 class Subclassing:
     """`frontend/methods.py` installs these methods on `Tensor`."""
@@ -32,9 +29,10 @@ class Subclassing:
     def __new__(cls, *arguments, **options):
         # the type of a parameter is Tensor, and programs make one anew by
         # `type(parameter)(data, requires_grad=flag)`
-        is_remade = cls is Tensor and "requires_grad" in options and parameter_class is not None
+        parameter = interception.parameter
+        is_remade = cls is Tensor and "requires_grad" in options and parameter is not None
         if is_remade and arguments and isinstance(arguments[0], Tensor):
-            return parameter_class(*arguments, **options)
+            return parameter(*arguments, **options)
         tensor = legacy_types.construct(cls.__name__, None, None, arguments, options)
         return tensor if cls is Tensor else as_instance(tensor, cls)
 

@@ -19,11 +19,12 @@ from ..core.aval import meta_array, strong, types_of_trace
 from ..core.device import check_pinning, is_meta
 from ..core.meta_array import MetaArray
 from ..core.pytorch_tensors import dtype_of, is_of_pytorch, numbers_of
-from ..core.tracebacks import api_boundary, users_stacklevel
+from ..core.tracebacks import users_stacklevel
 from ..late import LateModule
 from ..tape import mode
 from ..tape.drawn_array import DrawnArray
 from ..tape.tensor import Tensor, wrap
+from ..tape.torch_function import api_boundary
 from .array_creation import finish, is_traced, on_device, taken_over
 
 storages = LateModule("jaxgrad.frontend.storages")

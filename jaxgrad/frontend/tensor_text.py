@@ -9,10 +9,10 @@ import numpy as np
 
 from ..core.aval import SPREAD
 from ..core.device import device_of_jax
-from ..core.tracebacks import api_boundary
 from ..late import LateModule
 from ..tape.mode import transform_levels
 from ..tape.tensor import Tensor, held, known_node, shown_array
+from ..tape.torch_function import api_boundary
 
 forward_ad = LateModule("jaxgrad.autograd.forward_ad")
 printing = LateModule("jaxgrad.frontend.printing")

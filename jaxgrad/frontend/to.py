@@ -14,10 +14,10 @@ from ..core.aval import META, Aval, is_concrete, with_mode
 from ..core.device import as_device, is_meta, places_of
 from ..core.program import Program, Reverse
 from ..core.pytorch_tensors import is_of_pytorch, type_name
-from ..core.tracebacks import api_boundary
 from ..late import LateModule
 from ..tape.record import apply
 from ..tape.tensor import Tensor, concrete, current
+from ..tape.torch_function import api_boundary
 from .array_creation import device_of
 
 legacy_types = LateModule("jaxgrad.frontend.legacy_types")

@@ -15,7 +15,7 @@ from .. import autograd, ops
 from ..core import view_ops
 from ..core.missing_names import missing_in
 from ..core.pytorch_tensors import class_of, type_name
-from ..core.tracebacks import api_boundary
+from ..core.tracebacks import shows_users_frames
 from ..tape.mode import is_grad_enabled, recording, transforms
 from ..tape.pytree import flatten
 from ..tape.tensor import Tensor, wrap
@@ -66,7 +66,7 @@ def grad(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = False):
     compute = grad_and_value(func, argnums, has_aux)
 
     @functools.wraps(func)
-    @api_boundary
+    @shows_users_frames
     def gradients(*args, **kwargs):
         gradients, value = compute(*args, **kwargs)
         return (gradients, value[1]) if has_aux else gradients
@@ -85,7 +85,7 @@ def value_and_grad(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
     compute = grad_and_value(func, argnums, has_aux)
 
     @functools.wraps(func)
-    @api_boundary
+    @shows_users_frames
     def values(*args, **kwargs):
         gradients, value = compute(*args, **kwargs)
         return value, gradients
@@ -103,7 +103,7 @@ def grad_and_value(func, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
     """
 
     @functools.wraps(func)
-    @api_boundary
+    @shows_users_frames
     def compute(*args, **kwargs):
         positions = positions_of(argnums, len(args))
         leaves, structure = flatten([args[i] for i in positions])

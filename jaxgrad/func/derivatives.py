@@ -15,7 +15,7 @@ from .. import autograd, ops
 from ..autograd import _jacobian_blocks, forward_ad
 from ..core import executor
 from ..core.pytorch_tensors import class_of
-from ..core.tracebacks import api_boundary
+from ..core.tracebacks import shows_users_frames
 from ..tape.dual_level import entered, is_any_begun
 from ..tape.mode import is_grad_enabled, recording, transform, transforms, without_inference
 from ..tape.pytree import flatten, is_tensor, map_leaves, ordered_as
@@ -142,7 +142,7 @@ def outputs_of(name, returned):
     return flatten(returned)
 
 
-@api_boundary
+@shows_users_frames
 def vjp(func, *primals, has_aux: bool = False):
     """Return the outputs of `func` and a function that computes vector-Jacobian products.
 
@@ -163,7 +163,7 @@ def vjp(func, *primals, has_aux: bool = False):
     """
     run = LeafCall("vjp(f, *primals)", func, primals, range(len(primals)), has_aux)
 
-    @api_boundary
+    @shows_users_frames
     def pullback(cotangents, retain_graph: bool = True, create_graph: bool | None = None):
         leaves, structure = flatten(ordered_as(run.structure, cotangents))
         if structure != run.structure:
@@ -191,7 +191,7 @@ def _cotangent(value):
     return value if isinstance(value, Tensor) else wrap(value)
 
 
-@api_boundary
+@shows_users_frames
 def jvp(func, primals, tangents, *, strict: bool = False, has_aux: bool = False):
     """Return the outputs of `func` and its Jacobian-vector product.
 
@@ -269,7 +269,7 @@ def _primal(value):
     return forward_ad.unpack_dual(value).primal if isinstance(value, Tensor) else value
 
 
-@api_boundary
+@shows_users_frames
 def linearize(func, *primals):
     """Return the outputs of `func` and its derivative, a linear function of tangents.
 
@@ -291,7 +291,7 @@ def linearize(func, *primals):
                 f"Expected primal to be floating point or complex, but got: {point.dtype}"
             )
 
-    @api_boundary
+    @shows_users_frames
     def derivative(*tangents):
         leaves, other = flatten(ordered_as(structure, tangents))
         if structure != other:
@@ -335,7 +335,7 @@ def jacrev(func, argnums=0, *, has_aux: bool = False, chunk_size: int | None = N
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
     @functools.wraps(func, updated=())
-    @api_boundary
+    @shows_users_frames
     def jacobian(*args, **kwargs):
         call = functools.partial(func, **kwargs) if kwargs else func
         rows = functools.partial(_by_rows, call, argnums, has_aux, chunk_size)
@@ -402,7 +402,7 @@ def jacfwd(func, argnums=0, has_aux: bool = False, *, randomness: str = "error")
     """
 
     @functools.wraps(func, updated=())
-    @api_boundary
+    @shows_users_frames
     def jacobian(*args, **kwargs):
         call = functools.partial(func, **kwargs) if kwargs else func
         columns = functools.partial(_by_columns, call, argnums, has_aux, randomness)

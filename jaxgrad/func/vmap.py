@@ -14,7 +14,7 @@ import jax
 
 from .. import ops
 from ..core.pytorch_tensors import class_of
-from ..core.tracebacks import api_boundary
+from ..core.tracebacks import shows_users_frames
 from ..tape.pytree import flatten, is_tensor
 from ..tape.tensor import Tensor
 from . import shared_function
@@ -70,7 +70,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size: 
         return shared_function.mapped(func, dims, out_dims, randomness, unshared, args, kwargs)
 
     @functools.wraps(func, updated=())
-    @api_boundary
+    @shows_users_frames
     def call(*args, **kwargs):
         leaves, structure = flatten((args, kwargs))
         dims = _dims(name, in_dims, args, kwargs, leaves)

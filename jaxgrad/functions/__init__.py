@@ -160,11 +160,11 @@ def install():
             name in known for known in (MODULE_OF, _MODULE_OF_METHOD, _MODULE_OF_OPERATOR)
         )
         source = (find,) if is_here else (getattr, Tensor)
-        ops.composed[name] = functools.partial(*source, name)
+        ops.compose(name, functools.partial(*source, name))
     for name in SPARSE_METHODS.split():
         setattr(Tensor, name, LazyMethod(name, functools.partial(_of_sparse, "_methods", name)))
     for name in SPARSE_OPERATORS.split():
-        ops.composed[name] = functools.partial(_of_sparse, "_construction", name)
+        ops.compose(name, functools.partial(_of_sparse, "_construction", name))
 
 
 def _of_sparse(module: str, name: str):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from .. import ops
-from ..core.tracebacks import api_boundary
 from ..frontend.factories import like
 from ..frontend.random import rand
 from ..tape.tensor import Tensor
+from ..tape.torch_function import api_boundary
 from .joining import check_tensor
 
 # The fixed point of the map of mean and variance is (0, 1) for these constants.

@@ -12,10 +12,10 @@ import numpy as np
 
 from .. import ops
 from ..core import dtypes
-from ..core.tracebacks import api_boundary
 from ..frontend import factories
 from ..frontend.array_creation import from_host
 from ..tape.tensor import Tensor, concrete, wrap
+from ..tape.torch_function import api_boundary
 from .out import takes_out
 
 HistogramDD = collections.namedtuple("histogramdd", ["hist", "bin_edges"])

@@ -9,11 +9,12 @@ from typing import Unpack
 import numpy as np
 
 from ..core import dtypes
-from ..core.tracebacks import api_boundary, users_stacklevel
+from ..core.tracebacks import users_stacklevel
 from ..frontend.factories import arange, empty, full, like, zeros
 from ..frontend.factory_options import FactoryOptions, dtype_of, number_of, shape_of
 from ..frontend.tensor_data import from_numpy
 from ..tape.tensor import Tensor
+from ..tape.torch_function import api_boundary
 
 RANGE = (
     "torch.range is deprecated and will be removed in a future release because its behavior is "

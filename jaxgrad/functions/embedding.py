@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import ops
 from ..autograd._engine.sparse_gradient import give
-from ..core.tracebacks import api_boundary
+from ..tape.torch_function import api_boundary
 
 
 @api_boundary

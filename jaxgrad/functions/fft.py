@@ -6,11 +6,11 @@ from typing import Unpack
 
 from .. import ops
 from ..core import dtypes
-from ..core.tracebacks import api_boundary
 from ..frontend.factories import create
 from ..frontend.factory_options import FactoryOptions, dtype_of
 from ..ops.autocast import widened
 from ..tape.tensor import Tensor
+from ..tape.torch_function import api_boundary
 from .out import takes_out
 
 _NORMALIZATIONS = {None: "backward", "backward": "backward", "forward": "forward", "ortho": "ortho"}

@@ -8,8 +8,8 @@ from __future__ import annotations
 from .. import ops
 from ..core.missing_names import MissingName
 from ..core.pytorch_tensors import type_name
-from ..core.tracebacks import api_boundary
 from ..tape.tensor import Tensor
+from ..tape.torch_function import api_boundary
 
 # with nothing after the list of tensors
 UNARY = (

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .. import ops
-from ..core.tracebacks import api_boundary
 from ..tape.tensor import Tensor
+from ..tape.torch_function import api_boundary
 
 
 @api_boundary

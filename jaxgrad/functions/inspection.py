@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .. import ops
 from ..core.pytorch_tensors import type_name
-from ..core.tracebacks import api_boundary
 from ..tape.tensor import Tensor
+from ..tape.torch_function import api_boundary
 
 
 def _check_tensors(name, **arguments):

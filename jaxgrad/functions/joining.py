@@ -15,10 +15,11 @@ from ..core.device import contiguous_format
 from ..core.dtypes import bool as bool_dtype
 from ..core.dtypes import int32, int64
 from ..core.pytorch_tensors import type_name
-from ..core.tracebacks import api_boundary, users_stacklevel
+from ..core.tracebacks import users_stacklevel
 from ..frontend.tensor_data import from_numpy
 from ..rules.shape import wrap_dim
 from ..tape.tensor import Tensor, concrete, is_concrete
+from ..tape.torch_function import api_boundary
 from .out import takes_out
 
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from .. import ops
 from ..core import dtypes
-from ..core.tracebacks import api_boundary
 from ..ops.autocast import lowered
 from ..tape.tensor import Tensor
+from ..tape.torch_function import api_boundary
 from .other import powers_of
 from .out import takes_out
 

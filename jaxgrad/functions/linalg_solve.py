@@ -12,9 +12,9 @@ from collections import namedtuple
 import numpy as np
 
 from .. import ops
-from ..core.tracebacks import api_boundary
 from ..rules import matrices
 from ..tape.tensor import Tensor, is_concrete
+from ..tape.torch_function import api_boundary
 from .out import takes_out
 
 linalg_solve_ex = namedtuple("linalg_solve_ex", ["result", "info"])

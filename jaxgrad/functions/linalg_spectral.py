@@ -7,9 +7,9 @@ import operator
 
 from .. import ops
 from ..core import dtypes
-from ..core.tracebacks import api_boundary
 from ..frontend import factories
 from ..tape.tensor import Tensor
+from ..tape.torch_function import api_boundary
 from .out import takes_out
 
 

@@ -6,8 +6,9 @@ import warnings
 from collections.abc import Sequence
 
 from .. import ops
-from ..core.tracebacks import api_boundary, users_stacklevel
+from ..core.tracebacks import users_stacklevel
 from ..tape.tensor import Tensor
+from ..tape.torch_function import api_boundary
 from . import linalg_norms
 from .linalg_products import multi_dot
 from .other import tensordot

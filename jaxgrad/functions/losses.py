@@ -14,11 +14,11 @@ import numpy as np
 from .. import ops
 from ..autograd import enable_grad, grad
 from ..core import dtypes
-from ..core.tracebacks import api_boundary
 from ..frontend.array_creation import beside
 from ..frontend.tensor_data import tensor
 from ..ops.autocast import widened
 from ..tape.tensor import Tensor, is_concrete
+from ..tape.torch_function import api_boundary
 from .joining import check_tensor
 from .other import pairwise_distance
 

@@ -5,9 +5,9 @@ Tropp, "Finding structure with randomness", 2011, algorithms 4.4 and 5.1.
 from __future__ import annotations
 
 from .. import ops
-from ..core.tracebacks import api_boundary
 from ..frontend import random
 from ..tape.tensor import Tensor
+from ..tape.torch_function import api_boundary
 
 
 @api_boundary

@@ -9,8 +9,8 @@ import math
 
 from .. import ops
 from ..autograd.grad_mode import no_grad
-from ..core.tracebacks import api_boundary
 from ..tape.tensor import Tensor
+from ..tape.torch_function import api_boundary
 from .linear_algebra import norm_except_dim
 
 

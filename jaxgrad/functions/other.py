@@ -11,9 +11,10 @@ import numpy as np
 from .. import ops
 from ..core import dtypes, promotion
 from ..core.pytorch_tensors import type_name
-from ..core.tracebacks import api_boundary, users_stacklevel
+from ..core.tracebacks import users_stacklevel
 from ..frontend import factories, tensor_data
 from ..tape.tensor import Tensor, is_concrete
+from ..tape.torch_function import api_boundary
 from .out import takes_out
 
 # products

@@ -8,9 +8,9 @@ import inspect
 import jax
 
 from ..core.overloads import renamed
-from ..core.tracebacks import api_boundary
 from ..storage import inplace_check
 from ..tape.tensor import Tensor
+from ..tape.torch_function import api_boundary
 
 
 def takes_out(function):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from .. import ops
 from ..core import dtypes, promotion
-from ..core.tracebacks import api_boundary
 from ..frontend.indexing import nonzero
 from ..tape.tensor import Tensor
+from ..tape.torch_function import api_boundary
 from .out import takes_out
 
 

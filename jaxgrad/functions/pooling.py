@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from .. import ops
-from ..core.tracebacks import api_boundary
 from ..ops.autocast import widened
 from ..tape.tensor import Tensor
+from ..tape.torch_function import api_boundary
 
 
 def _check_line(name, input):

@@ -14,13 +14,13 @@ import numbers
 
 from .. import ops
 from ..core import dtypes, promotion
-from ..core.tracebacks import api_boundary
 from ..frontend import draw
 from ..frontend.factories import like
 from ..frontend.factory_options import number_of, shape_of
 from ..frontend.random import draw_floats, draw_integers, draw_normal, new_key, rand, random_tensor
 from ..storage import inplace_check
 from ..tape.tensor import Tensor, is_concrete
+from ..tape.torch_function import api_boundary
 from . import samplers
 from .joining import check_tensor
 from .out import takes_out

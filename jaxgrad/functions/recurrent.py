@@ -8,13 +8,13 @@ import numpy as np
 
 from .. import ops
 from ..core.pytorch_tensors import type_name
-from ..core.tracebacks import api_boundary
 from ..frontend import factories
 from ..frontend.array_creation import along, beside
 from ..frontend.tensor_data import from_numpy
 from ..ops.autocast import lowered
 from ..tape.mode import is_grad_enabled
 from ..tape.tensor import Tensor, concrete, has_tangent, is_concrete
+from ..tape.torch_function import api_boundary
 from .random_sampling import dropout as drop
 
 # the arguments of padded sequences, and those of packed ones

@@ -8,10 +8,10 @@ import numpy as np
 
 from .. import ops
 from ..core import dtypes
-from ..core.tracebacks import api_boundary
 from ..frontend import factories
 from ..tape import mode
 from ..tape.tensor import Tensor, is_concrete
+from ..tape.torch_function import api_boundary
 from .out import takes_out
 
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")

@@ -7,12 +7,13 @@ import warnings
 import numpy as np
 
 from .. import ops
-from ..core.tracebacks import api_boundary, users_stacklevel
+from ..core.tracebacks import users_stacklevel
 from ..frontend.array_creation import beside
 from ..frontend.factories import ones
 from ..frontend.tensor_data import tensor
 from ..ops.autocast import widened
 from ..tape.tensor import Tensor, is_concrete
+from ..tape.torch_function import api_boundary
 
 _NO_WINDOW = (
     "A window was not provided. A rectangular window will be applied,"

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from .. import ops
 from ..core import dtypes
-from ..core.tracebacks import api_boundary
 from ..tape.tensor import Tensor
+from ..tape.torch_function import api_boundary
 
 
 def _copying(name: str, view: str):

@@ -10,10 +10,10 @@ import math
 from typing import Unpack
 
 from ..core import dtypes
-from ..core.tracebacks import api_boundary
 from ..frontend.factories import create
 from ..frontend.factory_options import FactoryOptions, dtype_of
 from ..tape.tensor import Tensor
+from ..tape.torch_function import api_boundary
 
 BLACKMAN = (0.42, 0.5, 0.08)
 

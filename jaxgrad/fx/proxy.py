@@ -11,7 +11,6 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..core import tracebacks
 from ..core.not_provided import names_of
 from ..state.ownership import is_internal
 from ..tape import torch_function
@@ -237,8 +236,7 @@ class Proxy:
     """
 
     def __init__(self, node: Node, tracer: TracerBase | None = None):
-        if tracebacks.override is None:
-            torch_function.activate()  # else functions would be traced inside
+        torch_function.activate()  # else functions would be traced inside
         self.tracer = GraphAppendingTracer(node.graph) if tracer is None else tracer
         self.node = node
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import ops
 from ..core.device import default_device, device_of
-from ..core.tracebacks import api_boundary
+from ..core.tracebacks import shows_users_frames
 from ..tape import mode
 from . import _call
 from ._schema import bind, parse
@@ -44,7 +44,7 @@ class OpOverload:
     def __str__(self):
         return f"{self.namespace}.{self.__name__}"
 
-    @api_boundary
+    @shows_users_frames
     def __call__(self, /, *args, **kwargs):
         bound = bind(self._schema, args, kwargs)
         whole = self._of_autocast(bound) or self._whole
@@ -200,7 +200,7 @@ def define(namespace: str, schema: str, *, replaces: bool = False) -> OpOverload
         )
     if namespace not in _namespaces:
         _namespaces[namespace] = OpNamespace(namespace)
-        setattr(ops, namespace, _namespaces[namespace])
+        ops.add_namespace(namespace, _namespaces[namespace])
     packet._overloads[operator._overloadname] = operator
     _namespaces[namespace]._packets[operator._opname] = packet
     return operator

@@ -9,13 +9,13 @@ dimensions than input.
 from __future__ import annotations
 
 from .. import ops
-from ..core.tracebacks import api_boundary
+from ..core.tracebacks import shows_users_frames
 from ..tape.tensor import Tensor
 from . import reductions
 from .masks import canonical_dims, combined
 
 
-@api_boundary
+@shows_users_frames
 def softmax(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     """Return the softmax over the elements that the mask names, 0 for the others.
 
@@ -29,7 +29,7 @@ def softmax(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     return ops.softmax(combined("amax", input, mask), dim, result_dtype)
 
 
-@api_boundary
+@shows_users_frames
 def log_softmax(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     """Return the logarithm of the softmax over the elements that the mask names.
 
@@ -43,7 +43,7 @@ def log_softmax(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     return ops.log_softmax(combined("amax", input, mask), dim, result_dtype)
 
 
-@api_boundary
+@shows_users_frames
 def softmin(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     """Return the softmax of -input over the elements that the mask names, 0 for the others.
 
@@ -57,7 +57,7 @@ def softmin(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     return ops.softmax(-combined("amin", input, mask), dim, result_dtype)
 
 
-@api_boundary
+@shows_users_frames
 def normalize(
     input: Tensor, ord: float, dim: int, *, eps: float = 1e-12, dtype=None, mask=None
 ) -> Tensor:
@@ -74,7 +74,7 @@ def normalize(
     return numbers / ops.maximum(length, length.new_full((), eps))
 
 
-@api_boundary
+@shows_users_frames
 def cumsum(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     """Return the running sum of the elements that the mask names.
 
@@ -86,7 +86,7 @@ def cumsum(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     return ops.cumsum(combined("cumsum", input, mask), dim, dtype=result_dtype)
 
 
-@api_boundary
+@shows_users_frames
 def cumprod(input: Tensor, dim: int, *, dtype=None, mask=None) -> Tensor:
     """Return the running product of the elements that the mask names.
 

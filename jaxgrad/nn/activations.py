@@ -7,9 +7,10 @@ import warnings
 
 from .. import ops
 from ..core import dtypes, promotion
-from ..core.tracebacks import api_boundary, users_stacklevel
+from ..core.tracebacks import users_stacklevel
 from ..frontend.factories import empty_like, zeros_like
 from ..functions import activations
+from ..tape.torch_function import api_boundary
 from . import functional
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from .. import ops
 from ..core.pytorch_tensors import type_name
-from ..core.tracebacks import api_boundary
 from ..ops.autocast import lowered
+from ..tape.torch_function import api_boundary
 from .padding import pad
 
 

@@ -7,8 +7,9 @@ import warnings
 
 from .. import ops
 from ..core import dtypes
-from ..core.tracebacks import api_boundary, users_stacklevel
+from ..core.tracebacks import users_stacklevel
 from ..ops.autocast import lowered
+from ..tape.torch_function import api_boundary
 from . import attention
 from .dropout import dropout
 

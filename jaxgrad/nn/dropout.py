@@ -7,8 +7,9 @@ import warnings
 
 from .. import functions, ops
 from ..core import dtypes
-from ..core.tracebacks import api_boundary, users_stacklevel
+from ..core.tracebacks import users_stacklevel
 from ..frontend import factories, random
+from ..tape.torch_function import api_boundary
 
 
 def _kept(input, p, shape):

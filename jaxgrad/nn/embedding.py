@@ -10,11 +10,12 @@ from .. import ops
 from ..autograd._engine.sparse_gradient import give
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
-from ..core.tracebacks import api_boundary, users_stacklevel
+from ..core.tracebacks import users_stacklevel
 from ..frontend import factories
 from ..frontend.array_creation import beside
 from ..functions import embedding as bags
 from ..tape.tensor import concrete, is_concrete
+from ..tape.torch_function import api_boundary
 
 
 @api_boundary

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import ops
-from ..core.tracebacks import api_boundary
+from ..tape.torch_function import api_boundary
 from .function_layer import REQUIRED, FunctionLayer
 
 

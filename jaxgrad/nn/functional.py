@@ -15,7 +15,8 @@ import warnings
 
 from .. import functions, ops
 from ..core.missing_names import MissingName, offered
-from ..core.tracebacks import api_boundary, users_stacklevel
+from ..core.tracebacks import users_stacklevel
+from ..tape.torch_function import api_boundary
 
 # Names that are imported at their first use, by the module that defines them.
 _NAMES = {

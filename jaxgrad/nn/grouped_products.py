@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from .. import ops
 from ..core.dtypes import dtype
-from ..core.tracebacks import api_boundary
+from ..core.tracebacks import shows_users_frames
 from ..tape.tensor import Tensor
 
 
-@api_boundary
+@shows_users_frames
 def grouped_mm(
     mat_a: Tensor,
     mat_b: Tensor,

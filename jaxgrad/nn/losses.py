@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from .. import ops
-from ..core.tracebacks import api_boundary
 from ..functions import losses
 from ..functions.losses import reduced
 from ..functions.other import pairwise_distance
 from ..tape.tensor import is_concrete
+from ..tape.torch_function import api_boundary
 from . import functional
 from .functional import _reduction, _warn_if_broadcast
 

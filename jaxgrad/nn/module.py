@@ -12,7 +12,7 @@ from ..autograd.grad_mode import no_grad
 from ..compiled.torch_compile import compiler
 from ..core import dtypes
 from ..core.missing_names import missing_in
-from ..core.tracebacks import api_boundary
+from ..core.tracebacks import shows_users_frames
 from ..frontend import factories
 from ..frontend.memory_methods import show
 from ..frontend.to import _target
@@ -182,7 +182,7 @@ class Module(ModuleCall, ModuleState):
 
         return self._apply(converted)
 
-    @api_boundary
+    @shows_users_frames
     def to_empty(self, *, device, recurse: bool = True) -> Module:
         """Move all parameters and buffers to a device without their values, and return the module.
 

@@ -7,7 +7,8 @@ import warnings
 
 from .. import ops
 from ..core import dtypes
-from ..core.tracebacks import api_boundary, users_stacklevel
+from ..core.tracebacks import users_stacklevel
+from ..tape.torch_function import api_boundary
 from .dot_product_attention import attention_weights, scaled_dot_product_attention
 from .dropout import dropout
 from .functional import linear

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from .. import ops
-from ..core.tracebacks import api_boundary
 from ..functions import normalization
+from ..tape.torch_function import api_boundary
 from . import functional
 
 

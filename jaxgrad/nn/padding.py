@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import ops
-from ..core.tracebacks import api_boundary
+from ..tape.torch_function import api_boundary
 
 # PyTorch's modes that have operators for one, two and three dimensions
 _EDGES = {"reflect": "reflection_pad{}d", "replicate": "replication_pad{}d"}

@@ -9,7 +9,8 @@ from __future__ import annotations
 from ..autograd.grad_mode import no_grad
 from ..core.missing_names import missing_in
 from ..core.pytorch_tensors import type_name
-from ..frontend import factories, subclassing
+from ..frontend import factories
+from ..tape import interception
 from ..tape.noted_reads import noted_read
 from ..tape.tensor import Tensor, leaf_state
 from ..tape.torch_function import disabled
@@ -84,7 +85,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         return from_data(data, cls, requires_grad)
 
 
-subclassing.parameter_class = Parameter
+interception.intercept(parameter=Parameter)
 
 
 class Buffer(Tensor, metaclass=_ParameterMeta):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from .. import ops
-from ..core.tracebacks import api_boundary
 from ..frontend import random
 from ..functions import pooling
+from ..tape.torch_function import api_boundary
 
 
 def expanded(value, count: int) -> tuple:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 
 from .. import functions, ops
-from ..core.tracebacks import api_boundary, users_stacklevel
+from ..core.tracebacks import users_stacklevel
 from ..tape.tensor import Tensor
+from ..tape.torch_function import api_boundary
 from . import functional
 
 # the operator of each mode by the number of dimensions of the input

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..autograd.grad_mode import no_grad
 from ..core.pytorch_tensors import is_of_pytorch
-from ..core.tracebacks import api_boundary, users_stacklevel
+from ..core.tracebacks import shows_users_frames, users_stacklevel
 from ..frontend.tensor_data import as_tensor
 from ..storage.commit import all_or_nothing
 from ..tape.hooks import Hooks, RemovableHandle, register
@@ -137,7 +137,7 @@ class ModuleState(Members):
 
     # ---- loading
 
-    @api_boundary
+    @shows_users_frames
     def load_state_dict(
         self, state_dict: Mapping, strict: bool = True, assign: bool = False
     ) -> _IncompatibleKeys:

@@ -14,13 +14,13 @@ from __future__ import annotations
 import importlib
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from .. import rules
 from ..core import primitive
 from ..core.missing_names import MissingName, offered
-from ..core.tracebacks import api_boundary
+from ..core.tracebacks import shows_users_frames
 from ..late import LateModule
 from ..table import TableError
 from ..table import load as load_table
@@ -45,7 +45,7 @@ def _shipped() -> Library:
     return Library(table, functions, kept=kept)
 
 
-@api_boundary
+@shows_users_frames
 def load(path, namespace: str = "my", functions=None) -> Namespace:
     """Load a table of your own; its operators become `jaxgrad.ops.<namespace>.<name>`.
 
@@ -88,8 +88,13 @@ def load(path, namespace: str = "my", functions=None) -> Namespace:
         raise TableError(mistakes)
     module = Namespace(f"{__name__}.{namespace}", loaded)
     # last: a table with a mistake leaves nothing behind
-    setattr(sys.modules[__name__], namespace, module)
+    add_namespace(namespace, module)
     return module
+
+
+def add_namespace(name: str, namespace):
+    """Let the operators of a namespace be found as `ops.<name>.<operator>`."""
+    setattr(sys.modules[__name__], name, namespace)
 
 
 def load_library(path) -> None:
@@ -162,6 +167,11 @@ _operators = Namespace(__name__, library)
 
 # what returns a function that has an operator's name and is no entry of the table, by that name
 composed = {}
+
+
+def compose(name: str, find: Callable):
+    """Let `find()` return the function of an operator's name that is no entry of the table."""
+    composed[name] = find
 
 
 aten = aten.namespace(lambda name: getattr(_operators, name) if library.has(name) else None)

@@ -15,11 +15,11 @@ import jax
 import numpy as np
 
 from ..cached import cached_property
-from ..core import bounded_cache, executor, tracebacks
+from ..core import bounded_cache, executor
 from ..core.aval import LargeInteger
 from ..core.primitive import ARRAY, Overloads, flatten
 from ..core.pytorch_tensors import is_of_pytorch
-from ..core.tracebacks import NOT_OVERRIDDEN, hide_frames
+from ..core.tracebacks import hide_frames
 from ..late import LateModule
 from ..state.objects import exact
 from ..storage import inplace_check
@@ -30,7 +30,7 @@ from ..tape.record import apply, finish
 from ..tape.sparse_tensor import is_sparse
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, current, has_tangent, is_concrete, wrap
-from ..tape.torch_function import stands_for_tensor
+from ..tape.torch_function import NOT_OVERRIDDEN, meets_override, stands_for_tensor
 from .number_operand import with_first_tensor, with_tensors
 from .old_forms import OLD_FORMS, present_form
 
@@ -42,6 +42,11 @@ CONSTANTS = frozenset([-1, 0, 0.5, 1, 2, 3])
 
 # by operator what a layer above does to a new call, such as setting its `attach`
 PREPARING: dict[str, Callable] = {}
+
+
+def prepare_calls(name: str, prepare: Callable):
+    """Let `prepare(call)` see each new call of an operator."""
+    PREPARING[name] = prepare
 
 
 # what the operators know as an operand
@@ -96,7 +101,7 @@ def operator(name: str, find):
                 return finish(plan.call, args, (first._raw, second._raw), mask)
             return general_call(args, kwargs)
         except Exception as error:
-            if tracebacks.override is None and tracebacks.meets_override(args, kwargs):
+            if interception.override is None and meets_override(args, kwargs):
                 return general_call(args, kwargs)
             if is_protocol and is_foreign(args):
                 return NotImplemented
@@ -147,8 +152,8 @@ class Operator:
 
         method: the name of the method of `Tensor` that is called; None: it is the function.
         """
-        if tracebacks.override is not None:
-            result = tracebacks.override(self.public(method), args, kwargs)
+        if interception.override is not None:
+            result = interception.override(self.public(method), args, kwargs)
             if result is not NOT_OVERRIDDEN:
                 return result
         if kwargs and "out" in kwargs:
@@ -188,7 +193,7 @@ class Operator:
     def without_plan(self, args, kwargs):
         """The operator on sparse tensors, on numbers alone, or on JAX values alone."""
         arguments = (*args, *kwargs.values())
-        if any(map(stands_for_tensor, arguments)) and tracebacks.override is None:
+        if any(map(stands_for_tensor, arguments)) and interception.override is None:
             raise TypeError(f"{self.name}: an argument overrides functions")  # and is asked to
         if any(map(_holds_sparse, arguments)):
             return sparse_tensor.implementation().call(self.name, args, kwargs)

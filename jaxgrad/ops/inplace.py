@@ -6,15 +6,16 @@ for the in-place form, `add_(Tensor(a!) self, ...)`.
 
 from __future__ import annotations
 
-from ..core import tracebacks, view_ops
+from ..core import view_ops
 from ..core.pytorch_tensors import type_name
-from ..core.tracebacks import NOT_OVERRIDDEN, hide_frames
+from ..core.tracebacks import hide_frames
 from ..storage.alias import assign
 from ..storage.inplace_check import fits, overwrite, permit, unexpanded
 from ..tape import interception, sparse_tensor
 from ..tape.mode import RECORD, current_mode
 from ..tape.record import finish
 from ..tape.tensor import Tensor
+from ..tape.torch_function import NOT_OVERRIDDEN, meets_override
 from .dispatch import CONSTANTS, Operator, is_foreign
 
 # the operators with an in-place form in PyTorch
@@ -180,7 +181,7 @@ def inplace_operator(name: str, functional: str, find):
             arrays, mask = (target._raw, other._raw), (target._tracked, other._tracked)
             return operator.write(program, args, arrays, mask)
         except Exception as error:
-            if tracebacks.override is None and tracebacks.meets_override(args, kwargs):
+            if interception.override is None and meets_override(args, kwargs):
                 return general_call(args, kwargs)
             if is_protocol and is_foreign(args):
                 return NotImplemented
@@ -235,8 +236,8 @@ class InPlace(Operator):
         return target
 
     def general_call(self, args, kwargs, method: str | None = None):
-        if tracebacks.override is not None:
-            result = tracebacks.override(self.public(method), args, kwargs)
+        if interception.override is not None:
+            result = interception.override(self.public(method), args, kwargs)
             if result is not NOT_OVERRIDDEN:
                 return result
         return self.overwrite(args, kwargs)

@@ -14,7 +14,7 @@ from ..core import dtypes, executor
 from ..core.device import device_of_jax
 from ..core.missing_names import missing_in
 from ..core.pytorch_tensors import type_name
-from ..core.tracebacks import api_boundary, hide_frames, users_stacklevel
+from ..core.tracebacks import hide_frames, shows_users_frames, users_stacklevel
 from ..frontend import tensor_data
 from ..storage.commit import clear_gradients
 from ..tape import mode
@@ -168,7 +168,7 @@ class Optimizer:
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)
         if "__init__" in cls.__dict__:
-            cls.__init__ = api_boundary(cls.__dict__["__init__"])
+            cls.__init__ = shows_users_frames(cls.__dict__["__init__"])
         if "step" in cls.__dict__:
             cls.step = _with_hooks(cls.__dict__["step"])
 

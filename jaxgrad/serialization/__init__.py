@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from ..core.device import device
 from ..core.missing_names import missing_in
-from ..core.tracebacks import api_boundary, users_stacklevel
+from ..core.tracebacks import shows_users_frames, users_stacklevel
 from ..frontend.storages import UntypedStorage
 from ._encoder import encode_archive
 from ._refused import RefusedFile, shown
@@ -36,7 +36,7 @@ ENCODERS = {"safetensors": encode_tensors, "pt": encode_archive}
 ENCODINGS = ("ascii", "utf-8", "utf8", "latin1", "latin-1")
 
 
-@api_boundary
+@shows_users_frames
 def save(
     obj,
     f,
@@ -92,7 +92,7 @@ def save(
         write(file.write)
 
 
-@api_boundary
+@shows_users_frames
 def load(
     f,
     map_location=None,

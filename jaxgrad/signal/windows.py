@@ -12,7 +12,7 @@ from typing import Unpack
 from ..core import dtypes
 from ..core.device import strided
 from ..core.missing_names import missing_in
-from ..core.tracebacks import api_boundary
+from ..core.tracebacks import shows_users_frames
 from ..frontend.factories import create
 from ..frontend.factory_options import FactoryOptions, dtype_of
 from ..functions.windows import BLACKMAN, cosines, filled, triangle
@@ -25,7 +25,7 @@ __all__ += ["general_hamming", "hamming", "hann", "kaiser", "nuttall"]
 _NUTTALL = (0.3635819, 0.4891775, 0.1365995, 0.0106411)
 
 
-@api_boundary
+@shows_users_frames
 def hann(M: int, *, sym: bool = True, **options: Unpack[FactoryOptions]) -> Tensor:
     """Return the Hann window `0.5 - 0.5 * cos(x)` of shape (M,).
 
@@ -41,7 +41,7 @@ def hann(M: int, *, sym: bool = True, **options: Unpack[FactoryOptions]) -> Tens
     return _window("general_cosine", cosines, M, sym, options, 0.5, 0.5)
 
 
-@api_boundary
+@shows_users_frames
 def hamming(M: int, *, sym: bool = True, **options: Unpack[FactoryOptions]) -> Tensor:
     """Return the Hamming window `0.54 - 0.46 * cos(x)`; arguments and errors as for `hann`.
 
@@ -51,7 +51,7 @@ def hamming(M: int, *, sym: bool = True, **options: Unpack[FactoryOptions]) -> T
     return _window("general_cosine", cosines, M, sym, options, 0.54, 1 - 0.54)
 
 
-@api_boundary
+@shows_users_frames
 def general_hamming(
     M: int, *, alpha: float = 0.54, sym: bool = True, **options: Unpack[FactoryOptions]
 ) -> Tensor:
@@ -63,7 +63,7 @@ def general_hamming(
     return _window("general_cosine", cosines, M, sym, options, alpha, 1 - alpha)
 
 
-@api_boundary
+@shows_users_frames
 def general_cosine(
     M: int, *, a: Iterable[float], sym: bool = True, **options: Unpack[FactoryOptions]
 ) -> Tensor:
@@ -82,7 +82,7 @@ def general_cosine(
     return _window("general_cosine", cosines, M, sym, options, *a)
 
 
-@api_boundary
+@shows_users_frames
 def blackman(M: int, *, sym: bool = True, **options: Unpack[FactoryOptions]) -> Tensor:
     """Return the Blackman window `0.42 - 0.5 * cos(x) + 0.08 * cos(2 * x)`; arguments and errors as
     for `hann`.
@@ -93,7 +93,7 @@ def blackman(M: int, *, sym: bool = True, **options: Unpack[FactoryOptions]) -> 
     return _window("blackman", cosines, M, sym, options, *BLACKMAN)
 
 
-@api_boundary
+@shows_users_frames
 def nuttall(M: int, *, sym: bool = True, **options: Unpack[FactoryOptions]) -> Tensor:
     """Return the window of four cosines with the lowest side lobes; arguments and errors as for
     `hann`.
@@ -104,7 +104,7 @@ def nuttall(M: int, *, sym: bool = True, **options: Unpack[FactoryOptions]) -> T
     return _window("general_cosine", cosines, M, sym, options, *_NUTTALL)
 
 
-@api_boundary
+@shows_users_frames
 def bartlett(M: int, *, sym: bool = True, **options: Unpack[FactoryOptions]) -> Tensor:
     """Return the triangle from 0 to 1 and back; arguments and errors as for `hann`.
 
@@ -114,7 +114,7 @@ def bartlett(M: int, *, sym: bool = True, **options: Unpack[FactoryOptions]) -> 
     return _window("bartlett", triangle, M, sym, options)
 
 
-@api_boundary
+@shows_users_frames
 def kaiser(
     M: int, *, beta: float = 12.0, sym: bool = True, **options: Unpack[FactoryOptions]
 ) -> Tensor:
@@ -132,7 +132,7 @@ def kaiser(
     return _window("kaiser", _kaiser, M, sym, options, beta)
 
 
-@api_boundary
+@shows_users_frames
 def cosine(M: int, *, sym: bool = True, **options: Unpack[FactoryOptions]) -> Tensor:
     """Return half a period of a sine, `sin(pi * (n + 0.5) / M)`; arguments and errors as for
     `hann`.
@@ -144,7 +144,7 @@ def cosine(M: int, *, sym: bool = True, **options: Unpack[FactoryOptions]) -> Te
     return _new_window("cosine", _sine, M, options, math.pi / max(points, 1))
 
 
-@api_boundary
+@shows_users_frames
 def exponential(
     M: int,
     *,
@@ -170,7 +170,7 @@ def exponential(
     return _new_window("exponential", _exponential, M, options, middle, 1 / tau)
 
 
-@api_boundary
+@shows_users_frames
 def gaussian(
     M: int, *, std: float = 1.0, sym: bool = True, **options: Unpack[FactoryOptions]
 ) -> Tensor:

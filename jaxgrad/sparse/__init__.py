@@ -12,7 +12,7 @@ tensor(indices=tensor([[0, 1],
 from __future__ import annotations
 
 from ..core.missing_names import MissingName
-from ..core.tracebacks import api_boundary
+from ..core.tracebacks import shows_users_frames
 from ..late import LateModule
 from ..tape.sparse_tensor import is_sparse as _is_sparse
 from ..tape.tensor import Tensor
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-@api_boundary
+@shows_users_frames
 def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
     """Return the product of a sparse matrix and a matrix.
 
@@ -48,7 +48,7 @@ def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
     return addmm(mat2.new_zeros(()), mat1, mat2, beta=0)
 
 
-@api_boundary
+@shows_users_frames
 def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1) -> Tensor:
     """Return `beta * mat + alpha * (mat1 @ mat2)`.
 
@@ -65,7 +65,7 @@ def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta=1, alpha=1) -> Tensor
     return _operators.addmm(mat, mat1, mat2, beta=beta, alpha=alpha, operator=operator)
 
 
-@api_boundary
+@shows_users_frames
 def sum(input: Tensor, dim=None, dtype=None) -> Tensor:
     """Return the sum of a sparse tensor over dimensions.
 
@@ -81,7 +81,7 @@ def sum(input: Tensor, dim=None, dtype=None) -> Tensor:
     return _operators.sum_all(input, dim, dtype=dtype)
 
 
-@api_boundary
+@shows_users_frames
 def softmax(input: Tensor, dim: int, *, dtype=None) -> Tensor:
     """Return the softmax along a dimension over the elements that are stored.
 
@@ -94,7 +94,7 @@ def softmax(input: Tensor, dim: int, *, dtype=None) -> Tensor:
     return _softmax("_softmax", input, dim, dtype, "_coo_softmax")
 
 
-@api_boundary
+@shows_users_frames
 def log_softmax(input: Tensor, dim: int, *, dtype=None) -> Tensor:
     """Return the logarithm of the softmax along a dimension over the elements that are stored.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import ops
 from ..core.device import check_pinning, sparse_coo
-from ..core.tracebacks import api_boundary
+from ..core.tracebacks import shows_users_frames
 from ..frontend import tensor_data
 from ..tape.sparse_tensor import sparse
 from ..tape.tensor import Tensor, is_concrete
@@ -66,7 +66,7 @@ class check_sparse_tensor_invariants:
         return call
 
 
-@api_boundary
+@shows_users_frames
 def sparse_coo_tensor(
     indices=None,
     values=None,
@@ -176,7 +176,7 @@ def _checked(indices: Tensor, values: Tensor, size) -> tuple[int, ...]:
     return size
 
 
-@api_boundary
+@shows_users_frames
 def spdiags(diagonals: Tensor, offsets: Tensor, shape, layout=None) -> Tensor:
     """Return a sparse matrix with the rows of a tensor as its diagonals.
 
@@ -215,7 +215,7 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape, layout=None) -> Tensor:
 # ---- names of 2018, with the arguments of then
 
 
-@api_boundary
+@shows_users_frames
 def dsmm(input: Tensor, mat2: Tensor) -> Tensor:
     """Return the product of a sparse and a dense matrix, as `torch.mm`.
 
@@ -229,7 +229,7 @@ def dsmm(input: Tensor, mat2: Tensor) -> Tensor:
 spmm = dsmm
 
 
-@api_boundary
+@shows_users_frames
 def _sparse_coo_tensor_with_dims_and_tensors(
     sparse_dim: int, dense_dim: int, size, indices, values, options=None
 ) -> Tensor:
@@ -245,14 +245,14 @@ def _sparse_coo_tensor_with_dims_and_tensors(
     return sparse_coo_tensor(indices, values, size, **(options or {}))
 
 
-@api_boundary
+@shows_users_frames
 def _sparse_addmm(self, sparse, dense, *, beta=1, alpha=1) -> Tensor:
     """`beta * self + alpha * (sparse @ dense)`; see `jaxgrad.sparse.addmm`."""
     operator = "_coo_sparse_addmm"
     return _operators.addmm(self, sparse, dense, beta=beta, alpha=alpha, operator=operator)
 
 
-@api_boundary
+@shows_users_frames
 def _sparse_sum(self, dim=None) -> Tensor:
     """The sum over dimensions; see `jaxgrad.sparse.sum`."""
     return _operators.sum_all(self, dim)

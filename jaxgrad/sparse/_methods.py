@@ -9,7 +9,7 @@ import numpy as np
 from .. import ops
 from ..autograd._engine.tensor_hooks import HookMethods
 from ..core.device import device_of, sparse_coo
-from ..core.tracebacks import api_boundary
+from ..core.tracebacks import shows_users_frames
 from ..frontend import methods, printing
 from ..frontend.tensor_text import name_of_node
 from ..storage.alias import assign, detached
@@ -37,7 +37,7 @@ def _needs_sparse(name: str, tensor: Tensor, layout="sparse coordinate tensor la
 # ---- of every tensor
 
 
-@api_boundary
+@shows_users_frames
 def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout=None) -> Tensor:
     """Return the tensor in layout `sparse_coo`, with the elements that are not zero.
 
@@ -71,7 +71,7 @@ def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout=None) -> Te
     return sparse(operator(self, indices), indices, self.shape, True)
 
 
-@api_boundary
+@shows_users_frames
 def to_sparse_coo(self: Tensor) -> Tensor:
     """Return the tensor in layout `sparse_coo`; see `to_sparse`.
 
@@ -81,7 +81,7 @@ def to_sparse_coo(self: Tensor) -> Tensor:
     return to_sparse(self)
 
 
-@api_boundary
+@shows_users_frames
 def to_dense(self: Tensor, dtype=None, *, masked_grad: bool | None = None) -> Tensor:
     """Return the tensor in layout `strided`; a dense tensor itself.
 
@@ -97,7 +97,7 @@ def to_dense(self: Tensor, dtype=None, *, masked_grad: bool | None = None) -> Te
     return dense if dtype is None else dense.to(dtype)
 
 
-@api_boundary
+@shows_users_frames
 def coalesce(self: Tensor) -> Tensor:
     """Return the sparse tensor with sorted and distinct indices, where equal ones are added.
 
@@ -111,7 +111,7 @@ def coalesce(self: Tensor) -> Tensor:
     return _operators.merged(self)
 
 
-@api_boundary
+@shows_users_frames
 def is_coalesced(self: Tensor) -> bool:
     """Return whether the indices are known to be sorted and distinct.
 
@@ -124,7 +124,7 @@ def is_coalesced(self: Tensor) -> bool:
     return _operators.is_coalesced(self)
 
 
-@api_boundary
+@shows_users_frames
 def indices(self: Tensor) -> Tensor:
     """Return the indices of a coalesced tensor, int64, of shape (sparse dimensions, elements).
 
@@ -139,7 +139,7 @@ def indices(self: Tensor) -> Tensor:
     return self._indices_held.detach()
 
 
-@api_boundary
+@shows_users_frames
 def values(self: Tensor) -> Tensor:
     """Return the values of a coalesced tensor, a view of shape (elements, *dense sizes).
 
@@ -162,21 +162,21 @@ def _needs_coalesced(name, tensor) -> SparseTensor:
     raise RuntimeError(f"Cannot get {name} on an uncoalesced tensor, please call .coalesce() first")
 
 
-@api_boundary
+@shows_users_frames
 def _indices(self: Tensor) -> Tensor:
     """Return the indices of a sparse tensor, also of one that is not coalesced."""
     _needs_layout("_indices", self)
     return _operators.counted(self, "_indices()")._indices_held.detach()
 
 
-@api_boundary
+@shows_users_frames
 def _values(self: Tensor) -> Tensor:
     """Return the values of a sparse tensor without their history, on its memory."""
     _needs_layout("_values", self)
     return detached(_operators.counted(self, "_values()"))
 
 
-@api_boundary
+@shows_users_frames
 def _nnz(self: Tensor) -> int:
     """Return the number of elements that a sparse tensor stores."""
     _needs_layout("_nnz", self)
@@ -191,7 +191,7 @@ def _needs_layout(name, tensor):
         )
 
 
-@api_boundary
+@shows_users_frames
 def sparse_dim(self: Tensor) -> int:
     """Return the number of sparse dimensions, 0 for a dense tensor.
 
@@ -201,7 +201,7 @@ def sparse_dim(self: Tensor) -> int:
     return _pattern.sparse_dims(self) if is_sparse(self) else 0
 
 
-@api_boundary
+@shows_users_frames
 def dense_dim(self: Tensor) -> int:
     """Return the number of dense dimensions: those of each value.
 
@@ -211,7 +211,7 @@ def dense_dim(self: Tensor) -> int:
     return self.ndim - sparse_dim(self)
 
 
-@api_boundary
+@shows_users_frames
 def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
     """Return the elements of a tensor at the indices of a sparse one.
 
@@ -284,18 +284,18 @@ class SparseMethods:
     def clone(self, *, memory_format=None):
         return _operators.OPERATORS["clone"](self)
 
-    @api_boundary
+    @shows_users_frames
     def detach(self):
         return _operators.detach(self)
 
-    @api_boundary
+    @shows_users_frames
     def detach_(self):
         if self._tracked and self._node is not None:
             self._node, self._nr = None, 0
         self._tracked = False
         return self
 
-    @api_boundary
+    @shows_users_frames
     def to(self, *args, **kwargs):
         source = values_of(self)
         values = source.to(*args, **kwargs)
@@ -305,12 +305,12 @@ class SparseMethods:
             )
         return self if values is source else _operators.like(self, values)
 
-    @api_boundary
+    @shows_users_frames
     def requires_grad_(self, requires_grad: bool = True):
         Tensor.requires_grad_(self, requires_grad)
         return self
 
-    @api_boundary
+    @shows_users_frames
     def register_hook(self, hook):
         def on_values(gradient):
             replacement = hook(gradient_of(self, gradient))
@@ -320,21 +320,21 @@ class SparseMethods:
             return HookMethods.register_hook(self, hook)
         return HookMethods.register_hook(self, on_values)
 
-    @api_boundary
+    @shows_users_frames
     def sparse_resize_(self, size, sparse_dim, dense_dim):
         raise NotImplementedError("sparse_resize_: sparse tensors keep their sizes in jaxgrad")
 
-    @api_boundary
+    @shows_users_frames
     def resize_as_sparse_(self, other):
         raise NotImplementedError("resize_as_sparse_: sparse tensors keep their sizes in jaxgrad")
 
-    @api_boundary
+    @shows_users_frames
     def copy_(self, src, non_blocking=False):
         permit("copy_", self, self.requires_grad or src.requires_grad)
         replace(self, _operators.copy(self, src))
         return self
 
-    @api_boundary
+    @shows_users_frames
     def zero_(self):
         self._values().zero_()
         return self
@@ -345,7 +345,7 @@ class SparseMethods:
     def contiguous(self, memory_format=None):
         raise RuntimeError("contiguous: Tensors of layout torch.sparse_coo have no strides")
 
-    @api_boundary
+    @shows_users_frames
     def numpy(self, *, force=False):
         raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
 
@@ -357,21 +357,21 @@ class SparseMethods:
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
         return bool(_operators.to_dense(self))
 
-    @api_boundary
+    @shows_users_frames
     def __iter__(self):
         return iter(_operators.unbind(self))
 
-    @api_boundary
+    @shows_users_frames
     def __getitem__(self, index):
         if not isinstance(index, int) or isinstance(index, bool):
             _refused("__getitem__")(self)
         return _operators.select(self, 0, index)
 
-    @api_boundary
+    @shows_users_frames
     def select(self, dim, index):
         return _operators.select(self, dim, index)
 
-    @api_boundary
+    @shows_users_frames
     def item(self):
         if self.numel() != 1:
             raise RuntimeError(

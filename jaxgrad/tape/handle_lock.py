@@ -15,8 +15,17 @@ from threading import get_ident
 
 lock = threading.RLock()
 
-# the identity of the thread that leaves handles in between two states; None for most of the time
-owner = None
+
+class _Owner:
+    """`thread`: the identity of the one that leaves handles in between two states; None for most of
+    the time. Whoever holds the lock assigns it: a call could be interrupted in between.
+    """
+
+    __slots__ = ("thread",)
+
+
+owner = _Owner()
+owner.thread = None
 
 # Seconds. Traces take less; a traced function that waits for a thread that reads waits forever.
 PATIENCE = 600
@@ -25,13 +34,12 @@ PATIENCE = 600
 @contextlib.contextmanager
 def changing():
     """Be the owner inside of the block."""
-    global owner
     with lock:
-        before, owner = owner, get_ident()
+        before, owner.thread = owner.thread, get_ident()
         try:
             yield
         finally:
-            owner = before
+            owner.thread = before
 
 
 # has the attribute `helps` in a thread that runs code for the owner, which waits for it
@@ -90,7 +98,9 @@ def helping():
 
 def is_owned_by_another() -> bool:
     """Whether another thread leaves handles in between two states."""
-    return owner is not None and owner != get_ident() and not getattr(_thread, "helps", False)
+    if owner.thread is None or owner.thread == get_ident():
+        return False
+    return not getattr(_thread, "helps", False)
 
 
 @contextlib.contextmanager

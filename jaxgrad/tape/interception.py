@@ -23,6 +23,11 @@ read = created = grad = moved = hooked = None
 # Autocast (ops/autocast.py): `arguments(operator, args, kwargs)` returns those to call it with.
 arguments = None
 
+# Classes and modes with a `__torch_function__` (tape/torch_function.py): `override(public, args,
+# kwargs)` returns what one of them makes of a call of the function `public`, else NOT_OVERRIDDEN.
+# The point is free until there is such a class or mode.
+override = None
+
 # Modes of `__torch_function__` (tape/torch_function.py): set while one is entered.
 calls = None
 
@@ -41,6 +46,10 @@ annotations = None
 # `repeated(function, arguments)` calls one, `passes(count)` is called before this many backward
 # passes are recorded, one after the other.
 repeated = passes = None
+
+# Parameters (nn/parameter.py): `parameter(data, requires_grad=flag)` makes one, for programs that
+# call the type of a parameter, which is `Tensor`.
+parameter = None
 
 # whether `read`, `arguments` or `calls` is in use, which the fast paths of operators do not
 # consult; whether `created` or `annotations` is
@@ -104,7 +113,7 @@ def _update(points):
         globals()[point] = _joined(functions) if functions[1:] else next(iter(functions), None)
     is_general = not (read is arguments is calls is None)
     is_noted = created is not None or annotations is not None
-    deferred.suspended = read is not None
+    deferred.suspend(read is not None)
 
 
 def _joined(functions):

@@ -70,7 +70,7 @@ def apply(program: Program, leaves: list):
 
 def finish(program: Program, leaves, arrays: tuple, mask):
     """`apply` with the arrays of the leaves and, in `mask`, whether each leaf requires grad."""
-    if handle_lock.owner is not None and handle_lock.is_owned_by_another():
+    if handle_lock.owner.thread is not None and handle_lock.is_owned_by_another():
         arrays = _settled(leaves)
     kernel, stretch = program.kernel, local.stretch
     aval = kernel.noted

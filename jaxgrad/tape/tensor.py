@@ -79,7 +79,7 @@ class Tensor:
     def _value(self):
         # the array, or what is pending in its place
         value = current(self)._raw
-        if handle_lock.owner is None or not handle_lock.is_owned_by_another():
+        if handle_lock.owner.thread is None or not handle_lock.is_owned_by_another():
             return value
         with handle_lock.settled():
             return current(self)._raw

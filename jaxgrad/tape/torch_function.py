@@ -2,18 +2,24 @@
 
 A public function of tensors leaves its call to the innermost mode, else to the first argument whose
 class has a `__torch_function__` of its own. It looks for these only once such a class or a mode
-exists (`core/tracebacks.py`), so programs without them pay one comparison a call.
+exists (`interception.override`), so programs without them pay one comparison a call.
 """
 
 from __future__ import annotations
 
 import contextvars
+import functools
 from collections.abc import Callable
+from typing import ParamSpec, TypeVar
 
-from ..core import tracebacks
 from ..core.pytorch_tensors import is_class_of_pytorch
+from ..core.tracebacks import hide_frames
 from . import interception
 from .tensor import Tensor
+
+P, R = ParamSpec("P"), TypeVar("R")
+
+NOT_OVERRIDDEN = object()
 
 # The modes that are entered, and whether classes override functions. Both belong to a thread or an
 # asyncio task.
@@ -79,7 +85,8 @@ def insert(asked: list, value):
 
 def activate():
     """From now on the functions of tensors ask who overrides them."""
-    tracebacks.override = override
+    if interception.override is None:
+        interception.intercept(override=override)
 
 
 def override(public: Callable, args, kwargs):
@@ -90,7 +97,7 @@ def override(public: Callable, args, kwargs):
     asked = overriding((*args, *kwargs.values())) if classes_override.get() else []
     if asked or modes.get():
         return ask(public, asked, args, kwargs)
-    return tracebacks.NOT_OVERRIDDEN
+    return NOT_OVERRIDDEN
 
 
 def meets_override(args, kwargs) -> bool:
@@ -100,7 +107,27 @@ def meets_override(args, kwargs) -> bool:
     return is_met
 
 
-tracebacks.meets_override = meets_override
+def api_boundary(function: Callable[P, R]) -> Callable[P, R]:
+    """`function` of tensors, which a `__torch_function__` may override. Its exceptions show the
+    frames of users alone (core/tracebacks.py).
+    """
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            if interception.override is not None:
+                result = interception.override(call, args, kwargs)
+                if result is not NOT_OVERRIDDEN:
+                    return result
+            return function(*args, **kwargs)
+        except Exception as error:
+            if interception.override is None and meets_override(args, kwargs):
+                return override(call, args, kwargs)
+            hide_frames(error)
+            raise
+
+    call.overridable = True
+    return call
 
 
 def handle(public: Callable, relevant, args, kwargs):

@@ -22,6 +22,12 @@ mutation = contextvars.ContextVar("jaxgrad.allow_mutation", default=None)
 watching = False
 
 
+def watch():
+    """Let writes look for the versions that nodes note from now on."""
+    global watching
+    watching = True
+
+
 class Counter:
     """The version of tensors that share memory.
 

@@ -20,7 +20,7 @@ import jax
 from ..core.aval import has_numbers
 from ..core.dtypes import dtype
 from ..core.missing_names import missing_in
-from ..core.tracebacks import api_boundary
+from ..core.tracebacks import shows_users_frames
 from ..frontend.generator import get_rng_state, set_rng_state
 from ..tape import dual_level, settings
 from ..tape.mode import is_grad_enabled
@@ -133,7 +133,7 @@ UNSAID = (
 )
 
 
-@api_boundary
+@shows_users_frames
 def checkpoint(
     function,
     *args,
@@ -231,7 +231,7 @@ def _refuse_options(kwargs, unsupported):
         )
 
 
-@api_boundary
+@shows_users_frames
 def checkpoint_sequential(functions, segments, input, use_reentrant=None, **kwargs):
     """Call functions one after another, in checkpointed segments; the last one is not checkpointed.
 

@@ -16,7 +16,7 @@ from operator import attrgetter
 import jax
 
 from ...cached import cached_property
-from ...core import deferred, executor
+from ...core import deferred, executor, pending
 from ...core.aval import META, is_concrete
 from ...core.deferred import LONGEST
 from ...core.meta_array import MetaArray
@@ -100,7 +100,7 @@ class Pass:
             for callback in self.callbacks:
                 callback()
             if not self.depth:
-                deferred.run()
+                pending.run()
         except BaseException as error:
             # after an error in a hook, the gradients of before it stay, as in PyTorch
             if commit.is_from_outside(error):

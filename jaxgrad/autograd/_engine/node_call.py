@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ... import ops
-from ...core.tracebacks import api_boundary
+from ...core.tracebacks import shows_users_frames
 from ...tape.mode import is_grad_enabled
 from ...tape.node import AccumulateGrad, Node, ProgramNode
 from ...tape.tensor import Tensor
@@ -13,7 +13,7 @@ from .graph_task import Pass
 from .root_arguments import gradient_for
 
 
-@api_boundary
+@shows_users_frames
 def call(node: Node, *gradients: Tensor | None):
     """The gradients that a node computes, one for each of its `next_functions`.
 

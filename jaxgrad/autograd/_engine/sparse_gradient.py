@@ -99,7 +99,7 @@ def _prepare_gather(call):
         )
 
 
-dispatch.PREPARING["gather"] = _prepare_gather
+dispatch.prepare_calls("gather", _prepare_gather)
 
 
 def of_gather(leaves, dim: int):

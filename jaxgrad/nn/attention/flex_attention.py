@@ -19,7 +19,7 @@ from ...capture.subgraph import ControlFlow, Subgraph, apply
 from ...core import dtypes
 from ...core.aval import types_of_trace
 from ...core.missing_names import missing_in
-from ...core.tracebacks import api_boundary, users_stacklevel
+from ...core.tracebacks import shows_users_frames, users_stacklevel
 from ...func import shared_function
 from ...func.mapped_function import is_in_trace
 from ...late import LateModule
@@ -104,7 +104,7 @@ class AuxOutput(NamedTuple):
     max_scores: Tensor | None = None
 
 
-@api_boundary
+@shows_users_frames
 def flex_attention(
     query: Tensor,
     key: Tensor,

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from ... import ops
 from ...core import dtypes
-from ...core.tracebacks import api_boundary, users_stacklevel
+from ...core.tracebacks import shows_users_frames, users_stacklevel
 from ...frontend import factories
 from ...func import shared_function
 from ...func.vmap import vmap
@@ -89,7 +89,7 @@ def _is_mask_mod(function) -> bool:
     return count == 4
 
 
-@api_boundary
+@shows_users_frames
 def create_mask(
     mod_fn: Callable, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device=None
 ):
@@ -126,7 +126,7 @@ def _for_all(function):
     return function
 
 
-@api_boundary
+@shows_users_frames
 def create_block_mask(
     mask_mod: Callable,
     B: int | None,

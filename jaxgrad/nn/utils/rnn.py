@@ -10,7 +10,7 @@ import numpy as np
 from ... import ops
 from ...core import dtypes
 from ...core.missing_names import missing_in
-from ...core.tracebacks import api_boundary
+from ...core.tracebacks import shows_users_frames
 from ...frontend import factories
 from ...frontend.array_creation import along
 from ...frontend.tensor_data import from_numpy
@@ -117,7 +117,7 @@ def _bound(value, function):
     return None if value is None else function(value)
 
 
-@api_boundary
+@shows_users_frames
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """Return the permutation that undoes another one; None for None.
 
@@ -134,7 +134,7 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     return ops.scatter(factories.zeros_like(permutation), 0, permutation, places)
 
 
-@api_boundary
+@shows_users_frames
 def pack_padded_sequence(
     input: Tensor, lengths, batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
@@ -167,7 +167,7 @@ def pack_padded_sequence(
     return PackedSequence(data, batch_sizes, sorted_indices)
 
 
-@api_boundary
+@shows_users_frames
 def pad_packed_sequence(
     sequence: PackedSequence,
     batch_first: bool = False,
@@ -213,7 +213,7 @@ def batch_of(sequence: PackedSequence) -> int:
     return int(recurrent.sizes_of(sequence.batch_sizes, what)[0])
 
 
-@api_boundary
+@shows_users_frames
 def pad_sequence(
     sequences, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
@@ -256,7 +256,7 @@ def pad_sequence(
     return ops.stack(parts, 0 if batch_first else 1)
 
 
-@api_boundary
+@shows_users_frames
 def unpad_sequence(padded_sequences: Tensor, lengths, batch_first: bool = False) -> list[Tensor]:
     """Return each padded sequence without its padding.
 
@@ -274,7 +274,7 @@ def unpad_sequence(padded_sequences: Tensor, lengths, batch_first: bool = False)
     return [row[: max(int(n), 0)] for row, n in zip(rows, np.asarray(lengths), strict=True)]
 
 
-@api_boundary
+@shows_users_frames
 def pack_sequence(sequences, enforce_sorted: bool = True) -> PackedSequence:
     """Return a list of sequences of different lengths packed.
 
@@ -288,7 +288,7 @@ def pack_sequence(sequences, enforce_sorted: bool = True) -> PackedSequence:
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
-@api_boundary
+@shows_users_frames
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     """Return the sequences of a `PackedSequence`, the inverse of `pack_sequence`.
 

@@ -20,7 +20,7 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 from ...core import dtypes
 from ...core.missing_names import missing_in
-from ...core.tracebacks import api_boundary
+from ...core.tracebacks import shows_users_frames
 from ...tape.tensor import Tensor, concrete
 from . import _hparams, _images, _summaries
 
@@ -144,7 +144,7 @@ class SummaryWriter:
 
     # ---- numbers
 
-    @api_boundary
+    @shows_users_frames
     def add_scalar(
         self,
         tag: str,
@@ -162,7 +162,7 @@ class SummaryWriter:
         summary = _summaries.scalar(tag, _values(scalar_value), new_style, double_precision)
         self._add(summary, global_step, walltime)
 
-    @api_boundary
+    @shows_users_frames
     def add_scalars(self, main_tag: str, tag_scalar_dict, global_step=None, walltime=None):
         """Write several numbers under one name, each in a folder inside: TensorBoard shows them in
         one chart. tag_scalar_dict: the numbers by name.
@@ -173,12 +173,12 @@ class SummaryWriter:
             summary = _summaries.scalar(main_tag, _values(value))
             self._writer(inner).add_summary(summary, global_step, walltime)
 
-    @api_boundary
+    @shows_users_frames
     def add_tensor(self, tag: str, tensor, global_step=None, walltime=None):
         """Write a tensor. Raises ValueError for a dtype that TensorBoard lacks."""
         self._add(_summaries.tensor(tag, _values(tensor)), global_step, walltime)
 
-    @api_boundary
+    @shows_users_frames
     def add_histogram(
         self, tag: str, values, global_step=None, bins="tensorflow", walltime=None, max_bins=None
     ):
@@ -192,7 +192,7 @@ class SummaryWriter:
         summary = _summaries.histogram(tag, _values(values), bins, max_bins)
         self._add(summary, global_step, walltime)
 
-    @api_boundary
+    @shows_users_frames
     def add_histogram_raw(
         self,
         tag: str,
@@ -219,7 +219,7 @@ class SummaryWriter:
         summary = _summaries.histogram_raw(tag, min, max, num, sum, sum_squares, limits, counts)
         self._add(summary, global_step, walltime)
 
-    @api_boundary
+    @shows_users_frames
     def add_pr_curve(
         self,
         tag: str,
@@ -239,7 +239,7 @@ class SummaryWriter:
         arguments = _values(labels), _values(predictions), num_thresholds, weights
         self._add(_summaries.pr_curve(tag, *arguments), global_step, walltime)
 
-    @api_boundary
+    @shows_users_frames
     def add_pr_curve_raw(
         self,
         tag: str,
@@ -266,7 +266,7 @@ class SummaryWriter:
         summary = _summaries.pr_curve_raw(tag, *map(_values, rows), num_thresholds)
         self._add(summary, global_step, walltime)
 
-    @api_boundary
+    @shows_users_frames
     def add_hparams(
         self,
         hparam_dict: dict,
@@ -292,7 +292,7 @@ class SummaryWriter:
 
     # ---- images, sound, text
 
-    @api_boundary
+    @shows_users_frames
     def add_image(self, tag: str, img_tensor, global_step=None, walltime=None, dataformats="CHW"):
         """Write an image: bytes, or numbers from 0 to 1.
 
@@ -306,7 +306,7 @@ class SummaryWriter:
         """Write several images as one, in rows of 8; see `add_image`."""
         self.add_image(tag, img_tensor, global_step, walltime, dataformats)
 
-    @api_boundary
+    @shows_users_frames
     def add_image_with_boxes(
         self,
         tag: str,
@@ -331,7 +331,7 @@ class SummaryWriter:
         framed = _images.with_boxes(pixels, _values(box_tensor).reshape(-1, 4))
         self._add(_summaries.image(tag, framed), global_step, walltime)
 
-    @api_boundary
+    @shows_users_frames
     def add_figure(self, tag: str, figure, global_step=None, close: bool = True, walltime=None):
         """Write a figure of matplotlib, or a list of them as one image, and close it if `close`."""
         figures = figure if isinstance(figure, list) else [figure]
@@ -353,7 +353,7 @@ class SummaryWriter:
             "add_video is not provided by jaxgrad: write the frames by add_images"
         )
 
-    @api_boundary
+    @shows_users_frames
     def add_audio(self, tag: str, snd_tensor, global_step=None, sample_rate=44100, walltime=None):
         """Write sound: samples from -1 to 1, and how many there are in a second."""
         self._add(_summaries.audio(tag, _values(snd_tensor), sample_rate), global_step, walltime)
@@ -362,7 +362,7 @@ class SummaryWriter:
         """Write a text, which may be Markdown."""
         self._add(_summaries.text(tag, text_string), global_step, walltime)
 
-    @api_boundary
+    @shows_users_frames
     def add_mesh(
         self,
         tag: str,
@@ -409,7 +409,7 @@ class SummaryWriter:
 
     add_onnx_graph = add_graph
 
-    @api_boundary
+    @shows_users_frames
     def add_embedding(
         self,
         mat,
