@@ -3,8 +3,8 @@ third operator; `make oracle` takes all others.
 
 A tangent is compared with PyTorch's recorded gradient, by <u, J v> = <J^T u, v>, and with JAX's own
 derivative of the operator on arrays; nested with itself and with reverse mode, with JAX's nestings,
-which tests/test_operators.py compares with finite differences. One program that JAX traces whole
-has all of it: so duals are also made and unpacked in a trace.
+which tests/ops/test_operators.py compares with finite differences. One program that JAX traces
+whole has all of it: so duals are also made and unpacked in a trace.
 """
 
 import collections

@@ -9,7 +9,7 @@ import pytest
 
 pytestmark = pytest.mark.checkout
 
-CHECKOUT = Path(__file__).parents[1]
+CHECKOUT = Path(__file__).parents[2]
 BENCHMARKS = CHECKOUT / "tests" / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 page, charts, measure, figures = map(__import__, ("page", "charts", "measure", "figures"))

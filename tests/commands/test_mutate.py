@@ -1,6 +1,7 @@
 """The damages that `make mutate` does to formulas."""
 
 import pytest
+
 from commands import mutate
 
 

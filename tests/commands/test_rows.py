@@ -3,6 +3,7 @@
 import re
 
 import pytest
+
 from commands import rows
 
 pytestmark = pytest.mark.checkout

@@ -12,7 +12,7 @@ from helpers import hangs
 
 pytestmark = pytest.mark.slow
 
-PROGRAM = Path(__file__).parent / "helpers" / "on_four_devices.py"
+PROGRAM = Path(__file__).parent / "on_four_devices.py"
 
 
 @functools.cache

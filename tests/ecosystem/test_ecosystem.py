@@ -9,7 +9,7 @@ import pytest
 
 pytestmark = pytest.mark.checkout
 
-CHECKOUT = Path(__file__).parents[1]
+CHECKOUT = Path(__file__).parents[2]
 sys.path.insert(0, str(CHECKOUT / "tests" / "ecosystem"))
 compare, harness, pages = map(importlib.import_module, ("compare", "harness", "ecosystem_page"))
 del sys.path[0]

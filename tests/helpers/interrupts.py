@@ -1,4 +1,4 @@
-"""Interrupts at random moments, for tests/capture/test_interrupts.py and
+"""Interrupts at random moments, for tests/compiled/test_interrupts.py and
 tests/oracle/live_interrupts.py.
 
 A job is prepared, run under a timer whose signal raises KeyboardInterrupt, and looked at: each part

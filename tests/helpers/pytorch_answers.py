@@ -1,4 +1,5 @@
-"""PyTorch's answers to calls that the samples cannot express: the tables of tests/rules.
+"""PyTorch's answers to calls that the samples cannot express: tables of tests/rules and
+tests/functions.
 
     REFUSED = [("torch.add(zeros(2), zeros(3))", RuntimeError, "must match the size of tensor b")]
     ANSWERS = [("tensor([True]) + tensor([True])", "bool", [True])]
@@ -10,6 +11,7 @@ installed PyTorch for every line (oracle/live_rules.py).
 
 import numpy
 import pytest
+
 from helpers import checks
 
 RELATIVE = {"float32": 1e-6, "complex64": 1e-6, "float64": 1e-14, "complex128": 1e-14}

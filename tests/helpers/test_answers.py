@@ -6,11 +6,11 @@ import warnings
 
 import hypothesis
 import pytest
-from helpers import answers
-from helpers.as_torch import as_torch, described, error, leaf, warned
 from hypothesis import strategies
 
 import jaxgrad
+from helpers import answers
+from helpers.as_torch import as_torch, described, error, leaf, warned
 
 NUMBERS = strategies.floats()
 COMPLEX = strategies.builds(complex, NUMBERS, NUMBERS).map(described)

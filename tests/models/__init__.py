@@ -13,7 +13,7 @@ A file imports `jaxgrad as torch`; PyTorch runs the same lines with the word `to
 
 and may define `weights(model, numbers)`, which sets weights where those of `set_weights` do not
 serve. `run` trains a model for three steps and tells losses, gradients and parameters by their
-norms and two projections. tests/test_models.py compares that with what PyTorch gave
+norms and two projections. tests/whole/test_models.py compares that with what PyTorch gave
 (models/<name>.answers.json, by oracle/record_models.py), eager, compiled and checkpointed;
 oracle/live_models.py with the installed PyTorch, on other weights.
 

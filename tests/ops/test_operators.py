@@ -1,6 +1,6 @@
 """Every sample of every operator (samples/), by the checks of derivatives.py.
 
-python -m pytest tests/test_operators.py -k pointwise     (one family)
+python -m pytest tests/ops/test_operators.py -k pointwise     (one family)
 
 `make test` takes the first sample of every twelfth operator. What depends on the operator more than
 on its arguments is checked with the first sample: of each for first derivatives, and of every third

@@ -1,4 +1,4 @@
-"""The tables of tests/rules (REFUSED, ANSWERS) against the installed PyTorch."""
+"""The tables REFUSED and ANSWERS of tests/rules and tests/functions, asked of PyTorch itself."""
 
 import importlib.util
 from pathlib import Path
@@ -10,17 +10,18 @@ from helpers import pytorch_answers
 # PyTorch warns of calls that it answers all the same
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
-RULES = Path(__file__).resolve().parents[1] / "rules"
+TESTS = Path(__file__).resolve().parents[1]
 
 
-def table(name):
-    """The rows of that name in all files, as parameters with the file and the call for an id."""
+def table(kind):
+    """The rows of that kind in all files, as parameters with the file and the call for an id."""
     rows = []
-    for path in sorted(RULES.glob("test_*.py")):
-        specification = importlib.util.spec_from_file_location(f"rules_{path.stem}", path)
+    for path in sorted([*TESTS.glob("rules/test_*.py"), *TESTS.glob("functions/test_*.py")]):
+        name = f"{path.parent.name}_{path.stem}"
+        specification = importlib.util.spec_from_file_location(name, path)
         module = importlib.util.module_from_spec(specification)
         specification.loader.exec_module(module)
-        cases = getattr(module, name, ())
+        cases = getattr(module, kind, ())
         rows += [pytest.param(*row, id=f"{path.stem}-{row[0]}") for row in cases]
     return rows
 

@@ -1,5 +1,5 @@
-"""Derivatives, vmap and jit with the samples that tests/test_operators.py leaves out, and nestings
-of forward mode with those that tests/autograd/test_forward_ad_operators.py does.
+"""Derivatives, vmap and jit with the samples that tests/ops/test_operators.py leaves out, and
+nestings of forward mode with those that tests/autograd/test_forward_ad_operators.py does.
 """
 
 import pathlib
@@ -9,7 +9,7 @@ import pytest
 from helpers import recorded
 
 # Not `from autograd import`: PyPI has a package of that name.
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "ops"))
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "autograd"))
 
 import test_forward_ad_operators

@@ -17,7 +17,7 @@ import jaxgrad
 from jaxgrad import coverage
 from jaxgrad.frontend import legacy_types, storages
 
-CHECKOUT = pathlib.Path(__file__).parents[1]
+CHECKOUT = pathlib.Path(__file__).parents[2]
 PAGES = sorted(
     str(path.relative_to(CHECKOUT))
     for pattern in ("*.md", "docs/**/*.md", "tests/**/*.md")

@@ -8,7 +8,7 @@ import sys
 import pytest
 from helpers.hangs import LIMIT
 
-EXAMPLES = pathlib.Path(__file__).parents[1] / "docs" / "examples"
+EXAMPLES = pathlib.Path(__file__).parents[2] / "docs" / "examples"
 DEMO = EXAMPLES / "digits.py"
 
 # what PyTorch prints when it runs the same lines uncompiled

@@ -143,7 +143,7 @@ def test_version_is_the_installed_distributions():
 
 @pytest.mark.checkout
 def test_version_is_the_newest_in_the_changelog():
-    text = (Path(__file__).parents[1] / "CHANGELOG.md").read_text()
+    text = (Path(__file__).parents[2] / "CHANGELOG.md").read_text()
     newest = re.search(r"^## (?!Unreleased)(\S+) - \d{4}-\d\d-\d\d$", text, re.MULTILINE)
     assert newest[1] == jaxgrad.__version__
 

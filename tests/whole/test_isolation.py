@@ -49,7 +49,7 @@ def test_tests_after_those_that_break_jax_pass(tmp_path):
     (tmp_path / "test_inner.py").write_text(TESTS)
     ran = subprocess.run(
         [sys.executable, "-m", "pytest", *OPTIONS],
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
         cwd=tmp_path,
         capture_output=True,
         text=True,

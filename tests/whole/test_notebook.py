@@ -15,7 +15,7 @@ import pytest
 from helpers import hangs
 from helpers.html_checks import Page
 
-CHECKOUT = Path(__file__).parents[1]
+CHECKOUT = Path(__file__).parents[2]
 
 SETUP = """
 import jaxgrad as torch
