@@ -1,7 +1,7 @@
 """Functions that are written anew at each call, and share their programs.
 
 `vmap(lambda x: x @ w)(batch)` in a loop finds the program of the first call by the key of the
-function (capture/opened_function.py), as it finds that of an earlier call by the guards of `jit`.
+function (func/opened_function.py), as it finds that of an earlier call by the guards of `jit`.
 The tensors that the function holds are the first arguments of the program.
 """
 
