@@ -125,11 +125,6 @@ def backward(
 
 
 def _backward(tensors, grad_tensors, retain_graph, create_graph, inputs):
-    if transforms.get():
-        raise RuntimeError(
-            "backward() called inside a functorch transform. This is not supported, please use "
-            "func.grad or autograd.grad inside it, or call backward() outside of the transform."
-        )
     outputs = outputs_of(tensors)
     wanted = None if inputs is None else inputs_of(inputs, "backward")[1]
     relevant = outputs if wanted is None else (*outputs, *wanted)
@@ -141,6 +136,15 @@ def _backward(tensors, grad_tensors, retain_graph, create_graph, inputs):
             "inputs": wanted,
         }
         return torch_function.handle(backward, relevant, (outputs,), options)
+    return _accumulate(outputs, grad_tensors, retain_graph, create_graph, wanted)
+
+
+def _accumulate(outputs, grad_tensors, retain_graph, create_graph, wanted):
+    if transforms.get():
+        raise RuntimeError(
+            "backward() called inside a functorch transform. This is not supported, please use "
+            "func.grad or autograd.grad inside it, or call backward() outside of the transform."
+        )
     gradients = gradients_of(outputs, grad_tensors)
     if create_graph:
         warnings.warn(CREATES_CYCLE, UserWarning, stacklevel=users_stacklevel())
@@ -148,7 +152,8 @@ def _backward(tensors, grad_tensors, retain_graph, create_graph, inputs):
     retain_graph = create_graph if retain_graph is None else retain_graph
     if wanted is None:
         run = Pass(retain_graph, create_graph)
-        run.run(roots, [run.carried(gradient) for gradient in gradients])
+        gradients[:] = map(run.carried, gradients)
+        run.run(roots, gradients)
         return
     ends = edges_of_inputs(wanted, "can't retain_grad on Tensor that has requires_grad=False")
     for tensor in wanted:
@@ -324,6 +329,8 @@ class _BackwardMethod:
                     "inputs": inputs,
                 }
                 return torch_function.handle(Tensor.backward, (self,), (self,), options)
+            if inputs is None:
+                return _accumulate((self,), gradient, retain_graph, create_graph, None)
             return _backward(self, gradient, retain_graph, create_graph, inputs)
         except Exception as error:
             hide_frames(error)

@@ -10,6 +10,7 @@ bit.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import threading
 from collections import Counter
@@ -101,7 +102,8 @@ class Stretch:
             length = len(self.entries)
             if not length:
                 return
-            executor.compilers.finish()
+            if executor.compilers.pool is not None:
+                executor.compilers.finish()
             is_alone = length == 1 or self.pause > 0
             self.pause -= min(self.pause, length)
             with self.outside_of_traces(), numpy.errstate(all="ignore"):
@@ -116,7 +118,8 @@ class Stretch:
         is_short = 0 < length < LONGEST and self.bytes <= MOST_BYTES
         if is_short and self.context == _settings():
             return True
-        self.run()
+        if length:
+            self.run()
         self.context, self.bytes = _settings(), size
         config = jax.config
         if executor.is_traced():
@@ -221,7 +224,7 @@ class Stretch:
         routine = _routines.get(key) or _routines.find(key)
         if routine is None:
             routine = _routines.keep(key, host_routine.Routine(*key, _UNHELD))
-        first = 0
+        first, is_outdated = 0, False
         for part in routine.parts:
             try:
                 host_values = part.computed(values)
@@ -229,12 +232,13 @@ class Stretch:
                 host_values = None  # the call that raises keeps the error for its results
             if host_values is None:
                 self.run_one_by_one(part.calls)
+                is_outdated |= part.is_outdated
             else:
                 # by one call of C code
                 any(map(_set_stretch, map(results.__getitem__, part.results), host_values))
                 self.remove(entries[first : first + part.calls])
             first += part.calls
-        if routine.is_outdated():
+        if is_outdated:
             _routines.pop(key, None)
 
     def times_of(self, key) -> tuple[float, float]:
@@ -429,9 +433,10 @@ def set_mode(wanted: str, source: str):
     executor.choose(chosen[0] if chosen else "auto")
 
 
-def _settings():
-    config = jax.config
-    return config.jax_default_matmul_precision, config.jax_default_device
+# the settings of JAX under which calls are made; a function in C, since many calls ask
+_settings = functools.partial(
+    attrgetter("jax_default_matmul_precision", "jax_default_device"), jax.config
+)
 
 
 def first_call(kernel):

@@ -50,16 +50,13 @@ class Routine:
         steps = sum(part.steps for part in self.parts)
         self.weight = bounded_cache.Weight(bounded_cache.ENTRY.number, 5e3 + 1e3 * steps)
 
-    def is_outdated(self) -> bool:
-        """Whether XLA makes calls by now that the host made before."""
-        return any(part.is_outdated for part in self.parts)
-
 
 class Part:
     """Calls that follow one another, all of them on the host, or none.
 
     calls: how many; steps: of its function; places, results: those of the operands and of what it
-    gives; counted: the hosts that count their calls, and how many there are here.
+    gives; counted: the hosts that count their calls, and how many there are here; is_outdated:
+    whether XLA makes calls by now that the host made before.
     """
 
     def __init__(self, calls: list[Call], references, unheld: int):

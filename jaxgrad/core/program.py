@@ -443,8 +443,7 @@ class Reverse(Program):
         """
         saved, inputs = self.saved_inputs, self.program.inputs
         constants = [i for i in self.constants if not isinstance(inputs[i], type)]
-        take = operator.itemgetter(*saved) if len(saved) > 1 else _taking(*saved)
-        return constants, take, self.saved_outputs, self.wanted, self.program.single
+        return constants, _taking(saved), self.saved_outputs, self.wanted, self.program.single
 
     @cached_property
     def shown(self) -> tuple[int | None, ...]:
@@ -483,12 +482,12 @@ class Reverse(Program):
         return {self.present: self}
 
 
-def _taking(*position):
-    """A function from a tuple to a tuple of its item at a position; of none without one."""
-    if not position:
-        return lambda items: ()
-    (position,) = position
-    return lambda items: (items[position],)
+def _taking(positions):
+    """A function in C from a tuple to a tuple of its items at these positions."""
+    if len(positions) > 1:
+        return operator.itemgetter(*positions)
+    (first,) = positions or (0,)
+    return operator.itemgetter(slice(first, first + len(positions)))
 
 
 class DerivedReverse(Reverse):

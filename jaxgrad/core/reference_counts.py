@@ -3,12 +3,11 @@ references tells, and interpreters differ in those that a call adds, so a count 
 that of a known owner, counted in the same form.
 """
 
+import functools
 import sys
 
-
-def counts_of(values):
-    """Yield the number of references to each value of a list."""
-    return map(sys.getrefcount, values)
+# the numbers of references to the values of a list, counted in C
+counts_of = functools.partial(map, sys.getrefcount)
 
 
 class Held:

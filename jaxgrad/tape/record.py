@@ -20,7 +20,7 @@ from . import handle_lock, interception, mode, node_annotations, untracked_reaso
 from .mode import FOLLOWED, INFERENCE, MARK, PLAIN, RECORD, current_mode
 from .node import ProgramNode, next_sequence_number
 from .source_location import jax_is_called_by_user
-from .tensor import DERIVED, INFERENCE_TENSOR, Tensor, edge_of, has_tangent, wrap
+from .tensor import DERIVED, INFERENCE_TENSOR, Tensor, has_tangent, known_edge_of, wrap
 
 _new = object.__new__
 _Tracer = jax.core.Tracer
@@ -165,12 +165,13 @@ def _record(reverse, leaves, arrays, results) -> ProgramNode:
     saved = take(arrays)
     if outputs:
         saved += (results,) if single else tuple([results[i] for i in outputs])
+    # whoever read the arrays has brought the leaves up to date
     if len(wanted) == 1:
         leaf = leaves[wanted[0]]
         node = leaf._node
-        edges = (edge_of(leaf) if node is None else (node, leaf._nr),)
+        edges = (known_edge_of(leaf) if node is None else (node, leaf._nr),)
     else:
-        edges = tuple([edge_of(leaves[i]) for i in wanted])
+        edges = tuple([known_edge_of(leaves[i]) for i in wanted])
     count = 1 if single else len(results)
     if interception.is_noted:
         return node_annotations.new_node(reverse, saved, edges, count, leaves)

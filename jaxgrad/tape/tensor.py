@@ -247,7 +247,7 @@ class Tensor:
             self._check_assigned(gradient)
         if interception.grad is not None:
             interception.grad(self, True)
-        leaf_state(self).grad = gradient
+        (self._leaf or leaf_state(self)).grad = gradient
 
     @grad.deleter
     def grad(self):
@@ -419,8 +419,12 @@ def _holds(dtype, of) -> bool:
 def wrap(array, aval=None, requires_grad=False, node=None, output_nr=0) -> Tensor:
     """A tensor that holds a JAX array or tracer, or what is pending."""
     tensor = _new(Tensor)
-    tensor._raw = array if type(array) is not Pending else known(array)
-    tensor._aval = aval_of(array) if aval is None else seen_aval(aval, array)
+    if type(array) is Pending:
+        tensor._raw = array if array.array is None else known(array)
+        tensor._aval = array.aval if aval is None else aval
+    else:
+        tensor._raw = array
+        tensor._aval = aval_of(array) if aval is None else seen_aval(aval, array)
     tensor._tracked = requires_grad
     tensor._node = node
     tensor._nr = output_nr
@@ -535,7 +539,7 @@ def known_edge_of(tensor: Tensor):
     """`edge_of` for a tensor whose node is up to date; its array need not be."""
     if tensor._node is not None:
         return tensor._node, tensor._nr
-    state = leaf_state(tensor)
+    state = tensor._leaf or leaf_state(tensor)
     node = state.node()
     if node is None:
         # two threads must agree on the node of a leaf, where all its gradients arrive

@@ -26,6 +26,9 @@ NOT_OVERRIDDEN = object()
 modes = contextvars.ContextVar("jaxgrad.torch_function_modes", default=())
 classes_override = contextvars.ContextVar("jaxgrad.torch_function_classes", default=True)
 
+# the classes of most arguments; none of them overrides functions
+_PLAIN = frozenset((Tensor, int, float, complex, bool, str, slice, type(None), type(...)))
+
 
 def disabled(function, types, args=(), kwargs=None):
     """The `__torch_function__` of a class that overrides nothing, such as `Parameter`."""
@@ -50,11 +53,9 @@ def is_overridden(values) -> bool:
     """Whether a mode, or the class of one of the values, takes over a call with them."""
     if modes.get():
         return True
+    if _PLAIN.issuperset(map(type, values)):
+        return False
     return classes_override.get() and any(map(stands_for_tensor, values))
-
-
-# the classes of most arguments; none of them overrides functions
-_PLAIN = frozenset((Tensor, int, float, complex, bool, str, slice, type(None), type(...)))
 
 
 def overriding(values) -> list:

@@ -15,8 +15,7 @@ from operator import attrgetter
 
 import jax
 
-from ...cached import cached_property
-from ...core import deferred, executor, pending
+from ...core import deferred, executor
 from ...core.aval import META, is_concrete
 from ...core.deferred import LONGEST
 from ...core.meta_array import MetaArray
@@ -46,8 +45,9 @@ class Pass:
 
     `tensors`: whether gradients are tensors; `callbacks`: functions to call after the last node;
     `ending`: functions to call at the end, also after an exception; `is_to_all`: whether neither it
-    nor an enclosing pass is limited to chosen inputs; `before`: each `.grad` before it changed, put
-    back after an interrupt or a lack of memory; `around`: the enclosing pass.
+    nor an enclosing pass is limited to chosen inputs; `is_traced`: whether JAX traces it; `before`:
+    each `.grad` before it changed, put back after an interrupt or a lack of memory; `around`: the
+    enclosing pass.
     """
 
     is_selective = False  # whether `visit` skips some nodes
@@ -58,6 +58,7 @@ class Pass:
         # forward mode sets its interception point before its first level begins
         has_tangents = interception.tangents is not None and dual_level.is_any_begun()
         self.tensors = create_graph or has_tangents
+        self.is_traced = executor.is_traced()
         self.logs = debug_log.logger.isEnabledFor(logging.DEBUG)
         self.arrived: dict[int, list] = {}
         self.heap: list[tuple] = []
@@ -70,8 +71,11 @@ class Pass:
         self.is_usual = not (self.tensors or self.logs or self.watchers)
 
     def run(self, roots, gradients):
-        """Send each gradient along its root, an edge, and run all nodes that they reach."""
-        if self.depth % reentrant.DEPTH or not self.depth or executor.is_traced():
+        """Send each gradient along its root, an edge, and run all nodes that they reach.
+
+        gradients: a list, which is empty afterwards: what only this pass reads needs no memory.
+        """
+        if self.depth % reentrant.DEPTH or not self.depth or self.is_traced:
             self.run_here(roots, gradients)
         else:
             reentrant.run_in_thread(lambda: self.run_here(roots, gradients))
@@ -86,8 +90,8 @@ class Pass:
             # `with_grad` inlined for the usual case
             is_usual = not self.create_graph and before < INFERENCE
             current_mode.set(off.get() if is_usual else with_grad(self.create_graph))
-            for (node, output_nr), gradient in zip(roots, gradients, strict=True):
-                self.arrive(node, output_nr, gradient)
+            for node, output_nr in roots:
+                self.arrive(node, output_nr, gradients.pop(0))
             heap, arrived, step = self.heap, self.arrived, self.step
             visit = observers.visit(self) if self.watchers else self.visit
             usual = self.is_usual and not self.is_selective
@@ -100,7 +104,9 @@ class Pass:
             for callback in self.callbacks:
                 callback()
             if not self.depth:
-                pending.run()
+                stretch = deferred.local.stretch
+                if stretch.entries:
+                    stretch.run()
         except BaseException as error:
             # after an error in a hook, the gradients of before it stay, as in PyTorch
             if commit.is_from_outside(error):
@@ -279,10 +285,14 @@ class Pass:
             return gradient
         return wrap(gradient)
 
-    def carried(self, gradient: Tensor | None):
-        """A gradient in the form of this pass: an array, or a tensor if `tensors`."""
-        is_carried = gradient is None or self.tensors or type(gradient) is SparseTensor
-        return gradient if is_carried else gradient._value
+    def carried(self, gradient):
+        """A gradient, a tensor or a new array, in the form of this pass: an array, or a tensor if
+        `tensors`.
+        """
+        if isinstance(gradient, Tensor):
+            is_carried = self.tensors or type(gradient) is SparseTensor
+            return gradient if is_carried else gradient._value
+        return wrap(gradient) if self.tensors and gradient is not None else gradient
 
     def left_out(self, gradient):
         """A gradient without history for JAX too, where it differentiates the pass."""
@@ -302,7 +312,7 @@ class Pass:
         if interception.read is not None:
             gradient = self.left_out(gradient)
         with handle_lock.lock:
-            before = leaf_state(leaf).grad
+            before = (leaf._leaf or leaf_state(leaf)).grad
             self.before.values.append((leaf._leaf, "grad", before))
             if before is not None and leaf._leaf.grad_dtype is None:
                 gradient = run_hooks.in_dtype(self, gradient, before.dtype)
@@ -334,11 +344,6 @@ class Pass:
                 "another device, and one of both is meta: a hook or a Function returned it, or the "
                 "tensor was moved after it was used"
             )
-
-    @cached_property
-    def is_traced(self) -> bool:
-        """Whether JAX traces the pass."""
-        return executor.is_traced()
 
     def total(self, before, gradient, tensor) -> Tensor:
         """A new tensor: `before`, a `.grad` or None, plus a gradient."""

@@ -9,7 +9,7 @@ from ...core.aval import META
 from ...core.pytorch_tensors import type_name
 from ...tape import sparse_tensor
 from ...tape.asked_edge import find_edge
-from ...tape.tensor import Tensor, current, edge_of, wrap
+from ...tape.tensor import Tensor, current, edge_of, known_edge_of
 from ...tape.torch_function import stands_for_tensor
 from ..graph import GradientEdge
 
@@ -66,13 +66,16 @@ def edge(tensor):
 def edges_of_outputs(outputs) -> list:
     edges = []
     for position, output in enumerate(outputs):
-        if isinstance(output, Tensor) and not current(output)._tracked:
+        if isinstance(output, GradientEdge):
+            edges.append(output[:2])
+            continue
+        if not current(output)._tracked:
             raise RuntimeError(
                 f"element {position} of tensors does not require grad and does not have a grad_fn: "
                 f"it has shape {list(output.shape)}, and nothing it was computed from requires "
                 "grad, or it was computed under no_grad"
             )
-        edges.append(edge(output))
+        edges.append(known_edge_of(output))
     return edges
 
 
@@ -87,7 +90,7 @@ def edges_of_inputs(inputs, complaint: str) -> list:
 
 
 def gradients_of(outputs, gradients) -> list:
-    """A gradient for each output, checked against it; by default ones."""
+    """A gradient for each output, checked against it: a tensor, or by default an array of 1."""
     if gradients is None:
         return list(map(_ones, outputs))
     pairs = zip(outputs, _gradients_of_outputs(outputs, gradients), strict=True)
@@ -106,7 +109,7 @@ def _gradients_of_outputs(outputs, gradients) -> tuple:
 
 
 def gradient_for(position: int, output, gradient):
-    """A gradient, checked against its output and converted to its dtype; None stands for ones."""
+    """A gradient, checked against its output and converted to its dtype; an array of 1 for None."""
     if gradient is None:
         return _ones(output)
     if sparse_tensor.is_sparse(output) or sparse_tensor.is_sparse(gradient):
@@ -183,14 +186,15 @@ def _check(position, aval, gradient):
 def _ones(output):
     if isinstance(output, Tensor) and not current(output)._tracked:
         return None  # `edges_of_outputs` raises
-    if sparse_tensor.is_sparse(output):
+    is_plain = type(output) is Tensor
+    if not is_plain and sparse_tensor.is_sparse(output):
         raise RuntimeError(
             "grad can be implicitly created only for scalar outputs, not for a sparse tensor of "
             f"shape {list(output.shape)}: pass its gradient, or reduce it with sum() first"
         )
-    aval = _aval(output)
+    aval = output._aval if is_plain else _aval(output)
     if aval.is_real_scalar:
-        return wrap(executor.filled(aval, 1), aval)
+        return executor.filled(aval, 1)
     if aval.shape.numel() != 1:
         raise RuntimeError(
             "grad can be implicitly created only for scalar outputs, not for one of shape "
