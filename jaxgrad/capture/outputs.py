@@ -74,7 +74,11 @@ class Outputs:
         if self.plain is None:
             created = [value.new_tensor(arrays, nodes) for value in self.created]
         else:
-            created = wrap_all(self.plain[0](arrays), *self.plain[1:])
+            take, avals, tracked, marks, roots = self.plain
+            if nodes:
+                places = zip(marks, roots, strict=True)
+                marks = [mark if root is None else nodes[root] for mark, root in places]
+            created = wrap_all(take(arrays), avals, tracked, marks, [root or 0 for root in roots])
         if escaped:
             for number, tensor in escaped.items():
                 self.created[number].give_to(tensor, arrays, nodes)
@@ -97,12 +101,16 @@ class Outputs:
     @cached_property
     def plain(self):
         """For created tensors that all are plain, what `wrap` makes them of: a function that gives
-        their arrays, then their abstract values, whether they are tracked, and their marks.
+        their arrays, then their abstract values, whether they are tracked, their marks, and their
+        numbers among the outputs with a history.
         """
         if not all(output.is_plain for output in self.created):
             return None
-        of = [(output.output, output.aval, output.tracked, output.mark) for output in self.created]
-        outputs, *rest = zip(*of, strict=True) if of else [()] * 4
+        of = [
+            (output.output, output.aval, output.tracked, output.mark, output.root)
+            for output in self.created
+        ]
+        outputs, *rest = zip(*of, strict=True) if of else [()] * 5
         return getter(outputs), *rest
 
     @cached_property
@@ -129,15 +137,18 @@ class Outputs:
         """The plain tensor that is all that a call gives, if it gives no more."""
         is_one = self.structure == LEAF and self.results == [("created", 0)]
         has_more = self.effects or self.shared or self.grads or self.has_attributes
-        is_plain = len(self.created) == 1 and self.created[0].is_plain
-        return self.created[0] if is_one and is_plain and not has_more else None
+        if not is_one or has_more or len(self.created) > 1:
+            return None
+        (output,) = self.created
+        return output if output.is_plain and output.root is None else None
 
     def result_of(self, run: ProgramRun):
         """The function's result."""
         for number in self.retaining:
             run.created[number].retain_grad()
         if self.structure == LEAF:
-            return run.value(self.results[0])
+            kind, value = result = self.results[0]
+            return run.created[value] if kind == "created" else run.value(result)
         return jax.tree.unflatten(self.structure, list(map(run.value, self.results)))
 
 

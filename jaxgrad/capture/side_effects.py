@@ -67,8 +67,8 @@ class OutputTensor:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is a `Tensor` without a history or the state of a leaf."""
-        return self.root is None and self.severed is None and self.kind is Tensor
+        """Whether it is a `Tensor` without the state of a leaf."""
+        return self.severed is None and self.kind is Tensor
 
     def new_tensor(self, arrays, nodes) -> Tensor:
         node = self.mark if self.root is None else nodes[self.root]

@@ -156,7 +156,7 @@ class Executable:
         """The arrays that a call passes; those to be donated copied where they are shared."""
         # up to date already: the guards read each tensor, or in the call that traces, capture did
         if self.host is not None:
-            arrays = placement.values_of(tensors)
+            arrays = [*map(placement.raw, tensors)]
         else:
             # observers may run the operators on the arrays of this process
             arrays = placement.arrays_of(tensors, held if executor.observers else self.held)
@@ -205,7 +205,10 @@ class Executable:
 
     def run_of(self, leaves, tensors, inputs, arrays) -> ProgramRun:
         """The run that gave these arrays."""
-        nodes = () if self.trace.pullback is None else self.nodes(tensors, inputs, arrays)
+        nodes = ()
+        if self.trace.pullback is not None:
+            recorded = self.recorded or self.record(inputs, arrays)
+            nodes = recorded.nodes(tensors, inputs, arrays)
         numbers = self.numbers(inputs) if self.output.has_numbers else None
         containers = containers_of(leaves) if self.trace.arguments.uses_containers else ()
         return self.output.run(arrays, tensors, nodes, self.escaped_tensors, numbers, containers)
@@ -263,12 +266,12 @@ class Executable:
 
     # ---- differentiating from outside
 
-    def nodes(self, tensors, inputs, arrays) -> list:
-        """For each output with a history its node."""
-        # at the first call: only its arrays tell the abstract values of the residuals
-        if self.recorded is None:
-            self.recorded = RecordedCalls(self, inputs, arrays)
-        return self.recorded.nodes(tensors, inputs, arrays)
+    def record(self, inputs, arrays) -> RecordedCalls:
+        """How the tape records calls, from those of the first one: only its arrays tell the
+        abstract values of the residuals.
+        """
+        self.recorded = RecordedCalls(self, inputs, arrays)
+        return self.recorded
 
     def replayed(self, inputs, passes=()):
         """See `replay.replay`."""

@@ -15,9 +15,9 @@ import numpy
 from ..capture.graph_input import GeneratorInput
 from ..core import dtypes, executor, world
 from ..core.aval import make_aval, struct_of
-from ..core.deferred import pending
 from ..core.host_kernel import has_one_cpu
-from ..core.host_values import HostValues, owned, values_or_array
+from ..core.host_values import HostValues, owned_apart, values_or_array
+from ..core.pending import Pending
 from ..late import LateModule
 from .placement import is_on_mesh
 
@@ -57,6 +57,9 @@ def planned(compiling, tensors, jaxpr, outputs) -> HostCalls | None:
         and not any(map(is_on_mesh, tensors))
     )
     return HostCalls(jaxpr, outputs, compiling.trace.constants) if may_run else None
+
+
+_new = object.__new__
 
 
 class HostCalls:
@@ -123,7 +126,8 @@ class HostCalls:
         self.constants = [*map(_read_only, self.constants)]
         count = len(program.inputs) - len(self.constants)
         self.dtypes = [form.dtype for form in program.inputs[:count]]
-        self.outputs = [(aval_of_form(form), form.dtype) for form in program.outputs]
+        self.avals = [aval_of_form(form) for form in program.outputs]
+        self.dtypes_of_results = [form.dtype for form in program.outputs]
         # last, since an interrupt may come anywhere
         self.function, self.jaxpr = function, None
         return True
@@ -139,10 +143,14 @@ class HostCalls:
         ]
         with numpy.errstate(all="ignore"):
             results = self.function(*operands, *self.constants)
-        return [
-            pending(aval, HostValues(owned(result, dtype)))
-            for result, (aval, dtype) in zip(results, self.outputs, strict=True)
-        ]
+        outcome = []
+        arrays = map(HostValues, owned_apart(results, self.dtypes_of_results))
+        for values, aval in zip(arrays, self.avals, strict=True):
+            # `deferred.pending` inlined
+            result = _new(Pending)
+            result.array, result.aval, result.stretch = None, aval, values
+            outcome.append(result)
+        return outcome
 
 
 def compilation(compiling, leaves):

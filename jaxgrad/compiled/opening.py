@@ -24,7 +24,7 @@ from ..core.aval import Aval, aval_of, tracing
 from ..core.pending import value_of
 from ..tape import mode, node_annotations
 from ..tape.node import FREED, SECOND_TIME, AccumulateGrad, Node, next_sequence_number
-from ..tape.tensor import current, edge_of, wrap
+from ..tape.tensor import current, edge_of, known_edge_of, wrap
 from ..tape.traversal import nodes_from
 from .partition import CompiledCall, CompiledNode, CompiledReverse, LastingNode
 
@@ -65,7 +65,8 @@ class RecordedCalls:
             saves = reverse.saves or node_class is PartlyFreedNode
             saved = [*inputs, *[arrays[n] for n in reverse.numbers]] if saves else []
             saved = FREED if group.is_freed and not saves else saved
-            edges = [edge_of(tensors[number]) for number in numbers]
+            # the guards, or capture, have brought them up to date
+            edges = [known_edge_of(tensors[number]) for number in numbers]
             node = node_class(reverse, saved, edges, count)
             if objects:
                 node.more().objects = [reference() for reference in objects]

@@ -130,7 +130,7 @@ def reader(compiling):
 
 def arrays_of(tensors, read) -> list:
     """The arrays of tensors, by a function that reads what is pending."""
-    values = [*map(_raw, tensors)]
+    values = [*map(raw, tensors)]
     return [*map(read, tensors)] if Pending in map(type, values) else values
 
 
@@ -144,25 +144,22 @@ def form_of(tensor: Tensor):
     return jax.ShapeDtypeStruct(tuple(value.shape), value.dtype)
 
 
-def values_of(tensors) -> list:
-    """What tensors hold, pending or not."""
-    return [*map(_raw, tensors)]
+# what a tensor holds, pending or not
+raw = operator.attrgetter("_raw")
 
 
-_raw = operator.attrgetter("_raw")
-
-
-def wrap_all(arrays, avals, tracked, nodes) -> list[Tensor]:
-    """Tensors of arrays, in less time than `wrap` takes for each."""
+def wrap_all(arrays, avals, tracked, nodes, output_nrs) -> list[Tensor]:
+    """Tensors of new arrays, in less time than `wrap` takes for each."""
     kinds = {*map(type, arrays)}
-    is_seen = interception.created is not None or Pending in kinds
+    is_seen = interception.created is not None
     if is_seen or any(issubclass(kind, jax.core.Tracer) for kind in kinds):
-        return [*map(wrap, arrays, avals, tracked, nodes)]
+        return [*map(wrap, arrays, avals, tracked, nodes, output_nrs)]
     wrapped = []
-    for array, aval, is_tracked, node in zip(arrays, avals, tracked, nodes, strict=True):
+    columns = arrays, avals, tracked, nodes, output_nrs
+    for array, aval, is_tracked, node, output_nr in zip(*columns, strict=True):
         tensor = object.__new__(Tensor)
         tensor._raw, tensor._aval, tensor._tracked, tensor._node = array, aval, is_tracked, node
-        tensor._nr, tensor._leaf, tensor._alias, tensor._counter = 0, None, None, None
+        tensor._nr, tensor._leaf, tensor._alias, tensor._counter = output_nr, None, None, None
         wrapped.append(tensor)
     return wrapped
 

@@ -96,25 +96,19 @@ def values_or_array(value):
     return value_of(value)
 
 
-def owned(result, dtype) -> numpy.ndarray:
-    """A result of the host executor as an array that shares no memory: that of an operand may be
-    donated. What may be shared is read-only: operands, constants, and views of both.
-    """
-    if type(result) is not numpy.ndarray:
-        return numpy.asarray(result, dtype)
-    base = result.base
-    is_whole = base is None or getattr(base, "nbytes", None) == result.nbytes
-    return result if is_whole and result.flags.carray else numpy.array(result, order="C")
-
-
 def owned_apart(results, dtypes) -> list[numpy.ndarray]:
-    """Results as `owned` gives them, no two of which share memory."""
+    """Results of the host executor as arrays that share no memory with one another or with others:
+    that of an operand may be donated. What may be shared is read-only: operands, constants, and
+    views of both.
+    """
     owners, arrays = set(), []
     for result, dtype in zip(results, dtypes, strict=True):
-        if type(result) is not numpy.ndarray or result.base is not None:
-            result = owned(result, dtype)
-        owner = id(result if result.base is None else result.base)
-        if owner in owners or not result.flags.carray:
+        if type(result) is not numpy.ndarray:
+            result = numpy.asarray(result, dtype)
+        base = result.base
+        is_whole = base is None or getattr(base, "nbytes", None) == result.nbytes
+        owner = id(result if base is None else base)
+        if owner in owners or not (is_whole and result.flags.carray):
             result = numpy.array(result, order="C")
             owner = id(result)
         owners.add(owner)

@@ -343,7 +343,10 @@ class BatchedProgram(Executable):
         inputs += [source.array(leaves) for source in self.trace.other_inputs]
         with types_of_trace():
             arrays = self.uncompiled(*inputs)
-        nodes = () if self.trace.pullback is None else self.nodes(tensors, inputs, arrays)
+        nodes = ()
+        if self.trace.pullback is not None:
+            recorded = self.recorded or self.record(inputs, arrays)
+            nodes = recorded.nodes(tensors, inputs, arrays)
         run = self.output.run(arrays, tensors, nodes)
         for tensor in run.created:
             tensor._aval = traced_aval(tensor._aval, held(tensor))

@@ -243,7 +243,8 @@ class AttributeValue(Guard):
 
     def check(self, *call):
         # UNSET where the owner is gone: it is the same as no value
-        return is_same_plain_value(getattr(self.owner(), self.name, UNSET), self.value)
+        value = getattr(self.owner(), self.name, UNSET)
+        return value is self.value or is_same_plain_value(value, self.value)
 
     def reason(self, *call):
         owner = self.owner()

@@ -145,10 +145,9 @@ class Bindings(MergedGuard):
                 return False
         if self.cells and not same(self.contents, map(_contents_of_cell, self.cells)):
             return False
-        return not self.holders or self.compare_others(same)
-
-    def compare_others(self, same) -> bool:
-        # all in C: `same` takes as many of the values as it knows, `_alive` the rest
+        if not self.holders:
+            return True
+        # all in C: `same` takes as many of the values as it knows, the rest are referred to weakly
         instances, functions, containers = self.holders
         contents = [*map(_call, containers)]
         if functions:
@@ -165,7 +164,9 @@ class Bindings(MergedGuard):
                 return False
         if self.places:
             values = map(_item, map(of, self.places), self.names)
-            if not (same(self.values, values) and _alive(self.references, values)):
+            if self.values and not same(self.values, values):
+                return False
+            if self.references and not all(map(_is, map(_call, self.references), values)):
                 return False
         for place, names in self.absent:
             if any(map(contents[place].__contains__, names)):
@@ -192,7 +193,7 @@ def _columns(rows) -> list[list]:
 
 
 def _same(known, values) -> bool:
-    return not known or all(map(_is, known, values))
+    return all(map(_is, known, values))
 
 
 def _equal(known, values) -> bool:
@@ -201,10 +202,6 @@ def _equal(known, values) -> bool:
         return False
     known[:] = values  # the next call may meet the same objects
     return True
-
-
-def _alive(references, values) -> bool:
-    return not references or all(map(_is, map(_call, references), values))
 
 
 _chained = itertools.chain.from_iterable
