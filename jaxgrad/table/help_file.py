@@ -2,10 +2,14 @@
 
 An entry is found by the line with its name, and read as YAML when it is asked for. A program that
 asks for no help does not open the file.
+
+An entry may describe a family of operators: `max_unpool{2|3}d`. The text for its second operator
+has the second of the alternatives in all braces.
 """
 
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 from ..cached import cached_property
 from . import reader
@@ -21,8 +25,49 @@ FORM = "write `name:`, and under it `doc: text` and the like"
 
 # an entry begins with a line that is neither indented nor a comment
 BEGINNING = re.compile(r"^(?=[^\s#])", re.MULTILINE)
-NAME = re.compile(r"(\w+):", re.ASCII)
+TITLE = re.compile(r"([\w{|}]+):", re.ASCII)
+# in a text, `{a|b}`; an alternative may stand on a line of its own
+ALTERNATIVES = re.compile(r"\{([^{}]*\|[^{}]*)\}")
+BREAK = re.compile(r"\n *")
 NOTHING = Entry(None, {}, {})
+
+
+class Family(NamedTuple):
+    """The operators of an entry, the number of its first line, and its text."""
+
+    names: tuple[str, ...]
+    line: int
+    text: str
+
+    def text_of(self, name):
+        """The text for one of the operators."""
+        return self.text if len(self.names) == 1 else chosen(self.text, self.names.index(name))
+
+    def wrong_alternatives(self):
+        """Line, column and text of braces that do not have one alternative for each operator."""
+        for match in ALTERNATIVES.finditer(self.text) if len(self.names) > 1 else ():
+            if match[1].count("|") + 1 != len(self.names):
+                above = self.text[: match.start()]
+                column = match.start() - above.rfind("\n")
+                yield (self.line + above.count("\n"), column), match[0]
+
+
+def chosen(text, position):
+    """A text with one of the alternatives in all braces; none where there are too few."""
+    return ALTERNATIVES.sub(
+        lambda match: BREAK.sub("", (match[1].split("|") + [""] * position)[position]), text
+    )
+
+
+def family(line, text):
+    """The Family of an entry that begins at a line."""
+    first = text.partition("\n")[0].rstrip()
+    match = TITLE.fullmatch(first)
+    title = match[1] if match else first
+    braces = ALTERNATIVES.search(title)
+    count = 1 if braces is None else braces[1].count("|") + 1
+    names = [title] if count == 1 else [chosen(title, position) for position in range(count)]
+    return Family(tuple(names), line, text)
 
 
 def beside(path):
@@ -45,30 +90,30 @@ class HelpFile:
         entry that is not YAML.
         """
         if name not in self._entries:
-            places = self._places.get(name)
-            entry = self._read(name, *places[0]) if places else NOTHING
+            families = self._families.get(name)
+            entry = self._read(name, families[0]) if families else NOTHING
             self._entries.setdefault(name, entry)
         return self._entries[name]
 
     @cached_property
-    def _places(self):
-        """The numbers of the first lines and the texts of the entries of each name."""
+    def _families(self):
+        """The families in which each operator stands: one, but for mistakes."""
         with open(self.path, "rb") as file:
             source = decode(file.read(MAX_BYTES + 1), self.path)
         if source.mistakes:
             raise TableError(source.mistakes)
         head, *parts = BEGINNING.split(source.text)
-        places, line = {}, 1 + head.count("\n")
+        families, line = {}, 1 + head.count("\n")
         for part in parts:
-            first = part.partition("\n")[0].rstrip()
-            match = NAME.fullmatch(first)
-            places.setdefault(match[1] if match else first, []).append((line, part))
+            part_family = family(line, part)
+            for name in part_family.names:
+                families.setdefault(name, []).append(part_family)
             line += part.count("\n")
-        return places
+        return families
 
-    def _read(self, name, line, text):
+    def _read(self, name, family):
         # empty lines first, so that the places in it are those in the file
-        source = Source("\n" * (line - 1) + text, self.path, name)
+        source = Source("\n" * (family.line - 1) + family.text_of(name), self.path, name)
         entry = reader.read_named(source, FORM)
         if source.mistakes:
             raise TableError(source.mistakes)
@@ -76,11 +121,11 @@ class HelpFile:
 
     def check(self, table):
         """Raise TableError with the mistakes in the help of a table that has no others."""
-        mistakes = [*self._wrong_names(table)]
+        mistakes = [*self._wrong_families(table)]
         for name, entries in table.entries.items():
             mistakes += _inside(entries, table.path, Path(self.path).name)
-            if name in self._places:
-                mistakes += self._wrong_texts(name, table.rules(name))
+            if name in self._families:
+                mistakes += self._wrong_texts(name, table)
             else:
                 cure = f"describe it in {Path(self.path).name}: {FORM}"
                 place = entries[0].name.place()
@@ -88,18 +133,22 @@ class HelpFile:
         if mistakes:
             raise TableError(sorted(mistakes))
 
-    def _wrong_names(self, table):
-        for name, ((first, _), *others) in self._places.items():
+    def _wrong_families(self, table):
+        for name, (first, *others) in self._families.items():
             if name not in table.entries:
                 cure = mean(name, table.names, FORM)
                 cause = f"{shown(name)} is no operator of {Path(table.path).name}"
-                yield Mistake(self.path, first, 1, bare(name), cause, cure)
-            for line, _ in others:
-                cause = f"a second entry for it; the first is in line {first}"
-                yield Mistake(self.path, line, 1, bare(name), cause, "remove one of the two")
+                yield Mistake(self.path, first.line, 1, bare(name), cause, cure)
+            for place, text in first.wrong_alternatives() if name == first.names[0] else ():
+                cause = f"{shown(text)} has not {len(first.names)} alternatives"
+                cure = f"write one for each of {listed(first.names)}"
+                yield Mistake(self.path, *place, bare(name), cause, cure)
+            for other in others:
+                cause = f"a second entry for it; the first is in line {first.line}"
+                yield Mistake(self.path, other.line, 1, bare(name), cause, "remove one of the two")
 
-    def _wrong_texts(self, name, rules):
-        mistakes = []
+    def _wrong_texts(self, name, table):
+        mistakes, names = [], self._families[name][0].names
 
         def report(place, entry, cause, cure):
             mistakes.append(Mistake(self.path, *place, bare(entry), cause, cure))
@@ -114,6 +163,8 @@ class HelpFile:
                 report(scalar.place(), name, f"{shown(key)} is no key of help", cure)
         if "doc" not in entry.keys:
             report(entry.name.place(), name, "it has no `doc:`", "write what it computes")
+        # an entry may describe arguments that only some of its operators have
+        rules = [rule for other in names if other in table.entries for rule in table.rules(other)]
         arguments = [argument for rule in rules for argument in rule.schema.names]
         check_descriptions([entry], arguments, report)
         return mistakes

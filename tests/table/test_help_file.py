@@ -107,6 +107,38 @@ def test_a_mistake_is_reported_with_its_place(mistakes, old, new, mistake):
     assert any(line.startswith(mistake) for line in mistakes(HELP.replace(old, new)))
 
 
+FAMILY = """{twice|half}:
+  doc: "{Twice|Half} of the input."
+  arguments: {self: "({n|m})", scale: a factor}
+  example: torch.{twice(4.0) -> 8.0
+    |half(4.0) -> 2.0}
+"""
+
+
+def test_an_entry_may_describe_a_family(load_with):
+    table = load_with(FAMILY)
+    table.check()
+    assert [table.doc(name) for name in table.names] == [
+        "Twice of the input.",
+        "Half of the input.",
+    ]
+    assert table.arguments("half")["self"] == "(m)"
+    assert table.example("doubled") == ("torch.twice(4.0)", "8.0")
+    assert table.example("half") == ("torch.half(4.0)", "2.0")
+
+
+def test_braces_without_alternatives_for_each_operator_are_a_mistake(mistakes):
+    first, *_ = mistakes(FAMILY.replace("{n|m}", "{n|m|k}"))
+    assert first == (
+        "help.yaml:3:23: twice: '{n|m|k}' has not 2 alternatives; write one for each of twice, half"
+    )
+
+
+def test_braces_are_text_where_an_entry_is_for_one_operator(load_with):
+    table = load_with(HELP.replace("Half of", "Half {a|b} of"))
+    assert table.doc("half") == "Half {a|b} of the input."
+
+
 def test_an_operator_without_help_is_a_mistake(mistakes):
     (mistake,) = mistakes(HELP.partition("half:")[0])
     assert mistake == (
