@@ -95,9 +95,10 @@ def modules():
 
 
 MODULES = modules()
-TEST_FILES = {
-    str(path.relative_to(CHECKOUT)): path for path in sorted(CHECKOUT.glob("tests/**/*.py"))
-}
+TEST_FILES, DOCS_FILES = (
+    {str(path.relative_to(CHECKOUT)): path for path in sorted(CHECKOUT.glob(f"{folder}/**/*.py"))}
+    for folder in ("tests", "docs")
+)
 
 
 @functools.cache
@@ -234,7 +235,7 @@ def pronouns(_, path):
 
 
 def test_names_are_the_nouns_of_the_field():
-    assert broken(pronouns, MODULES | TEST_FILES) == {}
+    assert broken(pronouns, MODULES | TEST_FILES | DOCS_FILES) == {}
 
 
 def unwelcome_lines(name, path):

@@ -69,7 +69,7 @@ def fit(
 
     step = torch.jit(closure) if compiled else closure
     losses = [optimizer.step(step).item() for _ in range(steps)]
-    return [each.detach() for each in hyperparameters], losses
+    return [parameter.detach() for parameter in hyperparameters], losses
 
 
 def predict(

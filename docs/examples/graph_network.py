@@ -70,7 +70,7 @@ def train(
 
     run = torch.jit(step) if compiled else step
     losses = [run().item() for _ in range(steps)]
-    return [each.detach() for each in parameters], losses
+    return [parameter.detach() for parameter in parameters], losses
 
 
 def main() -> None:
@@ -83,8 +83,8 @@ def main() -> None:
     eager, losses = train(matrix, features, labels, options.steps, compiled=False)
     compiled, other_losses = train(matrix, features, labels, options.steps, compiled=True)
     print("loss", " ".join(f"{loss:.6f}" for loss in losses[:: max(1, options.steps // 6)]))
-    found = network(matrix, features, *eager).argmax(1)
-    right = (found == labels).double().mean().item()
+    predicted = network(matrix, features, *eager).argmax(1)
+    right = (predicted == labels).double().mean().item()
     print(
         f"{matrix.values().numel()} entries of the matrix, "
         f"{right:.3f} of the nodes in their community"

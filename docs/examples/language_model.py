@@ -58,8 +58,8 @@ class Block(torch.nn.Module):
         q, k, v = self.heads(self.q(h)), self.heads(self.k(h)), self.heads(self.v(h))
         mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.drop(self.out(mixed.transpose(1, 2).flatten(2)))
-        made: torch.Tensor = x + self.drop(self.down(F.gelu(self.up(self.norm2(x)))))
-        return made
+        output: torch.Tensor = x + self.drop(self.down(F.gelu(self.up(self.norm2(x)))))
+        return output
 
 
 class LanguageModel(torch.nn.Module):
@@ -73,8 +73,8 @@ class LanguageModel(torch.nn.Module):
         x = self.embedding(tokens)
         for block in self.blocks:
             x = block(x)
-        made: torch.Tensor = self.head(self.norm(x))
-        return made
+        logits: torch.Tensor = self.head(self.norm(x))
+        return logits
 
 
 PLAN = {
@@ -91,7 +91,7 @@ def characters() -> tuple[np.ndarray, int]:
     """A text as numbers, and how many different characters it has: NumPy's documentation."""
     text = "".join(str(getattr(np, name).__doc__) for name in ("dot", "sum", "sort", "einsum"))
     known = sorted(set(text))
-    return np.array([known.index(each) for each in text]), len(known)
+    return np.array([known.index(character) for character in text]), len(known)
 
 
 def batch(text: np.ndarray, number: int, mesh: dist.DeviceMesh) -> tuple[torch.Tensor, ...]:
@@ -99,7 +99,7 @@ def batch(text: np.ndarray, number: int, mesh: dist.DeviceMesh) -> tuple[torch.T
     starts = np.random.default_rng(number).integers(0, len(text) - LENGTH - 1, BATCH)
     rows = np.stack([text[start : start + LENGTH + 1] for start in starts])
     pair = torch.tensor(rows[:, :-1]), torch.tensor(rows[:, 1:])
-    return tuple([distribute_tensor(each, mesh, [Shard(0), Replicate()]) for each in pair])
+    return tuple([distribute_tensor(tensor, mesh, [Shard(0), Replicate()]) for tensor in pair])
 
 
 def main() -> None:
@@ -132,17 +132,17 @@ def main() -> None:
         }
 
     if options.checkpoint is not None and options.checkpoint.exists():
-        found = state()
-        dcp.load(found, checkpoint_id=options.checkpoint)
+        loaded = state()
+        dcp.load(loaded, checkpoint_id=options.checkpoint)
         dcp.state_dict.set_state_dict(
             model,
             optimizer,
-            model_state_dict=found["model"],
-            optim_state_dict=found["optimizer"],
+            model_state_dict=loaded["model"],
+            optim_state_dict=loaded["optimizer"],
         )
-        scheduler.load_state_dict(found["scheduler"])
-        torch.set_rng_state(found["random"])
-        begin = found["step"]
+        scheduler.load_state_dict(loaded["scheduler"])
+        torch.set_rng_state(loaded["random"])
+        begin = loaded["step"]
 
     @torch.jit
     def step(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

@@ -38,19 +38,19 @@ def pipeline(stage, mesh: Mesh, microbatches: int, axis: str = "pp", rows: str |
     stages = mesh.shape[axis]
     onward = [(i, i + 1) for i in range(stages - 1)]
 
-    def wait(_, given):
-        return jax.numpy.zeros_like(given)
+    def wait(_, microbatch):
+        return jax.numpy.zeros_like(microbatch)
 
     # The backward pass computes each stage again from its input, which alone is kept. Around the
     # branches, since what they keep is kept for each tick, and the parameters would be too.
     @jax.checkpoint
-    def run(is_there, parameters, given):
-        return jax.lax.cond(is_there, torch.to_jax(stage), wait, parameters, given)
+    def run(is_there, parameters, microbatch):
+        return jax.lax.cond(is_there, torch.to_jax(stage), wait, parameters, microbatch)
 
     def piped(stacked, batch):
         """What one device does."""
         here = jax.lax.axis_index(axis)
-        parameters = jax.tree.map(lambda each: each[0], stacked)
+        parameters = jax.tree.map(lambda parameter: parameter[0], stacked)
         parts = batch.reshape(microbatches, -1, *batch.shape[1:])
         # Gradients are summed over devices where the values become those of each device: here,
         # once, and not in each tick.
@@ -60,14 +60,14 @@ def pipeline(stage, mesh: Mesh, microbatches: int, axis: str = "pp", rows: str |
 
         def tick(arrived, time):
             number = time - here  # of the microbatch whose turn it is
-            given = jax.numpy.where(here == 0, parts[number % microbatches], arrived)
+            microbatch = jax.numpy.where(here == 0, parts[number % microbatches], arrived)
             is_there = (number >= 0) & (number < microbatches)  # else this is the bubble
-            made = run(is_there, parameters, given)
-            return jax.lax.ppermute(made, axis, onward), made
+            result = run(is_there, parameters, microbatch)
+            return jax.lax.ppermute(result, axis, onward), result
 
         ticks = jax.numpy.arange(microbatches + stages - 1)
-        _, made = jax.lax.scan(tick, jax.numpy.zeros_like(parts[0]), ticks)
-        results = made[stages - 1 :].reshape(batch.shape)  # right in the last stage
+        _, outputs = jax.lax.scan(tick, jax.numpy.zeros_like(parts[0]), ticks)
+        results = outputs[stages - 1 :].reshape(batch.shape)  # right in the last stage
         return jax.lax.psum(jax.numpy.where(here == stages - 1, results, 0), axis)
 
     in_specs, out_specs = (P(axis), P(rows)), P(rows)
@@ -96,7 +96,7 @@ def stage(parameters, x):
 def sequential(stacked, x):
     """All stages on one device."""
     for number in range(STAGES):
-        x = stage({name: each[number] for name, each in stacked.items()}, x)
+        x = stage({name: parameter[number] for name, parameter in stacked.items()}, x)
     return x
 
 
@@ -105,7 +105,7 @@ def data(batch: int) -> tuple[torch.Tensor, torch.Tensor]:
     draw = np.random.default_rng(0)
     inputs = draw.standard_normal((batch, FEATURES))
     targets = np.sin(inputs @ draw.standard_normal((FEATURES, 1)))
-    return tuple(torch.from_numpy(each).float() for each in (inputs, targets))
+    return tuple(torch.from_numpy(array).float() for array in (inputs, targets))
 
 
 def train(
@@ -117,8 +117,8 @@ def train(
     head = nn.Linear(FEATURES, 1)
     if mesh is not None:
         place = NamedSharding(mesh, P("pp"))
-        for each in stacked.values():
-            each.data = jax.device_put(each.detach(), place)
+        for parameter in stacked.values():
+            parameter.data = jax.device_put(parameter.detach(), place)
     optimizer = torch.optim.Adam([*stacked.values(), *head.parameters()], lr=0.003)
 
     @torch.jit
@@ -130,7 +130,7 @@ def train(
         return loss.detach()
 
     losses = [step(inputs, targets).item() for _ in range(steps)]
-    return losses, [each.detach().cpu() for each in (*stacked.values(), *head.parameters())]
+    return losses, [p.detach().cpu() for p in (*stacked.values(), *head.parameters())]
 
 
 def main() -> None:

@@ -43,10 +43,10 @@ def add_block(state, queries, keys, values, rows, columns, causal):
     exp(score - largest) * value.
     """
     largest, total, weighted = state
-    found = scores(queries, keys, rows, columns, causal)
+    logits = scores(queries, keys, rows, columns, causal)
     # finite from the first block on, which is the query's own: there each query sees itself
-    larger = torch.maximum(largest, found.amax(-1))
-    shrink, weights = torch.exp(largest - larger), torch.exp(found - larger.unsqueeze(-1))
+    larger = torch.maximum(largest, logits.amax(-1))
+    shrink, weights = torch.exp(largest - larger), torch.exp(logits - larger.unsqueeze(-1))
     total = total * shrink + weights.sum(-1)
     weighted = weighted * shrink.unsqueeze(-1) + weights @ values.to(weights.dtype)
     return larger, total, weighted
@@ -72,8 +72,8 @@ def block_gradients(queries, keys, values, rows, columns, causal, known):
     def linearized(queries, keys, values):
         # log_total counts as a constant here, although it depends on all blocks; the second sum
         # is its part of the gradient
-        found = scores(queries, keys, rows, columns, causal)
-        weights = torch.exp(found - log_total.unsqueeze(-1))
+        logits = scores(queries, keys, rows, columns, causal)
+        weights = torch.exp(logits - log_total.unsqueeze(-1))
         return (weights @ values * gradient).sum() - (weights.sum(-1) * product).sum()
 
     block = queries.to(wide), keys.to(wide), values.to(wide)
@@ -135,8 +135,8 @@ class Ring:
 
         def add(sums, block, step):
             places = self.positions(queries, step)
-            made = block_gradients(queries, *block, *places, self.causal, known)
-            return jax.tree.map(jax.numpy.add, sums, made)
+            gradients = block_gradients(queries, *block, *places, self.causal, known)
+            return jax.tree.map(jax.numpy.add, sums, gradients)
 
         def tick(carried, step):
             sums, block = carried
@@ -181,8 +181,8 @@ class Model(nn.Module):
         hidden = self.symbols(symbols) + self.places(places)
         three = self.inward(hidden).unflatten(-1, (3, HEADS, FEATURES // HEADS))
         queries, keys, values = three.permute(2, 0, 3, 1, 4)
-        found = self.attention(queries, keys, values).transpose(1, 2).flatten(2)
-        return self.outward(hidden + found)
+        attended = self.attention(queries, keys, values).transpose(1, 2).flatten(2)
+        return self.outward(hidden + attended)
 
 
 def data(length: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -192,7 +192,7 @@ def data(length: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     symbols = np.random.default_rng(0).integers(SYMBOLS, size=(BATCH, length))
     places = np.broadcast_to(np.arange(length), symbols.shape)
     targets = np.broadcast_to(symbols[:, :1], symbols.shape)
-    return tuple(torch.from_numpy(each.copy()) for each in (symbols, places, targets))
+    return tuple(torch.from_numpy(array.copy()) for array in (symbols, places, targets))
 
 
 def train(tensors, steps: int, attention) -> tuple[list[float], list[torch.Tensor]]:
@@ -211,7 +211,7 @@ def train(tensors, steps: int, attention) -> tuple[list[float], list[torch.Tenso
         return loss.detach()
 
     losses = [step().item() for _ in range(steps)]
-    return losses, [each.detach().cpu() for each in model.parameters()]
+    return losses, [parameter.detach().cpu() for parameter in model.parameters()]
 
 
 def plain_attention(queries, keys, values):

@@ -46,8 +46,8 @@ def mixture(
     # tokens in the order of their experts, so that each expert has its tokens side by side
     expert, order = torch.sort(chosen.flatten(), stable=True)
     token = order // CHOSEN
-    made = torch.einsum("ti,tij->tj", inputs[token], experts[expert])
-    weighted = made * gates.flatten()[order].unsqueeze(1)
+    outputs = torch.einsum("ti,tij->tj", inputs[token], experts[expert])
+    weighted = outputs * gates.flatten()[order].unsqueeze(1)
     results = torch.zeros_like(inputs).index_add(0, token, weighted)
     shares = torch.zeros(len(inputs), EXPERTS, dtype=inputs.dtype).scatter(1, chosen, gates)
     return results, shares.mean(0)
@@ -70,7 +70,7 @@ def train(
 
     run = torch.jit(step) if compiled else step
     losses = [run(inputs, targets).item() for _ in range(steps)]
-    return [each.detach() for each in parameters], losses
+    return [parameter.detach() for parameter in parameters], losses
 
 
 def main() -> None:

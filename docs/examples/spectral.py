@@ -41,8 +41,8 @@ def train(
 
     def step() -> torch.Tensor:
         optimizer.zero_grad()
-        found = torch.stack([heat(initial, log_coefficient.exp(), time) for time in TIMES])
-        loss = ((found - measured) ** 2).mean()
+        predicted = torch.stack([heat(initial, log_coefficient.exp(), time) for time in TIMES])
+        loss = ((predicted - measured) ** 2).mean()
         loss.backward()
         optimizer.step()
         return loss.detach()

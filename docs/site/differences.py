@@ -13,7 +13,7 @@ NAME = re.compile(r"[\w.]+")
 @cache
 def differences() -> dict[str, list[str]]:
     """What a row says, as HTML, by name: `ldexp`, `linalg.cond`."""
-    found: dict[str, list[str]] = {}
+    differences: dict[str, list[str]] = {}
     for line in CONVENTIONS.read_text().splitlines():
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
         if len(cells) != 3 or cells[1].startswith(("---", "PyTorch 2")):
@@ -21,8 +21,8 @@ def differences() -> dict[str, list[str]]:
         what, theirs, ours = (_inline(cell.replace("\\|", "|")) for cell in cells)
         said = f"{what}: {ours} (PyTorch: {theirs})."
         for name in dict.fromkeys(NAME.match(code)[0] for code in _codes(cells[0])):
-            found.setdefault(name.removeprefix("torch."), []).append(said)
-    return found
+            differences.setdefault(name.removeprefix("torch."), []).append(said)
+    return differences
 
 
 def _codes(text):

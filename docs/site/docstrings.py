@@ -45,9 +45,9 @@ class Docstring:
 
     def inline(self, text: str) -> str:
         pieces = CODE.split(text)
-        made = [PAGE.sub(TO_PAGE, html.escape(piece, False)) for piece in pieces]
-        made[1::2] = map(self.code, pieces[1::2])
-        return "".join(made)
+        rendered = [PAGE.sub(TO_PAGE, html.escape(piece, False)) for piece in pieces]
+        rendered[1::2] = map(self.code, pieces[1::2])
+        return "".join(rendered)
 
     def code(self, text: str) -> str:
         shown = f"<code>{html.escape(_one_line(text), False)}</code>"
@@ -72,13 +72,13 @@ class Docstring:
         """A paragraph: sentences that describe arguments become pairs of a term and HTML."""
         term, said = None, []
         for position, sentence in enumerate(SENTENCE.split(text)):
-            found = self.term(sentence, position == 0)
+            pair = self.term(sentence, position == 0)
             ends = term in ("Raises", "Returns") and said
-            if found or ends:
+            if pair or ends:
                 yield from self.described(term, said)
                 term, said = None, []
-            if found:
-                term, sentence = found
+            if pair:
+                term, sentence = pair
             said.append(sentence)
         yield from self.described(term, said)
 
@@ -156,19 +156,19 @@ def _formulas(text):
 
 def _grouped(parts) -> str:
     """The parts as HTML, with neighbouring pairs as one list of descriptions."""
-    made, is_list, last = [], False, None
+    html_parts, is_list, last = [], False, None
     for part in parts:
         is_pair = isinstance(part, tuple)
         if is_pair != is_list:
-            made.append('<dl class="described">' if is_pair else "</dl>")
+            html_parts.append('<dl class="described">' if is_pair else "</dl>")
             is_list, last = is_pair, None
         if is_pair:
             term, said = part
-            made.append(f"<dt>{term if term != last else ''}</dt><dd>{said}</dd>")
+            html_parts.append(f"<dt>{term if term != last else ''}</dt><dd>{said}</dd>")
             last = term
         else:
-            made.append(part)
-    return "".join([*made, "</dl>" if is_list else ""])
+            html_parts.append(part)
+    return "".join([*html_parts, "</dl>" if is_list else ""])
 
 
 def literal(text: str) -> str:

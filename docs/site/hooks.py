@@ -25,7 +25,7 @@ LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?:|#)([^)#\s]+)
 # How much a word on a page counts in the search, by the beginning of its path. A name of a much
 # used namespace comes before those of others that begin with the same letters.
 BOOSTS = {
-    **{f"reference/{name}.md": 5 for name in {each.space for each in coverage.torch_names()}},
+    **{f"reference/{name}.md": 5 for name in {entry.space for entry in coverage.torch_names()}},
     **{"reference/torch.md": 8, "reference/jaxgrad.md": 5, "gallery": 2},
     **{"reference/jaxgrad.ops": 0.1, "reference/": 0.5, "api/": 0.1, "tutorials/": 5, "": 10},
 }
@@ -79,9 +79,9 @@ def on_page_content(content, page, config, files):
         page.present_anchor_ids.update(ID.findall(content))
         page.toc = get_toc(reference.contents(space))
 
-    def mathml(found):
-        display = "block" if found[1] == "div" else "inline"
-        return convert(html.unescape(found[2]), display=display)
+    def mathml(match):
+        display = "block" if match[1] == "div" else "inline"
+        return convert(html.unescape(match[2]), display=display)
 
     return MATH.sub(mathml, content)
 

@@ -78,18 +78,18 @@ class Entry(NamedTuple):
 @cache
 def namespaces() -> dict[str, list[Entry]]:
     """The entries of each page, by namespace: jaxgrad's own, torch's in its order, the others."""
-    found = {"jaxgrad": [Entry(f"jaxgrad.{n}", v) for n in OWN if (v := _find(n)) is not None]}
+    entries = {"jaxgrad": [Entry(f"jaxgrad.{n}", v) for n in OWN if (v := _find(n)) is not None]}
     for name in coverage.torch_names():
-        names = found.setdefault(name.space, [])
+        names = entries.setdefault(name.space, [])
         if name.is_there:
             names.append(Entry(name.path, coverage.find(name.path)))
     for module in stubs.MODULES:
         space = "torch" + module.removeprefix("jaxgrad")
         if space not in NO_PAGE:
-            found.setdefault(space, []).extend(_others(module, space, found.get(space, [])))
-    found[OPERATORS] = [Entry(f"{OPERATORS}.{n}", getattr(ops, n)) for n in _operators()]
-    found["jaxgrad"] += [Entry(f"jaxgrad.{name}", _find(name)) for name in OWN_ELSEWHERE]
-    return found
+            entries.setdefault(space, []).extend(_others(module, space, entries.get(space, [])))
+    entries[OPERATORS] = [Entry(f"{OPERATORS}.{n}", getattr(ops, n)) for n in _operators()]
+    entries["jaxgrad"] += [Entry(f"jaxgrad.{name}", _find(name)) for name in OWN_ELSEWHERE]
+    return entries
 
 
 def _find(name: str):
@@ -137,23 +137,23 @@ def is_inplace(entry: Entry) -> bool:
 @cache
 def homes() -> dict[object, Entry]:
     """The entry to which each meaning belongs, by its key."""
-    found: dict[object, Entry] = {}
+    by_key: dict[object, Entry] = {}
     for entries in namespaces().values():
         for entry in entries:
             if entry.path.removeprefix("jaxgrad.") not in OWN_ELSEWHERE:
-                found.setdefault(_key(entry), entry)
-    return found
+                by_key.setdefault(_key(entry), entry)
+    return by_key
 
 
 @cache
 def others() -> dict[object, list[Entry]]:
     """The further names of each meaning, by its key."""
-    found: dict[object, list[Entry]] = {}
+    by_key: dict[object, list[Entry]] = {}
     for entry in (entry for entries in namespaces().values() for entry in entries):
         key = entry.value.operator.name if is_inplace(entry) else _key(entry)
         if entry != homes().get(key):
-            found.setdefault(key, []).append(entry)
-    return found
+            by_key.setdefault(key, []).append(entry)
+    return by_key
 
 
 @cache
@@ -346,13 +346,13 @@ def _heading(name: str) -> str:
 
 
 def _methods(kind: type) -> dict[str, object]:
-    found = {}
+    names = {}
     for name, value in vars(kind).items():
         value = getattr(value, "__func__", value)
         is_shown = inspect.isfunction(value) or isinstance(value, property)
         if is_shown and not name.startswith("_") and value.__doc__:
-            found[name] = value
-    return found
+            names[name] = value
+    return names
 
 
 def _has_doc(value) -> bool:
@@ -385,10 +385,10 @@ def _plain(value) -> str:
 
 def pages() -> dict[str, str]:
     """The source of each page by its path; `body` gives what stands below the heading."""
-    found = {"reference/index.md": "# Reference\n"}
+    texts = {"reference/index.md": "# Reference\n"}
     for space in namespaces():
-        found[f"reference/{space}.md"] = f"# {space}\n"
-    return found
+        texts[f"reference/{space}.md"] = f"# {space}\n"
+    return texts
 
 
 @cache

@@ -36,11 +36,11 @@ def scripts() -> list[Path]:
 
 def pages() -> dict[str, str | bytes]:
     """The text of each page and the bytes of each picture, by its path in the site."""
-    found, sources = {}, _sources()
+    contents, sources = {}, _sources()
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for files in pool.map(lambda script: _files(script, sources), scripts()):
-            found.update(files)
-    return found
+            contents.update(files)
+    return contents
 
 
 def _sources() -> bytes:
@@ -140,14 +140,14 @@ def fenced(language: str, text: str) -> str:
 
 def joined(outputs):
     """The outputs, with neighbouring parts of one stream as one."""
-    found: list[dict] = []
+    merged: list[dict] = []
     for output in outputs:
         is_stream = output["output_type"] == "stream"
-        if is_stream and found and found[-1]["output_type"] == "stream":
-            found[-1]["text"] = [*found[-1]["text"], *output["text"]]
+        if is_stream and merged and merged[-1]["output_type"] == "stream":
+            merged[-1]["text"] = [*merged[-1]["text"], *output["text"]]
         else:
-            found.append(dict(output))
-    return found
+            merged.append(dict(output))
+    return merged
 
 
 def took(name: str) -> str:

@@ -29,7 +29,7 @@ _ = torch.manual_seed(0)
 
 # %%
 folders = [pathlib.Path("data"), pathlib.Path("docs/tutorials/data")]
-file = next(each for each in folders if each.exists()) / "digits_0_to_4.pt"
+file = next(folder for folder in folders if folder.exists()) / "digits_0_to_4.pt"
 checkpoint = torch.load(file)
 print("epochs:", checkpoint["epoch"])
 for name, value in checkpoint["model"].items():
@@ -173,7 +173,7 @@ curves["from scratch"] = train(scratch, scratch, lr=0.003)
 
 figure, axis = plt.subplots(figsize=(7, 3.8), layout="constrained")
 for name, curve in curves.items():
-    axis.plot(range(0, 10 * len(curve), 10), [100 * each for each in curve], label=name)
+    axis.plot(range(0, 10 * len(curve), 10), [100 * accuracy for accuracy in curve], label=name)
     print(f"{name:20} {curve[2]:.1%} after 20 updates, {curve[-1]:.1%} after 150")
 axis.set(title="Digits 5 to 9 from 20 examples", ylim=(0, 100))
 axis.set(xlabel="updates", ylabel="accuracy on the test data (%)")

@@ -135,7 +135,7 @@ def train(step, numbers):
     """The losses of the steps with these numbers."""
     losses = []
     for number in numbers:
-        x, y = (torch.from_numpy(each[rank::world]) for each in batch(number))
+        x, y = (torch.from_numpy(array[rank::world]) for array in batch(number))
         loss = step(x, y)
         if world > 1:
             dist.all_reduce(loss)  # the sum over processes

@@ -105,7 +105,7 @@ for _ in range(6):
     losses.append(optimizer.step(closure).item())
     path.append(settings.detach().clone())
 losses.append(closure().item())
-print([round(each, 4) for each in losses])
+print([round(loss, 4) for loss in losses])
 variance, length, noise = settings.exp().tolist()
 print(f"variance {variance:.3f}, length {length:.3f}, deviation of the noise {noise**0.5:.3f}")
 

@@ -53,17 +53,18 @@ def documentation(name):
     """The docstrings of the functions, classes and methods of a module."""
     module = importlib.import_module(name)
     public = [value for key, value in sorted(vars(module).items()) if key[0] != "_"]
-    methods = [value for each in public if inspect.isclass(each) for value in vars(each).values()]
-    return [inspect.getdoc(each) for each in (*public, *methods) if callable(each)]
+    classes = [member for member in public if inspect.isclass(member)]
+    methods = [value for kind in classes for value in vars(kind).values()]
+    return [inspect.getdoc(member) for member in (*public, *methods) if callable(member)]
 
 
 texts = dict.fromkeys(text for name in MODULES for text in documentation(name) if text)
 texts = sorted(texts, key=lambda text: zlib.crc32(text.encode()))  # mixed, and always the same
 text = "\n\n".join(texts)
 counts = Counter(text)
-characters = sorted({each for each, count in counts.items() if count > 20} | {"?"})
-number_of = {each: number for number, each in enumerate(characters)}
-tokens = torch.tensor([number_of.get(each, number_of["?"]) for each in text])
+characters = sorted({character for character, count in counts.items() if count > 20} | {"?"})
+number_of = {character: number for number, character in enumerate(characters)}
+tokens = torch.tensor([number_of.get(character, number_of["?"]) for character in text])
 training, held_out = tokens[: len(tokens) * 9 // 10], tokens[len(tokens) * 9 // 10 :]
 print(f"{len(tokens):,} characters, {len(characters)} different ones")
 print(text[:200])
@@ -255,8 +256,8 @@ by_guess = math.log2(len(characters))
 print(f"{bits:.2f} bits; {by_frequency:.2f} by frequency, {by_guess:.2f} by guess")
 
 figure, axis = plt.subplots(figsize=(7, 3.2), layout="constrained")
-axis.plot([each / math.log(2) for each in losses], linewidth=0.8, label="training")
-axis.plot(range(SAVED, STEPS), [each / math.log(2) for each in losses_after], ":", label="resumed")
+axis.plot([loss / math.log(2) for loss in losses], linewidth=0.8, label="training")
+axis.plot(range(SAVED, STEPS), [loss / math.log(2) for loss in losses_after], ":", label="resumed")
 axis.axhline(by_frequency, color="gray", linestyle="--", label="by frequency")
 axis.axhline(bits, color="black", linewidth=0.8, label="held out, at the end")
 axis.set(xlabel="step", ylabel="bits per character", title="Loss of the language model", ylim=0)
@@ -280,7 +281,7 @@ def next_window(window, temperature):
 
 @torch.no_grad()
 def write(prompt, count, temperature):
-    window = torch.tensor([[number_of[each] for each in prompt.rjust(LENGTH)]])
+    window = torch.tensor([[number_of[character] for character in prompt.rjust(LENGTH)]])
     temperature, written = torch.tensor(temperature), []
     for _ in range(count):
         window = next_window(window, temperature)

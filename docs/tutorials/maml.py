@@ -158,7 +158,7 @@ line = torch.linspace(-5, 5, 200)[:, None]
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.4), sharey=True, layout="constrained")
 for axis, network, name in zip(axes, (model, plain), ("MAML", "plain"), strict=True):
-    start = {each: value.detach() for each, value in network.named_parameters()}
+    start = {name: value.detach() for name, value in network.named_parameters()}
     for steps in (0, 1, 10):
         adapted = adapt(start, few, known, steps)
         curve = functional_call(model, adapted, (line,))

@@ -295,7 +295,7 @@ def bytes_kept(solve, steps):
 
 for steps in (10, 40):
     through, adjoint = bytes_kept(odeint, steps), bytes_kept(odeint_adjoint, steps)
-    kept = [f"{each / 1000:.0f} kB" for each in (through, adjoint)]
+    kept = [f"{count / 1000:.0f} kB" for count in (through, adjoint)]
     print(f"{steps} steps: {kept[0]} through the solver, {kept[1]} by the adjoint")
 
 # %% [markdown]
@@ -307,7 +307,7 @@ other = Field()
 losses_adjoint = train(other, odeint_adjoint, updates=400)
 with torch.no_grad():
     again = odeint(other, new_start, H, 120)
-errors = [(each - expected)[:, 0].abs().max().item() for each in (predicted, again)]
+errors = [(path - expected)[:, 0].abs().max().item() for path in (predicted, again)]
 print("largest error in 24 s, in rad, through the solver:", round(errors[0], 3))
 print("by the adjoint:", round(errors[1], 3))
 

@@ -48,9 +48,9 @@ def loss_of_one(parameters, image, label):
     return F.cross_entropy(functional_call(model, parameters, (image,)), label)
 
 
-parameters = {name: each.detach() for name, each in model.named_parameters()}
+parameters = {name: parameter.detach() for name, parameter in model.named_parameters()}
 one = grad(loss_of_one)(parameters, images[0], labels[0])
-print({name: tuple(each.shape) for name, each in one.items()})
+print({name: tuple(gradient.shape) for name, gradient in one.items()})
 
 # %% [markdown]
 # `vmap` makes it a function of a batch. `in_dims` says what is batched: the parameters are the same
@@ -59,7 +59,7 @@ print({name: tuple(each.shape) for name, each in one.items()})
 # %%
 per_sample_gradients = vmap(grad(loss_of_one), in_dims=(None, 0, 0))
 many = per_sample_gradients(parameters, images[:64], labels[:64])
-print({name: tuple(each.shape) for name, each in many.items()})
+print({name: tuple(gradient.shape) for name, gradient in many.items()})
 
 # %% [markdown]
 # A loop over the samples gives the same, one backward pass at a time.
@@ -72,7 +72,7 @@ def by_loop(images, labels):
         model.zero_grad()
         F.cross_entropy(model(image), label).backward()
         rows.append([parameter.grad.clone() for parameter in model.parameters()])
-    return [torch.stack(each) for each in zip(*rows, strict=True)]
+    return [torch.stack(gradients) for gradients in zip(*rows, strict=True)]
 
 
 for batched, looped in zip(many.values(), by_loop(images[:64], labels[:64]), strict=True):
@@ -86,7 +86,7 @@ print("the loop agrees")
 
 # %%
 def norms_of(gradients):
-    squares = sum(each.flatten(1).square().sum(1) for each in gradients.values())
+    squares = sum(gradient.flatten(1).square().sum(1) for gradient in gradients.values())
     return squares.sqrt()
 
 
@@ -131,7 +131,7 @@ optimizer = torch.optim.SGD(model.parameters(), lr=1.0)
 @torch.compile
 def step(noise):
     rows, weights, size = draw_batch()
-    parameters = {name: each.detach() for name, each in model.named_parameters()}
+    parameters = {name: parameter.detach() for name, parameter in model.named_parameters()}
     gradients = per_sample_gradients(parameters, images[rows], labels[rows])
     weights = weights * (CLIP / norms_of(gradients)).clamp(max=1)
     for name, parameter in model.named_parameters():
@@ -158,7 +158,7 @@ def training(noise, steps):
 
 STEPS, NOISE = 400, 3.0
 exact = training(0.0, STEPS)
-trained = {name: each.detach() for name, each in model.named_parameters()}
+trained = {name: parameter.detach() for name, parameter in model.named_parameters()}
 norms_at_end = norms_of(per_sample_gradients(trained, images, labels)).numpy()
 private = training(NOISE, STEPS)
 print(f"held out: {exact[-1]:.1%} without noise, {private[-1]:.1%} with noise")
@@ -230,11 +230,11 @@ print(f"epsilon = {epsilon(STEPS):.2f} at delta = {DELTA}")
 # %%
 figure, (left, middle, right) = plt.subplots(1, 3, figsize=(10, 3.4), layout="constrained")
 counts = list(range(20, STEPS + 1, 20))
-left.plot(counts, [100 * each for each in exact], label="clipped, without noise")
-left.plot(counts, [100 * each for each in private], label="clipped, with noise")
+left.plot(counts, [100 * accuracy for accuracy in exact], label="clipped, without noise")
+left.plot(counts, [100 * accuracy for accuracy in private], label="clipped, with noise")
 left.set(xlabel="step", ylabel="held-out accuracy (%)", title="Accuracy", ylim=(0, 102))
 left.legend(loc="lower right", fontsize=8)
-middle.plot(range(1, STEPS + 1), [epsilon(each) for each in range(1, STEPS + 1)])
+middle.plot(range(1, STEPS + 1), [epsilon(step) for step in range(1, STEPS + 1)])
 middle.set(xlabel="step", ylabel="epsilon", title=f"Privacy spent (delta = {DELTA})", ylim=0)
 right.hist(norms_at_start, bins=30, range=(0, 6), alpha=0.7, label="at the start")
 right.hist(norms_at_end, bins=30, range=(0, 6), alpha=0.7, label="trained without noise")

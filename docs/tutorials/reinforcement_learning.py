@@ -207,7 +207,7 @@ for i in range(ROUNDS + 1):
     carts.begin(over)
     if i >= 20:
         update(*buffer.sample(128))
-print("mean returns:", [round(each) for each in curve])
+print("mean returns:", [round(value) for value in curve])
 
 # %%
 figure, axis = plt.subplots(figsize=(7, 3.5), layout="constrained")
