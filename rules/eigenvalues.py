@@ -486,7 +486,7 @@ def linalg_eigvals_jvp(tangent, decomposition):
     return linalg_eig_values_jvp(tangent, *decomposition)
 
 
-# decompositions of 2018
+# decompositions of early PyTorch
 
 
 def symeig(self, eigenvectors=False, upper=True):

@@ -150,14 +150,14 @@ def _of_inner_points(weight, last, shape, dtype):
     return jnp.asarray(weights.reshape((-1, *[1] * (len(shape) - 1 - last))))
 
 
-# torch's transform of 2018, on complex numbers as pairs of real ones
+# the transform of early PyTorch, on complex numbers as pairs of real ones
 
 
 def fft_with_size(
     self, signal_ndim, complex_input, complex_output, inverse, sizes, normalized, onesided
 ):
     """The transform of the last `signal_ndim` dimensions, a last dimension of 2 being complex."""
-    dims, normalization = _layout_of_2018(signal_ndim, inverse, normalized)
+    dims, normalization = _layout_of_pairs(signal_ndim, inverse, normalized)
     if not complex_input:
         transform = fft_r2c(self, dims, normalization, onesided)
         return _pairs(lax.conj(transform) if inverse else transform)
@@ -174,7 +174,7 @@ def fft_with_size_backward(
     grad, self, signal_ndim, complex_input, complex_output, inverse, sizes, normalized, onesided
 ):
     """The adjoint transform of each kind."""
-    dims, normalization = _layout_of_2018(signal_ndim, inverse, normalized)
+    dims, normalization = _layout_of_pairs(signal_ndim, inverse, normalized)
     if complex_output:
         grad = lax.complex(grad[..., 0], grad[..., 1])
     if not complex_input:
@@ -189,7 +189,7 @@ def fft_with_size_backward(
     return _pairs(gradient if inverse else lax.conj(gradient))
 
 
-def _layout_of_2018(signal_ndim, inverse, normalized):
+def _layout_of_pairs(signal_ndim, inverse, normalized):
     """The dimensions, counted from the end without the pairs, and the normalization."""
     return tuple(range(-signal_ndim, 0)), _BY_ROOT if normalized else _BY_N if inverse else 0
 

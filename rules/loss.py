@@ -166,7 +166,9 @@ def kl_div_target_backward(grad, self, target, reduction, log_target):
 
 
 def kl_div_backward(grad_output, self, target, reduction):
-    """The gradient of `self` in `kl_div` of 2018, which is 0 for a target that is not positive."""
+    """The gradient of `self` in `kl_div` of early PyTorch, which is 0 for a target that is not
+    positive.
+    """
     gradients = kl_div_self_backward(grad_output, self.shape, target, reduction, False)
     return jnp.where(target > 0, gradients, 0)
 

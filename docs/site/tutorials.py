@@ -22,7 +22,7 @@ from nbclient import NotebookClient
 
 DOCS = Path(__file__).resolve().parents[1]
 CHECKOUT = DOCS.parent
-MADE = CHECKOUT / "build" / "tutorials"
+NOTEBOOKS = CHECKOUT / "build" / "tutorials"
 SECONDS = 900  # for one cell
 AT_ONCE = 2  # scripts that run at the same time
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -57,7 +57,7 @@ def _sources() -> bytes:
 def _files(script: Path, sources: bytes) -> dict[str, str | bytes]:
     key = hashlib.sha256(sources + script.read_bytes()).hexdigest()
     place = script.relative_to(DOCS).with_suffix("")
-    kept = MADE / f"{place.name}.ipynb"
+    kept = NOTEBOOKS / f"{place.name}.ipynb"
     notebook = json.loads(kept.read_text()) if kept.exists() else {}
     if notebook.get("metadata", {}).get("made_from") != key:
         try:
@@ -66,7 +66,7 @@ def _files(script: Path, sources: bytes) -> dict[str, str | bytes]:
             error.add_note(f"in {script}")
             raise
         notebook["metadata"]["made_from"] = key
-        MADE.mkdir(parents=True, exist_ok=True)
+        NOTEBOOKS.mkdir(parents=True, exist_ok=True)
         kept.write_text(json.dumps(notebook))
     return Page(place.as_posix(), notebook).files()
 

@@ -126,7 +126,7 @@ ONLY_OPERATORS = {
     ),
 }
 
-# of sparse tensors (jaxgrad/sparse): the methods of all tensors, and the operators of 2018
+# of sparse tensors (jaxgrad/sparse): the methods of all tensors, and the operators of early PyTorch
 SPARSE_METHODS = (
     "to_sparse to_sparse_coo to_dense coalesce is_coalesced indices values _indices _values _nnz "
     "sparse_dim dense_dim sparse_mask"

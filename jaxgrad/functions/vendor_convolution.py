@@ -1,5 +1,5 @@
-"""The names that the convolutions of libraries had in 2018: signatures over `convolution` and
-`convolution_backward`. They choose no library and work on every device.
+"""The names of cuDNN's, MKL-DNN's and other libraries' convolutions in early PyTorch: signatures
+over `convolution` and `convolution_backward`. They choose no library and work on every device.
 
 Arguments are those of `convolution`, in the libraries' order; `benchmark`, `deterministic` and work
 buffers are ignored, and no work buffers are returned. The gradients are a tuple, with None where

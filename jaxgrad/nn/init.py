@@ -305,7 +305,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator=None) 
         return tensor.mul_(tensor.new_tensor(keep.tolist()))
 
 
-# ---- the names of before 2018
+# ---- the names of early PyTorch
 
 
 def _older(function):

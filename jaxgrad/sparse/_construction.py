@@ -1,4 +1,4 @@
-"""Making sparse tensors, and the operators under their names of 2018."""
+"""Making sparse tensors, and the operators under their names in early PyTorch."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape, layout=None) -> Tensor:
     return sparse_coo_tensor(places, values, tuple(shape))
 
 
-# ---- names of 2018, with the arguments of then
+# ---- names of early PyTorch, with its arguments
 
 
 @shows_users_frames

@@ -201,7 +201,9 @@ class RuleBuilder:
         return tuple(name or f"result{i}" for i, name in enumerate(names))
 
     def count_outputs(self):
-        """The number of outputs that the keys and formulas of an entry of 2018 mention."""
+        """The number of outputs that the keys and formulas of an entry without declared returns
+        mention.
+        """
         texts = [getattr(value, "text", "") for value in self.values.values()]
         numbers = [
             int(result or grad)

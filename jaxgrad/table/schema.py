@@ -1,7 +1,7 @@
 """ATen schemas: `add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor`.
 
-The dialect of 2018 (`IntList`, `int64_t`, `double`, `std::array<bool,3>`, no returns) gives the
-same objects as today's.
+The dialect of early PyTorch (`IntList`, `int64_t`, `double`, `std::array<bool,3>`, no returns)
+gives the same objects as today's.
 """
 
 import re
@@ -17,7 +17,7 @@ MAX_ARGUMENTS = 64
 WORDY = frozenset(["ScalarType", "Layout", "MemoryFormat"])
 BASES = WORDY | {"Tensor", "Scalar", "int", "float", "bool", "str"}
 BASES |= {"Generator", "Device", "TensorOptions"}
-# SymInt is an int, since shapes are static in XLA; the other spellings are from 2018
+# SymInt is an int, since shapes are static in XLA; the other spellings are from early PyTorch
 SPELLINGS = {
     "SymInt": "int",
     "int64_t": "int",
@@ -110,15 +110,15 @@ class Schema:
 
     @cached_property
     def returns_known(self):
-        """False in the dialect of 2018, which does not declare returns."""
+        """False in the dialect of early PyTorch, which does not declare returns."""
         return "->" in self.text
 
     @cached_property
     def written(self):
         """The names of the arguments that the operator overwrites."""
         marked = tuple(a.name for a in self.arguments if a.type.written)
-        in_place_of_2018 = self.name.endswith("_") and not self.returns_known
-        return marked or (self.names[:1] if in_place_of_2018 else ())
+        is_undeclared_write = self.name.endswith("_") and not self.returns_known
+        return marked or (self.names[:1] if is_undeclared_write else ())
 
     @cached_property
     def inplace(self):
@@ -262,8 +262,8 @@ def parse_type(text):
     inner, outer = bool(parts["inner"]), bool(parts["outer"])
     if not is_list:
         return Type(base, inner or outer, alias=alias)
-    of_2018 = parts["list"] is None  # `TensorList?`: the ? stands behind the list
-    return Type(base, outer or (inner and of_2018), True, size, alias, inner and not of_2018)
+    is_outer = parts["list"] is None  # `TensorList?`: the ? stands behind the list
+    return Type(base, outer or (inner and is_outer), True, size, alias, inner and not is_outer)
 
 
 def _base(parts):

@@ -23,7 +23,7 @@ OF_VALUES = "PyTorch's operator is one on sparse tensors, here a stand-in around
 MORE = "ours has gradients for weights or targets, PyTorch's has not"
 FUSED = "PyTorch composes it of several nodes on CPUs, or for some dimensions"
 RUNNING = "ours has gradients for running statistics, PyTorch's has not"
-OF_2018 = "an operator of 2018, whose stand-in is PyTorch's of today"
+OLD_NAME = "an operator of early PyTorch, whose stand-in is PyTorch's of today"
 NO_DERIVATIVE = "PyTorch has no derivative of it, or not the operator"
 ON_GPUS = "PyTorch composes it on CPUs; ours is its one node on GPUs"
 
@@ -52,15 +52,15 @@ OTHER_NAMES = {
     "diff": "PyTorch's copy of the input for n=0 is a write",
     "masked.std": "the slope at 0 is masked out",
     "linalg.tensorinv": "PyTorch's inverse is stored by columns, so that its reshape is another",
-    **dict.fromkeys(["ops.gesv", "ops.btrifact", "ops.btrifact_with_info", "ops.potri"], OF_2018),
-    **dict.fromkeys(["ops.pstrf", "ops._fused_drop", "ops._native_drop"], OF_2018),
-    **dict.fromkeys(["ops.max_unpool2d_backward", "ops.RoiPooling2d_forward"], OF_2018),
+    **dict.fromkeys(["ops.gesv", "ops.btrifact", "ops.btrifact_with_info", "ops.potri"], OLD_NAME),
+    **dict.fromkeys(["ops.pstrf", "ops._fused_drop", "ops._native_drop"], OLD_NAME),
+    **dict.fromkeys(["ops.max_unpool2d_backward", "ops.RoiPooling2d_forward"], OLD_NAME),
     "ops._fill_diagonal": "PyTorch has it in place only, where it is a write through a view",
     **dict.fromkeys(f"{special.EVERYWHERE} {special.POSITIVE}".split(), NO_DERIVATIVE),
     **dict.fromkeys(special.POLYNOMIALS.split(), NO_DERIVATIVE),
     **dict.fromkeys(["ops._airy_ai_derivative", "ops._gegenbauer_polynomial"], NO_DERIVATIVE),
     **dict.fromkeys(["ops._laguerre_polynomial", "ops._fft_with_size"], NO_DERIVATIVE),
-    **dict.fromkeys(["ops._rrelu", "ops.l1_loss_backward", "ops.kl_div_backward"], OF_2018),
+    **dict.fromkeys(["ops._rrelu", "ops.l1_loss_backward", "ops.kl_div_backward"], OLD_NAME),
     **dict.fromkeys(["ops.hardsigmoid_backward", "ops.mish_backward"], NO_DERIVATIVE),
     "ops.multi_margin_loss_backward": NO_DERIVATIVE,
     "special.ndtr": "ours is composed of erfc, which is accurate in the tail",

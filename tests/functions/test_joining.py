@@ -189,7 +189,7 @@ def test_gradient_of_a_resized_tensor():
     count("closed forms")
 
 
-def test_names_of_2018_change_the_tensor():
+def test_names_of_early_pytorch_change_the_tensor():
     x = jaxgrad.zeros(1, 3)
     assert ops.transpose_(x, 0, 1).shape == x.shape == (3, 1)
     assert ops.squeeze_(x, 1).shape == (3,)

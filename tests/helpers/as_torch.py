@@ -20,9 +20,8 @@ import inspect
 import math
 import warnings
 
-from helpers import answers, checks
-
 import jaxgrad
+from helpers import answers, checks
 
 
 def as_torch(answer=None, *, precision=1e-14, prepare=lambda value: value, family="autograd"):

@@ -4,9 +4,8 @@ Every tensor that such a body makes of numbers is traced there, so that what it 
 by the compiled program; what it returns comes out of it.
 """
 
-from helpers import as_torch, checks
-
 import jaxgrad
+from helpers import as_torch, checks
 
 MAKERS = frozenset(
     ["tensor", "ones", "zeros", "full", "arange", "eye", "linspace", "rand", "randn"]

@@ -7,9 +7,9 @@ forward mode, the tape and JAX, compiled and not, batched and one by one.
 import jax
 import jax.numpy as jnp
 import numpy
-from helpers.problems import pack, to_array, to_tensor, unpack
 
 import jaxgrad
+from helpers.problems import pack, to_array, to_tensor, unpack
 
 # relative and absolute
 SAME = 1e-10, 1e-12

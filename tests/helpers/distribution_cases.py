@@ -7,10 +7,9 @@ import math
 import warnings
 from typing import NamedTuple
 
+import jaxgrad
 from helpers.answers import beside, load
 from helpers.as_torch import as_torch
-
-import jaxgrad
 
 RECORDING = beside("distributions/test_numbers.py")
 RECORDED = load(RECORDING)

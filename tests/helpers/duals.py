@@ -5,10 +5,10 @@ gives such a vector.
 """
 
 import numpy
-from helpers.problems import pack, to_array, to_tensor, unpack
 from jax.core import Tracer
 
 import jaxgrad
+from helpers.problems import pack, to_array, to_tensor, unpack
 from jaxgrad.autograd.forward_ad import dual_level, make_dual, unpack_dual
 from jaxgrad.tape.tensor import wrap
 

@@ -3,8 +3,8 @@
 import jax
 import ml_dtypes
 import numpy as np
-from helpers import checks
 
+from helpers import checks
 from jaxgrad.core.host.block import Block
 
 EPSILONS = {"float16": 2**-10, "bfloat16": 2**-7, "float32": 2**-23, "float64": 2**-52}

@@ -5,9 +5,9 @@ import signal
 import time
 
 import numpy as np
-from helpers import hangs
 
 import jaxgrad as torch
+from helpers import hangs
 from jaxgrad.utils.data import Dataset, IterableDataset, get_worker_info
 
 

@@ -5,9 +5,10 @@ tests/oracle/record_operators.py writes both; `make record PARTS=operators` runs
 
 from functools import cache
 
+from samples import families
+
 from helpers.answers import beside, load
 from helpers.problems import Problem
-from samples import families
 
 NODE_NAMES = beside("autograd/test_node_names.py")
 

@@ -50,7 +50,7 @@ def test_a_table_of_ones_own(tmp_path, functions):
     ]
 
 
-def test_the_dialect_of_2018(tmp_path):
+def test_the_dialect_of_early_pytorch(tmp_path):
     text = (
         "- name: scaled(Tensor self, Scalar factor, IntList dims)\n"
         "  forward: self * factor\n"

@@ -1,5 +1,6 @@
-"""Convolutions: errors, dtypes and edges as PyTorch has them; the names of 2018; gradients that are
-asked for in part."""
+"""Convolutions: errors, dtypes and edges as PyTorch has them; the names of early PyTorch; gradients
+that are asked for in part.
+"""
 
 from functools import partial
 
@@ -316,7 +317,7 @@ def test_a_layer_and_its_gradients_are_three_convolutions(groups):
     count("programs")
 
 
-# the names of 2018
+# the names of early PyTorch
 
 
 def forward_and_gradients(dimensions, transposed=False, groups=1):
@@ -336,7 +337,7 @@ def check_same(results, expected):
     for one, other in zip(results, expected, strict=True):
         assert jaxgrad.equal(one, other)
         assert one.grad_fn.name() == other.grad_fn.name()
-    count("names of 2018")
+    count("names of early PyTorch")
 
 
 @pytest.mark.slow

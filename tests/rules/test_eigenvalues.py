@@ -171,7 +171,7 @@ def test_what_full_matrices_add_has_a_gradient(shape, complex):
 
 
 @pytest.mark.slow
-def test_names_of_2018():
+def test_names_of_early_pytorch():
     x = random(3, 3)
     values, vectors = ops.symeig(x, True, False)
     expected = jaxgrad.linalg.eigh(x)
@@ -180,11 +180,11 @@ def test_names_of_2018():
     assert (ops.symeig(x).values == jaxgrad.linalg.eigvalsh(x, "U")).all()
     assert gradcheck(lambda A: ops.symeig(A + A.mH, True)[1].abs(), (x,), check_forward_ad=True)
     assert gradcheck(lambda A: ops.symeig(A + A.mH)[0], (x,), check_forward_ad=True)
-    count("names of 2018", 5)
+    count("names of early PyTorch", 5)
 
 
 @pytest.mark.slow
-def test_eig_of_2018():
+def test_eig_of_early_pytorch():
     x = matrix([[0.1, 1.0, 0.2], [-1.0, 0.3, 0.4], [0.5, 0.2, 2.0]])
     (values, vectors), (complex_values, _) = ops.eig(x, True), jaxgrad.linalg.eig(x)
     assert (jaxgrad.view_as_complex(values) == complex_values).all()
@@ -196,7 +196,7 @@ def test_eig_of_2018():
     assert gradcheck(lambda A: ops.eig(A)[0], (x,), check_forward_ad=True)
     single = values[:, 1].tolist().index(0)
     assert gradcheck(lambda A: ops.eig(A, True)[1][:, single].abs(), (x,), check_forward_ad=True)
-    count("names of 2018", 5)
+    count("names of early PyTorch", 5)
 
 
 @pytest.mark.slow
@@ -207,7 +207,7 @@ def test_torch_svd_without_vectors():
     (result,) = jaxgrad.autograd.grad(S.sum(), x)
     (expected,) = jaxgrad.autograd.grad(jaxgrad.linalg.svdvals(x).sum(), x)
     assert (result == expected).all()
-    count("names of 2018")
+    count("names of early PyTorch")
 
 
 @pytest.mark.slow
@@ -223,7 +223,7 @@ def test_vectors_that_are_not_computed_have_a_gradient_of_zero(unused):
     x = jaxgrad.tensor([[2.0, 0.5], [0.5, 1.0]], requires_grad=True)
     unused(x).sum().backward()
     assert x.grad.tolist() == [[0.0, 0.0], [0.0, 0.0]]
-    count("names of 2018")
+    count("names of early PyTorch")
 
 
 @pytest.mark.slow

@@ -126,7 +126,7 @@ def close(result, expected):
     numpy.testing.assert_allclose(result.numpy(), expected.numpy(), 1e-6, 1e-9)
 
 
-# what the names of 2018 return
+# what the names of early PyTorch return
 
 
 @pytest.mark.slow

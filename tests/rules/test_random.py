@@ -160,7 +160,7 @@ def test_tangents_of_samples_are_zero(name):
     assert derivative.tolist() == [0.0, 0.0]
 
 
-def test_names_and_argument_order_of_2018():
+def test_names_and_argument_order_of_early_pytorch():
     x, generator = jaxgrad.zeros(3), jaxgrad.Generator()
     for name, *arguments in (
         ("normal_", 1.0, 0.0),

@@ -38,7 +38,7 @@ def test_the_arguments_of_cudnn():
         expected = function(X, states, params, True, 2, 0.0, False, True, False)
         cx = hx * 2 if mode == "LSTM" else None
         rest = [2, False, 0.0, False, True, [], None]
-        for sizes in ([], [0]):  # of 2018, and with today's proj_size
+        for sizes in ([], [0]):  # of early PyTorch, and with proj_size
             outputs = ops._cudnn_rnn(X, params, 4, None, hx, cx, number, 3, *sizes, *rest)
             assert len(outputs) == 5 and outputs[4].numel() == 0
             for ours, theirs in zip(outputs, expected, strict=False):

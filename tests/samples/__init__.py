@@ -260,7 +260,7 @@ def _as_strided_scatter(self, src, *args, **kwargs):
 
 
 def _fft_with_size(self, ndim, takes_pairs, gives_pairs, inverse, sizes, normalized, onesided, _):
-    """PyTorch's transform of 2018, by its transforms of today."""
+    """The transform of early PyTorch, by today's transforms."""
     torch = importlib.import_module("torch")
     dims, norm = list(range(-ndim, 0)), "ortho" if normalized else "backward"
     self = torch.view_as_complex(self) if takes_pairs else self

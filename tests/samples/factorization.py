@@ -73,7 +73,7 @@ SAMPLES = [
     S("linalg.lstsq", T(2, 4, 2), T(2, 4), driver="gels"),
     S("linalg.lstsq", T(3, 2), T(3), driver="gelsd"),
     S("linalg.lstsq", T(3, 3), T(3, 1), 1e-3, driver="gelss"),
-    # names of 2018
+    # names of early PyTorch
     S("ops.gesv", T(3, 2), T(3, 3), complex=True),
     S("ops.btrifact", T(3, 3), complex=True),
     S("ops.btrifact_with_info", T(2, 3, 3)),

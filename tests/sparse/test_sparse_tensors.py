@@ -231,7 +231,7 @@ def test_indices_out_of_range_are_refused_without_a_check_of_invariants():
             jaxgrad.sparse_coo_tensor(indices, [1.0, 2.0], (2,))
 
 
-def test_the_operators_of_2018():
+def test_operators_by_their_names_in_early_pytorch():
     ops, x = jaxgrad.ops, example(jaxgrad)
     tensor = ops._sparse_coo_tensor_with_dims_and_tensors(2, 0, (2, 3), x._indices(), x._values())
     assert tensor.to_dense().tolist() == [[0, 0, 3], [4, 0, 5]]

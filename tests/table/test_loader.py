@@ -143,7 +143,7 @@ def test_outputs(name, outputs, flags):
     assert (rule(name).outputs, rule(name).output_differentiability) == (outputs, flags)
 
 
-def test_outputs_of_2018_are_as_many_as_are_spoken_of():
+def test_outputs_of_early_pytorch_are_as_many_as_are_spoken_of():
     text = entry("self: f(grads[0], grads[2], result1)", schema="op(Tensor self)")
     assert loads(text, functions=["f"]).rules("op")[0].outputs == ("result0", "result1", "result2")
 

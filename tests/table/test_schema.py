@@ -32,7 +32,7 @@ def test_as_pytorch_reads_it(recorded):
     assert [[r.name, r.type.tensor] for r in schema.returns] == recorded["returns"]
 
 
-def test_all_of_2018():
+def test_all_of_early_pytorch():
     schemas = [parse_schema(text) for text in OF_2018]
     assert len(schemas) == 384
     assert len({schema.name for schema in schemas}) == 333
