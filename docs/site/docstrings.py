@@ -1,4 +1,4 @@
-"""Docstrings as HTML: the house's style of prose, and that of the operators with its sections.
+"""Docstrings as HTML: prose with descriptions of arguments, and operators with their sections.
 
 A docstring begins with its summary. Paragraphs follow, in which `name: text` describes an argument,
 and at the end stand examples. An operator's has sections instead: "Arguments:", "Formulas:".

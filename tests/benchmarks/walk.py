@@ -1,14 +1,14 @@
-"""Counts what a reader has to visit to follow a call, and how deep the imports go: `make walk`.
+"""Counts the files that a reader visits to follow a call, and the depth of imports: `make walk`.
 
 For each call: its files (those of jaxgrad in which a function runs), its entries (calls that lead
 from one file into another; code of JAX in between does not count) and its calls (functions of
 jaxgrad that run; a comprehension is a part of its function, as Python 3.12 runs it).
 
-In the import graph, an edge leads from a module to each module of jaxgrad that it imports. A floor
-is one above the highest floor that it imports from, and the ground floor is the first. Modules that
-import each other share a floor, and are listed. The graph is counted twice: with modules as nodes,
-where a package's __init__ is one of them, and with the entries of jaxgrad/ as nodes, where a
-package is one node with all its modules. `make walk ARGUMENTS=--visits` lists the files too.
+In the import graph, an edge leads from a module to each module of jaxgrad that it imports. The
+depth is the number of nodes on the longest path. Modules that import each other count as one node,
+and are listed. The graph is counted twice: with modules as nodes, where a package's __init__ is one
+of them, and with the entries of jaxgrad/ as nodes, where a package is one node with all its
+modules. `make walk ARGUMENTS=--visits` lists the files too.
 """
 
 import argparse
@@ -173,8 +173,8 @@ def without_cycles(graph):
             return graph
 
 
-def highest_path(graph):
-    """The longest path of a graph without cycles, from the top floor to the ground floor."""
+def longest_path(graph):
+    """The longest path of a graph without cycles."""
 
     @functools.cache
     def down(node):
@@ -183,10 +183,10 @@ def highest_path(graph):
     return max(map(down, sorted(graph)), key=len)
 
 
-def report_floors(title, graph):
+def report_depth(title, graph):
     acyclic = without_cycles(graph)
-    path = highest_path(acyclic)
-    print(f"{title:<24}{len(graph):6} nodes{len(path):7} floors")
+    path = longest_path(acyclic)
+    print(f"{title:<24}{len(graph):6} nodes, depth {len(path)}")
     for cycle in (node for node in acyclic if " + " in node):
         print(f"    a cycle: {cycle}")
     return path
@@ -198,8 +198,8 @@ def main():
     options = parser.parse_args()
     lists = [report(title, call) for title, call in trips().items()]
     modules = import_graph()
-    lists.append(report_floors("imports of packages", merged(modules, top_level)))
-    lists.append(report_floors("imports of modules", modules))
+    lists.append(report_depth("imports of packages", merged(modules, top_level)))
+    lists.append(report_depth("imports of modules", modules))
     for path in lists if options.visits else ():
         print("\n" + " > ".join(name for name, _ in itertools.groupby(path)))
 
