@@ -16,7 +16,7 @@ pytest := -m pytest -n auto --dist worksteal
 $(foreach venv,$(VENV) .venv-torch .venv-ecosystem,$(shell test -x $(venv)/bin/python && \
     grep -qsF '$(CURDIR)/$(venv)' $(venv)/pyvenv.cfg || rm -f $(venv)/made))
 
-.PHONY: demo test quick test-all lint docs docs-serve docs-check stubs templates record oracle mutate bench figures ecosystem ecosystem-recorded walk wheel clean
+.PHONY: demo test quick test-all lint docs docs-serve docs-check stubs cards templates record oracle mutate bench figures ecosystem ecosystem-recorded walk wheel clean
 .NOTPARALLEL:  # two runs of pip in one environment disturb each other
 
 demo: $(VENV)/demo  # train a network on handwritten digits, four ways
@@ -48,16 +48,17 @@ docs-check: docs  # the tests of the site, and a visit of each page where Chromi
 	@if which chromium chromium-browser google-chrome >/dev/null && $(python) -c 'import playwright' 2>/dev/null; then \
 	    $(python) tests/docs_site/browser.py; fi
 
-stubs: $(VENV)/test  # write the type stubs, jaxgrad/**/*.pyi, and the pages of the operators, docs/api
-	$(python) tests/stubs.py
+stubs: $(VENV)/test  # write the type stubs, jaxgrad/**/*.pyi, for editors: a wheel has them
+	$(python) -m jaxgrad stubs
+
+cards: $(VENV)/test  # write the pages of the operators, docs/api
 	$(python) tests/cards.py
 
 templates: $(VENV)/test  # write jaxgrad/templates.tsv, the programs that new processes need not trace
 	$(python) tests/commands/templates.py
 
-record: .venv-torch/oracle  # record all of PyTorch's answers, or PARTS="autograd models" or OPERATORS="i0 copysign", and write what `make stubs` writes
+record: .venv-torch/oracle  # record all of PyTorch's answers, or PARTS="autograd models" or OPERATORS="i0 copysign", and write what `make cards` writes
 	.venv-torch/bin/python tests/oracle/record.py $(PARTS) $(if $(OPERATORS),--operators $(OPERATORS))
-	.venv-torch/bin/python tests/stubs.py
 	.venv-torch/bin/python tests/cards.py
 
 oracle: .venv-torch/oracle  # compare with PyTorch itself instead of its recorded answers

@@ -1,6 +1,7 @@
 """The command `jaxgrad`: `run` runs a program that imports torch, `launch` runs one in several
 processes, `scan` lists the names that programs use and jaxgrad lacks, `check` finds mistakes in
-tables of derivatives, `ops` tells about the operators, `cache` about the executables on disk.
+tables of derivatives, `ops` tells about the operators, `cache` about the executables on disk,
+`stubs` writes the type stubs.
 """
 
 import argparse
@@ -10,7 +11,7 @@ import json
 import sys
 from pathlib import Path
 
-from . import coverage, ops
+from . import coverage, ops, stubs
 from .compat import scan
 from .compat.run import run
 from .core import file_cache, shape_check
@@ -28,7 +29,8 @@ def main(arguments=None):
     """Run the command `jaxgrad`, and return its exit status.
 
     run: that of the program. launch: that of the worker that failed first. scan, check: 0 for
-    nothing found, 1 for something, 2 for no file. ops: 0, 1 for an unknown operator. cache: 0.
+    nothing found, 1 for something, 2 for no file. ops: 0, 1 for an unknown operator. cache,
+    stubs: 0.
     """
     options = command_line().parse_args(arguments)
     return options.run(options)
@@ -78,6 +80,8 @@ def command_line():
     cache = commands.add_parser("cache", help="tell about the executables on disk")
     cache.add_argument("--clear", action="store_true", help="remove them")
     cache.set_defaults(run=run_cache)
+    types = commands.add_parser("stubs", help="write the type stubs, which wheels have")
+    types.set_defaults(run=run_stubs)
     return parser
 
 
@@ -151,6 +155,11 @@ def run_cache(options):
         print(f"{directory}: removed {size}")
     else:
         print(f"{directory}: {size}, at most {cache.limit / 1e6:.0f} MB")
+    return FINE
+
+
+def run_stubs(_):
+    print(f"{stubs.PACKAGE}: {stubs.write(stubs.PACKAGE)} stubs")
     return FINE
 
 

@@ -39,7 +39,7 @@ LAYERS = (
         *("accelerator", "backends", "cli", "__main__", "compat", "compiler", "coverage", "cpu"),
         *("cuda", "fft", "functional", "fx", "library", "linalg", "mps", "mtia"),
         *("multiprocessing", "onnx", "overrides", "profiler", "quasirandom", "random"),
-        *("return_types", "signal", "special", "testing", "tracing", "types"),
+        *("return_types", "signal", "special", "stubs", "testing", "tracing", "types"),
         "xpu",
     ),
 )

@@ -22,12 +22,12 @@ import jaxgrad
 from jaxgrad import coverage, ops
 from jaxgrad.ops.cards import sections
 from jaxgrad.ops.documentation import Text
+from jaxgrad.stubs.public_names import MODULES, public_names
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(CHECKOUT / "tests"))
 
 import cards  # noqa: E402
-import stubs  # noqa: E402
 
 # names that PyTorch does not have
 OWN = (
@@ -83,7 +83,7 @@ def namespaces() -> dict[str, list[Entry]]:
         names = entries.setdefault(name.space, [])
         if name.is_there:
             names.append(Entry(name.path, coverage.find(name.path)))
-    for module in stubs.MODULES:
+    for module in MODULES:
         space = "torch" + module.removeprefix("jaxgrad")
         if space not in NO_PAGE:
             entries.setdefault(space, []).extend(_others(module, space, entries.get(space, [])))
@@ -97,13 +97,13 @@ def _find(name: str):
 
 
 def _operators():
-    return stubs.public_names(ops)
+    return public_names(ops)
 
 
 def _others(module: str, space: str, there: list[Entry]):
     """The public names of a module that the list of PyTorch's names does not have."""
     known = {entry.path for entry in there} | INTERNAL
-    for name in stubs.public_names(importlib.import_module(module)):
+    for name in public_names(importlib.import_module(module)):
         value = getattr(importlib.import_module(module), name)
         path = f"{space}.{name}"
         is_inplace = space == "torch" and hasattr(value, "operator")  # or of the table alone

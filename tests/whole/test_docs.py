@@ -30,8 +30,8 @@ BLOCK = re.compile(
 PRINTED = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 # what an example may use without importing it
 KNOWN = {"jaxgrad": jaxgrad, "F": jaxgrad.nn.functional}
-# these do something when they are imported, and have no examples
-STARTING = ("__main__", "compat.installed")
+# these do something when they are imported, or need setuptools, and have no examples
+STARTING = ("__main__", "compat.installed", "stubs.build_backend")
 MODULES = [
     "jaxgrad",
     *(
