@@ -76,9 +76,10 @@ def calls(torch):
     }
 
 
+@pytest.mark.row("S05")
 @pytest.mark.slow
 @as_torch
-def test_what_autocast_converts_S05(torch):
+def test_what_autocast_converts(torch):
     known = calls(torch)
 
     def dtypes():
@@ -99,6 +100,7 @@ def test_what_autocast_converts_S05(torch):
     return dtypes() if torch is not jaxgrad else jaxgrad.jit(dtypes)()
 
 
+@pytest.mark.row("S05")
 @as_torch("""
     tensor([[0.00537109375, 0.0068359375], [0.011962890625, 0.015625]])
     tensor([[2, 2], [2, 2]])
@@ -106,7 +108,7 @@ def test_what_autocast_converts_S05(torch):
     tensor([[0.00537109375, 0.0068359375], [0.011962890625, 0.015625]], dtype=bfloat16)
     tensor([[0.00537109375, 0.0068359375], [0.011962890625, 0.015625]])
 """)
-def test_operators_outside_of_autocasts_lists_S05(torch):
+def test_operators_outside_of_autocasts_lists(torch):
     """Integers, what is written into, and what is switched off."""
     a, b, out = numbers(torch, 2, 3), numbers(torch, 3, 2), torch.zeros(2, 2)
     with torch.autocast("cpu"):
@@ -137,7 +139,7 @@ def network(torch):
      tensor([2.75])]
     tensor([[0.984375, 1.40625], [0.21875, 0.3125]])
 """)
-def test_gradients_of_parameters_stay_float32_R13(torch):
+def test_gradients_of_parameters_stay_float32(torch):
     net, x = network(torch), torch.tensor([[1.0, 2.0], [-0.5, 0.25]], requires_grad=True)
     with torch.autocast("cpu"):
         output = net(x)
@@ -152,7 +154,7 @@ def test_gradients_of_parameters_stay_float32_R13(torch):
     [tensor([[1.0]], dtype=bfloat16, requires_grad=True),
      tensor([[3.0]], dtype=bfloat16, requires_grad=True)]
 """)
-def test_a_parameter_is_converted_once_R13(torch):
+def test_a_parameter_is_converted_once(torch):
     """Gradients of two uses are added in half precision, where 256 + 1 is 256."""
     results = []
     for options in ({}, {"cache_enabled": False}):
@@ -171,7 +173,7 @@ def test_a_parameter_is_converted_once_R13(torch):
     return results
 
 
-def test_a_parameter_that_is_written_to_is_converted_anew_R13():
+def test_a_parameter_that_is_written_to_is_converted_anew():
     """PyTorch uses the old one."""
     w = jaxgrad.ones(1, 1, requires_grad=True)
     with jaxgrad.autocast("cpu"):
@@ -186,8 +188,9 @@ def test_a_parameter_that_is_written_to_is_converted_anew_R13():
     assert w.grad.item() == 2
 
 
+@pytest.mark.row("S05")
 @as_torch
-def test_queries_of_autocast_settings_S05(torch):
+def test_queries_of_autocast_settings(torch):
     def state():
         return [
             torch.is_autocast_enabled("cpu"),
@@ -221,8 +224,9 @@ def test_queries_of_autocast_settings_S05(torch):
     return results
 
 
+@pytest.mark.row("S05")
 @as_torch
-def test_arguments_of_autocast_S05(torch):
+def test_arguments_of_autocast(torch):
     unsupported = "In CPU autocast, but the target dtype is not supported. Disabling autocast"
     wrong = warned(lambda: torch.autocast("cpu", dtype=torch.float64)._enabled)
     for warning in wrong["warnings"]:
@@ -238,8 +242,9 @@ def test_arguments_of_autocast_S05(torch):
     ]
 
 
+@pytest.mark.row("S05")
 @as_torch
-def test_custom_fwd_and_custom_bwd_S05(torch):
+def test_custom_fwd_and_custom_bwd(torch):
     seen = []
 
     def note(torch, *values):
@@ -304,9 +309,10 @@ def factor_that_cannot_grow(torch):
     return scaler.state_dict()
 
 
+@pytest.mark.row("S05")
 @pytest.mark.slow
 @as_torch
-def test_steps_of_a_GradScaler_S05(torch):
+def test_steps_of_a_GradScaler(torch):
     w, optimizer, scaler = parts(torch)
     results = [scaler.get_scale(), scaler.state_dict(), scaler.is_enabled()]
     for factor in (1.0, 1.0, float("inf"), 1.0, float("nan"), 0.5, 0.5):
@@ -323,8 +329,9 @@ def test_steps_of_a_GradScaler_S05(torch):
     return results, scaler.get_scale()
 
 
+@pytest.mark.row("S05")
 @as_torch
-def test_gradients_that_are_looked_at_between_S05(torch):
+def test_gradients_that_are_looked_at_between(torch):
     w, optimizer, scaler = parts(torch, growth_interval=1)
     results = []
     for _ in range(2):
@@ -343,8 +350,9 @@ def test_gradients_that_are_looked_at_between_S05(torch):
     return results, scaled, [type(scaled).__name__, type(scaled[1]).__name__]
 
 
+@pytest.mark.row("S05")
 @as_torch
-def test_settings_of_a_GradScaler_S05(torch):
+def test_settings_of_a_GradScaler(torch):
     w, optimizer, scaler = parts(torch)
     too_early = [
         error(scaler.step, optimizer),
@@ -394,7 +402,8 @@ def test_settings_of_a_GradScaler_S05(torch):
 # ---- compiled
 
 
-def test_autocast_has_a_program_of_its_own_S05():
+@pytest.mark.row("S05")
+def test_autocast_has_a_program_of_its_own():
     a, b = numbers(jaxgrad, 2, 3), numbers(jaxgrad, 3, 2)
     product = jaxgrad.jit(lambda a, b: a @ b)
     outputs = [product(a, b)]
@@ -408,8 +417,9 @@ def test_autocast_has_a_program_of_its_own_S05():
     assert len(product.traces) == 3
 
 
+@pytest.mark.row("S05")
 @pytest.mark.slow
-def test_a_compiled_function_is_differentiated_as_it_ran_S05():
+def test_a_compiled_function_is_differentiated_as_it_ran():
     """Two passes after autocast ended: rounding shows that products ran in half precision."""
 
     def second(wrapped):
@@ -430,7 +440,7 @@ def test_a_compiled_function_is_differentiated_as_it_ran_S05():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("around", [False, True], ids=["inside", "around"])
-def test_a_parameter_is_converted_once_in_a_compiled_pass_R13(around):
+def test_a_parameter_is_converted_once_in_a_compiled_pass(around):
     def results(wrapped):
         net, x = network(jaxgrad), jaxgrad.tensor([[1.0, 2.0], [-0.5, 0.25]])
 
@@ -459,6 +469,7 @@ def test_a_parameter_is_converted_once_in_a_compiled_pass_R13(around):
         np.testing.assert_allclose(one.float().detach(), other.float().detach(), rtol=2**-7)
 
 
+@pytest.mark.row("S05")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "optimizer",
@@ -470,7 +481,7 @@ def test_a_parameter_is_converted_once_in_a_compiled_pass_R13(around):
     ids=["momentum", "Adam", "RMSprop"],
 )
 @pytest.mark.parametrize("first", [1.0, float("inf")], ids=["", "the first left out"])
-def test_a_compiled_step_that_may_be_left_out_S05(optimizer, first):
+def test_a_compiled_step_that_may_be_left_out(optimizer, first):
     def results(wrapped):
         w = jaxgrad.tensor([1.0, 2.0], dtype=jaxgrad.float64, requires_grad=True)
         chosen = optimizer([w])
@@ -500,8 +511,9 @@ def test_a_compiled_step_that_may_be_left_out_S05(optimizer, first):
         np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
+@pytest.mark.row("S05")
 @pytest.mark.slow
-def test_a_state_that_is_made_of_the_gradient_S05():
+def test_a_state_that_is_made_of_the_gradient():
     """With dampening a momentum of zero is not the same as none."""
     w = jaxgrad.ones(2, requires_grad=True)
     optimizer = jaxgrad.optim.SGD([w], lr=0.5, momentum=0.5, dampening=0.5)
@@ -521,8 +533,9 @@ def test_a_state_that_is_made_of_the_gradient_S05():
     assert w.tolist() == [-0.5, -0.5]  # 1 - 0.5 * 2, then less 0.5 * (0.5 * 2 + 0.5 * 0)
 
 
+@pytest.mark.row("S05")
 @pytest.mark.parametrize("use_reentrant", [False, True])
-def test_a_checkpoint_is_computed_again_as_it_was_S05(use_reentrant):
+def test_a_checkpoint_is_computed_again_as_it_was(use_reentrant):
     checkpoint, seen = jaxgrad.utils.checkpoint.checkpoint, []
 
     def block(x):
@@ -536,7 +549,8 @@ def test_a_checkpoint_is_computed_again_as_it_was_S05(use_reentrant):
     assert seen == [jaxgrad.bfloat16] * 2 and weight.grad.tolist() == [[2, 2], [2, 2]]
 
 
-def test_operators_take_their_fast_path_afterwards_S05():
+@pytest.mark.row("S05")
+def test_operators_take_their_fast_path_afterwards():
     assert not interception.is_general
     with jaxgrad.autocast("cpu"), pytest.raises(ValueError, match="inside"):
         with jaxgrad.autocast("cpu", enabled=False):
@@ -546,7 +560,8 @@ def test_operators_take_their_fast_path_afterwards_S05():
     assert interception.arguments is None and not interception.is_general
 
 
-def test_autocast_on_a_device_that_is_not_there_S05():
+@pytest.mark.row("S05")
+def test_autocast_on_a_device_that_is_not_there():
     if jaxgrad.core.device.has("cuda"):
         return
     with pytest.warns(UserWarning, match="CUDA is not available"):

@@ -12,25 +12,28 @@ from helpers.as_torch import as_torch, error, leaf, parameters, warned
 import jaxgrad
 
 
+@pytest.mark.row("A01")
 @as_torch
-def test_backward_adds_the_gradient_of_each_leaf_A01(torch):
+def test_backward_adds_the_gradient_of_each_leaf(torch):
     x, y = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0)
     result = torch.autograd.backward(x * y, torch.tensor([1.0, 10.0]))
     return result, x.grad, y.grad, parameters(torch.autograd.backward)
 
 
+@pytest.mark.row("A01")
 @as_torch("tensor(26.0)")
-def test_the_sum_of_several_A01(torch):
+def test_the_sum_of_several(torch):
     x = leaf(torch, 3.0)
     torch.autograd.backward([x * x, 2 * x], [torch.tensor(1.0), torch.tensor(10.0)])
     return x.grad
 
 
+@pytest.mark.row("A02")
 @as_torch("""
     None
     tensor([5.0, 5.0])
 """)
-def test_tensor_backward_A02(torch):
+def test_tensor_backward(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x * x
     y.backward(torch.ones(2), True)
@@ -39,12 +42,14 @@ def test_tensor_backward_A02(torch):
     return y.backward(inputs=[x]), x.grad
 
 
-def test_signature_of_the_method_A02():
+@pytest.mark.row("A02")
+def test_signature_of_the_method():
     names = ["self", "gradient", "retain_graph", "create_graph", "inputs"]
     assert list(inspect.signature(jaxgrad.Tensor.backward).parameters) == names
     assert jaxgrad.Tensor.backward.__name__ == "backward"
 
 
+@pytest.mark.row("A03")
 @as_torch("""
     tensor(1.0)
     tensor(1.0)
@@ -53,7 +58,7 @@ def test_signature_of_the_method_A02():
     tensor(1.0)
     None
 """)
-def test_forms_of_tensors_A03(torch):
+def test_forms_of_tensors(torch):
     edge = torch.autograd.graph.get_gradient_edge
     gradients = []
     for form in (
@@ -70,14 +75,16 @@ def test_forms_of_tensors_A03(torch):
     return gradients
 
 
-def test_what_is_no_tensor_A03():
+@pytest.mark.row("A03")
+def test_what_is_no_tensor():
     for wrong in (None, 3, [3], [None]):
         with pytest.raises(TypeError, match=r"(?i)expected .*tensor"):
             jaxgrad.autograd.backward(wrong)
 
 
+@pytest.mark.row("A04")
 @as_torch("tensor([37.0, 37.0])")
-def test_forms_of_grad_tensors_A04(torch):
+def test_forms_of_grad_tensors(torch):
     x = leaf(torch, 1.0, 2.0)
     constant, two = torch.tensor([5.0, 5.0]), torch.tensor([2.0, 2.0])
     torch.autograd.backward(x * constant, two)
@@ -87,11 +94,12 @@ def test_forms_of_grad_tensors_A04(torch):
     return x.grad
 
 
+@pytest.mark.row("A05")
 @as_torch("""
     RuntimeError('got 2 tensors and 1 gradients')
     RuntimeError('got 1 tensors and 0 gradients')
 """)
-def test_grad_tensors_of_wrong_length_A05(torch):
+def test_grad_tensors_of_wrong_length(torch):
     x = leaf(torch, 1.0, 2.0)
     ones = torch.ones(2)
     return (
@@ -100,19 +108,21 @@ def test_grad_tensors_of_wrong_length_A05(torch):
     )
 
 
-def test_too_many_grad_tensors_A05():
+@pytest.mark.row("A05")
+def test_too_many_grad_tensors():
     """PyTorch ignores the rest."""
     x, one = leaf(jaxgrad, 2.0), jaxgrad.tensor(1.0)
     with pytest.raises(RuntimeError, match="got 1 tensors and 2 gradients"):
         jaxgrad.autograd.backward(x * x, [one, one])
 
 
+@pytest.mark.row("A06")
 @as_torch("""
     tensor(6.0)
     tensor([6.0])
     tensor([[6.0]])
 """)
-def test_ones_for_an_output_of_one_element_A06(torch):
+def test_ones_for_an_output_of_one_element(torch):
     gradients = []
     for shape in ((), (1,), (1, 1)):
         x = torch.full(shape, 3.0, requires_grad=True)
@@ -121,30 +131,33 @@ def test_ones_for_an_output_of_one_element_A06(torch):
     return gradients
 
 
+@pytest.mark.row("A07")
 @as_torch("""
     RuntimeError('grad can be implicitly created only for scalar outputs')
     RuntimeError('grad can be implicitly created only for scalar outputs')
     RuntimeError('grad can be implicitly created only for scalar outputs')
 """)
-def test_an_output_of_several_elements_needs_a_gradient_A07(torch):
+def test_an_output_of_several_elements_needs_a_gradient(torch):
     shapes = (3,), (0,), (2, 0)
     return [error((torch.ones(shape, requires_grad=True) * 2).backward) for shape in shapes]
 
 
+@pytest.mark.row("A08")
 @as_torch("""
     RuntimeError(
      'grad can be implicitly created only for real scalar outputs but got '
      'torch.complex64')
     tensor(2.0-4.0j)
 """)
-def test_a_complex_output_needs_a_gradient_A08(torch):
+def test_a_complex_output_needs_a_gradient(torch):
     x = leaf(torch, 1.0 + 2.0j)
     (x * x).backward(torch.tensor(1.0 + 0.0j))
     return error((x * x).backward), x.grad
 
 
+@pytest.mark.row("A09")
 @as_torch
-def test_shape_of_the_gradient_A09(torch):
+def test_shape_of_the_gradient(torch):
     x = leaf(torch, 1.0, 2.0, 3.0)
     backward = torch.autograd.backward
     return (
@@ -154,15 +167,17 @@ def test_shape_of_the_gradient_A09(torch):
     )
 
 
-def test_the_position_is_named_A09():
+@pytest.mark.row("A09")
+def test_the_position_is_named():
     """PyTorch fails during the search."""
     x = leaf(jaxgrad, 1.0, 2.0, 3.0)
     with pytest.raises(RuntimeError, match=r"grad_output\[1\] has a shape of torch.Size\(\[2\]\)"):
         jaxgrad.autograd.backward([x.sum(), x * x], [None, jaxgrad.ones(2)])
 
 
+@pytest.mark.row("A10")
 @as_torch
-def test_dtype_of_the_gradient_A10(torch):
+def test_dtype_of_the_gradient(torch):
     x, z = leaf(torch, 1.0, 2.0), leaf(torch, 1.0 + 1.0j)
     (x * 3).backward(torch.ones(2, dtype=torch.float64))
     (x * 3).backward(torch.ones(2, dtype=torch.int64))
@@ -176,30 +191,33 @@ def test_dtype_of_the_gradient_A10(torch):
     )
 
 
+@pytest.mark.row("A11")
 @as_torch("""
     TypeError('gradients can be either Tensors or None, but got float')
     TypeError('gradients can be either Tensors or None, but got list')
     TypeError('gradients can be either Tensors or None, but got str')
 """)
-def test_gradient_of_another_type_A11(torch):
+def test_gradient_of_another_type(torch):
     x = leaf(torch, 1.0, 2.0)
     return [error(torch.autograd.backward, [x * x], [wrong]) for wrong in (1.0, [1.0], "ones")]
 
 
-def test_a_number_as_gradient_A11():
+@pytest.mark.row("A11")
+def test_a_number_as_gradient():
     """PyTorch tries to iterate over it."""
     x = leaf(jaxgrad, 2.0)
     with pytest.raises(TypeError, match="gradients can be either Tensors or None, but got float"):
         (x * x).backward(1.0)
 
 
+@pytest.mark.row("A12")
 @as_torch("""
     RuntimeError('element 1 of tensors does not require grad and does not have a grad_fn')
     RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')
     RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')
     None
 """)
-def test_an_output_that_needs_no_grad_A12(torch):
+def test_an_output_that_needs_no_grad(torch):
     x, constant = leaf(torch, 3.0), torch.tensor(1.0)
     return (
         error(torch.autograd.backward, [x * x, constant]),
@@ -209,11 +227,12 @@ def test_an_output_that_needs_no_grad_A12(torch):
     )
 
 
+@pytest.mark.row("A13")
 @as_torch("""
     [tensor([9.0, 12.0]), tensor([103.0, 206.0])]
     tensor([2.0, 4.0])
 """)
-def test_gradients_accumulate_A13(torch):
+def test_gradients_accumulate(torch):
     x, y = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0)
     y.grad = torch.tensor([100.0, 200.0])
     for _ in range(3):
@@ -224,12 +243,13 @@ def test_gradients_accumulate_A13(torch):
     return gradients, x.grad
 
 
+@pytest.mark.row("A14")
 @as_torch("""
     {'in place': [True, tensor(8.0)],
      'recorded': [False, tensor(4.0, requires_grad=True), True, tensor(12.0, requires_grad=True)],
      'preset': [True, tensor(5.0)]}
 """)
-def test_identity_of_grad_A14(torch):
+def test_identity_of_grad(torch):
     x = leaf(torch, 2.0)
     (x * x).backward()
     first = x.grad
@@ -252,11 +272,12 @@ def test_identity_of_grad_A14(torch):
     }
 
 
+@pytest.mark.row("A14")
 @as_torch("""
     [False, tensor(3.0, requires_grad=True), tensor(7.0)]
     [False, tensor(3.0, requires_grad=True), tensor(7.0, requires_grad=True)]
 """)
-def test_a_gradient_that_was_passed_in_stays_as_it_was_A14(torch):
+def test_a_gradient_that_was_passed_in_stays_as_it_was(torch):
     answers = []
     for create_graph in (False, True):
         x, gradient = leaf(torch, 2.0), leaf(torch, 3.0)
@@ -266,8 +287,9 @@ def test_a_gradient_that_was_passed_in_stays_as_it_was_A14(torch):
     return answers
 
 
+@pytest.mark.row("A15")
 @as_torch
-def test_default_of_retain_graph_A15(torch):
+def test_default_of_retain_graph(torch):
     errors = []
     for retain_graph, create_graph in (
         (None, False),
@@ -284,19 +306,21 @@ def test_default_of_retain_graph_A15(torch):
     return errors
 
 
+@pytest.mark.row("A16")
 @as_torch
-def test_a_second_pass_over_a_freed_graph_A16(torch):
+def test_a_second_pass_over_a_freed_graph(torch):
     x = leaf(torch, 2.0)
     y = x * x
     y.backward()
     return error(y.backward), error(torch.autograd.grad, y, x), x.grad
 
 
+@pytest.mark.row("A17")
 @as_torch("""
     tensor([2.0, 2.0])
     tensor(2.0, requires_grad=True)
 """)
-def test_what_saved_nothing_runs_again_A17(torch):
+def test_what_saved_nothing_runs_again(torch):
     x = leaf(torch, 2.0, 3.0)
     y = (x + 1).sum() - x.sum() * 1
     total = (x + 1).sum()
@@ -305,6 +329,7 @@ def test_what_saved_nothing_runs_again_A17(torch):
     return x.grad, y
 
 
+@pytest.mark.row("A17")
 @as_torch("""
     [tensor(18.0)]
     [tensor(6.0)]
@@ -315,7 +340,7 @@ def test_what_saved_nothing_runs_again_A17(torch):
      'retain_graph=True if you need to backward through the graph a second time or if '
      'you need to access saved tensors after calling backward.')
 """)
-def test_only_what_ran_is_freed_A17(torch):
+def test_only_what_ran_is_freed(torch):
     x = leaf(torch, 3.0)
     y = x * x
     z = y * y
@@ -327,12 +352,13 @@ def test_only_what_ran_is_freed_A17(torch):
     return to_middle, to_leaf, error(second.backward)
 
 
+@pytest.mark.row("A18")
 @as_torch("""
     tensor(12.0, requires_grad=True)
     tensor(12.0, requires_grad=True)
     tensor(6.0)
 """)
-def test_create_graph_gives_second_derivatives_A18(torch):
+def test_create_graph_gives_second_derivatives(torch):
     x = leaf(torch, 2.0)
     y = x * x * x
     warned(y.backward, None, None, True)
@@ -345,8 +371,9 @@ def test_create_graph_gives_second_derivatives_A18(torch):
     return first, second, x.grad
 
 
+@pytest.mark.row("A19")
 @as_torch
-def test_create_graph_warns_A19(torch):
+def test_create_graph_warns(torch):
     x = leaf(torch, 2.0)
     warnings = [
         warned(functools.partial((x * x).backward, create_graph=True)),
@@ -357,7 +384,8 @@ def test_create_graph_warns_A19(torch):
     return warnings
 
 
-def test_the_warning_points_to_the_caller_A19():
+@pytest.mark.row("A19")
+def test_the_warning_points_to_the_caller():
     x = leaf(jaxgrad, 2.0)
     for call in (x.backward, functools.partial(jaxgrad.autograd.backward, x)):
         with pytest.warns(UserWarning, match="reference cycle") as warnings:
@@ -365,12 +393,13 @@ def test_the_warning_points_to_the_caller_A19():
         assert warnings[0].filename == __file__
 
 
+@pytest.mark.row("A20")
 @as_torch("""
     tensor(18.0)
     tensor(2.0)
     tensor(6.0)
 """)
-def test_only_inputs_are_filled_A20(torch):
+def test_only_inputs_are_filled(torch):
     x, y, z = leaf(torch, 2.0), leaf(torch, 3.0), leaf(torch, 4.0)
     (x * y * z).backward(inputs=[x, z])
     (x * y).backward(inputs=x)
@@ -378,6 +407,7 @@ def test_only_inputs_are_filled_A20(torch):
     return x.grad, y.grad, z.grad
 
 
+@pytest.mark.row("A21")
 @as_torch("""
     [tensor(3.0), None]
     [tensor(3.0), None]
@@ -387,7 +417,7 @@ def test_only_inputs_are_filled_A20(torch):
     [tensor(3.0), None]
     [tensor(3.0), None]
 """)
-def test_forms_of_inputs_A21(torch):
+def test_forms_of_inputs(torch):
     edge = torch.autograd.graph.get_gradient_edge
     gradients = []
     for form in (
@@ -405,24 +435,27 @@ def test_forms_of_inputs_A21(torch):
     return gradients
 
 
+@pytest.mark.row("A21")
 @as_torch
-def test_an_edge_of_what_was_computed_has_no_grad_to_fill_A21(torch):
+def test_an_edge_of_what_was_computed_has_no_grad_to_fill(torch):
     x = leaf(torch, 2.0)
     y = x * x
     (y * 3).backward(inputs=[torch.autograd.graph.get_gradient_edge(y)])
     return warned(lambda: y.grad), x.grad
 
 
+@pytest.mark.row("A22")
 @as_torch("""
     RuntimeError('`inputs` argument to `backward()` cannot be empty.')
     RuntimeError('`inputs` argument to `backward()` cannot be empty.')
     RuntimeError('`inputs` argument to `backward()` cannot be empty.')
 """)
-def test_empty_inputs_of_backward_A22(torch):
+def test_empty_inputs_of_backward(torch):
     x = leaf(torch, 2.0)
     return [error(functools.partial((x * x).backward, inputs=empty)) for empty in ([], (), {})]
 
 
+@pytest.mark.row("A23")
 @as_torch("""
     TypeError(
      '`inputs` argument to `backward()` must be a dict, not OrderedDict. Other Mapping '
@@ -431,12 +464,13 @@ def test_empty_inputs_of_backward_A22(torch):
      '`inputs` argument to `backward()` must be a dict, not mappingproxy. Other Mapping '
      'types are not supported.')
 """)
-def test_inputs_of_another_mapping_A23(torch):
+def test_inputs_of_another_mapping(torch):
     x = leaf(torch, 2.0)
     others = collections.OrderedDict(x=x), types.MappingProxyType({"x": x})
     return [error(functools.partial((x * x).backward, inputs=other)) for other in others]
 
 
+@pytest.mark.row("A24")
 @as_torch("""
     tensor(3.0)
     True
@@ -446,7 +480,7 @@ def test_inputs_of_another_mapping_A23(torch):
     tensor(2.0)
     tensor(12.0)
 """)
-def test_inputs_that_are_no_leaves_A24(torch):
+def test_inputs_that_are_no_leaves(torch):
     x = leaf(torch, 2.0)
     y = x * x
     z = y * 3
@@ -459,55 +493,61 @@ def test_inputs_that_are_no_leaves_A24(torch):
     return first, retains, y.grad, y.grad is first, x.grad, w.grad, both.grad
 
 
+@pytest.mark.row("A24")
 @as_torch("""
     tensor(1.0)
     tensor(4.0)
 """)
-def test_an_output_among_the_inputs_A24(torch):
+def test_an_output_among_the_inputs(torch):
     x = leaf(torch, 2.0)
     y = x * x
     y.backward(inputs=[y, x])
     return y.grad, x.grad
 
 
+@pytest.mark.row("A25")
 @as_torch("""
     RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     None
 """)
-def test_inputs_that_require_no_grad_A25(torch):
+def test_inputs_that_require_no_grad(torch):
     x, constant = leaf(torch, 2.0), torch.tensor(1.0)
     failure = error(functools.partial((x * x).backward, inputs=[x, constant]))
     return failure, x.grad
 
 
+@pytest.mark.row("A25")
 @as_torch("RuntimeError('all inputs have to be Tensors or GradientEdges, but got int')")
-def test_inputs_that_are_no_tensors_A25(torch):
+def test_inputs_that_are_no_tensors(torch):
     x = leaf(torch, 2.0)
     return error(functools.partial((x * x).backward, inputs=[3]))
 
 
+@pytest.mark.row("A26")
 @as_torch("""
     tensor(4.0)
     None
     None
 """)
-def test_inputs_that_are_not_reached_A26(torch):
+def test_inputs_that_are_not_reached(torch):
     x, other = leaf(torch, 2.0), leaf(torch, 1.0)
     y = other * other
     (x * x).backward(inputs=[other, y, x])
     return x.grad, other.grad, y.grad
 
 
+@pytest.mark.row("A27")
 @as_torch("""
     warned([FutureWarning('`grad_variables` is deprecated. Use `grad_tensors` instead.')], None)
     tensor([2.0, 4.0])
 """)
-def test_grad_variables_A27(torch):
+def test_grad_variables(torch):
     x = leaf(torch, 1.0, 2.0)
     call = functools.partial(torch.autograd.backward, x * x, grad_variables=torch.ones(2))
     return warned(call), x.grad
 
 
+@pytest.mark.row("A28")
 @as_torch("""
     warned([FutureWarning('`grad_variables` is deprecated. Use `grad_tensors` instead.')],
            RuntimeError(
@@ -515,19 +555,20 @@ def test_grad_variables_A27(torch):
             '`backward()`. Please only use `grad_tensors`.'))
     None
 """)
-def test_grad_variables_beside_grad_tensors_A28(torch):
+def test_grad_variables_beside_grad_tensors(torch):
     x, ones = leaf(torch, 1.0, 2.0), torch.ones(2)
     call = functools.partial(torch.autograd.backward, x * x, ones, grad_variables=ones)
     return warned(lambda: error(call)), x.grad
 
 
+@pytest.mark.row("A29")
 @as_torch("""
     RuntimeError(
      'backward() called inside a functorch transform. This is not supported, please use '
      'functorch.grad or functorch.vjp instead or call backward() outside of functorch '
      'transforms.')
 """)
-def test_backward_inside_a_transform_A29(torch):
+def test_backward_inside_a_transform(torch):
     def function(x):
         (x * x).sum().backward()
         return x.sum()
@@ -535,11 +576,12 @@ def test_backward_inside_a_transform_A29(torch):
     return error(torch.func.grad(function), torch.ones(2))
 
 
+@pytest.mark.row("A30")
 @as_torch("""
     tensor(2.0)
     tensor([5.0, 6.0])
 """)
-def test_backward_of_a_leaf_A30(torch):
+def test_backward_of_a_leaf(torch):
     x, y = leaf(torch, 3.0), leaf(torch, 1.0, 2.0)
     x.backward()
     x.backward()
@@ -547,13 +589,14 @@ def test_backward_of_a_leaf_A30(torch):
     return x.grad, y.grad
 
 
+@pytest.mark.row("A31")
 @as_torch("""
     RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')
     RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')
     RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')
     RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')
 """)
-def test_backward_without_a_graph_A31(torch):
+def test_backward_without_a_graph(torch):
     with torch.no_grad():
         unrecorded = leaf(torch, 2.0) * 2
     x = leaf(torch, 2.0)
@@ -565,6 +608,7 @@ def test_backward_without_a_graph_A31(torch):
     )
 
 
+@pytest.mark.row("A32")
 @pytest.mark.slow
 @as_torch("""
     tensor([9.0, -12.0], dtype=float16)
@@ -574,7 +618,7 @@ def test_backward_without_a_graph_A31(torch):
     tensor([9.0+0.0j, -12.0-0.0j])
     tensor([9.0+0.0j, -12.0-0.0j], dtype=complex128)
 """)
-def test_dtypes_that_have_gradients_A32(torch):
+def test_dtypes_that_have_gradients(torch):
     gradients = []
     for name in ("float16", "bfloat16", "float32", "float64", "complex64", "complex128"):
         x = torch.tensor([1.5, -2.0], dtype=getattr(torch, name), requires_grad=True)
@@ -584,22 +628,24 @@ def test_dtypes_that_have_gradients_A32(torch):
     return gradients
 
 
+@pytest.mark.row("A32")
 @as_torch("""
     RuntimeError('Only Tensors of floating point and complex dtype can require gradients')
     False
     False
 """)
-def test_integers_have_no_gradient_A32(torch):
+def test_integers_have_no_gradient(torch):
     make = functools.partial(torch.tensor, [1, 2], requires_grad=True)
     x = leaf(torch, 1.0, 2.0)
     return error(make), (x.to(torch.int64) * 2).requires_grad, (x > 1).requires_grad
 
 
+@pytest.mark.row("A38")
 @as_torch("""
     tensor(4.0)
     tensor(36.0)
 """)
-def test_what_does_not_lead_to_the_root_is_not_run_A38(torch):
+def test_what_does_not_lead_to_the_root_is_not_run(torch):
     x = leaf(torch, 2.0)
     y = x * x
     unused = y * y
@@ -610,17 +656,20 @@ def test_what_does_not_lead_to_the_root_is_not_run_A38(torch):
     return first, x.grad
 
 
+@pytest.mark.row("A40")
 @as_torch("""
     RuntimeError('torch.autograd.variable(...) is deprecated, use torch.tensor(...) instead')
 """)
-def test_variable_is_deprecated_A40(torch):
+def test_variable_is_deprecated(torch):
     return error(torch.autograd.variable, 3)
 
 
-def test_the_class_is_in_the_module_too_A40():
+@pytest.mark.row("A40")
+def test_the_class_is_in_the_module_too():
     assert jaxgrad.autograd.variable.Variable is jaxgrad.autograd.Variable
 
 
+@pytest.mark.row("A41")
 @as_torch("""
     tensor([1.0, 1.0], requires_grad=True)
     tensor([3.0, 3.0])
@@ -631,7 +680,7 @@ def test_the_class_is_in_the_module_too_A40():
              'volatile was removed and now has no effect. Use `with torch.no_grad():` instead.')],
            tensor([1.0, 1.0]))
 """)
-def test_Variable_makes_tensors_A41(torch):
+def test_Variable_makes_tensors(torch):
     Variable = torch.autograd.Variable
     x = torch.ones(2)
     variable = Variable(x, requires_grad=True)
@@ -641,8 +690,9 @@ def test_Variable_makes_tensors_A41(torch):
     return variable, variable.grad, x.requires_grad, type(variable) is torch.Tensor, kinds, old
 
 
+@pytest.mark.row("A41")
 @as_torch("TypeError('Variable data has to be a tensor, but got int')")
-def test_Variable_of_something_else_A41(torch):
+def test_Variable_of_something_else(torch):
     return error(torch.autograd.Variable, 3)
 
 
@@ -665,6 +715,7 @@ MODULES = {
 }
 
 
+@pytest.mark.row("A42")
 @as_torch("""
     ['grad_mode', [True, True, True, True, True, True]]
     ['graph', [True, True, True, True, True, True, True, True, True, True, True, True]]
@@ -674,13 +725,14 @@ MODULES = {
     ['profiler', [True, True, True, True, True, True, True, True, True, True, True]]
     ['function', [True, True, True, True, True, True, True]]
 """)
-def test_exports_of_the_modules_A42(torch):
+def test_exports_of_the_modules(torch):
     return [
         (name, [hasattr(getattr(torch.autograd, name), export) for export in names.split()])
         for name, names in MODULES.items()
     ]
 
 
+@pytest.mark.row("A42")
 @as_torch("""
     ['Function', 'NestedIOFunction', 'Variable', 'backward', 'detect_anomaly', 'enable_grad',
      'enforce_grad_layout_policy', 'grad', 'grad_mode', 'gradcheck', 'gradgradcheck',
@@ -689,7 +741,7 @@ def test_exports_of_the_modules_A42(torch):
     [True, True, True, True, True, True, True, True, True, True, True, True, True, True, True, True,
      True, True, True, True, True, True, True]
 """)
-def test_exports_of_autograd_A42(torch):
+def test_exports_of_autograd(torch):
     names = sorted(torch.autograd.__all__)
     modules = ("forward_ad", "functional", "graph", "profiler", "function", "anomaly_mode")
     return names, [hasattr(torch.autograd, name) for name in (*names, *modules)]
@@ -698,7 +750,8 @@ def test_exports_of_autograd_A42(torch):
 # ---- where gradients are
 
 
-def test_a_gradient_needs_no_synchronisation_A33():
+@pytest.mark.row("A33")
+def test_a_gradient_needs_no_synchronisation():
     """There are no streams: a thread that reads a gradient waits for it."""
     x = leaf(jaxgrad, *[1.0] * 300)
     matrix = x.outer(x)
@@ -710,8 +763,9 @@ def test_a_gradient_needs_no_synchronisation_A33():
     assert readings[0] == pytest.approx([6 * 300.0**3] * 2)
 
 
+@pytest.mark.row("A34")
 @as_torch
-def test_layout_of_gradients_A34(torch):
+def test_layout_of_gradients(torch):
     whole = torch.arange(24.0).reshape(2, 3, 4)
     leaves = {
         "contiguous": whole.clone(),
@@ -731,11 +785,12 @@ def test_layout_of_gradients_A34(torch):
     return layouts
 
 
+@pytest.mark.row("A34")
 @as_torch("""
     [2, 1]
     tensor([[2.0, 2.0], [2.0, 2.0], [2.0, 2.0]])
 """)
-def test_layout_of_a_gradient_that_is_set_is_kept_A34(torch):
+def test_layout_of_a_gradient_that_is_set_is_kept(torch):
     x = torch.ones(2, 3).t().detach().requires_grad_()
     x.grad = torch.zeros(3, 2)
     (x * 2).sum().backward()

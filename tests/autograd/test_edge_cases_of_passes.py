@@ -23,6 +23,7 @@ def word(report):
 # ---- graphs that run more than once
 
 
+@pytest.mark.row("edge_01")
 @as_torch("""
     RuntimeError(
      'Trying to backward through the graph a second time (or directly access saved '
@@ -33,7 +34,7 @@ def word(report):
     tensor(6.0)
     tensor(2.0)
 """)
-def test_backward_twice_raises_edge_01(torch):
+def test_backward_twice_raises(torch):
     x, y = leaf(torch, 3.0), leaf(torch, 3.0)
     square, sum_ = x * x, y + 1
     square.backward()
@@ -43,6 +44,7 @@ def test_backward_twice_raises_edge_01(torch):
     return second, x.grad, y.grad
 
 
+@pytest.mark.row("edge_02")
 @as_torch("""
     tensor(8.0)
     RuntimeError(
@@ -52,7 +54,7 @@ def test_backward_twice_raises_edge_01(torch):
      'retain_graph=True if you need to backward through the graph a second time or if '
      'you need to access saved tensors after calling backward.')
 """)
-def test_retain_graph_lets_a_pass_run_again_edge_02(torch):
+def test_retain_graph_lets_a_pass_run_again(torch):
     x = leaf(torch, 2.0)
     y = x * x
     y.backward(retain_graph=True)
@@ -60,8 +62,9 @@ def test_retain_graph_lets_a_pass_run_again_edge_02(torch):
     return x.grad, error(y.backward)
 
 
+@pytest.mark.row("edge_03")
 @as_torch
-def test_graphs_freed_in_part_edge_03(torch):
+def test_graphs_freed_in_part(torch):
     a = leaf(torch, 3.0)
     y = a * a
     z = y * y
@@ -73,6 +76,7 @@ def test_graphs_freed_in_part_edge_03(torch):
     return outer, inner, b.grad, error(w.backward), b.grad
 
 
+@pytest.mark.row("edge_04")
 @as_torch("""
     True
     tensor(12.0)
@@ -83,7 +87,7 @@ def test_graphs_freed_in_part_edge_03(torch):
       ('Using backward() with create_graph=True will create a reference cycle between the '
        'parameter and its gradient which can cause a memory leak')]]
 """)
-def test_accumulation_and_identity_of_grad_edge_04(torch):
+def test_accumulation_and_identity_of_grad(torch):
     a = leaf(torch, 3.0)
     (a * a).backward()
     g = a.grad
@@ -95,20 +99,22 @@ def test_accumulation_and_identity_of_grad_edge_04(torch):
     return answers
 
 
+@pytest.mark.row("edge_05")
 @as_torch("""
     tensor(3.0)
     tensor(3.0)
     True
 """)
-def test_a_preset_gradient_edge_05(torch):
+def test_a_preset_gradient(torch):
     a, gradient = leaf(torch, 1.0), torch.tensor(1.0)
     a.grad = gradient
     (a * 2).backward()
     return a.grad, gradient, a.grad is gradient
 
 
+@pytest.mark.row("edge_06")
 @as_torch
-def test_allow_unused_gives_none_edge_06(torch):
+def test_allow_unused_gives_none(torch):
     x, y = leaf(torch, 2.0), leaf(torch, 5.0)
     grad = torch.autograd.grad
     return (
@@ -120,6 +126,7 @@ def test_allow_unused_gives_none_edge_06(torch):
     )
 
 
+@pytest.mark.row("edge_07")
 @as_torch("""
     [tensor(4.0), tensor([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype=float64)]
     [tensor(4.0, requires_grad=True),
@@ -128,7 +135,7 @@ def test_allow_unused_gives_none_edge_06(torch):
      'Expected allow_unused to be True or not passed when materialize_grads=True, but '
      'got: allow_unused=False.')
 """)
-def test_materialize_grads_gives_zeros_edge_07(torch):
+def test_materialize_grads_gives_zeros(torch):
     x, y = leaf(torch, 2.0), torch.ones(2, 3, dtype=torch.float64, requires_grad=True)
     grad = torch.autograd.grad
     return (
@@ -138,6 +145,7 @@ def test_materialize_grads_gives_zeros_edge_07(torch):
     )
 
 
+@pytest.mark.row("edge_08")
 @as_torch("""
     [tensor([[3.0, 0.0, 0.0], [0.0, 12.0, 0.0], [0.0, 0.0, 27.0]], dtype=float64)]
     RuntimeError(
@@ -148,7 +156,7 @@ def test_materialize_grads_gives_zeros_edge_07(torch):
      'torch.Size([3]). If you only want some tensors in `grad_output` to be considered '
      'batched, consider using vmap.')
 """)
-def test_is_grads_batched_of_several_inputs_edge_08(torch):
+def test_is_grads_batched_of_several_inputs(torch):
     x = numbers(torch, 1.0, 2.0, 3.0)
     y, eye = x * x * x, torch.eye(3, dtype=torch.float64)
     gradients = torch.autograd.grad(y, x, eye, retain_graph=True, is_grads_batched=True)
@@ -158,6 +166,7 @@ def test_is_grads_batched_of_several_inputs_edge_08(torch):
     return gradients, refused
 
 
+@pytest.mark.row("edge_09")
 @as_torch("""
     [[tensor(12.0), None], [None, tensor(2.0)], [tensor(12.0), None], [tensor(12.0), tensor(2.0)]]
     None
@@ -167,7 +176,7 @@ def test_is_grads_batched_of_several_inputs_edge_08(torch):
       'types are not supported.'),
      RuntimeError("can't retain_grad on Tensor that has requires_grad=False")]
 """)
-def test_inputs_of_backward_edge_09(torch):
+def test_inputs_of_backward(torch):
     gradients = []
     for form in (lambda a, b: [a], lambda a, b: b, lambda a, b: {"a": a}, lambda a, b: (a, b)):
         a = leaf(torch, 3.0)
@@ -183,6 +192,7 @@ def test_inputs_of_backward_edge_09(torch):
     return gradients, other.grad, refused
 
 
+@pytest.mark.row("edge_10")
 @as_torch("""
     [tensor(2.0), tensor([2.0]), tensor([[2.0]])]
     [RuntimeError('grad can be implicitly created only for scalar outputs'),
@@ -191,7 +201,7 @@ def test_inputs_of_backward_edge_09(torch):
       'grad can be implicitly created only for real scalar outputs but got '
       'torch.complex64')]
 """)
-def test_implicit_gradient_of_one_element_edge_10(torch):
+def test_implicit_gradient_of_one_element(torch):
     words = "grad can be implicitly created only for"
     gradients, refused = [], []
     for shape in ((), (1,), (1, 1)):
@@ -206,6 +216,7 @@ def test_implicit_gradient_of_one_element_edge_10(torch):
     return gradients, refused
 
 
+@pytest.mark.row("edge_11")
 @as_torch("""
     tensor([2.0, 4.0])
     RuntimeError(
@@ -214,13 +225,14 @@ def test_implicit_gradient_of_one_element_edge_10(torch):
      'output[0] has a dtype of torch.float32.')
     TypeError('gradients can be either Tensors or None, but got float')
 """)
-def test_dtype_of_a_gradient_edge_11(torch):
+def test_dtype_of_a_gradient(torch):
     x = leaf(torch, 1.0, 2.0)
     (x * x).backward(torch.ones(2, dtype=torch.float64))
     complex_, words = torch.ones(2, dtype=torch.complex64), "For complex Tensors, both grad_output"
     return x.grad, error((x * x).backward, complex_, words=words), error((x * x).backward, [1.0])
 
 
+@pytest.mark.row("edge_12")
 @as_torch("""
     tensor(12.0, requires_grad=True)
     tensor(12.0)
@@ -230,7 +242,7 @@ def test_dtype_of_a_gradient_edge_11(torch):
        'parameter and its gradient which can cause a memory leak')]]
     tensor(12.0, requires_grad=True)
 """)
-def test_double_backward_of_nested_calls_edge_12(torch):
+def test_double_backward_of_nested_calls(torch):
     x = leaf(torch, 2.0)
     (first,) = torch.autograd.grad(x**3, x, create_graph=True)
     (second,) = torch.autograd.grad(first, x)
@@ -259,6 +271,7 @@ def once(torch):
     return Double
 
 
+@pytest.mark.row("edge_13")
 @as_torch("""
     [tensor(6.0)]
     tensor(30.0, requires_grad=True)
@@ -267,7 +280,7 @@ def once(torch):
      RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')]
     [tensor(2.0)]
 """)
-def test_once_differentiable_in_a_second_derivative_edge_13(torch):
+def test_once_differentiable_in_a_second_derivative(torch):
     Double, x, weight = once(torch), *(leaf(torch, value) for value in (3.0, 5.0))
     first = torch.autograd.grad(Double.apply(x), x, create_graph=True)
     (weighted,) = torch.autograd.grad(Double.apply(x) * weight, x, create_graph=True)
@@ -276,7 +289,8 @@ def test_once_differentiable_in_a_second_derivative_edge_13(torch):
     return first, weighted, refused, torch.autograd.grad(other, weight)
 
 
-def test_what_such_a_gradient_was_multiplied_by_edge_13():
+@pytest.mark.row("edge_13")
+def test_what_such_a_gradient_was_multiplied_by():
     """PyTorch says that it was not used, and with allow_unused=True gives None."""
     x, weight = leaf(jaxgrad, 3.0), leaf(jaxgrad, 5.0)
     y = once(jaxgrad).apply(x) * weight
@@ -288,6 +302,7 @@ def test_what_such_a_gradient_was_multiplied_by_edge_13():
 # ---- hooks
 
 
+@pytest.mark.row("edge_14")
 @as_torch("""
     [['b1', [tensor(3.0)]],
      ['b2', [tensor(30.0)]],
@@ -298,7 +313,7 @@ def test_what_such_a_gradient_was_multiplied_by_edge_13():
     tensor(31.0)
     tensor(62.0)
 """)
-def test_order_of_hooks_edge_14(torch):
+def test_order_of_hooks(torch):
     seen = []
 
     def note(name, result=None):
@@ -322,11 +337,12 @@ def test_order_of_hooks_edge_14(torch):
     return seen, b.grad, a.grad
 
 
+@pytest.mark.row("edge_15")
 @as_torch("""
     [1, 2, 2, 2]
     tensor(48.0)
 """)
-def test_hooks_that_are_removed_edge_15(torch):
+def test_hooks_that_are_removed(torch):
     x, seen, handles = leaf(torch, 2.0), [], {}
 
     def once(g):
@@ -342,6 +358,7 @@ def test_hooks_that_are_removed_edge_15(torch):
     return seen, x.grad
 
 
+@pytest.mark.row("edge_15")
 @as_torch("""
     TypeError("expected Variable, but hook returned 'int'")
     RuntimeError("hook '<lambda>' has changed the size of value")
@@ -350,7 +367,7 @@ def test_hooks_that_are_removed_edge_15(torch):
      'torch.DoubleTensor)')
     ZeroDivisionError('division by zero')
 """)
-def test_what_hooks_return_edge_15(torch):
+def test_what_hooks_return(torch):
     errors = []
     for wrong in (lambda g: 3, lambda g: torch.ones(3), lambda g: g.double(), lambda g: 1 / 0):
         x = leaf(torch, 2.0)
@@ -360,11 +377,12 @@ def test_what_hooks_return_edge_15(torch):
     return errors
 
 
+@pytest.mark.row("edge_15")
 @as_torch("""
     [['new', tensor(1.0)], ['old', tensor(3.0)], ['sum', tensor(7.0)]]
     tensor(3.0)
 """)
-def test_hooks_and_writes_edge_15(torch):
+def test_hooks_and_writes(torch):
     x, seen = leaf(torch, 2.0), []
     y = x * 1
     y.register_hook(lambda g: seen.append(("old", g)))
@@ -377,11 +395,12 @@ def test_hooks_and_writes_edge_15(torch):
     return seen, x.grad
 
 
+@pytest.mark.row("edge_16")
 @as_torch("""
     [[tensor(3.0)], []]
     ['before', 'node']
 """)
-def test_hooks_under_grad_edge_16(torch):
+def test_hooks_under_grad(torch):
     x, seen = leaf(torch, 2.0), []
     y = x * x
     x.register_post_accumulate_grad_hook(lambda leaf: seen.append("accumulated"))
@@ -393,13 +412,14 @@ def test_hooks_under_grad_edge_16(torch):
     return captured, seen
 
 
+@pytest.mark.row("edge_17")
 @as_torch("""
     [[True, True, True, False], [True, False, False, False]]
     1
     2
     ValueError("Expects mode to be one of ('all', 'any') but got x")
 """)
-def test_multi_grad_hook_edge_17(torch):
+def test_multi_grad_hook(torch):
     a, b, c, unused = (leaf(torch, float(i)) for i in range(1, 5))
     seen, first, graph = [], [], torch.autograd.graph
     graph.register_multi_grad_hook(
@@ -418,13 +438,14 @@ def test_multi_grad_hook_edge_17(torch):
 # ---- tensors that keep gradients, and that do not
 
 
+@pytest.mark.row("edge_18")
 @as_torch("""
     False
     tensor([1.0, 1.0], dtype=float64)
     tensor([6.0, 6.0], dtype=float64)
     RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
 """)
-def test_retain_grad_of_written_tensors_edge_18(torch):
+def test_retain_grad_of_written_tensors(torch):
     x = numbers(torch, 1.0, 2.0)
     x.retain_grad()
     b = x * 2
@@ -434,19 +455,21 @@ def test_retain_grad_of_written_tensors_edge_18(torch):
     return x.retains_grad, b.grad, x.grad, error(torch.ones(1).retain_grad)
 
 
+@pytest.mark.row("edge_19")
 @as_torch("""
     [['UserWarning', 'The .grad attribute of a Tensor that is not a leaf Tensor is being accessed']]
     None
 """)
-def test_grad_of_what_is_no_leaf_edge_19(torch):
+def test_grad_of_what_is_no_leaf(torch):
     y = leaf(torch, 2.0) * 3
     y.backward()
     told = warned(lambda: y.grad)
     return word(told), told["result"]
 
 
+@pytest.mark.row("edge_20")
 @as_torch
-def test_errors_of_requires_grad_edge_20(torch):
+def test_errors_of_requires_grad(torch):
     x, i = numbers(torch, 1.0, 2.0), torch.tensor([1, 2])
     y, out = x * 2, torch.zeros(2, dtype=torch.float64)
     differentiable = "can require gradients"
@@ -467,11 +490,12 @@ def test_errors_of_requires_grad_edge_20(torch):
 # ---- modes
 
 
+@pytest.mark.row("edge_21")
 @as_torch("""
     tensor(12.0)
     [[False, True, False], True, False]
 """)
-def test_grad_mode_inside_a_function_edge_21(torch):
+def test_grad_mode_inside_a_function(torch):
     seen = []
 
     class Inside(torch.autograd.Function):
@@ -495,6 +519,7 @@ def test_grad_mode_inside_a_function_edge_21(torch):
     return x.grad, seen
 
 
+@pytest.mark.row("edge_22")
 @as_torch("""
     tensor(4.0)
     tensor(4.0)
@@ -503,7 +528,7 @@ def test_grad_mode_inside_a_function_edge_21(torch):
     [True]
     True
 """)
-def test_decorators_of_no_grad_edge_22(torch):
+def test_decorators_of_no_grad(torch):
     x = leaf(torch, 2.0)
 
     @torch.no_grad
@@ -531,7 +556,8 @@ def test_decorators_of_no_grad_edge_22(torch):
     return bare(x), called(x), steps, tensor.requires_grad, flags, torch.is_grad_enabled()
 
 
-def test_one_object_nested_edge_22():
+@pytest.mark.row("edge_22")
+def test_one_object_nested():
     """PyTorch leaves grad mode off after it."""
     mode = jaxgrad.no_grad()
     with mode:
@@ -541,8 +567,9 @@ def test_one_object_nested_edge_22():
     assert jaxgrad.is_grad_enabled()
 
 
+@pytest.mark.row("edge_23")
 @as_torch
-def test_inference_mode_and_saved_tensors_edge_23(torch):
+def test_inference_mode_and_saved_tensors(torch):
     x = leaf(torch, 3.0)
     with torch.inference_mode():
         tensor = torch.tensor(2.0)
@@ -555,12 +582,13 @@ def test_inference_mode_and_saved_tensors_edge_23(torch):
     return saved, x.grad, error(tensor.add_, 1.0, words=words), nested
 
 
+@pytest.mark.row("edge_23")
 @as_torch("""
     None
     tensor(15.0)
     None
 """)
-def test_inference_mode_drops_tangents_edge_23(torch):
+def test_inference_mode_drops_tangents(torch):
     forward = torch.autograd.forward_ad
     with forward.dual_level():
         dual = forward.make_dual(torch.tensor(2.0), torch.tensor(5.0))

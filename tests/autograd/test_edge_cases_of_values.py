@@ -18,8 +18,9 @@ def numbers(torch, *values, **options):
 # ---- memory that is shared and written to
 
 
+@pytest.mark.row("edge_29")
 @as_torch
-def test_views_and_writes_to_them_edge_29(torch):
+def test_views_and_writes_to_them(torch):
     x = numbers(torch, 1.0, 2.0, 3.0)
     b = x * 1
     view = b[1:]
@@ -50,8 +51,9 @@ def test_views_and_writes_to_them_edge_29(torch):
 OVERWRITTEN = "has been modified by an inplace operation"
 
 
+@pytest.mark.row("edge_30")
 @as_torch
-def test_strictly_saved_and_then_modified_edge_30(torch):
+def test_strictly_saved_and_then_modified(torch):
     with strict(torch):
         x = numbers(torch, 1.0, 2.0)
         y = x.exp()
@@ -68,7 +70,8 @@ def test_strictly_saved_and_then_modified_edge_30(torch):
     return direct, detached, saved, x.grad
 
 
-def test_what_was_saved_stays_what_it_was_edge_30():
+@pytest.mark.row("edge_30")
+def test_what_was_saved_stays_what_it_was():
     """The gradient is that of the value that was used; PyTorch raises, or for `.data` is wrong."""
     x = numbers(jaxgrad, 0.0, 1.0)
     writes = (
@@ -83,13 +86,14 @@ def test_what_was_saved_stays_what_it_was_edge_30():
         assert x.grad.tolist() == pytest.approx([1.0, 2.718281828459045], rel=1e-14)
 
 
+@pytest.mark.row("edge_31")
 @as_torch("""
     [True, True, 'CopySlices']
     tensor([2.0, 7.0, 0.0], dtype=float64, requires_grad=True)
     tensor([7.0, 0.0], dtype=float64, requires_grad=True)
     tensor([10.0, 6.0], dtype=float64)
 """)
-def test_setting_items_with_gradients_edge_31(torch):
+def test_setting_items_with_gradients(torch):
     x = numbers(torch, 2.0, 3.0)
     b = torch.zeros(3, dtype=torch.float64)
     view = b[1:]
@@ -101,6 +105,7 @@ def test_setting_items_with_gradients_edge_31(torch):
     return kinds, b, view, x.grad
 
 
+@pytest.mark.row("edge_32")
 @as_torch("""
     tensor([[24.0], [24.0], [24.0]])
     tensor([12.0, 12.0, 12.0, 12.0])
@@ -109,7 +114,7 @@ def test_setting_items_with_gradients_edge_31(torch):
      'unsupported operation: more than one element of the written-to tensor refers to a '
      'single memory location. Please clone() the tensor before performing the operation.')
 """)
-def test_broadcasting_of_gradients_edge_32(torch):
+def test_broadcasting_of_gradients(torch):
     column = torch.arange(1.0, 4.0).reshape(3, 1).requires_grad_()
     row, scalar = torch.arange(1.0, 5.0).requires_grad_(), leaf(torch, 2.0)
     (column * row * scalar + column).sum().backward()
@@ -118,12 +123,13 @@ def test_broadcasting_of_gradients_edge_32(torch):
     return column.grad, row.grad, scalar.grad, error(expanded.add_, 1.0, words=words)
 
 
+@pytest.mark.row("edge_33")
 @as_torch("""
     [tensor([[0.0, 6.0], [2.0, 8.0], [4.0, 10.0]]), [1, 3], [1, 3]]
     [tensor([[0.0, 2.0, 4.0], [6.0, 8.0, 10.0]]), [3, 1], [3, 1]]
     [tensor([[[0.0, 6.0]], [[2.0, 8.0]], [[4.0, 10.0]]]), [1, 6, 3], [1, 6, 3]]
 """)
-def test_strides_of_gradients_edge_33(torch):
+def test_strides_of_gradients(torch):
     layouts = []
     for turn in (lambda t: t.t(), lambda t: t, lambda t: t.unsqueeze(0).permute(2, 0, 1)):
         x = turn(torch.arange(6.0).reshape(2, 3)).detach().requires_grad_()
@@ -135,6 +141,7 @@ def test_strides_of_gradients_edge_33(torch):
 # ---- numbers
 
 
+@pytest.mark.row("edge_34")
 @pytest.mark.slow
 @as_torch("""
     [tensor(2.0+4.0j)]
@@ -143,7 +150,7 @@ def test_strides_of_gradients_edge_33(torch):
     [tensor(0.0+0.0j)]
     [tensor(6.0+8.0j)]
 """)
-def test_gradients_of_complex_numbers_edge_34(torch):
+def test_gradients_of_complex_numbers(torch):
     def gradient(function, *values):
         leaves = [torch.tensor(value, requires_grad=True) for value in values]
         return torch.autograd.grad(function(*leaves), leaves)
@@ -157,12 +164,13 @@ def test_gradients_of_complex_numbers_edge_34(torch):
     )
 
 
+@pytest.mark.row("edge_35")
 @as_torch("""
     [False, False, False, False]
     tensor([2.0, 1.0, 0.0], dtype=float64)
     tensor([2.0, 1.0, 0.0], dtype=float64)
 """)
-def test_integers_and_indices_edge_35(torch):
+def test_integers_and_indices(torch):
     x = numbers(torch, 1.0, 2.0, 3.0)
     none = [tensor.requires_grad for tensor in (x.argmax(), x > 2, x.long(), x.sign() > 0)]
     index = torch.tensor([0, 0, 1])
@@ -173,7 +181,8 @@ def test_integers_and_indices_edge_35(torch):
     return none, gradient, x.grad
 
 
-def test_indices_out_of_range_edge_35():
+@pytest.mark.row("edge_35")
+def test_indices_out_of_range():
     """JAX would take the last one."""
     x, index = numbers(jaxgrad, 1.0, 2.0, 3.0), jaxgrad.tensor([0, 3])
     words = "index 3 is out of bounds for dimension 0 with size 3"
@@ -215,9 +224,10 @@ def kinks(torch):
     }
 
 
+@pytest.mark.row("edge_36")
 @pytest.mark.slow
 @as_torch
-def test_ties_and_kinks_edge_36(torch):
+def test_ties_and_kinks(torch):
     gradients = {}
     for name, (function, *values) in kinks(torch).items():
         leaves = [torch.tensor(value, requires_grad=True) for value in values]
@@ -232,9 +242,10 @@ AGREEING = (
 )
 
 
+@pytest.mark.row("edge_36")
 @pytest.mark.slow
 @as_torch
-def test_ties_and_kinks_forward_edge_36(torch):
+def test_ties_and_kinks_forward(torch):
     forward, tangents = torch.autograd.forward_ad, {}
     cases = kinks(torch)
     for name in AGREEING:
@@ -246,9 +257,10 @@ def test_ties_and_kinks_forward_edge_36(torch):
     return tangents
 
 
+@pytest.mark.row("edge_37")
 @pytest.mark.slow
 @as_torch
-def test_empty_and_without_dimensions_edge_37(torch):
+def test_empty_and_without_dimensions(torch):
     x = torch.zeros(0, 3, requires_grad=True)
     (x * 2).sum().backward()
     y = torch.zeros(0, requires_grad=True)
@@ -264,12 +276,13 @@ def test_empty_and_without_dimensions_edge_37(torch):
 # ---- passes inside passes, many nodes, threads
 
 
+@pytest.mark.row("edge_38")
 @as_torch("""
     tensor(3.0)
     tensor(3.0)
     tensor(3.0)
 """)
-def test_a_pass_inside_a_pass_edge_38(torch):
+def test_a_pass_inside_a_pass(torch):
     class Nested(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x, depth):
@@ -294,7 +307,8 @@ def test_a_pass_inside_a_pass_edge_38(torch):
     return gradients
 
 
-def test_a_pass_inside_a_pass_of_depth_200_edge_38():
+@pytest.mark.row("edge_38")
+def test_a_pass_inside_a_pass_of_depth_200():
     class Count(jaxgrad.autograd.Function):
         @staticmethod
         def forward(ctx, x, depth):
@@ -315,12 +329,13 @@ def test_a_pass_inside_a_pass_of_depth_200_edge_38():
     assert x.grad.item() == 202
 
 
+@pytest.mark.row("edge_38")
 @as_torch("""
     [RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn'),
      tensor(6.0)]
     tensor(4.0)
 """)
-def test_a_pass_inside_a_hook_edge_38(torch):
+def test_a_pass_inside_a_hook(torch):
     x, seen = leaf(torch, 2.0), []
 
     def without(_):
@@ -340,8 +355,9 @@ def test_a_pass_inside_a_hook_edge_38(torch):
     return seen, x.grad
 
 
+@pytest.mark.row("edge_38")
 @pytest.mark.slow
-def test_a_chain_of_100_000_edge_38():
+def test_a_chain_of_100_000():
     x = leaf(jaxgrad, 1.0)
     y = x
     for _ in range(100_000):
@@ -350,14 +366,16 @@ def test_a_chain_of_100_000_edge_38():
     assert x.grad.item() == 1
 
 
-def test_tasks_on_one_leaf_edge_39():
+@pytest.mark.row("edge_39")
+def test_tasks_on_one_leaf():
     x = leaf(jaxgrad, 2.0)
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: (x * x).backward(), range(100)))
     assert x.grad.item() == 400
 
 
-def test_one_shared_graph_in_several_threads_edge_39():
+@pytest.mark.row("edge_39")
+def test_one_shared_graph_in_several_threads():
     x = leaf(jaxgrad, 2.0)
     y = (x * x).exp()
 
@@ -373,7 +391,8 @@ def test_one_shared_graph_in_several_threads_edge_39():
         assert sum(pool.map(attempt, range(8))) == 1
 
 
-def test_grad_mode_is_of_one_thread_edge_39():
+@pytest.mark.row("edge_39")
+def test_grad_mode_is_of_one_thread():
     with jaxgrad.no_grad(), ThreadPoolExecutor(1) as pool:
         assert pool.submit(jaxgrad.is_grad_enabled).result()
 
@@ -381,7 +400,8 @@ def test_grad_mode_is_of_one_thread_edge_39():
 # ---- compiled
 
 
-def test_a_compiled_step_edge_40():
+@pytest.mark.row("edge_40")
+def test_a_compiled_step():
     seen = []
 
     def step(w, x):
@@ -403,7 +423,8 @@ def test_a_compiled_step_edge_40():
     assert len(seen) == 3 + 3  # at each call, eager or compiled
 
 
-def test_no_numbers_in_a_compiled_function_edge_40():
+@pytest.mark.row("edge_40")
+def test_no_numbers_in_a_compiled_function():
     words = "needs the numbers of a tensor of shape .*, which is being traced: inside jaxgrad.jit"
     reads = (lambda x: x.item(), bool, float, "{:.2f}".format)
     for read in (*reads, lambda x: x.tolist(), lambda x: x.numpy()):
@@ -411,7 +432,8 @@ def test_no_numbers_in_a_compiled_function_edge_40():
             jaxgrad.jit(lambda x, read=read: read(x.sum()))(jaxgrad.ones(2))
 
 
-def test_no_tracer_is_left_in_a_gradient_edge_40():
+@pytest.mark.row("edge_40")
+def test_no_tracer_is_left_in_a_gradient():
     outside = leaf(jaxgrad, 2.0)
     jaxgrad.jit(lambda x: (outside * x).backward())(jaxgrad.tensor(3.0))
     assert outside.grad.item() == 3

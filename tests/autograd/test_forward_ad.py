@@ -31,25 +31,27 @@ def matrix(torch, dtype=None):
 # ---- I01, I02: levels
 
 
+@pytest.mark.row("I01")
 @as_torch("""
     0
     tensor(-7.2164835929870605)
     None
     None
 """)
-def test_a_level_and_the_tangent_of_a_function_I01(torch):
+def test_a_level_and_the_tangent_of_a_function(torch):
     with torch.autograd.forward_ad.dual_level() as level:
         x = dual(torch)
         slope = tangent(torch, (x * x).sin().sum())
     return level, slope, tangent(torch, x), tangent(torch, x * 2)
 
 
+@pytest.mark.row("I01")
 @as_torch("""
     [None, None, None]
     tensor([1.0, 4.0])
     None
 """)
-def test_a_level_begins_without_the_tangents_of_the_one_before_I01(torch):
+def test_a_level_begins_without_the_tangents_of_the_one_before(torch):
     dual_level = torch.autograd.forward_ad.dual_level
     with dual_level():
         x = dual(torch)
@@ -60,12 +62,13 @@ def test_a_level_begins_without_the_tangents_of_the_one_before_I01(torch):
         return tangents, tangent(torch, again * y), tangent(torch, x)
 
 
+@pytest.mark.row("I01")
 @as_torch("""
     tensor([6.0, 8.0])
     tensor([9.0, 12.0])
     'slope'
 """)
-def test_a_level_decorates_a_function_I01(torch):
+def test_a_level_decorates_a_function(torch):
     @torch.autograd.forward_ad.dual_level()
     def slope(x):
         return tangent(torch, dual(torch) * x)
@@ -73,7 +76,8 @@ def test_a_level_decorates_a_function_I01(torch):
     return slope(torch.tensor(2.0)), slope(torch.tensor(3.0)), slope.__name__
 
 
-def test_levels_may_be_entered_one_inside_the_other_I01():
+@pytest.mark.row("I01")
+def test_levels_may_be_entered_one_inside_the_other():
     with fwAD.dual_level() as outer, fwAD.dual_level() as inner:
         assert (outer, inner) == (0, 1)
         x = fwAD.make_dual(jaxgrad.tensor(3.0), jaxgrad.tensor(1.0), level=outer)
@@ -83,8 +87,9 @@ def test_levels_may_be_entered_one_inside_the_other_I01():
         assert fwAD.unpack_dual(slope, level=outer).tangent.item() == 18
 
 
+@pytest.mark.row("I02")
 @as_torch
-def test_enter_and_exit_dual_level_I02(torch):
+def test_enter_and_exit_dual_level(torch):
     fwAD = torch.autograd.forward_ad
     level = fwAD.enter_dual_level()
     x = dual(torch)
@@ -97,7 +102,8 @@ def test_enter_and_exit_dual_level_I02(torch):
     return level, within, wrong, still, gone, again
 
 
-def test_levels_end_from_the_innermost_on_I02():
+@pytest.mark.row("I02")
+def test_levels_end_from_the_innermost_on():
     assert [fwAD.enter_dual_level() for _ in range(3)] == [0, 1, 2]
     with pytest.raises(RuntimeError, match=r"not the last one that was created.*is 2, not 1"):
         fwAD.exit_dual_level(level=1)
@@ -107,6 +113,7 @@ def test_levels_end_from_the_innermost_on_I02():
         fwAD.exit_dual_level()
 
 
+@pytest.mark.row("I01", "I02", "I03", "I04", "I09")
 @as_torch("""
     ['UnpackedDualTensor', 'dual_level', 'enter_dual_level', 'exit_dual_level', 'make_dual',
      'unpack_dual']
@@ -116,7 +123,7 @@ def test_levels_end_from_the_innermost_on_I02():
      [['tensor', 'required'], ['level', None]],
      [['mode', 'required']]]
 """)
-def test_names_and_signatures_I01_I02_I03_I04_I09(torch):
+def test_names_and_signatures(torch):
     fwAD = torch.autograd.forward_ad
     names = sorted(fwAD.__all__)
     functions = [
@@ -128,6 +135,7 @@ def test_names_and_signatures_I01_I02_I03_I04_I09(torch):
 # ---- I03: make_dual
 
 
+@pytest.mark.row("I03")
 @as_torch("""
     [True, True, True]
     tensor([2.0, 4.0])
@@ -135,7 +143,7 @@ def test_names_and_signatures_I01_I02_I03_I04_I09(torch):
     None
     1
 """)
-def test_a_dual_is_a_view_with_a_tangent_I03(torch):
+def test_a_dual_is_a_view_with_a_tangent(torch):
     make_dual = torch.autograd.forward_ad.make_dual
     with torch.autograd.forward_ad.dual_level():
         x, t = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
@@ -146,8 +154,9 @@ def test_a_dual_is_a_view_with_a_tangent_I03(torch):
         return shared, y, tangent(torch, y), tangent(torch, x), y._version
 
 
+@pytest.mark.row("I03")
 @as_torch
-def test_what_cannot_be_a_dual_I03(torch):
+def test_what_cannot_be_a_dual(torch):
     make_dual = torch.autograd.forward_ad.make_dual
     x, n = torch.tensor([1.0, 2.0]), torch.tensor([1, 2])
     errors = [error(make_dual, x, x)]
@@ -162,13 +171,14 @@ def test_what_cannot_be_a_dual_I03(torch):
     return errors
 
 
+@pytest.mark.row("I03")
 @as_torch("""
     [2.0]
     tensor([6.0], dtype=float64)
     tensor([6.0], dtype=float16)
     tensor([6.0-3.0j])
 """)
-def test_dtypes_of_duals_I03(torch):
+def test_dtypes_of_duals(torch):
     make_dual = torch.autograd.forward_ad.make_dual
     with torch.autograd.forward_ad.dual_level():
         x = make_dual(torch.ones(1), torch.tensor([2.0], dtype=torch.float64))
@@ -178,7 +188,8 @@ def test_dtypes_of_duals_I03(torch):
         return tangent(torch, x).tolist(), *[tangent(torch, y * 3) for y in (wide, half, z)]
 
 
-def test_a_tangent_has_the_dtype_of_its_tensor_I03():
+@pytest.mark.row("I03")
+def test_a_tangent_has_the_dtype_of_its_tensor():
     """PyTorch does not convert it, so that sin() of float32 has a tangent of float64."""
     with fwAD.dual_level():
         x = fwAD.make_dual(jaxgrad.ones(1), jaxgrad.ones(1).double())
@@ -189,19 +200,21 @@ def test_a_tangent_has_the_dtype_of_its_tensor_I03():
             fwAD.make_dual(jaxgrad.ones(1), jaxgrad.tensor([1j]))
 
 
+@pytest.mark.row("I03")
 @pytest.mark.parametrize("arguments", [(1.0, jaxgrad.ones(1)), (jaxgrad.ones(1), 1.0)])
-def test_make_dual_takes_tensors_I03(arguments):
+def test_make_dual_takes_tensors(arguments):
     with fwAD.dual_level(), pytest.raises(TypeError, match="must be Tensor, not float"):
         fwAD.make_dual(*arguments)
 
 
+@pytest.mark.row("I03")
 @as_torch("""
     [tensor([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]), [1, 3]]
     [tensor([[1.0, 2.0], [1.0, 2.0]]), [2, 1]]
     [tensor([[0.0, 2.0], [4.0, 6.0], [8.0, 10.0]]), [1, 3]]
     [tensor([[0.0, 2.0, 4.0], [1.0, 3.0, 5.0]]), [3, 1]]
 """)
-def test_strides_of_tangents_I03(torch):
+def test_strides_of_tangents(torch):
     make_dual = torch.autograd.forward_ad.make_dual
     with torch.autograd.forward_ad.dual_level():
         x = make_dual(torch.ones(2, 3).t(), torch.arange(6.0).reshape(3, 2))
@@ -215,8 +228,9 @@ def test_strides_of_tangents_I03(torch):
 # ---- I04: unpack_dual
 
 
+@pytest.mark.row("I04")
 @as_torch
-def test_unpack_dual_gives_primal_and_tangent_I04(torch):
+def test_unpack_dual_gives_primal_and_tangent(torch):
     fwAD = torch.autograd.forward_ad
     x = torch.tensor([1.0, 2.0])
     outside = fwAD.unpack_dual(x)
@@ -242,11 +256,12 @@ def test_unpack_dual_gives_primal_and_tangent_I04(torch):
     )
 
 
+@pytest.mark.row("I04")
 @as_torch("""
     tensor([2.0, 4.0])
     tensor([0.0, 40.0])
 """)
-def test_writing_to_what_was_unpacked_I04(torch):
+def test_writing_to_what_was_unpacked(torch):
     with torch.autograd.forward_ad.dual_level():
         x = dual(torch) * 1
         primal, slope = torch.autograd.forward_ad.unpack_dual(x)
@@ -256,7 +271,8 @@ def test_writing_to_what_was_unpacked_I04(torch):
         return x, tangent(torch, x)
 
 
-def test_unpacking_at_an_outer_level_I04():
+@pytest.mark.row("I04")
+def test_unpacking_at_an_outer_level():
     """x = 2 + a + 3b + 5ab, a of the outer level and b of the inner one."""
 
     def number(value):
@@ -284,6 +300,7 @@ def test_unpacking_at_an_outer_level_I04():
 # ---- I05: with reverse mode
 
 
+@pytest.mark.row("I05")
 @pytest.mark.slow
 @as_torch("""
     [tensor(-7.337640925723912, dtype=float64),
@@ -291,7 +308,7 @@ def test_unpacking_at_an_outer_level_I04():
     [tensor(-7.337640925723912, dtype=float64),
      tensor([2.8937780731683387, -1.268088574321773], dtype=float64)]
 """)
-def test_forward_over_reverse_I05(torch):
+def test_forward_over_reverse(torch):
     fwAD = torch.autograd.forward_ad
     x = leaf(torch, 0.5, 1.5, dtype=torch.float64)
     t = torch.tensor([1.0, -2.0], dtype=torch.float64)
@@ -305,12 +322,13 @@ def test_forward_over_reverse_I05(torch):
     return tangents
 
 
+@pytest.mark.row("I05")
 @as_torch("""
     [True, True, True]
     [tensor([2.8937780731683387, -1.2680885743217747], dtype=float64),
      tensor([2.2373281197977843, 4.787484522760848], dtype=float64)]
 """)
-def test_reverse_over_forward_I05(torch):
+def test_reverse_over_forward(torch):
     fwAD = torch.autograd.forward_ad
     x = leaf(torch, 0.5, 1.5, dtype=torch.float64)
     t = leaf(torch, 1.0, -2.0, dtype=torch.float64)
@@ -321,11 +339,12 @@ def test_reverse_over_forward_I05(torch):
     return kinds, torch.autograd.grad(slope, (x, t))
 
 
+@pytest.mark.row("I05")
 @as_torch("""
     [False, False, True]
     tensor([6.0, 8.0])
 """)
-def test_only_the_tangent_requires_grad_I05(torch):
+def test_only_the_tangent_requires_grad(torch):
     fwAD = torch.autograd.forward_ad
     t = leaf(torch, 1.0, -2.0)
     with fwAD.dual_level():
@@ -337,13 +356,14 @@ def test_only_the_tangent_requires_grad_I05(torch):
     return kinds, t.grad
 
 
+@pytest.mark.row("I05")
 @as_torch("""
     tensor([3.0, 12.0])
     tensor([3.0, 12.0])
     tensor([6.0, 12.0])
     False
 """)
-def test_tangents_of_the_grad_of_leaves_I05(torch):
+def test_tangents_of_the_grad_of_leaves(torch):
     fwAD = torch.autograd.forward_ad
     x = leaf(torch, 1.0, 2.0)
     with fwAD.dual_level():
@@ -353,12 +373,13 @@ def test_tangents_of_the_grad_of_leaves_I05(torch):
         return x.grad, y.grad, tangent(torch, y.grad), y.is_leaf
 
 
+@pytest.mark.row("I05")
 @pytest.mark.filterwarnings("ignore:Using backward")
 @as_torch("""
     [1, 3]
     [1, 3]
 """)
-def test_the_strides_of_a_grad_I05(torch):
+def test_the_strides_of_a_grad(torch):
     strides = []
     for create_graph in (False, True):
         x = torch.ones(2, 3).t().requires_grad_()
@@ -370,7 +391,8 @@ def test_the_strides_of_a_grad_I05(torch):
     return strides
 
 
-def test_the_grad_of_a_leaf_keeps_its_tangent_I05():
+@pytest.mark.row("I05")
+def test_the_grad_of_a_leaf_keeps_its_tangent():
     """PyTorch drops it where the gradient is accumulated."""
     x = leaf(jaxgrad, 1.0, 2.0)
     with fwAD.dual_level():
@@ -407,10 +429,11 @@ def library(tmp_path_factory):
     return jaxgrad.ops.load(path, namespace="forward_ad_rows")
 
 
+@pytest.mark.row("I06")
 @pytest.mark.parametrize(
     ("name", "count", "why"), [("undone", 2, "nobody has thought about it"), ("one_way", 1, "yet")]
 )
-def test_an_operator_without_a_formula_I06(library, name, count, why):
+def test_an_operator_without_a_formula(library, name, count, why):
     x = jaxgrad.tensor([1.0, 2.0])
     operator = getattr(library, name)
     with fwAD.dual_level():
@@ -423,7 +446,8 @@ def test_an_operator_without_a_formula_I06(library, name, count, why):
             assert operator(*[y] * count).shape == (2,)
 
 
-def test_a_formula_is_derived_from_that_of_reverse_mode_I06(library):
+@pytest.mark.row("I06")
+def test_a_formula_is_derived_from_that_of_reverse_mode(library):
     x = leaf(jaxgrad, 1.0, 2.0)
     with fwAD.dual_level():
         slope = fwAD.unpack_dual(library.derived(fwAD.make_dual(x, jaxgrad.ones(2)))).tangent
@@ -431,7 +455,8 @@ def test_a_formula_is_derived_from_that_of_reverse_mode_I06(library):
         assert jaxgrad.autograd.grad(slope.sum(), x)[0].tolist() == [2, 2]
 
 
-def test_the_gradient_of_an_operator_without_a_formula_I06(library):
+@pytest.mark.row("I06")
+def test_the_gradient_of_an_operator_without_a_formula(library):
     x = leaf(jaxgrad, 1.0, 2.0)
     with fwAD.dual_level():
         y = fwAD.make_dual(x, jaxgrad.ones(2))
@@ -445,9 +470,10 @@ def test_the_gradient_of_an_operator_without_a_formula_I06(library):
 # ---- I07: writing in place
 
 
+@pytest.mark.row("I07")
 @pytest.mark.slow
 @as_torch
-def test_tangents_of_in_place_operators_I07(torch):
+def test_tangents_of_in_place_operators(torch):
     answers = []
     with torch.autograd.forward_ad.dual_level():
         x = dual(torch, (0.3, -0.7), dtype=torch.float64) * 1
@@ -472,13 +498,14 @@ def test_tangents_of_in_place_operators_I07(torch):
     return [(same, tensor.tolist(), slope) for same, tensor, slope in answers]
 
 
+@pytest.mark.row("I07")
 @pytest.mark.slow
 @as_torch("""
     tensor([[0.0, 0.0, 0.0], [-0.756802499294281, -0.9589242935180664, -0.279415488243103]])
     tensor([[0.0, 0.0, 0.0], [-0.756802499294281, -0.9589242935180664, -0.279415488243103]])
     tensor([[0.0, 0.0, 0.0], [-0.756802499294281, -0.9589242935180664, -0.279415488243103]])
 """)
-def test_what_random_numbers_overwrite_stands_still_I07(torch):
+def test_what_random_numbers_overwrite_stands_still(torch):
     tangents = []
     with torch.autograd.forward_ad.dual_level():
         for name in ("normal_", "uniform_", "bernoulli_"):
@@ -488,9 +515,10 @@ def test_what_random_numbers_overwrite_stands_still_I07(torch):
     return tangents
 
 
+@pytest.mark.row("I07")
 @pytest.mark.slow
 @as_torch
-def test_a_tangent_enters_a_tensor_that_has_none_I07(torch):
+def test_a_tangent_enters_a_tensor_that_has_none(torch):
     with torch.autograd.forward_ad.dual_level():
         base = torch.zeros(2, 3)
         row, column, flat = base[0], base[:, 1], base.view(6)
@@ -506,6 +534,7 @@ def test_a_tangent_enters_a_tensor_that_has_none_I07(torch):
         return tangents, base
 
 
+@pytest.mark.row("I07")
 @pytest.mark.slow
 @as_torch("""
     [tensor([[0.0, 0.0, 0.0], [-0.756802499294281, -0.9589242935180664, -0.279415488243103]]),
@@ -517,7 +546,7 @@ def test_a_tangent_enters_a_tensor_that_has_none_I07(torch):
      tensor([[0.0, 0.0, 0.0], [-0.756802499294281, 0.0, 0.0]])]
     tensor([[5.0, 1.0, 5.0], [4.0, 1.0, 0.0]])
 """)
-def test_a_plain_value_enters_a_view_of_a_dual_I07(torch):
+def test_a_plain_value_enters_a_view_of_a_dual(torch):
     with torch.autograd.forward_ad.dual_level():
         base = matrix(torch) * 1
         row, column = base[0], base[:, 1]
@@ -529,9 +558,10 @@ def test_a_plain_value_enters_a_view_of_a_dual_I07(torch):
         return [*tangents, tangent(torch, base)], base
 
 
+@pytest.mark.row("I07")
 @pytest.mark.slow
 @as_torch
-def test_writes_that_index_I07(torch):
+def test_writes_that_index(torch):
     index, mask = torch.tensor([0, 2]), torch.tensor([True, False, True])
     answers = []
     with torch.autograd.forward_ad.dual_level():
@@ -561,9 +591,10 @@ def test_writes_that_index_I07(torch):
     return answers
 
 
+@pytest.mark.row("I07")
 @pytest.mark.slow
 @as_torch
-def test_tangents_of_functions_that_move_dimensions_in_place_I07(torch):
+def test_tangents_of_functions_that_move_dimensions_in_place(torch):
     with torch.autograd.forward_ad.dual_level():
         x = matrix(torch)
         row = x[0]
@@ -579,9 +610,10 @@ def test_tangents_of_functions_that_move_dimensions_in_place_I07(torch):
         return tangents, tangent(torch, y), tangent(torch, y.t())
 
 
+@pytest.mark.row("I07")
 @pytest.mark.slow
 @as_torch
-def test_tangents_of_several_views_I07(torch):
+def test_tangents_of_several_views(torch):
     with torch.autograd.forward_ad.dual_level():
         tangents = []
         for cut in (
@@ -601,6 +633,7 @@ def test_tangents_of_several_views_I07(torch):
         return tangents
 
 
+@pytest.mark.row("I07")
 @as_torch("""
     tensor([[3.0, 4.0], [3.0, 4.0], [3.0, 4.0]])
     tensor([9.0, 12.0])
@@ -609,7 +642,7 @@ def test_tangents_of_several_views_I07(torch):
     tensor([[0.0, 16.0], [0.0, 16.0], [0.0, 16.0]])
     tensor([0.0, 0.0, 0.0])
 """)
-def test_tangents_of_writes_to_expanded_tensors_I07(torch):
+def test_tangents_of_writes_to_expanded_tensors(torch):
     with torch.autograd.forward_ad.dual_level():
         x = dual(torch) * 1
         wide = x.unsqueeze(0).expand(3, 2)
@@ -621,7 +654,8 @@ def test_tangents_of_writes_to_expanded_tensors_I07(torch):
         return *tangents, *[tangent(torch, tensor) for tensor in (x, wide, part)]
 
 
-def test_filling_an_expanded_part_of_a_dual_itself_I07():
+@pytest.mark.row("I07")
+def test_filling_an_expanded_part_of_a_dual_itself():
     """PyTorch agrees; here the memory belongs to another tensor, which has no tangent."""
     with fwAD.dual_level():
         x = jaxgrad.tensor([1.0, 2.0])
@@ -631,6 +665,7 @@ def test_filling_an_expanded_part_of_a_dual_itself_I07():
         assert fwAD.unpack_dual(x).tangent is None and x.tolist() == [5, 2]
 
 
+@pytest.mark.row("I07")
 @pytest.mark.slow
 @as_torch("""
     tensor([[0.8414709568023682, 0.14112000167369843], [-0.756802499294281, -0.279415488243103]])
@@ -640,7 +675,7 @@ def test_filling_an_expanded_part_of_a_dual_itself_I07():
     tensor([[3.841470956802368, 12.28223991394043], [11.243197441101074, 23.44116973876953]])
     tensor([[3.0, 4.0], [3.0, 4.0]])
 """)
-def test_tangents_of_as_strided_I07(torch):
+def test_tangents_of_as_strided(torch):
     with torch.autograd.forward_ad.dual_level():
         x = matrix(torch) * 1
         y = x.as_strided((2, 2), (3, 2), 0)
@@ -651,9 +686,10 @@ def test_tangents_of_as_strided_I07(torch):
         return *tangents, tangent(torch, z)
 
 
+@pytest.mark.row("I07")
 @pytest.mark.slow
 @as_torch
-def test_tangents_of_complex_views_I07(torch):
+def test_tangents_of_complex_views(torch):
     values, tangents = (1 + 2j, 3 + 4j), (1j, 2 + 1j)
     with torch.autograd.forward_ad.dual_level():
         z = dual(torch, values, tangents) * 1
@@ -668,7 +704,8 @@ def test_tangents_of_complex_views_I07(torch):
         return slopes, tangent(torch, whole), tangent(torch, x)
 
 
-def test_a_tangent_that_was_given_is_never_written_to_I07():
+@pytest.mark.row("I07")
+def test_a_tangent_that_was_given_is_never_written_to():
     """PyTorch's in-place formulas write to it."""
     with fwAD.dual_level():
         t = jaxgrad.tensor([3.0, 4.0])
@@ -677,7 +714,8 @@ def test_a_tangent_that_was_given_is_never_written_to_I07():
         assert fwAD.unpack_dual(x).tangent.tolist() == [6, 8] and t.tolist() == [3, 4]
 
 
-def test_tangents_of_out_I07():
+@pytest.mark.row("I07")
+def test_tangents_of_out():
     """PyTorch refuses: `Trying to use forward AD with mul_out`."""
     with fwAD.dual_level():
         x = dual(jaxgrad)
@@ -693,8 +731,9 @@ def test_tangents_of_out_I07():
         assert fwAD.unpack_dual(base).tangent.tolist() == [[0, 6], [0, 0]]
 
 
+@pytest.mark.row("I07")
 @as_torch
-def test_writes_that_forward_mode_refuses_I07(torch):
+def test_writes_that_forward_mode_refuses(torch):
     errors = []
     with torch.autograd.forward_ad.dual_level():
         x, y = dual(torch) * 1, torch.ones(2)
@@ -709,6 +748,7 @@ def test_writes_that_forward_mode_refuses_I07(torch):
     return errors, y.tolist()
 
 
+@pytest.mark.row("I07")
 @as_torch("""
     [7.0, 8.0]
     tensor([42.0, 64.0])
@@ -716,7 +756,7 @@ def test_writes_that_forward_mode_refuses_I07(torch):
     tensor([1.0, 2.0])
     None
 """)
-def test_tangents_of_data_I07(torch):
+def test_tangents_of_data(torch):
     with torch.autograd.forward_ad.dual_level():
         x = dual(torch)
         x.data = torch.tensor([7.0, 8.0])
@@ -725,7 +765,8 @@ def test_tangents_of_data_I07(torch):
         return x.tolist(), tangent(torch, x * x), tangent(torch, x.data), y, tangent(torch, y)
 
 
-def test_tangents_of_data_of_another_shape_I07():
+@pytest.mark.row("I07")
+def test_tangents_of_data_of_another_shape():
     """In PyTorch it would keep its old tangent of two elements."""
     with fwAD.dual_level():
         x = dual(jaxgrad) * 1
@@ -737,12 +778,13 @@ def test_tangents_of_data_of_another_shape_I07():
 # ---- I08, C03, C09, D15, D16: who keeps tangents and who drops them
 
 
+@pytest.mark.row("I08", "C03")
 @as_torch("""
     [tensor([2.0, 4.0]), None, tensor([[2.0, 4.0], [0.0, 0.0]])]
     False
     None
 """)
-def test_no_grad_keeps_tangents_I08_C03(torch):
+def test_no_grad_keeps_tangents(torch):
     """no_grad concerns reverse mode; `detach` and unpacked tensors stop tangents."""
     with torch.autograd.forward_ad.dual_level():
         x = torch.autograd.forward_ad.make_dual(leaf(torch, 1.0, 2.0), torch.ones(2))
@@ -755,12 +797,13 @@ def test_no_grad_keeps_tangents_I08_C03(torch):
         return tangents, y.requires_grad, tangent(torch, stopped)
 
 
+@pytest.mark.row("I08", "C09", "edge_23")
 @as_torch("""
     [None, None, tensor([3.0, 4.0]), None, None, tensor([6.0, 16.0]), tensor([3.0])]
     [2.0, 4.0]
     tensor([3.0, 4.0])
 """)
-def test_inference_mode_drops_tangents_I08_C09_edge_23(torch):
+def test_inference_mode_drops_tangents(torch):
     with torch.autograd.forward_ad.dual_level():
         x = dual(torch) * 1
         with torch.inference_mode():
@@ -776,13 +819,14 @@ def test_inference_mode_drops_tangents_I08_C09_edge_23(torch):
         return tangents, x.tolist(), tangent(torch, x)
 
 
+@pytest.mark.row("I08", "D15")
 @as_torch("""
     [None, tensor([3.0, 8.0]), None, None]
     [2.0, 4.0]
     tensor([3.0, 4.0])
     None
 """)
-def test_detach_drops_tangents_I08_D15(torch):
+def test_detach_drops_tangents(torch):
     with torch.autograd.forward_ad.dual_level():
         x = dual(torch) * 1
         y = x.detach()
@@ -791,8 +835,9 @@ def test_detach_drops_tangents_I08_D15(torch):
         return tangents, x.tolist(), tangent(torch, x), tangent(torch, y)
 
 
+@pytest.mark.row("I08", "D16")
 @as_torch
-def test_detach_in_place_drops_tangents_I08_D16(torch):
+def test_detach_in_place_drops_tangents(torch):
     with torch.autograd.forward_ad.dual_level():
         x, tangents = dual(torch) * 1, []
         view = x[0:1]
@@ -806,8 +851,9 @@ def test_detach_in_place_drops_tangents_I08_D16(torch):
         return same, tangents, x, wrong
 
 
+@pytest.mark.row("I08")
 @as_torch
-def test_tangents_of_copies_I08(torch):
+def test_tangents_of_copies(torch):
     with torch.autograd.forward_ad.dual_level():
         x = dual(torch) * 1
         copies = [copy.copy(x), copy.deepcopy(x), torch.zeros_like(x), x.new_tensor(x.tolist())]
@@ -819,8 +865,9 @@ def test_tangents_of_copies_I08(torch):
 # ---- I09: the switch
 
 
+@pytest.mark.row("I09")
 @as_torch
-def test_set_fwd_grad_enabled_I09(torch):
+def test_set_fwd_grad_enabled(torch):
     fwAD = torch.autograd.forward_ad
     with fwAD.dual_level():
         x, tangents = dual(torch) * 1, []
@@ -838,8 +885,9 @@ def test_set_fwd_grad_enabled_I09(torch):
 # ---- printing
 
 
+@pytest.mark.row("I04")
 @as_torch
-def test_duals_print_their_tangents_I04(torch):
+def test_duals_print_their_tangents(torch):
     make_dual = torch.autograd.forward_ad.make_dual
     texts = []
     with torch.autograd.forward_ad.dual_level():
@@ -853,7 +901,8 @@ def test_duals_print_their_tangents_I04(torch):
     return texts, repr(x), f"{x[0]} {x[0]:.2f}"
 
 
-def test_duals_of_several_levels_print_all_tangents_I04():
+@pytest.mark.row("I04")
+def test_duals_of_several_levels_print_all_tangents():
     with fwAD.dual_level(), fwAD.dual_level():
         x = fwAD.make_dual(jaxgrad.ones(1), jaxgrad.tensor([2.0]), level=0)
         y = fwAD.make_dual(x, jaxgrad.tensor([3.0]))

@@ -54,9 +54,10 @@ def name_of(result):
 # ---- jacobian
 
 
+@pytest.mark.row("J01")
 @pytest.mark.slow
 @as_torch
-def test_signatures_of_autograd_functional_J01(torch):
+def test_signatures_of_autograd_functional(torch):
     names = ("jacobian", "hessian", "vjp", "jvp", "vhp", "hvp")
     functions = [getattr(torch.autograd.functional, name) for name in names]
     return (
@@ -65,9 +66,10 @@ def test_signatures_of_autograd_functional_J01(torch):
     )
 
 
+@pytest.mark.row("J01")
 @pytest.mark.slow
 @as_torch
-def test_jacobian_of_inputs_and_outputs_J01(torch):
+def test_jacobian_of_inputs_and_outputs(torch):
     x, y, matrix = points(torch)
     jacobian = torch.autograd.functional.jacobian
     functions = (
@@ -88,9 +90,10 @@ def test_jacobian_of_inputs_and_outputs_J01(torch):
     ]
 
 
+@pytest.mark.row("J01")
 @pytest.mark.slow
 @as_torch
-def test_nesting_of_results_J01(torch):
+def test_nesting_of_results(torch):
     x, y, _ = points(torch)
     functions = (
         (lambda x: x * y, x),
@@ -107,7 +110,8 @@ def test_nesting_of_results_J01(torch):
     ]
 
 
-def test_forward_mode_gives_tuples_J01():
+@pytest.mark.row("J01")
+def test_forward_mode_gives_tuples():
     # PyTorch gives lists
     x, y, _ = points(jaxgrad)
     options = JACOBIANS[2]
@@ -122,8 +126,9 @@ def torch_square(x):
     return x * x
 
 
+@pytest.mark.row("J01")
 @as_torch
-def test_flags_of_jacobian_J01(torch):
+def test_flags_of_jacobian(torch):
     x, _, _ = points(torch)
     jacobian = functools.partial(torch.autograd.functional.jacobian, torch.exp, x)
     forward = functools.partial(jacobian, strategy="forward-mode")
@@ -153,9 +158,10 @@ def test_flags_of_jacobian_J01(torch):
     )
 
 
+@pytest.mark.row("J01")
 @pytest.mark.slow
 @as_torch
-def test_create_graph_of_jacobian_J01(torch):
+def test_create_graph_of_jacobian(torch):
     x, y, _ = points(torch)
     answers = []
     for vectorize in (False, True):
@@ -168,9 +174,10 @@ def test_create_graph_of_jacobian_J01(torch):
     return answers
 
 
+@pytest.mark.row("J01")
 @pytest.mark.slow
 @as_torch
-def test_dtypes_of_jacobian_J01(torch):
+def test_dtypes_of_jacobian(torch):
     x = leaf(torch, 1.0, 2.0)
     y = torch.tensor([3.0, 4.0], dtype=torch.float64)
     jacobian = torch.autograd.functional.jacobian
@@ -182,9 +189,10 @@ def test_dtypes_of_jacobian_J01(torch):
     return reverse, whole, partly, integers, plain(forward)
 
 
+@pytest.mark.row("J01")
 @pytest.mark.slow
 @as_torch
-def test_complex_jacobian_J01(torch):
+def test_complex_jacobian(torch):
     z, y = torch.tensor([1 + 2j, 3 - 1j], dtype=torch.complex128), points(torch)[1]
     jacobian = torch.autograd.functional.jacobian
     loop = [jacobian(lambda z: z.abs(), z), error(jacobian, lambda z: z * z, z)]
@@ -204,6 +212,7 @@ def test_complex_jacobian_J01(torch):
     return loop, reverse, forward
 
 
+@pytest.mark.row("J01")
 @as_torch("""
     tensor([[2.0, -0.0], [0.0, -6.0]], dtype=float64)
     None
@@ -211,7 +220,7 @@ def test_complex_jacobian_J01(torch):
     True
     False
 """)
-def test_nothing_of_the_users_is_touched_J01(torch):
+def test_nothing_of_the_users_is_touched(torch):
     x, y, _ = points(torch)
     weight = leaf(torch, 2.0, 3.0, dtype=torch.float64)
     with torch.no_grad():
@@ -219,9 +228,10 @@ def test_nothing_of_the_users_is_touched_J01(torch):
     return jacobian, x.grad, weight.grad, x.requires_grad, y.requires_grad
 
 
+@pytest.mark.row("J01")
 @pytest.mark.slow
 @pytest.mark.parametrize("options", JACOBIANS)
-def test_jacobian_of_empty_tensors_J01(options):
+def test_jacobian_of_empty_tensors(options):
     # PyTorch has an answer for some of these alone
     jacobian = functools.partial(jaxgrad.autograd.functional.jacobian, **options)
     none, x = jaxgrad.zeros(0, 3), jaxgrad.ones(2)
@@ -232,9 +242,10 @@ def test_jacobian_of_empty_tensors_J01(options):
     assert empty.shape == (0, 2) and eye.tolist() == [[1, 0], [0, 1]]
 
 
+@pytest.mark.row("J01")
 @pytest.mark.slow
 @pytest.mark.parametrize("options", JACOBIANS)
-def test_jacobian_equals_that_of_jax_J01(options):
+def test_jacobian_equals_that_of_jax(options):
     a, b = numpy.random.default_rng(0).normal(size=(2, 3, 40))
 
     def function(torch, x, y):
@@ -250,9 +261,10 @@ def test_jacobian_equals_that_of_jax_J01(options):
         chex.assert_trees_all_close(as_arrays, expected, rtol=1e-12, atol=1e-14)
 
 
+@pytest.mark.row("J01")
 @pytest.mark.slow
 @pytest.mark.parametrize("options", JACOBIANS)
-def test_jacobian_compiled_J01(options):
+def test_jacobian_compiled(options):
     x, y, _ = points(jaxgrad)
 
     def jacobian(x, y):
@@ -269,9 +281,10 @@ def test_jacobian_compiled_J01(options):
 # ---- hessian
 
 
+@pytest.mark.row("J02")
 @pytest.mark.slow
 @as_torch
-def test_hessian_of_inputs_J02(torch):
+def test_hessian_of_inputs(torch):
     x, y, matrix = points(torch)
     hessian = torch.autograd.functional.hessian
     functions = (
@@ -289,8 +302,9 @@ def test_hessian_of_inputs_J02(torch):
     ]
 
 
+@pytest.mark.row("J02")
 @as_torch
-def test_errors_of_hessian_J02(torch):
+def test_errors_of_hessian(torch):
     x, _, _ = points(torch)
     hessian = torch.autograd.functional.hessian
     other = functools.partial(hessian, cubes, x, outer_jacobian_strategy="forward-mode")
@@ -334,9 +348,10 @@ def test_errors_of_hessian_J02(torch):
     )
 
 
+@pytest.mark.row("J02")
 @pytest.mark.slow
 @as_torch
-def test_create_graph_of_hessian_J02(torch):
+def test_create_graph_of_hessian(torch):
     x, y, _ = points(torch)
     derivatives = []
     for vectorize in (False, True):
@@ -347,9 +362,10 @@ def test_create_graph_of_hessian_J02(torch):
     return derivatives
 
 
+@pytest.mark.row("J02")
 @pytest.mark.slow
 @pytest.mark.parametrize("options", HESSIANS)
-def test_hessian_compiled_equals_that_of_jax_J02(options):
+def test_hessian_compiled_equals_that_of_jax(options):
     numbers = numpy.random.default_rng(0).normal(size=3)
 
     def function(torch, x):
@@ -369,8 +385,9 @@ def test_hessian_compiled_equals_that_of_jax_J02(options):
 # ---- products
 
 
+@pytest.mark.row("J03")
 @as_torch
-def test_vjp_of_inputs_and_outputs_J03(torch):
+def test_vjp_of_inputs_and_outputs(torch):
     x, y, _ = points(torch)
     vjp, ones = torch.autograd.functional.vjp, torch.ones(2, dtype=torch.float64)
     return (
@@ -388,8 +405,9 @@ def test_vjp_of_inputs_and_outputs_J03(torch):
     )
 
 
+@pytest.mark.row("J03")
 @as_torch
-def test_v_of_another_kind_J03(torch):
+def test_v_of_another_kind_for_vjp(torch):
     x, y, _ = points(torch)
     needs = "The vector v can only be None if the user-provided function returns a single Tensor"
     ones = torch.ones(3, dtype=torch.float64)
@@ -406,6 +424,7 @@ def test_v_of_another_kind_J03(torch):
     )
 
 
+@pytest.mark.row("J03")
 @as_torch("""
     tensor([0.125, -1.0], dtype=float64, requires_grad=True)
     tensor([1.5, 9.0], dtype=float64, requires_grad=True)
@@ -415,7 +434,7 @@ def test_v_of_another_kind_J03(torch):
     [[tensor([1.0, -2.0], dtype=float64, requires_grad=True), tensor([3.0, 4.0], dtype=float64)],
      [tensor([6.0, 8.0], dtype=float64), tensor([0.0, 0.0], dtype=float64)]]
 """)
-def test_create_graph_of_vjp_J03(torch):
+def test_create_graph_of_vjp(torch):
     x, y, _ = points(torch)
     v = leaf(torch, 2.0, 3.0, dtype=torch.float64)
     vjp = functools.partial(torch.autograd.functional.vjp, create_graph=True)
@@ -425,8 +444,9 @@ def test_create_graph_of_vjp_J03(torch):
     return value, gradient, second, inner, vjp(lambda x, other: (x * 2, y), (x, y), (y, y))
 
 
+@pytest.mark.row("J04")
 @as_torch
-def test_jvp_of_inputs_and_outputs_J04(torch):
+def test_jvp_of_inputs_and_outputs(torch):
     x, y, _ = points(torch)
     jvp, one = torch.autograd.functional.jvp, torch.tensor([3.0])
     return (
@@ -442,8 +462,9 @@ def test_jvp_of_inputs_and_outputs_J04(torch):
     )
 
 
+@pytest.mark.row("J04")
 @as_torch
-def test_v_of_another_kind_J04(torch):
+def test_v_of_another_kind_for_jvp(torch):
     x, y, _ = points(torch)
     jvp, ones = torch.autograd.functional.jvp, torch.ones(3, dtype=torch.float64)
     needs = "v can only be None if the input to the user-provided function is a single Tensor with"
@@ -457,6 +478,7 @@ def test_v_of_another_kind_J04(torch):
     )
 
 
+@pytest.mark.row("J04")
 @as_torch("""
     tensor([0.125, -1.0], dtype=float64, requires_grad=True)
     tensor([2.25, 12.0], dtype=float64, requires_grad=True)
@@ -465,7 +487,7 @@ def test_v_of_another_kind_J04(torch):
      tensor([3.0, -8.0], dtype=float64, requires_grad=True)]
     [tensor([6.0, 8.0], dtype=float64), tensor([0.0, 0.0], dtype=float64)]
 """)
-def test_create_graph_of_jvp_J04(torch):
+def test_create_graph_of_jvp(torch):
     x, y, _ = points(torch)
     jvp = functools.partial(torch.autograd.functional.jvp, create_graph=True)
     value, tangent = jvp(lambda x: x**3, x, y)
@@ -473,9 +495,10 @@ def test_create_graph_of_jvp_J04(torch):
     return value, tangent, second, jvp(lambda y: y * y, y, x), jvp(lambda x: y * 2, x, y)
 
 
+@pytest.mark.row("J04")
 @pytest.mark.slow
 @as_torch
-def test_complex_jvp_J04(torch):
+def test_complex_jvp(torch):
     z = torch.tensor([1 + 2j, 3 - 1j], dtype=torch.complex128)
     v = torch.tensor([2 - 1j, 1j], dtype=torch.complex128)
     return [
@@ -498,6 +521,7 @@ def cube_with(torch, backward):
     return Cube.apply
 
 
+@pytest.mark.row("J04")
 @as_torch("""
     [tensor([0.125, -1.0], dtype=float64), tensor([2.25, 12.0], dtype=float64)]
     [tensor([0.125, -1.0], dtype=float64), tensor([0.0, 0.0], dtype=float64)]
@@ -505,7 +529,7 @@ def cube_with(torch, backward):
     [tensor(-0.875, dtype=float64), tensor([9.0, -24.0], dtype=float64)]
     tensor([[3.0, -0.0], [0.0, -6.0]], dtype=float64)
 """)
-def test_jvp_of_a_function_without_jvp_J04(torch):
+def test_jvp_of_a_function_without_jvp(torch):
     x, y, _ = points(torch)
     cube = cube_with(torch, lambda x, gradient: 3 * x**2 * gradient)
     zero = cube_with(torch, lambda x, gradient: torch.zeros_like(x))
@@ -519,7 +543,8 @@ def test_jvp_of_a_function_without_jvp_J04(torch):
     )
 
 
-def test_a_backward_that_detaches_J04():
+@pytest.mark.row("J04")
+def test_a_backward_that_detaches():
     # PyTorch gives zeros
     x, y, _ = points(jaxgrad)
     cube = cube_with(jaxgrad, lambda x, gradient: 3 * x.detach() ** 2 * gradient.detach())
@@ -527,9 +552,10 @@ def test_a_backward_that_detaches_J04():
         jaxgrad.autograd.functional.jvp(lambda y, x: y * 2 + cube(x), (y, x), (y, y))
 
 
+@pytest.mark.row("J05")
 @pytest.mark.slow
 @as_torch
-def test_vhp_and_hvp_J05(torch):
+def test_vhp_and_hvp(torch):
     x, y, matrix = points(torch)
     one = torch.tensor([3.0])
     return [
@@ -548,8 +574,9 @@ def test_vhp_and_hvp_J05(torch):
     ]
 
 
+@pytest.mark.row("J05")
 @as_torch
-def test_errors_of_vhp_and_hvp_J05(torch):
+def test_errors_of_vhp_and_hvp(torch):
     x, y, _ = points(torch)
     ones = torch.ones(3, dtype=torch.float64)
     needs = "v can only be None if the input to the user-provided function is a single Tensor with"
@@ -570,9 +597,10 @@ def test_errors_of_vhp_and_hvp_J05(torch):
     ]
 
 
+@pytest.mark.row("J05")
 @pytest.mark.slow
 @as_torch
-def test_create_graph_of_vhp_and_hvp_J05(torch):
+def test_create_graph_of_vhp_and_hvp(torch):
     x, y, _ = points(torch)
     answers = []
     for product_with in (torch.autograd.functional.vhp, torch.autograd.functional.hvp):
@@ -582,8 +610,9 @@ def test_create_graph_of_vhp_and_hvp_J05(torch):
     return answers
 
 
+@pytest.mark.row("J05")
 @pytest.mark.slow
-def test_products_are_those_of_the_hessian_J05():
+def test_products_are_those_of_the_hessian():
     x, _, matrix = points(jaxgrad)
     functional, v = jaxgrad.autograd.functional, matrix.sin()
 
@@ -599,8 +628,9 @@ def test_products_are_those_of_the_hessian_J05():
 # ---- strict
 
 
+@pytest.mark.row("J06")
 @as_torch
-def test_strict_refuses_independent_outputs_J06(torch):
+def test_strict_refuses_independent_outputs(torch):
     x, y, _ = points(torch)
     functional = torch.autograd.functional
     jacobian = functools.partial(functional.jacobian, strict=True)
@@ -631,8 +661,9 @@ def test_strict_refuses_independent_outputs_J06(torch):
     )
 
 
+@pytest.mark.row("J06")
 @as_torch
-def test_strict_at_second_order_J06(torch):
+def test_strict_at_second_order(torch):
     x, y, _ = points(torch)
     functional = torch.autograd.functional
     hessian = functools.partial(functional.hessian, strict=True)
@@ -669,8 +700,9 @@ def test_strict_at_second_order_J06(torch):
 # ---- types
 
 
+@pytest.mark.row("J07")
 @as_torch
-def test_types_of_inputs_and_results_J07(torch):
+def test_types_of_inputs_and_results(torch):
     x, _, _ = points(torch)
     functional = torch.autograd.functional
     errors = [

@@ -13,27 +13,30 @@ from helpers.as_torch import as_torch, error, leaf, parameters, warned
 import jaxgrad
 
 
+@pytest.mark.row("B01")
 @as_torch
-def test_grad_returns_gradients_and_touches_no_leaf_B01(torch):
+def test_grad_returns_gradients_and_touches_no_leaf(torch):
     x, y = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0)
     gradients = torch.autograd.grad((x * y).sum(), (x, y))
     return gradients, type(gradients).__name__, x.grad, y.grad, parameters(torch.autograd.grad)
 
 
+@pytest.mark.row("B02")
 @as_torch("""
     [tensor(6.0)]
     'tuple'
     [tensor(7.0)]
 """)
-def test_grad_of_single_tensors_B02(torch):
+def test_grad_of_single_tensors(torch):
     x = leaf(torch, 3.0)
     gradients = torch.autograd.grad(x * x, x)
     several = torch.autograd.grad(iter([x * x, x]), iter([x]))
     return gradients, type(gradients).__name__, several
 
 
+@pytest.mark.row("B03")
 @as_torch
-def test_inputs_as_a_dict_B03(torch):
+def test_inputs_as_a_dict(torch):
     x, y, unused = leaf(torch, 2.0), leaf(torch, 3.0), leaf(torch, 4.0)
     gradients = torch.autograd.grad(x * y, {"y": y, "x": x})
     keys = list(gradients)
@@ -43,23 +46,26 @@ def test_inputs_as_a_dict_B03(torch):
     return gradients, keys, type(gradients).__name__, partly, refused
 
 
+@pytest.mark.row("B04")
 @as_torch("""
     RuntimeError('`inputs` argument to `grad()` cannot be empty.')
     RuntimeError('`inputs` argument to `grad()` cannot be empty.')
     RuntimeError('`inputs` argument to `grad()` cannot be empty.')
 """)
-def test_empty_inputs_of_grad_B04(torch):
+def test_empty_inputs_of_grad(torch):
     x = leaf(torch, 2.0)
     return [error(torch.autograd.grad, x * x, empty) for empty in ([], (), {})]
 
 
+@pytest.mark.row("B04")
 @as_torch("RuntimeError('all inputs have to be Tensors or GradientEdges, but got int')")
-def test_inputs_that_are_no_tensors_B04(torch):
+def test_inputs_that_are_no_tensors(torch):
     x = leaf(torch, 2.0)
     return error(torch.autograd.grad, x * x, [3])
 
 
-def test_what_is_no_sequence_B04():
+@pytest.mark.row("B04")
+def test_what_is_no_sequence():
     x = leaf(jaxgrad, 2.0)
     for wrong in (None, 3):
         with pytest.raises(TypeError, match="expected a tensor or a sequence of tensors, but got"):
@@ -68,8 +74,9 @@ def test_what_is_no_sequence_B04():
             jaxgrad.autograd.grad(wrong, x)
 
 
+@pytest.mark.row("B05")
 @as_torch
-def test_forms_of_grad_outputs_B05(torch):
+def test_forms_of_grad_outputs(torch):
     x, two = leaf(torch, 1.0, 2.0), torch.tensor([2.0, 2.0])
     grad = torch.autograd.grad
     return (
@@ -84,8 +91,9 @@ def test_forms_of_grad_outputs_B05(torch):
     )
 
 
+@pytest.mark.row("B06")
 @as_torch
-def test_retain_and_create_graph_B06(torch):
+def test_retain_and_create_graph(torch):
     answers = []
     for retain_graph, create_graph in (
         (None, False),
@@ -102,6 +110,7 @@ def test_retain_and_create_graph_B06(torch):
     return answers
 
 
+@pytest.mark.row("B07")
 @as_torch("""
     warned([FutureWarning(
              'only_inputs argument is deprecated and is ignored now (defaults to True). To '
@@ -109,11 +118,12 @@ def test_retain_and_create_graph_B06(torch):
              'torch.autograd.backward.')],
            [tensor(6.0)])
 """)
-def test_only_inputs_is_ignored_B07(torch):
+def test_only_inputs_is_ignored(torch):
     x = leaf(torch, 3.0)
     return warned(functools.partial(torch.autograd.grad, x * x, x, only_inputs=False))
 
 
+@pytest.mark.row("B08")
 @as_torch("""
     RuntimeError(
      'The differentiated Tensor at index 1 appears to not have been used in the graph. '
@@ -124,7 +134,7 @@ def test_only_inputs_is_ignored_B07(torch):
      'The differentiated Tensor at index 1 appears to not have been used in the graph. '
      'Set allow_unused=True if this is the desired behavior.')
 """)
-def test_allow_unused_by_default_B08(torch):
+def test_allow_unused_by_default(torch):
     x, unused = leaf(torch, 3.0), leaf(torch, 1.0, 2.0)
     grad = functools.partial(torch.autograd.grad, x * x * 1, [x, unused], retain_graph=True)
     return (
@@ -135,8 +145,9 @@ def test_allow_unused_by_default_B08(torch):
     )
 
 
+@pytest.mark.row("B09")
 @as_torch
-def test_an_unused_input_B09(torch):
+def test_an_unused_input(torch):
     x, unused = leaf(torch, 3.0), leaf(torch, 1.0)
     later = unused * unused
     grad = torch.autograd.grad
@@ -150,8 +161,9 @@ def test_an_unused_input_B09(torch):
     )
 
 
+@pytest.mark.row("B10")
 @as_torch
-def test_materialize_grads_gives_zeros_B10(torch):
+def test_materialize_grads_gives_zeros(torch):
     x = leaf(torch, 3.0)
     unused = [
         torch.ones(2, 0, 3, requires_grad=True),
@@ -165,23 +177,25 @@ def test_materialize_grads_gives_zeros_B10(torch):
     ]
 
 
+@pytest.mark.row("B11")
 @as_torch("""
     ValueError(
      'Expected allow_unused to be True or not passed when materialize_grads=True, but '
      'got: allow_unused=False.')
     [tensor(6.0)]
 """)
-def test_materialize_grads_without_allow_unused_B11(torch):
+def test_materialize_grads_without_allow_unused(torch):
     x = leaf(torch, 3.0)
     grad = functools.partial(torch.autograd.grad, x * x, x, allow_unused=False)
     return error(functools.partial(grad, materialize_grads=True)), grad()
 
 
+@pytest.mark.row("B12")
 @as_torch("""
     [tensor(6.0)]
     RuntimeError('materialize_grads cannot be used when the given input is a GradientEdge')
 """)
-def test_materialize_grads_with_an_edge_B12(torch):
+def test_materialize_grads_with_an_edge(torch):
     x, unused = leaf(torch, 3.0), leaf(torch, 1.0)
     edge = torch.autograd.graph.get_gradient_edge
     used = torch.autograd.grad(x * x, edge(x), materialize_grads=True)
@@ -189,8 +203,9 @@ def test_materialize_grads_with_an_edge_B12(torch):
     return used, error(call)
 
 
+@pytest.mark.row("B12")
 @as_torch
-def test_edges_as_inputs_of_grad_B12(torch):
+def test_edges_as_inputs_of_grad(torch):
     edge, grad = torch.autograd.graph.get_gradient_edge, torch.autograd.grad
     x = leaf(torch, 1.0, 2.0)
     y = x * x
@@ -206,9 +221,10 @@ def test_edges_as_inputs_of_grad_B12(torch):
     )
 
 
+@pytest.mark.row("B13")
 @pytest.mark.slow
 @as_torch
-def test_is_grads_batched_takes_many_gradients_in_one_pass_B13(torch):
+def test_is_grads_batched_takes_many_gradients_in_one_pass(torch):
     gradients = []
     for name in ("float32", "float64", "complex128"):
         x = torch.tensor([1.5, -2.0, 3.0], dtype=getattr(torch, name), requires_grad=True)
@@ -222,6 +238,7 @@ def test_is_grads_batched_takes_many_gradients_in_one_pass_B13(torch):
     return gradients, error(functools.partial(torch.autograd.grad, y, x, rows))
 
 
+@pytest.mark.row("B13")
 @as_torch("""
     RuntimeError(
      'The differentiated Tensor at index 2 appears to not have been used in the graph. '
@@ -232,7 +249,7 @@ def test_is_grads_batched_takes_many_gradients_in_one_pass_B13(torch):
      None]
     [tensor([[5.0, 4.0], [20.0, 46.0]]), tensor([1.0, 4.0]), tensor(0.0)]
 """)
-def test_a_batch_for_several_outputs_and_inputs_B13(torch):
+def test_a_batch_for_several_outputs_and_inputs(torch):
     x, y, unused = leaf(torch, 1.0, 2.0), leaf(torch, 3.0), leaf(torch, 4.0)
     outputs = [x * y, (x * x).sum()]
     batches = [torch.tensor([[1.0, 0.0], [0.0, 2.0]]), torch.tensor([1.0, 10.0])]
@@ -247,6 +264,7 @@ def test_a_batch_for_several_outputs_and_inputs_B13(torch):
     )
 
 
+@pytest.mark.row("B13")
 @as_torch("""
     [tensor([[3.0, 0.0], [0.0, 12.0]], requires_grad=True)]
     RuntimeError(
@@ -256,22 +274,24 @@ def test_a_batch_for_several_outputs_and_inputs_B13(torch):
      'retain_graph=True if you need to backward through the graph a second time or if '
      'you need to access saved tensors after calling backward.')
 """)
-def test_a_recorded_batch_frees_as_asked_B13(torch):
+def test_a_recorded_batch_frees_as_asked(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x * x * x
     grad = functools.partial(torch.autograd.grad, y, x, torch.eye(2), is_grads_batched=True)
     return grad(create_graph=True, retain_graph=False), error(grad)
 
 
+@pytest.mark.row("B13")
 @as_torch("[tensor([[2.0, 0.0], [0.0, 4.0]])]")
-def test_a_batch_of_another_dtype_B13(torch):
+def test_a_batch_of_another_dtype(torch):
     x = leaf(torch, 1.0, 2.0)
     rows = torch.eye(2, dtype=torch.float64)
     return torch.autograd.grad(x * x, x, rows, is_grads_batched=True)
 
 
+@pytest.mark.row("B13")
 @pytest.mark.slow
-def test_jacobian_equals_that_of_jax_B13():
+def test_jacobian_equals_that_of_jax():
     def function(x, module):
         return module.sin(x) * x[0] + module.exp(x * x[1])
 
@@ -284,7 +304,8 @@ def test_jacobian_equals_that_of_jax_B13():
     numpy.testing.assert_allclose(jacobian.numpy(), expected, rtol=1e-12)
 
 
-def test_a_batch_of_none_B13():
+@pytest.mark.row("B13")
+def test_a_batch_of_none():
     """PyTorch checks the first one only."""
     x = leaf(jaxgrad, 1.0, 2.0)
     for create_graph in (False, True):
@@ -294,8 +315,9 @@ def test_a_batch_of_none_B13():
         assert (gradients.shape, gradients.dtype) == ((0, 2), jaxgrad.float32)
 
 
+@pytest.mark.row("B14")
 @as_torch
-def test_is_grads_batched_mismatch_B14(torch):
+def test_is_grads_batched_mismatch(torch):
     x = leaf(torch, 1.0, 2.0, 3.0)
     grad = functools.partial(torch.autograd.grad, is_grads_batched=True)
     return (
@@ -307,7 +329,8 @@ def test_is_grads_batched_mismatch_B14(torch):
     )
 
 
-def test_what_PyTorch_says_in_other_words_B14():
+@pytest.mark.row("B14")
+def test_what_PyTorch_says_in_other_words():
     x = leaf(jaxgrad, 1.0, 2.0, 3.0)
     grad = functools.partial(jaxgrad.autograd.grad, is_grads_batched=True)
     with pytest.raises(RuntimeError, match="the first dimension of each grad_output as the batch"):
@@ -320,11 +343,12 @@ def test_what_PyTorch_says_in_other_words_B14():
         grad([x * x, x * 3], x, [jaxgrad.ones(4, 3), jaxgrad.ones(5, 3)])
 
 
+@pytest.mark.row("B15")
 @as_torch("""
     [tensor([[2.0, 0.0], [0.0, 4.0]])]
     [tensor([[3.0, 0.0], [0.0, 3.0]])]
 """)
-def test_is_grads_batched_with_edges_B15(torch):
+def test_is_grads_batched_with_edges(torch):
     """jaxgrad accepts batches that fit an edge; PyTorch refuses every batch for an edge."""
     x = leaf(torch, 1.0, 2.0)
     edge = torch.autograd.graph.get_gradient_edge
@@ -333,13 +357,14 @@ def test_is_grads_batched_with_edges_B15(torch):
     return grad(edge(y), edge(x), torch.eye(2)), grad(y * 3, edge(y), torch.eye(2))
 
 
+@pytest.mark.row("B16")
 @as_torch("""
     RuntimeError('One of the differentiated Tensors does not require grad')
     RuntimeError('One of the differentiated Tensors does not require grad')
     RuntimeError('One of the differentiated Tensors does not require grad')
     RuntimeError('One of the differentiated Tensors does not require grad')
 """)
-def test_an_input_that_requires_no_grad_B16(torch):
+def test_an_input_that_requires_no_grad(torch):
     x, constant = leaf(torch, 2.0), torch.tensor(3.0)
     grad = torch.autograd.grad
     return (
@@ -350,6 +375,7 @@ def test_an_input_that_requires_no_grad_B16(torch):
     )
 
 
+@pytest.mark.row("B17")
 @as_torch("""
     RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')
     RuntimeError('element 1 of tensors does not require grad and does not have a grad_fn')
@@ -357,7 +383,7 @@ def test_an_input_that_requires_no_grad_B16(torch):
     RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')
     RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')
 """)
-def test_an_output_that_requires_no_grad_B17(torch):
+def test_an_output_that_requires_no_grad(torch):
     x, constant = leaf(torch, 2.0), torch.tensor(3.0)
     grad = torch.autograd.grad
     return (
@@ -369,6 +395,7 @@ def test_an_output_that_requires_no_grad_B17(torch):
     )
 
 
+@pytest.mark.row("B18")
 @as_torch("""
     [tensor(3.0)]
     [tensor(12.0), tensor(12.0)]
@@ -379,7 +406,7 @@ def test_an_output_that_requires_no_grad_B17(torch):
     [tensor(1.0)]
     [tensor(1.0), tensor(3.0)]
 """)
-def test_kinds_of_inputs_B18(torch):
+def test_kinds_of_inputs(torch):
     x = leaf(torch, 2.0)
     y = x * x
     z = y * 3
@@ -396,12 +423,13 @@ def test_kinds_of_inputs_B18(torch):
     )
 
 
+@pytest.mark.row("B18")
 @as_torch("""
     [[tensor(41.0)], tensor(12.0)]
     [[tensor(12.0)], tensor(12.0)]
     [[tensor(1.0)], None]
 """)
-def test_a_retained_tensor_on_the_way_B18(torch):
+def test_a_retained_tensor_on_the_way(torch):
     """`retain_grad` holds under `grad` too, where the gradient passes."""
     gradients = []
     for wanted in ("x", "y", "beside"):
@@ -414,6 +442,7 @@ def test_a_retained_tensor_on_the_way_B18(torch):
     return gradients
 
 
+@pytest.mark.row("B19")
 @as_torch("""
     tensor([0.0, 0.0], requires_grad=True)
     [tensor([3.0, 120.0])]
@@ -421,7 +450,7 @@ def test_a_retained_tensor_on_the_way_B18(torch):
     tensor([2.0, 4.0], requires_grad=True)
     [tensor([2.0, 4.0], dtype=float64)]
 """)
-def test_grad_outputs_that_require_grad_B19(torch):
+def test_grad_outputs_that_require_grad(torch):
     x, v = leaf(torch, 1.0, 2.0), leaf(torch, 0.0, 0.0)
     (pulled,) = torch.autograd.grad(x * x * x, x, v, create_graph=True)
     pushed = torch.autograd.grad(pulled, v, torch.tensor([1.0, 10.0]), retain_graph=True)
@@ -431,24 +460,26 @@ def test_grad_outputs_that_require_grad_B19(torch):
     return pulled, pushed, mixed, cast, torch.autograd.grad(cast.sum(), wide)
 
 
+@pytest.mark.row("B20")
 @as_torch("""
     tensor(12.0)
     RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')
     RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')
 """)
-def test_second_derivative_without_create_graph_B20(torch):
+def test_second_derivative_without_create_graph(torch):
     x = leaf(torch, 2.0)
     (gradient,) = torch.autograd.grad(x * x * x, x)
     return gradient, error(torch.autograd.grad, gradient, x), error(gradient.backward)
 
 
+@pytest.mark.row("B20")
 @as_torch("""
     tensor(12.0, requires_grad=True)
     tensor(12.0, requires_grad=True)
     [tensor(6.0)]
     tensor(3.0)
 """)
-def test_second_derivative_of_grad_B20(torch):
+def test_second_derivative_of_grad(torch):
     x = leaf(torch, 2.0)
     (first,) = torch.autograd.grad(x * x * x, x, create_graph=True)
     (second,) = torch.autograd.grad(first, x, create_graph=True)
@@ -456,12 +487,13 @@ def test_second_derivative_of_grad_B20(torch):
     return first, second, torch.autograd.grad(second, x), linear
 
 
+@pytest.mark.row("B23")
 @as_torch("""
     True
     tensor(7.0)
     None
 """)
-def test_grad_accumulates_nothing_B23(torch):
+def test_grad_accumulates_nothing(torch):
     x, y = leaf(torch, 2.0), leaf(torch, 3.0)
     x.grad = torch.tensor(7.0)
     before = x.grad
@@ -471,11 +503,12 @@ def test_grad_accumulates_nothing_B23(torch):
     return x.grad is before, x.grad, y.grad
 
 
+@pytest.mark.row("B24")
 @as_torch("""
     None
     tensor([[2.0, 4.0], [2.0, 4.0], [2.0, 4.0], [2.0, 4.0]])
 """)
-def test_a_batch_passes_what_was_not_reached_B24(torch):
+def test_a_batch_passes_what_was_not_reached(torch):
     x, unused = leaf(torch, 1.0, 2.0), leaf(torch, 1.0, 2.0, 3.0)
     grad = functools.partial(torch.autograd.grad, x * x, [unused, x], torch.ones(4, 2))
     return grad(is_grads_batched=True, allow_unused=True)
@@ -489,7 +522,7 @@ def test_a_batch_passes_what_was_not_reached_B24(torch):
     tensor([6.0, 6.0, 6.0, 6.0])
     tensor(12.0)
 """)
-def test_broadcast_operands_R01(torch):
+def test_broadcast_operands(torch):
     x, y = torch.ones(3, 1, requires_grad=True), torch.ones(4, requires_grad=True)
     scalar = leaf(torch, 2.0)
     return torch.autograd.grad((x * y * scalar).sum(), [x, y, scalar])
@@ -501,7 +534,7 @@ def test_broadcast_operands_R01(torch):
     [tensor([1.0, 2.0])]
     [tensor([2.0, 2.0])]
 """)
-def test_promoted_operands_R02(torch):
+def test_promoted_operands(torch):
     single, double = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0, dtype=torch.float64)
     half, number = leaf(torch, 1.0, 2.0, dtype=torch.float16), leaf(torch, 2.0, dtype=torch.float64)
     whole = torch.tensor([1, 2])
@@ -518,7 +551,7 @@ def test_promoted_operands_R02(torch):
     True
     [tensor([18.0, 96.0]), tensor([2.0, 16.0], dtype=float64)]
 """)
-def test_promoted_operands_to_second_order_R02(torch):
+def test_promoted_operands_to_second_order(torch):
     single, double = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0, dtype=torch.float64)
     both = [single, double]
     first = torch.autograd.grad((single * double * single).sum(), both, create_graph=True)
@@ -530,7 +563,7 @@ def test_promoted_operands_to_second_order_R02(torch):
     [tensor([2.0, 2.0]), tensor([1.0+2.0j, 2.0+4.0j])]
     [tensor([1.0, 4.0]), tensor([0.0+2.0j, 8.0+0.0j])]
 """)
-def test_real_in_complex_R03(torch):
+def test_real_in_complex(torch):
     x, z = leaf(torch, 1.0, 2.0), leaf(torch, 1.0j, 2.0)
     gradients = torch.autograd.grad((x * z).sum(), [x, z], torch.tensor(1.0 + 2.0j))
     squared = torch.autograd.grad((x * z * z.conj()).real.sum(), [x, z])
@@ -541,7 +574,7 @@ def test_real_in_complex_R03(torch):
     tensor([2.0, 4.0])
     tensor([2.0, 4.0], dtype=float64)
 """)
-def test_casts_R04(torch):
+def test_casts(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x.double()
     z = (y * y).to(torch.complex128)
@@ -554,7 +587,7 @@ def test_casts_R04(torch):
     [tensor(6.0+8.0j)]
     [tensor(8.0+6.0j)]
 """)
-def test_complex_convention_R07(torch):
+def test_complex_convention(torch):
     z = leaf(torch, 3.0 + 4.0j)
     return (
         torch.autograd.grad((z * z.conj()).real, z),
@@ -569,7 +602,7 @@ def test_complex_convention_R07(torch):
     tensor(6.708203932499369+13.416407864998739j, dtype=complex128, requires_grad=True)
     tensor(26.832815729997478+20.12461179749811j, dtype=complex128, requires_grad=True)
 """)
-def test_complex_convention_to_second_order_R07(torch):
+def test_complex_convention_to_second_order(torch):
     z = leaf(torch, 1.0 + 2.0j, dtype=torch.complex128)
     (first,) = torch.autograd.grad((z * z * z).abs(), z, create_graph=True)
     (second,) = torch.autograd.grad(first.real * 3 + first.imag, z, create_graph=True)
@@ -590,19 +623,21 @@ def hooked(torch, seen):
     return x, y, z
 
 
+@pytest.mark.row("B22")
 @as_torch("""
     [[tensor(180.0)], [tensor(3.0)], [tensor(1.0)]]
     [['z', 1.0], ['y', 2.0], ['x', 18.0], ['z', 1.0], ['y', 2.0], ['z', 1.0]]
     None
 """)
-def test_hooks_of_tensors_run_B22(torch):
+def test_hooks_of_tensors_run(torch):
     seen = []
     x, y, z = hooked(torch, seen)
     gradients = [torch.autograd.grad(z, wanted, retain_graph=True) for wanted in (x, y, z)]
     return gradients, seen, x.grad
 
 
-def test_a_gradient_that_is_returned_is_that_after_the_hooks_B22():
+@pytest.mark.row("B22")
+def test_a_gradient_that_is_returned_is_that_after_the_hooks():
     """PyTorch returns the gradient before the hooks where the pass continues from that tensor."""
     seen = []
     x, y, z = hooked(jaxgrad, seen)
@@ -611,11 +646,12 @@ def test_a_gradient_that_is_returned_is_that_after_the_hooks_B22():
     assert seen == [("z", 1), ("y", 2), ("x", 18)]
 
 
+@pytest.mark.row("B22")
 @as_torch("""
     []
     ['accumulated', 'accumulated']
 """)
-def test_no_hook_for_what_is_accumulated_runs_B22(torch):
+def test_no_hook_for_what_is_accumulated_runs(torch):
     x, seen = leaf(torch, 3.0), []
     x.register_post_accumulate_grad_hook(lambda leaf: seen.append("accumulated"))
     y = x * x
@@ -626,11 +662,12 @@ def test_no_hook_for_what_is_accumulated_runs_B22(torch):
     return before, seen
 
 
+@pytest.mark.row("B22")
 @as_torch("""
     ['before z', 'after z']
     ['before z', 'after z', 'before z', 'after z', 'before y', 'after y']
 """)
-def test_hooks_of_a_captured_node_do_not_run_B22(torch):
+def test_hooks_of_a_captured_node_do_not_run(torch):
     x, seen = leaf(torch, 3.0), []
     y = x * x
     z = y * 2

@@ -35,6 +35,7 @@ def grad_is_enabled_before_and_after():
     assert state(jaxgrad) == (True, False)
 
 
+@pytest.mark.row("C01")
 @as_torch("""
     None
     tensor([2.0, 4.0])
@@ -44,7 +45,7 @@ def grad_is_enabled_before_and_after():
     True
     None
 """)
-def test_no_grad_as_a_context_C01(torch):
+def test_no_grad_as_a_context(torch):
     x = leaf(torch, 1.0, 2.0)
     with torch.no_grad() as entered:
         inside = x * 2
@@ -53,12 +54,13 @@ def test_no_grad_as_a_context_C01(torch):
     return entered, inside, within, state(torch), after, inside.is_leaf, inside.grad_fn
 
 
+@pytest.mark.row("C01")
 @as_torch("""
     [[tensor([2.0, 4.0]), tensor([3.0, 6.0]), 'double', 'Doubles.'],
      [tensor([2.0, 4.0]), tensor([3.0, 6.0]), 'double', 'Doubles.']]
     [True, False]
 """)
-def test_no_grad_as_a_decorator_C01(torch):
+def test_no_grad_as_a_decorator(torch):
     def double(x, *, factor=2):
         """Doubles."""
         return x * factor
@@ -72,11 +74,12 @@ def test_no_grad_as_a_decorator_C01(torch):
     return answers, state(torch)
 
 
+@pytest.mark.row("C01")
 @as_torch("""
     tensor(6.0)
     tensor(6.0)
 """)
-def test_no_grad_of_a_method_C01(torch):
+def test_no_grad_of_a_method(torch):
     class Model:
         weight = leaf(torch, 2.0)
 
@@ -92,12 +95,13 @@ def test_no_grad_of_a_method_C01(torch):
     return Model().call(3), Model.tripled()
 
 
+@pytest.mark.row("C01")
 @as_torch("""
     [[False, [True, False]], [False, [True, False]], [False, [True, False]], 'returned']
     [False, False]
     [True, False]
 """)
-def test_no_grad_of_a_generator_C01(torch):
+def test_no_grad_of_a_generator(torch):
     @torch.no_grad()
     def steps(count):
         for _ in range(count):
@@ -117,13 +121,14 @@ def test_no_grad_of_a_generator_C01(torch):
     return answers, list(delegate()), state(torch)
 
 
+@pytest.mark.row("C01")
 @as_torch("""
     False
     KeyError("'key'")
     [['caught', False], ['closed', False], ['closed', False]]
     [True, False]
 """)
-def test_a_generator_that_catches_and_closes_C01(torch):
+def test_a_generator_that_catches_and_closes(torch):
     def record(place):
         records.append((place, torch.is_grad_enabled()))
 
@@ -148,13 +153,14 @@ def test_a_generator_that_catches_and_closes_C01(torch):
     return thrown, error(other.throw, KeyError("key")), records, state(torch)
 
 
+@pytest.mark.row("C01")
 @as_torch("""
     ValueError('inside')
     [True, False]
     ValueError('in context')
     [True, False]
 """)
-def test_an_error_inside_no_grad_restores_the_mode_C01(torch):
+def test_an_error_inside_no_grad_restores_the_mode(torch):
     @torch.no_grad()
     def fails():
         raise ValueError("inside")
@@ -166,14 +172,16 @@ def test_an_error_inside_no_grad_restores_the_mode_C01(torch):
     return error(fails), state(torch), error(fails_in_context), state(torch)
 
 
+@pytest.mark.row("C01")
 @as_torch("True")
-def test_no_grad_is_of_one_thread_C01(torch):
+def test_no_grad_is_of_one_thread(torch):
     with torch.no_grad():
         other = of_a_new_thread(lambda: torch.is_grad_enabled())
     return other
 
 
-def test_no_grad_of_a_coroutine_C01():
+@pytest.mark.row("C01")
+def test_no_grad_of_a_coroutine():
     """PyTorch's decorator ends before the coroutine begins."""
 
     @jaxgrad.no_grad()
@@ -185,6 +193,7 @@ def test_no_grad_of_a_coroutine_C01():
     assert asyncio.run(inside()) == (False, False)
 
 
+@pytest.mark.row("C02")
 @as_torch("""
     [tensor([1.0, 1.0], requires_grad=True),
      tensor([1.0], requires_grad=True),
@@ -193,7 +202,7 @@ def test_no_grad_of_a_coroutine_C01():
     tensor([2.0, 2.0])
     tensor([1.0, 1.0])
 """)
-def test_factories_heed_requires_grad_C02(torch):
+def test_factories_heed_requires_grad(torch):
     with torch.no_grad():
         tensors = [
             torch.ones(2, requires_grad=True),
@@ -206,7 +215,8 @@ def test_factories_heed_requires_grad_C02(torch):
     return tensors, doubled, tensors[0].grad
 
 
-def test_forward_mode_goes_on_under_no_grad_C03():
+@pytest.mark.row("C03")
+def test_forward_mode_goes_on_under_no_grad():
     """Grad modes are of the tape; `detach` and `jax.lax.stop_gradient` stop a tangent."""
 
     def function(x):
@@ -219,11 +229,12 @@ def test_forward_mode_goes_on_under_no_grad_C03():
     numpy.testing.assert_allclose((value, tangent), expected, rtol=1e-6)
 
 
+@pytest.mark.row("C03")
 @as_torch("""
     [tensor(9.0)]
     tensor(9.0)
 """)
-def test_reverse_mode_stops_under_no_grad_C03(torch):
+def test_reverse_mode_stops_under_no_grad(torch):
     def function(x):
         with torch.no_grad():
             constant = x * x
@@ -233,8 +244,9 @@ def test_reverse_mode_stops_under_no_grad_C03(torch):
     return torch.autograd.grad(function(x), x), torch.func.grad(function)(torch.tensor(3.0))
 
 
+@pytest.mark.row("C04")
 @pytest.mark.parametrize("mode", ["no_grad", "enable_grad", "inference_mode"])
-def test_a_class_is_decorated_with_a_warning_C04(mode):
+def test_a_class_is_decorated_with_a_warning(mode):
     """PyTorch turns the class into a function."""
     words = "Decorating classes is deprecated and will be disabled in future versions"
     with pytest.warns(FutureWarning, match=words) as warnings:
@@ -254,6 +266,7 @@ def test_a_class_is_decorated_with_a_warning_C04(mode):
     assert isinstance(Decorated, type)
 
 
+@pytest.mark.row("C04")
 @as_torch("""
     warned([FutureWarning(
              'Decorating classes is deprecated and will be disabled in future versions. You '
@@ -262,13 +275,14 @@ def test_a_class_is_decorated_with_a_warning_C04(mode):
              'else.')],
            None)
 """)
-def test_the_warning_of_a_decorated_class_C04(torch):
+def test_the_warning_of_a_decorated_class(torch):
     def decorate():
         torch.no_grad()(type("Made", (), {}))
 
     return warned(decorate)
 
 
+@pytest.mark.row("C05")
 @pytest.mark.parametrize(
     "make",
     [
@@ -279,7 +293,7 @@ def test_the_warning_of_a_decorated_class_C04(torch):
     ],
     ids=["no_grad", "inference_mode", "inference_mode(True)", "set_grad_enabled"],
 )
-def test_one_no_grad_object_entered_again_C05(make):
+def test_one_no_grad_object_entered_again(make):
     """PyTorch 2.13 leaves grad mode off here."""
     mode = make()
     with mode:
@@ -294,7 +308,8 @@ def test_one_no_grad_object_entered_again_C05(make):
     assert state(jaxgrad) == (True, False)
 
 
-def test_one_no_grad_object_in_several_threads_C05():
+@pytest.mark.row("C05")
+def test_one_no_grad_object_in_several_threads():
     mode, inside, leave = jaxgrad.no_grad(), threading.Event(), threading.Event()
 
     def other():
@@ -314,7 +329,8 @@ def test_one_no_grad_object_in_several_threads_C05():
     assert flags == [True]
 
 
-def test_one_no_grad_object_in_several_tasks_C05():
+@pytest.mark.row("C05")
+def test_one_no_grad_object_in_several_tasks():
     mode = jaxgrad.no_grad()
 
     async def task(enabled):
@@ -333,7 +349,8 @@ def test_one_no_grad_object_in_several_tasks_C05():
     assert asyncio.run(both()) == [[False, True] * 3, [False, False] * 3]
 
 
-def test_no_grad_objects_entered_and_left_out_of_order_C05():
+@pytest.mark.row("C05")
+def test_no_grad_objects_entered_and_left_out_of_order():
     modes = [jaxgrad.no_grad() for _ in range(4)]
     for mode in modes:
         mode.__enter__()
@@ -345,7 +362,8 @@ def test_no_grad_objects_entered_and_left_out_of_order_C05():
     jaxgrad.set_grad_enabled(True)
 
 
-def test_a_no_grad_object_left_in_another_context_C05():
+@pytest.mark.row("C05")
+def test_a_no_grad_object_left_in_another_context():
     """The mode belongs to the context that entered; this one has nothing to restore."""
     mode = jaxgrad.no_grad()
     contextvars.copy_context().run(mode.__enter__)
@@ -354,6 +372,7 @@ def test_a_no_grad_object_left_in_another_context_C05():
     assert jaxgrad.is_grad_enabled()
 
 
+@pytest.mark.row("C06")
 @as_torch("""
     tensor([2.0, 4.0], requires_grad=True)
     tensor([2.0, 4.0], requires_grad=True)
@@ -361,7 +380,7 @@ def test_a_no_grad_object_left_in_another_context_C05():
     tensor([2.0, 4.0])
     [False, False]
 """)
-def test_enable_grad_inside_no_grad_C06(torch):
+def test_enable_grad_inside_no_grad(torch):
     x = leaf(torch, 1.0, 2.0)
 
     @torch.enable_grad()
@@ -378,12 +397,13 @@ def test_enable_grad_inside_no_grad_C06(torch):
         return inside, double(x), triple(x), x * 2, state(torch)
 
 
+@pytest.mark.row("C07")
 @as_torch("""
     tensor(4.0)
     tensor(4.0, requires_grad=True)
     [True, False]
 """)
-def test_set_grad_enabled_as_a_function_C07(torch):
+def test_set_grad_enabled_as_a_function(torch):
     x = leaf(torch, 2.0)
     torch.set_grad_enabled(False)
     off = x * 2
@@ -391,11 +411,12 @@ def test_set_grad_enabled_as_a_function_C07(torch):
     return off, x * 2, state(torch)
 
 
+@pytest.mark.row("C07")
 @as_torch("""
     [[False, False], [True, False], [True, False], [False, False], [False, False], [False, False]]
     [True, False]
 """)
-def test_set_grad_enabled_as_a_context_C07(torch):
+def test_set_grad_enabled_as_a_context(torch):
     states = []
     for outer in (True, False):
         with torch.set_grad_enabled(outer):
@@ -409,11 +430,12 @@ def test_set_grad_enabled_as_a_context_C07(torch):
     return states, state(torch)
 
 
+@pytest.mark.row("C07")
 @as_torch("""
     [[False, False], [True, False], [False, False], [True, False], [True, False], [False, False]]
     [True, False]
 """)
-def test_set_grad_enabled_as_a_decorator_C07(torch):
+def test_set_grad_enabled_as_a_decorator(torch):
     mode = torch.set_grad_enabled(False)
     states = [state(torch)]
 
@@ -427,6 +449,7 @@ def test_set_grad_enabled_as_a_decorator_C07(torch):
     return states, state(torch)
 
 
+@pytest.mark.row("C07")
 @as_torch("""
     'set_grad_enabled(mode=True)'
     [TypeError("set_grad_enabled(): argument 'enabled' (position 1) must be bool, not str"),
@@ -434,19 +457,20 @@ def test_set_grad_enabled_as_a_decorator_C07(torch):
      TypeError("set_grad_enabled(): argument 'enabled' (position 1) must be bool, not NoneType")]
     [True, False]
 """)
-def test_repr_and_errors_C07(torch):
+def test_repr_and_errors(torch):
     text = repr(torch.set_grad_enabled(True))
     wrong = [error(torch.set_grad_enabled, value) for value in ("yes", 1, None)]
     return text.split(".")[-1], wrong, state(torch)
 
 
+@pytest.mark.row("C08")
 @as_torch("""
     True
     False
     True
     True
 """)
-def test_is_grad_enabled_tells_the_mode_C08(torch):
+def test_is_grad_enabled_tells_the_mode(torch):
     flags = [torch.is_grad_enabled()]
     with torch.no_grad():
         flags.append(torch.is_grad_enabled())
@@ -457,7 +481,8 @@ def test_is_grad_enabled_tells_the_mode_C08(torch):
     return flags
 
 
-def test_tasks_have_a_mode_each_C08():
+@pytest.mark.row("C08")
+def test_tasks_have_a_mode_each():
     async def off(turns):
         with jaxgrad.no_grad():
             for _ in range(turns):
@@ -475,6 +500,7 @@ def test_tasks_have_a_mode_each_C08():
     asyncio.run(run_all())
 
 
+@pytest.mark.row("C09")
 @as_torch("""
     tensor([2.0, 4.0])
     [False, True]
@@ -482,7 +508,7 @@ def test_tasks_have_a_mode_each_C08():
     True
     [True, False]
 """)
-def test_inference_mode_records_nothing_C09(torch):
+def test_inference_mode_records_nothing(torch):
     x = leaf(torch, 1.0, 2.0)
     with torch.inference_mode():
         created, computed, within = torch.ones(2), x * 2, state(torch)
@@ -490,8 +516,9 @@ def test_inference_mode_records_nothing_C09(torch):
     return computed, within, kinds, computed.is_leaf, state(torch)
 
 
+@pytest.mark.row("C09")
 @as_torch
-def test_forms_of_inference_mode_C09(torch):
+def test_forms_of_inference_mode(torch):
     def function():
         return state(torch)
 
@@ -511,13 +538,14 @@ def test_forms_of_inference_mode_C09(torch):
     return answers, state(torch)
 
 
+@pytest.mark.row("C10")
 @as_torch("""
     [[True, True], tensor(4.0), True]
     [True, True]
     [False, True]
     [False, True]
 """)
-def test_enable_grad_inside_inference_mode_C10(torch):
+def test_enable_grad_inside_inference_mode(torch):
     x = leaf(torch, 2.0)
     with torch.inference_mode():
         with torch.enable_grad():
@@ -529,8 +557,9 @@ def test_enable_grad_inside_inference_mode_C10(torch):
         return inside, again, off, state(torch)
 
 
+@pytest.mark.row("C11")
 @as_torch
-def test_inference_tensors_are_not_saved_C11(torch):
+def test_inference_tensors_are_not_saved(torch):
     x = leaf(torch, 1.0, 2.0)
     with torch.inference_mode():
         constant = torch.tensor([3.0, 4.0])
@@ -551,6 +580,7 @@ def test_inference_tensors_are_not_saved_C11(torch):
     )
 
 
+@pytest.mark.row("C12")
 @as_torch("""
     RuntimeError(
      'Setting requires_grad=True on inference tensor outside InferenceMode is not '
@@ -558,14 +588,15 @@ def test_inference_tensors_are_not_saved_C11(torch):
     tensor([1.0, 1.0])
     [tensor([1.0, 1.0], requires_grad=True), tensor([1.0, 1.0], requires_grad=True)]
 """)
-def test_inference_tensors_require_no_grad_C12(torch):
+def test_inference_tensors_require_no_grad(torch):
     with torch.inference_mode():
         constant = torch.ones(2)
         inside = torch.ones(2).requires_grad_(), torch.ones(2, requires_grad=True)
     return error(constant.requires_grad_), constant.requires_grad_(False), inside
 
 
-def test_a_leaf_made_in_inference_mode_is_one_C12():
+@pytest.mark.row("C12")
+def test_a_leaf_made_in_inference_mode_is_one():
     """PyTorch records nothing of products with it."""
     with jaxgrad.inference_mode():
         created = jaxgrad.tensor([1.0, 2.0], requires_grad=True)
@@ -575,6 +606,7 @@ def test_a_leaf_made_in_inference_mode_is_one_C12():
         assert x.grad.tolist() == [2, 4]
 
 
+@pytest.mark.row("C13")
 @as_torch("""
     False
     False
@@ -582,7 +614,7 @@ def test_a_leaf_made_in_inference_mode_is_one_C12():
     True
     False
 """)
-def test_getters_of_inference_mode_C13(torch):
+def test_getters_of_inference_mode(torch):
     flags = [torch.is_inference_mode_enabled(), torch.ones(1).is_inference()]
     with torch.inference_mode():
         flags += [torch.is_inference_mode_enabled(), torch.ones(1).is_inference()]
@@ -590,6 +622,7 @@ def test_getters_of_inference_mode_C13(torch):
     return flags
 
 
+@pytest.mark.row("C14", "A44")
 @as_torch("""
     [True, False, False, False]
     tensor(6.0)
@@ -597,7 +630,7 @@ def test_getters_of_inference_mode_C13(torch):
      "set_multithreading_enabled(): argument 'enabled' (position 1) must be bool, not "
      'str')
 """)
-def test_set_multithreading_enabled_C14_A44(torch):
+def test_set_multithreading_enabled(torch):
     autograd = torch.autograd
     flags = [autograd.is_multithreading_enabled()]
     with autograd.set_multithreading_enabled(False):
@@ -613,18 +646,20 @@ def test_set_multithreading_enabled_C14_A44(torch):
     return flags, x.grad, error(autograd.set_multithreading_enabled, "no")
 
 
-def test_set_multithreading_enabled_as_a_decorator_C14():
+@pytest.mark.row("C14")
+def test_set_multithreading_enabled_as_a_decorator():
     """PyTorch leaves it off."""
     jaxgrad.autograd.set_multithreading_enabled(False)(lambda: None)()
     assert jaxgrad.autograd.is_multithreading_enabled()
 
 
+@pytest.mark.row("C18")
 @as_torch("""
     tensor(3.0)
     True
     tensor(27.0)
 """)
-def test_detach_stops_the_gradient_C18(torch):
+def test_detach_stops_the_gradient(torch):
     x = leaf(torch, 3.0)
     constant = x.detach()
     constant_again = (x * x).detach()
@@ -680,12 +715,13 @@ def test_nested_contexts_without_number():
 # ---- inference tensors, and the other switches
 
 
+@pytest.mark.row("C09")
 @as_torch("""
     [True, False, tensor([2.0, 4.0, 6.0, 4.0, 5.0, 6.0]), tensor([2.0, 4.0, 6.0])]
     RuntimeError('Inference tensors do not track version counter.')
     RuntimeError('Inference tensors do not track version counter.')
 """)
-def test_no_versions_and_views_in_inference_mode_C09(torch):
+def test_no_versions_and_views_in_inference_mode(torch):
     with torch.inference_mode():
         x = torch.arange(6.0)
         x.add_(1)
@@ -696,12 +732,13 @@ def test_no_versions_and_views_in_inference_mode_C09(torch):
     return shown, error(lambda: x._version, words=words), error(lambda: row._version, words=words)
 
 
+@pytest.mark.row("C09")
 @as_torch("""
     [False, False, True]
     1
     tensor([1.0, 1.0, 1.0])
 """)
-def test_inference_mode_with_a_tensor_made_outside_C09(torch):
+def test_inference_mode_with_a_tensor_made_outside(torch):
     x = torch.zeros(3)
     with torch.inference_mode():
         x.add_(1)
@@ -713,8 +750,9 @@ def test_inference_mode_with_a_tensor_made_outside_C09(torch):
 WRITTEN_OUTSIDE = "Inplace update to inference tensor outside InferenceMode is not allowed"
 
 
+@pytest.mark.row("C12")
 @as_torch
-def test_writes_to_inference_tensors_outside_C12(torch):
+def test_writes_to_inference_tensors_outside(torch):
     with torch.inference_mode():
         x, y = torch.ones(3), torch.ones(3)
         x.mul_(2)
@@ -723,7 +761,8 @@ def test_writes_to_inference_tensors_outside_C12(torch):
     return errors, y + 1, (y * y).is_inference()
 
 
-def test_a_write_that_is_refused_changes_nothing_C12():
+@pytest.mark.row("C12")
+def test_a_write_that_is_refused_changes_nothing():
     """PyTorch raises after it has written."""
     with jaxgrad.inference_mode():
         x = jaxgrad.ones(3)
@@ -735,13 +774,14 @@ def test_a_write_that_is_refused_changes_nothing_C12():
         assert x.tolist() == [2, 2, 2]
 
 
+@pytest.mark.row("C13")
 @as_torch("""
     [True, True, True, False, False, True, False]
     [False, False]
     [True, False, True, True]
     TypeError("is_inference(): argument 'input' (position 1) must be Tensor, not int")
 """)
-def test_is_inference_of_tensors_C13(torch):
+def test_is_inference_of_tensors(torch):
     x = leaf(torch, 1.0, 2.0)
     with torch.inference_mode():
         base = torch.ones(2)
@@ -753,12 +793,13 @@ def test_is_inference_of_tensors_C13(torch):
     return inside, within, outside, error(torch.is_inference, 3, words="must be Tensor, not int")
 
 
+@pytest.mark.row("C15")
 @as_torch("""
     [[1, 3], tensor([[2.0, 2.0], [2.0, 2.0], [2.0, 2.0]])]
     tensor([4.0, 8.0])
     False
 """)
-def test_enforce_grad_layout_policy_C15(torch):
+def test_enforce_grad_layout_policy(torch):
     x = torch.ones(2, 3).t().detach().requires_grad_()
     with torch.autograd.enforce_grad_layout_policy():
         (x * 2).sum().backward()
@@ -772,6 +813,7 @@ def test_enforce_grad_layout_policy_C15(torch):
     return layout, y.grad, policy.mode
 
 
+@pytest.mark.row("C16")
 @as_torch("""
     [False, True, False, False, True]
     True
@@ -779,7 +821,7 @@ def test_enforce_grad_layout_policy_C15(torch):
     tensor([0.0, 1.0, 1.0])
     'SliceBackward0'
 """)
-def test_force_original_view_tracking_C16(torch):
+def test_force_original_view_tracking(torch):
     enabled = torch.autograd.is_view_replay_enabled
     force = torch.autograd._force_original_view_tracking
     flags = [enabled()]
@@ -799,6 +841,7 @@ def test_force_original_view_tracking_C16(torch):
     return flags, force(True)(enabled)(), enabled(), gradient, node
 
 
+@pytest.mark.row("C17")
 @as_torch("""
     [None, 2, 1, 0]
     [AssertionError('Expected tensors to be a tuple'),
@@ -806,7 +849,7 @@ def test_force_original_view_tracking_C16(torch):
      AssertionError('Expected tensors to be a tuple')]
     RuntimeError('Inference tensors do not track version counter.')
 """)
-def test_unsafe_preserve_version_counter_C17(torch):
+def test_unsafe_preserve_version_counter(torch):
     preserve = torch.autograd._unsafe_preserve_version_counter
     x, y = torch.zeros(2), torch.zeros(2)
     x.add_(1)
@@ -827,12 +870,14 @@ def test_unsafe_preserve_version_counter_C17(torch):
     )
 
 
-def test_unsafe_preserve_version_counter_takes_tensors_alone_C17():
+@pytest.mark.row("C17")
+def test_unsafe_preserve_version_counter_takes_tensors_alone():
     with pytest.raises(TypeError, match="takes tensors, not int"):
         jaxgrad.autograd._unsafe_preserve_version_counter((3,))
 
 
-def test_strictly_a_write_that_was_hidden_C17():
+@pytest.mark.row("C17")
+def test_strictly_a_write_that_was_hidden():
     """The version check does not see the write, as the name says; the gradient stays right."""
     x = leaf(jaxgrad, 1.0, 2.0)
     with jaxgrad.autograd.graph.strict_versions():

@@ -41,8 +41,9 @@ def augmented(tensor, value):
 # ---- leaves
 
 
+@pytest.mark.row("E01")
 @as_torch
-def test_a_leaf_in_place_E01(torch):
+def test_a_leaf_in_place(torch):
     x = vector(torch)
     calls = [
         (x.add_, 1.0),
@@ -58,13 +59,14 @@ def test_a_leaf_in_place_E01(torch):
     return [error(*call) for call in calls], x, x._version
 
 
+@pytest.mark.row("E01")
 @as_torch("""
     tensor([5.0, 3.0, 3.0])
     True
     3
     True
 """)
-def test_a_plain_leaf_may_be_written_E01(torch):
+def test_a_plain_leaf_may_be_written(torch):
     x = torch.zeros(3)
     returned = x.add_(1)
     x += 2
@@ -72,8 +74,9 @@ def test_a_plain_leaf_may_be_written_E01(torch):
     return x, returned is x, x._version, x.is_leaf
 
 
+@pytest.mark.row("E02")
 @as_torch
-def test_a_view_of_a_leaf_in_place_E02(torch):
+def test_a_view_of_a_leaf_in_place(torch):
     x = matrix(torch)
     calls = [
         (x[0].mul_, 2.0),
@@ -86,23 +89,25 @@ def test_a_view_of_a_leaf_in_place_E02(torch):
     return [error(*call) for call in calls], x
 
 
+@pytest.mark.row("E02")
 @as_torch("""
     RuntimeError('a leaf Variable that requires grad is being used in an in-place operation.')
     RuntimeError('a leaf Variable that requires grad is being used in an in-place operation.')
     tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=float64, requires_grad=True)
 """)
-def test_setting_where_a_mask_is_true_of_a_leaf_E02(torch):
+def test_setting_where_a_mask_is_true_of_a_leaf(torch):
     x = matrix(torch)
     index = torch.tensor([0])
     return error(set_item, x, x > 2, 1.0), error(set_item, x, index, 1.0), x
 
 
+@pytest.mark.row("E03")
 @as_torch("""
     [3, True, True, None, tensor([7.0, 3.0, 5.0], dtype=float64, requires_grad=True)]
     tensor([14.0, 6.0, 10.0], dtype=float64)
     tensor(14.0, dtype=float64, requires_grad=True)
 """)
-def test_a_leaf_in_place_under_no_grad_E03(torch):
+def test_a_leaf_in_place_under_no_grad(torch):
     x = vector(torch)
     y = (x * x).sum()
     with torch.no_grad():
@@ -114,6 +119,7 @@ def test_a_leaf_in_place_under_no_grad_E03(torch):
     return state, x.grad, y
 
 
+@pytest.mark.row("E03")
 @as_torch("""
     [tensor(144.0, dtype=float64),
      tensor(3.1883673600000018, dtype=float64),
@@ -124,7 +130,7 @@ def test_a_leaf_in_place_under_no_grad_E03(torch):
     tensor([0.0, 0.0, 0.0], dtype=float64)
     4
 """)
-def test_steps_of_an_optimizer_E03(torch):
+def test_steps_of_an_optimizer(torch):
     w = vector(torch)
     losses = []
     for _ in range(4):
@@ -137,12 +143,13 @@ def test_steps_of_an_optimizer_E03(torch):
     return losses, w, w.grad, w._version
 
 
+@pytest.mark.row("E03")
 @as_torch("""
     tensor([2.0, 8.0, 18.0], dtype=float64, requires_grad=True)
     'MulBackward0'
     tensor([2.0, 2.0, 2.0], dtype=float64)
 """)
-def test_no_history_is_kept_under_no_grad_E03(torch):
+def test_no_history_is_kept_under_no_grad(torch):
     x = vector(torch)
     y = x * 2
     with torch.no_grad():
@@ -154,12 +161,13 @@ def test_no_history_is_kept_under_no_grad_E03(torch):
 # ---- history
 
 
+@pytest.mark.row("E04")
 @as_torch("""
     ['MulBackward0', True, 1, False]
     tensor([2.0, 4.0, 6.0], dtype=float64, requires_grad=True)
     tensor([2.0, 2.0, 2.0], dtype=float64)
 """)
-def test_what_is_no_leaf_in_place_E04(torch):
+def test_what_is_no_leaf_in_place(torch):
     x = vector(torch)
     y = x.clone()
     returned = y.mul_(2)
@@ -168,6 +176,7 @@ def test_what_is_no_leaf_in_place_E04(torch):
     return state, y, x.grad
 
 
+@pytest.mark.row("E04")
 @as_torch("""
     tensor([0.826821810431806, 0.1561460412675079, 0.8637314889945044],
            dtype=float64, requires_grad=True)
@@ -175,7 +184,7 @@ def test_what_is_no_leaf_in_place_E04(torch):
     tensor([0.44842056277784187, -0.9950728153671159, -3.787192132698306], dtype=float64)
     5
 """)
-def test_a_chain_of_operators_E04(torch):
+def test_a_chain_of_operators(torch):
     x, c = vector(torch), vector(torch)
     y = x * 1
     y.mul_(c).add_(x).sin_().mul_(y.detach().clone())
@@ -184,12 +193,13 @@ def test_a_chain_of_operators_E04(torch):
     return y, x.grad, c.grad, y._version
 
 
+@pytest.mark.row("E04")
 @as_torch("""
     tensor([8.0, 8.0, 27.0], dtype=float64, requires_grad=True)
     tensor([0.0, 48.0, 81.0], dtype=float64, requires_grad=True)
     [tensor([0.0, 72.0, 81.0], dtype=float64)]
 """)
-def test_the_second_derivative_E04(torch):
+def test_the_second_derivative(torch):
     x = vector(torch)
     y = x * x
     y.mul_(x)
@@ -200,12 +210,13 @@ def test_the_second_derivative_E04(torch):
     return y, first, torch.autograd.grad(first.sum(), x)
 
 
+@pytest.mark.row("E04")
 @as_torch("""
     [True, False, 'MulBackward0']
     tensor([1.0, 1.0, 1.0], dtype=float64)
     no_error
 """)
-def test_a_plain_tensor_times_one_that_requires_grad_E04(torch):
+def test_a_plain_tensor_times_one_that_requires_grad(torch):
     x, y = vector(torch), torch.ones(3, dtype=torch.float64)
     y.mul_(x)
     state = y.requires_grad, y.is_leaf, kind(y)
@@ -213,6 +224,7 @@ def test_a_plain_tensor_times_one_that_requires_grad_E04(torch):
     return state, x.grad, error(y.data.add_, 1.0)
 
 
+@pytest.mark.row("E04")
 @as_torch("""
     tensor([2.5, 2.5])
     tensor([2, -2])
@@ -223,7 +235,7 @@ def test_a_plain_tensor_times_one_that_requires_grad_E04(torch):
      RuntimeError("result type ComplexFloat can't be cast to the desired output type Float"),
      no_error]
 """)
-def test_the_result_keeps_the_dtype_E04(torch):
+def test_the_result_keeps_the_dtype(torch):
     single, double = torch.ones(2), torch.ones(2, dtype=torch.float64)
     whole, truth = torch.tensor([1, 2]), torch.tensor([True, False])
     single.add_(double * 1.5)
@@ -238,6 +250,7 @@ def test_the_result_keeps_the_dtype_E04(torch):
     return single, whole, truth, refused
 
 
+@pytest.mark.row("E04")
 @as_torch("""
     tensor([[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]])
     [RuntimeError("output with shape [3] doesn't match the broadcast shape [2, 3]"),
@@ -245,7 +258,7 @@ def test_the_result_keeps_the_dtype_E04(torch):
      RuntimeError("output with shape [3] doesn't match the broadcast shape [2, 3]"),
      RuntimeError("output with shape [] doesn't match the broadcast shape [3]")]
 """)
-def test_broadcasting_never_enlarges_E04(torch):
+def test_broadcasting_never_enlarges(torch):
     small, large = torch.ones(3), torch.ones(2, 3)
     refused = [
         error(small.add_, large),
@@ -256,12 +269,13 @@ def test_broadcasting_never_enlarges_E04(torch):
     return large.add_(small), refused
 
 
+@pytest.mark.row("E05")
 @as_torch("""
     [True, False, 'CopySlices', 1]
     tensor([3.0, 0.0, 0.0], requires_grad=True)
     tensor(2.0)
 """)
-def test_setting_into_a_plain_tensor_E05(torch):
+def test_setting_into_a_plain_tensor(torch):
     x, b = leaf(torch, 3.0), torch.zeros(3)
     b[0] = x
     state = b.requires_grad, b.is_leaf, kind(b), b._version
@@ -269,9 +283,10 @@ def test_setting_into_a_plain_tensor_E05(torch):
     return state, b, x.grad
 
 
+@pytest.mark.row("E05")
 @pytest.mark.slow
 @as_torch
-def test_every_kind_of_index_E05(torch):
+def test_every_kind_of_index(torch):
     indices = [
         1,
         (0, 2),
@@ -296,6 +311,7 @@ def test_every_kind_of_index_E05(torch):
     return answers
 
 
+@pytest.mark.row("E05")
 @pytest.mark.slow
 @as_torch("""
     tensor([[5.0, 1.0, 2.0], [6.0, 1.0, 2.0]], dtype=float64, requires_grad=True)
@@ -305,7 +321,7 @@ def test_every_kind_of_index_E05(torch):
       'non-singleton dimension 0.  Target sizes: [3].  Tensor sizes: [2]'),
      IndexError('index 2 is out of bounds for dimension 0 with size 2')]
 """)
-def test_a_value_that_is_broadcast_E05(torch):
+def test_a_value_that_is_broadcast(torch):
     x, y = matrix(torch), torch.zeros(2, 3, dtype=torch.float64)
     y[:, 1:] = x[0, :2]
     y[:, 0:1] = x[:, 2:].detach()
@@ -318,12 +334,13 @@ def test_a_value_that_is_broadcast_E05(torch):
     return y, x.grad, refused
 
 
+@pytest.mark.row("E05")
 @as_torch("""
     tensor([0.0, 3.0, 0.0, 3.0], dtype=float64, requires_grad=True)
     tensor([1.0, 0.0, 5.0, 0.0], dtype=float64, requires_grad=True)
     tensor([6.0, 6.0, 6.0], dtype=float64)
 """)
-def test_an_index_twice_E05(torch):
+def test_an_index_twice(torch):
     x = vector(torch)
     y = torch.zeros(4, dtype=torch.float64)
     y.index_add_(0, torch.tensor([1, 1, 3]), x)
@@ -336,6 +353,7 @@ def test_an_index_twice_E05(torch):
 # ---- views
 
 
+@pytest.mark.row("E06")
 @as_torch("""
     [True, 'CopySlices', 1, 1, 1]
     tensor([4.0, 8.0, 3.0], dtype=float64, requires_grad=True)
@@ -345,7 +363,7 @@ def test_an_index_twice_E05(torch):
     tensor([32.0, 128.0, 12.0], dtype=float64)
     tensor(72.0, dtype=float64)
 """)
-def test_a_write_to_a_view_E06(torch):
+def test_a_write_to_a_view(torch):
     x, c = vector(torch), leaf(torch, 4.0, dtype=torch.float64)
     b = x * 1
     v, other = b[:2], b[1:]
@@ -357,6 +375,7 @@ def test_a_write_to_a_view_E06(torch):
     return state, b, v, other, first, x.grad, c.grad
 
 
+@pytest.mark.row("E06")
 @as_torch("""
     tensor([1.0, 8.0, 36.0], dtype=float64, requires_grad=True)
     tensor([8.0, 36.0], dtype=float64, requires_grad=True)
@@ -364,7 +383,7 @@ def test_a_write_to_a_view_E06(torch):
     tensor([2.0, 64.0, 864.0], dtype=float64)
     True
 """)
-def test_a_view_of_a_view_E06(torch):
+def test_a_view_of_a_view(torch):
     x = vector(torch)
     b = x * 1
     v = b[1:]
@@ -375,12 +394,13 @@ def test_a_view_of_a_view_E06(torch):
     return b, v, w, x.grad, w._base is b
 
 
+@pytest.mark.row("E06")
 @as_torch("""
     [True, True, True, False, False]
     tensor([[0.0, 0.0], [3.0, 0.0]], requires_grad=True)
     tensor(6.0)
 """)
-def test_a_view_of_a_plain_tensor_E06(torch):
+def test_a_view_of_a_plain_tensor(torch):
     x, b = leaf(torch, 3.0), torch.zeros(2, 2)
     row = b[1]
     row[0] = x
@@ -390,13 +410,14 @@ def test_a_view_of_a_plain_tensor_E06(torch):
     return flags, b, x.grad
 
 
+@pytest.mark.row("E07")
 @as_torch("""
     False
     [True, False, 1]
     tensor([2.0, 3.0], dtype=float64, requires_grad=True)
     tensor([0.0, 4.0, 6.0], dtype=float64)
 """)
-def test_a_write_to_the_base_E07(torch):
+def test_a_write_to_the_base(torch):
     x, b = vector(torch), torch.zeros(3, dtype=torch.float64)
     v = b[1:]
     before = v.requires_grad
@@ -406,13 +427,14 @@ def test_a_write_to_the_base_E07(torch):
     return before, after, v, x.grad
 
 
+@pytest.mark.row("E07")
 @as_torch("""
     tensor(91.0, dtype=float64, requires_grad=True)
     tensor([[2.0, 4.0, 6.0], [8.0, 10.0, 12.0]], dtype=float64, requires_grad=True)
     tensor([[2.0, 5.0], [3.0, 6.0], [4.0, 7.0]], dtype=float64, requires_grad=True)
     [tensor([[4.0, 6.0, 8.0], [10.0, 12.0, 14.0]], dtype=float64)]
 """)
-def test_a_view_that_was_read_before_E07(torch):
+def test_a_view_that_was_read_before(torch):
     x = matrix(torch)
     b = x * 1
     v = b.t()
@@ -422,11 +444,12 @@ def test_a_view_that_was_read_before_E07(torch):
     return early, late, v, torch.autograd.grad((v * v).sum(), x)
 
 
+@pytest.mark.row("E08")
 @as_torch("""
     [tensor([0.0, 2.0, 1.0], dtype=float64)]
     [tensor([2.0, 2.0, 1.0], dtype=float64)]
 """)
-def test_overlapping_views_E08(torch):
+def test_overlapping_views(torch):
     x = vector(torch)
     b = x * 1
     c, d = b[0:2], b[1:3]
@@ -434,6 +457,7 @@ def test_overlapping_views_E08(torch):
     return torch.autograd.grad(d.sum(), x, retain_graph=True), torch.autograd.grad(b.sum(), x)
 
 
+@pytest.mark.row("E08")
 @as_torch("""
     tensor([3.0, 2.2431975046920716, 0.1411200080598672], dtype=float64, requires_grad=True)
     tensor([3.0, 2.2431975046920716], dtype=float64, requires_grad=True)
@@ -441,7 +465,7 @@ def test_overlapping_views_E08(torch):
     tensor([14.305905076511634, -32.35384289946463, -14.57744123175995], dtype=float64)
     tensor([14.305905076511634, -18.047937822952996, 24.74884009172907], dtype=float64)
 """)
-def test_both_overlapping_views_written_E08(torch):
+def test_both_overlapping_views_written(torch):
     x, w = vector(torch), vector(torch)
     b = x * 1
     c, d = b[0:2], b[1:3]
@@ -455,7 +479,8 @@ def test_both_overlapping_views_written_E08(torch):
 # ---- version counters
 
 
-def test_the_gradient_is_that_of_the_value_that_was_saved_E09():
+@pytest.mark.row("E09")
+def test_the_gradient_is_that_of_the_value_that_was_saved():
     x = vector(jaxgrad)
     y = x.exp()
     saved = y.tolist()
@@ -464,7 +489,8 @@ def test_the_gradient_is_that_of_the_value_that_was_saved_E09():
     assert x.grad.tolist() == saved
 
 
-def test_a_factor_that_was_overwritten_E09():
+@pytest.mark.row("E09")
+def test_a_factor_that_was_overwritten():
     x = vector(jaxgrad)
     a, b = x * 1, x * 2
     product = a * b
@@ -499,12 +525,14 @@ SAVING_NOTHING = (
 )
 
 
+@pytest.mark.row("E09")
 @as_torch
-def test_strictly_a_saved_value_that_was_overwritten_E09(torch):
+def test_strictly_a_saved_value_that_was_overwritten(torch):
     with strict(torch):
         return [overwrite(torch, saving) for saving in SAVING]
 
 
+@pytest.mark.row("E09")
 @as_torch("""
     RuntimeError(
      'one of the variables needed for gradient computation has been modified by an '
@@ -514,7 +542,7 @@ def test_strictly_a_saved_value_that_was_overwritten_E09(torch):
      'torch.autograd.set_detect_anomaly(True, check_nan=False).')
     no_error
 """)
-def test_strictly_a_write_through_a_view_E09(torch):
+def test_strictly_a_write_through_a_view(torch):
     with strict(torch):
         y = vector(torch) * 1
         z = y * y
@@ -525,7 +553,8 @@ def test_strictly_a_write_through_a_view_E09(torch):
         return refusal, error(w.sum().backward, words=None)
 
 
-def test_strictly_what_the_error_says_E09():
+@pytest.mark.row("E09")
+def test_strictly_what_the_error_says():
     with jaxgrad.autograd.graph.strict_versions():
         y = vector(jaxgrad).exp()  # saved here
         y.add_(1)  # written here
@@ -536,11 +565,12 @@ def test_strictly_what_the_error_says_E09():
     assert "[3]" in said
     assert "is at version 1; expected version 0" in said
     lines = [int(line) for line in re.findall(r"test_inplace\.py:(\d+)", said)]
-    first = test_strictly_what_the_error_says_E09.__code__.co_firstlineno
-    assert sorted(lines) == [first + 2, first + 3]
+    first = test_strictly_what_the_error_says.__code__.co_firstlineno
+    assert sorted(lines) == [first + 3, first + 4]
 
 
-def test_strict_versions_is_a_switch_and_a_context_E09():
+@pytest.mark.row("E09")
+def test_strict_versions_is_a_switch_and_a_context():
     def refused():
         y = vector(jaxgrad).exp()
         y.add_(1)
@@ -562,6 +592,7 @@ def test_strict_versions_is_a_switch_and_a_context_E09():
     assert refused() is None
 
 
+@pytest.mark.row("E10")
 @as_torch("""
     no_error
     no_error
@@ -569,11 +600,12 @@ def test_strict_versions_is_a_switch_and_a_context_E09():
     no_error
     no_error
 """)
-def test_strictly_what_was_not_saved_may_be_overwritten_E10(torch):
+def test_strictly_what_was_not_saved_may_be_overwritten(torch):
     with strict(torch):
         return [overwrite(torch, operator) for operator in SAVING_NOTHING]
 
 
+@pytest.mark.row("E10")
 @as_torch("""
     RuntimeError(
      'one of the variables needed for gradient computation has been modified by an '
@@ -584,7 +616,7 @@ def test_strictly_what_was_not_saved_may_be_overwritten_E10(torch):
     no_error
     tensor([3.0, 3.0, 3.0], dtype=float64)
 """)
-def test_strictly_a_step_before_backward_E10(torch):
+def test_strictly_a_step_before_backward(torch):
     def step(loss):
         with torch.no_grad():
             w.add_(1)
@@ -596,7 +628,8 @@ def test_strictly_a_step_before_backward_E10(torch):
         return saved, error((w * 3).sum().backward), w.grad
 
 
-def test_a_step_before_backward_E10():
+@pytest.mark.row("E10")
+def test_a_step_before_backward():
     w = vector(jaxgrad)
     loss = (w * w).sum()
     with jaxgrad.no_grad():
@@ -605,6 +638,7 @@ def test_a_step_before_backward_E10():
     assert w.grad.tolist() == [2.0, 4.0, 6.0]
 
 
+@pytest.mark.row("E11")
 @as_torch("""
     RuntimeError(
      'one of the variables needed for gradient computation has been modified by an '
@@ -615,7 +649,7 @@ def test_a_step_before_backward_E10():
     tensor([0.0, 0.0, 0.0], dtype=float64, requires_grad=True)
     1
 """)
-def test_strictly_a_write_through_detach_E11(torch):
+def test_strictly_a_write_through_detach(torch):
     with strict(torch):
         y = vector(torch) * 1
         z = y * y
@@ -623,7 +657,8 @@ def test_strictly_a_write_through_detach_E11(torch):
         return error(z.sum().backward, words=OVERWRITTEN), y, y._version
 
 
-def test_a_write_through_detach_E11():
+@pytest.mark.row("E11")
+def test_a_write_through_detach():
     x = vector(jaxgrad)
     y = x * 1
     z = y * y
@@ -633,7 +668,8 @@ def test_a_write_through_detach_E11():
     assert y.tolist() == [0.0, 0.0, 0.0]
 
 
-def test_a_write_through_data_is_seen_E11():
+@pytest.mark.row("E11")
+def test_a_write_through_data_is_seen():
     x = vector(jaxgrad)
     y = x * 1
     z = y * y
@@ -643,7 +679,8 @@ def test_a_write_through_data_is_seen_E11():
     assert x.grad.tolist() == [2.0, 4.0, 6.0]
 
 
-def test_strictly_a_write_through_data_is_refused_E11():
+@pytest.mark.row("E11")
+def test_strictly_a_write_through_data_is_refused():
     with jaxgrad.autograd.graph.strict_versions():
         y = vector(jaxgrad) * 1
         z = y * y
@@ -658,8 +695,9 @@ def test_strictly_a_write_through_data_is_refused_E11():
 MULTIPLE = "is a view and is being modified inplace"
 
 
+@pytest.mark.row("E12")
 @as_torch
-def test_one_of_several_views_in_place_E12(torch):
+def test_one_of_several_views_in_place(torch):
     makers = [
         lambda y: y.unbind(0)[0],
         lambda y: y.split(1)[1],
@@ -673,13 +711,14 @@ def test_one_of_several_views_in_place_E12(torch):
     return answers
 
 
+@pytest.mark.row("E12")
 @as_torch("""
     tensor([[2.0, 2.0, 2.0], [8.0, 0.0, 0.0]])
     tensor([2.0, 2.0, 2.0])
     tensor([8.0, 0.0, 0.0])
     4
 """)
-def test_one_of_several_views_without_derivatives_E12(torch):
+def test_one_of_several_views_without_derivatives(torch):
     b = torch.zeros(2, 3)
     first, second = b.unbind(0)
     first.add_(1)
@@ -690,7 +729,8 @@ def test_one_of_several_views_without_derivatives_E12(torch):
     return b, first, second, b._version
 
 
-def test_the_base_of_several_views_may_be_written_E12():
+@pytest.mark.row("E12")
+def test_the_base_of_several_views_may_be_written():
     x = matrix(jaxgrad)
     b = x * 1
     first, second = b.unbind(0)
@@ -700,8 +740,9 @@ def test_the_base_of_several_views_may_be_written_E12():
     assert x.grad.tolist() == [[9 * value for value in row] for row in reversed(rows)]
 
 
+@pytest.mark.row("E13")
 @as_torch
-def test_a_view_that_was_made_under_no_grad_E13(torch):
+def test_a_view_that_was_made_under_no_grad(torch):
     y = matrix(torch) * 1
     with torch.no_grad():
         v = y[0]
@@ -713,6 +754,7 @@ def test_a_view_that_was_made_under_no_grad_E13(torch):
     return refused, y
 
 
+@pytest.mark.row("E13")
 @as_torch("""
     RuntimeError(
      'A view was created in no_grad mode and is being modified inplace with grad mode '
@@ -723,7 +765,7 @@ def test_a_view_that_was_made_under_no_grad_E13(torch):
     tensor([1.0, 1.0, 1.0], dtype=float64)
     tensor([[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]], dtype=float64)
 """)
-def test_a_plain_view_that_was_made_under_no_grad_E13(torch):
+def test_a_plain_view_that_was_made_under_no_grad(torch):
     x, b = vector(torch), torch.zeros(2, 3, dtype=torch.float64)
     with torch.no_grad():
         v = b[0]
@@ -731,12 +773,13 @@ def test_a_plain_view_that_was_made_under_no_grad_E13(torch):
     return error(v.mul_, x), v, b
 
 
+@pytest.mark.row("E13")
 @as_torch("""
     tensor([2.0, 8.0, 18.0], dtype=float64, requires_grad=True)
     tensor([2.0, 8.0, 18.0], dtype=float64, requires_grad=True)
     tensor([6.0, 40.0, 126.0], dtype=float64)
 """)
-def test_a_detached_tensor_that_was_made_under_no_grad_E13(torch):
+def test_a_detached_tensor_that_was_made_under_no_grad(torch):
     x = vector(torch)
     y = x * 1
     with torch.no_grad():
@@ -747,8 +790,9 @@ def test_a_detached_tensor_that_was_made_under_no_grad_E13(torch):
     return y, d, x.grad
 
 
+@pytest.mark.row("E15")
 @as_torch
-def test_an_expanded_tensor_in_place_E15(torch):
+def test_an_expanded_tensor_in_place(torch):
     x = vector(torch)
     wide = (x * 1).expand(2, 3)
     plain = torch.zeros(1, 3).expand(2, 3)
@@ -764,12 +808,13 @@ def test_an_expanded_tensor_in_place_E15(torch):
     return [error(*call, words=words) for call in calls], plain
 
 
+@pytest.mark.row("E15")
 @as_torch("""
     [tensor([[2.0, 2.0, 2.0]]), tensor([[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]])]
     tensor([[0.0, 0.0, 0.0]])
     2
 """)
-def test_one_number_everywhere_in_an_expanded_tensor_E15(torch):
+def test_one_number_everywhere_in_an_expanded_tensor(torch):
     base = torch.zeros(1, 3)
     wide = base.expand(2, 3)
     wide.fill_(2.0)
@@ -778,12 +823,13 @@ def test_one_number_everywhere_in_an_expanded_tensor_E15(torch):
     return copies, base, base._version
 
 
+@pytest.mark.row("E15")
 @as_torch("""
     tensor([[5.0, 4.0, 6.0], [5.0, 4.0, 6.0]], dtype=float64, requires_grad=True)
     tensor([5.0, 4.0, 6.0], dtype=float64, requires_grad=True)
     tensor([0.0, 16.0, 24.0], dtype=float64)
 """)
-def test_a_row_of_an_expanded_tensor_E15(torch):
+def test_a_row_of_an_expanded_tensor(torch):
     x = vector(torch)
     base = x * 1
     wide = base.expand(2, 3)
@@ -796,11 +842,12 @@ def test_a_row_of_an_expanded_tensor_E15(torch):
 # ---- functions of the counter
 
 
+@pytest.mark.row("E16")
 @as_torch("""
     3
     2
 """)
-def test_increment_version_of_tensors_E16(torch):
+def test_increment_version_of_tensors(torch):
     x, y = torch.zeros(2), torch.zeros(3)
     increment = torch.autograd.graph.increment_version
     increment(x)
@@ -809,6 +856,7 @@ def test_increment_version_of_tensors_E16(torch):
     return x._version, y._version
 
 
+@pytest.mark.row("E16")
 @as_torch("""
     RuntimeError(
      'one of the variables needed for gradient computation has been modified by an '
@@ -817,7 +865,7 @@ def test_increment_version_of_tensors_E16(torch):
      'operation that failed to compute its gradient, with '
      'torch.autograd.set_detect_anomaly(True, check_nan=False).')
 """)
-def test_strictly_a_version_that_was_incremented_E16(torch):
+def test_strictly_a_version_that_was_incremented(torch):
     with strict(torch):
         y = vector(torch) * 1
         z = y * y
@@ -825,20 +873,22 @@ def test_strictly_a_version_that_was_incremented_E16(torch):
         return error(z.sum().backward, words=OVERWRITTEN)
 
 
+@pytest.mark.row("E16")
 @as_torch("RuntimeError('Inference tensors do not track version counter.')")
-def test_a_tensor_of_inference_mode_has_no_version_E16(torch):
+def test_a_tensor_of_inference_mode_has_no_version(torch):
     with torch.inference_mode():
         x = torch.zeros(2)
         torch.autograd.graph.increment_version(x)
     return error(lambda: x._version, words="Inference tensors do not track version counter")
 
 
+@pytest.mark.row("E16")
 @as_torch("""
     tensor([2.0, 2.0])
     0
     0
 """)
-def test_versions_that_are_preserved_E16(torch):
+def test_versions_that_are_preserved(torch):
     x, y = torch.zeros(2), torch.zeros(2)
     with torch.autograd._unsafe_preserve_version_counter(x):
         x.add_(1)
@@ -849,11 +899,12 @@ def test_versions_that_are_preserved_E16(torch):
     return x, x._version, y._version
 
 
+@pytest.mark.row("E17")
 @as_torch("""
     tensor([14.778112197861299, 109.19630006628849, 806.8575869854702], dtype=float64)
     tensor([0.0, 0.0, 0.0], dtype=float64, requires_grad=True)
 """)
-def test_allow_mutation_on_saved_tensors_E17(torch):
+def test_allow_mutation_on_saved_tensors(torch):
     x = vector(torch)
     with torch.autograd.graph.allow_mutation_on_saved_tensors():
         y = x.exp()
@@ -863,13 +914,14 @@ def test_allow_mutation_on_saved_tensors_E17(torch):
     return x.grad, y
 
 
+@pytest.mark.row("E17")
 @as_torch("""
     RuntimeError('allow_mutation_on_saved_tensors contexts cannot be nested')
     AssertionError(
      "Trying to backward outside of the 'allow_mutation_on_saved_tensors' contextin "
      'which the graph was originally recorded.')
 """)
-def test_the_rules_of_allow_mutation_on_saved_tensors_E17(torch):
+def test_the_rules_of_allow_mutation_on_saved_tensors(torch):
     allow = torch.autograd.graph.allow_mutation_on_saved_tensors
 
     def nested():
@@ -888,11 +940,12 @@ def test_the_rules_of_allow_mutation_on_saved_tensors_E17(torch):
 # ---- hooks and gradients follow the tensor
 
 
+@pytest.mark.row("edge_18")
 @as_torch("""
     tensor([1.0, 1.0, 1.0], dtype=float64)
     True
 """)
-def test_retain_grad_follows_the_tensor_edge_18(torch):
+def test_retain_grad_follows_the_tensor(torch):
     b = vector(torch) * 1
     b.retain_grad()
     b.mul_(3)
@@ -900,8 +953,9 @@ def test_retain_grad_follows_the_tensor_edge_18(torch):
     return b.grad, b.retains_grad
 
 
+@pytest.mark.row("edge_18")
 @as_torch("tensor([5.0, 15.0, 20.0], dtype=float64)")
-def test_retain_grad_of_a_base_and_a_view_edge_18(torch):
+def test_retain_grad_of_a_base_and_a_view(torch):
     b = vector(torch) * 1
     b.retain_grad()
     b[1:].mul_(3)
@@ -912,22 +966,24 @@ def test_retain_grad_of_a_base_and_a_view_edge_18(torch):
     return b.grad
 
 
+@pytest.mark.row("edge_18")
 @as_torch("""
     False
     RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
 """)
-def test_retain_grad_of_leaves_and_plain_tensors_edge_18(torch):
+def test_retain_grad_of_leaves_and_plain_tensors(torch):
     x = vector(torch)
     x.retain_grad()
     return x.retains_grad, error(torch.ones(2).retain_grad)
 
 
+@pytest.mark.row("edge_29")
 @as_torch("""
     tensor([13.0, 5.0, 31.0], dtype=float64, requires_grad=True)
     tensor([5.0, 31.0], dtype=float64, requires_grad=True)
     [tensor([222.0, 594.0, 300.0], dtype=float64)]
 """)
-def test_views_and_writes_edge_29(torch):
+def test_views_and_writes(torch):
     x = vector(torch)
     b = x * 1
     v = b[1:]
@@ -938,13 +994,14 @@ def test_views_and_writes_edge_29(torch):
     return b, v, torch.autograd.grad((b * b).sum(), x)
 
 
+@pytest.mark.row("edge_31")
 @as_torch("""
     [True, True]
     tensor([[0.0, 2.0], [4.0, 0.0]], requires_grad=True)
     tensor([0.0, 2.0, 4.0, 0.0], requires_grad=True)
     tensor(5.0)
 """)
-def test_a_view_after_a_plain_base_was_set_edge_31(torch):
+def test_a_view_after_a_plain_base_was_set(torch):
     x, b = leaf(torch, 2.0), torch.zeros(2, 2)
     v = b.view(4)
     b[0, 1] = x
@@ -954,13 +1011,14 @@ def test_a_view_after_a_plain_base_was_set_edge_31(torch):
     return flags, b, v, x.grad
 
 
+@pytest.mark.row("edge_32")
 @as_torch("""
     tensor([[4.0, 4.0, 4.0, 4.0], [4.0, 4.0, 4.0, 4.0], [4.0, 4.0, 4.0, 4.0]], requires_grad=True)
     tensor([[16.0], [16.0], [16.0]])
     tensor([12.0, 12.0, 12.0, 12.0])
     tensor(12.0)
 """)
-def test_broadcasting_sums_back_edge_32(torch):
+def test_broadcasting_sums_back(torch):
     column, row = torch.ones(3, 1, requires_grad=True), torch.ones(4, requires_grad=True)
     number = leaf(torch, 2.0)
     y = torch.zeros(3, 4)
@@ -969,13 +1027,14 @@ def test_broadcasting_sums_back_edge_32(torch):
     return y, column.grad, row.grad, number.grad
 
 
+@pytest.mark.row("edge_33")
 @as_torch("""
     [1, 3]
     tensor([[2.0, 8.0], [4.0, 10.0], [6.0, 12.0]])
     [1, 3]
     tensor([[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]])
 """)
-def test_gradients_of_transposed_leaves_edge_33(torch):
+def test_gradients_of_transposed_leaves(torch):
     x = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]).t().requires_grad_()
     (x * x).sum().backward()
     (plain,) = torch.autograd.grad(x.sum(), x)

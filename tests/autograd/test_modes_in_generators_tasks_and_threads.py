@@ -50,7 +50,8 @@ def mode(request):
         yield make, read, read(), inside
 
 
-def test_modes_nested_in_themselves_C01_C06_C09_C14_C15_C16(mode):
+@pytest.mark.row("C01", "C06", "C09", "C14", "C15", "C16")
+def test_modes_nested_in_themselves(mode):
     make, read, outside, inside = mode
     one = make()
     modes = []
@@ -65,7 +66,8 @@ def test_modes_nested_in_themselves_C01_C06_C09_C14_C15_C16(mode):
     assert modes == [inside] * 5 and read() is outside
 
 
-def test_modes_after_an_error_C01_C06_C09_C14_C15_C16(mode):
+@pytest.mark.row("C01", "C06", "C09", "C14", "C15", "C16")
+def test_modes_after_an_error(mode):
     make, read, outside, inside = mode
     with pytest.raises(ZeroDivisionError), make():
         assert read() is inside
@@ -83,7 +85,8 @@ def test_modes_after_an_error_C01_C06_C09_C14_C15_C16(mode):
         assert read() is outside
 
 
-def test_modes_of_a_recursive_function_C01_C06_C09_C14_C15_C16(mode):
+@pytest.mark.row("C01", "C06", "C09", "C14", "C15", "C16")
+def test_modes_of_a_recursive_function(mode):
     make, read, outside, inside = mode
 
     @make()
@@ -93,7 +96,8 @@ def test_modes_of_a_recursive_function_C01_C06_C09_C14_C15_C16(mode):
     assert count(3) == [inside] * 8 and read() is outside
 
 
-def test_modes_of_a_generator_C01_C06_C09_C14_C15_C16(mode):
+@pytest.mark.row("C01", "C06", "C09", "C14", "C15", "C16")
+def test_modes_of_a_generator(mode):
     make, read, outside, inside = mode
 
     @make()
@@ -117,7 +121,8 @@ def test_modes_of_a_generator_C01_C06_C09_C14_C15_C16(mode):
     assert generate.__doc__ == "Its mode at every step." and read() is outside
 
 
-def test_modes_of_a_coroutine_and_its_tasks_C01_C06_C09_C14_C15_C16(mode):
+@pytest.mark.row("C01", "C06", "C09", "C14", "C15", "C16")
+def test_modes_of_a_coroutine_and_its_tasks(mode):
     make, read, outside, inside = mode
 
     @make()
@@ -142,7 +147,8 @@ def test_modes_of_a_coroutine_and_its_tasks_C01_C06_C09_C14_C15_C16(mode):
     assert asyncio.run(run_all()) == [inside] * 4 and read() is outside
 
 
-def test_modes_of_an_asynchronous_generator_C01_C06_C09_C14_C15_C16(mode):
+@pytest.mark.row("C01", "C06", "C09", "C14", "C15", "C16")
+def test_modes_of_an_asynchronous_generator(mode):
     make, read, outside, inside = mode
     closed = []
 
@@ -174,7 +180,8 @@ def test_modes_of_an_asynchronous_generator_C01_C06_C09_C14_C15_C16(mode):
     assert closed == [inside, inside] and read() is outside
 
 
-def test_modes_of_several_threads_C08_C01_C06_C09_C14_C15_C16(mode):
+@pytest.mark.row("C08", "C01", "C06", "C09", "C14", "C15", "C16")
+def test_modes_of_several_threads(mode):
     """A mode belongs to the thread that entered it; one object serves several threads."""
     make, read, _, inside = mode
     one, modes, barrier = make(), [], threading.Barrier(4)
@@ -214,14 +221,16 @@ def _in_a_new_thread(function):
 # ---- arguments
 
 
+@pytest.mark.row("C07")
 @as_torch
-def test_set_grad_enabled_refuses_other_types_C07(torch):
+def test_set_grad_enabled_refuses_other_types(torch):
     numbers = [0, 1, 0.0, "True", None, [True], torch.tensor(True)]
     words = "argument 'enabled' (position 1) must be bool, not "
     errors = [error(torch.set_grad_enabled, number, words=words) for number in numbers]
     return errors, torch.is_grad_enabled(), error(torch.set_grad_enabled, words="mode")
 
 
+@pytest.mark.row("C07", "C14")
 @as_torch("""
     TypeError("set_grad_enabled(): argument 'enabled' (position 1) must be bool, not str")
     TypeError(
@@ -232,7 +241,7 @@ def test_set_grad_enabled_refuses_other_types_C07(torch):
      'bool, not str')
     TypeError("set_view_replay_enabled(): argument 'enabled' (position 1) must be bool, not str")
 """)
-def test_settings_of_other_types_C07_C14(torch):
+def test_settings_of_other_types(torch):
     words = "argument 'enabled' (position 1) must be bool, not str"
     names = (
         *("set_grad_enabled", "set_multithreading_enabled", "enforce_grad_layout_policy"),
@@ -241,12 +250,13 @@ def test_settings_of_other_types_C07_C14(torch):
     return [error(getattr(torch.autograd, name), "no", words=words) for name in names]
 
 
+@pytest.mark.row("C04")
 @as_torch("""
     ['FutureWarning']
     False
     True
 """)
-def test_every_mode_of_a_class_C04(torch):
+def test_every_mode_of_a_class(torch):
     class Module:
         def __init__(self):
             self.enabled = torch.is_grad_enabled()

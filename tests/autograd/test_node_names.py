@@ -149,9 +149,10 @@ def is_named(theirs, ours):
     return [told and told[0] for told in theirs] == [told and told[0] for told in ours]
 
 
+@pytest.mark.row("H01")
 @pytest.mark.slow
 @pytest.mark.parametrize("family", recorded.FAMILIES)
-def test_name_of_every_operator_H01(family):
+def test_name_of_every_operator(family):
     compare(family, is_named, OTHER_NAMES)
 
 
@@ -159,12 +160,14 @@ def leads_on(theirs, ours):
     return not is_named(theirs, ours) or theirs == ours
 
 
+@pytest.mark.row("H01")
 @pytest.mark.slow
 @pytest.mark.parametrize("family", recorded.FAMILIES)
-def test_next_functions_of_every_operator_H01(family):
+def test_next_functions_of_every_operator(family):
     compare(family, leads_on, OTHER_EDGES)
 
 
+@pytest.mark.row("H01")
 @as_torch("""
     'AddBackward0'
     'ClampBackward1'
@@ -172,7 +175,7 @@ def test_next_functions_of_every_operator_H01(family):
     'CopySlices'
     'ZeroBackward0'
 """)
-def test_names_of_nodes_of_writes_H01(torch):
+def test_names_of_nodes_of_writes(torch):
     names, x = [], leaf(torch, 1.0, 2.0)
     y = x * 2
     for write in (
@@ -187,6 +190,7 @@ def test_names_of_nodes_of_writes_H01(torch):
     return names
 
 
+@pytest.mark.row("H01")
 @as_torch("""
     ['MulBackward0', True]
     ['AccumulateGrad', True]
@@ -196,7 +200,7 @@ def test_names_of_nodes_of_writes_H01(torch):
     ['SelectBackward0', True]
     ['ViewBackward0', True]
 """)
-def test_classes_of_nodes_have_pytorchs_names_H01(torch):
+def test_classes_of_nodes_have_pytorchs_names(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x * 2
     written = torch.zeros(3)
@@ -214,14 +218,16 @@ def test_classes_of_nodes_have_pytorchs_names_H01(torch):
     return [[type(node).__name__, isinstance(node, Node)] for node in nodes]
 
 
-def test_classes_have_the_names_of_nodes_that_check_versions_H01():
+@pytest.mark.row("H01")
+def test_classes_have_the_names_of_nodes_that_check_versions():
     with jaxgrad.autograd.graph.strict_versions():
         node = leaf(jaxgrad, 1.0).exp().grad_fn
     assert type(node).__name__ == node.name() == "ExpBackward0"
 
 
+@pytest.mark.row("H01")
 @as_torch
-def test_next_functions_of_numbers_and_what_is_absent_H01(torch):
+def test_next_functions_of_numbers_and_what_is_absent(torch):
     x, told = leaf(torch, 1.0, 2.0), []
     three = torch.tensor(3.0)
     for tensor in (
@@ -245,11 +251,12 @@ def test_next_functions_of_numbers_and_what_is_absent_H01(torch):
     return told
 
 
+@pytest.mark.row("F12")
 @as_torch("""
     [[[tensor([2.0, 2.0]), None], [tensor([1.0, 1.0])]]]
     tensor([32.0, 32.0])
 """)
-def test_a_hook_sees_none_for_a_number_F12(torch):
+def test_a_hook_sees_none_for_a_number(torch):
     seen, x = [], leaf(torch, 1.0, 2.0)
     y = x * 2
     y.grad_fn.register_hook(lambda inputs, outputs: seen.append([inputs, outputs]))

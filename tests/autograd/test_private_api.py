@@ -3,17 +3,19 @@
 import subprocess
 import sys
 
+import pytest
 from helpers.as_torch import as_torch, error, leaf
 
 import jaxgrad
 
 
+@pytest.mark.row("A39")
 @as_torch("""
     [True, True, False, False]
     True
     True
 """)
-def test_is_checkpoint_valid_A39(torch):
+def test_is_checkpoint_valid(torch):
     valid, flags = torch.autograd._is_checkpoint_valid, []
     x = leaf(torch, 3.0)
     y = x * x
@@ -26,11 +28,12 @@ def test_is_checkpoint_valid_A39(torch):
     return flags, valid(), engine.is_checkpoint_valid()
 
 
+@pytest.mark.row("A39")
 @as_torch("""
     True
     False
 """)
-def test_is_checkpoint_valid_inside_of_another_pass_A39(torch):
+def test_is_checkpoint_valid_inside_of_another_pass(torch):
     valid, flags = torch.autograd._is_checkpoint_valid, []
 
     def nested(_):
@@ -54,6 +57,7 @@ NATIVES = (
 )
 
 
+@pytest.mark.row("A43")
 @as_torch("""
     True
     True
@@ -63,16 +67,17 @@ NATIVES = (
     True
     True
 """)
-def test_names_of_the_native_module_A43(torch):
+def test_names_of_the_native_module(torch):
     return [hasattr(torch.autograd, name) for name in NATIVES]
 
 
+@pytest.mark.row("A43")
 @as_torch("""
     [tensor(2.0), tensor(10.0), tensor(2.0), tensor(1.0)]
     [2, 10, 2]
     'RuntimeError'
 """)
-def test_hooks_that_are_pushed_A43(torch):
+def test_hooks_that_are_pushed(torch):
     autograd, x, seen = torch.autograd, leaf(torch, 3.0), []
 
     def scaled(by):
@@ -90,12 +95,13 @@ def test_hooks_that_are_pushed_A43(torch):
     return ratios, seen, error(autograd._pop_saved_tensors_default_hooks)["error"]
 
 
+@pytest.mark.row("A43")
 @as_torch("""
     0
     True
     True
 """)
-def test_get_sequence_nr_A43(torch):
+def test_get_sequence_nr(torch):
     number = torch.autograd._get_sequence_nr
     first = number()
     again = number()
@@ -106,11 +112,12 @@ def test_get_sequence_nr_A43(torch):
 GETTERS = ("is_multithreading_enabled", "is_view_replay_enabled")
 
 
+@pytest.mark.row("A44")
 @as_torch("""
     [False, True, False]
     [True, True]
 """)
-def test_is_view_replay_enabled_A44(torch):
+def test_is_view_replay_enabled(torch):
     enabled, force = torch.autograd.is_view_replay_enabled, torch.autograd.grad_mode
     flags = [enabled()]
     with force._force_original_view_tracking(True):
@@ -120,20 +127,23 @@ def test_is_view_replay_enabled_A44(torch):
     return flags, documented
 
 
+@pytest.mark.row("A45")
 @as_torch("""
     RuntimeError("cls isn't a typeinfo object")
 """)
-def test_register_py_tensor_class_for_device_A45(torch):
+def test_register_py_tensor_class_for_device(torch):
     words = "cls isn't a typeinfo object"
     return error(torch.autograd._register_py_tensor_class_for_device, "cpu", 3, words=words)
 
 
-def test_a_class_is_accepted_and_changes_nothing_A45():
+@pytest.mark.row("A45")
+def test_a_class_is_accepted_and_changes_nothing():
     assert jaxgrad.autograd._register_py_tensor_class_for_device("cpu", jaxgrad.Tensor) is None
     assert type(jaxgrad.ones(1)) is jaxgrad.Tensor
 
 
-def test_an_installation_without_rules_says_so_A46():
+@pytest.mark.row("A46")
+def test_an_installation_without_rules_says_so():
     """There is no native part to initialise; only the rules can be missing."""
     program = (
         "import importlib.util\n"

@@ -23,11 +23,12 @@ def state(tensor):
 # ---- whether a tensor requires grad
 
 
+@pytest.mark.row("D01")
 @as_torch("""
     [False, True, True, False, False]
     [RuntimeError('requires_grad must be a bool'), RuntimeError('requires_grad must be a bool')]
 """)
-def test_requires_grad_as_attribute_D01(torch):
+def test_requires_grad_as_attribute(torch):
     x = torch.ones(2)
     flags = [x.requires_grad]
     x.requires_grad = True
@@ -38,13 +39,14 @@ def test_requires_grad_as_attribute_D01(torch):
     return flags, wrong
 
 
+@pytest.mark.row("D02")
 @as_torch("""
     [True, True]
     [True, False]
     [True, True]
     TypeError("requires_grad_(): argument 'requires_grad' (position 1) must be bool, not int")
 """)
-def test_requires_grad_in_place_D02(torch):
+def test_requires_grad_in_place(torch):
     x = torch.ones(2)
     same = x.requires_grad_() is x, x.requires_grad
     off = x.requires_grad_(False) is x, x.requires_grad
@@ -56,8 +58,9 @@ def test_requires_grad_in_place_D02(torch):
     return same, off, again, error(x.requires_grad_, 1, words=words)
 
 
+@pytest.mark.row("D03")
 @as_torch
-def test_a_computed_tensor_cannot_be_switched_off_D03(torch):
+def test_a_computed_tensor_cannot_be_switched_off(torch):
     y = vector(torch) * 2
     errors = [error(setattr, y, "requires_grad", flag) for flag in (False, True)]
     errors.append(error(y.requires_grad_, False))
@@ -66,8 +69,9 @@ def test_a_computed_tensor_cannot_be_switched_off_D03(torch):
     return errors, state(y)
 
 
+@pytest.mark.row("D04")
 @as_torch
-def test_integers_and_bools_D04(torch):
+def test_integers_and_bools(torch):
     words = "can require gradients"
     answers = []
     for dtype in (torch.int64, torch.uint8, torch.bool):
@@ -83,12 +87,13 @@ def test_integers_and_bools_D04(torch):
     return answers, [torch.ones(2, dtype=dtype).requires_grad_().requires_grad for dtype in kinds]
 
 
+@pytest.mark.row("D05")
 @as_torch("""
     False
     True
     tensor([5.0, 5.0])
 """)
-def test_what_was_recorded_before_is_not_tracked_D05(torch):
+def test_what_was_recorded_before_is_not_tracked(torch):
     x = torch.ones(2)
     early = x * 3
     x.requires_grad_()
@@ -97,6 +102,7 @@ def test_what_was_recorded_before_is_not_tracked_D05(torch):
     return early.requires_grad, late.requires_grad, x.grad
 
 
+@pytest.mark.row("D06")
 @as_torch("""
     [[True, True, None, 0],
      [False, True, None, 0],
@@ -106,7 +112,7 @@ def test_what_was_recorded_before_is_not_tracked_D05(torch):
      [True, True, None, 0]]
     AttributeError("attribute 'is_leaf' of 'torch._C.TensorBase' objects is not writable")
 """)
-def test_which_tensors_are_leaves_D06(torch):
+def test_which_tensors_are_leaves(torch):
     x = vector(torch)
     with torch.no_grad():
         computed = x * 2
@@ -117,6 +123,7 @@ def test_which_tensors_are_leaves_D06(torch):
 # ---- .grad
 
 
+@pytest.mark.row("D07")
 @as_torch("""
     [None, None,
      tensor([2.0, 4.0, 6.0], dtype=float64),
@@ -125,7 +132,7 @@ def test_which_tensors_are_leaves_D06(torch):
      True, None]
     tensor([0.0, 0.0])
 """)
-def test_grad_as_attribute_D07(torch):
+def test_grad_as_attribute(torch):
     x = vector(torch)
     answers = [x.grad, torch.ones(2).grad]
     (x * x).sum().backward()
@@ -142,8 +149,9 @@ def test_grad_as_attribute_D07(torch):
     return answers, plain.grad
 
 
+@pytest.mark.row("D08")
 @as_torch
-def test_grad_of_a_computed_tensor_warns_D08(torch):
+def test_grad_of_a_computed_tensor_warns(torch):
     y = vector(torch) * 2
     before = warned(lambda: y.grad)
     y.sum().backward()
@@ -153,8 +161,9 @@ def test_grad_of_a_computed_tensor_warns_D08(torch):
     return before, after, warned(lambda: z.grad), warned(lambda: y.detach().grad)
 
 
+@pytest.mark.row("D09")
 @as_torch
-def test_checks_of_the_setter_of_grad_D09(torch):
+def test_checks_of_the_setter_of_grad(torch):
     x, scalar, y = vector(torch), leaf(torch, 2.0), vector(torch) * 2
     dtype = "attempting to assign a gradient with dtype"
     errors = [
@@ -174,13 +183,15 @@ def test_checks_of_the_setter_of_grad_D09(torch):
     return errors, empty, x.grad, y.grad
 
 
-def test_the_setter_of_grad_names_both_dtypes_D09():
+@pytest.mark.row("D09")
+def test_the_setter_of_grad_names_both_dtypes():
     x = vector(jaxgrad)
     words = "dtype 'torch.float32' to a tensor with grad_dtype 'torch.float64'"
     with pytest.raises(RuntimeError, match=words):
         x.grad = jaxgrad.ones(3)
 
 
+@pytest.mark.row("D10")
 @as_torch("""
     ['torch.float32', 'torch.int64', 'torch.float64',
      tensor([7.0, 13.0], dtype=float64),
@@ -189,7 +200,7 @@ def test_the_setter_of_grad_names_both_dtypes_D09():
     True
     ['torch.float64']
 """)
-def test_grad_dtype_as_attribute_D10(torch):
+def test_grad_dtype_as_attribute(torch):
     x = leaf(torch, 1.0, 2.0)
     answers = [str(x.grad_dtype), str(torch.ones(2, dtype=torch.int64).grad_dtype)]
     x.grad_dtype = torch.float64
@@ -204,8 +215,9 @@ def test_grad_dtype_as_attribute_D10(torch):
     return answers, x.grad, x.grad is g, seen
 
 
+@pytest.mark.row("D10")
 @as_torch("tensor([9.0625, 9.0625], dtype=bfloat16)")
-def test_a_grad_dtype_of_lower_precision_D10(torch):
+def test_a_grad_dtype_of_lower_precision(torch):
     x = leaf(torch, 1.0, 2.0)
     x.grad_dtype = torch.bfloat16
     for _ in range(3):
@@ -213,6 +225,7 @@ def test_a_grad_dtype_of_lower_precision_D10(torch):
     return x.grad
 
 
+@pytest.mark.row("D10")
 @as_torch("""
     None
     tensor([2.200000047683716, 4.0])
@@ -223,7 +236,7 @@ def test_a_grad_dtype_of_lower_precision_D10(torch):
     True
     tensor([3.19921875, 5.0], dtype=float16)
 """)
-def test_grad_dtype_none_takes_any_D10(torch):
+def test_grad_dtype_none_takes_any(torch):
     x = leaf(torch, 1.1, 2.0)
     x.grad_dtype = None
     (x * x).sum().backward()
@@ -235,11 +248,12 @@ def test_grad_dtype_none_takes_any_D10(torch):
     return answers
 
 
+@pytest.mark.row("D10")
 @as_torch("""
     tensor([3.0, 12.0], dtype=float64, requires_grad=True)
     tensor([6.0, 12.0], dtype=float64)
 """)
-def test_grad_dtype_under_create_graph_D10(torch):
+def test_grad_dtype_under_create_graph(torch):
     x = leaf(torch, 1.0, 2.0)
     x.grad_dtype = torch.float64
     (first,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
@@ -247,6 +261,7 @@ def test_grad_dtype_under_create_graph_D10(torch):
     return first, second
 
 
+@pytest.mark.row("D10")
 @as_torch("""
     RuntimeError('grad_dtype can only be accessed on leaf tensors.')
     RuntimeError('grad_dtype can only be set on leaf tensors.')
@@ -256,7 +271,7 @@ def test_grad_dtype_under_create_graph_D10(torch):
      "'float'. Please clear the gradient (.grad = None) before changing grad_dtype, or "
      "ensure the new grad_dtype matches the existing gradient's dtype.")
 """)
-def test_errors_of_grad_dtype_D10(torch):
+def test_errors_of_grad_dtype(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x * 2
     errors = [
@@ -272,7 +287,8 @@ def test_errors_of_grad_dtype_D10(torch):
     return errors
 
 
-def test_a_grad_dtype_that_cannot_hold_the_gradient_is_refused_at_once_D10():
+@pytest.mark.row("D10")
+def test_a_grad_dtype_that_cannot_hold_the_gradient_is_refused_at_once():
     """PyTorch drops imaginary parts with a warning, and fails in the pass for integers."""
     z, x = jaxgrad.ones(2, dtype=jaxgrad.complex64), leaf(jaxgrad, 1.0, 2.0)
     for tensor, dtype in ((z, jaxgrad.float32), (x, jaxgrad.int64)):
@@ -280,7 +296,8 @@ def test_a_grad_dtype_that_cannot_hold_the_gradient_is_refused_at_once_D10():
             tensor.grad_dtype = dtype
 
 
-def test_grad_dtype_under_jit_D10():
+@pytest.mark.row("D10")
+def test_grad_dtype_under_jit():
     @jaxgrad.jit
     def gradient(x):
         x = x.detach().requires_grad_()
@@ -295,6 +312,7 @@ def test_grad_dtype_under_jit_D10():
 # ---- the place in the graph
 
 
+@pytest.mark.row("D11")
 @as_torch("""
     [[True, True, None, 0],
      [True, False, 'MulBackward0', 0],
@@ -304,19 +322,20 @@ def test_grad_dtype_under_jit_D10():
      [False, True, None, 0]]
     AttributeError("attribute 'grad_fn' of 'torch._C.TensorBase' objects is not writable")
 """)
-def test_grad_fn_of_leaves_and_results_D11(torch):
+def test_grad_fn_of_leaves_and_results(torch):
     x = vector(torch)
     tensors = [x, x * 2, x.detach(), x.clone(), x.view(3, 1), torch.ones(2)]
     words = "grad_fn"
     return [state(tensor) for tensor in tensors], error(setattr, x, "grad_fn", None, words=words)
 
 
+@pytest.mark.row("D12")
 @as_torch("""
     [[0, 1, 2], [True, True, True]]
     [0, 0, 0]
     AttributeError("attribute 'output_nr' of 'torch._C.TensorBase' objects is not writable")
 """)
-def test_output_nr_of_several_outputs_D12(torch):
+def test_output_nr_of_several_outputs(torch):
     x = vector(torch)
     parts = x.unbind(0)
     edges = [part.output_nr for part in parts], [part.grad_fn is parts[0].grad_fn for part in parts]
@@ -324,6 +343,7 @@ def test_output_nr_of_several_outputs_D12(torch):
     return edges, numbers, error(setattr, x, "output_nr", 1, words="output_nr")
 
 
+@pytest.mark.row("D13")
 @as_torch("""
     [tensor([16.0, 32.0, 48.0], dtype=float64),
      tensor([4.0, 8.0, 12.0], dtype=float64),
@@ -333,7 +353,7 @@ def test_output_nr_of_several_outputs_D12(torch):
     tensor([2.0, 2.0, 2.0], dtype=float64)
     RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
 """)
-def test_retain_grad_of_leaves_and_results_D13(torch):
+def test_retain_grad_of_leaves_and_results(torch):
     x = vector(torch)
     y = x * 2
     z = y * y
@@ -346,11 +366,12 @@ def test_retain_grad_of_leaves_and_results_D13(torch):
     return gradients, x.grad, y.grad, z.grad, error(torch.ones(2).retain_grad)
 
 
+@pytest.mark.row("D14")
 @as_torch("""
     [False, False, False, False, True, False, False]
     AttributeError("attribute 'retains_grad' of 'torch._C.TensorBase' objects is not writable")
 """)
-def test_retains_grad_tells_of_retain_grad_D14(torch):
+def test_retains_grad_tells_of_retain_grad(torch):
     x = vector(torch)
     y = x * 2
     flags = [x.retains_grad, y.retains_grad, torch.ones(2).retains_grad]
@@ -363,6 +384,7 @@ def test_retains_grad_tells_of_retain_grad_D14(torch):
 # ---- reading
 
 
+@pytest.mark.row("D21")
 @as_torch("""
     [2.5, True, 2, 2.5+0.0j, [1.0, 2.0, 3.0], '2.50', True]
     [RuntimeError('a Tensor with 3 elements cannot be converted to Scalar'),
@@ -370,7 +392,7 @@ def test_retains_grad_tells_of_retain_grad_D14(torch):
      ValueError('only one element tensors can be converted to Python scalars'),
      TypeError('only integer tensors of a single element can be converted to an index')]
 """)
-def test_reading_numbers_of_what_requires_grad_D21(torch):
+def test_reading_numbers_of_what_requires_grad(torch):
     x = leaf(torch, 2.5, dtype=torch.float64)
     y = vector(torch)
     read = x.item(), bool(x), int(x), complex(x), y.tolist(), f"{x:.2f}", (x > 2).item()
@@ -385,12 +407,13 @@ def test_reading_numbers_of_what_requires_grad_D21(torch):
     return read, refused
 
 
+@pytest.mark.row("D21")
 @as_torch("""
     [['UserWarning', True]]
     2.5
     warned([], 2.5)
 """)
-def test_a_float_of_what_requires_grad_warns_D21(torch):
+def test_a_float_of_what_requires_grad_warns(torch):
     words = (
         "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior"
     )
@@ -399,7 +422,8 @@ def test_a_float_of_what_requires_grad_warns_D21(torch):
     return told, report["result"], warned(lambda: float(torch.tensor(2.5)))
 
 
-def test_reading_inside_grad_leaves_the_gradient_alone_D21():
+@pytest.mark.row("D21")
+def test_reading_inside_grad_leaves_the_gradient_alone():
     def function(x):
         readings = x.item(), repr(x), x.tolist(), bool(x)
         return x * x * (1 if readings[0] > 0 else -1)
@@ -408,8 +432,9 @@ def test_reading_inside_grad_leaves_the_gradient_alone_D21():
     assert jaxgrad.func.grad(function)(x).item() == 6
 
 
+@pytest.mark.row("D22")
 @as_torch
-def test_asarray_of_what_requires_grad_D22(torch):
+def test_asarray_of_what_requires_grad(torch):
     x = vector(torch)
     refused = error(np.asarray, x), error(x.numpy), error((x * 2).numpy)
     with torch.no_grad():
@@ -417,8 +442,9 @@ def test_asarray_of_what_requires_grad_D22(torch):
     return refused, allowed, x.numpy(force=True).tolist(), x.detach().numpy().tolist()
 
 
+@pytest.mark.row("D23")
 @as_torch
-def test_deepcopy_of_leaves_alone_D23(torch):
+def test_deepcopy_of_leaves_alone(torch):
     x = vector(torch)
     (x * x).sum().backward()
     duplicate = copy.deepcopy(x)
@@ -436,7 +462,8 @@ def test_deepcopy_of_leaves_alone_D23(torch):
     )
 
 
-def test_deepcopy_keeps_the_dtype_of_the_gradient_D23():
+@pytest.mark.row("D23")
+def test_deepcopy_keeps_the_dtype_of_the_gradient():
     """PyTorch's copy forgets grad_dtype and would not accept its own `.grad`."""
     x = leaf(jaxgrad, 1.0, 2.0)
     x.grad_dtype = jaxgrad.float64
@@ -445,8 +472,9 @@ def test_deepcopy_keeps_the_dtype_of_the_gradient_D23():
     assert duplicate.grad_dtype is jaxgrad.float64 and duplicate.grad.dtype is jaxgrad.float64
 
 
+@pytest.mark.row("D24")
 @as_torch
-def test_pickling_keeps_values_and_flags_D24(torch):
+def test_pickling_keeps_values_and_flags(torch):
     x = vector(torch)
     (x * x).sum().backward()
     kept = [x, x * 2, x.detach().t(), torch.arange(6.0)[::2], torch.arange(3).expand(2, 3)]
@@ -462,14 +490,16 @@ def test_pickling_keeps_values_and_flags_D24(torch):
     return answers
 
 
+@pytest.mark.row("D24")
 @pytest.mark.parametrize("protocol", [0, 1])
-def test_the_first_protocols_pickle_tensors_too_D24(protocol):
+def test_the_first_protocols_pickle_tensors_too(protocol):
     tensor = pickle.loads(pickle.dumps(vector(jaxgrad), protocol))
     assert tensor.tolist() == vector(jaxgrad).tolist() and tensor.requires_grad
 
 
+@pytest.mark.row("D25")
 @as_torch
-def test_repr_of_tensors_with_gradients_D25(torch):
+def test_repr_of_tensors_with_gradients(torch):
     x = leaf(torch, 2.0)
     y = leaf(torch, 1.0, 2.0)
     tensors = [
@@ -489,6 +519,7 @@ def test_repr_of_tensors_with_gradients_D25(torch):
     return [repr(tensor) for tensor in tensors], [str(tensor) for tensor in tensors]
 
 
+@pytest.mark.row("D26")
 @as_torch("""
     [tensor([1.0, 2.0], requires_grad=True), tensor([3.0, 4.0], requires_grad=True)]
     [['UnbindBackward0', 0], ['UnbindBackward0', 1]]
@@ -497,7 +528,7 @@ def test_repr_of_tensors_with_gradients_D25(torch):
     TypeError('iteration over a 0-d tensor')
     [tensor(0), tensor(1), tensor(2)]
 """)
-def test_iteration_gives_rows_with_a_history_D26(torch):
+def test_iteration_gives_rows_with_a_history(torch):
     x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
     rows = list(x)
     kinds = [(row.grad_fn.name(), row.output_nr) for row in rows]
@@ -509,6 +540,7 @@ def test_iteration_gives_rows_with_a_history_D26(torch):
 # ---- what is left of older versions, and names of the module
 
 
+@pytest.mark.row("D30")
 @as_torch("""
     [warned([UserWarning('volatile was removed (Variable.volatile is always False)')], False),
      warned([UserWarning('volatile was removed (Variable.volatile is always False)')], False)]
@@ -517,24 +549,26 @@ def test_iteration_gives_rows_with_a_history_D26(torch):
            None)
     True
 """)
-def test_volatile_warns_D30(torch):
+def test_volatile_warns(torch):
     x = vector(torch)
     warnings = [warned(lambda: x.volatile), warned(lambda: (x * 2).volatile)]
     return warnings, warned(setattr, x, "volatile", True), x.requires_grad
 
 
+@pytest.mark.row("D30")
 @as_torch
-def test_reinforce_raises_D30(torch):
+def test_reinforce_raises(torch):
     words = "reinforce() was removed"
     x = vector(torch)
     return error(x.reinforce, 1.0, words=words), error((x * 2).reinforce, 1.0, words=words)
 
 
+@pytest.mark.row("D31")
 @as_torch("""
     [True, True, True, True, True, True, True, True, True, True, True]
     [True, False]
 """)
-def test_names_of_the_module_D31(torch):
+def test_names_of_the_module(torch):
     names = (
         *("is_grad_enabled", "set_grad_enabled", "no_grad", "enable_grad", "inference_mode"),
         *("is_inference_mode_enabled", "is_inference", "gradient", "is_anomaly_enabled"),
@@ -550,9 +584,10 @@ def fourth_powers(torch):
     return torch.tensor([[1.0, 16.0, 81.0], [2.0, 7.0, 5.0], [3.0, 3.0, 0.5]], dtype=torch.float64)
 
 
+@pytest.mark.row("D31")
 @pytest.mark.slow
 @as_torch
-def test_gradient_of_samples_D31(torch):
+def test_gradient_of_samples(torch):
     t, m = torch.tensor([1.0, 4.0, 9.0, 16.0, 25.0]), fourth_powers(torch)
     places = torch.tensor([0.0, 1.0, 3.0, 4.0, 6.0])
     rows, columns = torch.tensor([0.0, 1.0, 3.0]), torch.tensor([0.0, 2.0, 3.0])
@@ -568,6 +603,7 @@ def test_gradient_of_samples_D31(torch):
     )
 
 
+@pytest.mark.row("D31")
 @pytest.mark.slow
 @as_torch("""
     tensor([[-295.1111111111111, -275.1111111111111, 1669.5555555555557],
@@ -576,7 +612,7 @@ def test_gradient_of_samples_D31(torch):
            dtype=float64)
     tensor([18713.583333333332, -19514.25, 800.6666666666667], dtype=float64)
 """)
-def test_gradient_is_differentiable_D31(torch):
+def test_gradient_is_differentiable(torch):
     x = fourth_powers(torch).requires_grad_()
     places = torch.tensor([0.0, 1.0, 3.0], dtype=torch.float64, requires_grad=True)
     even, uneven = torch.gradient(x, spacing=0.5), torch.gradient(x, spacing=[places], dim=0)
@@ -584,8 +620,9 @@ def test_gradient_is_differentiable_D31(torch):
     return torch.autograd.grad(total, [x, places])
 
 
+@pytest.mark.row("D31")
 @as_torch
-def test_gradient_errors_D31(torch):
+def test_gradient_errors(torch):
     t, m, g = torch.arange(5.0), fourth_powers(torch), torch.gradient
     short = "torch.gradient expected each dimension size to be at least edge_order+1"
     order = "torch.gradient only supports edge_order=1 and edge_order=2"
@@ -607,7 +644,8 @@ def test_gradient_errors_D31(torch):
     )
 
 
-def test_gradient_of_unequal_steps_equals_numpys_D31():
+@pytest.mark.row("D31")
+def test_gradient_of_unequal_steps_equals_numpys():
     """PyTorch accepts more or fewer coordinates than points and gives as many results."""
     values = np.random.default_rng(0).normal(size=(4, 5))
     places = [np.array([0.0, 0.5, 2.0, 2.25]), np.array([1.0, 2.0, 4.0, 4.5, 7.0])]
@@ -621,8 +659,9 @@ def test_gradient_of_unequal_steps_equals_numpys_D31():
         jaxgrad.gradient(jaxgrad.ones(5), spacing=[jaxgrad.arange(4.0)])
 
 
+@pytest.mark.row("D31")
 @pytest.mark.slow
-def test_gradient_under_jit_D31():
+def test_gradient_under_jit():
     x = jaxgrad.tensor([1.0, 4.0, 9.0])
     compiled = jaxgrad.jit(lambda x: jaxgrad.gradient(x, edge_order=2))(x)
     assert [t.tolist() for t in compiled] == [[2, 4, 6]]

@@ -91,21 +91,24 @@ def observed(torch, make):
     return plain, v
 
 
+@pytest.mark.row("D20")
 @pytest.mark.slow
 @as_torch
-def test_every_kind_of_view_D20(torch):
+def test_every_kind_of_view(torch):
     return {name: observed(torch, make) for name, make in VIEWS.items()}
 
 
+@pytest.mark.row("D20")
 @pytest.mark.slow
 @as_torch
-def test_which_calls_copy_D20(torch):
+def test_which_calls_copy(torch):
     return {name: observed(torch, make) for name, make in COPIES.items()}
 
 
+@pytest.mark.row("D20")
 @pytest.mark.slow
 @as_torch
-def test_views_of_a_tensor_with_a_history_D20(torch):
+def test_views_of_a_tensor_with_a_history(torch):
     answers = {}
     for name in [name for name in VIEWS if name not in SEVERAL]:
         x = matrix(torch, requires_grad=True)
@@ -117,6 +120,7 @@ def test_views_of_a_tensor_with_a_history_D20(torch):
     return answers
 
 
+@pytest.mark.row("D20")
 @as_torch("""
     [False, True, True]
     True
@@ -127,7 +131,7 @@ def test_views_of_a_tensor_with_a_history_D20(torch):
     True
     False
 """)
-def test_the_base_of_a_view_of_a_view_D20(torch):
+def test_the_base_of_a_view_of_a_view(torch):
     x = matrix(torch)
     v = x[0]
     w = v[1:]
@@ -143,6 +147,7 @@ def test_the_base_of_a_view_of_a_view_D20(torch):
     )
 
 
+@pytest.mark.row("D20")
 @pytest.mark.slow
 @as_torch("""
     tensor([[[1.5, -2.0], [1.0, -6.0]], [[0.0, 0.5], [7.0, 1.0]]],
@@ -150,7 +155,7 @@ def test_the_base_of_a_view_of_a_view_D20(torch):
     tensor([[[8.0, 0.0], [24.0, 0.0]], [[0.0, 4.0], [0.0, 4.0]]], dtype=float64)
     [[2, 2, 2], [4, 2, 1], 0, True]
 """)
-def test_complex_views_D20(torch):
+def test_complex_views(torch):
     values = [[1 + 2j, 3 - 1j], [0.5j, -2 + 1j]]
     x = torch.tensor(values, dtype=torch.complex128, requires_grad=True)
     b = x * 1
@@ -164,6 +169,7 @@ def test_complex_views_D20(torch):
     return torch.view_as_real(b.resolve_conj()), torch.view_as_real(x.grad), geometry(pairs)
 
 
+@pytest.mark.row("D20")
 @pytest.mark.slow
 @as_torch("""
     tensor([[3.0, 1.0], [-4.0, 3.0]], dtype=float64, requires_grad=True)
@@ -171,7 +177,7 @@ def test_complex_views_D20(torch):
     tensor([[2.0, 0.0], [6.0, 8.0]], dtype=float64)
     True
 """)
-def test_real_pairs_as_complex_numbers_D20(torch):
+def test_real_pairs_as_complex_numbers(torch):
     x = torch.tensor([[1.0, 2.0], [3.0, 4.0]], dtype=torch.float64, requires_grad=True)
     b = x * 1
     z = torch.view_as_complex(b)
@@ -181,11 +187,12 @@ def test_real_pairs_as_complex_numbers_D20(torch):
     return b, torch.view_as_real(z), x.grad, z._base is b
 
 
+@pytest.mark.row("D20")
 @as_torch("""
     [1.0+2.0j, 3.0-1.0j]
     [1.0-2.0j, 3.0+1.0j]
 """)
-def test_conj_of_what_is_resolved_D20(torch):
+def test_conj_of_what_is_resolved(torch):
     z = torch.tensor([1 + 2j, 3 - 1j])
     return z.resolve_conj().tolist(), z.conj().resolve_conj().tolist()
 
@@ -193,8 +200,9 @@ def test_conj_of_what_is_resolved_D20(torch):
 # ---- strides
 
 
+@pytest.mark.row("edge_33")
 @as_torch
-def test_strides_of_results_edge_33(torch):
+def test_strides_of_results(torch):
     x = torch.arange(24.0).reshape(2, 3, 4)
     tensors = [
         x,
@@ -211,8 +219,9 @@ def test_strides_of_results_edge_33(torch):
     return [geometry(tensor) for tensor in tensors]
 
 
+@pytest.mark.row("edge_33")
 @as_torch
-def test_view_refuses_what_strides_do_not_allow_edge_33(torch):
+def test_view_refuses_what_strides_do_not_allow(torch):
     x = matrix(torch)
     words = "view size is not compatible with input tensor's size and stride"
     calls = (x.t().view, -1), (x[:, :2].view, 4), (x.expand(2, 2, 3).view, 12)
@@ -220,6 +229,7 @@ def test_view_refuses_what_strides_do_not_allow_edge_33(torch):
     return [error(*call, words=words) for call in calls], [geometry(v) for v in fine]
 
 
+@pytest.mark.row("edge_33")
 @as_torch("""
     tensor([[10.0, 3.0, 4.0], [5.0, 6.0, 7.0]], dtype=float64)
     tensor([0.0, 0.0, 0.0, 0.0, 0.0, 0.0], dtype=float64)
@@ -227,7 +237,7 @@ def test_view_refuses_what_strides_do_not_allow_edge_33(torch):
     1
     2
 """)
-def test_a_write_to_what_reshape_copied_edge_33(torch):
+def test_a_write_to_what_reshape_copied(torch):
     x = matrix(torch)
     copied, viewed = x.t().reshape(-1), x.reshape(-1)
     copied.zero_()
@@ -238,6 +248,7 @@ def test_a_write_to_what_reshape_copied_edge_33(torch):
     return x, copied, viewed, copied._version, x._version
 
 
+@pytest.mark.row("edge_33")
 @as_torch("""
     tensor([[2.0, 3.0], [2.0, 5.0], [3.0, 6.0]], dtype=float64, requires_grad=True)
     [[3, 2], [1, 3], 0, False]
@@ -245,7 +256,7 @@ def test_a_write_to_what_reshape_copied_edge_33(torch):
     6
     tensor([[1.0, 3.0, 1.0], [0.0, 2.0, 2.0]], dtype=float64)
 """)
-def test_in_place_functions_that_move_dimensions_edge_33(torch):
+def test_in_place_functions_that_move_dimensions(torch):
     x = matrix(torch, requires_grad=True)
     b = x * 1
     row = b[0]
@@ -259,12 +270,13 @@ def test_in_place_functions_that_move_dimensions_edge_33(torch):
     return b, geometry(b), b._version, row._version, x.grad
 
 
+@pytest.mark.row("edge_33")
 @as_torch("""
     tensor([[3.0, 12.0], [9.0, 27.0], [15.0, 33.0]], dtype=float64, requires_grad=True)
     [1, 3]
     tensor([[72.0, 144.0, 90.0], [234.0, 360.0, 198.0]], dtype=float64)
 """)
-def test_a_transposed_tensor_in_place_edge_33(torch):
+def test_a_transposed_tensor_in_place(torch):
     x = matrix(torch, requires_grad=True)
     b = (x * 1).t()
     b.mul_(3)
@@ -276,6 +288,7 @@ def test_a_transposed_tensor_in_place_edge_33(torch):
 # ---- detach and data
 
 
+@pytest.mark.row("D15")
 @as_torch("""
     [False, None, True, True, False, 0]
     [1, tensor([4.0, 6.0, 8.0], dtype=float64)]
@@ -283,7 +296,7 @@ def test_a_transposed_tensor_in_place_edge_33(torch):
     2
     tensor([1.0, 1.0, 1.0], dtype=float64)
 """)
-def test_detach_shares_values_and_has_no_history_D15(torch):
+def test_detach_shares_values_and_has_no_history(torch):
     x = vector(torch)
     y = x * 1
     d = y.detach()
@@ -296,6 +309,7 @@ def test_detach_shares_values_and_has_no_history_D15(torch):
     return state, seen, y, y._version, x.grad
 
 
+@pytest.mark.row("D15")
 @as_torch("""
     [True, True, True, False]
     tensor([1.0, 4.0, 9.0], dtype=float64, requires_grad=True)
@@ -303,7 +317,7 @@ def test_detach_shares_values_and_has_no_history_D15(torch):
     tensor([3.0, 3.0, 3.0], dtype=float64)
     tensor([0.0, 2.0, 3.0], dtype=float64)
 """)
-def test_a_detached_tensor_with_a_history_of_its_own_D15(torch):
+def test_a_detached_tensor_with_a_history_of_its_own(torch):
     x, w = vector(torch), vector(torch)
     y = x * 1
     d = y.detach()
@@ -314,13 +328,14 @@ def test_a_detached_tensor_with_a_history_of_its_own_D15(torch):
     return flags, y, d, x.grad, w.grad
 
 
+@pytest.mark.row("D15")
 @as_torch("""
     tensor([5.0, 2.0, 3.0], dtype=float64, requires_grad=True)
     1
     tensor([10.0, 4.0, 6.0], dtype=float64)
     True
 """)
-def test_a_leaf_through_detach_D15(torch):
+def test_a_leaf_through_detach(torch):
     x = vector(torch)
     x.detach()[0] = 5
     x.detach().requires_grad_().sum().backward()
@@ -328,8 +343,9 @@ def test_a_leaf_through_detach_D15(torch):
     return x, x._version, x.grad, x.is_leaf
 
 
+@pytest.mark.row("D16")
 @as_torch
-def test_detach_in_place_D16(torch):
+def test_detach_in_place(torch):
     x = vector(torch)
     y = x * 2
     returned = y.detach_()
@@ -340,13 +356,14 @@ def test_detach_in_place_D16(torch):
     return state, y.grad, x.grad, error(b[0].detach_)
 
 
+@pytest.mark.row("D17")
 @as_torch("""
     [False, True, True, False]
     tensor([7.0, 4.0, 6.0], dtype=float64, requires_grad=True)
     True
     tensor([14.0, 8.0, 12.0], dtype=float64)
 """)
-def test_data_shares_values_and_has_no_history_D17(torch):
+def test_data_shares_values_and_has_no_history(torch):
     x = vector(torch)
     d = x.data
     flags = d.requires_grad, d.is_leaf, shares(d, x), d is x.data
@@ -356,7 +373,8 @@ def test_data_shares_values_and_has_no_history_D17(torch):
     return flags, x, x.is_leaf, x.grad
 
 
-def test_a_write_through_data_after_the_value_was_saved_D17():
+@pytest.mark.row("D17")
+def test_a_write_through_data_after_the_value_was_saved():
     x = vector(jaxgrad)
     y = (x * x).sum()
     x.data.zero_()
@@ -365,13 +383,15 @@ def test_a_write_through_data_after_the_value_was_saved_D17():
     assert x.tolist() == [0.0, 0.0, 0.0]
 
 
-def test_data_shares_the_version_counter_D17():
+@pytest.mark.row("D17")
+def test_data_shares_the_version_counter():
     x = vector(jaxgrad)
     x.data.add_(1)
     assert x._version == 1
     assert x.data._version == 1
 
 
+@pytest.mark.row("D18")
 @as_torch("""
     [tensor([[0.0, 0.0], [0.0, 0.0]], dtype=float64, requires_grad=True),
      True, True,
@@ -382,7 +402,7 @@ def test_data_shares_the_version_counter_D17():
      'data set to a tensor that requires gradients must be floating point or complex '
      'dtype')
 """)
-def test_setting_data_of_a_leaf_D18(torch):
+def test_setting_data_of_a_leaf(torch):
     x = vector(torch)
     (x * 2).sum().backward()
     value = torch.tensor([5.0, 6.0, 7.0], dtype=torch.float64)
@@ -393,11 +413,12 @@ def test_setting_data_of_a_leaf_D18(torch):
     return state, x, error(assign_data, x, torch.tensor([1, 2]))
 
 
+@pytest.mark.row("D18")
 @as_torch("""
     tensor([0.65912385390625, 0.9225146, 1.0103801039062499], dtype=float64, requires_grad=True)
     True
 """)
-def test_setting_data_of_an_optimizer_step_D18(torch):
+def test_setting_data_of_an_optimizer_step(torch):
     x = vector(torch)
     for _ in range(3):
         x.grad = None
@@ -406,16 +427,18 @@ def test_setting_data_of_an_optimizer_step_D18(torch):
     return x, x.is_leaf
 
 
+@pytest.mark.row("D18")
 @as_torch("'TypeError'")
-def test_data_that_is_no_tensor_D18(torch):
+def test_data_that_is_no_tensor(torch):
     return error(assign_data, vector(torch), 3.0, words=None)["error"]
 
 
 # ---- versions
 
 
+@pytest.mark.row("D19")
 @as_torch
-def test_versions_count_writes_D19(torch):
+def test_versions_count_writes(torch):
     x = torch.zeros(2, 3)
     v, d = x[0], x.detach()
     versions = [x._version]
@@ -437,19 +460,21 @@ def test_versions_count_writes_D19(torch):
     return versions, x.clone()._version, x[0]._version, x.reshape(-1)._version
 
 
+@pytest.mark.row("D19")
 @as_torch("""
     0
     tensor([6.0, 12.0, 18.0], dtype=float64)
 """)
-def test_versions_of_leaves_and_gradients_D19(torch):
+def test_versions_of_leaves_and_gradients(torch):
     x = vector(torch)
     for _ in range(3):
         (x * x).sum().backward()
     return x._version, x.grad
 
 
+@pytest.mark.row("D19")
 @as_torch("'AttributeError'")
-def test_version_cannot_be_set_D19(torch):
+def test_version_cannot_be_set(torch):
     def assign():
         torch.zeros(2)._version = 3
 
@@ -459,15 +484,17 @@ def test_version_cannot_be_set_D19(torch):
 # ---- numpy
 
 
+@pytest.mark.row("D22")
 @as_torch
-def test_numpy_of_what_requires_grad_D22(torch):
+def test_numpy_of_what_requires_grad(torch):
     x = vector(torch)
     with torch.no_grad():
         inside = error(x.numpy)["error"], error((x * 1).numpy)["error"]
     return error(x.numpy), error((x * 1).numpy), error(numpy.asarray, x), inside
 
 
-def test_numpy_is_read_only_D22():
+@pytest.mark.row("D22")
+def test_numpy_is_read_only():
     x = vector(jaxgrad)
     array = x.detach().numpy()
     with pytest.raises(ValueError, match="read-only"):
@@ -475,7 +502,8 @@ def test_numpy_is_read_only_D22():
     assert x.tolist() == [1.0, 2.0, 3.0]
 
 
-def test_an_array_of_numpy_keeps_its_numbers_D22():
+@pytest.mark.row("D22")
+def test_an_array_of_numpy_keeps_its_numbers():
     x = jaxgrad.tensor([1.0, 2.0, 3.0])
     array = x.numpy()
     view = x[1:]
@@ -487,8 +515,9 @@ def test_an_array_of_numpy_keeps_its_numbers_D22():
 # ---- out= and resizing
 
 
+@pytest.mark.row("D27")
 @as_torch
-def test_out_of_what_requires_grad_D27(torch):
+def test_out_of_what_requires_grad(torch):
     x, y = vector(torch), torch.zeros(3, dtype=torch.float64)
     words = "functions with out=... arguments don't support automatic differentiation, but one of"
     refused = [
@@ -500,6 +529,7 @@ def test_out_of_what_requires_grad_D27(torch):
     return refused, y
 
 
+@pytest.mark.row("D27")
 @as_torch("""
     True
     tensor([2.0, 4.0, 6.0], dtype=float64)
@@ -509,7 +539,7 @@ def test_out_of_what_requires_grad_D27(torch):
     1
     False
 """)
-def test_out_under_no_grad_D27(torch):
+def test_out_under_no_grad(torch):
     x, y = vector(torch), torch.zeros(3, dtype=torch.float64)
     base = torch.zeros(2, 3, dtype=torch.float64)
     row = base[1]
@@ -519,13 +549,14 @@ def test_out_under_no_grad_D27(torch):
     return returned is y, y, base, y._version, base._version, y.requires_grad
 
 
+@pytest.mark.row("D27")
 @as_torch("""
     tensor([[2.0, 2.0, 2.0], [2.0, 2.0, 2.0]])
     tensor([2.0, 2.0, 2.0])
     3
     RuntimeError("result type Float can't be cast to the desired output type Long")
 """)
-def test_out_of_plain_tensors_D27(torch):
+def test_out_of_plain_tensors(torch):
     x, y = torch.ones(2, 3), torch.zeros(2, 3)
     v = y[0]
     torch.add(x, x, out=y)
@@ -535,12 +566,13 @@ def test_out_of_plain_tensors_D27(torch):
     return y, v, y._version, refused
 
 
+@pytest.mark.row("D28")
 @as_torch("""
     RuntimeError('cannot resize variables that require grad')
     RuntimeError('cannot resize variables that require grad')
     tensor([1.0, 2.0, 3.0], dtype=float64, requires_grad=True)
 """)
-def test_resizing_what_requires_grad_D28(torch):
+def test_resizing_what_requires_grad(torch):
     x = vector(torch)
     y = x * 1
     words = "cannot resize variables that require grad"

@@ -1,14 +1,13 @@
 """The page of rows: what torch.autograd and related modules offer, and the tests of each row.
 
 python tests/commands/rows.py     writes docs/api/autograd_rows.md from autograd/rows.yaml and the
-                                  names of all tests, and prints the rows that have none
+                                  tests, and prints the rows that have none
 
-A test counts for every row whose id ends its name: `test_hooks_run_in_order_F03_F04` for two.
+A test counts for the rows of its marker: `@pytest.mark.row("F03", "F04")`.
 """
 
 import ast
 import functools
-import re
 from pathlib import Path
 
 import yaml
@@ -17,8 +16,7 @@ TESTS = Path(__file__).resolve().parents[1]
 ROWS = TESTS / "autograd" / "rows.yaml"
 PAGE = TESTS.parent / "docs" / "api" / "autograd_rows.md"
 
-ID = r"(?:[A-Z]\d\d|edge_\d\d)"
-IDS = re.compile(f"(?:_{ID})+$")
+MARKER = "pytest.mark.row"
 
 HEAD = """\
 # torch.autograd, row by row
@@ -34,16 +32,20 @@ def areas():
     return yaml.safe_load(ROWS.read_text())
 
 
-def ids_of(name) -> list[str]:
-    """The ids that a test's name ends with."""
-    match = IDS.search(name)
-    return re.findall(ID, match[0]) if match else []
+def ids_of(function) -> list[str]:
+    """The ids in the markers of a test."""
+    markers = [node for node in function.decorator_list if isinstance(node, ast.Call)]
+    return [
+        ast.literal_eval(argument)
+        for marker in markers
+        if ast.unparse(marker.func) == MARKER
+        for argument in marker.args
+    ]
 
 
 @functools.cache
-def tests_of(path) -> list[str]:
-    functions = [node for node in ast.parse(path.read_text(), path).body if is_test(node)]
-    return [function.name for function in functions]
+def tests_of(path) -> list[ast.FunctionDef]:
+    return [node for node in ast.parse(path.read_text(), path).body if is_test(node)]
 
 
 def is_test(node):
@@ -54,9 +56,9 @@ def tests_by_row():
     """The tests of each id, as pairs of the file and the name."""
     tests = {}
     for path in sorted(TESTS.rglob("test_*.py")):
-        for name in tests_of(path):
-            for row in ids_of(name):
-                tests.setdefault(row, []).append((path.relative_to(TESTS.parent), name))
+        for test in tests_of(path):
+            for row in ids_of(test):
+                tests.setdefault(row, []).append((path.relative_to(TESTS.parent), test.name))
     return tests
 
 
@@ -82,14 +84,9 @@ def untested() -> list[str]:
 
 
 def unlisted() -> list[str]:
-    """Ids in names of tests that are of one of the areas and no row of it."""
-    known = areas()
-    return [
-        row
-        for row in tests_by_row()
-        if (area := "edge" if row.startswith("edge") else row[0]) in known
-        and row not in known[area]["rows"]
-    ]
+    """Ids in markers that are no row."""
+    known = {row for area in areas().values() for row in area["rows"]}
+    return [row for row in tests_by_row() if row not in known]
 
 
 def main():

@@ -31,14 +31,16 @@ def loaded(function, *args, **options):
     return export.deserialize(exported.serialize(**options))
 
 
+@pytest.mark.row("S08")
 @pytest.mark.slow
 @pytest.mark.parametrize("gradient", [torch.func.grad(loss), by_backward, torch.jit(by_backward)])
-def test_a_gradient_that_is_loaded_again_S08(gradient):
+def test_a_gradient_that_is_loaded_again(gradient):
     np.testing.assert_allclose(loaded(gradient, W, X).call(W, X), jax.grad(plain)(W, X), rtol=1e-6)
 
 
+@pytest.mark.row("S08")
 @pytest.mark.slow
-def test_a_gradient_that_is_differentiated_once_it_is_loaded_S08():
+def test_a_gradient_that_is_differentiated_once_it_is_loaded():
     again = loaded(torch.func.grad(loss), W, X, vjp_order=1)
     wanted = jax.grad(lambda w: (jax.grad(plain)(w, X) * W).sum())(W)
     result = jax.grad(lambda w: (again.call(w, X) * W).sum())(W)
@@ -52,8 +54,9 @@ def test_a_gradient_that_is_differentiated_once_it_is_loaded_S08():
         jax.grad(lambda w: once.call(w, X).sum())(W)
 
 
+@pytest.mark.row("S08")
 @pytest.mark.slow
-def test_a_gradient_for_any_number_of_rows_S08():
+def test_a_gradient_for_any_number_of_rows():
     (rows,) = export.symbolic_shape("rows")
     again = loaded(torch.func.grad(loss), W, jax.ShapeDtypeStruct((rows, 2), X.dtype))
     for count in (1, 3):

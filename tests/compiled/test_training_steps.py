@@ -170,10 +170,11 @@ def trained(kind, optimizer, compile):
     return values, compiled
 
 
+@pytest.mark.row("S06", "S07")
 @pytest.mark.slow
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_compiled_step_equals_the_eager_one_S06_S07(kind, optimizer):
+def test_a_compiled_step_equals_the_eager_one(kind, optimizer):
     values, compiled = trained(kind, optimizer, torch.jit)
     expected, _ = trained(kind, optimizer, lambda step: step)
     np.testing.assert_allclose(values, expected, rtol=1e-10, atol=1e-12)

@@ -33,8 +33,9 @@ def printed():
 TRAININGS = "momentum", "Adam", "Adam, spread", "momentum, normalized", "momentum, explicit"
 
 
+@pytest.mark.row("S09")
 @pytest.mark.parametrize("training", TRAININGS)
-def test_a_compiled_step_on_rows_that_are_spread_over_devices_S09(training):
+def test_a_compiled_step_on_rows_that_are_spread_over_devices(training):
     """Parameters, their gradients and what the optimizer keeps stay on all devices, whole, or as
     spread as the parameters are."""
     step = printed()[training]
@@ -43,8 +44,9 @@ def test_a_compiled_step_on_rows_that_are_spread_over_devices_S09(training):
     assert step["results are in rows"]
 
 
+@pytest.mark.row("S09")
 @pytest.mark.parametrize("check_vma", [True, False])
-def test_averages_in_a_shard_map_are_the_gradient_of_the_whole_S09(check_vma):
+def test_averages_in_a_shard_map_are_the_gradient_of_the_whole(check_vma):
     """Derivatives by the tape inside it and by JAX around it, to second order."""
     differences = printed()[f"gradients, {check_vma}"]
     assert len(differences) == 4 and max(differences.values()) < 1e-6

@@ -21,9 +21,10 @@ def f(x, y):
     return (x.sin() * y).sum()
 
 
+@pytest.mark.row("K01")
 @pytest.mark.slow
 @as_torch
-def test_func_grad_K01(torch):
+def test_func_grad(torch):
     grad, x = torch.func.grad, point(torch)
     return [
         parameters(grad),
@@ -41,8 +42,9 @@ def test_func_grad_K01(torch):
     ]
 
 
+@pytest.mark.row("K02")
 @as_torch
-def test_argnums_of_func_grad_K02(torch):
+def test_argnums_of_func_grad(torch):
     def of(argnums):
         return torch.func.grad(f, argnums=argnums)(point(torch), point(torch, 3.0, -1.0))
 
@@ -53,6 +55,7 @@ def test_argnums_of_func_grad_K02(torch):
     ]
 
 
+@pytest.mark.row("K03")
 @as_torch("""
     [{'w': tensor([6.0, 8.0], dtype=float64),
       'b': [tensor([2.0, 2.0], dtype=float64), tensor([0.0], dtype=float64)],
@@ -60,7 +63,7 @@ def test_argnums_of_func_grad_K02(torch):
      tensor([2.0, 4.0], dtype=float64)]
     tensor([0.0, 0.0], dtype=float64)
 """)
-def test_trees_of_arguments_and_unused_ones_K03(torch):
+def test_trees_of_arguments_and_unused_ones(torch):
     def loss(params, x):
         return (params["w"] * x + params["b"][0]).sum() * params["pair"][1]
 
@@ -73,8 +76,9 @@ def test_trees_of_arguments_and_unused_ones_K03(torch):
     return gradients, torch.func.grad(lambda x, y: y.sum())(point(torch), point(torch))
 
 
+@pytest.mark.row("K04")
 @as_torch
-def test_has_aux_returns_more_beside_the_gradient_K04(torch):
+def test_has_aux_returns_more_beside_the_gradient(torch):
     grad, x = torch.func.grad, point(torch)
     gradient, aux = grad(lambda x: (x.sin().sum(), {"twice": x * 2, "x": x}), has_aux=True)(x)
     return [
@@ -86,12 +90,13 @@ def test_has_aux_returns_more_beside_the_gradient_K04(torch):
     ]
 
 
+@pytest.mark.row("K04")
 @as_torch("""
     [[tensor([1.0, 4.0], requires_grad=True), tensor([3.0, 3.0])],
      [tensor([1.0, 4.0], requires_grad=True), tensor([3.0, 3.0])]]
     [tensor([1.0, 4.0], requires_grad=True), tensor([3.0, 3.0])]
 """)
-def test_aux_keeps_the_history_that_is_somebody_elses_K04(torch):
+def test_aux_keeps_the_history_that_is_somebody_elses(torch):
     w, x, func = torch.tensor([1.0, 2.0], requires_grad=True), torch.ones(2), torch.func
 
     def value(x):
@@ -101,13 +106,15 @@ def test_aux_keeps_the_history_that_is_somebody_elses_K04(torch):
     return results, func.vjp(value, x, has_aux=True)[2]
 
 
-def test_aux_is_anything_K04():
+@pytest.mark.row("K04")
+def test_aux_is_anything():
     gradient, aux = jaxgrad.func.grad(lambda x: (x.sum(), {"n": 1, "s": "x"}), has_aux=True)(
         jaxgrad.ones(2)
     )
     assert gradient.tolist() == [1, 1] and aux == {"n": 1, "s": "x"}
 
 
+@pytest.mark.row("K05")
 @as_torch("""
     [['func', 'required'], ['argnums', 0], ['has_aux', False]]
     [tensor([1.6209069176044193, 0.4161468365471424], dtype=float64),
@@ -118,7 +125,7 @@ def test_aux_is_anything_K04():
     [tensor([1.0, 1.0], dtype=float64),
      [tensor(3.0, dtype=float64), tensor([2.0, 4.0], dtype=float64)]]
 """)
-def test_grad_and_value_K05(torch):
+def test_grad_and_value(torch):
     of, x, y = torch.func.grad_and_value, point(torch), point(torch, 3.0, -1.0)
     return [
         parameters(of),
@@ -128,6 +135,7 @@ def test_grad_and_value_K05(torch):
     ]
 
 
+@pytest.mark.row("K06")
 @pytest.mark.slow
 @as_torch("""
     [tensor([12.0, 24.0], dtype=float64),
@@ -138,7 +146,7 @@ def test_grad_and_value_K05(torch):
     tensor([0.0, 0.0], dtype=float64)
     tensor([3.0, 12.0], dtype=float64)
 """)
-def test_no_grad_outside_and_inside_K06(torch):
+def test_no_grad_outside_and_inside(torch):
     def partly(x):
         with torch.no_grad():
             shift = x * 5
@@ -160,8 +168,9 @@ def test_no_grad_outside_and_inside_K06(torch):
     return outside, grad(partly)(x), grad(wholly)(x), grad(then_more)(x)
 
 
+@pytest.mark.row("K07")
 @as_torch
-def test_func_vjp_K07(torch):
+def test_func_vjp(torch):
     vjp, x = torch.func.vjp, point(torch)
     tree, pull = vjp(lambda x, y: {"s": x.sin(), "p": (x * y).sum()}, x, x * 2)
     cotangents = {"s": x, "p": x[1]}
@@ -181,8 +190,9 @@ def test_func_vjp_K07(torch):
     ]
 
 
+@pytest.mark.row("K08")
 @as_torch
-def test_func_jvp_K08(torch):
+def test_func_jvp(torch):
     jvp, x, t = torch.func.jvp, point(torch), point(torch, 3.0, -1.0)
     return [
         parameters(jvp),
@@ -201,8 +211,9 @@ def test_func_jvp_K08(torch):
     ]
 
 
+@pytest.mark.row("K09")
 @as_torch
-def test_func_linearize_K09(torch):
+def test_func_linearize(torch):
     x, t = point(torch), point(torch, 3.0, -1.0)
     output, linear = torch.func.linearize(lambda x: (x.sin(), (x * x).sum()), x)
     return [
@@ -214,9 +225,10 @@ def test_func_linearize_K09(torch):
     ]
 
 
+@pytest.mark.row("K10", "K11", "K12")
 @pytest.mark.slow
 @as_torch
-def test_what_jacobians_refuse_K10_K11_K12(torch):
+def test_what_jacobians_refuse(torch):
     func, x, z = torch.func, point(torch), torch.tensor([1j])
     randomly = func.jacfwd(lambda x: x * torch.rand(2), randomness="same")
     return [
@@ -234,15 +246,17 @@ def test_what_jacobians_refuse_K10_K11_K12(torch):
     ]
 
 
-def test_derivatives_of_complex_results_K11():
+@pytest.mark.row("K11")
+def test_derivatives_of_complex_results():
     """PyTorch refuses them: a derivative along a real number is as complex as the result."""
     jacobian = jaxgrad.func.jacfwd(lambda x: x * 1j)(jaxgrad.ones(2))
     assert jacobian.tolist() == [[1j, 0], [0, 1j]]
 
 
+@pytest.mark.row("K13")
 @pytest.mark.slow
 @as_torch
-def test_what_vmap_takes_and_gives_K13(torch):
+def test_what_vmap_takes_and_gives(torch):
     vmap, x, y = torch.func.vmap, torch.arange(6.0).view(3, 2), torch.ones(2)
     return [
         parameters(vmap),
@@ -268,9 +282,10 @@ def test_what_vmap_takes_and_gives_K13(torch):
     ]
 
 
+@pytest.mark.row("K14")
 @pytest.mark.slow
 @as_torch
-def test_randomness_is_asked_for_K14(torch):
+def test_randomness_is_asked_for(torch):
     vmap, x = torch.func.vmap, torch.zeros(4, 3)
     again = vmap(lambda x: x + torch.rand(3), randomness="same")(x)
     return [
@@ -281,8 +296,9 @@ def test_randomness_is_asked_for_K14(torch):
     ]
 
 
+@pytest.mark.row("K15")
 @as_torch
-def test_what_vmap_refuses_K15(torch):
+def test_what_vmap_refuses(torch):
     vmap, x, shared = torch.func.vmap, torch.ones(3, 2), torch.zeros(2)
     item = "vmap: It looks like you're calling .item() on a Tensor"
     flow = (
@@ -303,13 +319,14 @@ def test_what_vmap_refuses_K15(torch):
     ]
 
 
+@pytest.mark.row("K16")
 @pytest.mark.slow
 @as_torch("""
     {'weight': tensor([[[0.0, -5.0]], [[-14.0, -21.0]], [[-36.0, -45.0]]]),
      'bias': tensor([[-5.0], [-7.0], [-9.0]])}
     {'weight': tensor([[-50.0, -71.0]]), 'bias': tensor([-21.0])}
 """)
-def test_per_sample_gradients_K16(torch):
+def test_per_sample_gradients(torch):
     model = torch.nn.Linear(2, 1)
     with torch.no_grad():
         model.weight.copy_(torch.tensor([[1.0, -2.0]]))
@@ -324,8 +341,9 @@ def test_per_sample_gradients_K16(torch):
     return per_sample(params, x, y), torch.func.grad(loss)(params, x, y)
 
 
+@pytest.mark.row("K19")
 @as_torch
-def test_functionalize_and_norms_K19(torch):
+def test_functionalize_and_norms(torch):
     func, x = torch.func, torch.arange(4.0)
 
     def writes(x):
@@ -351,8 +369,9 @@ def test_functionalize_and_norms_K19(torch):
     ]
 
 
+@pytest.mark.row("K19")
 @as_torch
-def test_rearrange_moves_dimensions_K19(torch):
+def test_rearrange_moves_dimensions(torch):
     rearrange, x = torch.func.rearrange, torch.arange(24.0).view(2, 3, 4)
     wrong = [
         "a b c -> a b",
@@ -393,7 +412,8 @@ def test_rearrange_moves_dimensions_K19(torch):
     ]
 
 
-def test_a_dimension_that_is_not_one_K19():
+@pytest.mark.row("K19")
+def test_a_dimension_that_is_not_one():
     """PyTorch uses the first of three."""
     with pytest.raises(ValueError, match="a dimension of size 3 is not made of"):
         jaxgrad.func.rearrange(jaxgrad.ones(2, 3), "a 1 -> a")
@@ -401,7 +421,8 @@ def test_a_dimension_that_is_not_one_K19():
         jaxgrad.func.rearrange(jaxgrad.ones(4), "(a b) -> a b")
 
 
-def test_requires_grad_inside_K20():
+@pytest.mark.row("K20")
+def test_requires_grad_inside():
     """Of a tensor that is made inside, which is a leaf there; PyTorch refuses it. What would lose
     the gradient that is asked for raises."""
     func = jaxgrad.func
@@ -434,7 +455,8 @@ def test_requires_grad_inside_K20():
     assert func.grad(lambda x: product(x, create_graph=True))(x).tolist() == [6, 30]
 
 
-def test_saved_tensor_hooks_K21():
+@pytest.mark.row("K21")
+def test_saved_tensor_hooks():
     """The hooks are called inside and around a transform, where PyTorch refuses them."""
     packed, func = [], jaxgrad.func
 

@@ -20,8 +20,9 @@ def written(x):
     return x * 2
 
 
+@pytest.mark.row("E18")
 @as_torch
-def test_functionalize_returns_the_same_results_E18(torch):
+def test_functionalize_returns_the_same_results(torch):
     x, f = torch.ones(2), torch.func.functionalize
     first, second = f(written)(x), f(written, remove="mutations_and_views")(x)
     words = "functionalize(f, remove='mutations'): received invalid argument for remove=x"
@@ -37,7 +38,8 @@ def test_functionalize_returns_the_same_results_E18(torch):
     )
 
 
-def test_functionalize_has_nothing_to_remove_E18():
+@pytest.mark.row("E18")
+def test_functionalize_has_nothing_to_remove():
     """JAX's program has no writes, with `functionalize` or without."""
 
     def program(array):
@@ -51,7 +53,8 @@ def test_functionalize_has_nothing_to_remove_E18():
     assert program(jax.numpy.ones(3)).tolist() == [10, 2, 2]
 
 
-def test_functionalize_takes_functions_with_names_E18():
+@pytest.mark.row("E18")
+def test_functionalize_takes_functions_with_names():
     assert jaxgrad.func.functionalize(lambda x, k=2: x * k)(jaxgrad.ones(1), k=3).tolist() == [3]
     with pytest.raises(TypeError):
         jaxgrad.func.functionalize(lambda x: x)()

@@ -1,5 +1,6 @@
 """Modules as functions of their parameters."""
 
+import pytest
 from helpers.as_torch import as_torch, error
 
 import jaxgrad
@@ -18,8 +19,9 @@ def linear(torch, weight, bias):
     return layer
 
 
+@pytest.mark.row("K17")
 @as_torch
-def test_a_call_with_other_parameters_K17(torch):
+def test_a_call_with_other_parameters(torch):
     call, _ = functions(torch)
     layer, x = linear(torch, [1.0, 2.0], 0.5), torch.tensor([3.0, 4.0])
     weight = torch.tensor([[5.0, 6.0]], requires_grad=True)
@@ -48,6 +50,7 @@ def test_a_call_with_other_parameters_K17(torch):
     ]
 
 
+@pytest.mark.row("K17")
 @as_torch("""
     tensor([9.0])
     tensor([6.0], requires_grad=True)
@@ -57,7 +60,7 @@ def test_a_call_with_other_parameters_K17(torch):
      "functional_call got multiple values for keys ['0.weight', '1.weight'], which are "
      'tied. Consider using tie_weights=False')
 """)
-def test_parameters_with_two_names_K17(torch):
+def test_parameters_with_two_names(torch):
     call, _ = functions(torch)
     pair = torch.nn.Sequential(torch.nn.Linear(1, 1, bias=False), torch.nn.Linear(1, 1, bias=False))
     pair[1].weight = pair[0].weight
@@ -74,12 +77,13 @@ def test_parameters_with_two_names_K17(torch):
     ]
 
 
+@pytest.mark.row("K17")
 @as_torch("""
     {'running_mean': tensor([0.20000000298023224])}
     tensor([0.0])
     tensor([1.100000023841858])
 """)
-def test_buffers_that_are_written_to_K17(torch):
+def test_buffers_that_are_written_to(torch):
     call, _ = functions(torch)
     norm = torch.nn.BatchNorm1d(1, affine=False)
     state = {"running_mean": torch.zeros(1)}
@@ -87,8 +91,9 @@ def test_buffers_that_are_written_to_K17(torch):
     return state, norm.running_mean, norm.running_var
 
 
+@pytest.mark.row("K18")
 @as_torch
-def test_the_state_of_several_modules_K18(torch):
+def test_the_state_of_several_modules(torch):
     _, stack = functions(torch)
     models = [linear(torch, [1.0, 2.0], 0.5), linear(torch, [3.0, 4.0], 1.5)]
     params, buffers = stack(models)
@@ -105,7 +110,8 @@ def test_the_state_of_several_modules_K18(torch):
     ]
 
 
-def test_calls_with_other_parameters_compiled_K17():
+@pytest.mark.row("K17")
+def test_calls_with_other_parameters_compiled():
     """One program for all parameters."""
     call, _ = functions(jaxgrad)
     layer = linear(jaxgrad, [1.0, 2.0], 0.5)

@@ -20,7 +20,8 @@ class Tied(nn.Module):
 X = torch.tensor([[1.0, 2.0], [0.5, -1.0]])
 
 
-def test_a_call_with_other_parameters_K17():
+@pytest.mark.row("K17")
+def test_a_call_with_other_parameters():
     layer = nn.Linear(2, 3)
     weight = torch.tensor(np.arange(6.0).reshape(3, 2), dtype=torch.float32, requires_grad=True)
     before = layer.weight
@@ -33,7 +34,8 @@ def test_a_call_with_other_parameters_K17():
     assert layer.weight is before and before.grad is None and layer.bias.grad is not None
 
 
-def test_what_functional_call_refuses_K17():
+@pytest.mark.row("K17")
+def test_what_functional_call_refuses():
     layer, weight = nn.Linear(2, 3), torch.ones(3, 2)
     for error, message, parameters, strict in (
         (
@@ -52,7 +54,8 @@ def test_what_functional_call_refuses_K17():
     assert func.functional_call(layer, {"z": X}, X).shape == (2, 3)
 
 
-def test_tied_weights_of_functional_call_K17():
+@pytest.mark.row("K17")
+def test_tied_weights_of_functional_call():
     tied, twice = Tied(), {"a.weight": 2 * torch.eye(2)}
     assert func.functional_call(tied, twice, X).tolist() == (4 * X).tolist()
     with pytest.raises(ValueError, match="which are tied"):
@@ -62,8 +65,9 @@ def test_tied_weights_of_functional_call_K17():
     assert output.tolist() == (9 * X).tolist()  # one module, whose weight was replaced twice
 
 
+@pytest.mark.row("K18")
 @pytest.mark.slow
-def test_an_ensemble_of_stacked_modules_K18():
+def test_an_ensemble_of_stacked_modules():
     models = [nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1)) for _ in range(4)]
     parameters, buffers = func.stack_module_state(models)
     assert (
@@ -90,7 +94,8 @@ def test_an_ensemble_of_stacked_modules_K18():
         )
 
 
-def test_what_cannot_be_stacked_K18():
+@pytest.mark.row("K18")
+def test_what_cannot_be_stacked():
     layer = nn.Linear(2, 3)
     for models, message in (
         ([], "at least one model, got 0"),
@@ -102,7 +107,8 @@ def test_what_cannot_be_stacked_K18():
             func.stack_module_state(models)
 
 
-def test_per_sample_gradients_of_a_module_K16():
+@pytest.mark.row("K16")
+def test_per_sample_gradients_of_a_module():
     model = nn.Linear(2, 1)
     parameters = {name: parameter.detach() for name, parameter in model.named_parameters()}
 

@@ -116,26 +116,29 @@ def same(result, wanted):
     )
 
 
+@pytest.mark.row("K10", "K11")
 @pytest.mark.slow
 @pytest.mark.parametrize("argnums", [0, 1, (0, 1), (1, -2)])
 @pytest.mark.parametrize(
     ("ours", "theirs"), [(func.jacrev, jax.jacrev), (func.jacfwd, jax.jacfwd)], ids=["rev", "fwd"]
 )
-def test_jacrev_and_jacfwd_agree_K10_K11(ours, theirs, argnums):
+def test_jacrev_and_jacfwd_agree(ours, theirs, argnums):
     with jax.enable_x64(True):
         plain = argnums if argnums != (1, -2) else (1, 0)
         wanted = theirs(g, plain)(jnp.asarray(X), jnp.asarray(Y))
     same(ours(f, argnums)(torch.tensor(X), torch.tensor(Y)), wanted)
 
 
+@pytest.mark.row("K10")
 @pytest.mark.parametrize("chunk_size", [1, 2, 3, 100])
-def test_chunks_of_jacrev_K10(chunk_size):
+def test_chunks_of_jacrev(chunk_size):
     x = torch.tensor(X)
     jacobian = func.jacrev(lambda x: x.sin() * x.sum(), chunk_size=chunk_size)(x)
     same(jacobian, func.jacrev(lambda x: x.sin() * x.sum())(x).numpy())
 
 
-def test_aux_of_tensors_and_others_K11():
+@pytest.mark.row("K11")
+def test_aux_of_tensors_and_others():
     jacobian, aux = func.jacfwd(lambda x: (x * x, {"x": x + 1, "n": 3}), has_aux=True)(
         torch.ones(2)
     )
@@ -144,8 +147,9 @@ def test_aux_of_tensors_and_others_K11():
     assert jacobian.tolist() == [[2, 0], [0, 2]] and aux == "beside"
 
 
+@pytest.mark.row("K12")
 @pytest.mark.slow
-def test_func_hessian_K12():
+def test_func_hessian():
     with jax.enable_x64(True):
         wanted = jax.hessian(lambda x: (jnp.sin(x) * x[0]).sum())(jnp.asarray(X))
     for way in (func.hessian, torch.jit, lambda f: func.jacrev(func.jacfwd(f))):
@@ -180,8 +184,9 @@ def test_K_closures_keep_their_gradients(jacobian):
 # ---- products
 
 
+@pytest.mark.row("K07")
 @pytest.mark.slow
-def test_vjp_is_used_again_and_again_K07():
+def test_vjp_is_used_again_and_again():
     output, pullback, aux = func.vjp(
         lambda x, y: (f(x, y), "aux"), *map(torch.tensor, (X, Y)), has_aux=True
     )
@@ -196,8 +201,9 @@ def test_vjp_is_used_again_and_again_K07():
         same(pullback(our_cotangents), wanted)
 
 
+@pytest.mark.row("K09")
 @pytest.mark.slow
-def test_func_linearize_K09():
+def test_func_linearize():
     output, derivative = func.linearize(f, torch.tensor(X), torch.tensor(Y))
     with jax.enable_x64(True):
         value, linear = jax.linearize(g, jnp.asarray(X), jnp.asarray(Y))
@@ -209,7 +215,8 @@ def test_func_linearize_K09():
 # ---- vmap
 
 
-def test_dimensions_of_vmap_K13():
+@pytest.mark.row("K13")
+def test_dimensions_of_vmap():
     x, y = (
         torch.tensor(np.arange(24.0).reshape(2, 3, 4)),
         torch.tensor(np.arange(12.0).reshape(4, 3)),
@@ -228,7 +235,8 @@ def test_dimensions_of_vmap_K13():
         same(results, wanted(x.numpy(), y.numpy()))
 
 
-def test_results_that_do_not_depend_on_the_example_K13():
+@pytest.mark.row("K13")
+def test_results_that_do_not_depend_on_the_example():
     weight = torch.tensor([1.0, 2.0], requires_grad=True)
     weights, same_for_all = func.vmap(lambda x: (weight, torch.ones(2)))(torch.zeros(3))
     assert weights.shape == same_for_all.shape == (3, 2)
@@ -236,16 +244,18 @@ def test_results_that_do_not_depend_on_the_example_K13():
     assert weight.grad.tolist() == [3, 3]
 
 
+@pytest.mark.row("K13")
 @pytest.mark.slow
 @pytest.mark.parametrize("chunk_size", [1, 2, 5, None])
-def test_chunks_of_vmap_K13(chunk_size):
+def test_chunks_of_vmap(chunk_size):
     x = torch.arange(10.0).view(5, 2)
     results = func.vmap(lambda x: (x.square(), x.sum()), chunk_size=chunk_size)(x)
     assert results[0].tolist() == x.square().tolist() and results[1].tolist() == x.sum(1).tolist()
 
 
+@pytest.mark.row("K14")
 @pytest.mark.slow
-def test_randomness_of_vmap_K14():
+def test_randomness_of_vmap():
     x = torch.zeros(4, 2)
     with pytest.raises(
         RuntimeError, match="called random operation while in randomness error mode"
@@ -261,7 +271,8 @@ def test_randomness_of_vmap_K14():
     assert len({tuple(row) for row in [*compiled(x).tolist(), *compiled(x).tolist()]}) == 8
 
 
-def test_what_cannot_be_mapped_K15():
+@pytest.mark.row("K15")
+def test_what_cannot_be_mapped():
     shared = torch.zeros(2)
     weight, kept = torch.ones(2, requires_grad=True), []
     for body, message in (
@@ -277,7 +288,8 @@ def test_what_cannot_be_mapped_K15():
     assert shared.tolist() == [0, 0] and weight.grad is None
 
 
-def test_writes_to_an_argument_and_to_what_is_made_inside_K15():
+@pytest.mark.row("K15")
+def test_writes_to_an_argument_and_to_what_is_made_inside():
     x = torch.arange(6.0).view(2, 3)
 
     def body(x):
@@ -292,8 +304,9 @@ def test_writes_to_an_argument_and_to_what_is_made_inside_K15():
         assert x.tolist() == [[0, 10, 20], [30, 40, 50]] and x._version == 1
 
 
+@pytest.mark.row("K16")
 @pytest.mark.slow
-def test_per_sample_gradients_K16():
+def test_per_sample_gradients():
     weight = torch.tensor(Y, requires_grad=True)
     x = torch.tensor(np.arange(6.0).reshape(3, 2))
 

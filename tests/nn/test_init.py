@@ -20,9 +20,10 @@ def with_gradients(torch):
     return parameters
 
 
+@pytest.mark.row("S04")
 @pytest.mark.slow
 @as_torch(precision=1e-7)
-def test_get_total_norm_of_gradients_S04(torch):
+def test_get_total_norm_of_gradients(torch):
     total = torch.nn.utils.get_total_norm
     tensors = [torch.tensor([3.0, 0.0, -4.0]), torch.tensor([[12.0]])]
     norms = [total(tensors, p) for p in (2.0, 1, 3, 0.5, math.inf, "inf", -math.inf, 0)]
@@ -40,8 +41,9 @@ def test_get_total_norm_of_gradients_S04(torch):
     ]
 
 
+@pytest.mark.row("S04")
 @as_torch(precision=1e-7)
-def test_clipping_of_gradients_S04(torch):
+def test_clipping_of_gradients(torch):
     utils, results = torch.nn.utils, []
     for options in ({"max_norm": 1.0}, {"max_norm": 100.0}, {"max_norm": 2, "norm_type": math.inf}):
         weights = with_gradients(torch)
@@ -61,8 +63,9 @@ def test_clipping_of_gradients_S04(torch):
     return results, weights[1].grad, nothing, refused, weights[0].grad
 
 
+@pytest.mark.row("S04")
 @as_torch
-def test_signatures_of_clipping_S04(torch):
+def test_signatures_of_clipping(torch):
     return {name: parameters(getattr(torch.nn.utils, name)) for name in UTILS}
 
 

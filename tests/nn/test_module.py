@@ -29,8 +29,9 @@ def small(torch):
     return Small()
 
 
+@pytest.mark.row("S01")
 @as_torch
-def test_parameters_of_a_module_S01(torch):
+def test_parameters_of_a_module(torch):
     module = small(torch)
     results = [
         [name for name, _ in module.named_parameters()],
@@ -53,6 +54,7 @@ def test_parameters_of_a_module_S01(torch):
     return results, gradients, zeros, none, flags
 
 
+@pytest.mark.row("S01")
 @as_torch("""
     RuntimeError('Only Tensors of floating point and complex dtype can require gradients')
     tensor([1, 1])
@@ -60,7 +62,7 @@ def test_parameters_of_a_module_S01(torch):
     tensor([], dtype=float32, requires_grad=True)
     tensor([1.0+1.0j], requires_grad=True)
 """)
-def test_parameters_of_integers_S01(torch):
+def test_parameters_of_integers(torch):
     whole = torch.ones(2, dtype=torch.int64)
     fixed = torch.nn.Parameter(whole, requires_grad=False)
     words = "Only Tensors of floating point and complex dtype can require gradients"
@@ -73,12 +75,13 @@ def test_parameters_of_integers_S01(torch):
     ]
 
 
+@pytest.mark.row("S01")
 @as_torch("""
     tensor([3.0, 3.0])
     tensor([3.0, 3.0], requires_grad=True)
     True
 """)
-def test_a_parameter_shares_the_memory_of_its_tensor_S01(torch):
+def test_a_parameter_shares_the_memory_of_its_tensor(torch):
     data = torch.zeros(2)
     parameter = torch.nn.Parameter(data)
     data.add_(1)
@@ -343,6 +346,7 @@ def test_forward_hooks_that_are_always_called(torch):
     return [error(module, 1), seen]
 
 
+@pytest.mark.row("F18")
 @as_torch("""
     [['before', [[1.0, 3.0]]],
      ['first', [[6.0, None, 19.0], [2.0, 3.0]]],
@@ -350,7 +354,7 @@ def test_forward_hooks_that_are_always_called(torch):
     tensor(60.0, dtype=float64)
     tensor(19.0, dtype=float64)
 """)
-def test_full_backward_hooks_F18(torch):
+def test_full_backward_hooks(torch):
     seen = []
 
     class Pair(torch.nn.Module):
@@ -375,6 +379,7 @@ def test_full_backward_hooks_F18(torch):
     return [seen, a.grad, b.grad]
 
 
+@pytest.mark.row("F18")
 @pytest.mark.slow
 @as_torch("""
     [[[None], [tensor([[1.0]], dtype=float64)]], [[None], [tensor([[1.0]], dtype=float64)]]]
@@ -384,7 +389,7 @@ def test_full_backward_hooks_F18(torch):
      'None or None for all gradients.')
     tensor([[11.5]], dtype=float64)
 """)
-def test_backward_hooks_without_inputs_that_require_grad_F18(torch):
+def test_backward_hooks_without_inputs_that_require_grad(torch):
     module, seen = small(torch), []
     x = torch.ones(1, 2, dtype=torch.float64)
     module.register_full_backward_hook(lambda m, gi, go: seen.append((list(gi), list(go))))
@@ -400,8 +405,9 @@ def test_backward_hooks_without_inputs_that_require_grad_F18(torch):
     return [seen, [warning["says"].startswith(words) for warning in told], refused, silent]
 
 
+@pytest.mark.row("F18")
 @as_torch
-def test_what_backward_hooks_must_not_do_F18(torch):
+def test_what_backward_hooks_must_not_do(torch):
     module, relu = torch.nn.Identity(), torch.nn.ReLU(inplace=True)
     x = torch.tensor([1.0, -1.0], requires_grad=True)
     module.register_full_backward_hook(lambda m, gi, go: None)
@@ -416,12 +422,13 @@ def test_what_backward_hooks_must_not_do_F18(torch):
     return [written, inside, count, before]
 
 
+@pytest.mark.row("F18")
 @as_torch("""
     tensor(6.0, requires_grad=True)
     tensor(2.0)
     [6.0]
 """)
-def test_backward_hooks_and_second_derivatives_F18(torch):
+def test_backward_hooks_and_second_derivatives(torch):
     class Square(torch.nn.Module):
         def forward(self, x):
             return x * x

@@ -175,7 +175,8 @@ def test_running_means_come_out_of_a_compiled_function():
     assert norm.num_batches_tracked.item() == 3
 
 
-def test_clipping_compiled_S04():
+@pytest.mark.row("S04")
+def test_clipping_compiled():
     x = jaxgrad.ones(2, requires_grad=True)
 
     @jaxgrad.jit
@@ -274,9 +275,10 @@ def test_a_training_script(torch):
     return script(torch, lambda step: step)[:-1]
 
 
+@pytest.mark.row("S06")
 @pytest.mark.slow
 @as_torch(precision=1e-6)
-def test_a_training_script_compiled_S06(torch):
+def test_a_training_script_compiled(torch):
     """PyTorch runs it eagerly; jaxgrad runs one program for all five learning rates."""
     if torch is not jaxgrad:
         return script(torch, lambda step: step)[:-1]
@@ -313,15 +315,17 @@ def micro_batches(torch, compile):
     return gradients, list(net.parameters()), accumulate
 
 
+@pytest.mark.row("S07")
 @pytest.mark.slow
 @as_torch
-def test_gradients_of_micro_batches_S07(torch):
+def test_gradients_of_micro_batches(torch):
     return micro_batches(torch, lambda step: step)[:-1]
 
 
+@pytest.mark.row("S07")
 @pytest.mark.slow
 @as_torch(precision=1e-13)
-def test_gradients_of_micro_batches_compiled_S07(torch):
+def test_gradients_of_micro_batches_compiled(torch):
     if torch is not jaxgrad:
         return micro_batches(torch, lambda step: step)[:-1]
     *results, accumulate = micro_batches(torch, torch.jit)

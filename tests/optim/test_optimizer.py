@@ -54,12 +54,13 @@ def test_importing_jaxgrad_imports_no_optimizer():
 # ---- gradients
 
 
+@pytest.mark.row("S02")
 @as_torch("""
     [tensor([0.0, 0.0]), True, None]
     None
     tensor([0.0, 0.0])
 """)
-def test_zero_grad_sets_none_or_zeros_S02(torch):
+def test_zero_grad_sets_none_or_zeros(torch):
     x, y = leaf(torch, 1.0, 2.0), leaf(torch, 3.0)
     optimizer = torch.optim.SGD([x, y], lr=0.1)
     (x * 2).sum().backward()
@@ -70,11 +71,12 @@ def test_zero_grad_sets_none_or_zeros_S02(torch):
     return zeros, x.grad, held
 
 
+@pytest.mark.row("S02")
 @as_torch("""
     tensor(0.0)
     True
 """)
-def test_zeros_leave_the_graph_S02(torch):
+def test_zeros_leave_the_graph(torch):
     x = leaf(torch, 2.0)
     optimizer = torch.optim.SGD([x], lr=0.1)
     (x.grad,) = torch.autograd.grad(x**3, x, create_graph=True)
@@ -82,8 +84,9 @@ def test_zeros_leave_the_graph_S02(torch):
     return x.grad, x.grad.is_leaf
 
 
+@pytest.mark.row("S03")
 @as_torch
-def test_what_can_be_optimized_S03(torch):
+def test_what_can_be_optimized(torch):
     x, optim = leaf(torch, 1.0), torch.optim
     retained = x * 2
     retained.retain_grad()
@@ -105,8 +108,9 @@ def test_what_can_be_optimized_S03(torch):
     ]
 
 
+@pytest.mark.row("S03")
 @as_torch
-def test_numbers_that_make_no_sense_S03(torch):
+def test_numbers_that_make_no_sense(torch):
     x, optim = leaf(torch, 1.0), torch.optim
     several = torch.ones(2)
     calls = [

@@ -41,8 +41,9 @@ def close(results, wanted, tolerance=1e-14):
 # N01: checkpoint
 
 
+@pytest.mark.row("N01")
 @as_torch
-def test_arguments_of_checkpoint_N01(torch):
+def test_arguments_of_checkpoint(torch):
     cp = module(torch)
     names = [n for n, _ in parameters(cp.checkpoint) if n not in ("context_fn", "policy")]
     return [
@@ -56,6 +57,7 @@ def test_arguments_of_checkpoint_N01(torch):
     ]
 
 
+@pytest.mark.row("N01")
 @as_torch("""
     [[tensor([0.5805908145772949, 1.9044965343867302], dtype=float64, requires_grad=True),
       tensor([1.3334030508253967, 2.9241440409119823], dtype=float64),
@@ -65,7 +67,7 @@ def test_arguments_of_checkpoint_N01(torch):
       tensor([0.2870357027846783, 1.4566392950360747], dtype=float64)]]
     [True, True, False, True]
 """)
-def test_checkpoint_computes_again_N01(torch):
+def test_checkpoint_computes_again(torch):
     calls, w, results = [], vector(torch, 0.3, 0.7), []
     for reentrant in (False, True):
 
@@ -81,8 +83,9 @@ def test_checkpoint_computes_again_N01(torch):
     return results, calls
 
 
+@pytest.mark.row("N01")
 @as_torch
-def test_use_reentrant_left_out_warns_N01(torch):
+def test_use_reentrant_left_out_warns(torch):
     x, sequential = vector(torch), module(torch).checkpoint_sequential
     unsaid = "the use_reentrant parameter should be passed explicitly"
     reports = [
@@ -95,6 +98,7 @@ def test_use_reentrant_left_out_warns_N01(torch):
     return reports
 
 
+@pytest.mark.row("N01")
 @as_torch("""
     tensor([0.8414709848078965, 0.1411200080598672], dtype=float64, requires_grad=True)
     {'x': tensor([5.43656365691809, 14.7781121978613], dtype=float64, requires_grad=True)}
@@ -103,7 +107,7 @@ def test_use_reentrant_left_out_warns_N01(torch):
     tensor([11.953731925572459, 26.586246905921264], dtype=float64)
     tensor([0.2701511529340699, -0.9899924966004454], dtype=float64)
 """)
-def test_arguments_and_results_of_checkpoint_N01(torch):
+def test_arguments_and_results_of_checkpoint(torch):
     x, y = vector(torch), vector(torch, 2.0, 3.0)
 
     def f(first, pair, *, factor, named):
@@ -115,18 +119,20 @@ def test_arguments_and_results_of_checkpoint_N01(torch):
     return first, second, number, nothing, x.grad, y.grad
 
 
+@pytest.mark.row("N01")
 @as_torch("""
     tensor([0.479425538604203, 0.8414709848078965], dtype=float64)
     1
 """)
-def test_checkpoint_without_grad_mode_N01(torch):
+def test_checkpoint_without_grad_mode(torch):
     calls, x = [], vector(torch)
     with torch.no_grad():
         y = call(torch, lambda x: calls.append(1) or x.sin(), x)
     return y, len(calls)
 
 
-def test_a_run_again_has_the_settings_of_the_first_N01():
+@pytest.mark.row("N01")
+def test_a_run_again_has_the_settings_of_the_first():
     x, seen = vector(jaxgrad), []
 
     def f(x):
@@ -147,7 +153,8 @@ def test_a_run_again_has_the_settings_of_the_first_N01():
 # writes after the call: PyTorch raises for arguments, and is wrong for captured tensors
 
 
-def test_values_are_those_of_the_call_N01():
+@pytest.mark.row("N01")
+def test_values_are_those_of_the_call():
     def f(x, w, mask):
         return recomputed(lambda x: (x * w * mask).sin(), x)
 
@@ -170,7 +177,8 @@ def test_values_are_those_of_the_call_N01():
     close(gradients[1], gradients[0])
 
 
-def test_a_view_from_outside_that_is_written_to_later_N01():
+@pytest.mark.row("N01")
+def test_a_view_from_outside_that_is_written_to_later():
     base, x = jaxgrad.arange(4, dtype=jaxgrad.float64), vector(jaxgrad)
     part = base[1:3]
     y = recomputed(lambda x: (x * part).sin(), x)
@@ -181,7 +189,8 @@ def test_a_view_from_outside_that_is_written_to_later_N01():
     assert part.tolist() == [7, 7]
 
 
-def test_variables_are_those_of_the_call_N01():
+@pytest.mark.row("N01")
+def test_variables_are_those_of_the_call():
     # PyTorch takes the last ones
     def gradient(wrapped):
         x, state = vector(jaxgrad), vector(jaxgrad, 0.3, 0.7)
@@ -194,7 +203,8 @@ def test_variables_are_those_of_the_call_N01():
     gc.collect()  # a variable holds a result computed from it
 
 
-def test_what_the_second_run_writes_is_undone_N01():
+@pytest.mark.row("N01")
+def test_what_the_second_run_writes_is_undone():
     count, x = jaxgrad.zeros(()), vector(jaxgrad)
     w = vector(jaxgrad, 0.3, 0.7)
 
@@ -215,7 +225,8 @@ def test_what_the_second_run_writes_is_undone_N01():
     close(gradients, (x.grad, w.grad))
 
 
-def test_writes_inside_to_what_shares_memory_raise_N01():
+@pytest.mark.row("N01")
+def test_writes_inside_to_what_shares_memory_raise():
     x = vector(jaxgrad)
     h = x * 1
     y = recomputed(lambda a, b: a.mul_(3).sin() * b, h, h[:1])
@@ -223,7 +234,8 @@ def test_writes_inside_to_what_shares_memory_raise_N01():
         y.sum().backward()
 
 
-def test_an_argument_written_to_inside_N01():
+@pytest.mark.row("N01")
+def test_an_argument_written_to_inside():
     gradients = []
     for wrapped in (lambda f, x: f(x), recomputed):
         x = vector(jaxgrad)
@@ -232,7 +244,8 @@ def test_an_argument_written_to_inside_N01():
     close(*gradients)
 
 
-def test_a_pass_inside_that_leads_further_up_raises_N01():
+@pytest.mark.row("N01")
+def test_a_pass_inside_that_leads_further_up_raises():
     # it would add to the leaf's gradient twice, as in PyTorch
     x = vector(jaxgrad)
     y = recomputed(lambda h: h.sin().sum().backward(retain_graph=True) or h.exp(), x * 2)
@@ -241,8 +254,9 @@ def test_a_pass_inside_that_leads_further_up_raises_N01():
     close(x.grad, 2 * (2 * x.detach()).cos())
 
 
+@pytest.mark.row("N01")
 @pytest.mark.parametrize("of", ["result", "argument", "leaf", "closure"])
-def test_hooks_inside_a_checkpoint_run_once_N01(of):
+def test_hooks_inside_a_checkpoint_run_once(of):
     gradients = []
     for wrapped in (lambda f, x: f(x), recomputed):
         x, w = vector(jaxgrad), vector(jaxgrad, 0.3, 0.7)
@@ -258,11 +272,12 @@ def test_hooks_inside_a_checkpoint_run_once_N01(of):
     close(*gradients)
 
 
+@pytest.mark.row("N01")
 @as_torch("""
     tensor([0.08598028402130453, 0.08328390002111813], dtype=float64)
     tensor([0.08598028402130453, 0.08328390002111813], dtype=float64)
 """)
-def test_gradients_inside_a_checkpoint_N01(torch):
+def test_gradients_inside_a_checkpoint(torch):
     w, gradients = vector(torch, 0.3, 0.7), []
 
     def f(x):
@@ -277,8 +292,9 @@ def test_gradients_inside_a_checkpoint_N01(torch):
     return gradients
 
 
+@pytest.mark.row("N01")
 @as_torch("tensor([-0.191712627636444, -0.5913811460542128], dtype=float64)")
-def test_functions_inside_a_checkpoint_N01(torch):
+def test_functions_inside_a_checkpoint(torch):
     class Square(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -295,7 +311,8 @@ def test_functions_inside_a_checkpoint_N01(torch):
     return x.grad
 
 
-def test_saved_tensor_hooks_around_see_the_arguments_N01():
+@pytest.mark.row("N01")
+def test_saved_tensor_hooks_around_see_the_arguments():
     packed, x = [], vector(jaxgrad)
     graph = jaxgrad.autograd.graph
     with graph.saved_tensors_hooks(lambda t: packed.append(t.tolist()) or t, lambda t: t):
@@ -305,18 +322,20 @@ def test_saved_tensor_hooks_around_see_the_arguments_N01():
     close([x.grad], [x.detach().cos() * x.detach().sin().exp()])
 
 
+@pytest.mark.row("N01")
 @as_torch("RuntimeError('not here')")
-def test_checkpoint_where_saved_tensors_hooks_are_disabled_N01(torch):
+def test_checkpoint_where_saved_tensors_hooks_are_disabled(torch):
     with torch.autograd.graph.disable_saved_tensors_hooks("not here"):
         return error(call, torch, torch.sin, vector(torch))
 
 
+@pytest.mark.row("N01")
 @as_torch("""
     KeyError("'mine'")
     'RuntimeError'
     tensor([0.479425538604203, 0.8414709848078965], dtype=float64, requires_grad=True)
 """)
-def test_errors_inside_a_checkpoint_N01(torch):
+def test_errors_inside_a_checkpoint(torch):
     def f(x):
         raise KeyError("mine")
 
@@ -333,7 +352,8 @@ def test_errors_inside_a_checkpoint_N01(torch):
     return plain, suppressed["error"], call(torch, torch.sin, vector(torch))
 
 
-def test_contexts_of_a_checkpoint_are_entered_N01():
+@pytest.mark.row("N01")
+def test_contexts_of_a_checkpoint_are_entered():
     log, x = [], vector(jaxgrad)
 
     @contextlib.contextmanager
@@ -350,7 +370,8 @@ def torch_sin_exp(x):
     return x.sin().exp()
 
 
-def test_forward_mode_over_a_checkpoint_N01():
+@pytest.mark.row("N01")
+def test_forward_mode_over_a_checkpoint():
     forward_ad = jaxgrad.autograd.forward_ad
     w, derivatives = vector(jaxgrad, 0.3, 0.7), []
     for wrapped in (lambda f, x: f(x), recomputed):
@@ -363,7 +384,8 @@ def test_forward_mode_over_a_checkpoint_N01():
     close(*derivatives)
 
 
-def test_a_level_of_forward_mode_that_has_ended_N01():
+@pytest.mark.row("N01")
+def test_a_level_of_forward_mode_that_has_ended():
     forward_ad, x = jaxgrad.autograd.forward_ad, vector(jaxgrad)
     with forward_ad.dual_level():
         y = recomputed(torch_sin_exp, forward_ad.make_dual(x, jaxgrad.ones_like(x)))
@@ -371,7 +393,8 @@ def test_a_level_of_forward_mode_that_has_ended_N01():
     close([x.grad], [x.detach().cos() * x.detach().sin().exp()])
 
 
-def test_forward_mode_inside_a_checkpoint_N01():
+@pytest.mark.row("N01")
+def test_forward_mode_inside_a_checkpoint():
     forward_ad, gradients = jaxgrad.autograd.forward_ad, []
 
     def f(x):
@@ -389,8 +412,9 @@ def test_forward_mode_inside_a_checkpoint_N01():
 # N02, N03: use_reentrant=True
 
 
+@pytest.mark.row("N02")
 @as_torch
-def test_limits_of_reentrant_checkpoints_N02(torch):
+def test_limits_of_reentrant_checkpoints(torch):
     cp, x = module(torch), vector(torch)
 
     def reentrant(function, *args, **kwargs):
@@ -406,7 +430,8 @@ def test_limits_of_reentrant_checkpoints_N02(torch):
     ]
 
 
-def test_a_second_derivative_of_a_reentrant_checkpoint_raises_N02():
+@pytest.mark.row("N02")
+def test_a_second_derivative_of_a_reentrant_checkpoint_raises():
     # PyTorch leaves the second derivative out
     x = vector(jaxgrad)
     y = CP.checkpoint(torch_sin_exp, x, use_reentrant=True)
@@ -415,7 +440,8 @@ def test_a_second_derivative_of_a_reentrant_checkpoint_raises_N02():
         y.sum().backward(create_graph=True)
 
 
-def test_several_results_and_other_arguments_of_a_reentrant_checkpoint_N02():
+@pytest.mark.row("N02")
+def test_several_results_and_other_arguments_of_a_reentrant_checkpoint():
     x = vector(jaxgrad)
     first, number, second = CP.checkpoint(
         lambda x, n, m: (x.sin() * n, m, x.exp()), x, 3.0, None, use_reentrant=True
@@ -425,12 +451,13 @@ def test_several_results_and_other_arguments_of_a_reentrant_checkpoint_N02():
     close([x.grad], [x.detach().cos() * 3 + x.detach().exp()])
 
 
+@pytest.mark.row("N03")
 @as_torch("""
     ValueError('Passing `context_fn` or `debug` is only supported when use_reentrant=False.')
     ValueError('Passing `context_fn` or `debug` is only supported when use_reentrant=False.')
     ValueError('debug=True is incompatible with non-default context_fn')
 """)
-def test_options_of_one_kind_of_checkpoint_only_N03(torch):
+def test_options_of_one_kind_of_checkpoint_only(torch):
     cp, x = module(torch), vector(torch)
 
     def contexts():
@@ -452,8 +479,9 @@ def changing(torch, *functions):
     return lambda x: next(runs)(x)
 
 
+@pytest.mark.row("N04")
 @as_torch
-def test_determinism_check_of_checkpoint_N04(torch):
+def test_determinism_check_of_checkpoint(torch):
     def outcome(first, second, **options):
         y = call(torch, changing(torch, first, second), vector(torch), **options)
         report = error(lambda: y.sum().backward())
@@ -468,7 +496,8 @@ def test_determinism_check_of_checkpoint_N04(torch):
     ]
 
 
-def test_another_operator_that_saves_the_like_N04():
+@pytest.mark.row("N04")
+def test_another_operator_that_saves_the_like():
     # PyTorch gives a wrong gradient
     f = changing(jaxgrad, lambda x: x.sin(), lambda x: x * x.exp())
     y = recomputed(f, vector(jaxgrad))
@@ -476,7 +505,8 @@ def test_another_operator_that_saves_the_like_N04():
         y.sum().backward()
 
 
-def test_determinism_check_none_checks_nothing_N04():
+@pytest.mark.row("N04")
+def test_determinism_check_none_checks_nothing():
     y = recomputed(
         changing(jaxgrad, lambda x: x.sin(), lambda x: x.float().sin()),
         vector(jaxgrad),
@@ -485,8 +515,9 @@ def test_determinism_check_none_checks_nothing_N04():
     y.sum().backward()
 
 
+@pytest.mark.row("N04")
 @pytest.mark.parametrize("by", ["debug", "context"])
-def test_debug_lists_the_operators_N04(by):
+def test_debug_lists_the_operators(by):
     f = changing(jaxgrad, lambda x: x.sin().exp(), lambda x: x.cos())
     around = CP.set_checkpoint_debug_enabled(True) if by == "context" else contextlib.nullcontext()
     with around:
@@ -526,10 +557,11 @@ for name in ("bernoulli", "multinomial", "poisson"):
         )
 
 
+@pytest.mark.row("N05")
 @pytest.mark.slow
 @pytest.mark.parametrize("reentrant", [False, True])
 @pytest.mark.parametrize("name", DRAWS)
-def test_the_same_numbers_are_drawn_again_N05(name, reentrant):
+def test_the_same_numbers_are_drawn_again(name, reentrant):
     runs = []
     for wrapped in (lambda f, x: f(x), functools.partial(CP.checkpoint, use_reentrant=reentrant)):
         jaxgrad.manual_seed(7)
@@ -541,7 +573,8 @@ def test_the_same_numbers_are_drawn_again_N05(name, reentrant):
     assert runs[0] == runs[1]
 
 
-def test_numbers_are_drawn_anew_without_preserve_rng_state_N05():
+@pytest.mark.row("N05")
+def test_numbers_are_drawn_anew_without_preserve_rng_state():
     x = jaxgrad.ones(5, requires_grad=True)
     y = recomputed(lambda x: (x * jaxgrad.rand(5)).sin(), x, preserve_rng_state=False)
     y.sum().backward()
@@ -552,7 +585,8 @@ def test_numbers_are_drawn_anew_without_preserve_rng_state_N05():
     assert x.grad.tolist() == z.tolist()
 
 
-def test_a_seed_set_inside_stays_inside_N05():
+@pytest.mark.row("N05")
+def test_a_seed_set_inside_stays_inside():
     jaxgrad.manual_seed(1)
     x = jaxgrad.ones(5, requires_grad=True)
 
@@ -571,12 +605,13 @@ def test_a_seed_set_inside_stays_inside_N05():
 # N06, N07: derivatives of derivatives, several passes
 
 
+@pytest.mark.row("N06")
 @as_torch("""
     tensor([1.3334030508253967, 2.9241440409119823], dtype=float64, requires_grad=True)
     [tensor([0.7321633382724064, 1.9840175406154081], dtype=float64),
      tensor([1.2202722304540106, 2.834310772307726], dtype=float64)]
 """)
-def test_second_derivative_of_a_checkpoint_N06(torch):
+def test_second_derivative_of_a_checkpoint(torch):
     w, calls = vector(torch, 0.3, 0.7), []
 
     def f(x):
@@ -589,8 +624,9 @@ def test_second_derivative_of_a_checkpoint_N06(torch):
     return first, second
 
 
+@pytest.mark.row("N06")
 @pytest.mark.slow
-def test_third_derivative_of_a_checkpoint_N06():
+def test_third_derivative_of_a_checkpoint():
     def derivatives(f, x):
         values = [f(x)]
         for _ in range(3):
@@ -607,6 +643,7 @@ def test_third_derivative_of_a_checkpoint_N06():
     close(results, [jaxgrad.tensor(np.asarray(array)) for array in wanted], 1e-13)
 
 
+@pytest.mark.row("N06")
 @as_torch("""
     [tensor([0.9440584886416256, 1.0103051860565784], dtype=float64, requires_grad=True),
      tensor([0.1520883325630016, -0.025005456130791477], dtype=float64, requires_grad=True)]
@@ -615,7 +652,7 @@ def test_third_derivative_of_a_checkpoint_N06():
     tensor([0.9440584886416256, 1.0103051860565784], dtype=float64)
     tensor([0.1520883325630016, -0.025005456130791477], dtype=float64)
 """)
-def test_nested_checkpoints_N06(torch):
+def test_nested_checkpoints(torch):
     w = vector(torch, 0.3, 0.7)
 
     def inner(x):
@@ -632,11 +669,12 @@ def test_nested_checkpoints_N06(torch):
     return first, second, x.grad, w.grad
 
 
+@pytest.mark.row("N06")
 @as_torch("""
     ['outer', 'inner', 'middle', 'inner', 'outer', 'inner', 'middle', 'inner', 'inner']
     tensor([-1.0004311458408146, -0.4201992794271884], dtype=float64)
 """)
-def test_how_often_nested_functions_run_N06(torch):
+def test_how_often_nested_functions_run(torch):
     log = []
 
     def inner(x):
@@ -654,6 +692,7 @@ def test_how_often_nested_functions_run_N06(torch):
     return log, x.grad
 
 
+@pytest.mark.row("N07")
 @as_torch("""
     tensor([2.8348484493187827, 2.506761534986894], dtype=float64)
     3
@@ -664,7 +703,7 @@ def test_how_often_nested_functions_run_N06(torch):
      'retain_graph=True if you need to backward through the graph a second time or if '
      'you need to access saved tensors after calling backward.')
 """)
-def test_several_passes_over_a_checkpoint_N07(torch):
+def test_several_passes_over_a_checkpoint(torch):
     x, calls = vector(torch), []
     y = call(torch, lambda x: calls.append(1) or x.sin().exp(), x)
     y.sum().backward(retain_graph=True)
@@ -672,13 +711,14 @@ def test_several_passes_over_a_checkpoint_N07(torch):
     return x.grad, len(calls), error(lambda: y.sum().backward())
 
 
+@pytest.mark.row("N07")
 @as_torch("""
     CheckpointError(
      'torch.utils.checkpoint: Unpack is being triggered for a tensor that was already '
      'unpacked once. If you are calling ctx.saved_tensors in backward, make sure to do '
      'so only once. Otherwise please open an issue with details on your use case.')
 """)
-def test_a_checkpoint_unpacked_twice_N07(torch):
+def test_a_checkpoint_unpacked_twice(torch):
     class Twice(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -694,11 +734,12 @@ def test_a_checkpoint_unpacked_twice_N07(torch):
     return error(lambda: y.sum().backward())
 
 
+@pytest.mark.row("N07")
 @as_torch("""
     [tensor([0.8383866435942036, 0.41324599741504076], dtype=float64)]
     [tensor([-0.1416799342470381, -0.5420904917105653], dtype=float64)]
 """)
-def test_passes_to_one_input_each_N07(torch):
+def test_passes_to_one_input_each(torch):
     x, w = vector(torch), vector(torch, 0.3, 0.7)
     y = call(torch, lambda x: x.sin() * w.cos(), x)
     return [
@@ -710,8 +751,9 @@ def test_passes_to_one_input_each_N07(torch):
 # N08, N10: sequences, and when a run ends
 
 
+@pytest.mark.row("N08")
 @as_torch
-def test_checkpoint_sequential_cuts_into_segments_N08(torch):
+def test_checkpoint_sequential_cuts_into_segments(torch):
     cp, answers = module(torch), []
     for reentrant in (False, True):
         for segments in (1, 2, 3, 5):
@@ -724,13 +766,14 @@ def test_checkpoint_sequential_cuts_into_segments_N08(torch):
     return answers, wrong
 
 
+@pytest.mark.row("N10")
 @as_torch("""
     1
     2
     2
     1
 """)
-def test_set_checkpoint_early_stop_N10(torch):
+def test_set_checkpoint_early_stop(torch):
     cp, counts = module(torch), []
     for around, early_stop in ((None, True), (None, False), (False, True), (True, False)):
         log = []
@@ -779,6 +822,7 @@ def of_exp(result):
     return lambda context, op, *args: result if op is jaxgrad.exp else Policy.PREFER_RECOMPUTE
 
 
+@pytest.mark.row("N09")
 @pytest.mark.parametrize(
     "options",
     [
@@ -790,7 +834,7 @@ def of_exp(result):
     ],
     ids=["list", "policy", "offload", "bool", "jax"],
 )
-def test_a_policy_keeps_results_N09(options):
+def test_a_policy_keeps_results(options):
     def f(x):
         return x.sin().exp().cos().sinh()
 
@@ -803,7 +847,8 @@ def test_a_policy_keeps_results_N09(options):
     assert gradient.tolist() == plain.tolist()
 
 
-def test_a_policy_sees_operator_arguments_and_result_N09():
+@pytest.mark.row("N09")
+def test_a_policy_sees_operator_arguments_and_result():
     seen, x = [], vector(jaxgrad)
 
     def policy(context, op, *args):
@@ -815,6 +860,7 @@ def test_a_policy_sees_operator_arguments_and_result_N09():
     assert seen == [(jaxgrad.mul, [[0.5, 1.0]], [1.5, 3.0])]
 
 
+@pytest.mark.row("N09")
 @as_torch("""
     TypeError('policy_fn_or_list must be either a function or a list of ops.')
     'ValueError'
@@ -825,7 +871,7 @@ def test_a_policy_sees_operator_arguments_and_result_N09():
      ['MUST_CPU_OFFLOAD', 4],
      ['PREFER_CPU_OFFLOAD', 5]]
 """)
-def test_what_selective_checkpoints_refuse_N09(torch):
+def test_what_selective_checkpoints_refuse(torch):
     create = module(torch).create_selective_checkpoint_contexts
     values = [
         (name, policy.value) for name, policy in module(torch).CheckpointPolicy.__members__.items()
@@ -837,21 +883,24 @@ def test_what_selective_checkpoints_refuse_N09(torch):
     ]
 
 
-def test_a_second_pass_over_a_selective_checkpoint_raises_N09():
+@pytest.mark.row("N09")
+def test_a_second_pass_over_a_selective_checkpoint_raises():
     y = recomputed(torch_sin_exp, vector(jaxgrad), **contexts([jaxgrad.sin]))
     y.sum().backward(retain_graph=True)
     with pytest.raises(RuntimeError, match="Trying to backward an extra time"):
         y.sum().backward()
 
 
-def test_what_runs_again_must_be_what_ran_N09():
+@pytest.mark.row("N09")
+def test_what_runs_again_must_be_what_ran():
     f = changing(jaxgrad, lambda x: x.sin().exp(), lambda x: x.cos().exp())
     y = recomputed(f, vector(jaxgrad), **contexts([jaxgrad.exp]))
     with pytest.raises(RuntimeError, match="cos invocation index 0 encountered during backward"):
         y.sum().backward()
 
 
-def test_policies_of_jax_N09():
+@pytest.mark.row("N09")
+def test_policies_of_jax():
     dots = jax.checkpoint_policies.dots_saveable
     w = jaxgrad.eye(2, dtype=jaxgrad.float64)
     x = jaxgrad.ones(2, 2, dtype=jaxgrad.float64, requires_grad=True)
@@ -866,8 +915,9 @@ def test_policies_of_jax_N09():
 # N11, N12
 
 
+@pytest.mark.row("N11")
 @as_torch
-def test_graph_exec_groups_compute_again_once_N11(torch):
+def test_graph_exec_groups_compute_again_once(torch):
     cp, calls, x = module(torch), [], vector(torch)
 
     def f(x):
@@ -893,8 +943,9 @@ def test_graph_exec_groups_compute_again_once_N11(torch):
     return together, again, len(calls) - together, x.grad, after
 
 
+@pytest.mark.row("N12")
 @as_torch
-def test_helpers_of_checkpoint_N12(torch):
+def test_helpers_of_checkpoint(torch):
     cp, x = module(torch), vector(torch)
     results = cp.detach_variable((x * 2, torch.ones(1), 3))
     cp.DefaultDeviceType.set_device_type("cuda")

@@ -32,20 +32,22 @@ def logged(function, level=logging.DEBUG):
     return handler.messages
 
 
+@pytest.mark.row("H11")
 @as_torch("""
     'Executing: <SumBackward0 object at ...> with grad_outputs: [f32[]]'
     'Executing: <AddBackward0 object at ...> with grad_outputs: [f32[3]]'
     'Executing: <MulBackward0 object at ...> with grad_outputs: [f32[3]]'
     'Executing: <AccumulateGrad object at ...> with grad_outputs: [f32[3]]'
 """)
-def test_nodes_are_logged_as_they_run_H11(torch):
+def test_nodes_are_logged_as_they_run(torch):
     x = leaf(torch, 1.0, 2.0, 3.0)
     return logged((x * 2 + 1).sum().backward)
 
 
+@pytest.mark.row("H11")
 @pytest.mark.slow
 @as_torch
-def test_dtypes_and_shapes_that_are_logged_H11(torch):
+def test_dtypes_and_shapes_that_are_logged(torch):
     messages = []
     for dtype in (torch.float16, torch.bfloat16, torch.float64, torch.complex64, torch.complex128):
         x = torch.ones(2, 3, dtype=dtype, requires_grad=True)
@@ -53,41 +55,45 @@ def test_dtypes_and_shapes_that_are_logged_H11(torch):
     return messages
 
 
+@pytest.mark.row("H11")
 @as_torch("""
     'Executing: <SumBackward0 object at ...> with grad_outputs: [f32[]]'
     'Executing: <SplitBackward0 object at ...> with grad_outputs: [f32[2, 2],None]'
     'Executing: <AccumulateGrad object at ...> with grad_outputs: [f32[4, 2]]'
 """)
-def test_an_unused_output_is_logged_H11(torch):
+def test_an_unused_output_is_logged(torch):
     x = torch.ones(4, 2, requires_grad=True)
     first, _ = x.split(2)
     return logged(lambda: first.sum().backward())
 
 
+@pytest.mark.row("H11")
 @as_torch("""
     'Executing: <SumBackward0 object at ...> with grad_outputs: [f32[]]'
     'Executing: <MulBackward0 object at ...> with grad_outputs: [f32[2]]'
     'Executing: <ExpBackward0 object at ...> with grad_outputs: [f32[2]]'
 """)
-def test_grad_logs_what_runs_H11(torch):
+def test_grad_logs_what_runs(torch):
     x, w = leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0)
     y = (x.exp() * w.sin()).sum()
     return logged(lambda: torch.autograd.grad(y, x))
 
 
+@pytest.mark.row("H11")
 @as_torch("""
     'Executing: <SumBackward0 object at ...> with grad_outputs: [f32[]]'
     'Executing: <ExpBackward0 object at ...> with grad_outputs: [None]'
     'Executing: <AccumulateGrad object at ...> with grad_outputs: [None]'
 """)
-def test_what_hooks_changed_is_logged_H11(torch):
+def test_what_hooks_changed_is_logged(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x.exp()
     y.grad_fn.register_prehook(lambda grads: (None,))
     return logged(y.sum().backward)
 
 
+@pytest.mark.row("H11")
 @as_torch("[]")
-def test_nothing_is_logged_at_another_level_H11(torch):
+def test_nothing_is_logged_at_another_level(torch):
     x = leaf(torch, 1.0, 2.0)
     return logged(x.sum().backward, logging.INFO)

@@ -63,7 +63,8 @@ def order_of(monkeypatch, run):
     return seen
 
 
-def test_nodes_run_by_descending_number_each_once_A37(monkeypatch):
+@pytest.mark.row("A37")
+def test_nodes_run_by_descending_number_each_once(monkeypatch):
     x = leaf(torch, 2.0)
     left, right = x * x, x * 3
     right_again = right * right
@@ -497,10 +498,11 @@ def chain(x, length):
     return x
 
 
+@pytest.mark.row("A36")
 @pytest.mark.parametrize(
     "length", [20_000, *[pytest.param(n, marks=pytest.mark.slow) for n in (100_000, 1_000_000)]]
 )
-def test_deep_chains_are_recorded_run_and_freed_A36(length):
+def test_deep_chains_are_recorded_run_and_freed(length):
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(200)
     try:

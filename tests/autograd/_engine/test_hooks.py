@@ -31,12 +31,13 @@ def numbers(values):
 # ---- on tensors
 
 
+@pytest.mark.row("F01")
 @as_torch("""
     [['y', 12.0]]
     tensor(36.0)
     'RemovableHandle'
 """)
-def test_register_hook_sees_the_gradient_of_a_tensor_F01(torch):
+def test_register_hook_sees_the_gradient_of_a_tensor(torch):
     x = leaf(torch, 2.0)
     seen = []
     y = x * 3
@@ -45,8 +46,9 @@ def test_register_hook_sees_the_gradient_of_a_tensor_F01(torch):
     return seen, x.grad, type(handle).__name__
 
 
+@pytest.mark.row("F01")
 @as_torch("tensor(360.0)")
-def test_the_result_of_a_hook_takes_the_gradients_place_F01(torch):
+def test_the_result_of_a_hook_takes_the_gradients_place(torch):
     x = leaf(torch, 2.0)
     y = x * 3
     y.register_hook(lambda grad: grad * 10)
@@ -54,12 +56,13 @@ def test_the_result_of_a_hook_takes_the_gradients_place_F01(torch):
     return x.grad
 
 
+@pytest.mark.row("F01")
 @as_torch("""
     RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
 """)
-def test_no_hook_without_a_gradient_F01(torch):
+def test_no_hook_without_a_gradient(torch):
     x = torch.ones(2)
     return [
         error(x.register_hook, lambda grad: grad),
@@ -68,11 +71,12 @@ def test_no_hook_without_a_gradient_F01(torch):
     ]
 
 
+@pytest.mark.row("F01")
 @as_torch("""
     []
     tensor(4.0)
 """)
-def test_a_hook_is_not_called_where_no_gradient_arrives_F01(torch):
+def test_a_hook_is_not_called_where_no_gradient_arrives(torch):
     x, seen = leaf(torch, 2.0), []
     y, z = x * 3, x * 4
     y.register_hook(log(seen, "y"))
@@ -80,11 +84,12 @@ def test_a_hook_is_not_called_where_no_gradient_arrives_F01(torch):
     return seen, x.grad
 
 
+@pytest.mark.row("F01")
 @as_torch("""
     [['y', 1.0], ['x', 4.0], ['y', 1.0], ['x', 4.0], ['y', 1.0], ['x', 4.0]]
     tensor(12.0)
 """)
-def test_a_hook_runs_once_in_each_pass_F01(torch):
+def test_a_hook_runs_once_in_each_pass(torch):
     x, seen = leaf(torch, 2.0), []
     y = x * x
     y.register_hook(log(seen, "y"))
@@ -94,11 +99,12 @@ def test_a_hook_runs_once_in_each_pass_F01(torch):
     return seen, x.grad
 
 
+@pytest.mark.row("F01")
 @as_torch("""
     [['first', [1.0, 1.0]], ['second', [2.0, 2.0]]]
     tensor([10.0, 10.0, 200.0, 200.0])
 """)
-def test_hooks_of_the_outputs_of_one_operator_F01(torch):
+def test_hooks_of_the_outputs_of_one_operator(torch):
     x, seen = leaf(torch, 1.0, 2.0, 3.0, 4.0), []
     parts = x.chunk(2)
     parts[0].register_hook(log(seen, "first", 10))
@@ -107,11 +113,12 @@ def test_hooks_of_the_outputs_of_one_operator_F01(torch):
     return sorted(seen), x.grad
 
 
+@pytest.mark.row("F01")
 @as_torch("""
     [True, ['second', [1.0, 1.0]]]
     tensor([0.0, 0.0, 100.0, 100.0])
 """)
-def test_a_hook_of_an_output_that_gets_no_gradient_F01(torch):
+def test_a_hook_of_an_output_that_gets_no_gradient(torch):
     x, seen = leaf(torch, 1.0, 2.0, 3.0, 4.0), []
     parts = x.chunk(2)
     parts[0].register_hook(lambda grad: seen.append(grad is None))
@@ -120,8 +127,9 @@ def test_a_hook_of_an_output_that_gets_no_gradient_F01(torch):
     return seen, x.grad
 
 
+@pytest.mark.row("F01")
 @as_torch("tensor(60.0)")
-def test_a_hook_through_a_detached_handle_F01(torch):
+def test_a_hook_through_a_detached_handle(torch):
     x = leaf(torch, 2.0)
     y = (x * 3).register_hook(lambda grad: grad * 10)
     del y
@@ -132,12 +140,13 @@ def test_a_hook_through_a_detached_handle_F01(torch):
     return x.grad
 
 
+@pytest.mark.row("F01")
 @as_torch("""
     None
     1
     0
 """)
-def test_the_hooks_of_a_tensor_by_its_attribute_F01(torch):
+def test_the_hooks_of_a_tensor_by_its_attribute(torch):
     x = leaf(torch, 2.0)
     before = x._backward_hooks
     handle = x.register_hook(lambda grad: grad)
@@ -146,8 +155,9 @@ def test_the_hooks_of_a_tensor_by_its_attribute_F01(torch):
     return before, during, len(x._backward_hooks)
 
 
+@pytest.mark.row("F02")
 @as_torch
-def test_what_a_hook_may_return_F02(torch):
+def test_what_a_hook_may_return(torch):
     def backward(result, number=1):
         x = leaf(torch, 1.0, 2.0)
         y = x * 2
@@ -168,22 +178,24 @@ def test_what_a_hook_may_return_F02(torch):
     )
 
 
+@pytest.mark.row("F02")
 @as_torch("""
     RuntimeError("hook '<lambda>' has changed the size of value")
 """)
-def test_a_hook_gets_the_shape_of_a_gradient_that_was_broadcast_F02(torch):
+def test_a_hook_gets_the_shape_of_a_gradient_that_was_broadcast(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x * 2
     y.register_hook(lambda grad: torch.ones(1))
     return error(y.sum().backward)
 
 
+@pytest.mark.row("F02")
 @as_torch("""
     RuntimeError(
      "hook '<unknown>' has changed the type of value (was torch.FloatTensor got "
      'torch.DoubleTensor)')
 """)
-def test_a_hook_without_a_name_F02(torch):
+def test_a_hook_without_a_name(torch):
     class Hook:
         def __call__(self, grad):
             return grad.double()
@@ -194,11 +206,12 @@ def test_a_hook_without_a_name_F02(torch):
     return error(y.backward, words="has changed the type of value (was torch.FloatTensor got")
 
 
+@pytest.mark.row("F03")
 @as_torch("""
     [['a', 1.0], ['b', 2.0], ['c', 2.0], ['d', 10.0], ['e', 30.0], ['f', 210.0]]
     tensor(210.0)
 """)
-def test_hooks_run_in_the_order_of_registration_F03(torch):
+def test_hooks_run_in_the_order_of_registration(torch):
     x, seen = leaf(torch, 2.0), []
     y = x * 3
     for name, factor in (("a", 2), ("b", None), ("c", 5), ("d", None)):
@@ -209,6 +222,7 @@ def test_hooks_run_in_the_order_of_registration_F03(torch):
     return seen, x.grad
 
 
+@pytest.mark.row("F04")
 @as_torch("""
     [['b1', 3.0],
      ['b2', 30.0],
@@ -219,7 +233,7 @@ def test_hooks_run_in_the_order_of_registration_F03(torch):
     tensor(62.0)
     tensor(31.0)
 """)
-def test_the_order_of_all_kinds_of_hooks_F04(torch):
+def test_the_order_of_all_kinds_of_hooks(torch):
     """Edge case 14."""
     a, seen = leaf(torch, 2.0), []
     b = a * 2
@@ -234,13 +248,14 @@ def test_the_order_of_all_kinds_of_hooks_F04(torch):
     return seen, a.grad, b.grad
 
 
+@pytest.mark.row("F04")
 @as_torch("""
     ['a', 2.0]
     ['pre', [6.0], None]
     ['accumulated', 6.0]
     ['node', [], [6.0], 6.0]
 """)
-def test_the_order_of_hooks_at_a_leaf_F04(torch):
+def test_the_order_of_hooks_at_a_leaf(torch):
     a, seen = leaf(torch, 2.0), []
     b = a * 2
     node = b.grad_fn.next_functions[0][0]
@@ -252,12 +267,13 @@ def test_the_order_of_hooks_at_a_leaf_F04(torch):
     return seen
 
 
+@pytest.mark.row("F05")
 @as_torch("""
     tensor(60.0)
     tensor(60.0)
     tensor(360.0)
 """)
-def test_a_retained_gradient_is_the_hooked_one_F05(torch):
+def test_a_retained_gradient_is_the_hooked_one(torch):
     x = leaf(torch, 2.0)
     before, after = x * 3, x * 3
     before.retain_grad()
@@ -268,12 +284,13 @@ def test_a_retained_gradient_is_the_hooked_one_F05(torch):
     return before.grad, after.grad, x.grad
 
 
+@pytest.mark.row("F05")
 @as_torch("""
     tensor([10.0, 10.0])
     tensor([60.0, 60.0])
     [['new', [1.0, 1.0]], ['old', [30.0, 30.0]]]
 """)
-def test_a_retained_gradient_of_a_tensor_written_to_F05(torch):
+def test_a_retained_gradient_of_a_tensor_written_to(torch):
     """Edge case 18."""
     x, seen = leaf(torch, 1.0, 2.0), []
     b = x * 2
@@ -285,19 +302,21 @@ def test_a_retained_gradient_of_a_tensor_written_to_F05(torch):
     return b.grad, x.grad, seen
 
 
+@pytest.mark.row("F06")
 @as_torch("""
     tensor(300.0)
     tensor(2.0)
 """)
-def test_a_hook_of_a_leaf_changes_its_grad_alone_F06(torch):
+def test_a_hook_of_a_leaf_changes_its_grad_alone(torch):
     x, y = leaf(torch, 2.0), leaf(torch, 3.0)
     x.register_hook(lambda grad: grad * 100)
     (x * y).backward()
     return x.grad, y.grad
 
 
+@pytest.mark.row("F06")
 @as_torch("tensor(300.0)")
-def test_a_hook_of_a_leaf_registered_after_the_graph_was_made_F06(torch):
+def test_a_hook_of_a_leaf_registered_after_the_graph_was_made(torch):
     x = leaf(torch, 2.0)
     y = x * 3
     x.register_hook(lambda grad: grad * 100)
@@ -305,18 +324,20 @@ def test_a_hook_of_a_leaf_registered_after_the_graph_was_made_F06(torch):
     return x.grad
 
 
+@pytest.mark.row("F06")
 @as_torch("""
     [tensor(300.0)]
     [['x', 3.0]]
 """)
-def test_a_hook_of_a_leaf_under_grad_of_it_F06(torch):
+def test_a_hook_of_a_leaf_under_grad_of_it(torch):
     x, seen = leaf(torch, 2.0), []
     x.register_hook(log(seen, "x", 100))
     return torch.autograd.grad(x * 3, x), seen
 
 
+@pytest.mark.row("F07")
 @as_torch("tensor(6.0)")
-def test_a_hook_that_writes_to_its_gradient_F07(torch):
+def test_a_hook_that_writes_to_its_gradient(torch):
     x = leaf(torch, 2.0)
     y = x * 3
     y.register_hook(lambda grad: grad.mul_(2) and None)
@@ -324,7 +345,8 @@ def test_a_hook_that_writes_to_its_gradient_F07(torch):
     return x.grad
 
 
-def test_a_hook_that_writes_to_a_gradient_that_others_get_too_F07():
+@pytest.mark.row("F07")
+def test_a_hook_that_writes_to_a_gradient_that_others_get_too():
     """PyTorch forbids it: there the other operand may get the changed gradient as well."""
     x, y = leaf(jaxgrad, 2.0), leaf(jaxgrad, 3.0)
     a, b = x * 1, y * 1
@@ -333,12 +355,13 @@ def test_a_hook_that_writes_to_a_gradient_that_others_get_too_F07():
     assert (x.grad.item(), y.grad.item()) == (2, 1)
 
 
+@pytest.mark.row("F08")
 @as_torch("""
     ['first', 1.0]
     ['second', 1.0]
     ['second', 1.0]
 """)
-def test_removing_hooks_F08(torch):
+def test_removing_hooks(torch):
     x, seen = leaf(torch, 2.0), []
     first = x.register_hook(log(seen, "first"))
     x.register_hook(log(seen, "second"))
@@ -349,12 +372,13 @@ def test_removing_hooks_F08(torch):
     return seen
 
 
+@pytest.mark.row("F08")
 @as_torch("""
     'once'
     'always'
     'always'
 """)
-def test_removing_hooks_from_inside_a_hook_F08(torch):
+def test_removing_hooks_from_inside_a_hook(torch):
     x, seen = leaf(torch, 2.0), []
 
     def once(grad):
@@ -368,8 +392,9 @@ def test_removing_hooks_from_inside_a_hook_F08(torch):
     return seen
 
 
+@pytest.mark.row("F08")
 @as_torch("['later']")
-def test_a_hook_that_removes_a_later_one_F08(torch):
+def test_a_hook_that_removes_a_later_one(torch):
     x, seen = leaf(torch, 2.0), []
     x.register_hook(lambda grad: later.remove())
     later = x.register_hook(lambda grad: seen.append("later"))
@@ -378,11 +403,12 @@ def test_a_hook_that_removes_a_later_one_F08(torch):
     return seen
 
 
+@pytest.mark.row("F08")
 @as_torch("""
     []
     ['added']
 """)
-def test_a_hook_that_adds_another_F08(torch):
+def test_a_hook_that_adds_another(torch):
     x, seen = leaf(torch, 2.0), []
 
     def add(grad):
@@ -396,11 +422,12 @@ def test_a_hook_that_adds_another_F08(torch):
     return first, seen
 
 
+@pytest.mark.row("F08")
 @as_torch("""
     tensor(11.0)
     'RemovableHandle'
 """)
-def test_a_handle_as_context_manager_F08(torch):
+def test_a_handle_as_context_manager(torch):
     x = leaf(torch, 2.0)
     with x.register_hook(lambda grad: grad * 10) as handle:
         (x * 1).backward()
@@ -409,7 +436,8 @@ def test_a_handle_as_context_manager_F08(torch):
     return x.grad, kind
 
 
-def test_a_handle_does_not_keep_the_tensor_F08():
+@pytest.mark.row("F08")
+def test_a_handle_does_not_keep_the_tensor():
     x = leaf(jaxgrad, 2.0)
     y = x * 2
     handle = y.register_hook(lambda grad: grad)
@@ -419,11 +447,12 @@ def test_a_handle_does_not_keep_the_tensor_F08():
     handle.remove()
 
 
+@pytest.mark.row("F09")
 @as_torch("""
     [['new', 7.0], ['old', 35.0]]
     tensor(105.0)
 """)
-def test_hooks_stay_with_the_value_before_a_write_F09(torch):
+def test_hooks_stay_with_the_value_before_a_write(torch):
     """Edge case 15."""
     x, seen = leaf(torch, 2.0), []
     y = x * 3
@@ -435,8 +464,9 @@ def test_hooks_stay_with_the_value_before_a_write_F09(torch):
     return seen, x.grad
 
 
+@pytest.mark.row("F09")
 @as_torch("tensor(465.0)")
-def test_hooks_that_change_the_gradient_before_and_after_a_write_F09(torch):
+def test_hooks_that_change_the_gradient_before_and_after_a_write(torch):
     x = leaf(torch, 2.0)
     y = x * 3
     y.register_hook(lambda grad: grad + 100)
@@ -446,7 +476,8 @@ def test_hooks_that_change_the_gradient_before_and_after_a_write_F09(torch):
     return x.grad
 
 
-def test_hooks_of_a_view_and_of_its_base_F09():
+@pytest.mark.row("F09")
+def test_hooks_of_a_view_and_of_its_base():
     """PyTorch loses the hook that the view had before the write."""
     x, seen = leaf(jaxgrad, 1.0, 2.0, 3.0), []
     y = x * 1
@@ -473,11 +504,12 @@ def test_hooks_of_a_view_and_of_its_base_F09():
     assert seen == through_base + through_view and x.grad.tolist() == [10, 10, 1]
 
 
+@pytest.mark.row("F09")
 @as_torch("""
     [['y', [1.0, 1.0]]]
     tensor(2.0)
 """)
-def test_a_hook_of_a_tensor_that_becomes_part_of_the_graph_F09(torch):
+def test_a_hook_of_a_tensor_that_becomes_part_of_the_graph(torch):
     x, seen = leaf(torch, 2.0), []
     y = torch.zeros(2)
     y[0] = x
@@ -486,6 +518,7 @@ def test_a_hook_of_a_tensor_that_becomes_part_of_the_graph_F09(torch):
     return seen, x.grad
 
 
+@pytest.mark.row("F10")
 @as_torch("""
     [[UserWarning(
        'backward hook <built-in function len> on tensor will not be serialized.  If this '
@@ -494,7 +527,7 @@ def test_a_hook_of_a_tensor_that_becomes_part_of_the_graph_F09(torch):
      []]
     tensor(2.0, requires_grad=True)
 """)
-def test_pickling_leaves_hooks_out_with_a_warning_F10(torch):
+def test_pickling_leaves_hooks_out_with_a_warning(torch):
     x, marked = leaf(torch, 2.0), leaf(torch, 2.0)
     x.register_hook(len)
     marked.register_hook(torch.utils.hooks.unserializable_hook(lambda grad: grad))
@@ -504,12 +537,13 @@ def test_pickling_leaves_hooks_out_with_a_warning_F10(torch):
         return told, pickle.loads(pickle.dumps(x))
 
 
+@pytest.mark.row("F10")
 @as_torch("""
     tensor(20.0)
     tensor(2.0)
     None
 """)
-def test_a_copy_has_no_hooks_F10(torch):
+def test_a_copy_has_no_hooks(torch):
     x = leaf(torch, 2.0)
     x.register_hook(lambda grad: grad * 10)
     y = copy.deepcopy(x)
@@ -517,13 +551,14 @@ def test_a_copy_has_no_hooks_F10(torch):
     return x.grad, y.grad, y._backward_hooks
 
 
+@pytest.mark.row("F11")
 @as_torch("""
     [3.0, 6.0]
     tensor(9.0)
     'RemovableHandle'
     0
 """)
-def test_register_post_accumulate_grad_hook_runs_after_accumulation_F11(torch):
+def test_register_post_accumulate_grad_hook_runs_after_accumulation(torch):
     x, seen = leaf(torch, 2.0), []
     handle = x.register_post_accumulate_grad_hook(lambda x: seen.append(x.grad.item()))
     (x * 3).backward()
@@ -533,28 +568,31 @@ def test_register_post_accumulate_grad_hook_runs_after_accumulation_F11(torch):
     return seen, x.grad, type(handle).__name__, len(x._post_accumulate_grad_hooks)
 
 
+@pytest.mark.row("F11")
 @as_torch("[True]")
-def test_a_post_accumulate_hook_gets_the_leaf_itself_F11(torch):
+def test_a_post_accumulate_hook_gets_the_leaf_itself(torch):
     x, seen = leaf(torch, 2.0), []
     x.register_post_accumulate_grad_hook(lambda leaf: seen.append(leaf is x))
     (x * 3).backward()
     return seen
 
 
+@pytest.mark.row("F11")
 @as_torch("[7.0]")
-def test_a_post_accumulate_hook_runs_once_for_all_uses_of_a_leaf_F11(torch):
+def test_a_post_accumulate_hook_runs_once_for_all_uses_of_a_leaf(torch):
     x, seen = leaf(torch, 2.0), []
     x.register_post_accumulate_grad_hook(lambda x: seen.append(x.grad.item()))
     (x * 3 + x * x).backward()
     return seen
 
 
+@pytest.mark.row("F11")
 @as_torch("""
     RuntimeError('post accumulate grad hooks cannot be registered on non-leaf tensors')
     RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     None
 """)
-def test_where_a_post_accumulate_hook_may_be_registered_F11(torch):
+def test_where_a_post_accumulate_hook_may_be_registered(torch):
     x = leaf(torch, 2.0)
 
     def hook(x):
@@ -567,6 +605,7 @@ def test_where_a_post_accumulate_hook_may_be_registered_F11(torch):
     ]
 
 
+@pytest.mark.row("F11")
 @as_torch("""
     [TypeError("expected Variable, but hook returned 'int'"),
      TypeError("expected Variable, but hook returned 'str'"),
@@ -577,7 +616,7 @@ def test_where_a_post_accumulate_hook_may_be_registered_F11(torch):
      RuntimeError('Tensor post accumulate grad hooks should return None.')]
     tensor(3.0)
 """)
-def test_what_a_post_accumulate_hook_returns_F11(torch):
+def test_what_a_post_accumulate_hook_returns(torch):
     def backward(result):
         x = leaf(torch, 2.0)
         x.register_post_accumulate_grad_hook(lambda x: result)
@@ -588,12 +627,13 @@ def test_what_a_post_accumulate_hook_returns_F11(torch):
     return [error(backward, result) for result in wrong], backward(None)
 
 
+@pytest.mark.row("F11")
 @as_torch("""
     [tensor([0.12699994444847107, 0.8560000658035278], requires_grad=True),
      tensor([2.7890002727508545, 3.5179998874664307], requires_grad=True)]
     [None, None]
 """)
-def test_an_optimizer_in_the_backward_pass_F11(torch):
+def test_an_optimizer_in_the_backward_pass(torch):
     weights = [leaf(torch, 1.0, 2.0), leaf(torch, 3.0, 4.0)]
 
     def step(weight):
@@ -607,12 +647,13 @@ def test_an_optimizer_in_the_backward_pass_F11(torch):
     return weights, [weight.grad for weight in weights]
 
 
+@pytest.mark.row("F11")
 @as_torch("""
     ['first', 'first', 'third']
     ZeroDivisionError('division by zero')
     tensor(6.0)
 """)
-def test_post_accumulate_hooks_in_the_order_of_registration_after_an_error_F11(torch):
+def test_post_accumulate_hooks_in_the_order_of_registration_after_an_error(torch):
     x, seen = leaf(torch, 2.0), []
     x.register_post_accumulate_grad_hook(lambda x: seen.append("first"))
     handle = x.register_post_accumulate_grad_hook(lambda x: 1 / 0)
@@ -623,12 +664,13 @@ def test_post_accumulate_hooks_in_the_order_of_registration_after_an_error_F11(t
     return seen, raised, x.grad
 
 
+@pytest.mark.row("F11")
 @as_torch("""
     [tensor(3.0)]
     [['hook', 3.0]]
     None
 """)
-def test_post_accumulate_hooks_are_not_called_by_grad_F11(torch):
+def test_post_accumulate_hooks_are_not_called_by_grad(torch):
     """Edge case 16."""
     x, seen = leaf(torch, 2.0), []
     x.register_post_accumulate_grad_hook(lambda x: seen.append("post"))
@@ -639,12 +681,13 @@ def test_post_accumulate_hooks_are_not_called_by_grad_F11(torch):
     return torch.autograd.grad(y, x), seen, x.grad
 
 
+@pytest.mark.row("F11")
 @as_torch("""
     ['x']
     tensor(3.0)
     None
 """)
-def test_post_accumulate_hooks_under_backward_with_inputs_F11(torch):
+def test_post_accumulate_hooks_under_backward_with_inputs(torch):
     x, y, seen = leaf(torch, 2.0), leaf(torch, 3.0), []
     for name, tensor in (("x", x), ("y", y)):
         tensor.register_post_accumulate_grad_hook(lambda leaf, name=name: seen.append(name))
@@ -652,12 +695,13 @@ def test_post_accumulate_hooks_under_backward_with_inputs_F11(torch):
     return seen, x.grad, y.grad
 
 
+@pytest.mark.row("F12")
 @as_torch("""
     [[[15.0, 10.0], [5.0]]]
     tensor(30.0)
     tensor(20.0)
 """)
-def test_a_node_hook_runs_after_the_node_F12(torch):
+def test_a_node_hook_runs_after_the_node(torch):
     x, y, seen = leaf(torch, 2.0), leaf(torch, 3.0), []
     z = x * y
     handle = z.grad_fn.register_hook(lambda i, o: seen.append((numbers(i), numbers(o))))
@@ -667,11 +711,12 @@ def test_a_node_hook_runs_after_the_node_F12(torch):
     return seen, x.grad, y.grad
 
 
+@pytest.mark.row("F12")
 @as_torch("""
     tensor(30.0)
     tensor(200.0)
 """)
-def test_the_result_of_a_node_hook_takes_the_place_of_the_inputs_gradients_F12(torch):
+def test_the_result_of_a_node_hook_takes_the_place_of_the_inputs_gradients(torch):
     x, y = leaf(torch, 2.0), leaf(torch, 3.0)
     z = x * y
     z.grad_fn.register_hook(lambda i, o: (i[0] * 10, i[1] * 100))
@@ -679,11 +724,12 @@ def test_the_result_of_a_node_hook_takes_the_place_of_the_inputs_gradients_F12(t
     return x.grad, y.grad
 
 
+@pytest.mark.row("F12")
 @as_torch("""
     [[[3.0, None], [1.0]]]
     tensor(3.0)
 """)
-def test_a_node_hook_sees_none_for_an_input_that_needs_no_gradient_F12(torch):
+def test_a_node_hook_sees_none_for_an_input_that_needs_no_gradient(torch):
     x, seen = leaf(torch, 2.0), []
     z = x * torch.tensor(3.0)
     z.grad_fn.register_hook(lambda i, o: seen.append((numbers(i), numbers(o))))
@@ -691,11 +737,12 @@ def test_a_node_hook_sees_none_for_an_input_that_needs_no_gradient_F12(torch):
     return seen, x.grad
 
 
+@pytest.mark.row("F12")
 @as_torch("""
     [[[3.0, None], [1.0]]]
     tensor(3.0)
 """)
-def test_a_node_hook_of_an_operator_with_a_number_F12(torch):
+def test_a_node_hook_of_an_operator_with_a_number(torch):
     x, seen = leaf(torch, 2.0), []
     z = x * 3
     z.grad_fn.register_hook(lambda i, o: seen.append((numbers(i), numbers(o))))
@@ -703,8 +750,9 @@ def test_a_node_hook_of_an_operator_with_a_number_F12(torch):
     return seen, x.grad
 
 
+@pytest.mark.row("F12")
 @as_torch
-def test_what_a_node_hook_may_return_F12(torch):
+def test_what_a_node_hook_may_return(torch):
     def backward(result):
         x, y = leaf(torch, 2.0), leaf(torch, 3.0)
         z = x * y
@@ -731,8 +779,9 @@ def test_what_a_node_hook_may_return_F12(torch):
     return [error(backward, result) for result in wrong], [backward(result) for result in right]
 
 
+@pytest.mark.row("F12")
 @as_torch("tensor(31.0)")
-def test_two_hooks_of_a_node_F12(torch):
+def test_two_hooks_of_a_node(torch):
     x = leaf(torch, 2.0)
     z = x * 3
     z.grad_fn.register_hook(lambda i, o: tuple(g if g is None else g * 10 for g in i))
@@ -741,11 +790,12 @@ def test_two_hooks_of_a_node_F12(torch):
     return x.grad
 
 
+@pytest.mark.row("F13")
 @as_torch("""
     [[1.0], [10.0], [10.0]]
     tensor(60.0)
 """)
-def test_a_node_prehook_runs_before_the_node_F13(torch):
+def test_a_node_prehook_runs_before_the_node(torch):
     x, seen = leaf(torch, 2.0), []
     z = x * 3
     handle = z.grad_fn.register_prehook(lambda o: seen.append(numbers(o)))
@@ -757,8 +807,9 @@ def test_a_node_prehook_runs_before_the_node_F13(torch):
     return seen, x.grad
 
 
+@pytest.mark.row("F13")
 @as_torch
-def test_what_a_node_prehook_may_return_F13(torch):
+def test_what_a_node_prehook_may_return(torch):
     def backward(result):
         x = leaf(torch, 2.0)
         z = x * 3
@@ -775,12 +826,13 @@ def test_what_a_node_prehook_may_return_F13(torch):
     return [error(backward, result) for result in wrong], backward((one * 5,)), backward(None)
 
 
+@pytest.mark.row("F13")
 @as_torch("""
     None
     None
     None
 """)
-def test_a_node_prehook_that_makes_a_gradient_none_F13(torch):
+def test_a_node_prehook_that_makes_a_gradient_none(torch):
     def backward(function):
         x = leaf(torch, 2.0)
         z = function(x)
@@ -791,11 +843,12 @@ def test_a_node_prehook_that_makes_a_gradient_none_F13(torch):
     return backward(lambda x: x * 3), backward(lambda x: x * x), backward(torch.sin)
 
 
+@pytest.mark.row("F13")
 @as_torch("""
     [[None, [1.0, 1.0]]]
     tensor([0.0, 0.0, 1.0, 1.0])
 """)
-def test_a_prehook_of_a_node_with_several_outputs_F13(torch):
+def test_a_prehook_of_a_node_with_several_outputs(torch):
     x, seen = leaf(torch, 1.0, 2.0, 3.0, 4.0), []
     parts = x.chunk(2)
     parts[0].grad_fn.register_prehook(lambda o: seen.append(numbers(o)))
@@ -803,11 +856,12 @@ def test_a_prehook_of_a_node_with_several_outputs_F13(torch):
     return seen, x.grad
 
 
+@pytest.mark.row("F14")
 @as_torch("""
     [['pre', [3.0], None], ['post', [], [3.0], 3.0]]
     'AccumulateGrad'
 """)
-def test_hooks_of_the_node_of_a_leaf_F14(torch):
+def test_hooks_of_the_node_of_a_leaf(torch):
     x, seen = leaf(torch, 2.0), []
     y = x * 3
     node = y.grad_fn.next_functions[0][0]
@@ -817,8 +871,9 @@ def test_hooks_of_the_node_of_a_leaf_F14(torch):
     return seen, node.name().split("::")[-1]
 
 
+@pytest.mark.row("F14")
 @as_torch("tensor(30.0)")
-def test_a_prehook_changes_what_is_accumulated_F14(torch):
+def test_a_prehook_changes_what_is_accumulated(torch):
     x = leaf(torch, 2.0)
     y = x * 3
     node = y.grad_fn.next_functions[0][0]
@@ -827,13 +882,14 @@ def test_a_prehook_changes_what_is_accumulated_F14(torch):
     return x.grad
 
 
+@pytest.mark.row("F14")
 @as_torch("""
     RuntimeError("hook 'hook' has returned an incorrect number of values (got 1, but expected 0)")
     TypeError("expected tuple, but hook returned 'int'")
     tensor(3.0)
     tensor(3.0)
 """)
-def test_what_a_hook_of_a_leafs_node_may_return_F14(torch):
+def test_what_a_hook_of_a_leafs_node_may_return(torch):
     def backward(result):
         x = leaf(torch, 2.0)
         y = x * 3
@@ -849,11 +905,12 @@ def test_what_a_hook_of_a_leafs_node_may_return_F14(torch):
     return error(backward, (torch.ones(()),)), error(backward, 3), backward(None), backward(())
 
 
+@pytest.mark.row("F14")
 @as_torch("""
     ['pre', 'post']
     tensor(3.0)
 """)
-def test_hooks_of_a_leafs_node_under_backward_with_inputs_F14(torch):
+def test_hooks_of_a_leafs_node_under_backward_with_inputs(torch):
     x, seen = leaf(torch, 2.0), []
     y = x * 3
     node = y.grad_fn.next_functions[0][0]
@@ -863,11 +920,12 @@ def test_hooks_of_a_leafs_node_under_backward_with_inputs_F14(torch):
     return seen, x.grad
 
 
+@pytest.mark.row("F15")
 @as_torch("""
     [True, True, True, False]
     [True, False, True, False]
 """)
-def test_a_multi_grad_hook_runs_when_all_gradients_are_known_F15(torch):
+def test_a_multi_grad_hook_runs_when_all_gradients_are_known(torch):
     """Edge case 17."""
     x = [leaf(torch, float(i)) for i in range(1, 5)]
     seen = []
@@ -883,11 +941,12 @@ def test_a_multi_grad_hook_runs_when_all_gradients_are_known_F15(torch):
     return seen
 
 
+@pytest.mark.row("F15")
 @as_torch("""
     1
     2
 """)
-def test_a_multi_grad_hook_at_the_first_gradient_F15(torch):
+def test_a_multi_grad_hook_at_the_first_gradient(torch):
     x, seen = [leaf(torch, 1.0), leaf(torch, 2.0), leaf(torch, 3.0)], []
 
     def hook(grad):
@@ -902,11 +961,12 @@ def test_a_multi_grad_hook_at_the_first_gradient_F15(torch):
     return first, len(seen)
 
 
+@pytest.mark.row("F15")
 @as_torch("""
     [4.0, 6.0, 36.0]
     [4.0, None, None]
 """)
-def test_a_multi_grad_hook_of_tensors_in_the_middle_F15(torch):
+def test_a_multi_grad_hook_of_tensors_in_the_middle(torch):
     x, seen = leaf(torch, 2.0), []
     y, z = x * 3, x * x
     torch.autograd.graph.register_multi_grad_hook((y, z, x), lambda g: seen.append(numbers(g)))
@@ -915,7 +975,8 @@ def test_a_multi_grad_hook_of_tensors_in_the_middle_F15(torch):
     return seen
 
 
-def test_a_multi_grad_hook_of_the_root_of_a_pass_F15():
+@pytest.mark.row("F15")
+def test_a_multi_grad_hook_of_the_root_of_a_pass():
     """PyTorch calls it twice, once for the root alone."""
     x, seen = leaf(jaxgrad, 2.0), []
     y, z = x * 3, x * x
@@ -924,12 +985,13 @@ def test_a_multi_grad_hook_of_the_root_of_a_pass_F15():
     assert seen == [[1, None, 3]]
 
 
+@pytest.mark.row("F15")
 @as_torch("""
     ValueError("Expects mode to be one of ('all', 'any') but got x")
     AssertionError('Expected gradient function to be set')
     no_error
 """)
-def test_what_a_multi_grad_hook_takes_F15(torch):
+def test_what_a_multi_grad_hook_takes(torch):
     register = torch.autograd.graph.register_multi_grad_hook
     x = leaf(torch, 2.0)
     return [
@@ -939,20 +1001,22 @@ def test_what_a_multi_grad_hook_takes_F15(torch):
     ]
 
 
+@pytest.mark.row("F15")
 @as_torch("[[3.0, 3.0]]")
-def test_a_multi_grad_hook_of_one_tensor_given_twice_F15(torch):
+def test_a_multi_grad_hook_of_one_tensor_given_twice(torch):
     x, seen = leaf(torch, 2.0), []
     torch.autograd.graph.register_multi_grad_hook((x, x), lambda g: seen.append(numbers(g)))
     (x * 3).backward()
     return seen
 
 
+@pytest.mark.row("F15")
 @as_torch("""
     ZeroDivisionError('division by zero')
     tensor(3.0)
     tensor(2.0)
 """)
-def test_an_error_in_a_multi_grad_hook_F15(torch):
+def test_an_error_in_a_multi_grad_hook(torch):
     x, y = leaf(torch, 2.0), leaf(torch, 3.0)
     handle = torch.autograd.graph.register_multi_grad_hook((x, y), lambda grads: 1 / 0)
     z = x * y
@@ -963,8 +1027,9 @@ def test_an_error_in_a_multi_grad_hook_F15(torch):
     return raised, x.grad, y.grad
 
 
+@pytest.mark.row("F15")
 @as_torch("[[3.0]]")
-def test_a_multi_grad_hook_as_context_manager_F15(torch):
+def test_a_multi_grad_hook_as_context_manager(torch):
     x, seen = leaf(torch, 2.0), []
     register = torch.autograd.graph.register_multi_grad_hook
     with register((x,), lambda grads: seen.append(numbers(grads))):
@@ -973,13 +1038,14 @@ def test_a_multi_grad_hook_as_context_manager_F15(torch):
     return seen
 
 
+@pytest.mark.row("F16")
 @as_torch("""
     [False, False, False, False, False]
     [True, True, True, True, True]
     [False, False, False, False, False]
     True
 """)
-def test_grad_mode_inside_hooks_F16(torch):
+def test_grad_mode_inside_hooks(torch):
     x, seen = leaf(torch, 2.0), []
     y = x * x
 
@@ -1001,11 +1067,12 @@ def test_grad_mode_inside_hooks_F16(torch):
     return plain, recorded, seen[len(plain) + len(recorded) :], torch.is_grad_enabled()
 
 
+@pytest.mark.row("F16")
 @as_torch("""
     tensor(8.0, requires_grad=True)
     [tensor(8.0)]
 """)
-def test_a_hooks_result_is_differentiated_under_create_graph_F16(torch):
+def test_a_hooks_result_is_differentiated_under_create_graph(torch):
     x = leaf(torch, 2.0)
     y = x * x
     y.register_hook(lambda grad: grad * x)
@@ -1013,6 +1080,7 @@ def test_a_hooks_result_is_differentiated_under_create_graph_F16(torch):
     return first, torch.autograd.grad(first, x)
 
 
+@pytest.mark.row("F17")
 @as_torch("""
     [KeyError("'mine'"), True]
     [KeyError("'mine'"), True]
@@ -1020,7 +1088,7 @@ def test_a_hooks_result_is_differentiated_under_create_graph_F16(torch):
     [KeyError("'mine'"), True]
     [KeyError("'mine'"), True]
 """)
-def test_errors_in_hooks_come_through_as_they_are_F17(torch):
+def test_errors_in_hooks_come_through_as_they_are(torch):
     def backward(register):
         x = leaf(torch, 2.0)
         y = x * x
@@ -1041,11 +1109,12 @@ def test_errors_in_hooks_come_through_as_they_are_F17(torch):
     ]
 
 
+@pytest.mark.row("F17")
 @as_torch("""
     ZeroDivisionError('division by zero')
     tensor(32.0)
 """)
-def test_the_graph_can_be_used_after_an_error_in_a_hook_F17(torch):
+def test_the_graph_can_be_used_after_an_error_in_a_hook(torch):
     x = leaf(torch, 2.0)
     y = x * x
     z = y * y
@@ -1056,8 +1125,9 @@ def test_the_graph_can_be_used_after_an_error_in_a_hook_F17(torch):
     return raised, x.grad
 
 
+@pytest.mark.row("F17")
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit, GeneratorExit])
-def test_interrupts_in_hooks_F17(kind):
+def test_interrupts_in_hooks(kind):
     x = leaf(jaxgrad, 2.0)
     y = x * x
 

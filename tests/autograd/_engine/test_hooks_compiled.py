@@ -151,8 +151,9 @@ INSIDE = {
 }
 
 
+@pytest.mark.row("edge_40")
 @pytest.mark.parametrize("program", INSIDE, ids=lambda program: program.__name__)
-def test_hooks_registered_inside_edge_40(program):
+def test_hooks_registered_inside(program):
     counted = Counted(program)
     for _ in range(3):
         x = vector(1.0, 2.0)
@@ -165,7 +166,8 @@ def test_hooks_registered_inside_edge_40(program):
 # ---- what arguments have
 
 
-def test_a_hook_added_after_compilation_has_it_traced_anew_F01():
+@pytest.mark.row("F01")
+def test_a_hook_added_after_compilation_has_it_traced_anew():
     step, x = Counted(), vector(1.0, 2.0)
     assert step(x).tolist() == [2, 4]
     handle = x.register_hook(times(10))
@@ -180,7 +182,8 @@ def test_a_hook_added_after_compilation_has_it_traced_anew_F01():
     assert step.traces == 4 and len(step.jitted.traces) == 2
 
 
-def test_the_hooks_of_one_tensor_are_not_those_of_another_F01():
+@pytest.mark.row("F01")
+def test_the_hooks_of_one_tensor_are_not_those_of_another():
     step, x, y = Counted(), vector(1.0, 2.0), vector(1.0, 2.0)
     x.register_hook(times(10))
     y.register_hook(times(100))
@@ -189,7 +192,8 @@ def test_the_hooks_of_one_tensor_are_not_those_of_another_F01():
     assert step.traces == 3
 
 
-def test_hooks_run_in_order_with_those_registered_inside_F03():
+@pytest.mark.row("F03")
+def test_hooks_run_in_order_with_those_registered_inside():
     seen = []
 
     def function(x):
@@ -206,7 +210,8 @@ def by_grad(x):
     return torch.autograd.grad((x * x).sum(), x)[0]
 
 
-def test_a_hook_of_an_argument_that_is_no_leaf_compiled_F01():
+@pytest.mark.row("F01")
+def test_a_hook_of_an_argument_that_is_no_leaf_compiled():
     step = Counted(by_grad)
     y = vector(1.0, 2.0) * 1
     handle = y.register_hook(times(10))
@@ -216,7 +221,8 @@ def test_a_hook_of_an_argument_that_is_no_leaf_compiled_F01():
     assert step.traces == 2
 
 
-def test_a_hook_of_one_output_of_several_compiled_F01():
+@pytest.mark.row("F01")
+def test_a_hook_of_one_output_of_several_compiled():
     step = Counted(by_grad)
     first, second = vector(1.0, 2.0, 3.0, 4.0).chunk(2)
     # an output that no gradient reaches gets None, as in PyTorch
@@ -225,8 +231,9 @@ def test_a_hook_of_one_output_of_several_compiled_F01():
     assert step(second).tolist() == [60, 80]
 
 
+@pytest.mark.row("F08")
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
-def test_a_hook_that_removes_itself_F08(compiled):
+def test_a_hook_that_removes_itself(compiled):
     x = vector(1.0, 2.0)
 
     def once(grad):
@@ -244,7 +251,8 @@ def test_a_hook_that_removes_itself_F08(compiled):
     assert step(x)[1].tolist() == [4, 8]
 
 
-def test_programs_of_hooks_that_are_gone_are_dropped_F08():
+@pytest.mark.row("F08")
+def test_programs_of_hooks_that_are_gone_are_dropped():
     step, x = Counted(), vector(1.0, 2.0)
     step(x)
     for _ in range(5):
@@ -254,7 +262,8 @@ def test_programs_of_hooks_that_are_gone_are_dropped_F08():
     assert step(x).tolist() == [2, 4] and step.traces == 6
 
 
-def test_register_post_accumulate_grad_hook_runs_after_accumulation_F11():
+@pytest.mark.row("F11")
+def test_register_post_accumulate_grad_hook_runs_after_accumulation():
     step, x, seen = Counted(), vector(1.0, 2.0), []
     step(x)
 
@@ -271,7 +280,8 @@ def test_register_post_accumulate_grad_hook_runs_after_accumulation_F11():
     assert step(x).tolist() == [2, 4]
 
 
-def test_post_accumulate_hooks_are_not_called_by_grad_F11():
+@pytest.mark.row("F11")
+def test_post_accumulate_hooks_are_not_called_by_grad():
     x, seen = vector(1.0, 2.0), []
     x.register_post_accumulate_grad_hook(seen.append)
     x.register_hook(times(10))
@@ -279,7 +289,8 @@ def test_post_accumulate_hooks_are_not_called_by_grad_F11():
     assert gradient.tolist() == [20, 40] and seen == []
 
 
-def test_the_hooks_of_a_leafs_node_F14():
+@pytest.mark.row("F14")
+def test_the_hooks_of_a_leafs_node():
     step, x = Counted(), vector(1.0, 2.0)
     node = torch.autograd.graph.get_gradient_edge(x).node
     step(x)
@@ -293,7 +304,8 @@ def test_the_hooks_of_a_leafs_node_F14():
     assert step(x).tolist() == [2, 4]
 
 
-def test_a_multi_grad_hook_of_several_arguments_compiled_F15():
+@pytest.mark.row("F15")
+def test_a_multi_grad_hook_of_several_arguments_compiled():
     x, y, z = vector(1.0), vector(2.0), vector(3.0)
     seen = []
     handle = MULTI((x, y, z), lambda grads: seen.append([grad is not None for grad in grads]))
@@ -315,7 +327,8 @@ def test_a_multi_grad_hook_of_several_arguments_compiled_F15():
     assert len(seen) == 2
 
 
-def test_a_multi_grad_hook_at_the_first_of_several_arguments_compiled_F15():
+@pytest.mark.row("F15")
+def test_a_multi_grad_hook_at_the_first_of_several_arguments_compiled():
     x, y, seen = vector(1.0), vector(2.0), []
     MULTI((x, y), seen.append, mode="any")
 
@@ -328,7 +341,8 @@ def test_a_multi_grad_hook_at_the_first_of_several_arguments_compiled_F15():
     assert len(seen) == 1
 
 
-def test_a_multi_grad_hook_of_an_argument_given_twice_compiled_F15():
+@pytest.mark.row("F15")
+def test_a_multi_grad_hook_of_an_argument_given_twice_compiled():
     x, y, seen = vector(1.0), vector(2.0), []
     MULTI((x, y), seen.append)
 
@@ -341,7 +355,8 @@ def test_a_multi_grad_hook_of_an_argument_given_twice_compiled_F15():
     assert len(seen) == 1
 
 
-def test_an_error_in_a_hook_F17():
+@pytest.mark.row("F17")
+def test_an_error_in_a_hook():
     step, x = Counted(), vector(1.0, 2.0)
     handle = x.register_hook(lambda grad: {}["mine"])
     with pytest.raises(KeyError, match="mine"):
@@ -354,7 +369,8 @@ def test_an_error_in_a_hook_F17():
 # ---- what is reached from outside
 
 
-def test_a_hook_of_a_tensor_from_outside_F01():
+@pytest.mark.row("F01")
+def test_a_hook_of_a_tensor_from_outside():
     weight = vector(3.0, 4.0)
     step = Counted(lambda x: torch.autograd.grad((x * weight * weight).sum(), weight)[0])
     x = vector(1.0, 2.0)
@@ -367,7 +383,8 @@ def test_a_hook_of_a_tensor_from_outside_F01():
     assert step(x).tolist() == [6, 16] and step.traces == 2
 
 
-def test_a_hook_of_a_tensor_from_outside_that_is_no_leaf_F01():
+@pytest.mark.row("F01")
+def test_a_hook_of_a_tensor_from_outside_that_is_no_leaf():
     x, weight = vector(1.0, 2.0), vector(3.0, 4.0)
     middle = weight * 2
 
@@ -387,7 +404,8 @@ def test_a_hook_of_a_tensor_from_outside_that_is_no_leaf_F01():
     gc.collect()  # a compiled function forms a cycle with its programs and holds `middle`
 
 
-def test_a_hook_seen_by_a_compiled_function_inside_of_another_F01():
+@pytest.mark.row("F01")
+def test_a_hook_seen_by_a_compiled_function_inside_of_another():
     weight = vector(3.0, 4.0)
 
     @torch.jit
@@ -402,7 +420,8 @@ def test_a_hook_seen_by_a_compiled_function_inside_of_another_F01():
     assert outer(x).tolist() == [61, 81] and outer.traces == 2
 
 
-def test_a_hook_of_an_argument_of_a_compiled_function_inside_of_another_F01():
+@pytest.mark.row("F01")
+def test_a_hook_of_an_argument_of_a_compiled_function_inside_of_another():
     inner = torch.jit(square)
     outer = Counted(lambda x: inner(x) + 0)
     x = vector(1.0, 2.0)
@@ -446,7 +465,8 @@ def test_a_hook_of_several_tensors_makes_no_cycle(mode):
         gc.enable()
 
 
-def test_names_of_torch_utils_hooks_F10():
+@pytest.mark.row("F10")
+def test_names_of_torch_utils_hooks():
     @unserializable_hook
     def hook(grad):
         return grad * 10

@@ -1,14 +1,16 @@
 """Hooks by attribute, and the node hooks that hooks of modules are built on."""
 
+import pytest
 from helpers.as_torch import as_torch, error, leaf
 
 
+@pytest.mark.row("D29")
 @as_torch("""
     [1, 6.0, None, 3.0, 2, 16.0, 1, 16.0, [16.0]]
     [RuntimeError('Deletion of _backwards_hooks not allowed!'),
      RuntimeError('Deletion of _post_accumulate_grad_hooks not allowed!')]
 """)
-def test_the_hooks_of_a_tensor_by_attribute_D29(torch):
+def test_the_hooks_of_a_tensor_by_attribute(torch):
     x = leaf(torch, 2.0)
     x.register_hook(lambda grad: grad * 2)
 
@@ -35,6 +37,7 @@ def test_the_hooks_of_a_tensor_by_attribute_D29(torch):
     return values, refused
 
 
+@pytest.mark.row("F18")
 @as_torch("""
     [[30.0, 2.0]]
     tensor(30.0)
@@ -45,7 +48,7 @@ def test_the_hooks_of_a_tensor_by_attribute_D29(torch):
      'output views to be modified inplace. You should replace the inplace operation by '
      'an out-of-place one.')
 """)
-def test_the_node_hooks_that_hooks_of_modules_need_F18(torch):
+def test_the_node_hooks_that_hooks_of_modules_need(torch):
     """Inputs and outputs of a module pass through an identity whose node has the hooks."""
 
     class Boundary(torch.autograd.Function):

@@ -46,12 +46,13 @@ def deep(torch, depth, at=lambda level: None):
 # ---- A48
 
 
+@pytest.mark.row("A48")
 @as_torch("""
     tensor(2.0)
     tensor(6.0)
     True
 """)
-def test_a_pass_inside_of_a_pass_A48(torch):
+def test_a_pass_inside_of_a_pass(torch):
     inner = leaf(torch, 3.0)
     x = leaf(torch, 2.0)
     F = nested(torch, lambda: (inner * inner).backward())
@@ -59,27 +60,30 @@ def test_a_pass_inside_of_a_pass_A48(torch):
     return x.grad, inner.grad, torch.is_grad_enabled()
 
 
+@pytest.mark.row("A48")
 @as_torch("tensor(10.0)")
-def test_a_pass_inside_of_a_pass_on_the_same_leaf_A48(torch):
+def test_a_pass_inside_of_a_pass_on_the_same_leaf(torch):
     x = leaf(torch, 2.0)
     F = nested(torch, lambda: (x * x).backward())
     (F.apply(x) * 3).backward()
     return x.grad
 
 
+@pytest.mark.row("A48")
 @as_torch("""
     tensor(2.0)
     [tensor(12.0)]
 """)
-def test_a_pass_inside_of_a_pass_by_grad_A48(torch):
+def test_a_pass_inside_of_a_pass_by_grad(torch):
     x, gradients = leaf(torch, 2.0), []
     F = nested(torch, lambda: gradients.append(torch.autograd.grad(x**3, x)[0]))
     F.apply(x).backward()
     return x.grad, gradients
 
 
+@pytest.mark.row("A48")
 @as_torch("tensor([-6.134892725577433, 0.6829280059116103], dtype=float64)")
-def test_a_gradient_that_is_computed_by_a_pass_inside_A48(torch):
+def test_a_gradient_that_is_computed_by_a_pass_inside(torch):
     """As checkpointing does it: forward runs again in backward, recorded."""
 
     def forward(ctx, x):
@@ -100,11 +104,12 @@ def test_a_gradient_that_is_computed_by_a_pass_inside_A48(torch):
     return x.grad
 
 
+@pytest.mark.row("A48")
 @as_torch("""
     tensor(7.0)
     [RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')]
 """)
-def test_in_a_hook_grad_mode_is_off_A48(torch):
+def test_in_a_hook_grad_mode_is_off(torch):
     x, seen = leaf(torch, 2.0), []
 
     def hook(grad):
@@ -118,6 +123,7 @@ def test_in_a_hook_grad_mode_is_off_A48(torch):
     return x.grad, seen
 
 
+@pytest.mark.row("A48")
 @as_torch("""
     RuntimeError(
      'Trying to backward through the graph a second time (or directly access saved '
@@ -127,7 +133,7 @@ def test_in_a_hook_grad_mode_is_off_A48(torch):
      'you need to access saved tensors after calling backward.')
     tensor(4.0)
 """)
-def test_the_graph_of_the_pass_around_A48(torch):
+def test_the_graph_of_the_pass_around(torch):
     """Both passes share a graph: the outer pass does not find what the inner one freed."""
     x = leaf(torch, 2.0)
     graph = [x * x]
@@ -138,13 +144,14 @@ def test_the_graph_of_the_pass_around_A48(torch):
     return raised, x.grad
 
 
+@pytest.mark.row("A48")
 @as_torch("""
     KeyError("'mine'")
     True
     KeyError("'mine'")
     None
 """)
-def test_an_error_inside_an_inner_pass_A48(torch):
+def test_an_error_inside_an_inner_pass(torch):
     def inside():
         raise KeyError("mine")
 
@@ -154,8 +161,9 @@ def test_an_error_inside_an_inner_pass_A48(torch):
     return raised, torch.is_grad_enabled(), error(y.backward), x.grad
 
 
+@pytest.mark.row("A48")
 @as_torch
-def test_grad_mode_in_each_pass_A48(torch):
+def test_grad_mode_in_each_pass(torch):
     x, seen = leaf(torch, 2.0), []
 
     def note(name):
@@ -180,20 +188,23 @@ def test_grad_mode_in_each_pass_A48(torch):
     return seen
 
 
+@pytest.mark.row("edge_38")
 @pytest.mark.parametrize("depth", [1, 19, 20, 21, 200])
-def test_passes_inside_passes_edge_38(depth):
+def test_passes_inside_passes(depth):
     assert deep(jaxgrad, depth) == [2] * (depth + 1)
 
 
+@pytest.mark.row("edge_38")
 @pytest.mark.slow
-def test_a_thousand_passes_inside_of_each_other_edge_38():
+def test_a_thousand_passes_inside_of_each_other():
     threads = threading.active_count()
     assert deep(jaxgrad, 1000) == [2] * 1001
     assert threading.active_count() == threads
 
 
+@pytest.mark.row("edge_38")
 @pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt, SystemExit])
-def test_an_error_at_the_bottom_edge_38(kind):
+def test_an_error_at_the_bottom(kind):
     def at(level):
         if not level:
             raise kind("mine")
@@ -205,7 +216,8 @@ def test_an_error_at_the_bottom_edge_38(kind):
     assert deep(jaxgrad, 3) == [2] * 4
 
 
-def test_recursion_without_an_end_edge_38():
+@pytest.mark.row("edge_38")
+def test_recursion_without_an_end():
     """Python raises RecursionError and does not crash; afterwards everything works as before."""
     before = sys.getrecursionlimit()
 
@@ -217,7 +229,8 @@ def test_recursion_without_an_end_edge_38():
     assert sys.getrecursionlimit() == before and deep(jaxgrad, 1) == [2, 2]
 
 
-def test_modes_and_context_variables_in_the_deepest_pass_edge_38():
+@pytest.mark.row("edge_38")
+def test_modes_and_context_variables_in_the_deepest_pass():
     variable, seen = contextvars.ContextVar("variable"), []
 
     def at(level):
@@ -235,7 +248,8 @@ def test_modes_and_context_variables_in_the_deepest_pass_edge_38():
     assert seen == [(level, True, False, jaxgrad.float64) for level in range(100, 0, -1)]
 
 
-def test_strict_versions_in_the_deepest_pass_edge_38():
+@pytest.mark.row("edge_38")
+def test_strict_versions_in_the_deepest_pass():
     def at(level):
         if level:
             return
@@ -252,7 +266,8 @@ def test_strict_versions_in_the_deepest_pass_edge_38():
     deep(jaxgrad, 50, at)
 
 
-def test_passes_inside_passes_compiled_edge_38():
+@pytest.mark.row("edge_38")
+def test_passes_inside_passes_compiled():
     """In a trace a pass stays in its thread: another thread would not be part of the trace."""
 
     def step(x):
@@ -270,7 +285,8 @@ def test_passes_inside_passes_compiled_edge_38():
         assert [gradient.item() for gradient in run(leaf(jaxgrad, 3.0))] == [6] * 31
 
 
-def test_threads_with_deep_passes_beside_each_other_edge_38():
+@pytest.mark.row("edge_38")
+def test_threads_with_deep_passes_beside_each_other():
     gradients = {}
 
     def task(number):
@@ -292,12 +308,13 @@ def queue(torch, callback):
     engine.queue_callback(callback)
 
 
+@pytest.mark.row("A47")
 @as_torch("""
     'hook'
     ['end', 6.0]
     'after'
 """)
-def test_callbacks_are_called_at_the_end_of_the_pass_A47(torch):
+def test_callbacks_are_called_at_the_end_of_the_pass(torch):
     x, seen = leaf(torch, 2.0), []
 
     def hook(grad):
@@ -311,11 +328,13 @@ def test_callbacks_are_called_at_the_end_of_the_pass_A47(torch):
     return seen
 
 
+@pytest.mark.row("A47")
 @as_torch("RuntimeError('Final callbacks can only be installed during backward pass.')")
-def test_queue_callback_outside_of_a_pass_A47(torch):
+def test_queue_callback_outside_of_a_pass(torch):
     return error(queue, torch, print)
 
 
+@pytest.mark.row("A47")
 @as_torch("""
     'first'
     'second'
@@ -324,7 +343,7 @@ def test_queue_callback_outside_of_a_pass_A47(torch):
     'second'
     'first'
 """)
-def test_callbacks_run_in_their_order_also_those_added_meanwhile_A47(torch):
+def test_callbacks_run_in_their_order_also_those_added_meanwhile(torch):
     x, seen = leaf(torch, 2.0), []
 
     def first():
@@ -341,12 +360,13 @@ def test_callbacks_run_in_their_order_also_those_added_meanwhile_A47(torch):
     return seen
 
 
+@pytest.mark.row("A47")
 @as_torch("""
     'end of the inner pass'
     'the inner pass is over'
     'end of the outer pass'
 """)
-def test_callbacks_of_a_pass_inside_of_a_pass_A47(torch):
+def test_callbacks_of_a_pass_inside_of_a_pass(torch):
     x, seen = leaf(torch, 2.0), []
 
     def inside():
@@ -361,12 +381,13 @@ def test_callbacks_of_a_pass_inside_of_a_pass_A47(torch):
     return seen
 
 
+@pytest.mark.row("A47")
 @as_torch("""
     KeyError("'mine'")
     tensor(4.0)
     True
 """)
-def test_an_error_in_a_callback_A47(torch):
+def test_an_error_in_a_callback(torch):
     x = leaf(torch, 2.0)
 
     def wrong():
@@ -379,11 +400,12 @@ def test_an_error_in_a_callback_A47(torch):
     return raised, x.grad, torch.is_grad_enabled()
 
 
+@pytest.mark.row("A47")
 @as_torch("""
     KeyError("'mine'")
     []
 """)
-def test_callbacks_are_not_called_where_the_pass_fails_A47(torch):
+def test_callbacks_are_not_called_where_the_pass_fails(torch):
     x, seen = leaf(torch, 2.0), []
 
     def hook(grad):
@@ -397,11 +419,12 @@ def test_callbacks_are_not_called_where_the_pass_fails_A47(torch):
     return raised, seen
 
 
+@pytest.mark.row("A47")
 @as_torch("""
     False
     True
 """)
-def test_callbacks_under_grad_A47(torch):
+def test_callbacks_under_grad(torch):
     x, seen = leaf(torch, 2.0), []
     x.register_hook(lambda grad: queue(torch, lambda: seen.append(torch.is_grad_enabled())))
     torch.autograd.grad(x * 2, x)
@@ -409,7 +432,8 @@ def test_callbacks_under_grad_A47(torch):
     return seen
 
 
-def test_a_pass_in_a_callback_A47():
+@pytest.mark.row("A47")
+def test_a_pass_in_a_callback():
     x, z = leaf(jaxgrad, 2.0), leaf(jaxgrad, 3.0)
 
     def callback():
@@ -421,7 +445,8 @@ def test_a_pass_in_a_callback_A47():
     assert (x.grad.item(), z.grad.item()) == (2, 6)
 
 
-def test_callbacks_belong_to_the_pass_of_their_thread_A47():
+@pytest.mark.row("A47")
+def test_callbacks_belong_to_the_pass_of_their_thread():
     seen, barrier = [], threading.Barrier(4)
 
     def task(number):
@@ -473,8 +498,9 @@ def frequent_switches():
     sys.setswitchinterval(before)
 
 
+@pytest.mark.row("A49")
 @pytest.mark.usefixtures("frequent_switches")
-def test_functions_of_many_threads_on_one_leaf_A49():
+def test_functions_of_many_threads_on_one_leaf():
     F, x = square(jaxgrad), leaf(jaxgrad, 2.0)
 
     def task(number):
@@ -485,8 +511,9 @@ def test_functions_of_many_threads_on_one_leaf_A49():
     assert x.grad.item() == 8 * 20 * 32
 
 
+@pytest.mark.row("A49")
 @pytest.mark.usefixtures("frequent_switches")
-def test_hooks_of_many_threads_on_one_leaf_A49():
+def test_hooks_of_many_threads_on_one_leaf():
     """Each pass calls the hooks that are registered when it reaches the leaf, each once."""
     x, calls = leaf(jaxgrad, 2.0), []
     x.register_hook(lambda grad: calls.append("hook"))
@@ -504,9 +531,10 @@ def test_hooks_of_many_threads_on_one_leaf_A49():
     assert all(calls.count(number) >= 20 for number in range(8)) and len(x._backward_hooks) == 1
 
 
+@pytest.mark.row("A49")
 @pytest.mark.slow
 @pytest.mark.usefixtures("frequent_switches")
-def test_a_hook_of_several_tensors_in_many_threads_A49():
+def test_a_hook_of_several_tensors_in_many_threads():
     """One call in each pass, with the gradients of that pass."""
     x, y, seen = leaf(jaxgrad, 2.0), leaf(jaxgrad, 3.0), []
     handle = jaxgrad.autograd.graph.register_multi_grad_hook(
@@ -522,8 +550,9 @@ def test_a_hook_of_several_tensors_in_many_threads_A49():
     assert sorted(seen) == sorted((number, number) for number in range(1, 9) for _ in range(20))
 
 
+@pytest.mark.row("A49")
 @pytest.mark.usefixtures("frequent_switches")
-def test_one_graph_of_a_function_in_many_threads_A49():
+def test_one_graph_of_a_function_in_many_threads():
     """One thread runs the graph; the others find it freed."""
     for _ in range(20):
         x = leaf(jaxgrad, 3.0)
@@ -534,15 +563,17 @@ def test_one_graph_of_a_function_in_many_threads_A49():
         assert x.grad.item() == 6 * (8 - len(errors))
 
 
+@pytest.mark.row("A49")
 @pytest.mark.usefixtures("frequent_switches")
-def test_one_graph_retained_in_many_threads_A49():
+def test_one_graph_retained_in_many_threads():
     x = leaf(jaxgrad, 3.0)
     y = square(jaxgrad).apply(square(jaxgrad).apply(x))
     assert together(lambda number: y.backward(retain_graph=True)) == [None] * 8
     assert x.grad.item() == 8 * 108
 
 
-def test_grad_mode_belongs_to_a_thread_edge_39():
+@pytest.mark.row("edge_39")
+def test_grad_mode_belongs_to_a_thread():
     entered, seen = threading.Event(), []
 
     def forward(ctx, x):

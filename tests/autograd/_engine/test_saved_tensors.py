@@ -42,8 +42,9 @@ class Log:
 # ---- H01 to H03: nodes
 
 
+@pytest.mark.row("H01")
 @as_torch
-def test_a_node_is_a_Node_and_can_be_called_H01(torch):
+def test_a_node_is_a_Node_and_can_be_called(torch):
     Node = torch.autograd.graph.Node
     x = vector(torch)
     y = x.exp()
@@ -63,12 +64,13 @@ def test_a_node_is_a_Node_and_can_be_called_H01(torch):
     )
 
 
+@pytest.mark.row("H01")
 @as_torch("""
     [tensor([1.0, 2.0, 3.0], dtype=float64, requires_grad=True),
      tensor([1.0, 2.0, 3.0], dtype=float64, requires_grad=True)]
     [False, False]
 """)
-def test_a_node_called_with_grad_mode_on_is_recorded_H01(torch):
+def test_a_node_called_with_grad_mode_on_is_recorded(torch):
     x = vector(torch)
     node = (x * x).grad_fn
     gradient = torch.ones(3, dtype=torch.float64, requires_grad=True)
@@ -78,19 +80,21 @@ def test_a_node_called_with_grad_mode_on_is_recorded_H01(torch):
     return list(results), [result.requires_grad for result in plain]
 
 
+@pytest.mark.row("H02")
 @as_torch("""
     True
     'AccumulateGrad'
     []
 """)
-def test_the_node_of_a_leaf_has_the_leaf_H02(torch):
+def test_the_node_of_a_leaf_has_the_leaf(torch):
     x = vector(torch)
     node = x.exp().grad_fn.next_functions[0][0]
     return node.variable is x, node.name().split("::")[-1], node.next_functions
 
 
+@pytest.mark.row("H03")
 @as_torch
-def test_what_a_node_saved_H03(torch):
+def test_what_a_node_saved(torch):
     x = vector(torch)
     y = x.exp()
     product, power = x * y, y**3
@@ -107,16 +111,18 @@ def test_what_a_node_saved_H03(torch):
     )
 
 
+@pytest.mark.row("H03")
 @as_torch("[tensor([2.718281828459045, 7.38905609893065, 20.085536923187668], dtype=float64)]")
-def test_the_history_of_what_was_saved_is_usable_H03(torch):
+def test_the_history_of_what_was_saved_is_usable(torch):
     x = vector(torch)
     y = x.exp()
     saved = (y * y).grad_fn._saved_self
     return torch.autograd.grad(saved.sum(), x)
 
 
+@pytest.mark.row("H03")
 @as_torch
-def test_what_a_node_saved_after_it_is_freed_H03(torch):
+def test_what_a_node_saved_after_it_is_freed(torch):
     x = vector(torch)
     y = x.exp()
     y.sum().backward()
@@ -131,8 +137,9 @@ def test_what_a_node_saved_after_it_is_freed_H03(torch):
 # ---- H04 to H07: hooks on what is saved
 
 
+@pytest.mark.row("H04")
 @as_torch
-def test_hooks_of_one_saved_tensor_H04(torch):
+def test_hooks_of_one_saved_tensor(torch):
     x = vector(torch)
     y = x * x
     log = Log(torch)
@@ -146,12 +153,13 @@ def test_hooks_of_one_saved_tensor_H04(torch):
     return log.packed, log.unpacked, twice, uncallable, x.grad
 
 
+@pytest.mark.row("H04")
 @as_torch("""
     [tensor([1.0, 2.0, 3.0], dtype=float64)]
     1
     tensor([2.0, 4.0, 6.0], dtype=float64)
 """)
-def test_hooks_of_what_a_Function_saved_H04(torch):
+def test_hooks_of_what_a_Function_saved(torch):
     class Square(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -170,12 +178,13 @@ def test_hooks_of_what_a_Function_saved_H04(torch):
     return log.packed, log.unpacked, x.grad
 
 
+@pytest.mark.row("H05")
 @as_torch("""
     4
     4
     tensor([11.953731925572459, 43.502042920489615, 158.70431039230044], dtype=float64)
 """)
-def test_every_saved_tensor_goes_through_the_hooks_H05(torch):
+def test_every_saved_tensor_goes_through_the_hooks(torch):
     x, log = vector(torch), Log(torch)
     with log.hooks():
         y = x.exp() * x + x.sin()
@@ -184,8 +193,9 @@ def test_every_saved_tensor_goes_through_the_hooks_H05(torch):
     return len(log.packed), log.unpacked, x.grad
 
 
+@pytest.mark.row("H05")
 @as_torch("tensor([20.0, 40.0, 60.0], dtype=float64)")
-def test_what_is_unpacked_is_what_is_used_H05(torch):
+def test_what_is_unpacked_is_what_is_used(torch):
     x = vector(torch)
     with torch.autograd.graph.saved_tensors_hooks(lambda t: t * 10, lambda t: t):
         y = x * x
@@ -193,11 +203,12 @@ def test_what_is_unpacked_is_what_is_used_H05(torch):
     return x.grad
 
 
+@pytest.mark.row("H05")
 @as_torch("""
     tensor([5.43656365691809, 22.16716829679195, 80.34214769275067], dtype=float64)
     [tensor([8.154845485377136, 29.5562243957226, 100.42768461593835], dtype=float64)]
 """)
-def test_second_derivatives_keep_their_history_H05(torch):
+def test_second_derivatives_keep_their_history(torch):
     x, log = vector(torch), Log(torch)
     with log.hooks():
         y = (x.exp() * x).sum()
@@ -205,13 +216,14 @@ def test_second_derivatives_keep_their_history_H05(torch):
     return first.detach(), torch.autograd.grad(first.sum(), x)
 
 
+@pytest.mark.row("H05")
 @as_torch("""
     2
     2
     tensor([3.0, 12.0, 27.0], dtype=float64)
     [tensor([6.0, 12.0, 18.0], dtype=float64)]
 """)
-def test_saved_tensors_hooks_of_a_Function_H05(torch):
+def test_saved_tensors_hooks_of_a_Function(torch):
     class Cube(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -231,11 +243,12 @@ def test_saved_tensors_hooks_of_a_Function_H05(torch):
     return len(log.packed), log.unpacked, first.detach(), torch.autograd.grad(first.sum(), x)
 
 
+@pytest.mark.row("H05")
 @as_torch("""
     [[2, 2], [1, 1]]
     tensor([8.154845485377136, 22.16716829679195, 60.256610769563004], dtype=float64)
 """)
-def test_only_the_innermost_saved_tensors_hooks_run_H05(torch):
+def test_only_the_innermost_saved_tensors_hooks_run(torch):
     x, outer, inner = vector(torch), Log(torch), Log(torch)
     with outer.hooks():
         a = x.exp()
@@ -246,8 +259,9 @@ def test_only_the_innermost_saved_tensors_hooks_run_H05(torch):
     return [(len(log.packed), log.unpacked) for log in (outer, inner)], x.grad
 
 
+@pytest.mark.row("H05")
 @as_torch
-def test_what_was_packed_goes_with_the_rest_that_a_pass_frees_H05(torch):
+def test_what_was_packed_goes_with_the_rest_that_a_pass_frees(torch):
     class Held:
         def __init__(self, tensor):
             self.tensor = tensor
@@ -268,8 +282,9 @@ def test_what_was_packed_goes_with_the_rest_that_a_pass_frees_H05(torch):
     return kept, held[0]() is None, error(z.backward), x.grad
 
 
+@pytest.mark.row("H05")
 @as_torch
-def test_what_unpack_must_give_and_pack_must_not_do_H05(torch):
+def test_what_unpack_must_give_and_pack_must_not_do(torch):
     hooks = torch.autograd.graph.saved_tensors_hooks
     x = vector(torch)
     with hooks(lambda t: 3, lambda value: value):
@@ -279,8 +294,9 @@ def test_what_unpack_must_give_and_pack_must_not_do_H05(torch):
     return error(y.sum().backward), written, x
 
 
+@pytest.mark.row("H05")
 @as_torch("[False]")
-def test_saved_tensors_hooks_run_without_recording_H05(torch):
+def test_saved_tensors_hooks_run_without_recording(torch):
     seen = []
 
     def note(value):
@@ -294,7 +310,8 @@ def test_saved_tensors_hooks_run_without_recording_H05(torch):
     return seen[:1]
 
 
-def test_an_error_in_a_hook_passes_and_leaves_the_graph_usable_H05():
+@pytest.mark.row("H05")
+def test_an_error_in_a_hook_passes_and_leaves_the_graph_usable():
     x, calls = vector(jaxgrad), []
 
     def unpack(value):
@@ -312,7 +329,8 @@ def test_an_error_in_a_hook_passes_and_leaves_the_graph_usable_H05():
     assert numpy.allclose(x.grad.numpy(), numpy.exp([1.0, 2.0, 3.0]))
 
 
-def test_the_array_that_was_packed_is_let_go_H05():
+@pytest.mark.row("H05")
+def test_the_array_that_was_packed_is_let_go():
     x = jaxgrad.ones(1000, requires_grad=True)
     with jaxgrad.autograd.graph.saved_tensors_hooks(
         lambda t: t.numpy().astype("float16"), lambda a: jaxgrad.tensor(a.astype("float32"))
@@ -328,7 +346,8 @@ def test_the_array_that_was_packed_is_let_go_H05():
     assert numpy.allclose(x.grad.numpy(), numpy.exp(numpy.ones(1000)).astype("float16"))
 
 
-def test_saved_tensors_hooks_under_jit_run_when_the_program_is_traced_H05():
+@pytest.mark.row("H05")
+def test_saved_tensors_hooks_under_jit_run_when_the_program_is_traced():
     calls = queue.SimpleQueue()  # which capture cannot see into: a trace alone puts one
 
     @jaxgrad.jit
@@ -348,11 +367,12 @@ def test_saved_tensors_hooks_under_jit_run_when_the_program_is_traced_H05():
     assert numpy.allclose(gradient.numpy(), numpy.exp([1.0, 2.0, 3.0]))
 
 
+@pytest.mark.row("H06")
 @as_torch("""
     tensor([7.436563656918089, 26.16716829679195, 86.34214769275067], dtype=float64)
     [tensor([10.154845485377134, 31.5562243957226, 102.42768461593835], dtype=float64)]
 """)
-def test_save_on_cpu_keeps_the_gradients_H06(torch):
+def test_save_on_cpu_keeps_the_gradients(torch):
     x = vector(torch)
     with torch.autograd.graph.save_on_cpu():
         y = (x.exp() * x).sum()
@@ -362,7 +382,8 @@ def test_save_on_cpu_keeps_the_gradients_H06(torch):
     return first.detach(), torch.autograd.grad(first.sum(), x)
 
 
-def test_save_on_cpu_keeps_a_copy_on_the_host_H06():
+@pytest.mark.row("H06")
+def test_save_on_cpu_keeps_a_copy_on_the_host():
     x = jaxgrad.ones(1000, requires_grad=True)
     with jaxgrad.autograd.graph.save_on_cpu():
         y = x.exp()
@@ -372,8 +393,9 @@ def test_save_on_cpu_keeps_a_copy_on_the_host_H06():
     assert array.unsafe_buffer_pointer() != y._array.unsafe_buffer_pointer()
 
 
+@pytest.mark.row("H06")
 @pytest.mark.slow
-def test_save_on_cpu_under_jit_H06():
+def test_save_on_cpu_under_jit():
     @jaxgrad.jit
     def slope(x):
         with jaxgrad.autograd.graph.save_on_cpu():
@@ -387,13 +409,14 @@ def test_save_on_cpu_under_jit_H06():
     assert numpy.allclose(gradient.numpy(), expected, rtol=1e-6)
 
 
+@pytest.mark.row("H07")
 @as_torch("""
     RuntimeError('outer message')
     RuntimeError('inner message')
     RuntimeError('outer message')
     RuntimeError('within')
 """)
-def test_disabled_saved_tensors_hooks_H07(torch):
+def test_disabled_saved_tensors_hooks(torch):
     graph = torch.autograd.graph
 
     def enter():
@@ -414,8 +437,9 @@ def test_disabled_saved_tensors_hooks_H07(torch):
 # ---- H08 to H10: edges, and what has no meaning here
 
 
+@pytest.mark.row("H08")
 @as_torch
-def test_edges_in_place_of_tensors_H08(torch):
+def test_edges_in_place_of_tensors(torch):
     edge_of = torch.autograd.graph.get_gradient_edge
     x = vector(torch)
     y = x.exp()
@@ -437,17 +461,19 @@ def test_edges_in_place_of_tensors_H08(torch):
     )
 
 
+@pytest.mark.row("H08")
 @as_torch("""
     1
     [tensor(1.0, dtype=float64)]
 """)
-def test_the_edge_of_one_of_several_outputs_H08(torch):
+def test_the_edge_of_one_of_several_outputs(torch):
     x = vector(torch)
     first, second, _ = x.unbind()
     edge = torch.autograd.graph.get_gradient_edge(second)
     return edge.output_nr, torch.autograd.grad(first * second, edge)
 
 
+@pytest.mark.row("H09")
 @as_torch("""
     RuntimeError(
      'torch.autograd.graph.region_activation_memory_budget can only be used inside a '
@@ -457,7 +483,7 @@ def test_the_edge_of_one_of_several_outputs_H08(torch):
     TypeError('torch.autograd.graph.region_activation_memory_budget: expects a float, got str')
     ValueError('torch.autograd.graph.region_activation_memory_budget: must be in [0, 1], got 3')
 """)
-def test_the_memory_budget_of_a_compiler_H09(torch):
+def test_the_memory_budget_of_a_compiler(torch):
     budget = torch.autograd.graph.region_activation_memory_budget
 
     def enter(value):
@@ -467,11 +493,12 @@ def test_the_memory_budget_of_a_compiler_H09(torch):
     return [error(enter, value) for value in (0.5, 2.0, -1.0, "x", 3)]
 
 
+@pytest.mark.row("H10")
 @as_torch("""
     None
     None
 """)
-def test_switches_of_cuda_streams_are_accepted_H10(torch):
+def test_switches_of_cuda_streams_are_accepted(torch):
     graph = torch.autograd.graph
     results = [
         graph.set_warn_on_accumulate_grad_stream_mismatch(True),
@@ -485,11 +512,12 @@ class Mark:
     """An object that weakref accepts; torch's nodes are not."""
 
 
+@pytest.mark.row("H12")
 @as_torch("""
     True
     True
 """)
-def test_a_graph_dies_with_its_last_output_H12(torch):
+def test_a_graph_dies_with_its_last_output(torch):
     x = vector(torch)
     y = x.exp()
     y.grad_fn.metadata["mark"] = mark = Mark()
@@ -501,7 +529,8 @@ def test_a_graph_dies_with_its_last_output_H12(torch):
     return kept, mark() is None
 
 
-def test_a_pass_over_the_graph_is_part_of_the_jaxpr_H13():
+@pytest.mark.row("H13")
+def test_a_pass_over_the_graph_is_part_of_the_jaxpr():
     def slope(array):
         x = jaxgrad.ops.mul(array, 1.0)
         w = jaxgrad.tensor([1.0, 2.0, 3.0], requires_grad=True)

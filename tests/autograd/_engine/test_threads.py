@@ -43,7 +43,8 @@ def of_another_thread(function, *args):
         return pool.submit(function, *args).result()
 
 
-def test_many_tasks_on_one_leaf_A49():
+@pytest.mark.row("A49")
+def test_many_tasks_on_one_leaf():
     x = leaf(torch, 2.0)
 
     def task(_):
@@ -67,8 +68,9 @@ def test_many_tasks_on_one_leaf_recorded():
     assert x.grad.item() == 100 * 12
 
 
+@pytest.mark.row("A49")
 @pytest.mark.slow
-def test_one_shared_graph_is_for_one_A49():
+def test_one_shared_graph_is_for_one():
     for _ in range(20):
         x = leaf(torch, 2.0)
         y = (x * x + x.exp() * x).sin()

@@ -1,5 +1,6 @@
 """`__torch_function__`: objects that stand for tensors decide what `backward` and `grad` do."""
 
+import pytest
 from helpers.as_torch import as_torch, error, leaf
 
 
@@ -34,6 +35,7 @@ def plain(value):
     return type(value)(map(plain, value)) if isinstance(value, list | tuple) else value
 
 
+@pytest.mark.row("A35")
 @as_torch("""
     tensor(20.0)
     [['backward', ['Wrapper'], ['create_graph', 'grad_tensors', 'inputs', 'retain_graph']],
@@ -42,7 +44,7 @@ def plain(value):
       ['Tensor', 'Wrapper'],
       ['create_graph', 'grad_tensors', 'inputs', 'retain_graph']]]
 """)
-def test_backward_of_what_stands_for_a_tensor_A35(torch):
+def test_backward_of_what_stands_for_a_tensor(torch):
     x = leaf(torch, 3.0)
     output, input_ = Wrapper(x * x), Wrapper(x)
     torch.autograd.backward(output)
@@ -51,12 +53,13 @@ def test_backward_of_what_stands_for_a_tensor_A35(torch):
     return x.grad, output.asked, input_.asked
 
 
+@pytest.mark.row("A35")
 @as_torch("""
     True
     ['create_graph', 'gradient', 'inputs', 'retain_graph']
     1
 """)
-def test_the_method_of_what_stands_for_a_tensor_A35(torch):
+def test_the_method_of_what_stands_for_a_tensor(torch):
     class Kept(Wrapper):
         @classmethod
         def __torch_function__(cls, function, types, args=(), kwargs=None):
@@ -65,8 +68,9 @@ def test_the_method_of_what_stands_for_a_tensor_A35(torch):
     return torch.Tensor.backward(Kept(None), retain_graph=True)
 
 
+@pytest.mark.row("A35", "B21")
 @as_torch
-def test_who_is_asked_and_in_which_order_A35_B21(torch):
+def test_who_is_asked_and_in_which_order(torch):
     x = leaf(torch, 3.0)
     wrappers = [Wrapper(x * x), Derived(x), Silent(x * 2)]
     first = torch.autograd.grad([wrappers[0], x * 5], [x, wrappers[1]], retain_graph=True)

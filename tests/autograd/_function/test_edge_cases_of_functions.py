@@ -9,6 +9,7 @@ def numbers(torch, *values, **options):
     return torch.tensor(values, dtype=torch.float64, requires_grad=True, **options)
 
 
+@pytest.mark.row("edge_24")
 @as_torch("""
     [True, tensor(6.0, requires_grad=True), tensor(2.0)]
     RuntimeError('a leaf Variable that requires grad has been used in an in-place operation.')
@@ -17,7 +18,7 @@ def numbers(torch, *values, **options):
      'output. The inputs that are modified inplace must all be outputs of the Function.')
     ['UserWarning']
 """)
-def test_mark_dirty_of_a_function_edge_24(torch):
+def test_mark_dirty_of_a_function(torch):
     class Write(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -56,6 +57,7 @@ def test_mark_dirty_of_a_function_edge_24(torch):
     )
 
 
+@pytest.mark.row("edge_24")
 @as_torch("""
     RuntimeError(
      'If your Function modifies inplace an input that is a view of another Tensor, your '
@@ -66,7 +68,7 @@ def test_mark_dirty_of_a_function_edge_24(torch):
      'Tensor and a second one that does the other operations). You can ask on the forum '
      'https://discuss.pytorch.org/ if you need help to do this change.')
 """)
-def test_mark_dirty_of_a_view_with_two_outputs_edge_24(torch):
+def test_mark_dirty_of_a_view_with_two_outputs(torch):
     class Write(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -82,6 +84,7 @@ def test_mark_dirty_of_a_view_with_two_outputs_edge_24(torch):
     return error(Write.apply, view, words=words)
 
 
+@pytest.mark.row("edge_24")
 @as_torch("""
     RuntimeError(
      'one of the variables needed for gradient computation has been modified by an '
@@ -90,7 +93,7 @@ def test_mark_dirty_of_a_view_with_two_outputs_edge_24(torch):
      'operation that failed to compute its gradient, with '
      'torch.autograd.set_detect_anomaly(True, check_nan=False).')
 """)
-def test_mark_dirty_invalidates_what_was_saved_edge_24(torch):
+def test_mark_dirty_invalidates_what_was_saved(torch):
     class Write(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -110,13 +113,14 @@ def test_mark_dirty_invalidates_what_was_saved_edge_24(torch):
         return error((z + y).backward, words=words)
 
 
+@pytest.mark.row("edge_25")
 @as_torch("""
     tensor([6.0, 2.0, 4.0], dtype=float64)
     tensor([1, 0, 1])
     tensor([3.0, 30.0, 300.0], dtype=float64)
     [[tensor([0.0, 0.0, 0.0], dtype=float64), tensor([0, 0, 0])]]
 """)
-def test_mark_non_differentiable_edge_25(torch):
+def test_mark_non_differentiable(torch):
     seen = []
 
     class Three(torch.autograd.Function):
@@ -137,13 +141,14 @@ def test_mark_non_differentiable_edge_25(torch):
     return doubled, integers, x.grad, seen
 
 
+@pytest.mark.row("edge_26")
 @as_torch("""
     [[tensor(1.0), tensor(0.0)], [tensor(1.0), tensor(0.0)], [tensor(1.0), None]]
     3
     3
     tensor(8.0)
 """)
-def test_set_materialize_grads_edge_26(torch):
+def test_set_materialize_grads(torch):
     gradients = []
 
     def function(materialize):
@@ -184,8 +189,9 @@ def returning(torch, *results):
     return Returns
 
 
+@pytest.mark.row("edge_27")
 @as_torch
-def test_what_backward_returns_edge_27(torch):
+def test_what_backward_returns(torch):
     x, ones = leaf(torch, 1.0, 2.0, 3.0), torch.ones(3)
     outcomes = []
     for results in (
@@ -206,6 +212,7 @@ def test_what_backward_returns_edge_27(torch):
     return outcomes
 
 
+@pytest.mark.row("edge_28")
 @as_torch("""
     False
     [tensor(5.0), None]
@@ -215,7 +222,7 @@ def test_what_backward_returns_edge_27(torch):
      tensor(8.5, requires_grad=True)]
     tensor(9.0)
 """)
-def test_arguments_of_functions_edge_28(torch):
+def test_arguments_of_functions(torch):
     class Lists(torch.autograd.Function):
         @staticmethod
         def forward(ctx, tensors, x):

@@ -9,26 +9,28 @@ import jaxgrad
 # ---- the class
 
 
+@pytest.mark.row("G01")
 @as_torch("""
     tensor([4.0, 6.0], requires_grad=True)
     tensor([14.0, 14.0])
     False
 """)
-def test_a_function_and_its_gradient_G01(torch):
+def test_a_function_and_its_gradient(torch):
     x = leaf(torch, 2.0, 3.0)
     y = double(torch).apply(x)
     y.sum().backward()
     return y, x.grad, y.is_leaf
 
 
+@pytest.mark.row("G01")
 @as_torch("""
     NotImplementedError('You must implement the forward function for custom autograd.Function.')
     NotImplementedError('You must implement the forward function for custom autograd.Function.')
     TypeError(
-     'test_a_function_without_forward_G01.<locals>.Both.forward() takes 1 positional '
+     'test_a_function_without_forward.<locals>.Both.forward() takes 1 positional '
      'argument but 2 were given')
 """)
-def test_a_function_without_forward_G01(torch):
+def test_a_function_without_forward(torch):
     class F(torch.autograd.Function):
         pass
 
@@ -41,6 +43,7 @@ def test_a_function_without_forward_G01(torch):
     return error(F.apply, x), error(F.apply), error(Both.apply, x)
 
 
+@pytest.mark.row("G02")
 @as_torch("""
     tensor(4.0, requires_grad=True)
     NotImplementedError(
@@ -49,39 +52,42 @@ def test_a_function_without_forward_G01(torch):
     True
     None
 """)
-def test_a_function_without_backward_G02(torch):
+def test_a_function_without_backward(torch):
     F = function(torch, lambda ctx, x: x * 2)
     x = leaf(torch, 2.0)
     y = F.apply(x)
     return y, error(y.backward), torch.is_grad_enabled(), x.grad
 
 
+@pytest.mark.row("G03")
 @as_torch("tensor(7.0)")
-def test_vjp_is_another_name_of_backward_G03(torch):
+def test_vjp_is_another_name_of_backward(torch):
     F = function(torch, lambda ctx, x: x * 2, vjp=lambda ctx, grad: grad * 7)
     x = leaf(torch, 2.0)
     F.apply(x).backward()
     return x.grad
 
 
+@pytest.mark.row("G03")
 @as_torch("""
     RuntimeError(
      "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You "
      'should only implement one of them.')
 """)
-def test_both_vjp_and_backward_G03(torch):
+def test_both_vjp_and_backward(torch):
     F = double(torch, vjp=lambda ctx, grad: grad * 7)
     x = leaf(torch, 2.0)
     y = F.apply(x)
     return error(y.backward)
 
 
+@pytest.mark.row("G03")
 @as_torch("""
     tensor(6.0, requires_grad=True)
     tensor(14.0)
     'SubBackward'
 """)
-def test_inherited_rules_G03(torch):
+def test_inherited_rules(torch):
     F = double(torch)
 
     class Sub(F):
@@ -95,12 +101,13 @@ def test_inherited_rules_G03(torch):
     return y, x.grad, y.grad_fn.name()
 
 
+@pytest.mark.row("G04")
 @as_torch("""
     [[True, True, True], [False, True, False, True]]
     tensor(5.0)
     True
 """)
-def test_grad_mode_in_forward_G04(torch):
+def test_grad_mode_in_forward(torch):
     """Edge case 21."""
     seen = []
 
@@ -119,8 +126,9 @@ def test_grad_mode_in_forward_G04(torch):
     return seen, x.grad, torch.is_grad_enabled()
 
 
+@pytest.mark.row("G04")
 @as_torch("tensor([12.0, 27.0])")
-def test_a_gradient_taken_in_forward_G04(torch):
+def test_a_gradient_taken_in_forward(torch):
     def forward(ctx, x):
         with torch.enable_grad():
             inner = x.detach().requires_grad_()
@@ -134,12 +142,13 @@ def test_a_gradient_taken_in_forward_G04(torch):
     return x.grad
 
 
+@pytest.mark.row("G04")
 @as_torch("""
     tensor(6.0, requires_grad=True)
     tensor(5.0)
     'FBackward'
 """)
-def test_what_was_recorded_in_forward_is_not_the_outputs_history_G04(torch):
+def test_what_was_recorded_in_forward_is_not_the_outputs_history(torch):
     def forward(ctx, x):
         with torch.enable_grad():
             return x * 3
@@ -151,12 +160,13 @@ def test_what_was_recorded_in_forward_is_not_the_outputs_history_G04(torch):
     return y, x.grad, y.grad_fn.name()
 
 
+@pytest.mark.row("G05")
 @as_torch("""
     [False, False]
     [True, False]
     [True, True]
 """)
-def test_grad_mode_in_backward_G05(torch):
+def test_grad_mode_in_backward(torch):
     seen = []
 
     def backward(ctx, grad):
@@ -171,12 +181,13 @@ def test_grad_mode_in_backward_G05(torch):
     return seen
 
 
+@pytest.mark.row("G05")
 @as_torch("""
     tensor([32.0, 108.0], requires_grad=True)
     tensor([48.0, 108.0], requires_grad=True)
     tensor([48.0, 72.0])
 """)
-def test_second_derivatives_of_a_function_G05(torch):
+def test_second_derivatives_of_a_function(torch):
     x = leaf(torch, 2.0, 3.0)
     y = square(torch).apply(square(torch).apply(x)).sum()
     (first,) = torch.autograd.grad(y, x, create_graph=True)
@@ -185,12 +196,13 @@ def test_second_derivatives_of_a_function_G05(torch):
     return first, second, third
 
 
+@pytest.mark.row("G05")
 @as_torch("""
     tensor([2.718281828459045, 7.38905609893065], dtype=float64, requires_grad=True)
     tensor([2.718281828459045, 7.38905609893065], dtype=float64, requires_grad=True)
     tensor([2.718281828459045, 7.38905609893065], dtype=float64)
 """)
-def test_a_second_derivative_of_an_output_that_was_saved_G05(torch):
+def test_a_second_derivative_of_an_output_that_was_saved(torch):
     def forward(ctx, x):
         y = x.exp()
         ctx.save_for_backward(y)
@@ -204,11 +216,12 @@ def test_a_second_derivative_of_an_output_that_was_saved_G05(torch):
     return first, second, third
 
 
+@pytest.mark.row("G06")
 @as_torch("""
     tensor(7.0, requires_grad=True)
     tensor(3.0)
 """)
-def test_forward_with_ctx_G06(torch):
+def test_forward_with_ctx(torch):
     def forward(ctx, x, factor, *rest):
         ctx.factor = factor
         return x * factor + sum(rest)
@@ -220,12 +233,13 @@ def test_forward_with_ctx_G06(torch):
     return y, x.grad
 
 
+@pytest.mark.row("G06")
 @as_torch("""
     tensor(4.0)
     tensor(10.0)
     TypeError("forward() got an unexpected keyword argument 'other'")
 """)
-def test_arguments_by_name_in_the_combined_style_G06(torch):
+def test_arguments_by_name_in_the_combined_style(torch):
     def run(*args, **kwargs):
         F = function(
             torch,
@@ -240,7 +254,8 @@ def test_arguments_by_name_in_the_combined_style_G06(torch):
     return x.grad, y.grad, error(lambda: run(x, y=y, other=1), words="'other'")
 
 
-def test_nothing_is_taken_by_name_alone_G06():
+@pytest.mark.row("G06")
+def test_nothing_is_taken_by_name_alone():
     """A tensor passed this way would silently have no gradient."""
 
     def forward(ctx, x, *, factor):
@@ -252,13 +267,14 @@ def test_nothing_is_taken_by_name_alone_G06():
         F.apply(x, factor=x)
 
 
+@pytest.mark.row("G07")
 @as_torch("""
     [[False, [True, True]]]
     tensor(6.0, requires_grad=True)
     tensor(3.0)
     tensor(20.0)
 """)
-def test_forward_and_setup_context_G07(torch):
+def test_forward_and_setup_context(torch):
     seen = []
 
     def forward(x, y):
@@ -279,6 +295,7 @@ def test_forward_and_setup_context_G07(torch):
     return seen, z, x.grad, y.grad
 
 
+@pytest.mark.row("G07")
 @as_torch("""
     [[[3, 3.0, 0.0]], tensor(6.0, requires_grad=True), tensor(3.0)]
     [[[3, 5.0, 0.0]], tensor(10.0, requires_grad=True), tensor(5.0)]
@@ -286,7 +303,7 @@ def test_forward_and_setup_context_G07(torch):
     [[[3, 7.0, 0.0]], tensor(14.0, requires_grad=True), tensor(7.0)]
     [[[3, 4.0, 1.0]], tensor(9.0, requires_grad=True), tensor(4.0)]
 """)
-def test_arguments_by_name_and_defaults_in_the_separate_style_G07(torch):
+def test_arguments_by_name_and_defaults_in_the_separate_style(torch):
     def run(*args, **kwargs):
         seen = []
 
@@ -309,11 +326,12 @@ def test_arguments_by_name_and_defaults_in_the_separate_style_G07(torch):
     return run(), run(5.0), run(shift=1.0), run(factor=7.0), run(4.0, shift=1.0)
 
 
+@pytest.mark.row("G08")
 @as_torch("""
     [tensor(4.0), tensor(4.0), tensor(4.0)]
     [True, True, True]
 """)
-def test_only_tensors_given_by_position_are_differentiated_G08(torch):
+def test_only_tensors_given_by_position_are_differentiated(torch):
     """Edge case 28."""
     x = leaf(torch, 2.0)
 
@@ -329,12 +347,13 @@ def test_only_tensors_given_by_position_are_differentiated_G08(torch):
     return results, [result.grad_fn is None for result in results]
 
 
+@pytest.mark.row("G08")
 @as_torch("""
     tensor(12.0, requires_grad=True)
     tensor(7.0)
     None
 """)
-def test_a_list_beside_a_tensor_G08(torch):
+def test_a_list_beside_a_tensor(torch):
     def forward(ctx, x, several, named):
         return x * several[0] * named["factor"]
 
@@ -345,6 +364,7 @@ def test_a_list_beside_a_tensor_G08(torch):
     return z, x.grad, y.grad
 
 
+@pytest.mark.row("G09")
 @as_torch("""
     tensor(4.0)
     tensor(4.0)
@@ -353,7 +373,7 @@ def test_a_list_beside_a_tensor_G08(torch):
     tensor(4.0)
     True
 """)
-def test_a_function_without_an_input_that_requires_grad_G09(torch):
+def test_a_function_without_an_input_that_requires_grad(torch):
     F = double(torch)
     x = leaf(torch, 2.0)
     plain = F.apply(torch.tensor(2.0))
@@ -364,11 +384,12 @@ def test_a_function_without_an_input_that_requires_grad_G09(torch):
     return plain, off, off.grad_fn, plain.grad_fn, inference, inference.is_inference()
 
 
+@pytest.mark.row("G09")
 @as_torch("""
     [[False], []]
     [[True], []]
 """)
-def test_what_a_function_keeps_where_nothing_requires_grad_G09(torch):
+def test_what_a_function_keeps_where_nothing_requires_grad(torch):
     seen = []
 
     def forward(ctx, x):
@@ -383,8 +404,9 @@ def test_what_a_function_keeps_where_nothing_requires_grad_G09(torch):
     return seen
 
 
+@pytest.mark.row("G10")
 @as_torch
-def test_what_forward_may_return_G10(torch):
+def test_what_forward_may_return(torch):
     def run(result, *grads):
         def backward(ctx, *gradients):
             return sum(grad for grad in gradients if grad is not None)
@@ -405,8 +427,9 @@ def test_what_forward_may_return_G10(torch):
     return one, pair, x.grad, mixed, y.grad, listed, nothing, single, z.grad, type(pair).__name__
 
 
+@pytest.mark.row("G10")
 @as_torch("[[1.0, None, None]]")
-def test_gradients_for_what_is_no_tensor_G10(torch):
+def test_gradients_for_what_is_no_tensor(torch):
     seen = []
 
     def backward(ctx, *grads):
@@ -419,17 +442,19 @@ def test_gradients_for_what_is_no_tensor_G10(torch):
     return seen
 
 
+@pytest.mark.row("G10")
 @as_torch("""
     False
     False
 """)
-def test_a_list_or_a_dict_is_opaque_G10(torch):
+def test_a_list_or_a_dict_is_opaque(torch):
     x = leaf(torch, 2.0)
     listed = function(torch, lambda ctx, x: [x * 2], lambda ctx, grad: grad).apply(x)
     named = function(torch, lambda ctx, x: {"y": x * 2}, lambda ctx, grad: grad).apply(x)
     return listed[0].requires_grad, named["y"].requires_grad
 
 
+@pytest.mark.row("G11")
 @as_torch("""
     False
     tensor([2.0, 3.0], requires_grad=True)
@@ -439,7 +464,7 @@ def test_a_list_or_a_dict_is_opaque_G10(torch):
     0
     0
 """)
-def test_an_input_returned_as_it_is_G11(torch):
+def test_an_input_returned_as_it_is(torch):
     x = leaf(torch, 2.0, 3.0)
     F = function(torch, lambda ctx, x: x, lambda ctx, grad: grad * 7)
     y = F.apply(x)
@@ -447,6 +472,7 @@ def test_an_input_returned_as_it_is_G11(torch):
     return y is x, y, x.grad, y._base is x, y.grad_fn.name(), y._version, x._version
 
 
+@pytest.mark.row("G11")
 @as_torch("""
     False
     tensor([1.0, 1.0], requires_grad=True)
@@ -455,7 +481,7 @@ def test_an_input_returned_as_it_is_G11(torch):
     tensor([1.0, 1.0])
     None
 """)
-def test_an_input_returned_without_a_gradient_G11(torch):
+def test_an_input_returned_without_a_gradient(torch):
     x = torch.ones(2)
     F = function(torch, lambda ctx, x, y: (x, y * 2), lambda ctx, g, h: (g, h))
     y = leaf(torch, 1.0, 2.0)
@@ -464,11 +490,12 @@ def test_an_input_returned_without_a_gradient_G11(torch):
     return same is x, same, other, alone is x, alone, alone.grad_fn
 
 
+@pytest.mark.row("G11")
 @as_torch("""
     tensor(53.0)
     False
 """)
-def test_an_input_returned_twice_G11(torch):
+def test_an_input_returned_twice(torch):
     F = function(torch, lambda ctx, x: (x, x), lambda ctx, g, h: g + 10 * h)
     x = leaf(torch, 2.0)
     a, b = F.apply(x)
@@ -476,6 +503,7 @@ def test_an_input_returned_twice_G11(torch):
     return x.grad, a is b
 
 
+@pytest.mark.row("G12")
 @as_torch("""
     tensor(3.0, requires_grad=True)
     tensor(1)
@@ -485,7 +513,7 @@ def test_an_input_returned_twice_G11(torch):
     None
     True
 """)
-def test_integer_outputs_G12(torch):
+def test_integer_outputs(torch):
     """Edge case 25."""
     seen = []
 
@@ -503,11 +531,12 @@ def test_integer_outputs_G12(torch):
     return value, index, mask, x.grad, seen, index.grad_fn, mask.is_leaf
 
 
+@pytest.mark.row("G12")
 @as_torch("""
     tensor([1.0, 1.0, 2.0], requires_grad=True)
     tensor([2.0, 0.0, 1.0])
 """)
-def test_integer_inputs_G12(torch):
+def test_integer_inputs(torch):
     def forward(ctx, x, index):
         ctx.index = index
         return x[index]
@@ -522,11 +551,12 @@ def test_integer_inputs_G12(torch):
     return y, x.grad
 
 
+@pytest.mark.row("G12")
 @as_torch("""
     tensor(1)
     None
 """)
-def test_an_output_that_is_only_integer_G12(torch):
+def test_an_output_that_is_only_integer(torch):
     F = function(torch, lambda ctx, x: x.argmax(), lambda ctx, grad: None)
     y = F.apply(leaf(torch, 1.0, 3.0))
     return y, y.grad_fn
@@ -535,8 +565,9 @@ def test_an_output_that_is_only_integer_G12(torch):
 # ---- what backward returns
 
 
+@pytest.mark.row("G13")
 @as_torch
-def test_backward_returns_a_value_for_each_argument_G13(torch):
+def test_backward_returns_a_value_for_each_argument(torch):
     """Edge case 27."""
 
     def run(gradients, count=2):
@@ -559,6 +590,7 @@ def test_backward_returns_a_value_for_each_argument_G13(torch):
     ]
 
 
+@pytest.mark.row("G13")
 @as_torch("""
     [RuntimeError(
       'function FBackward returned an incorrect number of gradients (expected 2, got 1)'),
@@ -569,7 +601,7 @@ def test_backward_returns_a_value_for_each_argument_G13(torch):
       'corresponding forward input was not a Variable'),
      None]
 """)
-def test_arguments_that_are_no_tensors_count_G13(torch):
+def test_arguments_that_are_no_tensors_count(torch):
     def run(gradients):
         F = function(torch, lambda ctx, x, factor: x * factor, lambda ctx, grad: gradients(grad))
         x = leaf(torch, 2.0)
@@ -578,12 +610,13 @@ def test_arguments_that_are_no_tensors_count_G13(torch):
     return [run(lambda g: g), run(lambda g: (g, None)), run(lambda g: (g, g))]
 
 
+@pytest.mark.row("G14")
 @as_torch("""
     None
     tensor(2.0)
     None
 """)
-def test_none_means_no_gradient_G14(torch):
+def test_none_means_no_gradient(torch):
     x, y = leaf(torch, 2.0), leaf(torch, 3.0)
     giving(torch, lambda g: (None, g)).apply(x, y).backward()
     z = leaf(torch, 2.0)
@@ -591,11 +624,12 @@ def test_none_means_no_gradient_G14(torch):
     return x.grad, y.grad, z.grad
 
 
+@pytest.mark.row("G14")
 @as_torch("""
     ['forward', [0.0]]
     tensor(0.0)
 """)
-def test_none_through_a_chain_of_functions_G14(torch):
+def test_none_through_a_chain_of_functions(torch):
     seen = []
     inner, outer = noting(torch, seen), giving(torch, lambda g: None)
     x = leaf(torch, 2.0)
@@ -603,6 +637,7 @@ def test_none_through_a_chain_of_functions_G14(torch):
     return seen, x.grad
 
 
+@pytest.mark.row("G14")
 @as_torch("""
     [None, tensor(1.0)]
     RuntimeError(
@@ -610,7 +645,7 @@ def test_none_through_a_chain_of_functions_G14(torch):
      'Set allow_unused=True if this is the desired behavior.')
     [tensor(0.0), tensor(1.0)]
 """)
-def test_none_under_grad_G14(torch):
+def test_none_under_grad(torch):
     x, y = leaf(torch, 2.0), leaf(torch, 3.0)
     z = giving(torch, lambda g: (None, g)).apply(x, y)
     return (
@@ -620,6 +655,7 @@ def test_none_under_grad_G14(torch):
     )
 
 
+@pytest.mark.row("G15")
 @as_torch("""
     [RuntimeError('expected Variable or None (got float)'), None]
     [RuntimeError('expected Variable or None (got list)'), None]
@@ -627,7 +663,7 @@ def test_none_under_grad_G14(torch):
     [RuntimeError('expected Variable or None (got float)'), None]
     [RuntimeError('expected Variable or None (got dict)'), None]
 """)
-def test_what_a_gradient_must_be_G15(torch):
+def test_what_a_gradient_must_be(torch):
     def run(gradients):
         x = leaf(torch, 2.0)
         return error(giving(torch, gradients).apply(x).backward), x.grad
@@ -636,8 +672,9 @@ def test_what_a_gradient_must_be_G15(torch):
     return [run(gradients) for gradients in wrong]
 
 
+@pytest.mark.row("G16")
 @as_torch
-def test_the_shape_of_a_gradient_G16(torch):
+def test_the_shape_of_a_gradient(torch):
     def run(shape, of, fits):
         x = torch.ones(of).requires_grad_()
         F = function(torch, lambda ctx, x: x.sum(), lambda ctx, g: torch.ones(shape))
@@ -649,6 +686,7 @@ def test_the_shape_of_a_gradient_G16(torch):
     return [run(*shapes, True) for shapes in fit], [run(*shapes, False) for shapes in misfit]
 
 
+@pytest.mark.row("G16")
 @as_torch("""
     RuntimeError(
      'Function FBackward returned an invalid gradient at index 1 - got [3] but expected '
@@ -657,7 +695,7 @@ def test_the_shape_of_a_gradient_G16(torch):
      'Function FBackward returned an invalid gradient at index 0 - got [3] but expected '
      'shape compatible with [2]')
 """)
-def test_the_index_of_the_argument_that_a_gradient_does_not_fit_G16(torch):
+def test_the_index_of_the_argument_that_a_gradient_does_not_fit(torch):
     def run(*shapes):
         x, y = torch.ones(2).requires_grad_(), torch.ones(2).requires_grad_()
         F = function(
@@ -671,6 +709,7 @@ def test_the_index_of_the_argument_that_a_gradient_does_not_fit_G16(torch):
     return run((2,), (3,)), run((3,), (2,))
 
 
+@pytest.mark.row("G17")
 @as_torch("""
     tensor([2.0, 2.0])
     tensor([2.0, 2.0])
@@ -678,7 +717,7 @@ def test_the_index_of_the_argument_that_a_gradient_does_not_fit_G16(torch):
     tensor([2.0, 2.0])
     tensor([2.0, 2.0])
 """)
-def test_the_dtype_of_a_gradient_G17(torch):
+def test_the_dtype_of_a_gradient(torch):
     def run(dtype, of):
         x = torch.ones(2, dtype=of).requires_grad_()
         F = function(torch, lambda ctx, x: x.sum(), lambda ctx, g: torch.ones(2, dtype=dtype) * 2)
@@ -694,6 +733,7 @@ def test_the_dtype_of_a_gradient_G17(torch):
     ]
 
 
+@pytest.mark.row("G17")
 @as_torch("""
     [RuntimeError(
       'Expected isFloatingType(grad.scalar_type()) || (input_is_complex == '
@@ -704,7 +744,7 @@ def test_the_dtype_of_a_gradient_G17(torch):
     [no_error, tensor([2.0+0.0j, 2.0+0.0j])]
     [no_error, tensor([2.0+0.0j, 2.0+0.0j])]
 """)
-def test_complex_gradients_G17(torch):
+def test_complex_gradients(torch):
     def run(dtype, of):
         x = torch.ones(2, dtype=of).requires_grad_()
 

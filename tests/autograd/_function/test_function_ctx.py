@@ -11,8 +11,9 @@ import jaxgrad
 # ---- what is saved
 
 
+@pytest.mark.row("G18")
 @as_torch("[[3.0]]")
-def test_save_for_backward_keeps_values_G18(torch):
+def test_save_for_backward_keeps_values(torch):
     def forward(ctx, x, y):
         ctx.save_for_backward(x, y)
         ctx.save_for_backward(y)
@@ -29,6 +30,7 @@ def test_save_for_backward_keeps_values_G18(torch):
     return seen
 
 
+@pytest.mark.row("G18")
 @as_torch("""
     TypeError('save_for_backward can only save variables, but argument 0 is of type int')
     TypeError('save_for_backward can only save variables, but argument 1 is of type str')
@@ -36,7 +38,7 @@ def test_save_for_backward_keeps_values_G18(torch):
     tensor(1.0)
     tensor(1.0)
 """)
-def test_what_may_be_saved_G18(torch):
+def test_what_may_be_saved(torch):
     def run(*values):
         def forward(ctx, x):
             ctx.save_for_backward(*values)
@@ -56,8 +58,9 @@ def test_what_may_be_saved_G18(torch):
     ]
 
 
+@pytest.mark.row("G19")
 @as_torch("[[None, 2.0, None]]")
-def test_none_may_be_saved_G19(torch):
+def test_none_may_be_saved(torch):
     def forward(ctx, x):
         ctx.save_for_backward(None, x, None)
         return x * 2
@@ -74,11 +77,12 @@ def test_none_may_be_saved_G19(torch):
     return seen
 
 
+@pytest.mark.row("G22")
 @as_torch("""
     0
     [True, [True, True, True], [None, 'MulBackward0', 'FBackward']]
 """)
-def test_saved_tensors_as_they_come_back_G22(torch):
+def test_saved_tensors_as_they_come_back(torch):
     seen = []
 
     def forward(ctx, x, y):
@@ -99,8 +103,9 @@ def test_saved_tensors_as_they_come_back_G22(torch):
     return seen
 
 
+@pytest.mark.row("G22")
 @as_torch("[['tuple', 0]]")
-def test_the_kind_of_saved_tensors_G22(torch):
+def test_the_kind_of_saved_tensors(torch):
     seen = []
 
     def backward(ctx, grad):
@@ -112,8 +117,9 @@ def test_the_kind_of_saved_tensors_G22(torch):
     return seen
 
 
+@pytest.mark.row("G22")
 @as_torch
-def test_saved_tensors_once_freed_G22(torch):
+def test_saved_tensors_once_freed(torch):
     x = leaf(torch, 2.0)
     y = square(torch).apply(x)
     node = y.grad_fn
@@ -122,8 +128,9 @@ def test_saved_tensors_once_freed_G22(torch):
     return before, error(lambda: node.saved_tensors), error(y.backward), x.grad
 
 
+@pytest.mark.row("G22")
 @as_torch("tensor(28.0)")
-def test_a_function_that_saves_nothing_can_run_again_G22(torch):
+def test_a_function_that_saves_nothing_can_run_again(torch):
     x = leaf(torch, 2.0)
     y = double(torch).apply(x)
     y.backward()
@@ -131,6 +138,7 @@ def test_a_function_that_saves_nothing_can_run_again_G22(torch):
     return x.grad
 
 
+@pytest.mark.row("G22")
 @as_torch("""
     tensor(8.0)
     RuntimeError(
@@ -140,7 +148,7 @@ def test_a_function_that_saves_nothing_can_run_again_G22(torch):
      'retain_graph=True if you need to backward through the graph a second time or if '
      'you need to access saved tensors after calling backward.')
 """)
-def test_saved_tensors_of_a_retained_graph_G22(torch):
+def test_saved_tensors_of_a_retained_graph(torch):
     x = leaf(torch, 2.0)
     y = square(torch).apply(x)
     y.backward(retain_graph=True)
@@ -148,12 +156,13 @@ def test_saved_tensors_of_a_retained_graph_G22(torch):
     return x.grad, error(y.backward)
 
 
+@pytest.mark.row("G23")
 @as_torch("""
     [['word', 3, [1, 2], False]]
     'word'
     3
 """)
-def test_attributes_of_ctx_G23(torch):
+def test_attributes_of_ctx(torch):
     def forward(ctx, x, word):
         ctx.word, ctx.number, ctx.list = word, 3, [1, 2]
         return x * 2
@@ -184,8 +193,9 @@ NAMES = [
 NAMES += ["retained_at", "saved", "sequence", "inputs", "value", "function"]
 
 
+@pytest.mark.row("G23")
 @as_torch
-def test_attributes_of_any_name_G23(torch):
+def test_attributes_of_any_name(torch):
     def forward(ctx, x):
         for number, name in enumerate(NAMES):
             setattr(ctx, name, number)
@@ -210,7 +220,8 @@ def test_attributes_of_any_name_G23(torch):
     return seen, x.grad, y.grad, z.grad, again, len(y.grad_fn.next_functions)
 
 
-def test_attributes_of_ctx_that_the_call_needs_itself_G23():
+@pytest.mark.row("G23")
+def test_attributes_of_ctx_that_the_call_needs_itself():
     def forward(ctx, x):
         ctx._saved = x
         return x * 2
@@ -220,6 +231,7 @@ def test_attributes_of_ctx_that_the_call_needs_itself_G23():
         F.apply(leaf(jaxgrad, 2.0))
 
 
+@pytest.mark.row("G24")
 @as_torch("""
     AssertionError(
      'save_for_forward expects all arguments to be tensors; you should save non-tensors '
@@ -227,7 +239,7 @@ def test_attributes_of_ctx_that_the_call_needs_itself_G23():
     tensor(1.0)
     tensor(1.0)
 """)
-def test_save_for_forward_keeps_values_for_jvp_G24(torch):
+def test_save_for_forward_keeps_values_for_jvp(torch):
     def run(*values):
         def forward(ctx, x):
             ctx.save_for_forward(*values)
@@ -245,6 +257,7 @@ def test_save_for_forward_keeps_values_for_jvp_G24(torch):
 # ---- marks
 
 
+@pytest.mark.row("G30")
 @as_torch("""
     [[[1.0, 1.0], [0.0, 0.0], 'torch.float32']]
     tensor([2.0, 2.0])
@@ -252,7 +265,7 @@ def test_save_for_forward_keeps_values_for_jvp_G24(torch):
     None
     True
 """)
-def test_outputs_marked_as_not_differentiable_G30(torch):
+def test_outputs_marked_as_not_differentiable(torch):
     """Edge case 25."""
     seen = []
 
@@ -271,12 +284,13 @@ def test_outputs_marked_as_not_differentiable_G30(torch):
     return seen, x.grad, b, b.grad_fn, b.is_leaf
 
 
+@pytest.mark.row("G31")
 @as_torch("""
     tensor(4.0)
     None
     False
 """)
-def test_all_outputs_marked_as_not_differentiable_G31(torch):
+def test_all_outputs_marked_as_not_differentiable(torch):
     def forward(ctx, x):
         y = x * 2
         ctx.mark_non_differentiable(y)
@@ -286,12 +300,13 @@ def test_all_outputs_marked_as_not_differentiable_G31(torch):
     return y, y.grad_fn, y.requires_grad
 
 
+@pytest.mark.row("G32")
 @as_torch("""
     RuntimeError('mark_non_differentiable only accepts variable arguments, but got ')
     tensor(4.0, requires_grad=True)
     tensor(4.0, requires_grad=True)
 """)
-def test_what_may_be_marked_as_not_differentiable_G32(torch):
+def test_what_may_be_marked_as_not_differentiable(torch):
     def run(choose):
         def forward(ctx, x):
             y = x * 2
@@ -305,13 +320,14 @@ def test_what_may_be_marked_as_not_differentiable_G32(torch):
     return error(run, lambda x, y: [3]), run(lambda x, y: [x]), run(lambda x, y: [x * 1])
 
 
+@pytest.mark.row("G30")
 @as_torch("""
     tensor(2.0)
     False
     None
     True
 """)
-def test_an_input_returned_and_marked_G30(torch):
+def test_an_input_returned_and_marked(torch):
     def forward(ctx, x):
         ctx.mark_non_differentiable(x)
         return x
@@ -334,8 +350,9 @@ def unused(torch, materialize, seen):
     return function(torch, forward, backward)
 
 
+@pytest.mark.row("G33")
 @as_torch
-def test_gradients_that_are_not_there_G33(torch):
+def test_gradients_that_are_not_there(torch):
     """Edge case 26."""
     seen, gradients = [], []
     for materialize in (None, True, False):
@@ -350,8 +367,9 @@ def test_gradients_that_are_not_there_G33(torch):
     return seen, gradients
 
 
+@pytest.mark.row("G33")
 @as_torch
-def test_set_materialize_grads_takes_a_bool_G33(torch):
+def test_set_materialize_grads_takes_a_bool(torch):
     def run(value):
         def forward(ctx, x):
             ctx.set_materialize_grads(value)
@@ -363,11 +381,12 @@ def test_set_materialize_grads_takes_a_bool_G33(torch):
     return [error(run, value, words=words) for value in (1, None, "word")], run(False), run(True)
 
 
+@pytest.mark.row("G34")
 @as_torch("""
     ['forward']
     tensor(2.0)
 """)
-def test_a_function_that_is_not_used_is_not_called_G34(torch):
+def test_a_function_that_is_not_used_is_not_called(torch):
     seen = []
     F = noting(torch, seen)
     x = leaf(torch, 2.0)
@@ -376,11 +395,12 @@ def test_a_function_that_is_not_used_is_not_called_G34(torch):
     return seen, x.grad
 
 
+@pytest.mark.row("G34")
 @as_torch("""
     [[[0.0, 0.0]], tensor([0.0, 0.0])]
     [[None], None]
 """)
-def test_none_gradients_reach_a_function_G34(torch):
+def test_none_gradients_reach_a_function(torch):
     """An undefined gradient of one Function's input reaches another Function."""
     results = []
     for materialize in (True, False):
@@ -418,12 +438,13 @@ def once(torch, factor=None):
     return function(torch, forward, backward)
 
 
+@pytest.mark.row("G35")
 @as_torch("""
     tensor(4.0)
     tensor(4.0)
     RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')
 """)
-def test_once_differentiable_refuses_second_derivatives_G35(torch):
+def test_once_differentiable_refuses_second_derivatives(torch):
     """Edge case 13."""
     x = leaf(torch, 2.0)
     y = once(torch).apply(x)
@@ -432,19 +453,21 @@ def test_once_differentiable_refuses_second_derivatives_G35(torch):
     return x.grad, first, error(first.backward)
 
 
+@pytest.mark.row("G35")
 @as_torch("""
     tensor(4.0, requires_grad=True)
     True
     RuntimeError(
      'trying to differentiate twice a function that was marked with @once_differentiable')
 """)
-def test_once_differentiable_with_a_gradient_that_requires_grad_G35(torch):
+def test_once_differentiable_with_a_gradient_that_requires_grad(torch):
     x = leaf(torch, 2.0)
     g = torch.ones((), requires_grad=True)
     (first,) = torch.autograd.grad(once(torch).apply(x), x, g, create_graph=True)
     return first, first.grad_fn is not None, error(first.backward)
 
 
+@pytest.mark.row("G35")
 @as_torch("""
     tensor(12.0, requires_grad=True)
     tensor(4.0, requires_grad=True)
@@ -452,19 +475,20 @@ def test_once_differentiable_with_a_gradient_that_requires_grad_G35(torch):
     RuntimeError(
      'trying to differentiate twice a function that was marked with @once_differentiable')
 """)
-def test_once_differentiable_and_a_second_pass_that_does_not_reach_it_G35(torch):
+def test_once_differentiable_and_a_second_pass_that_does_not_reach_it(torch):
     x, y = leaf(torch, 2.0), leaf(torch, 3.0)
     z = once(torch).apply(x) * y
     dx, dy = torch.autograd.grad(z, [x, y], create_graph=True)
     return dx, dy, torch.autograd.grad(dy, x), error(dx.backward)
 
 
+@pytest.mark.row("G35")
 @as_torch("""
     [tensor(12.0, requires_grad=True), None]
     RuntimeError(
      'trying to differentiate twice a function that was marked with @once_differentiable')
 """)
-def test_once_differentiable_of_several_inputs_G35(torch):
+def test_once_differentiable_of_several_inputs(torch):
     def forward(ctx, x, y):
         ctx.save_for_backward(x, y)
         return x * y
@@ -482,13 +506,14 @@ def test_once_differentiable_of_several_inputs_G35(torch):
 # ---- ctx
 
 
+@pytest.mark.row("G36")
 @as_torch("""
     [True, False, False, False, False]
     [True, False, False, False, False]
     [False, True]
     [False]
 """)
-def test_needs_input_grad_of_each_argument_G36(torch):
+def test_needs_input_grad_of_each_argument(torch):
     seen = []
 
     def forward(ctx, *args):
@@ -507,12 +532,13 @@ def test_needs_input_grad_of_each_argument_G36(torch):
     return seen
 
 
+@pytest.mark.row("G36")
 @as_torch("""
     [tensor(2.0)]
     [[True, True]]
     None
 """)
-def test_needs_input_grad_under_grad_of_one_input_G36(torch):
+def test_needs_input_grad_under_grad_of_one_input(torch):
     """It depends on the arguments of forward, not on the gradients that are asked for."""
     seen = []
 
@@ -525,6 +551,7 @@ def test_needs_input_grad_under_grad_of_one_input_G36(torch):
     return torch.autograd.grad(F.apply(x, y), x), seen, y.grad
 
 
+@pytest.mark.row("G37")
 @as_torch("""
     [['tensor', 1.0],
      ['pre', [1.0]],
@@ -533,7 +560,7 @@ def test_needs_input_grad_under_grad_of_one_input_G36(torch):
     True
     True
 """)
-def test_ctx_is_the_node_G37(torch):
+def test_ctx_is_the_node(torch):
     seen, nodes_run = [], []
 
     def forward(ctx, x, y):
@@ -556,22 +583,24 @@ def test_ctx_is_the_node_G37(torch):
     return seen, nodes_run == [id(z.grad_fn)], is_node
 
 
+@pytest.mark.row("G37")
 @as_torch("""
     None
     'AccumulateGrad'
 """)
-def test_next_functions_of_inputs_that_need_none_G37(torch):
+def test_next_functions_of_inputs_that_need_none(torch):
     F = function(torch, lambda ctx, x, n, y: x * y, lambda ctx, g: (g, None, g))
     z = F.apply(torch.ones(()), 3, leaf(torch, 2.0))
     return [None if to is None else to.name().split("::")[-1] for to, _ in z.grad_fn.next_functions]
 
 
+@pytest.mark.row("G37")
 @as_torch("""
     tensor(20.0)
     tensor(30.0)
     [2]
 """)
-def test_a_hook_that_changes_a_functions_gradients_G37(torch):
+def test_a_hook_that_changes_a_functions_gradients(torch):
     F = function(torch, lambda ctx, x, n, y: x * y, lambda ctx, g: (g * 2, None, g * 3))
     x, y = leaf(torch, 2.0), leaf(torch, 3.0)
     z = F.apply(x, 3, y)
@@ -581,13 +610,14 @@ def test_a_hook_that_changes_a_functions_gradients_G37(torch):
     return x.grad, y.grad, seen
 
 
+@pytest.mark.row("G38")
 @as_torch("""
     'FBackward'
     True
     True
     True
 """)
-def test_the_class_of_the_node_G38(torch):
+def test_the_class_of_the_node(torch):
     F = double(torch)
     y = F.apply(leaf(torch, 2.0))
     kind = type(y.grad_fn)
@@ -595,14 +625,16 @@ def test_the_class_of_the_node_G38(torch):
     return kind.__name__, issubclass(kind, base), kind is F._backward_cls, kind._forward_cls is F
 
 
+@pytest.mark.row("G39")
 @as_torch("tensor(30.0, requires_grad=True)")
-def test_running_a_node_by_hand_G39(torch):
+def test_running_a_node_by_hand(torch):
     F = square(torch)
     x = leaf(torch, 3.0)
     node = F.apply(x).grad_fn
     return node.apply(torch.tensor(5.0))
 
 
+@pytest.mark.row("G41")
 @as_torch("""
     ' should not be instantiated'
     'DeprecationWarning'
@@ -611,7 +643,7 @@ def test_running_a_node_by_hand_G39(torch):
      'new-style autograd function with static forward method. (Example: '
      'https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)')
 """)
-def test_instances_of_a_function_G41(torch):
+def test_instances_of_a_function(torch):
     F = double(torch)
     report = warned(F)
     message = report["warnings"][0]["says"].partition(" should not be instantiated")[1]
@@ -621,13 +653,14 @@ def test_instances_of_a_function_G41(torch):
     return message, report["warnings"][0]["error"], error(instance, leaf(torch, 2.0))
 
 
+@pytest.mark.row("G42")
 @as_torch("""
     True
     True
     True
     True
 """)
-def test_names_of_old_code_G42(torch):
+def test_names_of_old_code(torch):
     from_module = torch.autograd.function
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -640,11 +673,12 @@ def test_names_of_old_code_G42(torch):
     )
 
 
+@pytest.mark.row("G43")
 @as_torch("""
     tensor(4.0, requires_grad=True)
     ['FutureWarning']
 """)
-def test_mark_shared_storage_G43(torch):
+def test_mark_shared_storage(torch):
     def forward(ctx, x):
         y = x * 2
         ctx.mark_shared_storage((x, y))
@@ -669,8 +703,9 @@ def read_once(torch, reads):
     return F
 
 
+@pytest.mark.row("G44")
 @as_torch
-def test_saved_tensors_read_once_G44(torch):
+def test_saved_tensors_read_once(torch):
     x = leaf(torch, 2.0)
     read_once(torch, 1).apply(x).backward()
     y = read_once(torch, 1).apply(x)
@@ -683,11 +718,12 @@ def test_saved_tensors_read_once_G44(torch):
     )
 
 
+@pytest.mark.row("G45")
 @as_torch("""
     [['list', [1.0, 0.0]]]
     tensor(7.0)
 """)
-def test_gradients_in_a_list_G45(torch):
+def test_gradients_in_a_list(torch):
     seen = []
 
     def backward(ctx, grads):
@@ -703,8 +739,9 @@ def test_gradients_in_a_list_G45(torch):
     return seen, x.grad
 
 
+@pytest.mark.row("G48")
 @as_torch("tensor(110.0)")
-def test_one_tensor_given_twice_to_a_function_G48(torch):
+def test_one_tensor_given_twice_to_a_function(torch):
     """Edge case 28."""
     x = leaf(torch, 2.0)
     F = function(torch, lambda ctx, x, y: x * y, lambda ctx, g: (g * 10, g * 100))
@@ -712,12 +749,13 @@ def test_one_tensor_given_twice_to_a_function_G48(torch):
     return x.grad
 
 
+@pytest.mark.row("G49")
 @as_torch("""
     'WeirdNameBackward'
     'WeirdNameBackward'
     True
 """)
-def test_the_name_of_the_node_G49(torch):
+def test_the_name_of_the_node(torch):
     class WeirdName(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -731,8 +769,9 @@ def test_the_name_of_the_node_G49(torch):
     return y.grad_fn.name(), type(y.grad_fn).__name__, repr(y.grad_fn).startswith("<")
 
 
+@pytest.mark.row("G51")
 @as_torch("tensor(12.0)")
-def test_arguments_without_a_gradient_need_no_declaration_G51(torch):
+def test_arguments_without_a_gradient_need_no_declaration(torch):
     def forward(ctx, x, power, name, flags):
         ctx.save_for_backward(x)
         ctx.power = power

@@ -1,5 +1,6 @@
 """Functions that write to their inputs or return views, row by row of PyTorch's behaviour."""
 
+import pytest
 from helpers.as_torch import as_torch, error, leaf, strict, warned
 from helpers.functions import function
 
@@ -18,12 +19,13 @@ def tripling(torch, mark=True, returned=True):
     return function(torch, forward, lambda ctx, grad: grad * 7)
 
 
+@pytest.mark.row("G27")
 @as_torch("""
     tensor([15.0, 30.0], requires_grad=True)
     ['FBackward', True, 2]
     tensor([35.0, 35.0])
 """)
-def test_mark_dirty_of_an_input_that_is_written_to_G27(torch):
+def test_mark_dirty_of_an_input_that_is_written_to(torch):
     """Edge case 24."""
     x = leaf(torch, 1.0, 2.0)
     y = x * 5
@@ -33,11 +35,12 @@ def test_mark_dirty_of_an_input_that_is_written_to_G27(torch):
     return z, names, x.grad
 
 
+@pytest.mark.row("G27")
 @as_torch("""
     tensor([6.0, 11.0], requires_grad=True)
     tensor([35.0, 35.0])
 """)
-def test_mark_dirty_before_the_write_G27(torch):
+def test_mark_dirty_before_the_write(torch):
     def forward(ctx, x):
         ctx.mark_dirty(x)
         x += 1
@@ -50,12 +53,13 @@ def test_mark_dirty_before_the_write_G27(torch):
     return y, x.grad
 
 
+@pytest.mark.row("G27")
 @as_torch("""
     True
     tensor([15.0, 30.0], requires_grad=True)
     tensor([35.0, 35.0])
 """)
-def test_mark_dirty_in_setup_context_G27(torch):
+def test_mark_dirty_in_setup_context(torch):
     def setup_context(ctx, inputs, output):
         ctx.mark_dirty(inputs[0])
 
@@ -69,8 +73,9 @@ def test_mark_dirty_in_setup_context_G27(torch):
     return z is y, z, x.grad
 
 
+@pytest.mark.row("G27")
 @as_torch
-def test_mark_dirty_without_a_gradient_G27(torch):
+def test_mark_dirty_without_a_gradient(torch):
     x = torch.ones(2)
     y = tripling(torch).apply(x)
     with torch.no_grad():
@@ -79,6 +84,7 @@ def test_mark_dirty_without_a_gradient_G27(torch):
     return y is x, x, x._version, x.grad_fn, w is z, z, z._version, z.is_leaf, z.requires_grad
 
 
+@pytest.mark.row("G27")
 @as_torch("""
     True
     tensor(3.0, requires_grad=True)
@@ -87,7 +93,7 @@ def test_mark_dirty_without_a_gradient_G27(torch):
     tensor(33.0)
     True
 """)
-def test_mark_dirty_of_one_of_two_inputs_G27(torch):
+def test_mark_dirty_of_one_of_two_inputs(torch):
     def forward(ctx, x, y):
         x.add_(y)
         ctx.mark_dirty(x)
@@ -101,6 +107,7 @@ def test_mark_dirty_of_one_of_two_inputs_G27(torch):
     return b is a, b, c, x.grad, y.grad, c.grad_fn is b.grad_fn
 
 
+@pytest.mark.row("G27")
 @as_torch("""
     True
     True
@@ -109,7 +116,7 @@ def test_mark_dirty_of_one_of_two_inputs_G27(torch):
     tensor([11.0, 11.0])
     False
 """)
-def test_an_input_that_requires_no_grad_beside_one_that_does_G27(torch):
+def test_an_input_that_requires_no_grad_beside_one_that_does(torch):
     def forward(ctx, x, y):
         x.add_(y)
         ctx.mark_dirty(x)
@@ -122,13 +129,14 @@ def test_an_input_that_requires_no_grad_beside_one_that_does_G27(torch):
     return z is x, x.requires_grad, x, x.grad_fn.name(), y.grad, x.is_leaf
 
 
+@pytest.mark.row("G28")
 @as_torch("""
     False
     tensor([15.0, 30.0], requires_grad=True)
     tensor([35.0, 35.0])
     'MulBackward0'
 """)
-def test_a_write_without_mark_dirty_is_no_part_of_the_gradient_G28(torch):
+def test_a_write_without_mark_dirty_is_no_part_of_the_gradient(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x * 5
     z = tripling(torch, mark=False).apply(y)
@@ -136,7 +144,8 @@ def test_a_write_without_mark_dirty_is_no_part_of_the_gradient_G28(torch):
     return z is y, z, x.grad, y.grad_fn.name()
 
 
-def test_what_others_saved_before_stays_what_it_was_G28():
+@pytest.mark.row("G28")
+def test_what_others_saved_before_stays_what_it_was():
     """PyTorch raises for a marked input; the gradient is right."""
     x = leaf(jaxgrad, 2.0, 3.0)
     y = x * 1
@@ -146,6 +155,7 @@ def test_what_others_saved_before_stays_what_it_was_G28():
     assert x.grad.tolist() == [4, 6]
 
 
+@pytest.mark.row("G28")
 @as_torch("""
     RuntimeError(
      'one of the variables needed for gradient computation has been modified by an '
@@ -154,7 +164,7 @@ def test_what_others_saved_before_stays_what_it_was_G28():
      'operation that failed to compute its gradient, with '
      'torch.autograd.set_detect_anomaly(True, check_nan=False).')
 """)
-def test_a_write_without_mark_dirty_under_strict_versions_G28(torch):
+def test_a_write_without_mark_dirty_under_strict_versions(torch):
     x = leaf(torch, 2.0, 3.0)
     with strict(torch):
         y = x * 1
@@ -164,11 +174,12 @@ def test_a_write_without_mark_dirty_under_strict_versions_G28(torch):
         return error(b.sum().backward, words=words)
 
 
+@pytest.mark.row("G28")
 @as_torch("""
     tensor([6.0, 9.0])
     [[[6.0, 9.0], True, 'FBackward']]
 """)
-def test_a_saved_input_written_to_by_the_function_itself_G28(torch):
+def test_a_saved_input_written_to_by_the_function_itself(torch):
     def forward(ctx, x):
         x.mul_(3)
         ctx.mark_dirty(x)
@@ -188,7 +199,8 @@ def test_a_saved_input_written_to_by_the_function_itself_G28(torch):
     return x.grad, seen
 
 
-def test_an_input_saved_before_the_function_writes_to_it_G28():
+@pytest.mark.row("G28")
+def test_an_input_saved_before_the_function_writes_to_it():
     """PyTorch reads the new value or raises; jaxgrad reads the value that was saved."""
 
     def forward(ctx, x):
@@ -204,21 +216,23 @@ def test_an_input_saved_before_the_function_writes_to_it_G28():
     assert x.grad.tolist() == [2, 3]
 
 
+@pytest.mark.row("G29")
 @as_torch("""
     RuntimeError('a leaf Variable that requires grad has been used in an in-place operation.')
 """)
-def test_mark_dirty_of_a_leaf_G29(torch):
+def test_mark_dirty_of_a_leaf(torch):
     x = leaf(torch, 1.0, 2.0)
     words = "a leaf Variable that requires grad"
     return error(tripling(torch).apply, x, words=words)
 
 
+@pytest.mark.row("G29")
 @as_torch("""
     RuntimeError('a leaf Variable that requires grad has been used in an in-place operation.')
     tensor([1.0, 2.0], requires_grad=True)
     True
 """)
-def test_mark_dirty_of_a_leaf_that_is_not_written_to_G29(torch):
+def test_mark_dirty_of_a_leaf_that_is_not_written_to(torch):
     def forward(ctx, x):
         ctx.mark_dirty(x)
         return x
@@ -229,18 +243,20 @@ def test_mark_dirty_of_a_leaf_that_is_not_written_to_G29(torch):
     return error(F.apply, x, words=words), x, x.is_leaf
 
 
+@pytest.mark.row("G29")
 @as_torch("""
     RuntimeError(
      'Some elements marked as dirty during the forward method were not returned as '
      'output. The inputs that are modified inplace must all be outputs of the Function.')
 """)
-def test_mark_dirty_of_what_is_not_returned_G29(torch):
+def test_mark_dirty_of_what_is_not_returned(torch):
     x = leaf(torch, 1.0, 2.0)
     return error(tripling(torch, returned=False).apply, x * 1)
 
 
+@pytest.mark.row("G29")
 @as_torch("RuntimeError('mark_dirty can only accept variables, but argument ')")
-def test_mark_dirty_of_what_is_no_tensor_G29(torch):
+def test_mark_dirty_of_what_is_no_tensor(torch):
     def forward(ctx, x):
         ctx.mark_dirty(3)
         return x
@@ -249,6 +265,7 @@ def test_mark_dirty_of_what_is_no_tensor_G29(torch):
     return error(F.apply, leaf(torch, 1.0), words="mark_dirty can only accept variables")
 
 
+@pytest.mark.row("G29")
 @as_torch("""
     warned([UserWarning(
              'ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that '
@@ -257,7 +274,7 @@ def test_mark_dirty_of_what_is_no_tensor_G29(torch):
            tensor(2.0, requires_grad=True))
     tensor(7.0)
 """)
-def test_mark_dirty_of_what_is_no_input_G29(torch):
+def test_mark_dirty_of_what_is_no_input(torch):
     def forward(ctx, x):
         y = x * 2
         ctx.mark_dirty(y)
@@ -270,8 +287,9 @@ def test_mark_dirty_of_what_is_no_input_G29(torch):
     return report, x.grad
 
 
+@pytest.mark.row("G29")
 @as_torch
-def test_mark_dirty_of_a_view_and_several_outputs_G29(torch):
+def test_mark_dirty_of_a_view_and_several_outputs(torch):
     def forward(ctx, x):
         x.mul_(3)
         ctx.mark_dirty(x)
@@ -283,11 +301,12 @@ def test_mark_dirty_of_a_view_and_several_outputs_G29(torch):
     return error(F.apply, y[:2]), [output.tolist() for output in F.apply(y * 1)]
 
 
+@pytest.mark.row("G27")
 @as_torch("""
     [True, 'CopySlices', 2, 2, [3.0, 6.0, 3.0]]
     tensor([7.0, 7.0, 1.0])
 """)
-def test_mark_dirty_of_a_view_G27(torch):
+def test_mark_dirty_of_a_view(torch):
     x = leaf(torch, 1.0, 2.0, 3.0)
     y = x * 1
     view = y[:2]
@@ -298,11 +317,12 @@ def test_mark_dirty_of_a_view_G27(torch):
     return names, x.grad
 
 
+@pytest.mark.row("G27")
 @as_torch("""
     tensor([3.0, 6.0], requires_grad=True)
     tensor([42.0, 84.0, 0.0])
 """)
-def test_mark_dirty_of_a_view_that_is_used_afterwards_G27(torch):
+def test_mark_dirty_of_a_view_that_is_used_afterwards(torch):
     x = leaf(torch, 1.0, 2.0, 3.0)
     y = x * 1
     view = y[:2]
@@ -311,12 +331,13 @@ def test_mark_dirty_of_a_view_that_is_used_afterwards_G27(torch):
     return view, x.grad
 
 
+@pytest.mark.row("G27")
 @as_torch("""
     tensor([3.0, 6.0], requires_grad=True)
     tensor([42.0, 84.0, 0.0])
     2
 """)
-def test_mark_dirty_of_the_base_of_a_view_G27(torch):
+def test_mark_dirty_of_the_base_of_a_view(torch):
     x = leaf(torch, 1.0, 2.0, 3.0)
     y = x * 1
     view = y[:2]
@@ -325,11 +346,12 @@ def test_mark_dirty_of_the_base_of_a_view_G27(torch):
     return view, x.grad, view._version
 
 
+@pytest.mark.row("G27")
 @as_torch("""
     [['new', 2.0], ['old', 14.0]]
     tensor(70.0)
 """)
-def test_hooks_of_a_tensor_written_to_G27(torch):
+def test_hooks_of_a_tensor_written_to(torch):
     """Hooks stay with the value that they were registered on (F09)."""
     x, seen = leaf(torch, 1.0), []
     y = x * 5
@@ -340,12 +362,13 @@ def test_hooks_of_a_tensor_written_to_G27(torch):
     return seen, x.grad
 
 
+@pytest.mark.row("G27")
 @as_torch("""
     tensor(2.0)
     tensor(70.0)
     True
 """)
-def test_a_retained_gradient_of_a_tensor_written_to_G27(torch):
+def test_a_retained_gradient_of_a_tensor_written_to(torch):
     x = leaf(torch, 1.0)
     y = x * 5
     y.retain_grad()
@@ -354,6 +377,7 @@ def test_a_retained_gradient_of_a_tensor_written_to_G27(torch):
     return y.grad, x.grad, y.retains_grad
 
 
+@pytest.mark.row("G27")
 @as_torch("""
     False
     tensor(3.0)
@@ -362,7 +386,7 @@ def test_a_retained_gradient_of_a_tensor_written_to_G27(torch):
     tensor(7.0)
     3.0
 """)
-def test_mark_dirty_and_mark_non_differentiable_G27(torch):
+def test_mark_dirty_and_mark_non_differentiable(torch):
     def forward(ctx, x, y):
         x.mul_(3)
         ctx.mark_dirty(x)
@@ -377,11 +401,12 @@ def test_mark_dirty_and_mark_non_differentiable_G27(torch):
     return b is a, b, b.requires_grad, c, y.grad, a.tolist()
 
 
+@pytest.mark.row("G27")
 @as_torch("""
     tensor([32.0, 108.0], dtype=float64, requires_grad=True)
     [tensor([48.0, 108.0], dtype=float64)]
 """)
-def test_second_derivative_of_a_function_that_writes_G27(torch):
+def test_second_derivative_of_a_function_that_writes(torch):
     def forward(ctx, x):
         x.mul_(x)
         ctx.mark_dirty(x)
@@ -401,8 +426,9 @@ def test_second_derivative_of_a_function_that_writes_G27(torch):
 # ---- views
 
 
+@pytest.mark.row("E14")
 @as_torch
-def test_a_view_that_a_function_made_E14(torch):
+def test_a_view_that_a_function_made(torch):
     def run(forward, write, of=None):
         x = leaf(torch, 1.0, 2.0)
         F = function(torch, forward, lambda ctx, *grads: grads[0])
@@ -427,7 +453,8 @@ def test_a_view_that_a_function_made_E14(torch):
     ]
 
 
-def test_a_view_that_a_function_made_under_no_grad_E14():
+@pytest.mark.row("E14")
+def test_a_view_that_a_function_made_under_no_grad():
     """Nothing is recorded, so the gradient is the Function's. PyTorch refuses the backward pass."""
     x = leaf(jaxgrad, 1.0, 2.0)
     y = function(jaxgrad, lambda ctx, x: x, lambda ctx, grad: grad * 7).apply(x * 1)
@@ -437,16 +464,18 @@ def test_a_view_that_a_function_made_under_no_grad_E14():
     assert (y.tolist(), x.grad.tolist(), y._version) == ([2, 3], [7, 7], 1)
 
 
+@pytest.mark.row("E14")
 @as_torch
-def test_a_view_of_a_view_that_a_function_made_E14(torch):
+def test_a_view_of_a_view_that_a_function_made(torch):
     x = leaf(torch, 1.0, 2.0)
     y = function(torch, lambda ctx, x: x.view(2, 1), lambda ctx, g: g.view(2)).apply(x * 1)
     view = y[0]
     return error(view.add_, 1), error(view.mul_, y[1])
 
 
+@pytest.mark.row("E14")
 @as_torch
-def test_a_write_to_the_base_of_a_view_that_a_function_made_E14(torch):
+def test_a_write_to_the_base_of_a_view_that_a_function_made(torch):
     def run(forward, backward, use):
         x = leaf(torch, 1.0, 2.0)
         y = x * 1
@@ -461,14 +490,16 @@ def test_a_write_to_the_base_of_a_view_that_a_function_made_E14(torch):
     ]
 
 
+@pytest.mark.row("E14")
 @as_torch
-def test_a_view_of_a_tensor_without_gradient_E14(torch):
+def test_a_view_of_a_tensor_without_gradient(torch):
     x, y = torch.ones(2), leaf(torch, 1.0, 2.0)
     F = function(torch, lambda ctx, x, y: x.view(2, 1), lambda ctx, g: (None, g.view(2)))
     z = F.apply(x, y)
     return z, error(z.add_, 1), z.grad_fn.name()
 
 
+@pytest.mark.row("E14")
 @as_torch("""
     tensor([[1.0], [2.0]], requires_grad=True)
     True
@@ -476,7 +507,7 @@ def test_a_view_of_a_tensor_without_gradient_E14(torch):
     'FBackward'
     0
 """)
-def test_the_values_of_a_view_that_a_function_made_E14(torch):
+def test_the_values_of_a_view_that_a_function_made(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x * 1
     z = function(torch, lambda ctx, x: x.view(2, 1), lambda ctx, g: g.view(2) * 7).apply(y)
@@ -484,12 +515,13 @@ def test_the_values_of_a_view_that_a_function_made_E14(torch):
     return z, z._base is y, x.grad, z.grad_fn.name(), z._version
 
 
+@pytest.mark.row("E14")
 @as_torch("""
     tensor([1.0], requires_grad=True)
     True
     tensor([7.0, 0.0])
 """)
-def test_an_input_returned_as_it_is_that_is_a_view_E14(torch):
+def test_an_input_returned_as_it_is_that_is_a_view(torch):
     x = leaf(torch, 1.0, 2.0)
     y = x * 1
     z = function(torch, lambda ctx, x: x, lambda ctx, g: g * 7).apply(y[:1])
@@ -500,11 +532,12 @@ def test_an_input_returned_as_it_is_that_is_a_view_E14(torch):
 # ---- what forward writes to besides its inputs
 
 
+@pytest.mark.row("G18")
 @as_torch("""
     tensor([6.0, 4.0], requires_grad=True)
     tensor([3.0, 2.0])
 """)
-def test_a_buffer_that_forward_writes_to_G18(torch):
+def test_a_buffer_that_forward_writes_to(torch):
     def forward(ctx, x):
         buffer = torch.zeros(2)
         buffer[0] = x[1]
@@ -519,13 +552,14 @@ def test_a_buffer_that_forward_writes_to_G18(torch):
     return y, x.grad
 
 
+@pytest.mark.row("G18")
 @as_torch("""
     tensor([2.0, 4.0])
     False
     2
     tensor([2.0, 2.0])
 """)
-def test_a_buffer_from_outside_G18(torch):
+def test_a_buffer_from_outside(torch):
     count = torch.zeros(2)
 
     def forward(ctx, x):
@@ -539,6 +573,7 @@ def test_a_buffer_from_outside_G18(torch):
     return count, count.requires_grad, count._version, x.grad
 
 
+@pytest.mark.row("G18")
 @as_torch("""
     tensor([2.0, 4.0], requires_grad=True)
     tensor(1.0499999523162842)
@@ -547,7 +582,7 @@ def test_a_buffer_from_outside_G18(torch):
     tensor([2.0, 2.0])
     None
 """)
-def test_a_buffer_given_as_argument_G18(torch):
+def test_a_buffer_given_as_argument(torch):
     def forward(ctx, x, buffer):
         buffer.mul_(0.9).add_(x.mean() * 0.1)
         ctx.mark_dirty(buffer)
@@ -561,8 +596,9 @@ def test_a_buffer_given_as_argument_G18(torch):
     return y, buffer, same is buffer, buffer.requires_grad, x.grad, buffer.grad_fn
 
 
+@pytest.mark.row("G27")
 @as_torch("tensor(42.0)")
-def test_backward_that_writes_to_its_gradient_G27(torch):
+def test_backward_that_writes_to_its_gradient(torch):
     def backward(ctx, grad):
         return grad.mul_(7)
 
@@ -592,8 +628,9 @@ def viewing(torch, make):
     return Viewing
 
 
+@pytest.mark.row("E14")
 @as_torch
-def test_a_view_of_a_function_in_place_E14(torch):
+def test_a_view_of_a_function_in_place(torch):
     results = []
     for make in (lambda x: x.view(3), lambda x: x, lambda x: x.view_as(x)):
         x = leaf(torch, 1.0, 2.0, 3.0) * 1
@@ -603,12 +640,13 @@ def test_a_view_of_a_function_in_place_E14(torch):
     return results
 
 
+@pytest.mark.row("E14")
 @as_torch("""
     tensor([3.0, 6.0, 9.0], requires_grad=True)
     tensor([3.0, 6.0, 9.0], requires_grad=True)
     tensor([6.0, 6.0, 6.0])
 """)
-def test_which_views_of_a_function_may_be_written_E14(torch):
+def test_which_views_of_a_function_may_be_written(torch):
     x = leaf(torch, 1.0, 2.0, 3.0)
     y = viewing(torch, lambda x: x * 1).apply(x)
     y.mul_(3)

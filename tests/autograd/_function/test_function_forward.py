@@ -43,17 +43,19 @@ def tangent(torch, F, x, t, *rest):
 # ---- forward mode on the tape
 
 
+@pytest.mark.row("G25")
 @as_torch("[[tensor([1.0, 8.0]), tensor([15.0, 80.0])]]")
-def test_jvp_gives_the_tangent_of_a_function_G25(torch):
+def test_jvp_gives_the_tangent_of_a_function(torch):
     x, t = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
     return tangent(torch, different(torch), x, t)
 
 
+@pytest.mark.row("G24", "G25")
 @as_torch("""
     [[tensor([1.0, 4.0]), tensor([3.0, 8.0])]]
     [[[1.0, 2.0], None, [2.0, 4.0], 4]]
 """)
-def test_what_jvp_reads_G24_G25(torch):
+def test_what_jvp_reads(torch):
     seen = []
 
     def forward(ctx, x):
@@ -72,11 +74,12 @@ def test_what_jvp_reads_G24_G25(torch):
     return tangent(torch, F, x, t), seen
 
 
+@pytest.mark.row("G25")
 @as_torch("""
     [[tensor([3.0, 6.0]), tensor([15.0, 20.0])]]
     [[[3.0, 4.0], None, [0.0, 0.0], None]]
 """)
-def test_the_tangents_that_jvp_is_given_G25(torch):
+def test_the_tangents_that_jvp_is_given(torch):
     seen = []
 
     def jvp(ctx, *tangents):
@@ -91,19 +94,21 @@ def test_the_tangents_that_jvp_is_given_G25(torch):
     return tangent(torch, F, x, t, 3, torch.ones(2), torch.tensor([1, 2])), seen
 
 
+@pytest.mark.row("G25")
 @as_torch("""
     NotImplementedError(
      'You must implement the jvp function for custom autograd.Function to use it with '
      'forward mode AD.')
 """)
-def test_a_function_without_jvp_G25(torch):
+def test_a_function_without_jvp(torch):
     """PyTorch raises; here tangents are derived where that can be done."""
     F = function(torch, lambda ctx, x: x * 2)
     words = "You must implement the jvp function for custom autograd.Function to use it with"
     return error(tangent, torch, F, torch.ones(2), torch.ones(2), words=words)
 
 
-def test_tangents_derived_from_backward_G25():
+@pytest.mark.row("G25")
+def test_tangents_derived_from_backward():
     def forward(ctx, x):
         ctx.save_for_backward(x)
         return x**3
@@ -114,6 +119,7 @@ def test_tangents_derived_from_backward_G25():
     assert value.tolist() == [1, 8] and derivative.tolist() == [21, 112]
 
 
+@pytest.mark.row("G25")
 @pytest.mark.parametrize(
     ("why", "backward"),
     [
@@ -124,15 +130,16 @@ def test_tangents_derived_from_backward_G25():
         ("not recorded", lambda ctx, grad: grad.detach() * 2),
     ],
 )
-def test_a_function_whose_tangents_cannot_be_derived_G25(why, backward):
+def test_a_function_whose_tangents_cannot_be_derived(why, backward):
     F = function(jaxgrad, lambda ctx, x: x * 2, backward)
     x = jaxgrad.tensor([1.0, 2.0])
     with pytest.raises(NotImplementedError, match=f"F has none, and .*{why}"):
         tangent(jaxgrad, F, x, x)
 
 
+@pytest.mark.row("G26")
 @as_torch
-def test_what_jvp_returns_G26(torch):
+def test_what_jvp_returns(torch):
     def run(result, outputs=1):
         def forward(ctx, x):
             return x * 2 if outputs == 1 else (x * 2, x * 3)
@@ -151,7 +158,8 @@ def test_what_jvp_returns_G26(torch):
     ]
 
 
-def test_none_for_a_tangent_G26():
+@pytest.mark.row("G26")
+def test_none_for_a_tangent():
     """PyTorch fails with an internal error."""
     F = function(jaxgrad, lambda ctx, x: (x * 2, x * 3), jvp=lambda ctx, t: (t * 5, None))
     x = jaxgrad.ones(2)
@@ -159,6 +167,7 @@ def test_none_for_a_tangent_G26():
     assert first.tolist() == [5, 5] and second is None
 
 
+@pytest.mark.row("G26")
 @as_torch("""
     RuntimeError(
      "A custom Function's forward is returning a view (or an input as-is) but the jvp "
@@ -168,7 +177,7 @@ def test_none_for_a_tangent_G26():
      'is not returning a view.')
     [[tensor([[1.0], [1.0]]), tensor([[1.0], [1.0]])]]
 """)
-def test_a_view_needs_a_view_G26(torch):
+def test_a_view_needs_a_view(torch):
     def run(forward, jvp):
         F = function(torch, forward, lambda ctx, g: g, jvp=jvp)
         return tangent(torch, F, torch.ones(2), torch.ones(2))
@@ -181,11 +190,12 @@ def test_a_view_needs_a_view_G26(torch):
     ]
 
 
+@pytest.mark.row("G25")
 @as_torch("""
     True
     [tensor([3.0, 3.0]), tensor([5.0, 5.0])]
 """)
-def test_jvp_of_a_function_that_writes_G25(torch):
+def test_jvp_of_a_function_that_writes(torch):
     def forward(ctx, x):
         x.mul_(3)
         ctx.mark_dirty(x)
@@ -199,11 +209,12 @@ def test_jvp_of_a_function_that_writes_G25(torch):
         return y is x, tuple(forward_ad.unpack_dual(x))
 
 
+@pytest.mark.row("G25")
 @as_torch("""
     [tensor([30.0, 80.0])]
     tensor([42.0, 112.0], requires_grad=True)
 """)
-def test_a_function_in_both_modes_G25(torch):
+def test_a_function_in_both_modes(torch):
     """Reverse over forward, and forward over reverse."""
     forward_ad, F = torch.autograd.forward_ad, different(torch)
     x, t = leaf(torch, 1.0, 2.0), torch.tensor([3.0, 4.0])
@@ -216,17 +227,19 @@ def test_a_function_in_both_modes_G25(torch):
     return over_forward, over_reverse
 
 
+@pytest.mark.row("G40")
 @as_torch("""
     True
     True
 """)
-def test_apply_jvp_of_a_context_G40(torch):
+def test_apply_jvp_of_a_context(torch):
     """The node's class offers `jvp` itself."""
     kind = different(torch)._backward_cls
     return issubclass(kind, torch.autograd.function.BackwardCFunction), hasattr(kind, "apply_jvp")
 
 
-def test_apply_jvp_of_a_node_G40():
+@pytest.mark.row("G40")
+def test_apply_jvp_of_a_node():
     x = leaf(jaxgrad, 1.0, 2.0)
     node = different(jaxgrad).apply(x).grad_fn
     assert node.apply_jvp(jaxgrad.tensor([1.0, 1.0])).tolist() == [5, 20]
@@ -235,19 +248,21 @@ def test_apply_jvp_of_a_node_G40():
 # ---- under func
 
 
+@pytest.mark.row("G47")
 @as_torch("""
     tensor(28.0)
     tensor(28.0)
     tensor(14.0)
 """)
-def test_a_function_under_func_grad_G47(torch):
+def test_a_function_under_func_grad(torch):
     F, x = different(torch), torch.tensor(2.0)
     first = torch.func.grad(F.apply)
     return first(x), torch.func.grad(first)(x), torch.func.grad(torch.func.grad(first))(x)
 
 
+@pytest.mark.row("G47")
 @as_torch("tensor(560.0)")
-def test_a_closure_over_what_is_differentiated_outside_G47(torch):
+def test_a_closure_over_what_is_differentiated_outside(torch):
     F = different(torch)
 
     def f(x):
@@ -256,7 +271,8 @@ def test_a_closure_over_what_is_differentiated_outside_G47(torch):
     return torch.func.grad(f)(torch.tensor(2.0))
 
 
-def test_a_function_without_setup_context_under_func_G47():
+@pytest.mark.row("G47")
+def test_a_function_without_setup_context_under_func():
     """PyTorch refuses it; jaxgrad needs no separate setup_context."""
 
     def forward(ctx, x):
@@ -269,8 +285,9 @@ def test_a_function_without_setup_context_under_func_G47():
     assert (first(x).item(), jaxgrad.func.grad(first)(x).item()) == (28, 28)
 
 
+@pytest.mark.row("G50")
 @pytest.mark.parametrize("name", ["_pt_reserved_attrs", "_pt_inner_ctx"])
-def test_names_of_ctx_that_pytorch_reserves_G50(name):
+def test_names_of_ctx_that_pytorch_reserves(name):
     """A batched call has the same ctx, so authors may use these names."""
 
     def forward(ctx, x):
@@ -354,8 +371,9 @@ COMPILED = {
 }
 
 
+@pytest.mark.row("G01")
 @pytest.mark.parametrize("name", COMPILED)
-def test_a_function_compiled_G01(name):
+def test_a_function_compiled(name):
     step, expected = COMPILED[name]
     compiled = jaxgrad.jit(lambda x: step(x))
     for _ in range(2):
@@ -365,7 +383,8 @@ def test_a_function_compiled_G01(name):
     numpy.testing.assert_allclose(step(vector(*X)).tolist(), expected, rtol=1e-12)
 
 
-def test_once_differentiable_compiled_G35():
+@pytest.mark.row("G35")
+def test_once_differentiable_compiled():
     F = function(
         jaxgrad, lambda ctx, x: x * 2, once_differentiable(lambda ctx, grad: grad * 7 * grad)
     )
@@ -374,7 +393,8 @@ def test_once_differentiable_compiled_G35():
     assert jaxgrad.jit(first(F.apply))(vector(*X)).tolist() == [7, 7, 7]
 
 
-def test_forward_mode_compiled_G25():
+@pytest.mark.row("G25")
+def test_forward_mode_compiled():
     F = different(jaxgrad)
 
     def step(x, t):
@@ -386,7 +406,8 @@ def test_forward_mode_compiled_G25():
     assert value.tolist() == [1, 8] and derivative.tolist() == [15, 80]
 
 
-def test_what_a_rule_keeps_under_jit_is_no_tracer_afterwards_G01():
+@pytest.mark.row("G01")
+def test_what_a_rule_keeps_under_jit_is_no_tracer_afterwards():
     kept = []
 
     def backward(ctx, grad):

@@ -126,10 +126,11 @@ def derivative(f, order):
     return f
 
 
+@pytest.mark.row("G25")
 @pytest.mark.slow
 @pytest.mark.parametrize("f", [Outer.apply, with_tensors], ids=["arrays", "tensors"])
 @pytest.mark.parametrize("order", [(), *orders(DERIVATIVES, 1)], ids="-".join)
-def test_first_derivatives_and_the_value_under_jax_G25(f, order):
+def test_first_derivatives_and_the_value_under_jax(f, order):
     assert derivative(f, order)(jnp.array(2.0)) == expected(order)
     assert jax.jit(derivative(f, order))(2.0) == expected(order)
 
@@ -146,11 +147,12 @@ def test_third_derivatives(order):
     assert derivative(Outer.apply, order)(2.0) == expected(order)
 
 
+@pytest.mark.row("G25")
 @pytest.mark.slow
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 @pytest.mark.parametrize("place", range(3))
 @pytest.mark.parametrize("order", orders(["grad", "jvp"], 2), ids="-".join)
-def test_a_function_inside_of_other_transformations_G25(order, place, wrapper):
+def test_a_function_inside_of_other_transformations(order, place, wrapper):
     """The transformation wraps the function, its first derivative, or its second."""
     f = Outer.apply
     for number, name in enumerate([*order, None]):
@@ -159,9 +161,10 @@ def test_a_function_inside_of_other_transformations_G25(order, place, wrapper):
     assert f(2.0) == expected(order)
 
 
+@pytest.mark.row("G25")
 @pytest.mark.slow
 @pytest.mark.parametrize("pair", orders(WRAPPERS, 2), ids="-".join)
-def test_a_function_inside_of_two_other_transformations_G25(pair):
+def test_a_function_inside_of_two_other_transformations(pair):
     first, second = (WRAPPERS[name] for name in pair)
     assert first(jax.grad(second(Outer.apply)))(2.0) == 28
     assert first(jvp_of(second(Outer.apply)))(2.0) == 20
@@ -221,8 +224,9 @@ def test_third_derivatives_of_a_sum():
         numpy.testing.assert_allclose(ours(x), theirs(x), rtol=1e-5)
 
 
+@pytest.mark.row("G25")
 @pytest.mark.slow
-def test_vmap_of_a_gradient_and_the_reverse_G25():
+def test_vmap_of_a_gradient_and_the_reverse():
     x = jnp.array([1.0, 2.0, 3.0])
     assert jax.vmap(jax.grad(Outer.apply))(x).tolist() == [7, 28, 63]
     assert jax.grad(lambda x: jax.vmap(Outer.apply)(x).sum())(x).tolist() == [7, 28, 63]
@@ -230,8 +234,9 @@ def test_vmap_of_a_gradient_and_the_reverse_G25():
     assert jax.vmap(jax.vmap(jax.grad(Outer.apply)))(x.reshape(3, 1)).tolist() == [[7], [28], [63]]
 
 
+@pytest.mark.row("G25")
 @pytest.mark.slow
-def test_a_function_in_a_loop_G25():
+def test_a_function_in_a_loop():
     def f(x):
         return jax.lax.scan(lambda c, _: (Inner.apply(c), c), x, None, length=3)[0]
 
@@ -244,7 +249,8 @@ def test_a_function_in_a_loop_G25():
 # ---- arguments and results of every kind
 
 
-def test_arguments_that_are_no_arrays_G08():
+@pytest.mark.row("G08")
+def test_arguments_that_are_no_arrays():
     F = function(
         torch,
         lambda ctx, x, power, name, flags: x**power,
@@ -255,7 +261,8 @@ def test_arguments_that_are_no_arrays_G08():
     assert f(x) == 9 and jax.grad(f)(x).tolist() == [7, 7]
 
 
-def test_tensors_and_arrays_together_G08():
+@pytest.mark.row("G08")
+def test_tensors_and_arrays_together():
     F = function(torch, lambda ctx, x, y: x * y, lambda ctx, grad: (grad * 7, grad * 11))
     x, y = jnp.array([1.0, 2.0]), torch.tensor([3.0, 4.0])
     product = F.apply(x, y)
@@ -264,8 +271,9 @@ def test_tensors_and_arrays_together_G08():
     assert gradient.tolist() == [7, 7]
 
 
+@pytest.mark.row("G08")
 @pytest.mark.slow
-def test_arrays_in_lists_and_dicts_have_no_gradient_G08():
+def test_arrays_in_lists_and_dicts_have_no_gradient():
     def forward(ctx, x, several):
         ctx.factor = several["factors"][0]
         return x * several["factors"][0] * several["shift"]
@@ -283,8 +291,9 @@ def test_arrays_in_lists_and_dicts_have_no_gradient_G08():
     assert jax.hessian(f)(x).tolist() == [[14, 0], [0, 14]]  # by the rule, which reads the factor
 
 
+@pytest.mark.row("G10")
 @pytest.mark.slow
-def test_several_outputs_under_jax_G10():
+def test_several_outputs_under_jax():
     F = function(
         torch,
         lambda ctx, x: (x * 2, "word", x * 3, None, x.argmax()),
@@ -308,14 +317,16 @@ def test_several_outputs_under_jax_G10():
     assert [tangent.tolist() for tangent in tangents[:2]] == [[7, 14], [11, 22]]
 
 
-def test_an_input_returned_as_it_is_G11():
+@pytest.mark.row("G11")
+def test_an_input_returned_as_it_is():
     F = function(torch, lambda ctx, x: x, lambda ctx, grad: grad * 7)
     x = jnp.array([1.0, 2.0])
     assert jax.grad(lambda x: F.apply(x).sum())(x).tolist() == [7, 7]
 
 
+@pytest.mark.row("G12")
 @pytest.mark.slow
-def test_integers_under_jax_G12():
+def test_integers_under_jax():
     def forward(ctx, x, index):
         ctx.index = index
         return x[index], index + 1
@@ -331,17 +342,19 @@ def test_integers_under_jax_G12():
     assert jax.jvp(lambda x: F.apply(x, index)[0], (x,), (x,))[1].tolist() == [7, 7, 21]
 
 
+@pytest.mark.row("G16")
 @pytest.mark.slow
-def test_a_gradient_that_is_summed_G16():
+def test_a_gradient_that_is_summed():
     F = function(torch, lambda ctx, x: x * torch.ones(2, 3), lambda ctx, grad: grad * 7)
     x = jnp.array([1.0, 2.0, 3.0])
     assert jax.grad(lambda x: F.apply(x).sum())(x).tolist() == [14, 14, 14]
     assert jax.grad(lambda x: F.apply(x).sum())(2.0) == 42
 
 
+@pytest.mark.row("G17")
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-def test_dtypes_of_gradients_under_jax_G17(dtype):
+def test_dtypes_of_gradients_under_jax(dtype):
     F = function(torch, lambda ctx, x: x * 2, lambda ctx, grad: grad.double() * 7)
     with jax.enable_x64(True):
         x = jnp.array([1.0, 2.0], dtype)
@@ -350,8 +363,9 @@ def test_dtypes_of_gradients_under_jax_G17(dtype):
         assert jvp_of(F.apply)(x).dtype == dtype
 
 
+@pytest.mark.row("G17")
 @pytest.mark.slow
-def test_complex_gradients_G17():
+def test_complex_gradients():
     """A gradient is PyTorch's, the conjugate of JAX's cotangent."""
 
     def backward(ctx, grad):
@@ -372,8 +386,9 @@ def test_complex_gradients_G17():
         numpy.testing.assert_allclose(ours, theirs, rtol=1e-6)
 
 
+@pytest.mark.row("G14")
 @pytest.mark.slow
-def test_none_for_a_gradient_under_jax_G14():
+def test_none_for_a_gradient_under_jax():
     F = function(torch, lambda ctx, x, y: x * y, lambda ctx, grad: (None, grad * 7))
     x = jnp.array([1.0, 2.0])
     gradients = jax.grad(lambda x, y: F.apply(x, y).sum(), argnums=(0, 1))(x, x)
@@ -381,7 +396,8 @@ def test_none_for_a_gradient_under_jax_G14():
     assert jax.jvp(F.apply, (x, x), (x, x))[1].tolist() == [7, 14]
 
 
-def test_needs_input_grad_of_each_argument_G36():
+@pytest.mark.row("G36")
+def test_needs_input_grad_of_each_argument():
     seen = []
 
     def backward(ctx, grad):
@@ -396,8 +412,9 @@ def test_needs_input_grad_of_each_argument_G36():
     assert seen == [(True, False, False), (False, False, True), (True, False, True)]
 
 
+@pytest.mark.row("G30")
 @pytest.mark.slow
-def test_outputs_marked_as_not_differentiable_G30():
+def test_outputs_marked_as_not_differentiable():
     def forward(ctx, x):
         y = x * 3
         ctx.mark_non_differentiable(y)
@@ -409,8 +426,9 @@ def test_outputs_marked_as_not_differentiable_G30():
     assert jax.jvp(F.apply, (x,), (x,))[1][1].tolist() == [0, 0]
 
 
+@pytest.mark.row("G33")
 @pytest.mark.parametrize("value", [True, False])
-def test_gradients_that_are_not_there_G33(value):
+def test_gradients_that_are_not_there(value):
     seen = []
 
     def forward(ctx, x):
@@ -433,9 +451,10 @@ def test_gradients_that_are_not_there_G33(value):
     assert [tangent.tolist() for tangent in jax.jvp(F.apply, (x,), (x,))[1]] == [[5, 10], [0, 0]]
 
 
+@pytest.mark.row("G33")
 @pytest.mark.slow
 @pytest.mark.parametrize("value", [True, False])
-def test_tangents_that_are_not_there_G33(value):
+def test_tangents_that_are_not_there(value):
     seen = []
 
     def forward(ctx, x, n, y):
@@ -453,8 +472,9 @@ def test_tangents_that_are_not_there_G33(value):
     assert seen[1] == [[1, 2], None, [0, 0] if value else None]
 
 
+@pytest.mark.row("G35")
 @pytest.mark.slow
-def test_once_differentiable_refuses_second_derivatives_G35():
+def test_once_differentiable_refuses_second_derivatives():
     @once_differentiable
     def backward(ctx, grad):
         return 7 * ctx.saved_tensors[0] * grad
@@ -477,7 +497,8 @@ def test_once_differentiable_refuses_second_derivatives_G35():
             second(x)
 
 
-def test_functions_that_write_G27():
+@pytest.mark.row("G27")
+def test_functions_that_write():
     def forward(ctx, x):
         x.mul_(3)
         ctx.mark_dirty(x)
@@ -493,8 +514,9 @@ def test_functions_that_write_G27():
 # ---- what is refused
 
 
+@pytest.mark.row("G13")
 @pytest.mark.slow
-def test_wrong_gradients_are_refused_G13():
+def test_wrong_gradients_are_refused():
     x = jnp.array([1.0, 2.0])
 
     def slope(gradients):
@@ -511,7 +533,8 @@ def test_wrong_gradients_are_refused_G13():
         slope(lambda grad: grad * 1j)
 
 
-def test_rules_that_are_missing_G02_G25():
+@pytest.mark.row("G02", "G25")
+def test_rules_that_are_missing():
     x = jnp.array([1.0, 2.0])
     nothing = function(torch, lambda ctx, x: x * 2)
     assert nothing.apply(x).tolist() == [2, 4]
@@ -526,6 +549,7 @@ def test_rules_that_are_missing_G02_G25():
         jax.grad(lambda x: jvp_alone.apply(x).sum())(x)
 
 
+@pytest.mark.row("G25")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "backward",
@@ -537,7 +561,7 @@ def test_rules_that_are_missing_G02_G25():
         lambda g: g / g.sum(),
     ],
 )
-def test_no_tangents_are_derived_of_a_backward_that_is_not_linear_G25(backward):
+def test_no_tangents_are_derived_of_a_backward_that_is_not_linear(backward):
     F = function(torch, lambda ctx, x: x * 1, lambda ctx, grad: backward(grad))
     x = jnp.array([1.0, 2.0])
     expected = backward(torch.tensor([3.0, 0.5])).tolist()
@@ -561,9 +585,10 @@ def masked(grad, x):
     return grad.mul_(3)
 
 
+@pytest.mark.row("G25")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LINEAR)
-def test_tangents_derived_from_backward_G25(name):
+def test_tangents_derived_from_backward(name):
     """The tangents are the transposed map: products agree for each pair of tangent and weight."""
 
     def forward(ctx, x):
@@ -582,8 +607,9 @@ def test_tangents_derived_from_backward_G25(name):
     numpy.testing.assert_allclose(jacobian.T, reverse_jacobian, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.row("G20")
 @pytest.mark.slow
-def test_detach_inside_of_a_rule_stops_jaxs_derivative_too_G20():
+def test_detach_inside_of_a_rule_stops_jaxs_derivative_too():
     def forward(ctx, x):
         ctx.save_for_backward(x, x.detach() * x)
         return x**3
@@ -598,8 +624,9 @@ def test_detach_inside_of_a_rule_stops_jaxs_derivative_too_G20():
     assert jax.jacfwd(jax.grad(F.apply))(2.0) == 4
 
 
+@pytest.mark.row("G20")
 @pytest.mark.slow
-def test_a_rule_that_saves_work_without_grad_mode_is_differentiated_by_jax_G20():
+def test_a_rule_that_saves_work_without_grad_mode_is_differentiated_by_jax():
     def setup_context(ctx, inputs, output):
         ctx.save_for_backward(*inputs)
         ctx.save_for_forward(*inputs)
@@ -647,9 +674,10 @@ class Dropout(Function):
         return grad * ctx.saved_tensors[0]
 
 
+@pytest.mark.row("G21")
 @pytest.mark.slow
 @pytest.mark.parametrize("wrapper", ["as it is", "vmap"])
-def test_random_numbers_are_drawn_once_for_all_runs_of_forward_G21(wrapper):
+def test_random_numbers_are_drawn_once_for_all_runs_of_forward(wrapper):
     f = {"as it is": Dropout.apply, **WRAPPERS}[wrapper]
     f = f if wrapper == "as it is" else f(Dropout.apply)
     x, first = jnp.ones(64), set()
@@ -662,7 +690,8 @@ def test_random_numbers_are_drawn_once_for_all_runs_of_forward_G21(wrapper):
     assert len(first) == 3
 
 
-def test_random_numbers_of_a_function_inside_of_another_G21():
+@pytest.mark.row("G21")
+def test_random_numbers_of_a_function_inside_of_another():
     class Twice(Function):
         @staticmethod
         def forward(ctx, x):
@@ -704,8 +733,9 @@ def batching(seen, rule=None, **members):
     )
 
 
+@pytest.mark.row("G46")
 @pytest.mark.slow
-def test_a_vmap_rule_of_the_author_G46():
+def test_a_vmap_rule_of_the_author():
     seen = []
     F = batching(seen)
     x = jnp.arange(6.0).reshape(2, 3)
@@ -721,9 +751,10 @@ def test_a_vmap_rule_of_the_author_G46():
     assert jax.jit(jax.vmap(f))(x).tolist() == (x * 2).tolist()
 
 
+@pytest.mark.row("G46")
 @pytest.mark.slow
 @pytest.mark.parametrize("compiled", [False, True])
-def test_func_vmap_runs_the_rule_of_the_author_G46(compiled):
+def test_func_vmap_runs_the_rule_of_the_author(compiled):
     def rule(info, in_dims, x, factor):
         return x * factor + 100, in_dims[0]
 
@@ -735,15 +766,17 @@ def test_func_vmap_runs_the_rule_of_the_author_G46(compiled):
     assert slope.tolist() == [[7.0] * 3] * 2
 
 
-def test_vmap_of_vmap_G46():
+@pytest.mark.row("G46")
+def test_vmap_of_vmap():
     F = batching([])
     x = jnp.arange(24.0).reshape(2, 3, 4)
     f = jax.vmap(jax.vmap(lambda x: F.apply(x, 2)), in_axes=1)
     assert f(x).tolist() == (x * 2).transpose(1, 0, 2).tolist()
 
 
+@pytest.mark.row("G46")
 @pytest.mark.slow
-def test_vmap_and_derivatives_G46():
+def test_vmap_and_derivatives():
     F = batching([])
     x = jnp.arange(6.0).reshape(2, 3)
 
@@ -757,7 +790,8 @@ def test_vmap_and_derivatives_G46():
     assert jax.jacrev(f)(x[0]).tolist() == jax.jacfwd(f)(x[0]).tolist() == (7 * jnp.eye(3)).tolist()
 
 
-def test_vmap_of_several_outputs_G46():
+@pytest.mark.row("G46")
+def test_vmap_of_several_outputs():
     def vmap(info, in_dims, x, factor):
         return (x * factor, torch.ones(3) * factor, "word"), (in_dims[0], None, None)
 
@@ -773,7 +807,8 @@ def test_vmap_of_several_outputs_G46():
     assert first.tolist() == (x * 2).tolist() and second.tolist() == [[2, 2, 2]] * 2
 
 
-def test_what_vmap_of_a_function_refuses_G46():
+@pytest.mark.row("G46")
+def test_what_vmap_of_a_function_refuses():
     x = jnp.arange(6.0).reshape(2, 3)
     both = batching([])
     both.generate_vmap_rule = True
@@ -789,9 +824,10 @@ def test_what_vmap_of_a_function_refuses_G46():
         jax.vmap(lambda x: few.apply(x, 2))(x)
 
 
+@pytest.mark.row("G46")
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", [False, True])
-def test_without_a_vmap_the_code_of_forward_is_batched_G46(rule):
+def test_without_a_vmap_the_code_of_forward_is_batched(rule):
     F = function(torch, lambda ctx, x: x.sum() * x, lambda ctx, grad: grad * 7)
     F.generate_vmap_rule = rule
     x = jnp.arange(6.0).reshape(2, 3)
@@ -799,10 +835,11 @@ def test_without_a_vmap_the_code_of_forward_is_batched_G46(rule):
     assert jax.vmap(jax.grad(lambda x: F.apply(x).sum()))(x).tolist() == [[7] * 3] * 2
 
 
+@pytest.mark.row("G46")
 @pytest.mark.slow
 @pytest.mark.parametrize("create_graph", [False, True])
 @pytest.mark.parametrize("own", [False, True])
-def test_gradients_in_batches_G46(own, create_graph):
+def test_gradients_in_batches(own, create_graph):
     seen = []
 
     def vmap(info, in_dims, x):

@@ -116,14 +116,16 @@ RIGHT = {
 }
 
 
+@pytest.mark.row("G21")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", RIGHT)
-def test_the_second_derivative_of_a_saved_intermediate_is_right_G21(name):
+def test_the_second_derivative_of_a_saved_intermediate_is_right(name):
     for way, derivative in second(cube(RIGHT[name])):
         numpy.testing.assert_allclose(derivative(), EXPECTED, rtol=1e-12, err_msg=way)
 
 
-def test_what_pytorch_gives_for_a_saved_intermediate_G21():
+@pytest.mark.row("G21")
+def test_what_pytorch_gives_for_a_saved_intermediate():
     """The case of pytorch#76185 in the words of its report: the derivative of sinh."""
 
     def forward(ctx, x):
@@ -144,13 +146,14 @@ def test_what_pytorch_gives_for_a_saved_intermediate_G21():
     numpy.testing.assert_allclose(third.tolist(), numpy.cosh(X), rtol=1e-12)
 
 
+@pytest.mark.row("G20", "G21")
 @as_torch("""
     [tensor(3.2974425414002564, dtype=float64, requires_grad=True),
      tensor(1.6487212707001282, dtype=float64, requires_grad=True)]
     [tensor(3.2974425414002564, dtype=float64), tensor(1.6487212707001282, dtype=float64)]
     [tensor(1.6487212707001282, dtype=float64)]
 """)
-def test_second_derivatives_of_saved_inputs_and_outputs_G20_G21(torch):
+def test_second_derivatives_of_saved_inputs_and_outputs(torch):
     def forward(ctx, x, y):
         z = x.exp() * y
         ctx.save_for_backward(x, y, z)
@@ -167,8 +170,9 @@ def test_second_derivatives_of_saved_inputs_and_outputs_G20_G21(torch):
     return first, second, torch.autograd.grad(first[1], x)
 
 
+@pytest.mark.row("G20")
 @as_torch("tensor(1200.0)")
-def test_a_saved_input_is_protected_and_an_attribute_is_not_G20(torch):
+def test_a_saved_input_is_protected_and_an_attribute_is_not(torch):
     """A saved value stays (or PyTorch raises); an attribute shows what was written to it."""
 
     def forward(ctx, x):
@@ -184,7 +188,8 @@ def test_a_saved_input_is_protected_and_an_attribute_is_not_G20(torch):
     return x.grad
 
 
-def test_a_saved_input_keeps_the_value_it_had_G20():
+@pytest.mark.row("G20")
+def test_a_saved_input_keeps_the_value_it_had():
     x = leaf(torch, 2.0)
     y = cube(lambda x: x, lambda x: 3 * x * x).apply(x)
     with torch.no_grad():
@@ -193,9 +198,10 @@ def test_a_saved_input_keeps_the_value_it_had_G20():
     assert x.grad.item() == 12
 
 
+@pytest.mark.row("G20")
 @pytest.mark.slow
 @pytest.mark.parametrize("slope", ["an output", "an input", "the copy of an input"])
-def test_attributes_that_have_a_history_G20(slope):
+def test_attributes_that_have_a_history(slope):
     def forward(ctx, x):
         y = x**3
         ctx.kept = {"an output": y, "an input": x, "the copy of an input": x}[slope]
@@ -232,9 +238,10 @@ KEPT = {
 }
 
 
+@pytest.mark.row("G21")
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KEPT)
-def test_an_intermediate_kept_as_an_attribute_is_refused_G21(name):
+def test_an_intermediate_kept_as_an_attribute_is_refused(name):
     keep, read = KEPT[name]
 
     def forward(ctx, x):
@@ -257,8 +264,9 @@ def test_an_intermediate_kept_as_an_attribute_is_refused_G21(name):
         torch.autograd.grad(y, x)
 
 
+@pytest.mark.row("G21")
 @pytest.mark.slow
-def test_an_attribute_that_is_not_an_intermediate_is_no_reason_to_refuse_G21():
+def test_an_attribute_that_is_not_an_intermediate_is_no_reason_to_refuse():
     def forward(ctx, x):
         ctx.kept = [x.detach() * 2, torch.ones(2), Box(None), x.argmax(), 3.0, len]
         ctx.save_for_backward(x)
@@ -272,7 +280,8 @@ def test_an_attribute_that_is_not_an_intermediate_is_no_reason_to_refuse_G21():
 # ---- what cannot be computed again
 
 
-def test_a_random_intermediate_is_refused_G21():
+@pytest.mark.row("G21")
+def test_a_random_intermediate_is_refused():
     def keep(x):
         return x * x * (1 + torch.rand(2, dtype=x.dtype))
 
@@ -282,7 +291,8 @@ def test_a_random_intermediate_is_refused_G21():
         torch.autograd.grad(F.apply(x).sum(), x, create_graph=True)
 
 
-def test_random_numbers_beside_an_intermediate_G21():
+@pytest.mark.row("G21")
+def test_random_numbers_beside_an_intermediate():
     def forward(ctx, x):
         ctx.save_for_backward(x * x, torch.rand(2))
         return x**3
@@ -294,7 +304,8 @@ def test_random_numbers_beside_an_intermediate_G21():
     numpy.testing.assert_allclose(second_derivative.tolist(), [6 * v for v in X], rtol=1e-12)
 
 
-def test_a_forward_that_counts_its_calls_is_refused_G21():
+@pytest.mark.row("G21")
+def test_a_forward_that_counts_its_calls_is_refused():
     calls = []
 
     def keep(x):
@@ -306,7 +317,8 @@ def test_a_forward_that_counts_its_calls_is_refused_G21():
         torch.autograd.grad(F.apply(x).sum(), x, create_graph=True)
 
 
-def test_an_input_that_was_written_to_meanwhile_G21():
+@pytest.mark.row("G21")
+def test_an_input_that_was_written_to_meanwhile():
     """Forward runs once more on its arguments."""
     x = vector()
     y = x * 1
@@ -317,7 +329,8 @@ def test_an_input_that_was_written_to_meanwhile_G21():
     numpy.testing.assert_allclose(second_derivative.tolist(), [6 * v for v in X], rtol=1e-12)
 
 
-def test_a_forward_that_writes_to_its_input_G21():
+@pytest.mark.row("G21")
+def test_a_forward_that_writes_to_its_input():
     def forward(ctx, x):
         square = x * x
         ctx.save_for_backward(square)
@@ -333,8 +346,9 @@ def test_a_forward_that_writes_to_its_input_G21():
     numpy.testing.assert_allclose(second_derivative.tolist(), [6 * v for v in X], rtol=1e-12)
 
 
+@pytest.mark.row("G21")
 @pytest.mark.slow
-def test_arguments_that_are_no_tensors_are_given_again_G21():
+def test_arguments_that_are_no_tensors_are_given_again():
     def forward(ctx, x, power, names):
         ctx.save_for_backward(x ** (power - 1))
         ctx.power = power
@@ -347,7 +361,8 @@ def test_arguments_that_are_no_tensors_are_given_again_G21():
         numpy.testing.assert_allclose(derivative(), EXPECTED, rtol=1e-12, err_msg=way)
 
 
-def test_a_saved_intermediate_with_setup_context_G21():
+@pytest.mark.row("G21")
+def test_a_saved_intermediate_with_setup_context():
     F = function(
         torch,
         lambda x: x**3,
@@ -361,7 +376,8 @@ def test_a_saved_intermediate_with_setup_context_G21():
 # ---- modes
 
 
-def test_a_saved_intermediate_under_strict_versions_G21():
+@pytest.mark.row("G21")
+def test_a_saved_intermediate_under_strict_versions():
     with torch.autograd.graph.strict_versions():
         for way, derivative in second(cube(lambda x: x * x)):
             numpy.testing.assert_allclose(derivative(), EXPECTED, rtol=1e-12, err_msg=way)
@@ -379,7 +395,8 @@ def test_a_saved_intermediate_under_strict_versions_G21():
     kept.clear()
 
 
-def test_an_intermediate_overwritten_after_forward_G21():
+@pytest.mark.row("G21")
+def test_an_intermediate_overwritten_after_forward():
     kept = []
 
     def keep(x):
@@ -396,13 +413,14 @@ def test_an_intermediate_overwritten_after_forward_G21():
     kept.clear()
 
 
+@pytest.mark.row("G09")
 @as_torch("""
     tensor(8.0)
     True
     True
     no_error
 """)
-def test_a_function_in_inference_mode_G09(torch):
+def test_a_function_in_inference_mode(torch):
     def forward(ctx, x):
         ctx.save_for_backward(x * x)
         return x**3
@@ -415,6 +433,7 @@ def test_a_function_in_inference_mode_G09(torch):
     return y, y.is_inference(), inside.is_inference(), error(F.apply, y)
 
 
+@pytest.mark.row("G18")
 @as_torch("""
     RuntimeError(
      'Inference tensors cannot be saved for backward. Please do not use Tensors created '
@@ -422,7 +441,7 @@ def test_a_function_in_inference_mode_G09(torch):
      'can make a clone to get a normal tensor and use it in autograd, or use '
      '`torch.no_grad()` instead of `torch.inference_mode()`.')
 """)
-def test_inference_tensors_that_are_saved_G18(torch):
+def test_inference_tensors_that_are_saved(torch):
     with torch.inference_mode():
         tensor = torch.ones(2)
 
@@ -436,7 +455,8 @@ def test_inference_tensors_that_are_saved_G18(torch):
     return error(F.apply, x, words=words)
 
 
-def test_saved_tensors_hooks_see_what_a_function_saves_F19():
+@pytest.mark.row("F19")
+def test_saved_tensors_hooks_see_what_a_function_saves():
     packed = []
 
     def pack(tensor):
@@ -454,7 +474,8 @@ def test_saved_tensors_hooks_see_what_a_function_saves_F19():
     numpy.testing.assert_allclose(x.grad.tolist(), [3 * v * v for v in X], rtol=1e-12)
 
 
-def test_a_saved_intermediate_under_saved_tensors_hooks_G21():
+@pytest.mark.row("G21")
+def test_a_saved_intermediate_under_saved_tensors_hooks():
     def tape():
         x = vector()
         (first,) = torch.autograd.grad(cube(lambda x: x * x).apply(x).sum(), x, create_graph=True)
@@ -481,13 +502,15 @@ class Outer(Function):
         return times.apply(ctx.saved_tensors[0]) * grad
 
 
+@pytest.mark.row("G21")
 @pytest.mark.slow
-def test_functions_inside_of_functions_G21():
+def test_functions_inside_of_functions():
     for way, derivative in second(Outer):
         numpy.testing.assert_allclose(derivative(), EXPECTED, rtol=1e-12, err_msg=way)
 
 
-def test_forward_mode_over_a_saved_intermediate_G21():
+@pytest.mark.row("G21")
+def test_forward_mode_over_a_saved_intermediate():
     F, x = cube(lambda x: x * x), vector()
     with forward_ad.dual_level():
         dual = forward_ad.make_dual(x, torch.tensor(WEIGHTS, dtype=torch.float64))

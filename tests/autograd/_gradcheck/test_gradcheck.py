@@ -56,8 +56,9 @@ def complex_vector(torch):
 # ---- L01, L02: what passes, and what is said otherwise
 
 
+@pytest.mark.row("L01")
 @as_torch
-def test_signatures_of_gradcheck_L01(torch):
+def test_signatures_of_gradcheck(torch):
     functions = torch.autograd.gradcheck, torch.autograd.gradgradcheck
     signatures = [[p for p in parameters(check) if p[0] != "check_nested"] for check in functions]
     raised = module(torch).GradcheckError
@@ -69,9 +70,10 @@ def test_signatures_of_gradcheck_L01(torch):
     )
 
 
+@pytest.mark.row("L01")
 @pytest.mark.slow
 @as_torch
-def test_gradients_that_are_right_L01(torch):
+def test_gradients_that_are_right(torch):
     x, y, check = vector(torch), vector(torch, 3.0, 4.0), torch.autograd.gradcheck
     matrix = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], dtype=torch.float64)
     weight = matrix.clone().requires_grad_()
@@ -94,8 +96,9 @@ def test_gradients_that_are_right_L01(torch):
     ]
 
 
+@pytest.mark.row("L01")
 @as_torch
-def test_inputs_that_the_function_holds_L01(torch):
+def test_inputs_that_the_function_holds(torch):
     """As with parameters of a module, gradcheck moves the tensor itself."""
     x, w = vector(torch), vector(torch, 3.0, 4.0)
     y = x * 2
@@ -111,6 +114,7 @@ def test_inputs_that_the_function_holds_L01(torch):
     return results, x, w, y, x.grad, w.grad, w._version, seen
 
 
+@pytest.mark.row("L01")
 @as_torch("""
     False
     False
@@ -121,7 +125,7 @@ def test_inputs_that_the_function_holds_L01(torch):
      'have requires_grad=True.')
     AssertionError('Expected at least one of check_forward_ad or check_backward_ad to be True')
 """)
-def test_raise_exception_of_gradcheck_L01(torch):
+def test_raise_exception_of_gradcheck(torch):
     wrong, x = rule(torch, square, times(3)), vector(torch)
     check = functools.partial(torch.autograd.gradcheck, raise_exception=False)
     return (
@@ -134,9 +138,10 @@ def test_raise_exception_of_gradcheck_L01(torch):
     )
 
 
+@pytest.mark.row("L02")
 @pytest.mark.slow
 @as_torch
-def test_the_message_of_a_mismatch_L02(torch):
+def test_the_message_of_a_mismatch(torch):
     x, y, check = vector(torch), vector(torch, 3.0, 4.0), torch.autograd.gradcheck
     wrong = rule(torch, square, times(3))
     other = "Jacobian mismatch for output 1 with respect to input 0,"
@@ -152,7 +157,8 @@ def test_the_message_of_a_mismatch_L02(torch):
     )
 
 
-def test_what_is_said_of_a_mismatch_L02():
+@pytest.mark.row("L02")
+def test_what_is_said_of_a_mismatch():
     def backward(ctx, gradient):
         (x,) = ctx.saved_tensors
         return gradient * x.cos() + (x == 5.0) * gradient.sum(0)
@@ -177,6 +183,7 @@ def test_what_is_said_of_a_mismatch_L02():
     assert "Every operator is right by itself; look at WavyBackward" in said
 
 
+@pytest.mark.row("L02")
 @pytest.mark.parametrize(
     ("factor", "said"),
     [
@@ -186,13 +193,14 @@ def test_what_is_said_of_a_mismatch_L02():
         (float("nan"), "of 4 derivatives 4 are wrong.\nThere is a nan or an inf."),
     ],
 )
-def test_what_the_mistake_looks_like_L02(factor, said):
+def test_what_the_mistake_looks_like(factor, said):
     with pytest.raises(RuntimeError, match=said):
         gradcheck(rule(jaxgrad, square, times(factor)), vector(jaxgrad))
 
 
+@pytest.mark.row("L02")
 @pytest.mark.slow
-def test_the_operator_is_named_L02(tmp_path):
+def test_the_operator_is_named(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(
         "- name: told(Tensor self) -> Tensor\n"
@@ -218,15 +226,17 @@ def test_the_operator_is_named_L02(tmp_path):
     assert gradcheck(mine.moved, x) and forward(mine.told, x)
 
 
-def test_a_function_that_is_not_one_L02():
+@pytest.mark.row("L02")
+def test_a_function_that_is_not_one():
     count = itertools.count()
     with pytest.raises(RuntimeError, match=r"Called twice with the same inputs .* gives different"):
         gradcheck(lambda x: x * next(count), vector(jaxgrad))
 
 
+@pytest.mark.row("L02")
 @pytest.mark.slow
 @pytest.mark.parametrize("fast_mode", [False, True])
-def test_tolerance_does_not_grow_with_size_L02(fast_mode):
+def test_tolerance_does_not_grow_with_size(fast_mode):
     # PyTorch's fast mode passes this: it multiplies atol by the sums of its directions
     def backward(ctx, gradient):
         return gradient * 0 + gradient[:1] * wrong
@@ -247,6 +257,7 @@ def wrong_in_one_element(ctx, gradient):
     return result
 
 
+@pytest.mark.row("L02")
 @pytest.mark.slow
 @pytest.mark.parametrize("fast_mode", [False, True])
 @pytest.mark.parametrize(
@@ -262,7 +273,7 @@ def wrong_in_one_element(ctx, gradient):
         lambda ctx, gradient: times(2)(ctx, gradient).sum().expand(3),
     ],
 )
-def test_every_mistake_is_found_L02(backward, fast_mode):
+def test_every_mistake_is_found(backward, fast_mode):
     x = vector(jaxgrad, 1.0, 2.0, -0.7)
     with pytest.raises(module(jaxgrad).GradcheckError):
         gradcheck(rule(jaxgrad, square, backward), x, fast_mode=fast_mode)
@@ -272,9 +283,10 @@ def test_every_mistake_is_found_L02(backward, fast_mode):
 # ---- L03, L04: what it is called with
 
 
+@pytest.mark.row("L03")
 @pytest.mark.slow
 @as_torch
-def test_checks_of_the_inputs_of_gradcheck_L03(torch):
+def test_checks_of_the_inputs_of_gradcheck(torch):
     x, check = vector(torch), torch.autograd.gradcheck
     one = leaf(torch, 1.0, dtype=torch.float64)
     single = torch.ones(2, requires_grad=True)
@@ -293,18 +305,21 @@ def test_checks_of_the_inputs_of_gradcheck_L03(torch):
     )
 
 
-def test_a_step_as_it_was_made_in_single_precision_L03():
+@pytest.mark.row("L03")
+def test_a_step_as_it_was_made_in_single_precision():
     # PyTorch divides by the step that was asked for, and finds 1.967 for 2
     with pytest.warns(UserWarning, match="Input #0 requires gradient and is not a double"):
         assert gradcheck(lambda x: x * x, jaxgrad.ones(2, requires_grad=True))
 
 
-def test_gradcheck_is_refused_under_a_trace_L03():
+@pytest.mark.row("L03")
+def test_gradcheck_is_refused_under_a_trace():
     with pytest.raises(RuntimeError, match="gradcheck needs the numbers of a tensor"):
         jaxgrad.jit(lambda x: gradcheck(jaxgrad.exp, x))(vector(jaxgrad))
 
 
-def test_gradcheck_leaves_everything_as_it_was_L03():
+@pytest.mark.row("L03")
+def test_gradcheck_leaves_everything_as_it_was():
     base = jaxgrad.tensor([0.5, 1.0, 1.5, 2.0], dtype=jaxgrad.float64)
     x = base[1:3].requires_grad_()
     before, versions = base.tolist(), (base._version, x._version)
@@ -315,15 +330,17 @@ def test_gradcheck_leaves_everything_as_it_was_L03():
     assert x.grad is None and x.is_leaf
 
 
-def test_functions_that_do_not_return_tensors_L03():
+@pytest.mark.row("L03")
+def test_functions_that_do_not_return_tensors():
     x = vector(jaxgrad)
     for wrong in (None, 3.0, "x", {"a": x}, (x * x, None)):
         with pytest.raises(TypeError, match="must return a tensor or a tuple of tensors, but its"):
             gradcheck(lambda x, wrong=wrong: wrong, x)
 
 
+@pytest.mark.row("L04")
 @as_torch
-def test_flags_of_gradcheck_that_need_one_another_L04(torch):
+def test_flags_of_gradcheck_that_need_one_another(torch):
     x = vector(torch)
     check = functools.partial(torch.autograd.gradcheck, torch.exp, x)
     twice = functools.partial(torch.autograd.gradgradcheck, torch.exp, x)
@@ -345,8 +362,9 @@ def test_flags_of_gradcheck_that_need_one_another_L04(torch):
 # ---- L05 to L07: laws
 
 
+@pytest.mark.row("L05")
 @as_torch
-def test_a_rule_that_is_not_deterministic_L05(torch):
+def test_a_rule_that_is_not_deterministic(torch):
     count = itertools.count()
 
     def backward(ctx, gradient):
@@ -365,7 +383,8 @@ def test_a_rule_that_is_not_deterministic_L05(torch):
     )
 
 
-def test_every_second_time_L05():
+@pytest.mark.row("L05")
+def test_every_second_time():
     # PyTorch compares the first row with the first, the second with the second, and passes this
     count = itertools.count()
 
@@ -376,8 +395,9 @@ def test_every_second_time_L05():
         gradcheck(rule(jaxgrad, lambda ctx, x: x * 2, backward), vector(jaxgrad))
 
 
+@pytest.mark.row("L06")
 @as_torch
-def test_gradients_of_zeros_L06(torch):
+def test_gradients_of_zeros(torch):
     x, check = vector(torch), torch.autograd.gradcheck
 
     def backward(ctx, gradient):
@@ -413,8 +433,9 @@ def refuses_none(ctx, gradient):
     return gradient * 2
 
 
+@pytest.mark.row("L07")
 @as_torch
-def test_gradcheck_of_undefined_gradients_L07(torch):
+def test_gradcheck_of_undefined_gradients(torch):
     x, check = vector(torch), torch.autograd.gradcheck
 
     def single(ctx, x):
@@ -439,7 +460,8 @@ def test_gradcheck_of_undefined_gradients_L07(torch):
     )
 
 
-def test_undefined_is_not_zero_L07():
+@pytest.mark.row("L07")
+def test_undefined_is_not_zero():
     # PyTorch uses zeros for the others and misses it
     def backward(ctx, first, second):
         if first is None or second is None:
@@ -459,8 +481,9 @@ def test_undefined_is_not_zero_L07():
 # ---- L12, L13: outputs without gradients
 
 
+@pytest.mark.row("L12")
 @as_torch
-def test_outputs_without_gradients_L12(torch):
+def test_outputs_without_gradients(torch):
     x, check = vector(torch), torch.autograd.gradcheck
     return (
         error(check, lambda x: x.detach() * 2, x, words=ZERO),
@@ -475,8 +498,9 @@ def test_outputs_without_gradients_L12(torch):
     )
 
 
+@pytest.mark.row("L12")
 @pytest.mark.parametrize("fast_mode", [False, True])
-def test_gradcheck_of_bool_outputs_L12(fast_mode):
+def test_gradcheck_of_bool_outputs(fast_mode):
     # PyTorch subtracts them, which is an error
     x = vector(jaxgrad)
     check = functools.partial(gradcheck, fast_mode=fast_mode)
@@ -486,6 +510,7 @@ def test_gradcheck_of_bool_outputs_L12(fast_mode):
         check(lambda x: (x > 1.0, wrong(x)), x)
 
 
+@pytest.mark.row("L13")
 @as_torch(r"""
     [True, True, True]
     [True, True]
@@ -496,7 +521,7 @@ def test_gradcheck_of_bool_outputs_L12(fast_mode):
      'analytical:tensor([[3., 0.],\n'
      '        [0., 6.]], dtype=torch.float64)\n')
 """)
-def test_gradcheck_masked_L13(torch):
+def test_gradcheck_masked(torch):
     x, wrong = vector(torch), rule(torch, square, times(3))
     check, twice = torch.autograd.gradcheck, torch.autograd.gradgradcheck
     return (
@@ -506,7 +531,8 @@ def test_gradcheck_masked_L13(torch):
     )
 
 
-def test_gradcheck_of_sparse_outputs_L13():
+@pytest.mark.row("L13")
+def test_gradcheck_of_sparse_outputs():
     class Sparse:
         def todense(self):
             raise AssertionError
@@ -524,8 +550,9 @@ def quietly(function, *args, **options):
         return function(*args, **options)
 
 
+@pytest.mark.row("L15")
 @as_torch
-def test_analytical_jacobian_of_the_old_helpers_L15(torch):
+def test_analytical_jacobian_of_the_old_helpers(torch):
     x, y, z = vector(torch), vector(torch, 3.0, 4.0), complex_vector(torch)
     helper = functools.partial(quietly, module(torch).get_analytical_jacobian)
     return (
@@ -541,8 +568,9 @@ def test_analytical_jacobian_of_the_old_helpers_L15(torch):
     )
 
 
+@pytest.mark.row("L15")
 @as_torch
-def test_numerical_jacobian_of_the_old_helpers_L15(torch):
+def test_numerical_jacobian_of_the_old_helpers(torch):
     x, y, z = vector(torch), vector(torch, 3.0, 4.0), complex_vector(torch)
     numerical = functools.partial(quietly, module(torch).get_numerical_jacobian)
     specific = module(torch).get_numerical_jacobian_wrt_specific_input

@@ -57,9 +57,10 @@ def complex_vector(torch):
 # ---- L08: batches
 
 
+@pytest.mark.row("L08")
 @pytest.mark.slow
 @as_torch
-def test_gradcheck_of_batched_gradients_L08(torch):
+def test_gradcheck_of_batched_gradients(torch):
     x, z = vector(torch), complex_vector(torch)
     check = functools.partial(torch.autograd.gradcheck, check_batched_grad=True)
     decides = new_function(torch, square, backward=lambda ctx, g: g * 2 if g.sum() > 0 else 2 * g)
@@ -94,9 +95,10 @@ def wrong_when_batched():
     )
 
 
+@pytest.mark.row("L08")
 @pytest.mark.slow
 @pytest.mark.parametrize("fast_mode", [False, True])
-def test_a_rule_that_is_wrong_only_in_a_batch_L08(fast_mode):
+def test_a_rule_that_is_wrong_only_in_a_batch(fast_mode):
     # PyTorch's check does not reach a Function's own vmap rule
     inner, x = wrong_when_batched(), vector(jaxgrad)
     rules = {"backward": lambda ctx, g: inner(g), "jvp": lambda ctx, t: inner(t)}
@@ -112,9 +114,10 @@ def test_a_rule_that_is_wrong_only_in_a_batch_L08(fast_mode):
 # ---- L09: tangents
 
 
+@pytest.mark.row("L09")
 @pytest.mark.slow
 @as_torch
-def test_gradcheck_of_forward_mode_L09(torch):
+def test_gradcheck_of_forward_mode(torch):
     x, y, z = vector(torch), vector(torch, 3.0, 4.0), complex_vector(torch)
     check = functools.partial(torch.autograd.gradcheck, check_forward_ad=True)
     only = functools.partial(check, check_backward_ad=False)
@@ -157,6 +160,7 @@ def product_rules(undefined):
     return {"setup_context": setup_context, "backward": backward, "jvp": jvp}
 
 
+@pytest.mark.row("L09")
 @as_torch("""
     True
     GradcheckError(
@@ -166,7 +170,7 @@ def product_rules(undefined):
      "expected: ', tensor([1.2791, 3.0750], dtype=torch.float64))")
     True
 """)
-def test_gradcheck_of_undefined_tangents_L09(torch):
+def test_gradcheck_of_undefined_tangents(torch):
     inputs = vector(torch), vector(torch, 3.0, 4.0)
     check = functools.partial(torch.autograd.gradcheck, check_forward_ad=True)
     right = new_function(torch, lambda x, y: x * y, **product_rules(1))
@@ -178,7 +182,8 @@ def test_gradcheck_of_undefined_tangents_L09(torch):
     )
 
 
-def test_undefined_tangents_are_said_to_be_L09():
+@pytest.mark.row("L09")
+def test_undefined_tangents_are_said_to_be():
     rules = product_rules(1)
     rules["jvp"] = lambda ctx, first, second: first * ctx.saved_tensors[1] + second * 1.0
     with pytest.raises(TypeError) as raised:
@@ -190,7 +195,8 @@ def test_undefined_tangents_are_said_to_be_L09():
     assert raised.value.__notes__ == ["gradcheck: input 0 of Rule.apply had no tangent"]
 
 
-def test_gradcheck_of_dtypes_in_forward_mode_L09():
+@pytest.mark.row("L09")
+def test_gradcheck_of_dtypes_in_forward_mode():
     # PyTorch also casts gradients and tangents, after which the check sees no difference
     x = vector(jaxgrad)
     loose = functools.partial(gradcheck, atol=1e-4, check_forward_ad=True)
@@ -209,7 +215,8 @@ def test_gradcheck_of_dtypes_in_forward_mode_L09():
     assert loose(lambda x: right(x) * x, x, check_grad_dtypes=True)
 
 
-def test_without_jvp_the_tangent_is_derived_L09():
+@pytest.mark.row("L09")
+def test_without_jvp_the_tangent_is_derived():
     # PyTorch: NotImplementedError
     derived = new_function(jaxgrad, square, backward=scaled(2))
     assert gradcheck(derived, vector(jaxgrad), check_forward_ad=True)
@@ -218,6 +225,7 @@ def test_without_jvp_the_tangent_is_derived_L09():
         gradcheck(wrong, vector(jaxgrad), check_forward_ad=True, check_backward_ad=False)
 
 
+@pytest.mark.row("L09")
 @as_torch("""
     True
     RuntimeError(
@@ -225,7 +233,7 @@ def test_without_jvp_the_tangent_is_derived_L09():
      'is not returning a view.')
     True
 """)
-def test_gradcheck_of_views_in_forward_mode_L09(torch):
+def test_gradcheck_of_views_in_forward_mode(torch):
     same = {"backward": lambda ctx, g: g, "jvp": lambda ctx, t: t.view_as(t)}
     view = new_function(torch, lambda x: x.view_as(x), **same)
     wrong = new_function(torch, lambda x: x.view_as(x), **(same | {"jvp": lambda ctx, t: t * 1}))
@@ -238,9 +246,10 @@ def test_gradcheck_of_views_in_forward_mode_L09(torch):
 # ---- L10: fast mode
 
 
+@pytest.mark.row("L10")
 @pytest.mark.slow
 @as_torch
-def test_fast_mode_of_gradcheck_L10(torch):
+def test_fast_mode_of_gradcheck(torch):
     x, y, z = vector(torch), vector(torch, 3.0, 4.0), complex_vector(torch)
     check = functools.partial(torch.autograd.gradcheck, fast_mode=True)
     wrong = new_function(torch, square, backward=scaled(3), jvp=scaled(3))
@@ -258,9 +267,10 @@ def test_fast_mode_of_gradcheck_L10(torch):
     )
 
 
+@pytest.mark.row("L10")
 @pytest.mark.slow
 @pytest.mark.parametrize("forward", [False, True])
-def test_cost_does_not_grow_L10(forward):
+def test_cost_does_not_grow(forward):
     def calls(size):
         count = 0
 
@@ -276,7 +286,8 @@ def test_cost_does_not_grow_L10(forward):
     assert calls(3) == calls(500) <= 8
 
 
-def test_slow_mode_says_where_L10():
+@pytest.mark.row("L10")
+def test_slow_mode_says_where():
     wrong, x = new_function(jaxgrad, square, backward=scaled(3)), vector(jaxgrad)
     with pytest.raises(RuntimeError) as fast:
         gradcheck(wrong, x, fast_mode=True)
@@ -285,7 +296,8 @@ def test_slow_mode_says_where_L10():
     assert str(fast.value).endswith(str(slow.value))
 
 
-def test_a_gradient_that_is_not_linear_L10():
+@pytest.mark.row("L10")
+def test_a_gradient_that_is_not_linear():
     # right for gradients of 1, as slow mode's rows are
     def backward(ctx, gradient):
         return scaled(2)(ctx, gradient.clamp(0, 1))
@@ -309,9 +321,10 @@ def parts_apart(real, imaginary):
     return lambda ctx, direction: direction.real * real + direction.imag * imaginary * 1j
 
 
+@pytest.mark.row("L11")
 @pytest.mark.slow
 @as_torch
-def test_gradcheck_of_complex_numbers_L11(torch):
+def test_gradcheck_of_complex_numbers(torch):
     x, z = vector(torch), complex_vector(torch)
     check = functools.partial(torch.autograd.gradcheck, check_forward_ad=True)
     fast = functools.partial(check, fast_mode=True)
@@ -347,7 +360,8 @@ def test_gradcheck_of_complex_numbers_L11(torch):
     )
 
 
-def test_a_conjugate_too_few_is_called_so_L11():
+@pytest.mark.row("L11")
+def test_a_conjugate_too_few_is_called_so():
     for rules in ({"backward": scaled(2)}, {"backward": with_conjugate, "jvp": with_conjugate}):
         wrong = new_function(jaxgrad, square, **rules)
         with pytest.raises(RuntimeError, match="is conjugated where the numerical one is not"):
@@ -357,9 +371,10 @@ def test_a_conjugate_too_few_is_called_so_L11():
 # ---- L14: second derivatives
 
 
+@pytest.mark.row("L14")
 @pytest.mark.slow
 @as_torch
-def test_gradgradcheck_of_second_derivatives_L14(torch):
+def test_gradgradcheck_of_second_derivatives(torch):
     x, y, z = vector(torch), vector(torch, 3.0, 4.0), complex_vector(torch)
     twice = torch.autograd.gradgradcheck
     forward = functools.partial(twice, check_fwd_over_rev=True)
@@ -393,11 +408,12 @@ def test_gradgradcheck_of_second_derivatives_L14(torch):
     )
 
 
+@pytest.mark.row("L14")
 @as_torch("""
     'GradcheckError'
     False
 """)
-def test_gradgradcheck_of_once_differentiable_L14(torch):
+def test_gradgradcheck_of_once_differentiable(torch):
     @torch.autograd.function.once_differentiable
     def backward(ctx, gradient):
         return 3 * ctx.saved_tensors[0] ** 2 * gradient
@@ -407,7 +423,8 @@ def test_gradgradcheck_of_once_differentiable_L14(torch):
     return error(twice)["error"], twice(raise_exception=False)
 
 
-def test_nothing_to_differentiate_L14():
+@pytest.mark.row("L14")
+def test_nothing_to_differentiate():
     # PyTorch calls the function without arguments
     x = vector(jaxgrad)
     assert gradgradcheck(lambda x: jaxgrad.ones(2), x)
@@ -430,6 +447,7 @@ def wrong_inside(rule):
     return slope, plain
 
 
+@pytest.mark.row("L14")
 @pytest.mark.slow
 @pytest.mark.parametrize("fast_mode", [False, True])
 @pytest.mark.parametrize(
@@ -441,7 +459,7 @@ def wrong_inside(rule):
         ("forward", "forward", ("jvp", "jvp")),
     ],
 )
-def test_each_of_the_four_nestings_L14(outer, inner, rule, fast_mode):
+def test_each_of_the_four_nestings(outer, inner, rule, fast_mode):
     where, wrong = rule
     slope, plain = wrong_inside(wrong)
     rules = {"backward": plain, "jvp": plain} | {where: slope}
@@ -458,8 +476,9 @@ def test_each_of_the_four_nestings_L14(outer, inner, rule, fast_mode):
     assert gradgradcheck(right, x, check_nested=True, fast_mode=fast_mode)
 
 
+@pytest.mark.row("L14")
 @pytest.mark.slow
-def test_all_nestings_of_what_is_right_L14():
+def test_all_nestings_of_what_is_right():
     x, y, z = vector(jaxgrad), vector(jaxgrad, 3.0, 4.0), complex_vector(jaxgrad)
     nested = functools.partial(gradgradcheck, check_nested=True)
     assert nested(lambda x, y: (x.sin() * y, x.exp() @ y), (x, y), fast_mode=True)
@@ -471,9 +490,10 @@ def test_all_nestings_of_what_is_right_L14():
 # ---- L16: the adjoint test
 
 
+@pytest.mark.row("L16")
 @pytest.mark.slow
 @pytest.mark.parametrize("fast_mode", [False, True])
-def test_the_adjoint_test_compares_both_modes_L16(fast_mode):
+def test_the_adjoint_test_compares_both_modes(fast_mode):
     # each right for one element at a time
     x = vector(jaxgrad)
     check = functools.partial(gradcheck, check_forward_ad=True, fast_mode=fast_mode)
@@ -489,7 +509,8 @@ def test_the_adjoint_test_compares_both_modes_L16(fast_mode):
     assert check(lambda z, x: (z * x, z.abs()), (complex_vector(jaxgrad), x))
 
 
-def test_only_where_both_modes_are_checked_L16():
+@pytest.mark.row("L16")
+def test_only_where_both_modes_are_checked():
     odd = lambda ctx, direction: scaled(2)(ctx, direction.clamp(-1, 1))  # noqa: E731
     function, x = new_function(jaxgrad, square, backward=scaled(2), jvp=odd), vector(jaxgrad)
     modes = {"check_forward_ad": True, "check_backward_ad": True}

@@ -82,8 +82,9 @@ def here():
 # ---- M01: detect_anomaly
 
 
+@pytest.mark.row("M01")
 @as_torch
-def test_detect_anomaly_warns_and_sets_both_flags_M01(torch):
+def test_detect_anomaly_warns_and_sets_both_flags(torch):
     def run(*args, **options):
         with torch.autograd.detect_anomaly(*args, **options):
             return flags(torch)
@@ -93,11 +94,12 @@ def test_detect_anomaly_warns_and_sets_both_flags_M01(torch):
     return before, reports, flags(torch)
 
 
+@pytest.mark.row("M01")
 @as_torch("""
     [[True, False], [True, True], [True, True]]
     [False, True]
 """)
-def test_nested_and_left_by_an_exception_M01(torch):
+def test_nested_and_left_by_an_exception(torch):
     seen = []
     with anomaly(torch):
         with anomaly(torch, False):
@@ -109,8 +111,9 @@ def test_nested_and_left_by_an_exception_M01(torch):
     return seen, flags(torch)
 
 
+@pytest.mark.row("M01")
 @as_torch
-def test_an_error_is_told_with_its_forward_call_M01(torch):
+def test_an_error_is_told_with_its_forward_call(torch):
     def of_function():
         x = leaf(torch, 1.0, 2.0)
         failing(torch, ValueError("no gradient")).apply(x, x).sum().backward()
@@ -139,13 +142,14 @@ def test_an_error_is_told_with_its_forward_call_M01(torch):
     return outcomes
 
 
+@pytest.mark.row("M01")
 @as_torch("""
     'UserWarning'
     ('Error detected in SqrtBackward0. No forward pass information available. Enable '
      'detect anomaly during forward pass for more information.')
     RuntimeError("Function 'SqrtBackward0' returned nan values in its 0th output.")
 """)
-def test_a_node_from_outside_of_the_mode_has_no_traceback_M01(torch):
+def test_a_node_from_outside_of_the_mode_has_no_traceback(torch):
     y = leaf(torch, 0.0).sqrt() * 0
     with torch.autograd.set_detect_anomaly(True):
         report = warned(error, y.backward)
@@ -153,14 +157,15 @@ def test_a_node_from_outside_of_the_mode_has_no_traceback_M01(torch):
     return warning["error"], warning["says"].split(" (Triggered")[0], report["result"]
 
 
+@pytest.mark.row("M01")
 @as_torch(r"""
     {}
     {}
     ['traceback_']
     [True, True]
-    'test_nodes_keep_the_traceback_of_their_call_M01\n    y = x.exp().sin()\n'
+    'test_nodes_keep_the_traceback_of_their_call\n    y = x.exp().sin()\n'
 """)
-def test_nodes_keep_the_traceback_of_their_call_M01(torch):
+def test_nodes_keep_the_traceback_of_their_call(torch):
     x = leaf(torch, 2.0)
     before = x.exp().grad_fn.metadata
     with anomaly(torch):
@@ -234,7 +239,8 @@ def test_the_node_of_a_leaf_shows_its_first_use_alone():
     assert "AccumulateGrad" in str(raised.value) and "belongs to" not in str(raised.value)
 
 
-def test_the_error_names_the_forward_call_where_warnings_are_errors_M01():
+@pytest.mark.row("M01")
+def test_the_error_names_the_forward_call_where_warnings_are_errors():
     x = leaf(jaxgrad, 0.0)
     with jaxgrad.autograd.set_detect_anomaly(True), pytest.raises(RuntimeError) as raised:
         root_of_zero(jaxgrad)
@@ -244,7 +250,8 @@ def test_the_error_names_the_forward_call_where_warnings_are_errors_M01():
     assert x.grad is None
 
 
-def test_the_warning_points_at_the_line_that_began_the_pass_M01():
+@pytest.mark.row("M01")
+def test_the_warning_points_at_the_line_that_began_the_pass():
     with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         with jaxgrad.autograd.set_detect_anomaly(True), contextlib.suppress(RuntimeError):
@@ -254,7 +261,8 @@ def test_the_warning_points_at_the_line_that_began_the_pass_M01():
     assert (warning.filename, warning.lineno) == (__file__, line)
 
 
-def test_detect_anomaly_as_a_decorator_of_functions_generators_and_coroutines_M01():
+@pytest.mark.row("M01")
+def test_detect_anomaly_as_a_decorator_of_functions_generators_and_coroutines():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         mode = jaxgrad.autograd.detect_anomaly(check_nan=False)
@@ -284,8 +292,9 @@ def test_detect_anomaly_as_a_decorator_of_functions_generators_and_coroutines_M0
 # ---- M02: NaN in the backward pass
 
 
+@pytest.mark.row("M02")
 @as_torch
-def test_nan_in_backward_M02(torch):
+def test_nan_in_backward(torch):
     def quotient():
         (leaf(torch, 0.0) / leaf(torch, 0.0)).backward()
 
@@ -322,12 +331,13 @@ def test_nan_in_backward_M02(torch):
         return first, root_of_zero(torch), [error(case) for case in cases]
 
 
+@pytest.mark.row("M02")
 @as_torch("""
     [tensor(inf), tensor(nan), tensor(nan), tensor([-1.0, 0.5]), tensor([-0.0, 0.5])]
     tensor([nan, 0.6931471824645996])
     [tensor(inf)]
 """)
-def test_what_is_no_nan_of_a_node_goes_on_M02(torch):
+def test_what_is_no_nan_of_a_node_goes_on(torch):
     with anomaly(torch):
         infinite = leaf(torch, 0.0)
         infinite.sqrt().backward()
@@ -347,11 +357,12 @@ def test_what_is_no_nan_of_a_node_goes_on_M02(torch):
     return [tensor.grad for tensor in leaves], logarithm.detach(), asked
 
 
+@pytest.mark.row("M02")
 @as_torch("""
     'RuntimeError'
     True
 """)
-def test_nan_in_a_second_derivative_M02(torch):
+def test_nan_in_a_second_derivative(torch):
     def run():
         x = leaf(torch, 0.0)
         (slope,) = torch.autograd.grad(x**1.5, x, create_graph=True)
@@ -361,7 +372,8 @@ def test_nan_in_a_second_derivative_M02(torch):
         return error(run, words=None)["error"], "returned nan values in its" in error(run)["says"]
 
 
-def test_the_error_names_the_line_and_what_is_to_blame_M02():
+@pytest.mark.row("M02")
+def test_the_error_names_the_line_and_what_is_to_blame():
     x, y = leaf(jaxgrad, 0.0), leaf(jaxgrad, -1.0, 2.0)
     z = leaf(jaxgrad, 1.0, 2.0)
     z.register_hook(lambda gradient: gradient)
@@ -383,7 +395,8 @@ def test_the_error_names_the_line_and_what_is_to_blame_M02():
     assert "What had arrived held nan." in for_sine
 
 
-def test_the_error_says_that_infinity_had_arrived_M02():
+@pytest.mark.row("M02")
+def test_the_error_says_that_infinity_had_arrived():
     x = leaf(jaxgrad, 0.0, 4.0)
     with anomaly(jaxgrad):
         message = said(((x * 0).sqrt()).sum().backward)
@@ -391,7 +404,8 @@ def test_the_error_says_that_infinity_had_arrived_M02():
     assert "What had arrived held inf." in message
 
 
-def test_the_first_nan_of_the_forward_pass_is_forgotten_with_a_pass_that_works_M02():
+@pytest.mark.row("M02")
+def test_the_first_nan_of_the_forward_pass_is_forgotten_with_a_pass_that_works():
     x = leaf(jaxgrad, 0.0)
     with anomaly(jaxgrad):
         jaxgrad.tensor(-1.0).log()
@@ -400,8 +414,9 @@ def test_the_first_nan_of_the_forward_pass_is_forgotten_with_a_pass_that_works_M
     assert "of the forward pass" not in message
 
 
+@pytest.mark.row("M02")
 @pytest.mark.parametrize("name", ["log", "sqrt", "acos", "log1p"])
-def test_check_forward_raises_at_the_operator_M02(name):
+def test_check_forward_raises_at_the_operator(name):
     x = jaxgrad.tensor([0.5, -3.0], requires_grad=True)
     function, line = getattr(jaxgrad, name), None
 
@@ -418,7 +433,8 @@ def test_check_forward_raises_at_the_operator_M02(name):
     np.testing.assert_array_equal(kept.numpy(), [NAN, 2.0])
 
 
-def test_check_inf_finds_infinities_M02():
+@pytest.mark.row("M02")
+def test_check_inf_finds_infinities():
     x = leaf(jaxgrad, 0.0)
     with anomaly(jaxgrad, check_inf=True):
         message = said(x.sqrt().backward)
@@ -434,9 +450,10 @@ def test_check_inf_finds_infinities_M02():
     assert y.grad.isnan()
 
 
+@pytest.mark.row("M02")
 @pytest.mark.parametrize("on_device", [False, True])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "complex64"])
-def test_every_dtype_is_looked_at_M02(dtype, on_device, monkeypatch):
+def test_every_dtype_is_looked_at(dtype, on_device, monkeypatch):
     if on_device:  # as if numpy could not read it
         monkeypatch.setattr(anomaly_detection, "_is_at_hand", lambda array: False)
     x = jaxgrad.tensor([0.0, 1.0], dtype=getattr(jaxgrad, dtype), requires_grad=True)
@@ -446,7 +463,8 @@ def test_every_dtype_is_looked_at_M02(dtype, on_device, monkeypatch):
     assert "returned nan values in its" in message
 
 
-def test_a_sum_of_gradients_that_makes_a_nan_M02():
+@pytest.mark.row("M02")
+def test_a_sum_of_gradients_that_makes_a_nan():
     x, y = leaf(jaxgrad, 0.0), leaf(jaxgrad, 0.0)
     with anomaly(jaxgrad):
         inner, line = x * 1, here()
@@ -460,7 +478,8 @@ def test_a_sum_of_gradients_that_makes_a_nan_M02():
     assert y.grad.item() == np.inf
 
 
-def test_gradients_that_are_recorded_are_looked_at_M02():
+@pytest.mark.row("M02")
+def test_gradients_that_are_recorded_are_looked_at():
     x = leaf(jaxgrad, 0.0)
     with anomaly(jaxgrad):
         message = said(lambda: jaxgrad.autograd.grad(x.sqrt() * 0, x, create_graph=True))
@@ -480,7 +499,8 @@ def compiled(**options):
     return step
 
 
-def test_a_compiled_function_is_run_again_operator_by_operator_M02():
+@pytest.mark.row("M02")
+def test_a_compiled_function_is_run_again_operator_by_operator():
     step, x = compiled(), leaf(jaxgrad, 0.0, 4.0)
     expected = step(x)
     with anomaly(jaxgrad), pytest.raises(RuntimeError) as raised:
@@ -493,7 +513,8 @@ def test_a_compiled_function_is_run_again_operator_by_operator_M02():
     assert x.grad is expected["gradient"] and x.tolist() == [0.0, 4.0]
 
 
-def test_a_compiled_function_that_finds_nothing_gives_what_it_always_gives_M02():
+@pytest.mark.row("M02")
+def test_a_compiled_function_that_finds_nothing_gives_what_it_always_gives():
     step, x = compiled(), leaf(jaxgrad, 1.0, 4.0)
     plain = step(x)
     traces = len(step.traces)
@@ -504,7 +525,8 @@ def test_a_compiled_function_that_finds_nothing_gives_what_it_always_gives_M02()
     assert len(step.traces) == traces  # it is the same program
 
 
-def test_a_compiled_function_whose_forward_pass_makes_nan_on_purpose_M02():
+@pytest.mark.row("M02")
+def test_a_compiled_function_whose_forward_pass_makes_nan_on_purpose():
     @jaxgrad.jit
     def step(x):
         return x.log(), x.sum()
@@ -518,14 +540,16 @@ def test_a_compiled_function_whose_forward_pass_makes_nan_on_purpose_M02():
     assert message.startswith("Function 'log' returned nan values")
 
 
-def test_a_donated_argument_can_be_run_again_M02():
+@pytest.mark.row("M02")
+def test_a_donated_argument_can_be_run_again():
     step = compiled(donate=0)
     with anomaly(jaxgrad):
         message = said(step, leaf(jaxgrad, 0.0, 4.0))
     assert message.startswith("Function 'SqrtBackward0' returned nan values")
 
 
-def test_a_compiled_function_that_reads_what_has_changed_since_M02():
+@pytest.mark.row("M02")
+def test_a_compiled_function_that_reads_what_has_changed_since():
     factor = ctypes.c_double(-1.5)
     place = ctypes.addressof(factor)  # in memory, which capture does not see
     step = jaxgrad.jit(lambda x: (x * ctypes.c_double.from_address(place).value).log())
@@ -537,7 +561,8 @@ def test_a_compiled_function_that_reads_what_has_changed_since_M02():
     assert "run again, operator by operator, it did not" in str(records[0].message)
 
 
-def test_an_error_while_a_function_is_traced_is_told_with_its_forward_call_M02():
+@pytest.mark.row("M02")
+def test_an_error_while_a_function_is_traced_is_told_with_its_forward_call():
     @jaxgrad.jit
     def step(x):
         y = failing(jaxgrad, ValueError("no gradient")).apply(x, x)
@@ -551,7 +576,8 @@ def test_an_error_while_a_function_is_traced_is_told_with_its_forward_call_M02()
     assert "y = failing(jaxgrad" in str(records[0].message)
 
 
-def test_tracers_are_let_through_M02():
+@pytest.mark.row("M02")
+def test_tracers_are_let_through():
     with anomaly(jaxgrad, check_forward=True):
         batch = jax.vmap(jaxgrad.ops.sqrt)(np.float32([-1.0, 4.0]))
         slope = jax.grad(lambda x: jaxgrad.ops.mul(jaxgrad.ops.sqrt(x), 0.0))(0.0)
@@ -562,6 +588,7 @@ def test_tracers_are_let_through_M02():
 # ---- M03, M04: flags
 
 
+@pytest.mark.row("M03")
 @as_torch("""
     [False, True]
     [True, False]
@@ -572,7 +599,7 @@ def test_tracers_are_let_through_M02():
     [True, False]
     [False, True]
 """)
-def test_set_detect_anomaly_M03(torch):
+def test_set_detect_anomaly(torch):
     seen = [flags(torch)]
     mode = torch.autograd.set_detect_anomaly(True, check_nan=False)
     seen.append(flags(torch))
@@ -588,8 +615,9 @@ def test_set_detect_anomaly_M03(torch):
     return seen
 
 
+@pytest.mark.row("M03")
 @as_torch("warned([], [True, True])")
-def test_set_detect_anomaly_does_not_warn_M03(torch):
+def test_set_detect_anomaly_does_not_warn(torch):
     def run():
         with torch.autograd.set_detect_anomaly(True):
             return flags(torch)
@@ -597,8 +625,9 @@ def test_set_detect_anomaly_does_not_warn_M03(torch):
     return warned(run)
 
 
+@pytest.mark.row("M04")
 @as_torch
-def test_flags_of_anomaly_mode_as_functions_M04(torch):
+def test_flags_of_anomaly_mode_as_functions(torch):
     seen = [flags(torch)]
     for arguments in ((True,), (False,), (True, False), (False, False), (False, True)):
         torch.set_anomaly_enabled(*arguments)
@@ -613,8 +642,9 @@ def test_flags_of_anomaly_mode_as_functions_M04(torch):
     return seen, flags(torch), error(torch.set_anomaly_enabled, 1)
 
 
+@pytest.mark.row("M04")
 @as_torch("[[True, False]]")
-def test_what_a_function_sets_holds_in_all_threads_M04(torch):
+def test_what_a_function_sets_holds_in_all_threads(torch):
     seen = []
 
     def look():
@@ -628,7 +658,8 @@ def test_what_a_function_sets_holds_in_all_threads_M04(torch):
     return seen
 
 
-def test_names_of_anomaly_mode_at_the_top_level_D31():
+@pytest.mark.row("D31")
+def test_names_of_anomaly_mode_at_the_top_level():
     for name in ("is_anomaly_enabled", "is_anomaly_check_nan_enabled", "set_anomaly_enabled"):
         assert getattr(jaxgrad, name) is getattr(jaxgrad.autograd.anomaly_mode, name)
     assert jaxgrad.autograd.detect_anomaly is jaxgrad.autograd.anomaly_mode.detect_anomaly
@@ -646,12 +677,13 @@ def chain(torch):
     (third * 0).backward()
 
 
+@pytest.mark.row("M05")
 @as_torch(r"""
     ['Error detected in', True, [False, False, True]]
     ['\n\nPrevious calculation was induced by', True, [False, True, False]]
     ['\n\nPrevious calculation was induced by', True, [True, False, False]]
 """)
-def test_the_chain_of_parents_M05(torch):
+def test_the_chain_of_parents(torch):
     with torch.autograd.set_detect_anomaly(True):
         report = warned(error, chain, torch)
     lines = [w["says"].rstrip().split("\n    ") for w in report["warnings"]]
@@ -666,12 +698,13 @@ def test_the_chain_of_parents_M05(torch):
     ]
 
 
+@pytest.mark.row("M05")
 @as_torch("""
     ['parent_', 'traceback_']
     True
     ['traceback_']
 """)
-def test_a_node_that_a_backward_pass_made_knows_its_parent_M05(torch):
+def test_a_node_that_a_backward_pass_made_knows_its_parent(torch):
     x = leaf(torch, 2.0)
     with anomaly(torch):
         y = x.exp()
@@ -683,7 +716,8 @@ def test_a_node_that_a_backward_pass_made_knows_its_parent_M05(torch):
 # ---- threads, and what is left behind
 
 
-def test_a_block_holds_in_its_thread_alone_M01():
+@pytest.mark.row("M01")
+def test_a_block_holds_in_its_thread_alone():
     entered, looked = threading.Event(), threading.Event()
     seen = []
 
@@ -704,8 +738,9 @@ def test_a_block_holds_in_its_thread_alone_M01():
     assert seen == [((False, True), True, {})]
 
 
+@pytest.mark.row("M01")
 @pytest.mark.slow
-def test_many_threads_some_of_them_in_the_mode_M01():
+def test_many_threads_some_of_them_in_the_mode():
     outcomes = []
 
     def work(number):
@@ -731,7 +766,8 @@ def test_many_threads_some_of_them_in_the_mode_M01():
     assert_nobody_looks_on()
 
 
-def test_a_task_that_outlives_the_block_is_out_of_it_M01():
+@pytest.mark.row("M01")
+def test_a_task_that_outlives_the_block_is_out_of_it():
     async def look():
         await asyncio.sleep(0.01)
         return flags(jaxgrad)
@@ -745,7 +781,8 @@ def test_a_task_that_outlives_the_block_is_out_of_it_M01():
     assert asyncio.run(main()) == ((True, True), (False, True))
 
 
-def test_a_generator_closed_elsewhere_leaves_nothing_behind_M01():
+@pytest.mark.row("M01")
+def test_a_generator_closed_elsewhere_leaves_nothing_behind():
     def generate():
         with anomaly(jaxgrad):
             yield
@@ -765,7 +802,8 @@ def assert_nobody_looks_on():
     assert kernel.OBSERVED not in states()
 
 
-def test_nothing_is_left_behind_M01():
+@pytest.mark.row("M01")
+def test_nothing_is_left_behind():
     before, x = interception.is_noted, leaf(jaxgrad, 0.0)
     assert_nobody_looks_on()
     with anomaly(jaxgrad), anomaly(jaxgrad, check_nan=False):
@@ -778,7 +816,8 @@ def test_nothing_is_left_behind_M01():
     assert (x * 2).grad_fn.metadata == {}
 
 
-def test_graphs_are_not_kept_M01():
+@pytest.mark.row("M01")
+def test_graphs_are_not_kept():
     x = leaf(jaxgrad, 0.0)
     with anomaly(jaxgrad):
         y = (x + 1).sqrt()

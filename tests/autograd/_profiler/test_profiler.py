@@ -26,12 +26,14 @@ from jaxgrad.tape import interception, node_annotations
 # ---- O01: profile
 
 
+@pytest.mark.row("O01")
 @as_torch
-def test_signature_of_profile_O01(torch):
+def test_signature_of_profile(torch):
     wanted = parameters(torch.autograd.profiler.profile.__init__)
     return [parameter for parameter in wanted if parameter[0] != "jax_trace"]
 
 
+@pytest.mark.row("O01")
 @as_torch("""
     RuntimeError('Profiler context manager is not reentrant')
     RuntimeError('Profiler context manager is not reentrant')
@@ -42,7 +44,7 @@ def test_signature_of_profile_O01(torch):
      'Legacy MTIA profiling is not supported. Requires use_kineto=True on MTIA devices.')
     'AssertionError'
 """)
-def test_errors_of_profile_O01(torch):
+def test_errors_of_profile(torch):
     profile = torch.autograd.profiler.profile
 
     def entered_twice():
@@ -67,8 +69,9 @@ def test_errors_of_profile_O01(torch):
     ]
 
 
+@pytest.mark.row("O01")
 @as_torch
-def test_devices_that_are_not_there_O01(torch):
+def test_devices_that_are_not_there(torch):
     profile = torch.autograd.profiler.profile
     return [
         warned(lambda: profile(use_cuda=True).use_device),
@@ -79,8 +82,9 @@ def test_devices_that_are_not_there_O01(torch):
     ]
 
 
+@pytest.mark.row("O01")
 @as_torch("None")
-def test_a_disabled_profile_has_no_effect_O01(torch):
+def test_a_disabled_profile_has_no_effect(torch):
     prof = torch.autograd.profiler.profile(False)
     with prof as entered:
         torch.ones(2) + 1
@@ -89,12 +93,13 @@ def test_a_disabled_profile_has_no_effect_O01(torch):
     return entered
 
 
+@pytest.mark.row("O01")
 @as_torch("""
     ['<unfinished torch.autograd.profile>', '<unfinished torch.autograd.profile>']
     True
     True
 """)
-def test_what_a_profile_is_before_it_ends_O01(torch):
+def test_what_a_profile_is_before_it_ends(torch):
     prof = torch.autograd.profiler.profile()
     before = repr(prof), str(prof)
     with contextlib.suppress(ValueError), prof as entered:
@@ -104,7 +109,8 @@ def test_what_a_profile_is_before_it_ends_O01(torch):
     return before, inside, "aten::add" in [event.name for event in prof.function_events]
 
 
-def test_results_before_the_end_are_an_error_O01():
+@pytest.mark.row("O01")
+def test_results_before_the_end_are_an_error():
     """PyTorch 2.13 returns an empty list, as if nothing had run."""
     prof = profiler.profile()
     asked = [
@@ -127,7 +133,8 @@ def test_results_before_the_end_are_an_error_O01():
         profiler.profile(enabled=False).key_averages()
 
 
-def test_a_profile_inside_of_another_O01():
+@pytest.mark.row("O01")
+def test_a_profile_inside_of_another():
     """Both record; in PyTorch 2.13 the outer one ends empty."""
     x = jaxgrad.ones(2)
     with profiler.profile() as outer:
@@ -139,11 +146,12 @@ def test_a_profile_inside_of_another_O01():
     assert names(inner) == ["aten::mul"]
 
 
+@pytest.mark.row("O01")
 @as_torch("""
     1
     2
 """)
-def test_acc_events_keeps_what_was_recorded_O01(torch):
+def test_acc_events_keeps_what_was_recorded(torch):
     prof = torch.autograd.profiler.profile(acc_events=True)
     counts = []
     for _ in range(2):
@@ -154,7 +162,8 @@ def test_acc_events_keeps_what_was_recorded_O01(torch):
     return counts
 
 
-def test_collection_can_be_paused_O01():
+@pytest.mark.row("O01")
+def test_collection_can_be_paused():
     x = jaxgrad.ones(2)
     with profiler.profile() as prof:
         x.sin()
@@ -165,7 +174,8 @@ def test_collection_can_be_paused_O01():
     assert names(prof) == ["aten::sin", "aten::tan"]
 
 
-def test_trace_ids_of_profile_O01():
+@pytest.mark.row("O01")
+def test_trace_ids_of_profile():
     with profiler.profile(custom_trace_id_callback=lambda: "mine") as prof:
         pass
     assert prof.trace_id == "mine"
@@ -177,8 +187,9 @@ def test_trace_ids_of_profile_O01():
 # ---- O03: record_function
 
 
+@pytest.mark.row("O03")
 @as_torch
-def test_labels_of_record_function_O03(torch):
+def test_labels_of_record_function(torch):
     profiler = torch.autograd.profiler
 
     @profiler.record_function("function")
@@ -207,8 +218,9 @@ def test_labels_of_record_function_O03(torch):
     return shown, isinstance(label, profiler.record_function), label.name, label.args
 
 
+@pytest.mark.row("O03")
 @as_torch
-def test_errors_of_record_function_O03(torch):
+def test_errors_of_record_function(torch):
     record_function = torch.autograd.profiler.record_function
     return [
         error(lambda: record_function())["error"],
@@ -224,7 +236,8 @@ def test_errors_of_record_function_O03(torch):
     ]
 
 
-def test_a_label_that_is_entered_again_inside_of_itself_O03():
+@pytest.mark.row("O03")
+def test_a_label_that_is_entered_again_inside_of_itself():
     label = profiler.record_function("again")
 
     @label
@@ -238,7 +251,8 @@ def test_a_label_that_is_entered_again_inside_of_itself_O03():
     assert [e.cpu_parent for e in (first, second, third, fourth)] == [None, first, second, third]
 
 
-def test_labels_are_in_compiled_programs_O03():
+@pytest.mark.row("O03")
+def test_labels_are_in_compiled_programs():
     @jaxgrad.jit
     def step(x):
         with profiler.record_function("the_label"):
@@ -248,8 +262,9 @@ def test_labels_are_in_compiled_programs_O03():
     assert "the_label" in text
 
 
+@pytest.mark.row("O03")
 @pytest.mark.slow
-def test_labels_are_in_traces_of_jax_O03(tmp_path):
+def test_labels_are_in_traces_of_jax(tmp_path):
     x = jaxgrad.ones(3)
     label = profiler.record_function("the label")
     with profiler.profile(jax_trace=str(tmp_path)) as prof, label:
@@ -264,12 +279,13 @@ def test_labels_are_in_traces_of_jax_O03(tmp_path):
 # ---- O04: what belongs to CUDA
 
 
+@pytest.mark.row("O04")
 @as_torch("""
     RuntimeError('ITT annotation context manager is not reentrant')
     None
     [[['enabled', True], ['record_shapes', False]], [['enabled', True], ['record_shapes', False]]]
 """)
-def test_annotations_are_not_reentrant_O04(torch):
+def test_annotations_are_not_reentrant(torch):
     def twice():
         emit = torch.autograd.profiler.emit_itt()
         with emit, emit:
@@ -283,15 +299,17 @@ def test_annotations_are_not_reentrant_O04(torch):
     return error(twice), disabled, signatures
 
 
-def test_nvtx_annotations_are_not_reentrant_O04():
+@pytest.mark.row("O04")
+def test_nvtx_annotations_are_not_reentrant():
     emit = profiler.emit_nvtx()
     refusal = "NVTX annotation context manager is not reentrant"
     with pytest.raises(RuntimeError, match=refusal), emit, emit:
         pass
 
 
+@pytest.mark.row("O04")
 @pytest.mark.slow
-def test_annotations_are_those_of_jax_O04(tmp_path):
+def test_annotations_are_those_of_jax(tmp_path):
     x = jaxgrad.ones(3).requires_grad_()
     with jax.profiler.trace(str(tmp_path)), profiler.emit_nvtx(record_shapes=True):
         y = x.asinh()
@@ -331,6 +349,7 @@ def nvprof_file(folder, kind=211):
     return str(path)
 
 
+@pytest.mark.row("O04")
 @as_torch("""
     [[7, 'mul', 0, 0, 100, 190, 1], [8, 'add', 0, 0, 200, 300, 1]]
     [[[0, 30], [0, 5]], [[0, 50]]]
@@ -339,7 +358,7 @@ def nvprof_file(folder, kind=211):
     AssertionError('Expected cbid to be 211, but got 13')
     'OperationalError'
 """)
-def test_load_nvprof_reads_a_database_O04(torch):
+def test_load_nvprof_reads_a_database(torch):
     profiler = torch.autograd.profiler
     with tempfile.TemporaryDirectory() as folder:
         events = profiler.load_nvprof(nvprof_file(folder))
@@ -356,23 +375,25 @@ def test_load_nvprof_reads_a_database_O04(torch):
     return shown, kernels, kind, len(parsed), refused, missing
 
 
+@pytest.mark.row("O04")
 @as_torch("""
     RuntimeError("duplicate key: (1, 'a')")
 """)
-def test_enforce_unique_refuses_a_second_name_O04(torch):
+def test_enforce_unique_refuses_a_second_name(torch):
     unique = torch.autograd.profiler.EnforceUnique()
     unique.see(1, "a")
     unique.see("a", 1)
     return error(lambda: unique.see(1, "a"))
 
 
+@pytest.mark.row("O04")
 @as_torch("""
     [1, 2, 3, 3, 3]
     8
     1
     [True, True, True, False]
 """)
-def test_steps_of_emit_functions_O04(torch):
+def test_steps_of_emit_functions(torch):
     tracker = torch.autograd.profiler.KinetoStepTracker
     first = tracker.current_step()
     tracker.init_step_count("a")
@@ -387,13 +408,14 @@ def test_steps_of_emit_functions_O04(torch):
 # ---- O05: forward and backward
 
 
+@pytest.mark.row("O05")
 @as_torch("""
     ['SumBackward0', 'aten::sum', True]
     ['CubeBackward', 'Cube', True]
     ['MulBackward0', 'aten::mul', True]
     ['SinBackward0', 'aten::sin', True]
 """)
-def test_a_node_has_the_number_of_its_operator_O05(torch):
+def test_a_node_has_the_number_of_its_operator(torch):
     class Cube(torch.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -423,7 +445,8 @@ def test_a_node_has_the_number_of_its_operator_O05(torch):
     return pairs
 
 
-def test_numbers_are_those_of_the_graph_O05():
+@pytest.mark.row("O05")
+def test_numbers_are_those_of_the_graph():
     x = jaxgrad.ones(2).requires_grad_()
     with profiler.profile() as prof:
         y = x.tanh()
@@ -436,7 +459,8 @@ def test_numbers_are_those_of_the_graph_O05():
     assert named(prof, "torch::autograd::AccumulateGrad")[0].sequence_nr == -1
 
 
-def test_an_operator_that_records_no_node_has_no_number_O05():
+@pytest.mark.row("O05")
+def test_an_operator_that_records_no_node_has_no_number():
     """In PyTorch it has the number of the next node."""
     x = jaxgrad.ones(2).requires_grad_()
     with profiler.profile() as prof:
@@ -450,7 +474,8 @@ def test_an_operator_that_records_no_node_has_no_number_O05():
     assert numbered == ["aten::tanh", "aten::cos"]
 
 
-def test_a_node_that_no_operator_recorded_has_no_number_in_a_profile_O05():
+@pytest.mark.row("O05")
+def test_a_node_that_no_operator_recorded_has_no_number_in_a_profile():
     base = jaxgrad.ones(2).requires_grad_() * 1
     first, second = base[:1], base[1:]
     first.fill_(2.0)
@@ -461,7 +486,8 @@ def test_a_node_that_no_operator_recorded_has_no_number_in_a_profile_O05():
     assert {event.sequence_nr for event in prof.function_events} == {-1}
 
 
-def test_forward_and_backward_matched_in_second_derivatives_O05():
+@pytest.mark.row("O05")
+def test_forward_and_backward_matched_in_second_derivatives():
     x = jaxgrad.ones(2).requires_grad_()
     with profiler.profile() as prof:
         (slope,) = jaxgrad.autograd.grad(x.sin().sum(), x, create_graph=True)
@@ -472,14 +498,16 @@ def test_forward_and_backward_matched_in_second_derivatives_O05():
     assert recorded.sequence_nr == second.sequence_nr == slope.grad_fn._sequence_nr()
 
 
-def test_a_node_that_a_pass_leaves_out_has_no_event_O05():
+@pytest.mark.row("O05")
+def test_a_node_that_a_pass_leaves_out_has_no_event():
     x, y = leaf(jaxgrad, 1.0), leaf(jaxgrad, 2.0)
     with profiler.profile() as prof:
         jaxgrad.autograd.grad(x.sin() * y.cos(), x)
     assert "SinBackward0" in names(prof) and "CosBackward0" not in names(prof)
 
 
-def test_the_graph_of_outside_counts_for_the_line_of_the_pass_O05():
+@pytest.mark.row("O05")
+def test_the_graph_of_outside_counts_for_the_line_of_the_pass():
     y = leaf(jaxgrad, 1.0).sin()
     with profiler.profile() as prof:
         y.backward()
@@ -491,7 +519,8 @@ def test_the_graph_of_outside_counts_for_the_line_of_the_pass_O05():
 # ---- threads, and what is left behind
 
 
-def test_other_threads_and_tasks_are_not_recorded_O01():
+@pytest.mark.row("O01")
+def test_other_threads_and_tasks_are_not_recorded():
     entered, done = threading.Event(), threading.Event()
 
     def other():
@@ -521,7 +550,8 @@ def test_other_threads_and_tasks_are_not_recorded_O01():
     assert asyncio.run(both()) == [["aten::ones", "aten::mul"]] * 2
 
 
-def test_a_pass_in_a_thread_of_its_own_is_recorded_O01():
+@pytest.mark.row("O01")
+def test_a_pass_in_a_thread_of_its_own_is_recorded():
     def nested(depth):
         class Step(jaxgrad.autograd.Function):
             @staticmethod
@@ -543,8 +573,9 @@ def test_a_pass_in_a_thread_of_its_own_is_recorded_O01():
     assert len({event.thread for event in prof.function_events}) == 2
 
 
+@pytest.mark.row("O01")
 @pytest.mark.slow
-def test_many_threads_that_profile_O01():
+def test_many_threads_that_profile():
     recorded_names = []
 
     def work(number):
@@ -567,7 +598,8 @@ def test_many_threads_that_profile_O01():
     assert kernel.OBSERVED not in states()
 
 
-def test_nothing_is_left_behind_O01():
+@pytest.mark.row("O01")
+def test_nothing_is_left_behind():
     before = interception.is_noted
     with profiler.profile(profile_memory=True), profiler.emit_nvtx():
         assert executor.observers and observers.started
@@ -580,7 +612,8 @@ def test_nothing_is_left_behind_O01():
     assert result.shape == (3,)
 
 
-def test_profile_inside_of_anomaly_mode_O01():
+@pytest.mark.row("O01")
+def test_profile_inside_of_anomaly_mode():
     x = leaf(jaxgrad, 0.0)
     mode, inside = jaxgrad.autograd.set_detect_anomaly(True), profiler.profile()
     told = pytest.warns(UserWarning, match="Error detected")
@@ -591,7 +624,8 @@ def test_profile_inside_of_anomaly_mode_O01():
     assert names(inside) == names(outside) == expected
 
 
-def test_graphs_are_not_kept_by_a_profile_O01():
+@pytest.mark.row("O01")
+def test_graphs_are_not_kept_by_a_profile():
     x = jaxgrad.ones(2).requires_grad_()
     with profiler.profile(record_shapes=True, with_stack=True) as prof:
         node = weakref.ref(square(x).grad_fn)
@@ -599,7 +633,8 @@ def test_graphs_are_not_kept_by_a_profile_O01():
     assert prof.function_events
 
 
-def test_names_of_the_native_profiler_O01():
+@pytest.mark.row("O01")
+def test_names_of_the_native_profiler():
     assert profiler.FunctionEvent is jaxgrad.autograd.profiler_util.FunctionEvent
     assert str(jaxgrad.autograd.DeviceType.CPU) == "DeviceType.CPU"
     assert jaxgrad.autograd.ProfilerActivity.CUDA.value == 2

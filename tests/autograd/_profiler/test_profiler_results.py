@@ -41,6 +41,7 @@ def hand_made(torch):
     return events
 
 
+@pytest.mark.row("O02")
 @as_torch("""
     [['label', 4000.0, 300.0, [2, 3, 4], None, '4.000ms', '300.000us'],
      ['aten::mul', 1000.0, 1000.0, [], 1, '1.000ms', '1.000ms'],
@@ -51,7 +52,7 @@ def hand_made(torch):
       [], None, '2.500s', '2.500s']]
     2504000.0
 """)
-def test_what_is_inside_of_what_O02(torch):
+def test_what_is_inside_of_what(torch):
     events = hand_made(torch)
     return [
         (
@@ -67,8 +68,9 @@ def test_what_is_inside_of_what_O02(torch):
     ], events.self_cpu_time_total
 
 
+@pytest.mark.row("O02")
 @as_torch
-def test_tables_of_events_O02(torch):
+def test_tables_of_events(torch):
     events = hand_made(torch)
     averages = events.key_averages()
     return [
@@ -84,8 +86,9 @@ def test_tables_of_events_O02(torch):
     ]
 
 
+@pytest.mark.row("O02")
 @as_torch
-def test_tables_with_shapes_stacks_memory_and_flops_O02(torch):
+def test_tables_with_shapes_stacks_memory_and_flops(torch):
     profiler = torch.autograd.profiler
     events = hand_made(torch)
     for event in events:
@@ -107,8 +110,9 @@ def test_tables_with_shapes_stacks_memory_and_flops_O02(torch):
     ]
 
 
+@pytest.mark.row("O02")
 @as_torch
-def test_averages_of_events_O02(torch):
+def test_averages_of_events(torch):
     events = hand_made(torch)
     events[1].overload_name, events[2].overload_name = "Tensor", "Scalar"
     averages = [
@@ -134,6 +138,7 @@ def test_averages_of_events_O02(torch):
     ]
 
 
+@pytest.mark.row("O02")
 @as_torch("""
     [warned([FutureWarning('`cuda_time` is deprecated, please use `device_time` instead.')], 0.0),
      warned([FutureWarning('`cuda_time_total` is deprecated. Use `device_time_total` instead.')],
@@ -143,7 +148,7 @@ def test_averages_of_events_O02(torch):
             0)]
     [0, False, 1, 'DeviceType.CPU']
 """)
-def test_old_names_of_events_O02(torch):
+def test_old_names_of_events(torch):
     (event, *_) = hand_made(torch)
     return [
         warned(getattr, event, name)
@@ -151,8 +156,9 @@ def test_old_names_of_events_O02(torch):
     ], [event.device_time_total, event.is_async, event.count, str(event.device_type)]
 
 
+@pytest.mark.row("O02")
 @as_torch
-def test_stacks_in_a_file_O02(torch):
+def test_stacks_in_a_file(torch):
     events = hand_made(torch)
     for event in events[:4]:
         event.stack = [f"file.py({event.id}): a function", "main.py(1): <module>"]
@@ -169,7 +175,8 @@ def test_stacks_in_a_file_O02(torch):
     return text, empty, metrics, wrong
 
 
-def test_operators_forward_and_backward_O02():
+@pytest.mark.row("O02")
+def test_operators_forward_and_backward():
     prof = profiled()
     assert names(prof) == [
         *("aten::mul", "aten::sin", "aten::sum", "aten::ones_like"),
@@ -182,7 +189,8 @@ def test_operators_forward_and_backward_O02():
     assert addition.cpu_parent is node and addition in node.cpu_children
 
 
-def test_times_add_up_O02(monkeypatch):
+@pytest.mark.row("O02")
+def test_times_add_up(monkeypatch):
     moment = 0  # in nanoseconds, on a clock that advances with each reading
 
     def read():
@@ -208,14 +216,16 @@ def test_times_add_up_O02(monkeypatch):
     assert 20e3 < waiting.self_cpu_time_total < waiting.cpu_time_total
 
 
-def test_an_operator_lasts_until_its_result_is_there_O02():
+@pytest.mark.row("O02")
+def test_an_operator_lasts_until_its_result_is_there():
     x = jaxgrad.ones(1000, 1000)
     with profiler.profile():
         assert (x @ x)._array.is_ready()
         assert jaxgrad.jit(lambda x: x @ x)(x)._array.is_ready()
 
 
-def test_compiling_is_an_event_of_its_own_O02():
+@pytest.mark.row("O02")
+def test_compiling_is_an_event_of_its_own():
     x = jaxgrad.ones(7, 1, 3)
     with eager("compiled"), profiler.profile() as first:
         x.atan()
@@ -233,7 +243,8 @@ def test_compiling_is_an_event_of_its_own_O02():
     assert [event.name for event in second.function_events] == ["aten::atan"]
 
 
-def test_a_compiled_function_is_one_event_and_tracing_it_others_O02():
+@pytest.mark.row("O02")
+def test_a_compiled_function_is_one_event_and_tracing_it_others():
     @jaxgrad.jit
     def step(x):
         square(x)
@@ -253,7 +264,8 @@ def test_a_compiled_function_is_one_event_and_tracing_it_others_O02():
     assert [e.name for e in second.function_events] == ["jaxgrad.jit::step"]
 
 
-def test_factories_random_numbers_and_moves_O02():
+@pytest.mark.row("O02")
+def test_factories_random_numbers_and_moves():
     with profiler.profile() as prof:
         x = jaxgrad.zeros(3)
         jaxgrad.randn(3)
@@ -265,7 +277,8 @@ def test_factories_random_numbers_and_moves_O02():
     assert names(prof)[:5] == expected
 
 
-def test_shapes_of_events_O02():
+@pytest.mark.row("O02")
+def test_shapes_of_events():
     def run(x):
         y = x @ jaxgrad.ones(4, 2)
         (y * 1.25).sum().backward()
@@ -280,7 +293,8 @@ def test_shapes_of_events_O02():
     assert "Input Shapes" in averages.table() and "Input Shapes" not in profiled(run).table()
 
 
-def test_flops_are_those_of_the_formula_O02():
+@pytest.mark.row("O02")
+def test_flops_are_those_of_the_formula():
     x = jaxgrad.ones(5, 7).requires_grad_()
     y = jaxgrad.ones(7, 3)
     with profiler.profile(with_flops=True) as prof:
@@ -293,8 +307,9 @@ def test_flops_are_those_of_the_formula_O02():
     assert "FLOPs" in prof.key_averages().table()
 
 
+@pytest.mark.row("O02")
 @pytest.mark.slow
-def test_memory_of_events_O02():
+def test_memory_of_events():
     x = jaxgrad.ones(100, 100)
     x.sin(), x.cos(), x.tan()
     with profiler.profile(profile_memory=True) as prof:
@@ -311,7 +326,8 @@ def test_memory_of_events_O02():
     assert "Self CPU Mem" in table and "39.06 KB" in table and "-117.19 KB" in table
 
 
-def test_memory_is_not_kept_O02():
+@pytest.mark.row("O02")
+def test_memory_is_not_kept():
     x = jaxgrad.ones(100, 100)
     with profiler.profile(profile_memory=True) as prof:
         y = x.sin()
@@ -328,14 +344,15 @@ def outer(x):
     return inner(x) * 2
 
 
-def test_stacks_of_events_O02():
+@pytest.mark.row("O02")
+def test_stacks_of_events():
     x = jaxgrad.ones(2).requires_grad_()
     with profiler.profile(with_stack=True) as prof:
         outer(x).sum().backward()
     (event,) = named(prof, "aten::exp")
     lines = [f"{__file__}({outer.__code__.co_firstlineno + 1}): outer"]
     lines.insert(0, f"{__file__}({inner.__code__.co_firstlineno + 1}): inner")
-    assert event.stack[:2] == lines and event.stack[2].endswith(": test_stacks_of_events_O02")
+    assert event.stack[:2] == lines and event.stack[2].endswith(": test_stacks_of_events")
     (node,) = named(prof, "ExpBackward0")
     assert node.stack == event.stack
     with tempfile.TemporaryDirectory() as folder:
@@ -352,7 +369,8 @@ def test_stacks_of_events_O02():
     assert [a.stack for a in averages if a.key == "aten::exp"] == [lines[:1]]
 
 
-def test_events_by_source_line_O02():
+@pytest.mark.row("O02")
+def test_events_by_source_line():
     def run(x):
         y = x.exp()
         z = y * y + y.sin()
@@ -395,7 +413,8 @@ def test_events_by_source_line_O02():
     assert "Forward" in table and "Backward" in table and "z = y * y + y.sin()" in table
 
 
-def test_the_file_of_a_chrome_trace_O02():
+@pytest.mark.row("O02")
+def test_the_file_of_a_chrome_trace():
     prof = profiled(record_shapes=True, with_stack=True)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "trace.json")
@@ -427,7 +446,8 @@ def test_the_file_of_a_chrome_trace_O02():
     ]
 
 
-def test_time_of_a_device_that_is_there_O02(monkeypatch):
+@pytest.mark.row("O02")
+def test_time_of_a_device_that_is_there(monkeypatch):
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     prof = profiled(use_device="cuda")
     assert prof.use_device == "cuda"
@@ -437,7 +457,8 @@ def test_time_of_a_device_that_is_there_O02(monkeypatch):
     assert "Self CUDA" in table and "CUDA total" in table
 
 
-def test_memory_records_of_a_profile_O02():
+@pytest.mark.row("O02")
+def test_memory_records_of_a_profile():
     class Record:
         def __init__(self, start):
             self.start = start
