@@ -186,11 +186,6 @@ _LATER |= dict.fromkeys(
 
 _LATER |= {name: f"functions.{module}" for name, module in functions.MODULE_OF.items()}
 
-_LATER |= dict.fromkeys(
-    ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
-    "nn.convolution",
-)
-
 _LATER |= {"compile": "nn.compile", "from_jax": "nn.jax_modules", "to_dlpack": "utils.dlpack"}
 _LATER |= {"Event": "core.stream", "Stream": "core.stream"}
 _LATER |= {"get_device_module": "accelerator"}

@@ -15,14 +15,16 @@ from ..tape.tensor import Tensor
 
 # the functions of `jaxgrad` by module
 FUNCTIONS = {
-    "activations": (
+    "activation": (
         "prelu prelu_backward rrelu rrelu_ rrelu_with_noise rrelu_with_noise_ selu selu_"
     ),
     "compressed_indices": "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo",
     "comparison": "_unique _unique2 bincount histogramdd msort unique unique_consecutive",
+    "convolution": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d",
     "creation": (
         "empty_permuted empty_strided frombuffer range scalar_tensor tril_indices triu_indices"
     ),
+    "distance": "cdist cosine_similarity pairwise_distance pdist",
     "einsum": "einsum",
     "grids": "cudnn_affine_grid_generator cudnn_grid_sampler grid_sampler",
     "embedding": "embedding_bag",
@@ -44,14 +46,11 @@ FUNCTIONS = {
         "_weight_norm batch_norm cudnn_batch_norm group_norm instance_norm layer_norm "
         "miopen_batch_norm native_batch_norm rms_norm"
     ),
-    "losses": (
+    "loss": (
         "_ctc_loss _cudnn_ctc_loss cosine_embedding_loss ctc_loss hinge_embedding_loss "
         "margin_ranking_loss poisson_nll_loss triplet_margin_loss"
     ),
-    "other": (
-        "bilinear block_diag cartesian_prod cdist combinations corrcoef cosine_similarity "
-        "cov kron pairwise_distance pdist tensordot vander"
-    ),
+    "other": ("bilinear block_diag cartesian_prod combinations corrcoef cov kron tensordot vander"),
     "pointwise": "float_power where",
     "pooling": (
         "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d "

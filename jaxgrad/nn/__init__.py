@@ -24,47 +24,50 @@ _NAMES = {
         "LazyInstanceNorm2d LazyInstanceNorm3d LazyLinear"
     ),
     "containers": "ModuleDict ModuleList ParameterDict ParameterList Sequential",
-    "layers": (
-        "AlphaDropout Bilinear Dropout Dropout1d Dropout2d Dropout3d Embedding "
-        "FeatureAlphaDropout Flatten Identity Linear Unflatten"
-    ),
-    "activation_layers": (
+    "linear": "Bilinear Identity Linear",
+    "shape": "Flatten Unflatten",
+    "activation": (
         "CELU ELU GELU GLU Hardshrink Hardsigmoid Hardswish Hardtanh LeakyReLU LogSigmoid "
         "LogSoftmax Mish PReLU RReLU ReLU ReLU6 SELU SiLU Sigmoid Softmax Softmax2d Softmin "
         "Softplus Softshrink Softsign Tanh Tanhshrink Threshold"
     ),
-    "loss_layers": (
-        "BCELoss BCEWithLogitsLoss CTCLoss CosineEmbeddingLoss CosineSimilarity CrossEntropyLoss "
-        "GaussianNLLLoss HingeEmbeddingLoss HuberLoss KLDivLoss L1Loss MSELoss MarginRankingLoss "
-        "MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss PairwiseDistance "
+    "loss": (
+        "BCELoss BCEWithLogitsLoss CTCLoss CosineEmbeddingLoss CrossEntropyLoss GaussianNLLLoss "
+        "HingeEmbeddingLoss HuberLoss KLDivLoss L1Loss LinearCrossEntropyLoss MSELoss "
+        "MarginRankingLoss MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss "
         "PoissonNLLLoss SmoothL1Loss SoftMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss"
     ),
-    "softmax_layers": "AdaptiveLogSoftmaxWithLoss LinearCrossEntropyLoss",
-    "convolution_layers": ("Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d"),
-    "pooling_layers": (
+    "adaptive_softmax": "AdaptiveLogSoftmaxWithLoss",
+    "distance": "CosineSimilarity PairwiseDistance",
+    "convolution": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d",
+    "pooling": (
         "AdaptiveAvgPool1d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d "
         "AdaptiveMaxPool3d AvgPool1d AvgPool2d AvgPool3d FractionalMaxPool2d FractionalMaxPool3d "
         "LPPool1d LPPool2d LPPool3d MaxPool1d MaxPool2d MaxPool3d MaxUnpool1d MaxUnpool2d "
         "MaxUnpool3d"
     ),
-    "attention_layers": "MultiheadAttention",
+    "dropout": "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout",
+    "embedding": "Embedding EmbeddingBag",
+    "multi_head_attention": "MultiheadAttention",
     "transformer": (
         "Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder "
         "TransformerEncoderLayer"
     ),
     "folding": "Fold Unfold",
-    "recurrent_layers": "GRU GRUCell LSTM LSTMCell RNN RNNBase RNNCell RNNCellBase",
-    "resampling_layers": (
-        "ChannelShuffle CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d "
-        "ConstantPad3d PixelShuffle PixelUnshuffle ReflectionPad1d ReflectionPad2d ReflectionPad3d "
-        "ReplicationPad1d ReplicationPad2d ReplicationPad3d Upsample UpsamplingBilinear2d "
-        "UpsamplingNearest2d ZeroPad1d ZeroPad2d ZeroPad3d"
+    "recurrent": "GRU GRUCell LSTM LSTMCell RNN RNNBase RNNCell RNNCellBase",
+    "padding": (
+        "CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d "
+        "ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d "
+        "ReplicationPad3d ZeroPad1d ZeroPad2d ZeroPad3d"
     ),
-    "normalization_layers": (
+    "resampling": (
+        "ChannelShuffle PixelShuffle PixelUnshuffle Upsample UpsamplingBilinear2d "
+        "UpsamplingNearest2d"
+    ),
+    "normalization": (
         "BatchNorm1d BatchNorm2d BatchNorm3d GroupNorm InstanceNorm1d InstanceNorm2d "
         "InstanceNorm3d LayerNorm LocalResponseNorm RMSNorm SyncBatchNorm"
     ),
-    "embedding_layers": "EmbeddingBag",
     "parallel": "DataParallel",
 }
 _LAZY = {name: module for module, names in _NAMES.items() for name in names.split()}

@@ -1,194 +1,295 @@
-"""Convolutions and transposed convolutions in one to three dimensions.
-
-They compute the cross-correlation, as PyTorch does: the kernel is not flipped. The operator
-`convolution` makes the checks that these functions do not.
-"""
+"""Layers of convolutions and transposed convolutions in one to three dimensions."""
 
 from __future__ import annotations
 
-from .. import ops
-from ..core.pytorch_tensors import type_name
-from ..ops.autocast import lowered
-from ..tape.torch_function import api_boundary
+import math
+
+from ..functions import convolution
+from ..functions.convolution import per_dimension
+from . import init
+from .linear import fan_in_uniform_
+from .module import Module
 from .padding import pad
+from .parameter import new_parameter
+
+_MODES = {"zeros", "reflect", "replicate", "circular"}
 
 
-def per_dimension(value, count: int, name: str) -> tuple[int, ...]:
-    """Expand one number, or a sequence of one, to `count` numbers.
+class _Convolution(Module):
+    """A convolution layer of `dimensions` spatial dimensions."""
 
-    Raises RuntimeError for a sequence of another length.
-    """
-    if isinstance(value, int):
-        return (value,) * count
-    value = tuple(value)
-    if len(value) == 1:
-        return value * count
-    if len(value) != count:
-        raise RuntimeError(f"expected {name} to be a single integer value or a list of {count}")
-    return value
+    dimensions = 0
+    transposed = False
 
-
-def edges(padding, kernel, stride, dilation):
-    """Return the number of zeros before and after each dimension."""
-    if padding == "valid":
-        return ((0, 0),) * len(kernel)
-    if padding == "same":
-        if any(step != 1 for step in stride):
-            raise RuntimeError("padding='same' is not supported for strided convolutions")
-        totals = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
-        return tuple((total // 2, total - total // 2) for total in totals)
-    if isinstance(padding, str):
-        raise RuntimeError(f"Invalid padding string: {padding!r}, should be 'valid' or 'same'")
-    padding = per_dimension(padding, len(kernel), "padding")
-    if min(padding) < 0:
-        raise RuntimeError(f"negative padding is not supported, but got padding={padding}")
-    return tuple((width, width) for width in padding)
-
-
-def _convolve(dimensions, input, weight, bias, stride, padding, dilation, groups):
-    input, weight, bias = lowered(input, weight, bias)
-    batch = _batched(f"conv{dimensions}d", dimensions, input)
-    stride, dilation = _expanded(dimensions, stride), _expanded(dimensions, dilation)
-    if isinstance(padding, str):
-        batch, padding = _padded(batch, weight.shape[2:], stride, padding, dilation)
-    padding, none = _expanded(dimensions, padding), (0,) * dimensions
-    result = ops.convolution(batch, weight, bias, stride, padding, dilation, False, none, groups)
-    return result if input.ndim == result.ndim else ops.squeeze(result, 0)
-
-
-def _transposed(dimensions, input, weight, bias, stride, padding, output_padding, groups, dilation):
-    input, weight, bias = lowered(input, weight, bias)
-    batch = _batched(f"conv_transpose{dimensions}d", dimensions, input)
-    stride, padding, dilation, extra = (
-        _expanded(dimensions, value) for value in (stride, padding, dilation, output_padding)
-    )
-    result = ops.convolution(batch, weight, bias, stride, padding, dilation, True, extra, groups)
-    return result if input.ndim == result.ndim else ops.squeeze(result, 0)
-
-
-def _batched(name, dimensions, input):
-    """The input with a batch dimension."""
-    if not hasattr(input, "ndim"):
-        kind = type_name(input)
-        raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {kind}")
-    if input.ndim == dimensions + 2:
-        return input
-    if input.ndim != dimensions + 1:
-        raise RuntimeError(
-            f"Expected {dimensions + 1}D (unbatched) or {dimensions + 2}D (batched) input to "
-            f"{name}, but got input of size: {list(input.shape)}"
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device=None,
+        dtype=None,
+    ):
+        super().__init__()
+        self._check(in_channels, out_channels, stride, padding, groups, padding_mode)
+        count = self.dimensions
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
+        self.kernel_size = per_dimension(kernel_size, count, "kernel_size")
+        self.stride = per_dimension(stride, count, "stride")
+        if not isinstance(padding, str):
+            padding = per_dimension(padding, count, "padding")
+        self.padding = padding
+        self.dilation = per_dimension(dilation, count, "dilation")
+        self.output_padding = (0,) * count
+        self.padding_mode = padding_mode
+        shape = (*self._weight_channels(), *self.kernel_size)
+        self.weight = new_parameter(shape, device, dtype)
+        self.register_parameter(
+            "bias", new_parameter((out_channels,), device, dtype) if bias else None
         )
-    return ops.unsqueeze(input, 0)
+        self.reset_parameters()
+
+    def _weight_channels(self):
+        """Return the first two sizes of the weight."""
+        return self.out_channels, self.in_channels // self.groups
+
+    @staticmethod
+    def _check(in_channels, out_channels, stride, padding, groups, padding_mode):
+        if groups <= 0:
+            raise ValueError("groups must be a positive integer")
+        for name, channels in (("in_channels", in_channels), ("out_channels", out_channels)):
+            if channels % groups:
+                raise ValueError(f"{name} must be divisible by groups: {channels} by {groups}")
+        if isinstance(padding, str) and padding not in ("same", "valid"):
+            raise ValueError(
+                f"Invalid padding string {padding!r}, should be one of 'same' and 'valid'"
+            )
+        strides = (stride,) if isinstance(stride, int) else stride
+        if padding == "same" and any(step != 1 for step in strides):
+            raise ValueError("padding='same' is not supported for strided convolutions")
+        if padding_mode not in _MODES:
+            raise ValueError(
+                f"padding_mode must be one of {sorted(_MODES)}, but got {padding_mode=}"
+            )
+
+    def reset_parameters(self):
+        """Draw weight and bias from U(-b, b), `b = 1 / sqrt(in_channels / groups * kernel
+        elements)`.
+        """
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
+        if self.bias is not None:
+            fan_in_uniform_(self.bias, fan_in)
+
+    def forward(self, input):
+        return self._conv_forward(input, self.weight, self.bias)
+
+    def _conv_forward(self, input, weight, bias):
+        """Convolve with other weights than the layer's own: subclasses that change them call it."""
+        padding = self.padding
+        if self.padding_mode != "zeros":
+            edges = self._reversed_padding_repeated_twice
+            input, padding = pad(input, edges, self.padding_mode), 0
+        convolve = getattr(convolution, f"conv{self.dimensions}d")
+        return convolve(input, weight, bias, self.stride, padding, self.dilation, self.groups)
+
+    @property
+    def _reversed_padding_repeated_twice(self) -> list[int]:
+        """The padding before and after each dimension, last dimension first, as `pad` takes it."""
+        edges = convolution.edges(self.padding, self.kernel_size, self.stride, self.dilation)
+        return [width for pair in reversed(edges) for width in pair]
+
+    def extra_repr(self):
+        shown = (
+            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
+            f"stride={self.stride}"
+        )
+        zeros, ones = (0,) * self.dimensions, (1,) * self.dimensions
+        defaults = {"padding": zeros, "dilation": ones, "output_padding": zeros, "groups": 1}
+        for name, default in defaults.items():
+            value = getattr(self, name, default)
+            if value != default:
+                shown += f", {name}={value}"
+        shown += "" if self.bias is not None else ", bias=False"
+        if self.padding_mode == "zeros":
+            return shown
+        return f"{shown}, padding_mode={self.padding_mode}"
 
 
-def _expanded(dimensions, value):
-    return (value,) * dimensions if isinstance(value, int) else value
+class Conv1d(_Convolution):
+    """A convolution of (N, C, L) or (C, L) with a learned kernel; see `functional.conv1d`.
 
+    Parameters are those of `Conv2d`, with a kernel of one dimension.
 
-def _padded(input, kernel, stride, padding, dilation):
-    """The input, and the same padding at both ends, for `padding` in words.
-
-    A row of zeros that is needed at the ends alone becomes part of the input.
+    >>> jaxgrad.nn.Conv1d(2, 4, 3, padding="same")(jaxgrad.ones(1, 2, 5)).shape
+    torch.Size([1, 4, 5])
     """
-    widths = edges(padding, kernel, stride, dilation)
-    more = [after - before for before, after in widths]
-    if any(more):
-        input = pad(input, [width for extra in reversed(more) for width in (0, extra)])
-    return input, tuple(before for before, _ in widths)
+
+    dimensions = 1
 
 
-@api_boundary
-def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups: int = 1):
-    """Return the one-dimensional cross-correlation of `input` and `weight`, plus `bias`.
+class Conv2d(_Convolution):
+    """A convolution of (N, C, H, W) or (C, H, W) with a learned kernel; see `functional.conv2d`.
 
-    input: (N, C, L) or (C, L). weight: (out, C / groups, k). bias: (out,). The result is
-    (N, out, L') or (out, L'). Other arguments, L' and errors are those of `conv2d`.
+    weight: (out_channels, in_channels / groups, *kernel_size), bias: (out_channels,), both drawn
+    from U(-b, b) with `b = 1 / sqrt(fan_in)`. padding_mode: "zeros", "reflect", "replicate" or
+    "circular". Raises ValueError for channels that `groups` does not divide and for unknown
+    paddings.
 
-    >>> F.conv1d(jaxgrad.tensor([[1.0, 2.0, 4.0]]), jaxgrad.tensor([[[-1.0, 1.0]]]))
-    tensor([[1., 2.]])
+    >>> layer = jaxgrad.nn.Conv2d(3, 8, 3, stride=2, padding=1)
+    >>> layer(jaxgrad.ones(1, 3, 6, 6)).shape
+    torch.Size([1, 8, 3, 3])
     """
-    return _convolve(1, input, weight, bias, stride, padding, dilation, groups)
+
+    dimensions = 2
 
 
-@api_boundary
-def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups: int = 1):
-    """Return the two-dimensional cross-correlation of `input` and `weight`, plus `bias`.
+class Conv3d(_Convolution):
+    """A convolution of (N, C, D, H, W) or (C, D, H, W) with a learned kernel; see
+    `functional.conv3d`.
 
-    `out[n, o, i, j] = bias[o] + sum over c, k, l of
-    weight[o, c, k, l] * input[n, c, i * stride + k * dilation - padding, j * stride + ...]`
+    Parameters are those of `Conv2d`, with a kernel of three dimensions.
 
-    input: (N, C, H, W) or (C, H, W), floating-point or complex dtype. weight: (out, C / groups, kH,
-    kW), same dtype. bias: (out,). stride, padding, dilation: an integer, or one for each dimension;
-    padding also "valid" (none) or "same" (stride 1 only). groups: divides C and out; each group has
-    channels of its own. The result is (N, out, H', W') with
-    `H' = (H + 2 * padding - dilation * (kH - 1) - 1) // stride + 1`.
-    Raises RuntimeError for shapes, dtypes or strides that do not fit.
-
-    >>> image = jaxgrad.ones(1, 3, 3)
-    >>> F.conv2d(image, jaxgrad.ones(1, 1, 2, 2), padding=1)[0]
-    tensor([[1., 2., 2., 1.],
-            [2., 4., 4., 2.],
-            [2., 4., 4., 2.],
-            [1., 2., 2., 1.]])
+    >>> jaxgrad.nn.Conv3d(1, 2, 2)(jaxgrad.ones(1, 1, 3, 3, 3)).shape
+    torch.Size([1, 2, 2, 2, 2])
     """
-    return _convolve(2, input, weight, bias, stride, padding, dilation, groups)
+
+    dimensions = 3
 
 
-@api_boundary
-def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups: int = 1):
-    """Return the three-dimensional cross-correlation of `input` and `weight`, plus `bias`.
+class _Transposed(_Convolution):
+    """A transposed convolution; `output_size` in a call chooses the output padding."""
 
-    input: (N, C, D, H, W) or (C, D, H, W). weight: (out, C / groups, kD, kH, kW). bias: (out,).
-    Other arguments, the size of the result and errors are those of `conv2d`.
+    transposed = True
 
-    >>> F.conv3d(jaxgrad.ones(1, 2, 2, 2), jaxgrad.ones(1, 1, 2, 2, 2))
-    tensor([[[[8.]]]])
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size,
+        stride=1,
+        padding=0,
+        output_padding=0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation=1,
+        padding_mode: str = "zeros",
+        device=None,
+        dtype=None,
+    ):
+        if padding_mode != "zeros":
+            raise ValueError(
+                f'Only "zeros" padding mode is supported for {type(self).__name__}, not '
+                f"{padding_mode!r}"
+            )
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
+        self.output_padding = per_dimension(output_padding, self.dimensions, "output_padding")
+
+    def _weight_channels(self):
+        return self.in_channels, self.out_channels // self.groups
+
+    def forward(self, input, output_size=None):
+        output_padding = self.output_padding
+        if output_size is not None:
+            output_padding = self._output_padding(input, self._sizes(input, output_size))
+        convolve = getattr(convolution, f"conv_transpose{self.dimensions}d")
+        return convolve(
+            input,
+            self.weight,
+            self.bias,
+            self.stride,
+            self.padding,
+            output_padding,
+            self.groups,
+            self.dilation,
+        )
+
+    def _sizes(self, input, output_size):
+        """Return the spatial part of `output_size`, which may name all dimensions."""
+        count, sizes = self.dimensions, tuple(output_size)
+        if len(sizes) not in (count, input.ndim):
+            raise ValueError(
+                f"ConvTranspose{count}D: for {input.ndim}D input, output_size must have {count} or "
+                f"{input.ndim} elements (got {len(sizes)})"
+            )
+        return sizes[-count:]
+
+    def _output_padding(self, input, output_size):
+        """Return the output padding that leads to `output_size`."""
+        result = []
+        lengths = input.shape[-self.dimensions :]
+        for length, stride, padding, dilation, kernel, size in zip(
+            lengths,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.kernel_size,
+            output_size,
+            strict=True,
+        ):
+            least = (length - 1) * stride - 2 * padding + dilation * (kernel - 1) + 1
+            if not least <= size < least + stride:
+                raise ValueError(
+                    f"requested an output size of {list(output_size)}, but valid sizes are from "
+                    f"{least} to {least + stride - 1} where {size} is requested"
+                )
+            result.append(size - least)
+        return tuple(result)
+
+
+class ConvTranspose1d(_Transposed):
+    """A transposed convolution of (N, C, L) or (C, L); see `functional.conv_transpose1d`.
+
+    Parameters are those of `ConvTranspose2d`, with a kernel of one dimension.
+
+    >>> jaxgrad.nn.ConvTranspose1d(2, 4, 2, stride=2)(jaxgrad.ones(1, 2, 3)).shape
+    torch.Size([1, 4, 6])
     """
-    return _convolve(3, input, weight, bias, stride, padding, dilation, groups)
+
+    dimensions = 1
 
 
-@api_boundary
-def conv_transpose1d(
-    input, weight, bias=None, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1
-):
-    """Return the transposed convolution of (N, C, L) or (C, L), `weight` (C, out / groups, k).
+class ConvTranspose2d(_Transposed):
+    """A transposed convolution of (N, C, H, W) or (C, H, W); see `functional.conv_transpose2d`.
 
-    Other arguments, the size of the result and errors are those of `conv_transpose2d`.
+    weight: (in_channels, out_channels / groups, *kernel_size), bias: (out_channels,), both drawn
+    from U(-b, b) with `b = 1 / sqrt(fan_in)`. A call takes `output_size` to choose among the sizes
+    that one stride allows. Raises ValueError for channels that `groups` does not divide, for a
+    `padding_mode` other than "zeros" and for an impossible `output_size`.
 
-    >>> F.conv_transpose1d(jaxgrad.tensor([[1.0, 2.0]]), jaxgrad.ones(1, 1, 2), stride=2)
-    tensor([[1., 1., 2., 2.]])
+    >>> layer = jaxgrad.nn.ConvTranspose2d(3, 8, 2, stride=2)
+    >>> layer(jaxgrad.ones(1, 3, 4, 4)).shape
+    torch.Size([1, 8, 8, 8])
     """
-    return _transposed(1, input, weight, bias, stride, padding, output_padding, groups, dilation)
+
+    dimensions = 2
 
 
-@api_boundary
-def conv_transpose2d(
-    input, weight, bias=None, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1
-):
-    """Return the transposed convolution: the gradient of `conv2d` with respect to its input.
+class ConvTranspose3d(_Transposed):
+    """A transposed convolution of (N, C, D, H, W) or (C, D, H, W); see
+    `functional.conv_transpose3d`.
 
-    input: (N, C, H, W) or (C, H, W), floating-point or complex dtype. weight: (C, out / groups, kH,
-    kW), same dtype. bias: (out,). output_padding: rows added at the end of each dimension, less
-    than stride or dilation. The result is (N, out, H', W') with `H' = (H - 1) * stride - 2 *
-    padding + dilation * (kH - 1) + output_padding + 1`. Raises RuntimeError for shapes, dtypes or
-    paddings that do not fit. Source: Dumoulin and Visin, "A Guide to Convolution Arithmetic for
-    Deep Learning", 2016.
+    Parameters are those of `ConvTranspose2d`, with a kernel of three dimensions.
 
-    >>> F.conv_transpose2d(jaxgrad.ones(1, 1, 2), jaxgrad.ones(1, 1, 1, 2), stride=2)
-    tensor([[[1., 1., 1., 1.]]])
+    >>> jaxgrad.nn.ConvTranspose3d(1, 2, 2, stride=2)(jaxgrad.ones(1, 1, 2, 2, 2)).shape
+    torch.Size([1, 2, 4, 4, 4])
     """
-    return _transposed(2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
-
-@api_boundary
-def conv_transpose3d(
-    input, weight, bias=None, stride=1, padding=0, output_padding=0, groups: int = 1, dilation=1
-):
-    """Return the transposed convolution of (N, C, D, H, W), `weight` (C, out / groups, kD, kH, kW).
-
-    Other arguments, the size of the result and errors are those of `conv_transpose2d`.
-
-    >>> F.conv_transpose3d(jaxgrad.ones(1, 1, 1, 2), jaxgrad.ones(1, 1, 1, 1, 2), stride=2)
-    tensor([[[[1., 1., 1., 1.]]]])
-    """
-    return _transposed(3, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    dimensions = 3

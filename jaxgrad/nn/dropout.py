@@ -1,4 +1,4 @@
-"""Dropout of elements and of whole channels."""
+"""Dropout of elements and of whole channels: functions and layers."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ..core import dtypes
 from ..core.tracebacks import users_stacklevel
 from ..frontend import factories, random
 from ..tape.torch_function import api_boundary
+from .function_layer import FunctionLayer
 
 
 def _kept(input, p, shape):
@@ -146,3 +147,73 @@ def feature_alpha_dropout(input, p: float = 0.5, training: bool = False, inplace
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
     name = "feature_alpha_dropout_" if inplace else "feature_alpha_dropout"
     return functions.find(name)(input, p, training)
+
+
+# layers
+
+
+class _Dropout(FunctionLayer):
+    """A dropout layer, active while `training` is set."""
+
+    shown = ("p", "inplace")
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        if not 0 <= self.p <= 1:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {self.p}")
+
+    def forward(self, input):
+        return super().forward(input, training=self.training)
+
+
+_OPTIONS = {"p": 0.5, "inplace": False}
+
+
+class Dropout(_Dropout, function=dropout, **_OPTIONS):
+    """Dropout of elements while training, the identity otherwise; see `functional.dropout`.
+
+    Raises ValueError if `p` is outside [0, 1].
+
+    >>> jaxgrad.nn.Dropout(0.5).eval()(jaxgrad.ones(2))
+    tensor([1., 1.])
+    """
+
+
+class Dropout1d(_Dropout, function=dropout1d, **_OPTIONS):
+    """Dropout of whole channels of (N, C, L) or (C, L); see `functional.dropout1d`.
+
+    >>> jaxgrad.nn.Dropout1d()(jaxgrad.ones(1, 1, 2)).sum().item() in (0.0, 4.0)
+    True
+    """
+
+
+class Dropout2d(_Dropout, function=dropout2d, **_OPTIONS):
+    """Dropout of whole channels of (N, C, H, W) or (C, H, W); see `functional.dropout2d`.
+
+    >>> jaxgrad.nn.Dropout2d()(jaxgrad.ones(1, 1, 2, 2)).sum().item() in (0.0, 8.0)
+    True
+    """
+
+
+class Dropout3d(_Dropout, function=dropout3d, **_OPTIONS):
+    """Dropout of whole channels of (N, C, D, H, W) or (C, D, H, W); see `functional.dropout3d`.
+
+    >>> jaxgrad.nn.Dropout3d()(jaxgrad.ones(1, 1, 1, 2, 2)).sum().item() in (0.0, 8.0)
+    True
+    """
+
+
+class AlphaDropout(_Dropout, function=alpha_dropout, **_OPTIONS):
+    """Dropout that keeps mean and variance, for `SELU`; see `functional.alpha_dropout`.
+
+    >>> jaxgrad.nn.AlphaDropout().eval()(jaxgrad.ones(2))
+    tensor([1., 1.])
+    """
+
+
+class FeatureAlphaDropout(_Dropout, function=feature_alpha_dropout, **_OPTIONS):
+    """`AlphaDropout` of whole channels; see `functional.feature_alpha_dropout`.
+
+    >>> jaxgrad.nn.FeatureAlphaDropout().eval()(jaxgrad.ones(1, 2))
+    tensor([[1., 1.]])
+    """

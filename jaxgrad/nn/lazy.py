@@ -8,7 +8,7 @@ from ..autograd.grad_mode import no_grad
 from ..core import dtypes
 from ..frontend import factories
 from ..tape import mode
-from . import convolution_layers, layers, normalization_layers
+from . import convolution, linear, normalization
 from .parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 
 
@@ -70,7 +70,7 @@ class LazyModuleMixin:
         super()._load_from_state_dict(state_dict, prefix, *arguments)
 
 
-class LazyLinear(LazyModuleMixin, layers.Linear):
+class LazyLinear(LazyModuleMixin, linear.Linear):
     """A `Linear` that takes `in_features` from the first input.
 
     >>> layer = jaxgrad.nn.LazyLinear(2)
@@ -80,7 +80,7 @@ class LazyLinear(LazyModuleMixin, layers.Linear):
     (torch.Size([5, 2]), Linear(in_features=3, out_features=2, bias=True))
     """
 
-    cls_to_become = layers.Linear
+    cls_to_become = linear.Linear
 
     def __init__(self, out_features: int, bias: bool = True, device=None, dtype=None):
         super().__init__(0, 0, False)
@@ -208,64 +208,64 @@ class _Transposed(_LazyConvolution):
         self._make_lazy(out_channels, bias, device, dtype)
 
 
-class LazyConv1d(_Plain, convolution_layers.Conv1d):
+class LazyConv1d(_Plain, convolution.Conv1d):
     """A `Conv1d` that takes `in_channels` from the first input.
 
     >>> jaxgrad.nn.LazyConv1d(4, 3)(jaxgrad.ones(1, 2, 5)).shape
     torch.Size([1, 4, 3])
     """
 
-    cls_to_become = convolution_layers.Conv1d
+    cls_to_become = convolution.Conv1d
 
 
-class LazyConv2d(_Plain, convolution_layers.Conv2d):
+class LazyConv2d(_Plain, convolution.Conv2d):
     """A `Conv2d` that takes `in_channels` from the first input.
 
     >>> jaxgrad.nn.LazyConv2d(4, 3)(jaxgrad.ones(1, 2, 5, 5)).shape
     torch.Size([1, 4, 3, 3])
     """
 
-    cls_to_become = convolution_layers.Conv2d
+    cls_to_become = convolution.Conv2d
 
 
-class LazyConv3d(_Plain, convolution_layers.Conv3d):
+class LazyConv3d(_Plain, convolution.Conv3d):
     """A `Conv3d` that takes `in_channels` from the first input.
 
     >>> jaxgrad.nn.LazyConv3d(4, 2)(jaxgrad.ones(1, 2, 3, 3, 3)).shape
     torch.Size([1, 4, 2, 2, 2])
     """
 
-    cls_to_become = convolution_layers.Conv3d
+    cls_to_become = convolution.Conv3d
 
 
-class LazyConvTranspose1d(_Transposed, convolution_layers.ConvTranspose1d):
+class LazyConvTranspose1d(_Transposed, convolution.ConvTranspose1d):
     """A `ConvTranspose1d` that takes `in_channels` from the first input.
 
     >>> jaxgrad.nn.LazyConvTranspose1d(4, 2)(jaxgrad.ones(1, 2, 3)).shape
     torch.Size([1, 4, 4])
     """
 
-    cls_to_become = convolution_layers.ConvTranspose1d
+    cls_to_become = convolution.ConvTranspose1d
 
 
-class LazyConvTranspose2d(_Transposed, convolution_layers.ConvTranspose2d):
+class LazyConvTranspose2d(_Transposed, convolution.ConvTranspose2d):
     """A `ConvTranspose2d` that takes `in_channels` from the first input.
 
     >>> jaxgrad.nn.LazyConvTranspose2d(4, 2)(jaxgrad.ones(1, 2, 3, 3)).shape
     torch.Size([1, 4, 4, 4])
     """
 
-    cls_to_become = convolution_layers.ConvTranspose2d
+    cls_to_become = convolution.ConvTranspose2d
 
 
-class LazyConvTranspose3d(_Transposed, convolution_layers.ConvTranspose3d):
+class LazyConvTranspose3d(_Transposed, convolution.ConvTranspose3d):
     """A `ConvTranspose3d` that takes `in_channels` from the first input.
 
     >>> jaxgrad.nn.LazyConvTranspose3d(4, 2)(jaxgrad.ones(1, 2, 2, 2, 2)).shape
     torch.Size([1, 4, 3, 3, 3])
     """
 
-    cls_to_become = convolution_layers.ConvTranspose3d
+    cls_to_become = convolution.ConvTranspose3d
 
 
 class _LazyNorm(LazyModuleMixin):
@@ -311,37 +311,37 @@ class _LazyNorm(LazyModuleMixin):
         self.reset_parameters()
 
 
-class LazyBatchNorm1d(_LazyNorm, normalization_layers.BatchNorm1d):
+class LazyBatchNorm1d(_LazyNorm, normalization.BatchNorm1d):
     """A `BatchNorm1d` that takes `num_features` from the first input.
 
     >>> jaxgrad.nn.LazyBatchNorm1d()(jaxgrad.ones(2, 3)).shape
     torch.Size([2, 3])
     """
 
-    cls_to_become = normalization_layers.BatchNorm1d
+    cls_to_become = normalization.BatchNorm1d
 
 
-class LazyBatchNorm2d(_LazyNorm, normalization_layers.BatchNorm2d):
+class LazyBatchNorm2d(_LazyNorm, normalization.BatchNorm2d):
     """A `BatchNorm2d` that takes `num_features` from the first input.
 
     >>> jaxgrad.nn.LazyBatchNorm2d()(jaxgrad.ones(2, 3, 2, 2)).shape
     torch.Size([2, 3, 2, 2])
     """
 
-    cls_to_become = normalization_layers.BatchNorm2d
+    cls_to_become = normalization.BatchNorm2d
 
 
-class LazyBatchNorm3d(_LazyNorm, normalization_layers.BatchNorm3d):
+class LazyBatchNorm3d(_LazyNorm, normalization.BatchNorm3d):
     """A `BatchNorm3d` that takes `num_features` from the first input.
 
     >>> jaxgrad.nn.LazyBatchNorm3d()(jaxgrad.ones(2, 3, 1, 2, 2)).shape
     torch.Size([2, 3, 1, 2, 2])
     """
 
-    cls_to_become = normalization_layers.BatchNorm3d
+    cls_to_become = normalization.BatchNorm3d
 
 
-class LazyInstanceNorm1d(_LazyNorm, normalization_layers.InstanceNorm1d):
+class LazyInstanceNorm1d(_LazyNorm, normalization.InstanceNorm1d):
     """An `InstanceNorm1d` that takes `num_features` from the first input; by default with weight,
     bias and running statistics.
 
@@ -349,24 +349,24 @@ class LazyInstanceNorm1d(_LazyNorm, normalization_layers.InstanceNorm1d):
     torch.Size([2, 3, 4])
     """
 
-    cls_to_become = normalization_layers.InstanceNorm1d
+    cls_to_become = normalization.InstanceNorm1d
 
 
-class LazyInstanceNorm2d(_LazyNorm, normalization_layers.InstanceNorm2d):
+class LazyInstanceNorm2d(_LazyNorm, normalization.InstanceNorm2d):
     """An `InstanceNorm2d` that takes `num_features` from the first input; see `LazyInstanceNorm1d`.
 
     >>> jaxgrad.nn.LazyInstanceNorm2d()(jaxgrad.ones(2, 3, 2, 2)).shape
     torch.Size([2, 3, 2, 2])
     """
 
-    cls_to_become = normalization_layers.InstanceNorm2d
+    cls_to_become = normalization.InstanceNorm2d
 
 
-class LazyInstanceNorm3d(_LazyNorm, normalization_layers.InstanceNorm3d):
+class LazyInstanceNorm3d(_LazyNorm, normalization.InstanceNorm3d):
     """An `InstanceNorm3d` that takes `num_features` from the first input; see `LazyInstanceNorm1d`.
 
     >>> jaxgrad.nn.LazyInstanceNorm3d()(jaxgrad.ones(2, 3, 1, 2, 2)).shape
     torch.Size([2, 3, 1, 2, 2])
     """
 
-    cls_to_become = normalization_layers.InstanceNorm3d
+    cls_to_become = normalization.InstanceNorm3d

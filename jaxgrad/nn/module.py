@@ -9,19 +9,21 @@ from collections.abc import Callable
 from types import FunctionType
 
 from ..autograd.grad_mode import no_grad
-from ..compiled.torch_compile import compiler
 from ..core import dtypes
 from ..core.missing_names import missing_in
 from ..core.tracebacks import shows_users_frames
 from ..frontend import factories
 from ..frontend.memory_methods import show
 from ..frontend.to import _target
+from ..late import LateModule
 from ..storage.commit import clear_gradients
 from ..tape.tensor import Tensor
 from .module_call import ModuleCall, UncompiledCall
 from .module_members import Members
 from .parameter import is_lazy
 from .state import ModuleState
+
+torch_compile = LateModule("jaxgrad.compiled.torch_compile")  # few programs compile a module
 
 
 class Module(ModuleCall, ModuleState):
@@ -142,7 +144,8 @@ class Module(ModuleCall, ModuleState):
         ('Linear', torch.Size([3, 1]))
         """
         arguments.setdefault("name", type(self).__name__)
-        self.__dict__["_compiled_call_impl"] = compiler(**arguments)(UncompiledCall(self))
+        compiler = torch_compile.compiler(**arguments)
+        self.__dict__["_compiled_call_impl"] = compiler(UncompiledCall(self))
         self._changes.count()
 
     # ---- dtypes and devices

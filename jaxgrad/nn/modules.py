@@ -16,20 +16,20 @@ from ..core.pytorch_names import names_in
 from ..tape.hooks import RemovableHandle
 from ..tape.tensor import Tensor
 from . import (
-    attention_layers,
-    convolution_layers,
+    adaptive_softmax,
     init,
-    layers,
-    loss_layers,
+    loss,
     module_hooks,
-    normalization_layers,
-    pooling_layers,
-    resampling_layers,
-    softmax_layers,
+    multi_head_attention,
     state,
     tuples,
 )
-from . import lazy as _lazy  # PyTorch has modules of these names
+from . import convolution as _convolution
+from . import dropout as _dropout  # PyTorch has modules of these names
+from . import lazy as _lazy
+from . import normalization as _normalization
+from . import padding as _padding
+from . import pooling as _pooling
 from . import transformer as _transformer
 
 
@@ -89,29 +89,29 @@ _HOOKS_OF_ALL = {
 
 # names of PyTorch's that programs ask for by isinstance, derive from, or call
 _OTHERS = {
-    "_AdaptiveAvgPoolNd": pooling_layers._AdaptiveAvg,
-    "_AdaptiveMaxPoolNd": pooling_layers._AdaptiveMax,
-    "_AvgPoolNd": pooling_layers._AvgPool,
-    "_LPPoolNd": pooling_layers._LPPool,
-    "_MaxPoolNd": pooling_layers._MaxPool,
-    "_MaxUnpoolNd": pooling_layers._MaxUnpool,
-    "_BatchNorm": normalization_layers._BatchNorm,
-    "_InstanceNorm": normalization_layers._InstanceNorm,
-    "_NormBase": normalization_layers._RunningNorm,
+    "_AdaptiveAvgPoolNd": _pooling._AdaptiveAvg,
+    "_AdaptiveMaxPoolNd": _pooling._AdaptiveMax,
+    "_AvgPoolNd": _pooling._AvgPool,
+    "_LPPoolNd": _pooling._LPPool,
+    "_MaxPoolNd": _pooling._MaxPool,
+    "_MaxUnpoolNd": _pooling._MaxUnpool,
+    "_BatchNorm": _normalization._BatchNorm,
+    "_InstanceNorm": _normalization._InstanceNorm,
+    "_NormBase": _normalization._RunningNorm,
     "_LazyNormBase": _lazy._LazyNorm,
     "_LazyConvXdMixin": _lazy._LazyConvolution,
     "LazyModuleMixin": _lazy.LazyModuleMixin,
-    "_ConvNd": convolution_layers._Convolution,
-    "_ConvTransposeNd": convolution_layers._Transposed,
-    "_DropoutNd": layers._Dropout,
-    "_Loss": loss_layers.Loss,
-    "_WeightedLoss": loss_layers.WeightedLoss,
-    "_CircularPadNd": resampling_layers._CircularPad,
-    "_ConstantPadNd": resampling_layers._ConstantPad,
-    "_ReflectionPadNd": resampling_layers._ReflectionPad,
-    "_ReplicationPadNd": resampling_layers._ReplicationPad,
-    "_ASMoutput": softmax_layers._ASMoutput,
-    "NonDynamicallyQuantizableLinear": attention_layers.NonDynamicallyQuantizableLinear,
+    "_ConvNd": _convolution._Convolution,
+    "_ConvTransposeNd": _convolution._Transposed,
+    "_DropoutNd": _dropout._Dropout,
+    "_Loss": loss._Loss,
+    "_WeightedLoss": loss._WeightedLoss,
+    "_CircularPadNd": _padding._CircularPad,
+    "_ConstantPadNd": _padding._ConstantPad,
+    "_ReflectionPadNd": _padding._ReflectionPad,
+    "_ReplicationPadNd": _padding._ReplicationPad,
+    "_ASMoutput": adaptive_softmax._ASMoutput,
+    "NonDynamicallyQuantizableLinear": multi_head_attention.NonDynamicallyQuantizableLinear,
     "_get_activation_fn": _transformer._activation,
     "_get_clones": _transformer._clones,
     "_IncompatibleKeys": state._IncompatibleKeys,

@@ -1,13 +1,25 @@
-"""Normalization to mean 0 and variance 1 over features, batches or groups of channels."""
+"""Normalization to mean 0 and variance 1 over features, batches or groups of channels.
+
+There are functions, and layers with learned scale and shift and running statistics.
+"""
 
 from __future__ import annotations
 
 import math
 
 from .. import ops
+from ..autograd.grad_mode import no_grad
+from ..core import dtypes, world
+from ..frontend import factories
 from ..functions import normalization
+from ..tape.tensor import is_concrete
 from ..tape.torch_function import api_boundary
-from . import functional
+from . import init
+from .module import Module
+from .padding import pad
+from .parameter import new_parameter
+from .pooling import avg_pool2d, avg_pool3d
+from .synchronized_normalization import sync_batch_norm, takes_part
 
 
 @api_boundary
@@ -151,12 +163,12 @@ def local_response_norm(input, size: int, alpha: float = 1e-4, beta: float = 0.7
         return input
     squares, before, after = input * input, size // 2, (size - 1) // 2
     if input.ndim == 3:
-        padded = functional.pad(squares.unsqueeze(1), (0, 0, before, after))
-        means = functional.avg_pool2d(padded, (size, 1), stride=1).squeeze(1)
+        padded = pad(squares.unsqueeze(1), (0, 0, before, after))
+        means = avg_pool2d(padded, (size, 1), stride=1).squeeze(1)
     else:
         volume = squares.reshape(input.shape[0], 1, *input.shape[1:3], -1)
-        padded = functional.pad(volume, (0, 0, 0, 0, before, after))
-        means = functional.avg_pool3d(padded, (size, 1, 1), stride=1).reshape(input.shape)
+        padded = pad(volume, (0, 0, 0, 0, before, after))
+        means = avg_pool3d(padded, (size, 1, 1), stride=1).reshape(input.shape)
     return input / (means * alpha + k) ** beta
 
 
@@ -171,3 +183,435 @@ def normalize(input, p: float = 2.0, dim=1, eps: float = 1e-12, out=None):
     """
     length = ops.clamp_min(ops.linalg_vector_norm(input, p, dim, True), eps)
     return ops.div(input, length) if out is None else ops.div(input, length, out=out)
+
+
+# layers
+
+
+def _shape(normalized_shape) -> tuple[int, ...]:
+    if isinstance(normalized_shape, int):
+        return (normalized_shape,)
+    return tuple(normalized_shape)
+
+
+class LayerNorm(Module):
+    """Normalize over the last dimensions, of `normalized_shape`; see `functional.layer_norm`.
+
+    weight (ones) and bias (zeros): of `normalized_shape`, or None without `elementwise_affine` or
+    `bias`.
+
+    >>> jaxgrad.nn.LayerNorm(2)(jaxgrad.tensor([1.0, 3.0])).detach()
+    tensor([-1.0000,  1.0000])
+    """
+
+    def __init__(
+        self,
+        normalized_shape,
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device=None,
+        dtype=None,
+    ):
+        super().__init__()
+        self.normalized_shape = _shape(normalized_shape)
+        self.eps, self.elementwise_affine = eps, elementwise_affine
+        _add_affine(self, self.normalized_shape, elementwise_affine, bias, device, dtype)
+
+    def reset_parameters(self):
+        """Set weight to 1 and bias to 0."""
+        _reset(self)
+
+    def forward(self, input):
+        return layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self):
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, "
+            f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
+        )
+
+
+class RMSNorm(Module):
+    """Divide by the root mean square over the last dimensions; see `functional.rms_norm`.
+
+    weight (ones): of `normalized_shape`, or None without `elementwise_affine`.
+
+    >>> jaxgrad.nn.RMSNorm(2)(jaxgrad.tensor([1.0, 7.0])).detach()
+    tensor([0.2000, 1.4000])
+    """
+
+    def __init__(
+        self,
+        normalized_shape,
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        device=None,
+        dtype=None,
+    ):
+        super().__init__()
+        self.normalized_shape = _shape(normalized_shape)
+        self.eps, self.elementwise_affine = eps, elementwise_affine
+        self.register_parameter("weight", None)
+        if elementwise_affine:
+            self.weight = new_parameter(self.normalized_shape, device, dtype, 1)
+
+    def reset_parameters(self):
+        """Set weight to 1."""
+        _reset(self)
+
+    def forward(self, input):
+        return rms_norm(input, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self):
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        )
+
+
+class GroupNorm(Module):
+    """Normalize groups of channels of (N, C, ...); see `functional.group_norm`.
+
+    weight (ones) and bias (zeros): (num_channels,), or None without `affine` or `bias`.
+    Raises ValueError unless `num_groups` divides `num_channels`.
+
+    >>> jaxgrad.nn.GroupNorm(2, 4)(jaxgrad.ones(1, 4, 3)).shape
+    torch.Size([1, 4, 3])
+    """
+
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        device=None,
+        dtype=None,
+        *,
+        bias: bool = True,
+    ):
+        super().__init__()
+        if num_channels % num_groups:
+            raise ValueError(
+                f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})"
+            )
+        self.num_groups, self.num_channels = num_groups, num_channels
+        self.eps, self.affine = eps, affine
+        _add_affine(self, (num_channels,), affine, bias, device, dtype)
+
+    def reset_parameters(self):
+        """Set weight to 1 and bias to 0."""
+        _reset(self)
+
+    def forward(self, input):
+        return group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self):
+        return (
+            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
+            f"bias={self.bias is not None}"
+        )
+
+
+class LocalResponseNorm(Module):
+    """Divide by a power of the mean square of neighbouring channels; see
+    `functional.local_response_norm`.
+
+    >>> jaxgrad.nn.LocalResponseNorm(2)(jaxgrad.ones(1, 3, 4)).shape
+    torch.Size([1, 3, 4])
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, input):
+        return local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self):
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+def _add_affine(module, shape, affine, bias, device, dtype):
+    """Register weight and bias of `shape`, or None for each."""
+    module.register_parameter("weight", None)
+    module.register_parameter("bias", None)
+    if affine:
+        module.weight = new_parameter(shape, device, dtype, 1)
+        if bias:
+            module.bias = new_parameter(shape, device, dtype, 0)
+
+
+def _reset(module):
+    """Set weight to 1 and bias to 0."""
+    for name, number in (("weight", 1), ("bias", 0)):
+        tensor = getattr(module, name, None)
+        if tensor is not None:
+            init.constant_(tensor, number)
+
+
+class _RunningNorm(Module):
+    """Normalization of channels with running statistics."""
+
+    ranks = ()  # the numbers of dimensions of an input
+    default_tracking = default_affine = True
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool | None = None,
+        track_running_stats: bool | None = None,
+        device=None,
+        dtype=None,
+        *,
+        bias: bool = True,
+    ):
+        super().__init__()
+        affine = self.default_affine if affine is None else affine
+        tracks = self.default_tracking if track_running_stats is None else track_running_stats
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.affine, self.track_running_stats = affine, tracks
+        _add_affine(self, (num_features,), affine, bias, device, dtype)
+        options = {"device": device, "dtype": dtype or dtypes.get_default_dtype()}
+        buffers = {"running_mean": None, "running_var": None, "num_batches_tracked": None}
+        if tracks:
+            buffers["running_mean"] = factories.zeros(num_features, **options)
+            buffers["running_var"] = factories.ones(num_features, **options)
+            buffers["num_batches_tracked"] = factories.zeros((), dtype=dtypes.int64, device=device)
+        for name, tensor in buffers.items():
+            self.register_buffer(name, tensor)
+
+    def reset_running_stats(self):
+        """Set the running mean to 0, the running variance to 1 and the count of batches to 0."""
+        if self.track_running_stats:
+            init.zeros_(self.running_mean)
+            init.ones_(self.running_var)
+            init.zeros_(self.num_batches_tracked)
+
+    def reset_parameters(self):
+        """Reset weight, bias and running statistics."""
+        self.reset_running_stats()
+        _reset(self)
+
+    def _check_input_dim(self, input):
+        if input.ndim not in self.ranks:
+            expected = " or ".join(f"{rank}D" for rank in self.ranks)
+            raise ValueError(f"expected {expected} input (got {input.ndim}D input)")
+
+    def _momentum(self):
+        """Return the momentum of this batch; without one, running statistics average over all
+        batches.
+        """
+        if not self.training or self.num_batches_tracked is None:
+            return self.momentum or 0.0
+        with no_grad():
+            self.num_batches_tracked.add_(1)
+            if self.momentum is not None:
+                return self.momentum
+            count = self.num_batches_tracked
+            if is_concrete(count):
+                return 1 / count.item()
+            return count.to(self.running_mean.dtype).reciprocal()
+
+    def extra_repr(self):
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+        )
+
+
+class _BatchNorm(_RunningNorm):
+    def _stop_tracking(self):
+        """Drop the running statistics; see `func.replace_all_batch_norm_modules_`."""
+        self.running_mean = self.running_var = self.num_batches_tracked = None
+        self.track_running_stats = False
+
+    def forward(self, input):
+        self._check_input_dim(input)
+        momentum = self._momentum()
+        uses_batch = self.training or self.running_mean is None
+        uses_running = not self.training or self.track_running_stats
+        return batch_norm(
+            input,
+            self.running_mean if uses_running else None,
+            self.running_var if uses_running else None,
+            self.weight,
+            self.bias,
+            uses_batch,
+            momentum,
+            self.eps,
+        )
+
+
+class BatchNorm1d(_BatchNorm):
+    """Batch normalization of (N, C) or (N, C, L); see `functional.batch_norm`.
+
+    weight (ones) and bias (zeros): (num_features,), or None without `affine`. In training the batch
+    statistics apply, and the buffers running_mean and running_var follow them by `momentum`, or
+    with None average over all batches; after `eval()` the running statistics apply. Raises
+    ValueError for an input of another rank.
+
+    >>> norm = jaxgrad.nn.BatchNorm1d(1)
+    >>> norm(jaxgrad.tensor([[1.0], [3.0]])).detach(), norm.running_mean
+    (tensor([[-1.0000],
+            [ 1.0000]]), tensor([0.2000]))
+    """
+
+    ranks = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Batch normalization of (N, C, H, W); arguments and buffers are those of `BatchNorm1d`.
+
+    >>> jaxgrad.nn.BatchNorm2d(3)(jaxgrad.ones(2, 3, 2, 2)).shape
+    torch.Size([2, 3, 2, 2])
+    """
+
+    ranks = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """Batch normalization of (N, C, D, H, W); arguments and buffers are those of `BatchNorm1d`.
+
+    >>> jaxgrad.nn.BatchNorm3d(3)(jaxgrad.ones(2, 3, 1, 2, 2)).shape
+    torch.Size([2, 3, 1, 2, 2])
+    """
+
+    ranks = (5,)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalization of (N, C, ...) over the batches of all processes; arguments and buffers
+    are those of `BatchNorm1d`.
+
+    In training the statistics are those of the batches of all processes of `process_group`, by
+    default of all; so is the gradient. A tensor that is sharded over devices is the whole batch, so
+    there every batch normalization is synchronized. Raises ValueError for an input of fewer than
+    two dimensions.
+
+    >>> jaxgrad.nn.SyncBatchNorm(3)(jaxgrad.ones(2, 3)).shape
+    torch.Size([2, 3])
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group=None,
+        device=None,
+        dtype=None,
+        *,
+        bias: bool = True,
+    ):
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
+        )
+        self.process_group = process_group
+
+    def _check_input_dim(self, input):
+        if input.ndim < 2:
+            raise ValueError(f"expected at least 2D input (got {input.ndim}D input)")
+
+    def forward(self, input):
+        group = world.group if self.process_group is None else self.process_group
+        uses_batch = self.training or self.running_mean is None
+        if not (uses_batch and takes_part(input, group)):
+            return super().forward(input)
+        self._check_input_dim(input)
+        momentum = self._momentum()
+        tracked = self.training and self.track_running_stats
+        return sync_batch_norm(
+            input,
+            self.running_mean if tracked else None,
+            self.running_var if tracked else None,
+            self.weight,
+            self.bias,
+            momentum,
+            self.eps,
+            group,
+        )
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group=None) -> Module:
+        """Return `module` with each batch normalization in it replaced by a synchronized one with
+        its parameters and buffers.
+
+        >>> net = jaxgrad.nn.Sequential(jaxgrad.nn.BatchNorm1d(3))
+        >>> type(jaxgrad.nn.SyncBatchNorm.convert_sync_batchnorm(net)[0]).__name__
+        'SyncBatchNorm'
+        """
+        result = module
+        if isinstance(module, _BatchNorm):
+            result = cls(
+                module.num_features,
+                module.eps,
+                module.momentum,
+                module.affine,
+                module.track_running_stats,
+                process_group,
+                bias=module.bias is not None,
+            )
+            for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):
+                setattr(result, name, getattr(module, name))
+            result.training = module.training
+        for name, child in module.named_children():
+            result.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return result
+
+
+class _InstanceNorm(_RunningNorm):
+    default_tracking = default_affine = False
+
+    def forward(self, input):
+        self._check_input_dim(input)
+        batch = input if input.ndim == self.ranks[1] else input.unsqueeze(0)
+        result = instance_norm(
+            batch,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or not self.track_running_stats,
+            self.momentum or 0.0,
+            self.eps,
+        )
+        return result if batch is input else result.squeeze(0)
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Instance normalization of (N, C, L) or (C, L); see `functional.instance_norm`.
+
+    Arguments and buffers are those of `BatchNorm1d`; by default without weight, bias and running
+    statistics.
+
+    >>> jaxgrad.nn.InstanceNorm1d(1)(jaxgrad.tensor([[[1.0, 3.0]]]))
+    tensor([[[-1.0000,  1.0000]]])
+    """
+
+    ranks = (2, 3)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Instance normalization of (N, C, H, W) or (C, H, W); arguments are those of `InstanceNorm1d`.
+
+    >>> jaxgrad.nn.InstanceNorm2d(3)(jaxgrad.ones(1, 3, 2, 2)).shape
+    torch.Size([1, 3, 2, 2])
+    """
+
+    ranks = (3, 4)
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Instance normalization of (N, C, D, H, W) or (C, D, H, W); arguments are those of
+    `InstanceNorm1d`.
+
+    >>> jaxgrad.nn.InstanceNorm3d(3)(jaxgrad.ones(1, 3, 1, 2, 2)).shape
+    torch.Size([1, 3, 1, 2, 2])
+    """
+
+    ranks = (4, 5)

@@ -1,12 +1,15 @@
-"""Padding of the last dimensions of a tensor."""
+"""Padding of the last dimensions of a tensor: a function, and layers that call it."""
 
 from __future__ import annotations
 
 from .. import ops
 from ..tape.torch_function import api_boundary
+from .module import Module
 
 # PyTorch's modes that have operators for one, two and three dimensions
 _EDGES = {"reflect": "reflection_pad{}d", "replicate": "replication_pad{}d"}
+
+
 _MODES = ("constant", *_EDGES, "circular")
 
 
@@ -86,3 +89,267 @@ def _check_reach(extent, before, after):
             f"Negative padding value is resulting in an empty dimension: {before} and {after} at a "
             f"dimension of {extent}"
         )
+
+
+# layers
+
+
+class _Pad(Module):
+    """A layer that pads the last `dimensions` dimensions in the mode `mode`."""
+
+    dimensions = 0
+
+    def __init__(self, padding):
+        super().__init__()
+        count = 2 * self.dimensions
+        # PyTorch keeps a sequence of any length as it is
+        self.padding = (padding,) * count if isinstance(padding, int) else tuple(padding)
+
+    def forward(self, input):
+        return pad(input, self.padding, self.mode)
+
+    def extra_repr(self):
+        return f"{self.padding}"
+
+
+class _ConstantPad(_Pad):
+    """A layer that pads with a constant."""
+
+    def __init__(self, padding, value):
+        super().__init__(padding)
+        self.value = value
+
+    def forward(self, input):
+        return pad(input, self.padding, "constant", self.value)
+
+    def extra_repr(self):
+        return f"padding={self.padding}, value={self.value}"
+
+
+class _ZeroPad(_ConstantPad):
+    """A layer that pads with zeros."""
+
+    def __init__(self, padding):
+        super().__init__(padding, 0.0)
+
+    def extra_repr(self):
+        return f"{self.padding}"
+
+
+class _ReflectionPad(_Pad):
+    """A layer that mirrors at the edges."""
+
+    mode = "reflect"
+
+
+class _ReplicationPad(_Pad):
+    """A layer that repeats the edges."""
+
+    mode = "replicate"
+
+
+class _CircularPad(_Pad):
+    """A layer that wraps around."""
+
+    mode = "circular"
+
+    def forward(self, input):
+        count = self.dimensions + 1
+        if input.ndim not in (count, count + 1):
+            raise ValueError(f"expected {count}D or {count + 1}D input (got {input.ndim}D input)")
+        return super().forward(input)
+
+
+class ConstantPad1d(_ConstantPad):
+    """Extend (n, c, w) or (c, w) at the ends by a constant.
+
+    padding: the sizes before and after w, or one for all.
+
+    >>> x = jaxgrad.tensor([1.0, 2.0]).view(1, 2)
+    >>> jaxgrad.nn.ConstantPad1d((1, 1), 9.0)(x).flatten()
+    tensor([9., 1., 2., 9.])
+    """
+
+    dimensions = 1
+
+
+class ConstantPad2d(_ConstantPad):
+    """Extend (n, c, h, w) or (c, h, w) at the ends by a constant.
+
+    padding: the sizes before and after w, then h, or one for all.
+
+    >>> x = jaxgrad.tensor([1.0, 2.0]).view(1, 1, 2)
+    >>> jaxgrad.nn.ConstantPad2d((1, 1, 0, 0), 9.0)(x).flatten()
+    tensor([9., 1., 2., 9.])
+    """
+
+    dimensions = 2
+
+
+class ConstantPad3d(_ConstantPad):
+    """Extend (n, c, d, h, w) or (c, d, h, w) at the ends by a constant.
+
+    padding: the sizes before and after w, then h and d, or one for all.
+
+    >>> x = jaxgrad.tensor([1.0, 2.0]).view(1, 1, 1, 2)
+    >>> jaxgrad.nn.ConstantPad3d((1, 1, 0, 0, 0, 0), 9.0)(x).flatten()
+    tensor([9., 1., 2., 9.])
+    """
+
+    dimensions = 3
+
+
+class ZeroPad1d(_ZeroPad):
+    """Extend (n, c, w) or (c, w) at the ends by zeros.
+
+    padding: the sizes before and after w, or one for all.
+
+    >>> x = jaxgrad.tensor([1.0, 2.0]).view(1, 2)
+    >>> jaxgrad.nn.ZeroPad1d((1, 1))(x).flatten()
+    tensor([0., 1., 2., 0.])
+    """
+
+    dimensions = 1
+
+
+class ZeroPad2d(_ZeroPad):
+    """Extend (n, c, h, w) or (c, h, w) at the ends by zeros.
+
+    padding: the sizes before and after w, then h, or one for all.
+
+    >>> x = jaxgrad.tensor([1.0, 2.0]).view(1, 1, 2)
+    >>> jaxgrad.nn.ZeroPad2d((1, 1, 0, 0))(x).flatten()
+    tensor([0., 1., 2., 0.])
+    """
+
+    dimensions = 2
+
+
+class ZeroPad3d(_ZeroPad):
+    """Extend (n, c, d, h, w) or (c, d, h, w) at the ends by zeros.
+
+    padding: the sizes before and after w, then h and d, or one for all.
+
+    >>> x = jaxgrad.tensor([1.0, 2.0]).view(1, 1, 1, 2)
+    >>> jaxgrad.nn.ZeroPad3d((1, 1, 0, 0, 0, 0))(x).flatten()
+    tensor([0., 1., 2., 0.])
+    """
+
+    dimensions = 3
+
+
+class ReflectionPad1d(_ReflectionPad):
+    """Extend (n, c, w) or (c, w) at the ends by a reflection without the edge.
+
+    padding: the sizes before and after w, or one for all.
+
+    >>> x = jaxgrad.tensor([1.0, 2.0]).view(1, 2)
+    >>> jaxgrad.nn.ReflectionPad1d((1, 1))(x).flatten()
+    tensor([2., 1., 2., 1.])
+    """
+
+    dimensions = 1
+
+
+class ReflectionPad2d(_ReflectionPad):
+    """Extend (n, c, h, w) or (c, h, w) at the ends by a reflection without the edge.
+
+    padding: the sizes before and after w, then h, or one for all.
+
+    >>> x = jaxgrad.tensor([1.0, 2.0]).view(1, 1, 2)
+    >>> jaxgrad.nn.ReflectionPad2d((1, 1, 0, 0))(x).flatten()
+    tensor([2., 1., 2., 1.])
+    """
+
+    dimensions = 2
+
+
+class ReflectionPad3d(_ReflectionPad):
+    """Extend (n, c, d, h, w) or (c, d, h, w) at the ends by a reflection without the edge.
+
+    padding: the sizes before and after w, then h and d, or one for all.
+
+    >>> x = jaxgrad.tensor([1.0, 2.0]).view(1, 1, 1, 2)
+    >>> jaxgrad.nn.ReflectionPad3d((1, 1, 0, 0, 0, 0))(x).flatten()
+    tensor([2., 1., 2., 1.])
+    """
+
+    dimensions = 3
+
+
+class ReplicationPad1d(_ReplicationPad):
+    """Extend (n, c, w) or (c, w) at the ends by copies of the edge.
+
+    padding: the sizes before and after w, or one for all.
+
+    >>> x = jaxgrad.tensor([1.0, 2.0]).view(1, 2)
+    >>> jaxgrad.nn.ReplicationPad1d((1, 1))(x).flatten()
+    tensor([1., 1., 2., 2.])
+    """
+
+    dimensions = 1
+
+
+class ReplicationPad2d(_ReplicationPad):
+    """Extend (n, c, h, w) or (c, h, w) at the ends by copies of the edge.
+
+    padding: the sizes before and after w, then h, or one for all.
+
+    >>> x = jaxgrad.tensor([1.0, 2.0]).view(1, 1, 2)
+    >>> jaxgrad.nn.ReplicationPad2d((1, 1, 0, 0))(x).flatten()
+    tensor([1., 1., 2., 2.])
+    """
+
+    dimensions = 2
+
+
+class ReplicationPad3d(_ReplicationPad):
+    """Extend (n, c, d, h, w) or (c, d, h, w) at the ends by copies of the edge.
+
+    padding: the sizes before and after w, then h and d, or one for all.
+
+    >>> x = jaxgrad.tensor([1.0, 2.0]).view(1, 1, 1, 2)
+    >>> jaxgrad.nn.ReplicationPad3d((1, 1, 0, 0, 0, 0))(x).flatten()
+    tensor([1., 1., 2., 2.])
+    """
+
+    dimensions = 3
+
+
+class CircularPad1d(_CircularPad):
+    """Extend (n, c, w) or (c, w) at the ends by its other end.
+
+    padding: the sizes before and after w, or one for all.
+
+    >>> x = jaxgrad.tensor([1.0, 2.0]).view(1, 2)
+    >>> jaxgrad.nn.CircularPad1d((1, 1))(x).flatten()
+    tensor([2., 1., 2., 1.])
+    """
+
+    dimensions = 1
+
+
+class CircularPad2d(_CircularPad):
+    """Extend (n, c, h, w) or (c, h, w) at the ends by its other end.
+
+    padding: the sizes before and after w, then h, or one for all.
+
+    >>> x = jaxgrad.tensor([1.0, 2.0]).view(1, 1, 2)
+    >>> jaxgrad.nn.CircularPad2d((1, 1, 0, 0))(x).flatten()
+    tensor([2., 1., 2., 1.])
+    """
+
+    dimensions = 2
+
+
+class CircularPad3d(_CircularPad):
+    """Extend (n, c, d, h, w) or (c, d, h, w) at the ends by its other end.
+
+    padding: the sizes before and after w, then h and d, or one for all.
+
+    >>> x = jaxgrad.tensor([1.0, 2.0]).view(1, 1, 1, 2)
+    >>> jaxgrad.nn.CircularPad3d((1, 1, 0, 0, 0, 0))(x).flatten()
+    tensor([2., 1., 2., 1.])
+    """
+
+    dimensions = 3

@@ -7,6 +7,7 @@ makes `isinstance(tensor, Parameter)` true.
 from __future__ import annotations
 
 from ..autograd.grad_mode import no_grad
+from ..core import dtypes
 from ..core.missing_names import missing_in
 from ..core.pytorch_tensors import type_name
 from ..frontend import factories
@@ -86,6 +87,16 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
 
 interception.intercept(parameter=Parameter)
+
+
+def new_parameter(shape, device=None, dtype=None, value: float | None = None) -> Tensor:
+    """Return a new parameter: filled with `value`, or uninitialized."""
+    options = {"device": device, "dtype": dtype}
+    if value is None:
+        return mark(factories.empty(shape, **options), Parameter, True)
+    if dtype is None:
+        options["dtype"] = dtypes.get_default_dtype()
+    return mark(factories.full(shape, float(value), **options), Parameter, True)
 
 
 class Buffer(Tensor, metaclass=_ParameterMeta):

@@ -1,4 +1,4 @@
-"""Images of another size, images read at the places of a grid, and grids of affine maps."""
+"""Images of another size or at the places of a grid; grids of affine maps: functions and layers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from .. import functions, ops
 from ..core.tracebacks import users_stacklevel
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
-from . import functional
+from . import pooling
+from .function_layer import REQUIRED, FunctionLayer
+from .module import Module
 
 # the operator of each mode by the number of dimensions of the input
 _OPERATORS = {
@@ -25,11 +27,15 @@ _OPERATORS = {
     "lanczos": {4: "_upsample_lanczos2d_aa"},
     "area": {3: "adaptive_avg_pool1d", 4: "adaptive_avg_pool2d", 5: "adaptive_avg_pool3d"},
 }
+
+
 _ANTIALIASED = {
     "bilinear": "_upsample_bilinear2d_aa",
     "bicubic": "_upsample_bicubic2d_aa",
     "lanczos": "_upsample_lanczos2d_aa",
 }
+
+
 _WITHOUT_CORNERS = ("nearest", "nearest-exact", "area")
 
 
@@ -75,7 +81,7 @@ def interpolate(
     if scales is not None:
         size = [int(old * scale) for old, scale in zip(input.shape[2:], scales, strict=True)]
     if mode == "area":
-        return getattr(functional, name)(input, size)
+        return getattr(pooling, name)(input, size)
     if scales is None or recompute_scale_factor:
         scales = [None] * len(size)
     if mode in _WITHOUT_CORNERS:
@@ -197,6 +203,8 @@ def upsample_bilinear(input, size=None, scale_factor=None):
 # grids
 
 _MODES = ("bilinear", "nearest", "bicubic")
+
+
 _PADDINGS = ("zeros", "border", "reflection")
 
 
@@ -289,3 +297,108 @@ def affine_grid(theta, size, align_corners: bool | None = None):
     elif min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
     return ops.affine_grid_generator(theta, size, align_corners)
+
+
+# layers
+
+
+class Upsample(Module):
+    """Return images of another size, (n, c, *sizes) to (n, c, *size); see `functional.interpolate`.
+
+    The arguments are those of the function. Attribute `name`: the name of the class.
+
+    >>> jaxgrad.nn.Upsample(scale_factor=2)(jaxgrad.tensor([[[0.0, 3.0]]]))
+    tensor([[[0., 0., 3., 3.]]])
+    """
+
+    def __init__(
+        self,
+        size=None,
+        scale_factor=None,
+        mode: str = "nearest",
+        align_corners: bool | None = None,
+        recompute_scale_factor: bool | None = None,
+    ):
+        super().__init__()
+        self.name, self.size, self.mode = type(self).__name__, size, mode
+        if isinstance(scale_factor, tuple):
+            self.scale_factor = tuple(map(float, scale_factor))
+        else:
+            self.scale_factor = float(scale_factor) if scale_factor else None
+        self.align_corners = align_corners
+        self.recompute_scale_factor = recompute_scale_factor
+
+    def forward(self, input):
+        return interpolate(
+            input,
+            self.size,
+            self.scale_factor,
+            self.mode,
+            self.align_corners,
+            recompute_scale_factor=self.recompute_scale_factor,
+        )
+
+    def extra_repr(self):
+        if self.scale_factor is not None:
+            return f"scale_factor={self.scale_factor!r}, mode={self.mode!r}"
+        return f"size={self.size!r}, mode={self.mode!r}"
+
+
+class UpsamplingNearest2d(Upsample):
+    """Return images of another size, each pixel that of the place in the old image.
+
+    >>> jaxgrad.nn.UpsamplingNearest2d(size=(1, 4))(jaxgrad.tensor([[[[0.0, 3.0]]]]))
+    tensor([[[[0., 0., 3., 3.]]]])
+    """
+
+    def __init__(self, size=None, scale_factor=None):
+        super().__init__(size, scale_factor, mode="nearest")
+
+
+class UpsamplingBilinear2d(Upsample):
+    """Return images of another size, interpolated with aligned corners.
+
+    >>> jaxgrad.nn.UpsamplingBilinear2d(size=(1, 4))(jaxgrad.tensor([[[[0.0, 3.0]]]]))
+    tensor([[[[0., 1., 2., 3.]]]])
+    """
+
+    def __init__(self, size=None, scale_factor=None):
+        super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
+
+
+# channels
+
+
+class PixelShuffle(FunctionLayer, function=ops.pixel_shuffle, upscale_factor=REQUIRED):
+    """Move channels into space: (..., c * r * r, h, w) to (..., c, h * r, w * r).
+
+    Source: Shi et al., "Real-Time Single Image and Video Super-Resolution Using an Efficient
+    Sub-Pixel Convolutional Neural Network", 2016.
+
+    >>> jaxgrad.nn.PixelShuffle(2)(jaxgrad.ones(1, 4, 3, 3)).shape
+    torch.Size([1, 1, 6, 6])
+    """
+
+    shown = ("upscale_factor",)
+
+
+class PixelUnshuffle(FunctionLayer, function=ops.pixel_unshuffle, downscale_factor=REQUIRED):
+    """Move squares of pixels into channels: the inverse of `PixelShuffle`.
+
+    >>> jaxgrad.nn.PixelUnshuffle(2)(jaxgrad.ones(1, 1, 6, 6)).shape
+    torch.Size([1, 4, 3, 3])
+    """
+
+    shown = ("downscale_factor",)
+
+
+class ChannelShuffle(FunctionLayer, function=ops.channel_shuffle, groups=REQUIRED):
+    """Put the channels of (n, c, *sizes) in another order, one of each group in turn.
+
+    Source: Zhang et al., "ShuffleNet", 2018.
+
+    >>> jaxgrad.nn.ChannelShuffle(2)(jaxgrad.arange(4.0).view(1, 4, 1)).flatten()
+    tensor([0., 2., 1., 3.])
+    """
+
+    shown = ("groups",)

@@ -10,13 +10,14 @@ from collections.abc import Callable
 from .. import ops
 from ..core.tracebacks import users_stacklevel
 from ..frontend import factories
-from . import activation_layers, functional, init
-from .attention_layers import MultiheadAttention
+from . import activation as activations
+from . import functional, init
 from .containers import ModuleList
-from .layers import Dropout, Linear
+from .dropout import Dropout
+from .linear import Linear
 from .module import Module
-from .multi_head_attention import additive
-from .normalization_layers import LayerNorm
+from .multi_head_attention import MultiheadAttention, additive
+from .normalization import LayerNorm
 
 
 def _activation(activation):
@@ -30,9 +31,9 @@ def _activation(activation):
 
 def _kind(activation) -> int:
     """Return 1 for relu, 2 for gelu, 0 for another activation."""
-    if activation is functional.relu or isinstance(activation, activation_layers.ReLU):
+    if activation is functional.relu or isinstance(activation, activations.ReLU):
         return 1
-    return 2 * (activation is functional.gelu or isinstance(activation, activation_layers.GELU))
+    return 2 * (activation is functional.gelu or isinstance(activation, activations.GELU))
 
 
 def _clones(module, count):

@@ -13,7 +13,7 @@ from ..core import dtypes
 from ..core.missing_names import missing_in
 from ..frontend.factories import zeros
 from ..nn.module import Module
-from ..nn.normalization_layers import _BatchNorm
+from ..nn.normalization import _BatchNorm
 from ..tape.tensor import Tensor, is_concrete
 from .scheduling import LRScheduler, for_groups
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...core.not_provided import names_of
-from ...nn.normalization_layers import _BatchNorm
+from ...nn.normalization import _BatchNorm
 
 
 class ShardingStrategy(enum.Enum):

@@ -13,9 +13,9 @@ import contextvars
 from collections.abc import Callable, Iterable
 
 from ...core.not_provided import names_of
-from ...nn.attention_layers import MultiheadAttention
 from ...nn.containers import ModuleDict, ModuleList
 from ...nn.module import Module
+from ...nn.multi_head_attention import MultiheadAttention
 
 
 class _Policy(abc.ABC):

@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...core.not_provided import names_of
-from ...nn.convolution_layers import Conv1d, Conv2d, Conv3d
-from ...nn.layers import Dropout, Linear
+from ...nn.convolution import Conv1d, Conv2d, Conv3d
+from ...nn.dropout import Dropout
+from ...nn.linear import Linear
 from ...nn.module import Module
-from ...nn.normalization_layers import BatchNorm1d, BatchNorm2d, BatchNorm3d
+from ...nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from ...nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
 from .. import GraphModule, Node, Transformer, symbolic_trace
 from ..graph import Graph

@@ -12,7 +12,7 @@ from ...functions.linear_algebra import norm_except_dim
 from ...functions.normalization import _weight_norm
 from ...tape.tensor import Tensor
 from .. import functional
-from ..convolution_layers import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from ..convolution import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from ..module import Module
 from . import parametrize
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from jax.sharding import PartitionSpec
 
 from ....core.not_provided import names_of
-from ....nn.layers import Embedding, Linear
+from ....nn.embedding import Embedding
+from ....nn.linear import Linear
 from ....nn.module import Module
 from ....tape import pytree
 from ....tape.tensor import Tensor

@@ -1,16 +1,15 @@
-"""Losses with weights of their own: softmax over many classes, and a linear layer before it."""
+"""The softmax over many classes, a few of them frequent."""
 
 from __future__ import annotations
 
 import itertools
-import math
 from typing import NamedTuple
 
 from .. import ops
 from ..tape.tensor import Tensor, is_concrete
-from . import functional, losses
+from .activation import log_softmax
 from .containers import ModuleList, Sequential
-from .layers import Linear
+from .linear import Linear
 from .module import Module
 
 
@@ -82,7 +81,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         """The log-probability of each target. Every cluster sees every sample: which ones are its
         own would be shapes that depend on values.
         """
-        head = functional.log_softmax(self.head(input), 1)
+        head = log_softmax(self.head(input), 1)
         column = target.clamp_max(self.shortlist_size - 1)
         within = None
         for position, (start, stop) in enumerate(itertools.pairwise(self.cutoffs)):
@@ -90,7 +89,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             if is_concrete(is_here) and not bool(is_here.any()):
                 continue
             column = ops.where(is_here, self.shortlist_size + position, column)
-            scores = functional.log_softmax(self.tail[position](input), 1)
+            scores = log_softmax(self.tail[position](input), 1)
             place = (target - start).clamp(0, stop - start - 1)
             picked = ops.where(is_here, scores.gather(1, place.unsqueeze(1)).squeeze(1), 0)
             within = picked if within is None else within + picked
@@ -119,11 +118,11 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         """Return the log-probabilities of all classes, (N, n_classes), for an input
         (N, in_features).
         """
-        head = functional.log_softmax(self.head(input), 1)
+        head = log_softmax(self.head(input), 1)
         parts = [head[:, : self.shortlist_size]]
         for position, cluster in enumerate(self.tail):
             column = head[:, self.shortlist_size + position].unsqueeze(1)
-            parts.append(functional.log_softmax(cluster(input), 1) + column)
+            parts.append(log_softmax(cluster(input), 1) + column)
         return ops.cat(parts, 1)
 
     def predict(self, input):
@@ -144,72 +143,4 @@ def _check_cutoffs(cutoffs, n_classes):
         raise ValueError(
             "cutoffs should be a sequence of unique, positive integers sorted in an increasing "
             f"order, where each value is between 1 and n_classes-1, not {cutoffs}"
-        )
-
-
-class LinearCrossEntropyLoss(Module):
-    """Compute the cross entropy of the outputs of a linear layer; see
-    `functional.linear_cross_entropy`.
-
-    in_features, num_classes: the sizes of the layer `linear`. out_features: further dimensions of
-    the loss. bias: whether the layer has one. The other arguments are those of `CrossEntropyLoss`.
-    Raises RuntimeError for a `weight` or a `label_smoothing` that does not fit.
-
-    >>> loss = jaxgrad.nn.LinearCrossEntropyLoss(3, 2)
-    >>> loss(jaxgrad.zeros(4, 3), jaxgrad.tensor([0, 1, 1, 0]))
-    tensor(0.6931, grad_fn=<NllLossBackward0>)
-    """
-
-    def __init__(
-        self,
-        in_features: int,
-        num_classes: int,
-        *,
-        out_features: tuple[int, ...] = (),
-        bias: bool = False,
-        device=None,
-        dtype=None,
-        reduction: str = "mean",
-        weight=None,
-        ignore_index: int | None = None,
-        label_smoothing: float = 0.0,
-        options=None,
-    ):
-        if weight is not None and tuple(weight.shape) != (num_classes,):
-            raise RuntimeError(
-                f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}"
-            )
-        if not 0 <= label_smoothing <= 1:
-            raise RuntimeError(
-                f"expected label_smoothing to be in range [0, 1], got {label_smoothing}"
-            )
-        super().__init__()
-        self.reduction = reduction
-        self.register_buffer("weight", weight)
-        self.num_classes, self.out_features = num_classes, out_features
-        self.ignore_index, self.label_smoothing = ignore_index, label_smoothing
-        rows = math.prod(out_features, start=num_classes)
-        self.linear = Linear(in_features, rows, bias=bias, device=device, dtype=dtype)
-        self.options = options
-
-    def forward(self, input, target):
-        shape, bias = (self.num_classes, *self.out_features), self.linear.bias
-        return losses.linear_cross_entropy(
-            input,
-            self.linear.weight.reshape((*shape, self.linear.in_features)),
-            target,
-            linear_bias=None if bias is None else bias.reshape(shape),
-            weight=self.weight,
-            reduction=self.reduction,
-            ignore_index=self.ignore_index,
-            label_smoothing=self.label_smoothing,
-            options=self.options,
-        )
-
-    def extra_repr(self):
-        return (
-            f"in_features={self.linear.in_features}, num_classes={self.num_classes}, "
-            f"out_features={self.out_features}, bias={self.linear.bias is not None}, "
-            f"reduction={self.reduction}, ignore_index={self.ignore_index}, "
-            f"label_smoothing={self.label_smoothing}, options={self.options}"
         )

@@ -13,8 +13,8 @@ from ..functions import recurrent
 from ..tape.mode import casting
 from ..tape.tensor import Tensor
 from . import init
-from .layers import parameter
 from .module import Module
+from .parameter import new_parameter
 from .utils.rnn import PackedSequence, batch_of
 
 _FUNCTIONS = {
@@ -111,7 +111,7 @@ class RNNBase(Module):
             shapes["weight_hr"] = (self.proj_size, self.hidden_size)
         weights = {f"{name}_l{layer}{suffix}": shape for name, shape in shapes.items()}
         for name, shape in weights.items():
-            setattr(self, name, parameter(shape, device, dtype))
+            setattr(self, name, new_parameter(shape, device, dtype))
         return list(weights)
 
     @property
@@ -412,10 +412,10 @@ class RNNCellBase(Module):
         super().__init__()
         self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
         rows = num_chunks * hidden_size
-        self.weight_ih = parameter((rows, input_size), device, dtype)
-        self.weight_hh = parameter((rows, hidden_size), device, dtype)
+        self.weight_ih = new_parameter((rows, input_size), device, dtype)
+        self.weight_hh = new_parameter((rows, hidden_size), device, dtype)
         for name in ("bias_ih", "bias_hh"):
-            self.register_parameter(name, parameter((rows,), device, dtype) if bias else None)
+            self.register_parameter(name, new_parameter((rows,), device, dtype) if bias else None)
         self.reset_parameters()
 
     def reset_parameters(self):

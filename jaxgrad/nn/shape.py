@@ -1,0 +1,41 @@
+"""Layers that merge and split dimensions."""
+
+from __future__ import annotations
+
+from .module import Module
+
+
+class Flatten(Module):
+    """Merge the dimensions `start_dim` to `end_dim`, by default all but the first.
+
+    >>> jaxgrad.nn.Flatten()(jaxgrad.ones(2, 3, 4)).shape
+    torch.Size([2, 12])
+    """
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1):
+        super().__init__()
+        self.start_dim, self.end_dim = start_dim, end_dim
+
+    def forward(self, input):
+        return input.flatten(self.start_dim, self.end_dim)
+
+    def extra_repr(self):
+        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """Split the dimension `dim` into the sizes `unflattened_size`.
+
+    >>> jaxgrad.nn.Unflatten(1, (2, 3))(jaxgrad.ones(4, 6)).shape
+    torch.Size([4, 2, 3])
+    """
+
+    def __init__(self, dim: int, unflattened_size):
+        super().__init__()
+        self.dim, self.unflattened_size = dim, unflattened_size
+
+    def forward(self, input):
+        return input.unflatten(self.dim, self.unflattened_size)
+
+    def extra_repr(self):
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
