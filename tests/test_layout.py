@@ -289,11 +289,13 @@ NO_SETTINGS = {
     "compiled.stance": {"current"},  # of `jit` itself, which reads it at each call
     "compiled.verify": {"running"},
     "core.bounded_cache": {"_in_force"},
-    "core.deferred": {"mode", "suspended"},  # who runs operators, not what they give
+    "core.deferred": {"mode"},  # who runs operators, not what they give
     "core.device": {"_is_meta_default"},  # in the key of programs
     "core.dtypes": {"default"},  # in the key of programs
-    "core.executor": {"_refusal", "_wide_types", "chosen", "is_forked", "observers"},
+    "core.executor": {"_wide_types", "chosen", "observers"},
+    "core.fork": {"_refusal", "is_forked"},
     "core.kernel": {"choice", "lock"},
+    "core.pending": {"suspended"},
     "core.tracebacks": {"_filters"},
     "core.world": {"compares_calls", "current", "group"},
     "distributed.debug_level": {"_level"},

@@ -11,7 +11,7 @@ import warnings
 import jax
 
 from .. import ops
-from ..core import executor
+from ..core import elementary, executor
 from ..core.missing_names import MissingName
 from ..core.tracebacks import hide_frames, shows_users_frames, users_stacklevel
 from ..tape import dual_level, torch_function
@@ -304,7 +304,7 @@ def _zeros(tensor, create_graph):
         raise RuntimeError(
             "materialize_grads cannot be used when the given input is a GradientEdge"
         )
-    zeros = wrap(executor.filled(tensor._aval, 0), requires_grad=create_graph)
+    zeros = wrap(elementary.filled(tensor._aval, 0), requires_grad=create_graph)
     return gradient_of(tensor, zeros)
 
 

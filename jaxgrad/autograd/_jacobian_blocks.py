@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 
 from .. import autograd, ops
-from ..core import executor
+from ..core import elementary, executor
 from ..core.aval import with_shape
 from ..core.bounded_cache import bounded
 from ..core.jax_internals import JOINS_TRACE
@@ -26,13 +26,13 @@ AT_ONCE = 32
 
 def zeros_like(tensor: Tensor) -> Tensor:
     """Zeros of the shape and dtype of a tensor."""
-    return wrap(executor.filled(tensor._aval, 0))
+    return wrap(elementary.filled(tensor._aval, 0))
 
 
 def block_of_zeros(output, tensor) -> Tensor:
     """A block of zeros."""
     shape = (*output.shape, *tensor.shape)
-    return wrap(executor.filled(with_shape(tensor._aval, shape), 0))
+    return wrap(elementary.filled(with_shape(tensor._aval, shape), 0))
 
 
 def one_hot(like: Tensor, index: int) -> Tensor:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from .. import ops
-from ..core import executor
+from ..core import elementary
 from ..core.missing_names import MissingName
 from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import shows_users_frames
@@ -257,7 +257,7 @@ def _joined(tensor, level, tangent):
 
 
 def _zeros(tensor):
-    return wrap(executor.filled(tensor._aval, 0))
+    return wrap(elementary.filled(tensor._aval, 0))
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:

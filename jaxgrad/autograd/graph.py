@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ..core.missing_names import MissingName
 from ..core.pytorch_tensors import type_name
-from ..tape import node_annotations, version_counter
+from ..tape import node_annotations, source_location, version_counter
 from ..tape.asked_edge import find_edge
 from ..tape.node import Node as Node
 from ..tape.node import shown
@@ -140,12 +140,12 @@ class record_lines(_Setting):
 
     def set(self):
         node_annotations.activate()
-        before = node_annotations.lines.get()
-        node_annotations.lines.set(self.mode)
+        before = source_location.lines.get()
+        source_location.lines.set(self.mode)
         return before
 
     def reset(self, before):
-        node_annotations.lines.set(before)
+        source_location.lines.set(before)
 
 
 @contextmanager

@@ -9,16 +9,11 @@ from __future__ import annotations
 import weakref
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-
 from .. import ops
 from ..core import world
 from ..core.aval import IMMEDIATE, SPREAD, make_aval, with_dual
 from ..core.communication import is_global
 from ..core.pending import value_of
-from ..state.holder import MOST_BYTES_COMPARED
 from ..storage.alias import handle_at, snapshot
 from ..storage.creation_meta import USUAL, Severed
 from ..tape import traced_hooks
@@ -34,7 +29,9 @@ from ..tape.tensor import (
     state_of,
     wrap,
 )
+from .graph_input import GraphInput
 from .guards import ArgumentSource, GradSource, HandleSource, TensorGuard, TensorSource, kind_of
+from .known_numbers import PinnedNumbers
 from .places import PlaceSource
 
 
@@ -85,43 +82,6 @@ class Snapshot:
         if hasattr(self.leaf, "grad"):
             self.leaf.grad = self.grad
         self.hooks.restore()
-
-
-class Numbers:
-    """Numbers that code looked at while it was traced; `array()` gives them."""
-
-    def __init__(self, array):
-        self._array = array
-
-    def array(self):
-        return self._array
-
-
-class PinnedNumbers(Numbers):
-    """The numbers of a captured tensor, which a guard compares with those of each call. An array
-    that is too large to compare must be the same one.
-    """
-
-    def __init__(self, array):
-        self.reference, self.copy = weakref.ref(array), None
-        if array.nbytes <= MOST_BYTES_COMPARED and array.is_fully_addressable:
-            self.copy = np.array(array)
-
-    def array(self):
-        known = self.reference()
-        if known is not None and not known.is_deleted():
-            return known
-        with jax.ensure_compile_time_eval(), jax.enable_x64(True):
-            return jnp.asarray(self.copy)
-
-    def holds(self, array) -> bool:
-        """Whether an array of the same shape and dtype has these numbers."""
-        if self.reference() is array:
-            return True
-        if self.copy is None or self.copy.tobytes() != np.asarray(array).tobytes():
-            return False
-        self.reference = weakref.ref(array)  # the next call may find it again
-        return True
 
 
 class Moved(NamedTuple):
@@ -266,6 +226,14 @@ class CapturedTensor(TensorGuard):
     def grad_owner(self) -> int | None:
         """The number of the captured tensor whose `.grad` it is; None for others."""
         return self.source.owner if isinstance(self.source, GradSource) else None
+
+
+class TensorInput(GraphInput):
+    """The array of a captured tensor."""
+
+    def __init__(self, captured: CapturedTensor):
+        self.captured, self.key = captured, ("tensor", captured.number)
+        self.description = self.description if captured.grad_owner is None else "a .grad"
 
 
 def root_of_view(tensor: Tensor) -> Tensor | None:

@@ -12,7 +12,6 @@ import numpy as np
 
 from ..core.aval import aval_of, is_key, types_of_trace
 from ..tape import mode
-from .captured import CapturedTensor
 
 
 class GraphInput:
@@ -32,14 +31,6 @@ class GraphInput:
     def example(self, leaves):
         """An array or number like that of a call, which changes no state."""
         return self.array(leaves)
-
-
-class TensorInput(GraphInput):
-    """The array of a captured tensor."""
-
-    def __init__(self, captured: CapturedTensor):
-        self.captured, self.key = captured, ("tensor", captured.number)
-        self.description = self.description if captured.grad_owner is None else "a .grad"
 
 
 class ArgumentInput(GraphInput):

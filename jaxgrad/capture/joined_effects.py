@@ -9,9 +9,9 @@ from ..tape import traced_hooks
 from ..tape.node import Node
 from ..tape.tensor import current, held
 from .captured import CapturedTensor, outside_aval
-from .joined_memory import JoinedTensors, OwnerSource, SharesMemory
+from .errors import RunsUncompiled, SharesMemory
+from .joined_memory import JoinedTensors, OwnerSource
 from .outputs import OutputSpec
-from .scope import RunsUncompiled
 from .shared_memory import SharedMemory
 from .side_effects import UNCHANGED, OutputTensor, TensorEffect, refused_view
 

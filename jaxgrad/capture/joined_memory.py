@@ -17,7 +17,7 @@ import numpy as np
 from ..core.copy_slices import ViewStep, in_order, same
 from ..storage.alias import Alias, begin, offset_of, place_inside, root_of, settle, watch
 from ..tape.tensor import Tensor, held, wrap
-from .graph_input import TensorInput
+from .captured import TensorInput
 from .guards import SeparateMemory, TensorSource
 
 # what a program gets in the place of the array of a joined tensor, which it does not read
@@ -55,16 +55,6 @@ STRIDED = frozenset(
         "unsqueeze",
     ]
 )
-
-
-class SharesMemory(RuntimeError):
-    """A traced function does to captured tensors what it can do only where their memory is joined.
-    `storages`: that memory.
-    """
-
-    def __init__(self, message: str, *storages):
-        super().__init__(message)
-        self.storages = storages
 
 
 class OwnerSource(TensorSource):

@@ -9,6 +9,7 @@ and a guard compares the numbers of these tensors at each call. Nothing is recor
 from __future__ import annotations
 
 import sys
+import weakref
 
 import jax
 import jax.numpy as jnp
@@ -21,21 +22,57 @@ from ..core.jax_internals import (
     current_trace,
     equation_behind,
     is_equation,
-    is_pure,
     lowered,
     operands_of,
     result_behind,
     results_of,
 )
+from ..core.jaxprs import is_pure
 from ..state.holder import MOST_BYTES_COMPARED
 from ..state.ownership import is_internal
-from .captured import Numbers
 from .graph_input import scopes_around
 
 # An input found while tracing: an equation without operands, which becomes a parameter of the
 # program afterwards. `number`: its position among the inputs.
 input_p = Primitive("graph_input")
 input_p.def_abstract_eval(lambda *, number, aval: aval)
+
+
+class Numbers:
+    """Numbers that code looked at while it was traced; `array()` gives them."""
+
+    def __init__(self, array):
+        self._array = array
+
+    def array(self):
+        return self._array
+
+
+class PinnedNumbers(Numbers):
+    """The numbers of a captured tensor, which a guard compares with those of each call. An array
+    that is too large to compare must be the same one.
+    """
+
+    def __init__(self, array):
+        self.reference, self.copy = weakref.ref(array), None
+        if array.nbytes <= MOST_BYTES_COMPARED and array.is_fully_addressable:
+            self.copy = np.array(array)
+
+    def array(self):
+        known = self.reference()
+        if known is not None and not known.is_deleted():
+            return known
+        with jax.ensure_compile_time_eval(), jax.enable_x64(True):
+            return jnp.asarray(self.copy)
+
+    def holds(self, array) -> bool:
+        """Whether an array of the same shape and dtype has these numbers."""
+        if self.reference() is array:
+            return True
+        if self.copy is None or self.copy.tobytes() != np.asarray(array).tobytes():
+            return False
+        self.reference = weakref.ref(array)  # the next call may find it again
+        return True
 
 
 # ---- what code asks for, and what a replay repeats

@@ -18,7 +18,6 @@ from .captured import CapturedTensor
 from .guards import grad_of
 from .places import ContainerSource
 from .rebuilt import Objects
-from .scope import CaptureScope
 from .shared_memory import SharedMemory, refuse_overlaps
 from .side_effects import OutputTensor, ProgramRun, SideEffect, TensorEffect, TensorEffects
 
@@ -164,7 +163,7 @@ class OutputSpec(Outputs):
     # whether its tensors share memory with one another and with captured tensors
     shares_memory, memory_class = True, SharedMemory
 
-    def __init__(self, scope: CaptureScope, held: list):
+    def __init__(self, scope, held: list):
         """held: a list with the result of the function, which is taken out of it."""
         super().__init__()
         self.scope, self.arrays, self.roots = scope, [], []

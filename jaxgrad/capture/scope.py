@@ -35,11 +35,9 @@ from ..tape.interception import intercept, release
 from ..tape.node import AccumulateGrad
 from ..tape.source_location import place_of_caller
 from ..tape.tensor import LeafState, Tensor, current, hold, is_traced
-from .captured import CapturedTensor
-from .graph_input import (
-    TensorInput,
-    number_reads,
-)
+from .captured import CapturedTensor, TensorInput
+from .errors import ReadsTangent
+from .graph_input import number_reads
 from .guards import GradSource, HandleSource, TensorSource
 from .joined_memory import is_joined, join
 from .scope_inputs import ScopeInputs, ScopeMemory
@@ -282,14 +280,6 @@ class CaptureScope(ScopeMemory, ScopeInputs):
             tensor = reference()
             if tensor is not None:
                 yield tensor
-
-
-class RunsUncompiled(RuntimeError):
-    """The function does what a program cannot do, so that its call runs uncompiled."""
-
-
-class ReadsTangent(RunsUncompiled):
-    """The function uses a tangent of forward mode from outside, which a program cannot take in."""
 
 
 class OuterTangents:

@@ -17,6 +17,7 @@ from ..draws.seeded import SeededGenerators
 from ..tape import mode
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import restore_state, state_of
+from .errors import SharesMemory
 from .graph_input import (
     GeneratorInput,
     GraphInput,
@@ -25,7 +26,6 @@ from .graph_input import (
     reader_of,
     scopes_around,
 )
-from .joined_memory import SharesMemory
 from .known_numbers import answer, input_p
 
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import copy
 from functools import partial
-from typing import TYPE_CHECKING
 
 import jax
 
@@ -30,11 +29,8 @@ from ..tape.tensor import (
 )
 from ..tape.version_counter import counter_of
 from .captured import CapturedTensor, outside_aval
+from .errors import RunsUncompiled
 from .guards import grad_of
-from .scope import RunsUncompiled
-
-if TYPE_CHECKING:
-    from .outputs import OutputSpec
 
 UNCHANGED = object()
 
@@ -51,7 +47,7 @@ class OutputTensor:
 
     __slots__ = ("attributes", "aval", "kind", "mark", "output", "root", "severed", "tracked")
 
-    def __init__(self, outputs: OutputSpec, tensor: Tensor):
+    def __init__(self, outputs, tensor: Tensor):
         if has_tangent(tensor):
             raise RunsUncompiled(f"{outputs.scope.name} gives a tensor with a tangent")
         if tensor.is_meta:
@@ -145,7 +141,7 @@ class TensorEffect:
     __slots__ = ("grad", "known", "number", "past", "place", "tracked", "value", "writes")
     sets_tracked = True
 
-    def __init__(self, outputs: OutputSpec, captured: CapturedTensor):
+    def __init__(self, outputs, captured: CapturedTensor):
         tensor, snapshot = current(captured.tensor), captured.snapshot
         self.number, self.tracked = captured.number, tensor._tracked
         self.known = captured.aval, captured.tracked
@@ -166,7 +162,7 @@ class TensorEffect:
         if is_written and captured.is_hooked_view and tensor._alias is not None:
             raise refused_view(outputs.scope.name, captured)
 
-    def record_grad(self, outputs: OutputSpec, captured: CapturedTensor):
+    def record_grad(self, outputs, captured: CapturedTensor):
         """Record the `.grad`. Where the function sets it unread, a later call may find another one,
         so it counts as changed.
         """
@@ -345,7 +341,7 @@ class StateEffect(SideEffect):
 
     __slots__ = ("bound", "holder", "number", "place", "removed")
 
-    def __init__(self, outputs: OutputSpec, change):
+    def __init__(self, outputs, change):
         self.holder, self.removed, self.number = change.holder, change.removed, None
         source = outputs.scope.exchanged.get(id(change.holder.reference()))
         self.place = None if source is None else outputs.place_number(source)

@@ -19,7 +19,7 @@ import numpy as np
 from ..autograd._engine import graph_task
 from ..capture.graph_input import seen_input
 from ..capture.replay import Replay, output_of, part_of
-from ..core import executor
+from ..core import elementary
 from ..core.aval import Aval, aval_of, tracing
 from ..core.pending import value_of
 from ..tape import mode, node_annotations
@@ -130,7 +130,7 @@ def inputs_of(compiled, nodes) -> list:
     with jax.enable_x64(True):
         saved = next((node.saved for node in nodes if node.saved), None)
         if saved is None:
-            saved = [executor.filled(a, 0) if isinstance(a, Aval) else a() for a in avals]
+            saved = [elementary.filled(a, 0) if isinstance(a, Aval) else a() for a in avals]
         return list(map(as_array, saved[: len(avals)]))
 
 

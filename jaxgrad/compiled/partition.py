@@ -14,7 +14,6 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Literal
 from jax.interpreters import partial_eval
 
-from ..capture.pullback import OutputGroup
 from ..core.aval import joint_mode
 from ..core.bounded_cache import weight_of_kernel
 from ..core.jax_internals import traced_function
@@ -28,11 +27,11 @@ class BackwardProgram:
     `residuals`: what it reads besides cotangents, as pairs `(is_output, number)` of an output or
     input of the forward program; `gradients`: the variables that it computes.
 
-    cotangents: a variable for each output of the group; forward: the equations of the forward
-    program.
+    group: an `OutputGroup`; cotangents: a variable for each output of it; forward: the equations of
+    the forward program.
     """
 
-    def __init__(self, jaxpr, forward, group: OutputGroup, cotangents, gradients):
+    def __init__(self, jaxpr, forward, group, cotangents, gradients):
         self.group, self.cotangents, self.gradients = group, cotangents, gradients
         # what the results need is not computed again: it is read as a residual
         inside = set(map(id, forward))
@@ -113,11 +112,11 @@ class PartitionedJaxpr:
     `backwards`: the others, one for each group of the pullback that is not freed, by its first
     output; `numbers`: those of the residuals among the outputs.
 
-    count: how many outputs are the function's own; cotangents: the variable of each output with a
-    history, None where it is freed.
+    count: how many outputs are the function's own; groups: the `OutputGroup`s; cotangents: the
+    variable of each output with a history, None where it is freed.
     """
 
-    def __init__(self, jaxpr, count: int, cotangents, groups: list[OutputGroup], name: str):
+    def __init__(self, jaxpr, count: int, cotangents, groups: list, name: str):
         outputs, gradients = list(jaxpr.outvars[:count]), iter(jaxpr.outvars[count:])
         forward = needed(jaxpr.eqns, outputs)
         refuse_cotangents(

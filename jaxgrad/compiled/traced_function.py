@@ -7,10 +7,9 @@ from __future__ import annotations
 import warnings
 
 from ..cached import cached_property
+from ..capture.errors import RunsUncompiled, SharesMemory
 from ..capture.guards import ProgramCache
-from ..capture.joined_memory import SharesMemory
 from ..capture.known_numbers import ChangingNumbers
-from ..capture.scope import RunsUncompiled
 from ..capture.tracing import Tracing
 from ..core.aval import has_numbers
 from ..core.jax_state import keeps_jax_state

@@ -22,8 +22,9 @@ import numpy
 
 from ..late import LateModule
 from . import aval as avals
-from . import bounded_cache, executor, reference_counts
+from . import bounded_cache, executor, fork, reference_counts
 from . import kernel as kernels
+from . import pending as pendings
 from .aval import struct_of, with_dual, with_strides
 from .host_values import HostValues
 from .jax_state import keeps_jax_state, repairs_caches
@@ -96,8 +97,8 @@ class Stretch:
 
     def run(self, wanted: Pending | None = None):
         """Compute the results of all entries that there are now, `wanted` among them."""
-        if executor.is_forked:
-            executor.refuse_forked_call()
+        if fork.is_forked:
+            fork.refuse_call()
         with _running:
             length = len(self.entries)
             if not length:
@@ -401,16 +402,6 @@ _UNHELD = _references()
 # kernels
 
 
-# whether nothing is noted, in all threads: while a function is captured
-suspended = False
-
-
-def suspend(is_captured: bool):
-    """Note no calls while a function is captured; note them again once none is."""
-    global suspended
-    suspended = is_captured
-
-
 VARIABLE, MODES = "JAXGRAD_EAGER", ("deferred", "immediate")
 
 
@@ -447,7 +438,7 @@ def first_call(kernel):
 
     @keeps_jax_state
     def call(*arrays):
-        may_note = not suspended
+        may_note = not pendings.suspended
         if may_note and (kernel.is_traced or executor.compile_ahead(kernel.program)):
             kernel.became_traced()
             return kernel.call(*arrays)
@@ -473,7 +464,7 @@ def noting_call(kernel):
 
     def call(*arrays):
         stretch = local.stretch
-        if suspended:
+        if pendings.suspended:
             return at_once(*arrays)
         entries = stretch.entries
         # the first call, one too many, a large one, or maybe one under other settings

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import functools
 
+import jax
 import jax.numpy as jnp
 
 from ..cached import cached_property
 from ..late import LateModule
 from ..state.objects import exact
 from . import bounded_cache
-from .aval import IMMEDIATE, Aval
+from .aval import IMMEDIATE, META, Aval, is_concrete, meta_array, types_of_trace
+from .executor import prepare
+from .pending import value_of
 from .program import Program
 
 template_store = LateModule("jaxgrad.core.template_store")
@@ -68,3 +71,44 @@ class Filled(Program):
 
 def _filled_like(value, outputs) -> Program:
     return Filled(*outputs, value)
+
+
+@bounded_cache.bounded()
+def _adder(aval: Aval) -> Program:
+    return prepare(Added(aval))
+
+
+def add(first, second, aval: Aval):
+    """The sum of two arrays of this abstract value."""
+    if aval.mode == META:
+        return meta_array(aval.shape, aval.dtype)
+    if isinstance(first, jax.core.Tracer) or isinstance(second, jax.core.Tracer):
+        with types_of_trace():
+            return value_of(first) + value_of(second)
+    return _adder(aval).kernel.call(first, second)
+
+
+@bounded_cache.bounded()
+def _filler(aval: Aval, value) -> Program:
+    return prepare(Filled(aval, value))
+
+
+def filled(aval: Aval, value):
+    """A new array filled with one value. Never a shared array, since users may donate it."""
+    if is_concrete(aval.mode):
+        return _filler(aval, value).kernel.call()
+    if aval.mode == META:
+        return meta_array(aval.shape, aval.dtype)
+    with types_of_trace():
+        return jnp.full(aval.shape, value, jax.dtypes.canonicalize_dtype(aval.dtype.numpy))
+
+
+@functools.lru_cache(128)
+def _filler_over(shape, dtype, value, sharding):
+    return jax.jit(lambda: jnp.full(shape, value, dtype.numpy), out_shardings=sharding)
+
+
+def filled_over(shape, dtype, value, sharding):
+    """A new array filled with one value: each device makes its part."""
+    with jax.enable_x64(True):
+        return _filler_over(shape, dtype, value, sharding)()

@@ -14,15 +14,13 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import jax
-import jax.numpy as jnp
 import numpy
 
 from ..late import LateModule
 from . import aval as avals
-from . import bounded_cache, world
+from . import bounded_cache, fork, world
 from . import kernel as kernels
 from .aval import IMMEDIATE, META, Aval, meta_array
-from .elementary import Added, Filled
 from .jax_internals import is_traced
 from .jax_state import put_back_wide_types
 from .kernel import Kernel
@@ -381,36 +379,13 @@ def unobserve(observer):
         kernels.choose_all()
 
 
-FORKED = (
-    "jaxgrad had tensors before this process was forked, and the threads of XLA are not in the "
-    "copy, which would wait for them forever: make tensors of data here and compute in NumPy, "
-    'or use the start method "spawn", as by multiprocessing.set_start_method("spawn"), or fork '
-    "before the first tensor is made"
-)
-
-
-def _refuse_forked(*_):
-    refuse_forked_call()
-
-
-# whether this process is a copy that has none of XLA's threads, and what its kernels say of that
-is_forked, _refusal = False, FORKED
-
-
-def refuse_forked_call():
-    """Raise RuntimeError, as every kernel of this forked process does."""
-    raise RuntimeError(_refusal)
-
-
-def refuse_forked(refusal: str = FORKED):
+def refuse_forked(refusal: str = fork.REFUSAL):
     """Make every kernel of this forked process raise. Tensors of data hold NumPy arrays in it."""
-    global _wide_types, is_forked, observers, _refusal
-    _refusal = refusal
-    if not is_forked:
-        is_forked = True
+    global _wide_types, observers
+    if fork.note(refusal):
         kernels.renew_lock()
-        _wide_types = _refuse_forked
-        observers = (*observers, _refuse_forked)
+        _wide_types = fork.refuse_call
+        observers = (*observers, fork.refuse_call)
         kernels.choose_all()
 
 
@@ -446,44 +421,3 @@ def mapped(function, arrays, out_axis: int = 0):
         return meta_array(shape, result.aval.dtype)
 
     return jax.tree.map(batch, function(*one))
-
-
-@bounded_cache.bounded()
-def _adder(aval: Aval) -> Program:
-    return prepare(Added(aval))
-
-
-def add(first, second, aval: Aval):
-    """The sum of two arrays of this abstract value."""
-    if aval.mode == META:
-        return meta_array(aval.shape, aval.dtype)
-    if isinstance(first, jax.core.Tracer) or isinstance(second, jax.core.Tracer):
-        with avals.types_of_trace():
-            return value_of(first) + value_of(second)
-    return _adder(aval).kernel.call(first, second)
-
-
-@bounded_cache.bounded()
-def _filler(aval: Aval, value) -> Program:
-    return prepare(Filled(aval, value))
-
-
-def filled(aval: Aval, value):
-    """A new array filled with one value. Never a shared array, since users may donate it."""
-    if avals.is_concrete(aval.mode):
-        return _filler(aval, value).kernel.call()
-    if aval.mode == META:
-        return meta_array(aval.shape, aval.dtype)
-    with avals.types_of_trace():
-        return jnp.full(aval.shape, value, jax.dtypes.canonicalize_dtype(aval.dtype.numpy))
-
-
-@functools.lru_cache(128)
-def _filler_over(shape, dtype, value, sharding):
-    return jax.jit(lambda: jnp.full(shape, value, dtype.numpy), out_shardings=sharding)
-
-
-def filled_over(shape, dtype, value, sharding):
-    """A new array filled with one value: each device makes its part."""
-    with jax.enable_x64(True):
-        return _filler_over(shape, dtype, value, sharding)()

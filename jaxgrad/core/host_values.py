@@ -7,7 +7,8 @@ import contextlib
 import jax
 import numpy
 
-from . import executor
+from . import fork
+from .jax_internals import is_traced
 from .jax_state import keeps_jax_state
 from .pending import Pending, value_of
 
@@ -53,7 +54,7 @@ class HostValues:
         if values is None:
             return  # another thread has
         # a forked process keeps the values: JAX would wait for threads that are not there
-        wanted.array = values if executor.is_forked else _on_default_device(values)
+        wanted.array = values if fork.is_forked else _on_default_device(values)
         self.values = None
 
     peek = run
@@ -70,7 +71,7 @@ class HostValues:
 def _on_default_device(values):
     """An array, where JAX makes one outside of traces and of contexts with other devices."""
     with contextlib.ExitStack() as stack:
-        if executor.is_traced():
+        if is_traced():
             stack.enter_context(jax.ensure_compile_time_eval())
         if jax.config.jax_default_device is not None:
             stack.enter_context(jax.default_device(None))

@@ -21,7 +21,6 @@ import jax
 import jax.numpy as jnp
 
 from ..late import LateModule
-from .jaxprs import equations_of
 
 export = LateModule("jax.export")
 jax_core = LateModule("jax.extend.core")
@@ -137,20 +136,6 @@ def results_of(equation, operands) -> list:
     with equation.ctx.manager:
         results = primitive.bind(*operands, **primitive.get_bind_params(equation.params))
     return results if primitive.multiple_results else [results]
-
-
-def is_pure(equation) -> bool:
-    """Whether an equation may be evaluated once more: it has no effects, calls no Python code, and
-    takes no memory.
-
-    Leans on the names of JAX's primitives for callbacks, which all have "callback" in them, and on
-    the parameter `donated_invars` of the call of a jitted function. If they change, code may run
-    when a function is traced that should run at each call.
-    """
-    jaxprs = jax_core.jaxprs_in_params(equation.params)
-    equations = [equation, *itertools.chain.from_iterable(map(equations_of, jaxprs))]
-    calls_back = any("callback" in equation.primitive.name for equation in equations)
-    return not (equation.effects or calls_back or any(equation.params.get("donated_invars", ())))
 
 
 # ---- symbolic extents

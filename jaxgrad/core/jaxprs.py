@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import jax
 import numpy
 
@@ -51,3 +53,17 @@ def has_wide_types(jaxpr) -> bool:
         if any(map(has_wide_types, jaxprs_within(equation))):
             return True
     return any(getattr(atom.aval, "dtype", None) in WIDE for atom in atoms)
+
+
+def is_pure(equation) -> bool:
+    """Whether an equation may be evaluated once more: it has no effects, calls no Python code, and
+    takes no memory.
+
+    Leans on the names of JAX's primitives for callbacks, which all have "callback" in them, and on
+    the parameter `donated_invars` of the call of a jitted function. If they change, code may run
+    when a function is traced that should run at each call.
+    """
+    jaxprs = jax_core.jaxprs_in_params(equation.params)
+    equations = [equation, *itertools.chain.from_iterable(map(equations_of, jaxprs))]
+    calls_back = any("callback" in equation.primitive.name for equation in equations)
+    return not (equation.effects or calls_back or any(equation.params.get("donated_invars", ())))

@@ -17,6 +17,16 @@ class _Noted(threading.local):
 noted = _Noted()
 
 
+# whether nothing is noted, in all threads: while a function is captured
+suspended = False
+
+
+def suspend(is_captured: bool):
+    """Note nothing while a function is captured."""
+    global suspended
+    suspended = is_captured
+
+
 def run():
     """Run what is pending in this thread."""
     stretch = noted.stretch

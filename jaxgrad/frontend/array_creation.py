@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..core import aval as avals
-from ..core import deferred, executor, promotion
+from ..core import deferred, executor, fork, promotion
 from ..core.bounded_cache import bounded
 from ..core.device import as_device, device_of_jax, has_accelerator, jax_device
 from ..core.executor import is_traced
@@ -38,7 +38,7 @@ def from_host(values: np.ndarray, device=None) -> jax.Array:
 
     JAX may read `values` later and may keep them, so the caller must own them.
     """
-    if executor.is_forked:
+    if fork.is_forked:
         return values  # to copy it, JAX would wait for threads that are not there
     if is_traced():
         with avals.types_of_trace():
@@ -76,7 +76,7 @@ def _stays_on_host(device) -> bool:
     return (
         other_device(device) is None
         and deferred.mode == "deferred"
-        and not (executor.is_forked or _has_accelerator() or is_traced())
+        and not (fork.is_forked or _has_accelerator() or is_traced())
         and jax.config.jax_default_device is None
     )
 
@@ -106,7 +106,7 @@ def build(function, numbers, shape, dtype, device=None):
         with avals.types_of_trace():
             return function(shape, promotion.available(dtype), jnp, *numbers)
     times = 1 + math.prod(shape) * dtype.itemsize // LARGE
-    if executor.is_forked or not is_frequent(function, shape, dtype, times=times):
+    if fork.is_forked or not is_frequent(function, shape, dtype, times=times):
         return taken_over(np.asarray(function(shape, dtype.numpy, np, *numbers)), device)
     array = compiled(function, shape, dtype.numpy, jnp)(*numbers)
     return array if other_device(device) is None else on_device(array, device)

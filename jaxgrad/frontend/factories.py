@@ -15,7 +15,7 @@ import numpy as np
 from jax.sharding import PartitionSpec
 
 from .. import ops
-from ..core import dtypes, executor, host_values, promotion, strides, world
+from ..core import dtypes, executor, fork, host_values, promotion, strides, world
 from ..core.aval import meta_array, with_strides
 from ..core.device import default_device, preserve_format
 from ..core.pending import value_of
@@ -44,7 +44,7 @@ def create(name, function, shape, dtype, options, *numbers) -> Tensor:
     check_options(name, options)
     if has_no_data(options):
         return from_array(name, meta_array(shape, dtype), options)
-    fill = build if executor.is_forked else functools.partial(executor.run, name, build)
+    fill = build if fork.is_forked else functools.partial(executor.run, name, build)
     array = fill(function, numbers, shape, dtype, options.get("device"))
     return from_array(name, array, options)
 

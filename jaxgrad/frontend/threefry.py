@@ -12,7 +12,7 @@ import jax
 import numpy as np
 from jax import lax
 
-from ..core import executor
+from ..core import executor, fork
 from ..core.host_values import UNGUARDED
 from ..core.threefry import PAIRS, encrypt, encrypted_integers, traced
 
@@ -70,7 +70,7 @@ def _by_numpy(key, begin: int, drawn: np.ndarray):
 
 def _may_compile() -> bool:
     """Whether XLA may draw elements, and as many have been drawn that it pays off."""
-    if _drawn_by_numpy < BEFORE or executor.is_forked or executor.chosen == "host":
+    if _drawn_by_numpy < BEFORE or fork.is_forked or executor.chosen == "host":
         return False
     config = jax.config
     is_guarded = config.jax_transfer_guard_host_to_device not in UNGUARDED

@@ -14,8 +14,8 @@ import jax
 import jax.numpy as jnp
 
 from .. import ops
-from ..capture.captured import CapturedTensor, outside_aval
-from ..capture.graph_input import ArgumentInput, GraphInput, TensorInput
+from ..capture.captured import CapturedTensor, TensorInput, outside_aval
+from ..capture.graph_input import ArgumentInput, GraphInput
 from ..capture.guards import ArgumentSource, SeparateMemory
 from ..capture.outputs import OutputSpec
 from ..capture.replay import created_arrays, replay

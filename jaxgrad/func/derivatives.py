@@ -13,7 +13,7 @@ import jax
 
 from .. import autograd, ops
 from ..autograd import _jacobian_blocks, forward_ad
-from ..core import executor
+from ..core import elementary
 from ..core.pytorch_tensors import class_of
 from ..core.tracebacks import shows_users_frames
 from ..tape.dual_level import entered, is_any_begun
@@ -118,7 +118,7 @@ class LeafCall:
 
 
 def zeros(like, first=()):
-    zero = wrap(executor.filled(like.detach()._aval, 0))
+    zero = wrap(elementary.filled(like.detach()._aval, 0))
     return zero.expand(*first, *like.shape) if first else zero
 
 

@@ -17,10 +17,10 @@ from typing import NamedTuple
 import jax
 
 from ..capture.captured import HeldSource
+from ..capture.errors import RunsUncompiled
 from ..capture.graph_input import NumberInput
 from ..capture.guards import ProgramCache
 from ..capture.reachable import StateReach
-from ..capture.scope import RunsUncompiled
 from ..capture.side_effects import TensorEffect
 from ..capture.tracing import Tracing
 from ..compiled.jit import CompiledFunction
@@ -28,7 +28,14 @@ from ..core import deferred, executor
 from ..core.bounded_cache import ENTRY, BoundedCache, Clock, Weight
 from ..state.code import global_names
 from ..state.objects import PLAIN
-from ..tape import dual_level, interception, mode, node_annotations, version_counter
+from ..tape import (
+    dual_level,
+    interception,
+    mode,
+    node_annotations,
+    source_location,
+    version_counter,
+)
 from ..tape.mode import transforms
 from ..tape.pytree import flatten, is_tensor
 from ..tape.tensor import Tensor
@@ -163,7 +170,7 @@ def _may_be_compiled(leaves) -> bool:
 
 def _are_nodes_noted() -> bool:
     """Whether somebody observes or annotates new nodes."""
-    is_noted = node_annotations.lines.get() or node_annotations.packing.get() is not None
+    is_noted = source_location.lines.get() or node_annotations.packing.get() is not None
     return bool(node_annotations.observers or is_noted or version_counter.strict.get())
 
 

@@ -8,7 +8,7 @@ import contextvars
 from jax.sharding import NamedSharding, PartitionSpec
 
 from ..capture import scope
-from ..core import dtypes, executor
+from ..core import dtypes, elementary
 from ..core.aval import META, Aval, meta_array, with_strides
 from ..core.device import device_of_jax
 from ..core.meta_array import MetaArray
@@ -74,4 +74,4 @@ def sharded_full(shape, like: Aval, value, sharding: NamedSharding):
     size = tuple(shape or like.shape)
     if like.mode == META:
         return MetaArray(meta_array(size, like.dtype).aval, sharding)
-    return executor.filled_over(size, like.dtype, value, sharding)
+    return elementary.filled_over(size, like.dtype, value, sharding)

@@ -8,13 +8,9 @@ import operator
 import types
 import weakref
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from .code import UNSET
 from .objects import fixed_parts, is_same_plain_value, show_change
-
-if TYPE_CHECKING:
-    from .holder import Holder
 
 
 class Guard:
@@ -54,7 +50,7 @@ class StateGuard(Guard):
     holder gives a name another object at each call, `ignores` has that name.
     """
 
-    def __init__(self, holder: Holder, names=None, ignores=()):
+    def __init__(self, holder, names=None, ignores=()):
         before = holder.before
         self.name, self.holder, self.mapping = holder.name, holder.reference, holder.mapping
         self.is_sequence, self.kind = holder.is_sequence, type(holder)
@@ -177,7 +173,7 @@ class ContentGuard(Guard):
 
     __slots__ = ("contents", "holder", "is_same", "known", "make", "name")
 
-    def __init__(self, holder: Holder, known, is_same, contents):
+    def __init__(self, holder, known, is_same, contents):
         self.holder, self.name, self.make = holder.reference, holder.name, holder.make
         self.known, self.is_same, self.contents = known, is_same, contents
 
@@ -199,7 +195,7 @@ class BoundGuard(Guard):
 
     __slots__ = ("holder", "mapping", "name", "names")
 
-    def __init__(self, holder: Holder):
+    def __init__(self, holder):
         self.name, self.holder, self.mapping = holder.name, holder.reference, holder.mapping
         self.names = tuple(holder.removed)
 

@@ -16,7 +16,7 @@ import functools
 
 import jax
 
-from ..core import executor, view_ops
+from ..core import elementary, executor, view_ops
 from ..core.aval import with_dual, with_strides
 from ..core.copy_slices import CopySlices
 from ..core.primitive import Call
@@ -154,7 +154,7 @@ def _write(held, level, calls, value, tensor):
 
 
 def _zeros(aval):
-    return wrap(executor.filled(aval, 0))
+    return wrap(elementary.filled(aval, 0))
 
 
 def _laid_out(value, aval):

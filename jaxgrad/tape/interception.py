@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from contextlib import contextmanager
 
-from ..core import deferred
+from ..core import pending
 
 # Capture (capture/scope.py) follows tensors: `read(tensor)` before a tensor is used,
 # `created(tensor)` once it is made, `grad(tensor, written)` when its `.grad` is read or assigned,
@@ -113,7 +113,7 @@ def _update(points):
         globals()[point] = _joined(functions) if functions[1:] else next(iter(functions), None)
     is_general = not (read is arguments is calls is None)
     is_noted = created is not None or annotations is not None
-    deferred.suspend(read is not None)
+    pending.suspend(read is not None)
 
 
 def _joined(functions):

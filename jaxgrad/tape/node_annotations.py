@@ -15,7 +15,7 @@ import jax
 
 from ..core import promotion
 from ..core.aval import Aval
-from . import interception, version_counter
+from . import interception, source_location, version_counter
 from .mode import current_mode, switch, with_grad
 from .node import FREED, SECOND_TIME, Node, ProgramNode
 from .tensor import Tensor, held, wrap
@@ -24,9 +24,6 @@ _lock = threading.Lock()
 
 # called with every new node
 observers: tuple = ()
-
-# whether new nodes note the source line that records them
-lines = contextvars.ContextVar("jaxgrad.lines", default=False)
 
 # the hooks of the innermost saved_tensors_hooks that the current context has entered
 packing = contextvars.ContextVar("jaxgrad.saved_tensors_hooks", default=None)
@@ -144,8 +141,8 @@ def new_node(reverse, saved, edges, output_count, leaves) -> Node:
 
 def note(node: Node) -> Node:
     """Note the source line on a node, if asked for, and call the observers."""
-    if lines.get():
-        node.metadata["place"] = version_counter.place_of_caller()
+    if source_location.lines.get():
+        node.metadata["place"] = source_location.place_of_caller()
     for observer in observers:
         observer(node)
     return node

@@ -19,7 +19,7 @@ from ..core.unrecorded import unrecorded
 from . import handle_lock, interception, mode, node_annotations, untracked_reason, version_counter
 from .mode import FOLLOWED, INFERENCE, MARK, PLAIN, RECORD, current_mode
 from .node import ProgramNode, next_sequence_number
-from .source_location import jax_is_called_by_user
+from .source_location import jax_is_called_by_user, lines
 from .tensor import DERIVED, INFERENCE_TENSOR, Tensor, has_tangent, known_edge_of, wrap
 
 _new = object.__new__
@@ -192,7 +192,7 @@ def _note(program, leaves, mask, node, results):
     _note_births(results)
     if isinstance(node, version_counter.CheckedNode):
         node.note_results(results)
-    if node_annotations.lines.get():
+    if lines.get():
         untracked_reason.note(program, leaves, mask, node, results)
 
 

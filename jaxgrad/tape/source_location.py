@@ -1,8 +1,12 @@
 """The line of the user's code that runs, and the caller of JAX."""
 
+import contextvars
 import sys
 
 from ..state.ownership import is_internal, root
+
+# whether new nodes note the source line that records them
+lines = contextvars.ContextVar("jaxgrad.lines", default=False)
 
 
 def place_of_caller() -> str:

@@ -11,9 +11,9 @@ import weakref
 from typing import NamedTuple
 
 from ..core import view_ops
-from . import node_annotations, version_counter
 from .mode import INFERENCE, MARK, RECORD, current_mode
 from .node import AccumulateGrad, Node
+from .source_location import lines, place_of_caller
 from .tensor import LeafState, Tensor, known_edge_of, leaf_state
 from .traversal import nodes_from
 
@@ -99,7 +99,7 @@ def _kind(name):
 
 def note_detached(source: Tensor, result: Tensor):
     """Note a tensor that `detach` or `data` took out of the graph."""
-    if not node_annotations.lines.get():
+    if not lines.get():
         return
     causes = [cause_of(DETACHED, "detach", [source])] if source._tracked else of(source)
     if causes:
@@ -108,7 +108,7 @@ def note_detached(source: Tensor, result: Tensor):
 
 def note_written(target: Tensor, value: Tensor):
     """Note why the new value of a tensor that was written to is not in the graph."""
-    causes = () if target._tracked or not node_annotations.lines.get() else of(value)
+    causes = () if target._tracked or not lines.get() else of(value)
     if causes:
         leaf_state(target).causes = causes
 
@@ -129,7 +129,7 @@ def cause_of(kind, operator, sources) -> Cause:
     ancestries = [upstream(known_edge_of(source)[0]) for source in sources if _has_edge(source)]
     numbers = frozenset().union(*(numbers for numbers, _ in ancestries))
     leaves = {id(leaf()): leaf for _, several in ancestries for leaf in several}
-    return Cause(kind, operator, version_counter.place_of_caller(), numbers, tuple(leaves.values()))
+    return Cause(kind, operator, place_of_caller(), numbers, tuple(leaves.values()))
 
 
 def _has_edge(tensor) -> bool:

@@ -18,7 +18,7 @@ from jax.extend.core import take_current_trace
 from jaxgrad.autograd._function import linearity
 from jaxgrad.compiled import compiler_options
 from jaxgrad.core import jax_internals, linear_jaxprs, program
-from jaxgrad.core.jaxprs import jaxprs_within
+from jaxgrad.core.jaxprs import is_pure, jaxprs_within
 from jaxgrad.utils import summary_cost
 
 x = jnp.array([1.0, 2.0, 4.0])
@@ -131,12 +131,12 @@ IMPURE = {
 
 @pytest.mark.parametrize("name", IMPURE)
 def test_what_may_not_be_evaluated_once_more(name):
-    assert not jax_internals.is_pure(last_equation(IMPURE[name], x))
+    assert not is_pure(last_equation(IMPURE[name], x))
 
 
 @pytest.mark.parametrize("function", [jnp.sin, jax.jit(jnp.sin), lambda a: lax.cumsum(a)])
 def test_what_may_be_evaluated_once_more(function):
-    assert jax_internals.is_pure(last_equation(function, x))
+    assert is_pure(last_equation(function, x))
 
 
 # ---- calls of jitted functions

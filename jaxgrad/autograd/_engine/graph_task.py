@@ -15,7 +15,7 @@ from operator import attrgetter
 
 import jax
 
-from ...core import deferred, executor
+from ...core import deferred, elementary, executor, pending
 from ...core.aval import META, is_concrete
 from ...core.deferred import LONGEST
 from ...core.meta_array import MetaArray
@@ -143,7 +143,7 @@ class Pass:
             return first
         if type(first) is SparseTensor or type(second) is SparseTensor:
             return sparse_gradient.total(self, first, second)
-        return first + second if self.tensors else executor.add(first, second, aval)
+        return first + second if self.tensors else elementary.add(first, second, aval)
 
     def visit(self, node, gradients):
         """Run a node and its hooks, after all its gradients have arrived."""
@@ -192,7 +192,7 @@ class Pass:
                     reverse, gradients = self.filled(reverse, gradients)
                 kernel, stretch = reverse.kernel, deferred.local.stretch
                 aval = kernel.noted
-                if aval is None or not 0 < len(stretch.entries) < LONGEST or deferred.suspended:
+                if aval is None or not 0 < len(stretch.entries) < LONGEST or pending.suspended:
                     results = kernel.call(*gradients, *saved)
                 else:
                     # the kernel inlined
@@ -276,7 +276,7 @@ class Pass:
         return reverse, [self.zeros(outputs[i]) if g is None else g for i, g in kept]
 
     def zeros(self, aval):
-        array = executor.filled(aval, 0)
+        array = elementary.filled(aval, 0)
         return wrap(array) if self.tensors else array
 
     def as_tensor(self, gradient) -> Tensor | None:
@@ -350,7 +350,7 @@ class Pass:
         if before is not None:
             if self.tensors:
                 return before + gradient
-            return wrap(executor.add(before._value, gradient, tensor._aval))
+            return wrap(elementary.add(before._value, gradient, tensor._aval))
         grad, strides = gradient.clone() if self.tensors else wrap(gradient), tensor._aval.strides
         if strides is not None and is_dense(tensor.shape, strides):
             dual.show(grad, strides)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ...core import executor
+from ...core import elementary
 from ...core.aval import META
 from ...core.pytorch_tensors import type_name
 from ...tape import sparse_tensor
@@ -194,7 +194,7 @@ def _ones(output):
         )
     aval = output._aval if is_plain else _aval(output)
     if aval.is_real_scalar:
-        return executor.filled(aval, 1)
+        return elementary.filled(aval, 1)
     if aval.shape.numel() != 1:
         raise RuntimeError(
             "grad can be implicitly created only for scalar outputs, not for one of shape "

@@ -25,6 +25,7 @@ from ...tape import (
     dual_level,
     interception,
     node_annotations,
+    source_location,
     untracked_reason,
     version_counter,
 )
@@ -285,7 +286,7 @@ def begin(cls, args):
             keep(ctx, output, result, before)
         if interception.is_noted:
             node_annotations.note(ctx)
-            if node_annotations.lines.get():
+            if source_location.lines.get():
                 untracked_reason.note_call(ctx, args, as_tuple(result))
     if moved:
         move(ctx, as_tuple(output), as_tuple(result), moved)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import jax
 
-from ...core import executor
+from ...core import elementary
 from ...core.meta_array import MetaArray
 from ...core.program import bare
 from ...storage.alias import known_offset_of
@@ -153,7 +153,7 @@ def _transposed(ctx, tangents) -> list:
     if is_once_differentiable(ctx._forward_cls):
         raise NotImplementedError(no_jvp(ctx._forward_cls, "its backward is @once_differentiable"))
     weights = [
-        wrap(executor.filled(aval, 0), None, True)
+        wrap(elementary.filled(aval, 0), None, True)
         if aval is not None and aval.differentiable
         else None
         for aval in ctx._avals

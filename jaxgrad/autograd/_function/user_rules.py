@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...core import executor
+from ...core import elementary
 from ...core.pytorch_tensors import type_name
 from ...tape.node import Extras
 from ...tape.tensor import Tensor, wrap
@@ -91,7 +91,7 @@ def gradients_of(ctx, output_gradients) -> list:
     backward = user_backward(cls)
     for position, aval in enumerate(ctx._avals):
         if output_gradients[position] is None and ctx.materialize_grads and aval is not None:
-            output_gradients[position] = wrap(executor.filled(aval, 0))
+            output_gradients[position] = wrap(elementary.filled(aval, 0))
     args = (output_gradients,) if cls.boxed_grads_call else output_gradients
     return ctx._checked(call(ctx, backward, *args))
 
@@ -106,7 +106,7 @@ def tangents_of(ctx, tangents: list, outputs) -> list:
     for position, is_tensor in enumerate(ctx._tensors):
         if is_tensor and tangents[position] is None and ctx.materialize_grads:
             aval = ctx._args[position]._aval
-            tangents[position] = wrap(executor.filled(aval, 0)) if aval.differentiable else None
+            tangents[position] = wrap(elementary.filled(aval, 0)) if aval.differentiable else None
     saved = ctx._saved
     if ctx.saved_for_forward is not None:
         ctx._saved = tuple(None if t is None else SavedVariable(t) for t in ctx.saved_for_forward)

@@ -6,7 +6,7 @@ import sys
 
 from ...core.aval import has_numbers
 from ...core.pytorch_tensors import type_name
-from ...tape import node_annotations, untracked_reason
+from ...tape import source_location, untracked_reason
 from ...tape.node import AccumulateGrad
 from ...tape.sparse_tensor import is_sparse
 from ...tape.tensor import INFERENCE_TENSOR, LeafState, Tensor, current, known_edge_of
@@ -233,7 +233,7 @@ class _Explainer:
                 "The loss was not computed from it, unless through Python numbers or numpy arrays: "
                 "item(), numpy() and the like are not recorded"
             )
-        elif node_annotations.lines.get():
+        elif source_location.lines.get():
             self.explanation.say(
                 "It is not used, or it was cut off in a part that ran outside of record_lines()"
             )
@@ -353,7 +353,7 @@ def _known_leaf(tensor) -> str | None:
 
 def _unseen_cut() -> str:
     """How a path ends without a noted cause."""
-    if node_annotations.lines.get():
+    if source_location.lines.get():
         return (
             "by item(), numpy(), tolist() and the like, which are not recorded, or before "
             "record_lines() was called"

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy
 
-from ...core import executor
+from ...core import elementary
 from ...core.aval import has_numbers
 from ...core.pending import value_of
 from ...tape.mode import switch, with_grad
@@ -103,7 +103,7 @@ class _GradientWalk:
 
     def run(self, roots, nodes) -> Finding:
         for node, number in roots:
-            self.arrive(node, number, executor.filled(node.outputs()[number], 1), None)
+            self.arrive(node, number, elementary.filled(node.outputs()[number], 1), None)
         for node in nodes:
             gradients = self.arrived.pop(node.sequence, None)
             # gradients of zeros go on, as in a pass of the engine: 0 * inf is NaN
@@ -168,7 +168,7 @@ class _GradientWalk:
         if before is None or gradient is None:
             waiting[number] = gradient if before is None else before
             return
-        total = executor.add(before, gradient, node.outputs()[number])
+        total = elementary.add(before, gradient, node.outputs()[number])
         if has_nans(total):
             self.nans.setdefault(place, Finding(NAN_SUM, node))
         if is_alive(before) and is_alive(gradient) and not is_alive(total):

@@ -15,7 +15,7 @@ from time import perf_counter_ns
 
 import jax
 
-from ...core import executor, jax_internals
+from ...core import elementary, executor, jax_internals
 from ...core.program import Program, Reverse
 from ...tape.node import AccumulateGrad
 from .._engine.observers import Watch
@@ -289,7 +289,7 @@ def name_of(program) -> str:
     primitive = getattr(program, "primitive", None)
     if primitive is not None:
         return f"aten::{_PUBLIC.get(primitive.name, primitive.name)}"
-    if isinstance(program, executor.Added | executor.Filled):
+    if isinstance(program, elementary.Added | elementary.Filled):
         return f"aten::{program.name}"
     if isinstance(program, executor.NamedKernel):
         return f"aten::{program.name}" if program.inputs is None else program.name
