@@ -11,7 +11,8 @@ import numpy
 from jax import lax
 from jaxgrad.rules import norm as norms
 
-from jaxgrad.core import dtypes
+from jaxgrad.core import dtypes, promotion
+from jaxgrad.core.dtypes import INTEGRAL
 
 SUM, MEAN, MAX = 0, 1, 2
 
@@ -290,3 +291,34 @@ def embedding_bag_per_sample_weights_backward(grad, weight, indices, offset2bag)
     """The gradients of the weights of lookups."""
     rows = _rows(weight, indices)
     return jnp.sum(_rows(grad, offset2bag, 0) * rows, 1)
+
+
+# rows of the identity
+
+
+def one_hot(self, num_classes):
+    if dtypes.from_numpy(self.dtype).category != INTEGRAL:
+        kind = dtypes.from_numpy(self.dtype).scalar_type
+        raise RuntimeError(
+            f"one_hot is only applicable to index tensor of type LongTensor, got {kind}"
+        )
+    if num_classes < 0:
+        raise RuntimeError(
+            f"one_hot needs num_classes, not {num_classes}: values do not make a result's shape"
+        )
+    classes = lax.broadcasted_iota(self.dtype, (*self.shape, num_classes), self.ndim)
+    return promotion.cast(classes == jnp.expand_dims(self, -1), dtypes.int64)
+
+
+def _refuse_classes_beyond(self, num_classes):
+    classes = numpy.asarray(self)
+    if classes.size and classes.min() < 0:
+        raise RuntimeError(f"Class values must be non-negative. one_hot got {classes.min()}")
+    if classes.size and classes.max() >= num_classes >= 0:
+        raise RuntimeError(
+            f"Class values must be smaller than num_classes. one_hot got {classes.max()}, and "
+            f"num_classes is {num_classes}"
+        )
+
+
+one_hot.precondition = _refuse_classes_beyond

@@ -539,31 +539,3 @@ def soft_margin_loss_backward(grad_output, self, target, reduction):
     """`-target * grad_output * sigmoid(-target * self)`."""
     slope = target * lax.logistic(-(target * self))
     return loss_reduction_backward(-(slope * grad_output), reduction)
-
-
-def one_hot(self, num_classes):
-    if dtypes.from_numpy(self.dtype).category != INTEGRAL:
-        kind = dtypes.from_numpy(self.dtype).scalar_type
-        raise RuntimeError(
-            f"one_hot is only applicable to index tensor of type LongTensor, got {kind}"
-        )
-    if num_classes < 0:
-        raise RuntimeError(
-            f"one_hot needs num_classes, not {num_classes}: values do not make a result's shape"
-        )
-    classes = lax.broadcasted_iota(self.dtype, (*self.shape, num_classes), self.ndim)
-    return promotion.cast(classes == jnp.expand_dims(self, -1), dtypes.int64)
-
-
-def _refuse_classes_beyond(self, num_classes):
-    classes = numpy.asarray(self)
-    if classes.size and classes.min() < 0:
-        raise RuntimeError(f"Class values must be non-negative. one_hot got {classes.min()}")
-    if classes.size and classes.max() >= num_classes >= 0:
-        raise RuntimeError(
-            f"Class values must be smaller than num_classes. one_hot got {classes.max()}, and "
-            f"num_classes is {num_classes}"
-        )
-
-
-one_hot.precondition = _refuse_classes_beyond

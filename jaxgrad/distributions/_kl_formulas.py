@@ -10,7 +10,7 @@ import math
 
 from .. import ops
 from ..frontend.factories import full
-from ..functions.joining import broadcast_shapes
+from ..functions.shape import broadcast_shapes
 from ..tape.tensor import is_concrete
 from ._formulas import HALF_LOG_TAU, fused, xlog1py, xlogy
 from ._special import log_beta, log_sinh_quotient

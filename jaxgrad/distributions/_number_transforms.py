@@ -7,7 +7,7 @@ import math
 from .. import ops
 from ..core import dtypes
 from ..frontend.factories import full_like
-from ..functions.joining import broadcast_shapes
+from ..functions.shape import broadcast_shapes
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused, xlogy

@@ -8,7 +8,7 @@ from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core.missing_names import missing_in
 from ..frontend.factories import arange
-from ..functions.random_sampling import binomial
+from ..functions.random import binomial
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused, times_log

@@ -10,8 +10,8 @@ from ..core import dtypes
 from ..core.aval import Size
 from ..core.missing_names import missing_in
 from ..frontend.factories import arange, full
-from ..functions.joining import broadcast_tensors
-from ..functions.random_sampling import multinomial
+from ..functions.random import multinomial
+from ..functions.shape import broadcast_tensors
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused

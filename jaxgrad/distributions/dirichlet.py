@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .. import ops
 from ..core.missing_names import missing_in
-from ..functions.random_sampling import _sample_dirichlet
+from ..functions.random import _sample_dirichlet
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused, xlogy

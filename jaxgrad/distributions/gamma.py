@@ -6,7 +6,7 @@ from .. import ops
 from ..core import dtypes
 from ..core.missing_names import missing_in
 from ..frontend.tensor_data import as_tensor
-from ..functions.random_sampling import _standard_gamma
+from ..functions.random import _standard_gamma
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused, xlogy

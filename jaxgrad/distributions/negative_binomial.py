@@ -7,7 +7,7 @@ import math
 from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core.missing_names import missing_in
-from ..functions.random_sampling import _standard_gamma, poisson
+from ..functions.random import _standard_gamma, poisson
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused, times_log

@@ -6,7 +6,7 @@ import math
 
 from .. import ops
 from ..core.missing_names import missing_in
-from ..functions.random_sampling import _standard_gamma
+from ..functions.random import _standard_gamma
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused, where_defined

@@ -14,7 +14,7 @@ from ..core import dtypes
 from ..core.missing_names import missing_in
 from ..frontend.factories import full
 from ..frontend.random import randn
-from ..functions.joining import broadcast_tensors
+from ..functions.shape import broadcast_tensors
 from ..tape.tensor import Tensor, is_concrete
 
 euler_constant = 0.57721566490153286060

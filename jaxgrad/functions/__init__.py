@@ -1,5 +1,5 @@
-"""The functions that PyTorch composes of operators, one module for each section of its
-documentation. The operators are recorded and have the derivatives, as in PyTorch.
+"""The functions that PyTorch composes of operators, one module for each family. The operators are
+recorded and have the derivatives, as in PyTorch.
 
 `import jaxgrad` imports no module of this package: one is imported at the first use of a name.
 """
@@ -15,64 +15,67 @@ from ..tape.tensor import Tensor
 
 # the functions of `jaxgrad` by module
 FUNCTIONS = {
-    "activation": (
-        "prelu prelu_backward rrelu rrelu_ rrelu_with_noise rrelu_with_noise_ selu selu_"
-    ),
+    "activation": "prelu prelu_backward rrelu rrelu_ rrelu_with_noise rrelu_with_noise_ selu selu_",
+    "combinations": "cartesian_prod combinations",
     "compressed_indices": "_convert_indices_from_coo_to_csr _convert_indices_from_csr_to_coo",
-    "comparison": "_unique _unique2 bincount histogramdd msort unique unique_consecutive",
     "convolution": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d",
     "creation": (
         "empty_permuted empty_strided frombuffer range scalar_tensor tril_indices triu_indices"
     ),
     "distance": "cdist cosine_similarity pairwise_distance pdist",
+    "dropout": (
+        "_fused_dropout alpha_dropout alpha_dropout_ dropout dropout_ feature_alpha_dropout "
+        "feature_alpha_dropout_ feature_dropout feature_dropout_ native_dropout"
+    ),
     "einsum": "einsum",
-    "grids": "cudnn_affine_grid_generator cudnn_grid_sampler grid_sampler",
     "embedding": "embedding_bag",
+    "grid_sampling": "cudnn_affine_grid_generator cudnn_grid_sampler grid_sampler",
+    "histogram": "bincount histogramdd",
+    "indexing": "argwhere unravel_index",
     "inspection": (
         "allclose equal get_device is_distributed is_neg is_nonzero is_same_size is_signed typename"
     ),
-    "joining": (
-        "argwhere atleast_1d atleast_2d atleast_3d broadcast_shapes broadcast_tensors "
-        "column_stack diagflat dsplit dstack fliplr flipud hsplit meshgrid "
-        "repeat_interleave tensor_split unravel_index unsafe_chunk vsplit"
-    ),
     "linalg_solve": "lu",
     "linalg_spectral": "lobpcg logdet matrix_power",
-    "low_rank": "pca_lowrank svd_lowrank",
-    "linear_algebra": (
-        "adjoint chain_matmul frobenius_norm inner native_norm norm norm_except_dim nuclear_norm"
-    ),
-    "normalization": (
-        "_weight_norm batch_norm cudnn_batch_norm group_norm instance_norm layer_norm "
-        "miopen_batch_norm native_batch_norm rms_norm"
-    ),
     "loss": (
         "_ctc_loss _cudnn_ctc_loss cosine_embedding_loss ctc_loss hinge_embedding_loss "
         "margin_ranking_loss poisson_nll_loss triplet_margin_loss"
     ),
-    "other": ("bilinear block_diag cartesian_prod combinations corrcoef cov kron tensordot vander"),
+    "low_rank": "pca_lowrank svd_lowrank",
+    "matmul": "bilinear chain_matmul inner kron tensordot",
+    "norm": "frobenius_norm native_norm norm norm_except_dim nuclear_norm",
+    "normalization": (
+        "_weight_norm batch_norm cudnn_batch_norm group_norm instance_norm layer_norm "
+        "miopen_batch_norm native_batch_norm rms_norm"
+    ),
     "pointwise": "float_power where",
+    "polynomial": "vander",
     "pooling": (
         "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d "
         "avg_pool1d max_pool1d max_pool1d_with_indices max_pool2d max_pool3d"
     ),
-    "random_sampling": (
-        "_dirichlet_grad _fused_dropout _sample_dirichlet _standard_gamma "
-        "_standard_gamma_grad alpha_dropout alpha_dropout_ bernoulli binomial dropout "
-        "dropout_ feature_alpha_dropout feature_alpha_dropout_ feature_dropout "
-        "feature_dropout_ multinomial native_dropout normal poisson"
+    "random": (
+        "_dirichlet_grad _sample_dirichlet _standard_gamma _standard_gamma_grad bernoulli "
+        "binomial multinomial normal poisson"
     ),
     "recurrent": (
         "_cudnn_rnn _pack_padded_sequence _pad_packed_sequence gru gru_cell lstm lstm_cell "
         "rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell"
     ),
     "reduction": "cumulative_trapezoid diff nanmean nanquantile quantile trapezoid trapz",
+    "shape": (
+        "adjoint atleast_1d atleast_2d atleast_3d block_diag broadcast_shapes "
+        "broadcast_tensors column_stack diagflat dsplit dstack fliplr flipud hsplit meshgrid "
+        "repeat_interleave tensor_split unsafe_chunk vsplit"
+    ),
+    "sorting": "_unique _unique2 msort unique unique_consecutive",
     "spectral": "istft stft",
+    "statistics": "corrcoef cov",
     "view_copies": (
         "_cast_Byte _cast_Char _cast_Double _cast_Float _cast_Half _cast_Int _cast_Long "
-        "_cast_Short alias_copy as_strided_copy detach_copy diagonal_copy expand_copy narrow_copy "
-        "permute_copy select_copy split_copy split_with_sizes_copy squeeze_copy t_copy "
-        "transpose_copy unbind_copy unfold_copy unsqueeze_copy view_as_complex_copy "
+        "_cast_Short alias_copy as_strided_copy detach_copy diagonal_copy expand_copy "
+        "narrow_copy permute_copy select_copy split_copy split_with_sizes_copy squeeze_copy "
+        "t_copy transpose_copy unbind_copy unfold_copy unsqueeze_copy view_as_complex_copy "
         "view_as_real_copy view_copy"
     ),
     "windows": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
@@ -89,8 +92,7 @@ METHODS = (
 # methods of Tensor that are no functions of `jaxgrad`, by module
 ONLY_METHODS = {
     "creation": "new_empty_strided",
-    "random_sampling": "bernoulli_ cauchy_ exponential_ geometric_ log_normal_ normal_ random_ "
-    "uniform_",
+    "random": "bernoulli_ cauchy_ exponential_ geometric_ log_normal_ normal_ random_ uniform_",
 }
 
 # methods and functions in `jaxgrad.ops` under the names of PyTorch's operators that are no entries

@@ -9,10 +9,11 @@ from ..frontend.factories import like
 from ..frontend.random import rand
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
-from .joining import check_tensor
+from .arguments import check_tensor
 
 # The fixed point of the map of mean and variance is (0, 1) for these constants.
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
+SELU_MINIMUM = -SELU_ALPHA * SELU_SCALE  # the limit of `selu` at -inf
 
 
 @api_boundary

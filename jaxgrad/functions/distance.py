@@ -12,8 +12,6 @@ _MODES = {
     "use_mm_for_euclid_dist": 1,
     "donot_use_mm_for_euclid_dist": 2,
 }
-
-
 _MANY = 25  # rows, beyond which PyTorch computes Euclidean distances by a product of matrices
 
 

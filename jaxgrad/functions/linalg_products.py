@@ -10,8 +10,8 @@ from ..core import dtypes
 from ..ops.autocast import lowered
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
-from .other import powers_of
 from .out import takes_out
+from .polynomial import powers_of
 
 
 @takes_out

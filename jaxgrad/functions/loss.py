@@ -19,8 +19,8 @@ from ..frontend.tensor_data import tensor
 from ..ops.autocast import widened
 from ..tape.tensor import Tensor, is_concrete
 from ..tape.torch_function import api_boundary
+from .arguments import check_tensor
 from .distance import pairwise_distance
-from .joining import check_tensor
 
 _EPSILON = 1e-12  # added to squared lengths
 

@@ -11,7 +11,7 @@ from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
-from .linear_algebra import norm_except_dim
+from .norm import norm_except_dim
 
 
 @api_boundary

@@ -15,7 +15,7 @@ from ..ops.autocast import lowered
 from ..tape.mode import is_grad_enabled
 from ..tape.tensor import Tensor, concrete, has_tangent, is_concrete
 from ..tape.torch_function import api_boundary
-from .random_sampling import dropout as drop
+from .dropout import dropout as drop
 
 # the arguments of padded sequences, and those of packed ones
 _AFTER = ("hx", "params", "has_biases", "num_layers", "dropout", "train", "bidirectional")

@@ -9,6 +9,7 @@ from .. import functions, ops
 from ..core import dtypes
 from ..core.tracebacks import users_stacklevel
 from ..frontend import factories, random
+from ..functions.activation import SELU_MINIMUM
 from ..tape.torch_function import api_boundary
 from .function_layer import FunctionLayer
 
@@ -107,10 +108,6 @@ def dropout3d(input, p: float = 0.5, training: bool = True, inplace: bool = Fals
     return _drop_channels("dropout3d", 3, input, p, training, inplace)
 
 
-# The limit of `selu` at -inf, -scale * alpha.
-_SELU_MINIMUM = -1.7580993408473766
-
-
 @api_boundary
 def alpha_dropout(input, p: float = 0.5, training: bool = False, inplace: bool = False):
     """Apply dropout that keeps mean 0 and variance 1: dropped elements become `a = -1.7581`.
@@ -126,10 +123,10 @@ def alpha_dropout(input, p: float = 0.5, training: bool = False, inplace: bool =
         return input
     if p == 1:
         return input.zero_() if inplace else input * 0
-    scale = 1 / math.sqrt((_SELU_MINIMUM**2 * p + 1) * (1 - p))
+    scale = 1 / math.sqrt((SELU_MINIMUM**2 * p + 1) * (1 - p))
     kept = _kept(input, p, input.shape)
-    shift = -scale * _SELU_MINIMUM * p
-    result = ops.where(kept, input, _SELU_MINIMUM) * scale + shift
+    shift = -scale * SELU_MINIMUM * p
+    result = ops.where(kept, input, SELU_MINIMUM) * scale + shift
     return input.copy_(result) if inplace else result
 
 

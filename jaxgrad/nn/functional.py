@@ -19,9 +19,11 @@ from pathlib import Path
 from .. import functions, ops
 from ..core.missing_names import MissingName, offered, reasons
 
-_FAMILIES = ("activation", "dot_product_attention", "dropout", "embedding", "folding")
-_FAMILIES += ("grouped_products", "loss", "multi_head_attention", "normalization", "padding")
-_FAMILIES += ("pooling", "resampling")
+_FAMILIES = (
+    *("activation", "dot_product_attention", "dropout", "embedding", "folding", "grid_sampling"),
+    *("grouped_products", "loss", "multi_head_attention", "normalization", "padding", "pooling"),
+    "resampling",
+)
 
 _FUNCTION = re.compile(r"^@(?:api_boundary|shows_users_frames)\ndef (\w+)", re.MULTILINE)
 

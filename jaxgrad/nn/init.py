@@ -17,7 +17,7 @@ from ..autograd.grad_mode import no_grad
 from ..core import dtypes
 from ..core.missing_names import missing_in
 from ..frontend.array_creation import from_host
-from ..functions.random_sampling import truncated_normal_
+from ..functions.random import truncated_normal_
 from ..tape.tensor import Tensor, concrete, wrap
 
 _LINEAR = ("linear", *(f"conv{way}{n}d" for way in ("", "_transpose") for n in (1, 2, 3)))

@@ -8,8 +8,6 @@ from .module import Module
 
 # PyTorch's modes that have operators for one, two and three dimensions
 _EDGES = {"reflect": "reflection_pad{}d", "replicate": "replication_pad{}d"}
-
-
 _MODES = ("constant", *_EDGES, "circular")
 
 

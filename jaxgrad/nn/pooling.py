@@ -873,8 +873,6 @@ class _FractionalMaxPool(FunctionLayer):
 
 
 _FRACTIONAL = {"kernel_size": REQUIRED, "output_size": None, "output_ratio": None}
-
-
 _FRACTIONAL |= {"return_indices": False, "_random_samples": None}
 
 

@@ -8,7 +8,7 @@ from ...core import dtypes
 from ...core.missing_names import missing_in
 from ...frontend import factories, random
 from ...functions.linalg_solve import solve
-from ...functions.linear_algebra import norm_except_dim
+from ...functions.norm import norm_except_dim
 from ...functions.normalization import _weight_norm
 from ...tape.tensor import Tensor
 from .. import functional

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from ...core.missing_names import missing_in
 from ...frontend import factories, random
-from ...functions.linear_algebra import norm
+from ...functions.norm import norm
 from ...tape.tensor import Tensor
 from ..module import Module
 from .convert_parameters import parameters_to_vector

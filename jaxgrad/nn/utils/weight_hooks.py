@@ -8,7 +8,7 @@ import warnings
 
 from ... import ops
 from ...autograd.grad_mode import no_grad
-from ...functions.linear_algebra import norm_except_dim
+from ...functions.norm import norm_except_dim
 from ...functions.normalization import _weight_norm
 from .. import functional
 from ..module import Module

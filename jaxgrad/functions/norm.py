@@ -1,94 +1,14 @@
-"""BLAS and LAPACK operations, and norms."""
+"""Norms of tensors, of vectors and of matrices."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 from .. import ops
-from ..core.tracebacks import users_stacklevel
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 from . import linalg_norms
-from .linalg_products import multi_dot
-from .other import tensordot
 from .out import takes_out
-
-# products
-
-
-@takes_out
-def inner(input: Tensor, other: Tensor) -> Tensor:
-    """Return the products of all vectors along the last dimension of both tensors.
-
-    input: (..., n). other: (*, n), of the same dtype. The result is (..., *); a tensor without
-    dimensions is a factor. Raises RuntimeError if the last dimensions differ.
-
-    >>> jaxgrad.inner(jaxgrad.tensor([1.0, 2.0]), jaxgrad.tensor([[3.0, 4.0], [5.0, 6.0]]))
-    tensor([11., 17.])
-    """
-    if input.ndim == 0 or other.ndim == 0:
-        return input * other
-    if input.shape[-1] != other.shape[-1]:
-        raise RuntimeError(
-            "inner() the last dimension must match on both input tensors but got shapes "
-            f"{list(input.shape)} and {list(other.shape)}"
-        )
-    return tensordot(input, other, ([-1], [-1]))
-
-
-@takes_out
-def chain_matmul(*matrices: Tensor) -> Tensor:
-    """Return the product of matrices; deprecated, see `linalg.multi_dot`.
-
-    matrices: one or more, each with as many rows as the one before has columns.
-    Raises RuntimeError for other shapes.
-
-    >>> import warnings
-    >>> x = jaxgrad.tensor([[1.0, 2.0], [3.0, 4.0]])
-    >>> with warnings.catch_warnings(action="ignore"):
-    ...     jaxgrad.chain_matmul(x, x)
-    tensor([[ 7., 10.],
-            [15., 22.]])
-    """
-    warnings.warn(
-        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use "
-        "torch.linalg.multi_dot instead, which accepts a list of two or more tensors rather than "
-        "multiple parameters.",
-        stacklevel=users_stacklevel(),
-    )
-    for matrix in matrices:
-        if matrix.ndim != 2:
-            raise RuntimeError(
-                f"Tensor dimension is {matrix.ndim}, expected 2 instead. chain_matmul takes "
-                "matrices"
-            )
-    if not matrices:
-        raise RuntimeError("chain_matmul(): Expected one or more matrices")
-    return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
-
-
-@api_boundary
-def adjoint(input: Tensor) -> Tensor:
-    """Return the conjugate transpose of a matrix, or of each matrix of a batch.
-
-    input: (..., n, m), any dtype; the result is (..., m, n), a view if it is real. A tensor without
-    dimensions is conjugated. Raises RuntimeError for vectors.
-
-    >>> jaxgrad.adjoint(jaxgrad.tensor([[1j, 2.0]]))
-    tensor([[0.-1.j],
-            [2.-0.j]])
-    """
-    if input.ndim == 0:
-        return input.conj()
-    if input.ndim == 1:
-        raise RuntimeError(
-            "tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor."
-        )
-    return input.mH
-
-
-# norms
 
 
 @takes_out

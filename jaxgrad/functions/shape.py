@@ -1,8 +1,7 @@
-"""Indexing, slicing, joining and mutating."""
+"""Functions that rearrange elements: shapes, joining, splitting, repeating."""
 
 from __future__ import annotations
 
-import math
 import operator
 import warnings
 
@@ -12,14 +11,15 @@ from .. import ops
 from ..core import promotion
 from ..core.aval import Size
 from ..core.device import contiguous_format
-from ..core.dtypes import bool as bool_dtype
 from ..core.dtypes import int32, int64
 from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import users_stacklevel
+from ..frontend import tensor_data
 from ..frontend.tensor_data import from_numpy
 from ..rules.shape import wrap_dim
 from ..tape.tensor import Tensor, concrete, is_concrete
 from ..tape.torch_function import api_boundary
+from .arguments import check_tensor
 from .out import takes_out
 
 
@@ -125,12 +125,6 @@ def _list_of_tensors(name, tensors):
     for position, tensor in enumerate(tensors):
         check_tensor(name, tensor, f"element {position} of tensors")
     return tensors
-
-
-def check_tensor(name, value, what="argument 'input'"):
-    """Raise TypeError for what is no tensor."""
-    if not isinstance(value, Tensor):
-        raise TypeError(f"{name}(): {what} must be Tensor, not {type_name(value)}")
 
 
 @api_boundary
@@ -519,50 +513,42 @@ def flipud(input: Tensor) -> Tensor:
 
 
 @api_boundary
-def argwhere(input: Tensor) -> Tensor:
-    """Return the indices of all elements that are not zero, an int64 tensor of shape (count, ndim).
+def block_diag(*tensors: Tensor) -> Tensor:
+    """Return a matrix with the given matrices along its diagonal and zeros elsewhere.
 
-    input: of any shape and dtype. Raises RuntimeError in a trace, because the count depends on the
-    values.
+    tensors: each of at most 2 dimensions; one with fewer is a row. Dtypes promote.
+    Raises RuntimeError for more dimensions.
 
-    >>> jaxgrad.argwhere(jaxgrad.tensor([0, 5]))
-    tensor([[1]])
+    >>> jaxgrad.block_diag(jaxgrad.tensor([[1.0, 2.0]]), jaxgrad.tensor(3.0))
+    tensor([[1., 2., 0.],
+            [0., 0., 3.]])
     """
-    check_tensor("argwhere", input)
-    return input.nonzero()
+    _check_tensors(tensors)
+    return ops.block_diag(tensors) if tensors else tensor_data.tensor([[]])
+
+
+def _check_tensors(tensors):
+    for position, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor):
+            kind = type_name(tensor)
+            raise TypeError(f"expected Tensor as element {position} in argument 0, but got {kind}")
 
 
 @api_boundary
-def unravel_index(indices: Tensor, shape) -> tuple[Tensor, ...]:
-    """Return the coordinates in a tensor of positions in its flattened form.
+def adjoint(input: Tensor) -> Tensor:
+    """Return the conjugate transpose of a matrix, or of each matrix of a batch.
 
-    indices: integers of any shape; they count modulo the number of elements. shape: an int or a
-    list of ints. Returns one int64 tensor of the shape of `indices` for each dimension.
+    input: (..., n, m), any dtype; the result is (..., m, n), a view if it is real. A tensor without
+    dimensions is conjugated. Raises RuntimeError for vectors.
 
-    Raises TypeError for another dtype of `indices` and for other shapes, ValueError for a negative
-    extent.
-
-    >>> jaxgrad.unravel_index(jaxgrad.tensor([3, 5]), (2, 3))
-    (tensor([1, 1]), tensor([0, 2]))
+    >>> jaxgrad.adjoint(jaxgrad.tensor([[1j, 2.0]]))
+    tensor([[0.-1.j],
+            [2.-0.j]])
     """
-    check_tensor("unravel_index", indices)
-    dtype = indices.dtype
-    if dtype.is_floating_point or dtype.is_complex or dtype is bool_dtype:
-        raise TypeError(f"expected 'indices' to be integer dtype, but got {dtype}")
-    is_int = hasattr(shape, "__index__") and not isinstance(shape, Tensor)
-    if not is_int and not isinstance(shape, list | tuple):
-        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
-    extents = list(shape) if isinstance(shape, list | tuple) else [operator.index(shape)]
-    for extent in extents:
-        if not hasattr(extent, "__index__"):
-            raise TypeError(
-                f"expected 'shape' sequence to only contain ints, but got {type(extent)}"
-            )
-        if extent < 0:
-            raise ValueError(f"'shape' cannot have negative values, but got {tuple(extents)}")
-    strides = [math.prod(extents[dim + 1 :]) for dim in range(len(extents))]
-    places = indices.to(int64)
-    return tuple(
-        places.new_zeros(places.shape) if not extent or not stride else places // stride % extent
-        for stride, extent in zip(strides, extents, strict=True)
-    )
+    if input.ndim == 0:
+        return input.conj()
+    if input.ndim == 1:
+        raise RuntimeError(
+            "tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor."
+        )
+    return input.mH

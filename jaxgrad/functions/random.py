@@ -22,7 +22,7 @@ from ..storage import inplace_check
 from ..tape.tensor import Tensor, is_concrete
 from ..tape.torch_function import api_boundary
 from . import samplers
-from .joining import check_tensor
+from .arguments import check_tensor
 from .out import takes_out
 
 
@@ -228,104 +228,7 @@ def _sample_dirichlet(input: Tensor, generator=None) -> Tensor:
 _standard_gamma_grad, _dirichlet_grad = ops._standard_gamma_grad, ops._dirichlet_grad
 
 
-# dropout
-
-
-@api_boundary
-def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
-    """Return `input` with elements set to 0 with probability `p` and the others divided by 1 - p,
-    and the mask of those that are kept.
-
-    input: a floating-point or complex tensor. train: False keeps all. Raises RuntimeError for an
-    integer dtype and a probability outside [0, 1].
-
-    >>> jaxgrad.native_dropout(jaxgrad.ones(2), 1.0, True)
-    (tensor([0., 0.]), tensor([False, False]))
-    """
-    check_tensor("native_dropout", input)
-    if train is False or not input.numel():
-        p = 0.0
-    mask = _kept("native_dropout", input, 1 - p, None)
-    return ops._native_drop(input, mask, 1 / (1 - p) if p < 1 else 0.0), mask
-
-
-@api_boundary
-def _fused_dropout(input: Tensor, p: float, generator=None) -> tuple[Tensor, Tensor]:
-    """Return `input` with elements kept with probability `p` and divided by it, the others 0; and
-    the mask of those that are kept, as uint8.
-
-    input: a floating-point or complex tensor. p: the probability to keep an element. generator: the
-    default one if it is None. Raises RuntimeError for an integer dtype and another probability.
-    """
-    check_tensor("_fused_dropout", input)
-    mask = _kept("_fused_dropout", input, p, generator)
-    return ops._fused_drop(input, mask, 1 / p if p else 0.0), mask.to(dtypes.uint8)
-
-
-_SELU_MINIMUM = -1.7580993408473766  # the limit of `selu` at -inf
-
-
-def _dropout(name, of_channels=False, keeps_moments=False, in_place=False):
-    """One of PyTorch's dropout functions, which share their code as there."""
-
-    def call(input: Tensor, p: float, train: bool) -> Tensor:
-        check_tensor(name, input)
-        if not 0 <= p <= 1:
-            raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
-        if not train or not p or not input.numel():
-            return input
-        if of_channels and input.ndim < 2:
-            raise RuntimeError(
-                "Feature dropout requires at least 2 dimensions in the input, which has the shape "
-                f"{list(input.shape)}"
-            )
-        shape = (*input.shape[:2], *[1] * (input.ndim - 2)) if of_channels else input.shape
-        factor = _kept(name, input, 1 - p, None, shape).to(input.dtype)
-        if not keeps_moments or p == 1:
-            factor = factor / (1 - p if p < 1 else 1)
-            return input.mul_(factor) if in_place else input * factor
-        scale = 1 / math.sqrt((_SELU_MINIMUM**2 * p + 1) * (1 - p))
-        shift = (1 - factor) * (_SELU_MINIMUM * scale) - _SELU_MINIMUM * scale * p
-        factor = factor * scale
-        return input.mul_(factor).add_(shift) if in_place else input * factor + shift
-
-    what = "channels (dimensions 0 and 1)" if of_channels else "elements"
-    how = "so that mean 0 and variance 1 are kept" if keeps_moments else "and scale the others"
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = f"""Drop {what} with probability `p`, {how}{", in place" * in_place}.
-
-    input: a floating-point or complex tensor. train: False returns it as it is. Raises RuntimeError
-    for a probability outside [0, 1] and for an integer dtype. torch.nn.functional has more forms.
-
-    >>> jaxgrad.{name}(jaxgrad.ones(2, 3), 0.5, False).shape
-    torch.Size([2, 3])
-    """
-    return api_boundary(call)
-
-
-dropout = _dropout("dropout")
-dropout_ = _dropout("dropout_", in_place=True)
-alpha_dropout = _dropout("alpha_dropout", keeps_moments=True)
-alpha_dropout_ = _dropout("alpha_dropout_", keeps_moments=True, in_place=True)
-feature_dropout = _dropout("feature_dropout", True)
-feature_dropout_ = _dropout("feature_dropout_", True, in_place=True)
-feature_alpha_dropout = _dropout("feature_alpha_dropout", True, True)
-feature_alpha_dropout_ = _dropout("feature_alpha_dropout_", True, True, True)
-
-
-def _kept(name, input, p, generator, shape=None):
-    """Draw which elements to keep, each with probability p."""
-    if not input._aval.differentiable:
-        raise RuntimeError(
-            f"result type Float can't be cast to the desired output type {input.dtype.scalar_type}"
-            f": {name} takes floating point or complex tensors"
-        )
-    _check_probability(p)
-    options = like(name, input, {"dtype": dtypes.float32, "generator": generator})
-    return rand(tuple(input.shape if shape is None else shape), **options) < p
-
-
-def _check_probability(p):
+def check_probability(p):
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
 
@@ -434,7 +337,7 @@ def bernoulli_(self: Tensor, p=0.5, generator=None) -> Tensor:
         _refuse("bernoulli_tensor_cpu_p_", p, not p.dtype.is_floating_point)
         _check_probabilities(p)
     else:
-        _check_probability(p)
+        check_probability(p)
     probabilities = p if isinstance(p, Tensor) else self
     return ops._bernoulli_(self, p, _uniform(self.shape, probabilities, generator))
 
