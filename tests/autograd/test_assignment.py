@@ -5,6 +5,7 @@ D27, D28, E05 and edge case 31 with all that they touch, as PyTorch has them.
 import jax
 import pytest
 from helpers.as_torch import as_torch, error
+from helpers.compiled import under_jit
 
 import jaxgrad
 import jaxgrad.nn.functional as F
@@ -618,3 +619,35 @@ def test_filling_an_expanded_view_is_checked_like_other_writes(fill):
             fill(view)
     fill(base.expand(2, 3))
     assert base.tolist() == [[fill(jaxgrad.ones(())).item()]] * 2
+
+
+def numbers(torch, *values, **options):
+    return torch.tensor(values, dtype=torch.float64, requires_grad=True, **options)
+
+
+@pytest.mark.row("edge_31")
+@as_torch("""
+    [True, True, 'CopySlices']
+    tensor([2.0, 7.0, 0.0], dtype=float64, requires_grad=True)
+    tensor([7.0, 0.0], dtype=float64, requires_grad=True)
+    tensor([10.0, 6.0], dtype=float64)
+""")
+def test_setitem_with_gradients_of_both(torch):
+    x = numbers(torch, 2.0, 3.0)
+    b = torch.zeros(3, dtype=torch.float64)
+    view = b[1:]
+    b[:2] = x
+    kinds = b.requires_grad, view.requires_grad, b.grad_fn.name().split("::")[-1]
+    (view * view).sum().backward(retain_graph=True)
+    b[1] = 7.0
+    (b * 10).sum().backward()
+    return kinds, b, view, x.grad
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "test", [test_setitem_with_gradients_of_both], ids=lambda test: test.__name__
+)
+def test_under_jit(test):
+    """The body of a test above, inside of one compiled function."""
+    under_jit(test)()

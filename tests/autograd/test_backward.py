@@ -5,9 +5,12 @@ import functools
 import inspect
 import threading
 import types
+from collections import OrderedDict
 
+import numpy
 import pytest
 from helpers.as_torch import as_torch, error, leaf, parameters, warned
+from helpers.compiled import under_jit
 
 import jaxgrad
 
@@ -822,3 +825,308 @@ def test_a_leaf_that_requires_no_grad_any_more_gets_none(torch):
         gradient_after(lambda x: x.requires_grad_(False), torch.ones(2)),
         gradient_after(lambda x: x.requires_grad_(False).requires_grad_()),
     ]
+
+
+def word(report):
+    """The type of a warning or error and the words that both libraries share."""
+    return [(warning["error"], warning["says"].split(". ")[0]) for warning in report["warnings"]]
+
+
+@pytest.mark.row("edge_01")
+@as_torch("""
+    RuntimeError(
+     'Trying to backward through the graph a second time (or directly access saved '
+     'tensors after they have already been freed). Saved intermediate values of the '
+     'graph are freed when you call .backward() or autograd.grad(). Specify '
+     'retain_graph=True if you need to backward through the graph a second time or if '
+     'you need to access saved tensors after calling backward.')
+    tensor(6.0)
+    tensor(2.0)
+""")
+def test_backward_twice_raises(torch):
+    x, y = leaf(torch, 3.0), leaf(torch, 3.0)
+    square, sum_ = x * x, y + 1
+    square.backward()
+    second = error(square.backward)
+    sum_.backward()
+    sum_.backward()
+    return second, x.grad, y.grad
+
+
+@pytest.mark.row("edge_02")
+@as_torch("""
+    tensor(8.0)
+    RuntimeError(
+     'Trying to backward through the graph a second time (or directly access saved '
+     'tensors after they have already been freed). Saved intermediate values of the '
+     'graph are freed when you call .backward() or autograd.grad(). Specify '
+     'retain_graph=True if you need to backward through the graph a second time or if '
+     'you need to access saved tensors after calling backward.')
+""")
+def test_retain_graph_lets_a_pass_run_again(torch):
+    x = leaf(torch, 2.0)
+    y = x * x
+    y.backward(retain_graph=True)
+    y.backward()
+    return x.grad, error(y.backward)
+
+
+@pytest.mark.row("edge_03")
+@as_torch
+def test_graphs_freed_in_part(torch):
+    a = leaf(torch, 3.0)
+    y = a * a
+    z = y * y
+    outer, inner = torch.autograd.grad(z, y), torch.autograd.grad(y, a)
+    b = leaf(torch, 3.0)
+    shared = b * b
+    z, w = shared * 2, shared * 3
+    z.backward()
+    return outer, inner, b.grad, error(w.backward), b.grad
+
+
+@pytest.mark.row("edge_04")
+@as_torch("""
+    True
+    tensor(12.0)
+    False
+    tensor(12.0)
+    tensor(18.0, requires_grad=True)
+    [['UserWarning',
+      ('Using backward() with create_graph=True will create a reference cycle between the '
+       'parameter and its gradient which can cause a memory leak')]]
+""")
+def test_accumulation_and_identity_of_grad(torch):
+    a = leaf(torch, 3.0)
+    (a * a).backward()
+    g = a.grad
+    (a * a).backward()
+    same, total = a.grad is g, g.clone()
+    told = warned(lambda: (a * a).backward(create_graph=True))
+    answers = same, total, a.grad is g, g, a.grad, word(told)
+    a.grad = None
+    return answers
+
+
+@pytest.mark.row("edge_05")
+@as_torch("""
+    tensor(3.0)
+    tensor(3.0)
+    True
+""")
+def test_a_preset_gradient(torch):
+    a, gradient = leaf(torch, 1.0), torch.tensor(1.0)
+    a.grad = gradient
+    (a * 2).backward()
+    return a.grad, gradient, a.grad is gradient
+
+
+@pytest.mark.row("edge_09")
+@as_torch("""
+    [[tensor(12.0), None], [None, tensor(2.0)], [tensor(12.0), None], [tensor(12.0), tensor(2.0)]]
+    None
+    [RuntimeError('`inputs` argument to `backward()` cannot be empty.'),
+     TypeError(
+      '`inputs` argument to `backward()` must be a dict, not OrderedDict. Other Mapping '
+      'types are not supported.'),
+     RuntimeError("can't retain_grad on Tensor that has requires_grad=False")]
+""")
+def test_inputs_of_backward(torch):
+    gradients = []
+    for form in (lambda a, b: [a], lambda a, b: b, lambda a, b: {"a": a}, lambda a, b: (a, b)):
+        a = leaf(torch, 3.0)
+        b = a * a
+        (b * 2).backward(inputs=form(a, b))
+        gradients.append((a.grad, b.grad if b.retains_grad else None))
+    a, other, plain = leaf(torch, 3.0), leaf(torch, 1.0), torch.tensor(1.0)
+    y = a * a
+    y.backward(inputs=[other], retain_graph=True)
+    refused = [error(lambda w=w: y.backward(inputs=w)) for w in ([], OrderedDict(a=a))]
+    words = "can't retain_grad on Tensor that has requires_grad=False"
+    refused.append(error(lambda: y.backward(inputs=[plain]), words=words))
+    return gradients, other.grad, refused
+
+
+@pytest.mark.row("edge_10")
+@as_torch("""
+    [tensor(2.0), tensor([2.0]), tensor([[2.0]])]
+    [RuntimeError('grad can be implicitly created only for scalar outputs'),
+     RuntimeError('grad can be implicitly created only for scalar outputs'),
+     RuntimeError(
+      'grad can be implicitly created only for real scalar outputs but got '
+      'torch.complex64')]
+""")
+def test_implicit_gradient_of_one_element(torch):
+    words = "grad can be implicitly created only for"
+    gradients, refused = [], []
+    for shape in ((), (1,), (1, 1)):
+        x = torch.full(shape, 3.0, requires_grad=True)
+        (x * 2).backward()
+        gradients.append(x.grad)
+    for shape in ((3,), (0,)):
+        x = torch.ones(shape, requires_grad=True)
+        refused.append(error((x * 2).backward, words=f"{words} scalar outputs"))
+    z = torch.tensor(1 + 2j, requires_grad=True)
+    refused.append(error((z * z).backward, words=f"{words} real scalar outputs but got"))
+    return gradients, refused
+
+
+@pytest.mark.row("edge_11")
+@as_torch("""
+    tensor([2.0, 4.0])
+    RuntimeError(
+     'For complex Tensors, both grad_output and output are required to have the same '
+     'dtype. Mismatch in dtype: grad_output[0] has a dtype of torch.complex64 and '
+     'output[0] has a dtype of torch.float32.')
+    TypeError('gradients can be either Tensors or None, but got float')
+""")
+def test_dtype_of_a_gradient(torch):
+    x = leaf(torch, 1.0, 2.0)
+    (x * x).backward(torch.ones(2, dtype=torch.float64))
+    complex_, words = torch.ones(2, dtype=torch.complex64), "For complex Tensors, both grad_output"
+    return x.grad, error((x * x).backward, complex_, words=words), error((x * x).backward, [1.0])
+
+
+def numbers(torch, *values, **options):
+    return torch.tensor(values, dtype=torch.float64, requires_grad=True, **options)
+
+
+@pytest.mark.row("edge_32")
+@as_torch("""
+    tensor([[24.0], [24.0], [24.0]])
+    tensor([12.0, 12.0, 12.0, 12.0])
+    tensor(60.0)
+    RuntimeError(
+     'unsupported operation: more than one element of the written-to tensor refers to a '
+     'single memory location. Please clone() the tensor before performing the operation.')
+""")
+def test_broadcasting_of_gradients(torch):
+    column = torch.arange(1.0, 4.0).reshape(3, 1).requires_grad_()
+    row, scalar = torch.arange(1.0, 5.0).requires_grad_(), leaf(torch, 2.0)
+    (column * row * scalar + column).sum().backward()
+    expanded = torch.zeros(3, 1).expand(3, 4)
+    words = "unsupported operation: more than one element of the written-to tensor refers to"
+    return column.grad, row.grad, scalar.grad, error(expanded.add_, 1.0, words=words)
+
+
+@pytest.mark.row("edge_33")
+@as_torch("""
+    [tensor([[0.0, 6.0], [2.0, 8.0], [4.0, 10.0]]), [1, 3], [1, 3]]
+    [tensor([[0.0, 2.0, 4.0], [6.0, 8.0, 10.0]]), [3, 1], [3, 1]]
+    [tensor([[[0.0, 6.0]], [[2.0, 8.0]], [[4.0, 10.0]]]), [1, 6, 3], [1, 6, 3]]
+""")
+def test_strides_of_gradients(torch):
+    layouts = []
+    for turn in (lambda t: t.t(), lambda t: t, lambda t: t.unsqueeze(0).permute(2, 0, 1)):
+        x = turn(torch.arange(6.0).reshape(2, 3)).detach().requires_grad_()
+        (x * x).sum().backward()
+        layouts.append((x.grad, list(x.grad.stride()), list(x.stride())))
+    return layouts
+
+
+@pytest.mark.row("edge_34")
+@pytest.mark.slow
+@as_torch("""
+    [tensor(2.0+4.0j)]
+    [tensor(3.0+0.0j), tensor(1.0)]
+    [tensor(0.0+0.0j)]
+    [tensor(0.0+0.0j)]
+    [tensor(6.0+8.0j)]
+""")
+def test_gradients_of_complex_leaves(torch):
+    def gradient(function, *values):
+        leaves = [torch.tensor(value, requires_grad=True) for value in values]
+        return torch.autograd.grad(function(*leaves), leaves)
+
+    return (
+        gradient(lambda z: (z * z).abs(), 1 + 2j),
+        gradient(lambda z, x: (z * x).real, 1 + 2j, 3.0),
+        gradient(lambda z: z.abs(), 0j),
+        gradient(lambda z: z.angle(), 0j),
+        gradient(lambda z: (z * z.conj()).real, 3 + 4j),
+    )
+
+
+@pytest.mark.row("edge_35")
+@as_torch("""
+    [False, False, False, False]
+    tensor([2.0, 1.0, 0.0], dtype=float64)
+    tensor([2.0, 1.0, 0.0], dtype=float64)
+""")
+def test_gradients_through_integer_indices(torch):
+    x = numbers(torch, 1.0, 2.0, 3.0)
+    none = [tensor.requires_grad for tensor in (x.argmax(), x > 2, x.long(), x.sign() > 0)]
+    index = torch.tensor([0, 0, 1])
+    x[index].sum().backward()
+    gradient = x.grad
+    x.grad = None
+    x.gather(0, index).sum().backward()
+    return none, gradient, x.grad
+
+
+@pytest.mark.row("edge_35")
+def test_indices_out_of_range():
+    """JAX would take the last one."""
+    x, index = numbers(jaxgrad, 1.0, 2.0, 3.0), jaxgrad.tensor([0, 3])
+    words = "index 3 is out of bounds for dimension 0 with size 3"
+    for read in (lambda: x[index], lambda: x[3], lambda: x.index_select(0, index)):
+        with pytest.raises(IndexError, match=words):
+            read()
+    with pytest.raises(RuntimeError, match=words):
+        x.gather(0, index)
+
+
+@pytest.mark.row("edge_37")
+@pytest.mark.slow
+@as_torch
+def test_empty_and_scalar_tensors(torch):
+    x = torch.zeros(0, 3, requires_grad=True)
+    (x * 2).sum().backward()
+    y = torch.zeros(0, requires_grad=True)
+    reduced = [y.sum(), y.prod(), y.mean()]
+    gradients = [torch.autograd.grad(value, y) for value in reduced]
+    half, scalar = torch.ones(2, dtype=torch.float16, requires_grad=True), leaf(torch, 2.0)
+    product = half * scalar
+    product.sum().backward()
+    integer = torch.tensor(3) * leaf(torch, 2.0)
+    return x.grad, reduced, gradients, product, half.grad, scalar.grad, integer
+
+
+@pytest.mark.slow
+def test_gradients_of_shards_averaged_by_a_hook():
+    """A mean over shards of equal size, each with its own pass, averaged by a hook."""
+    data = jaxgrad.arange(12.0).reshape(4, 3)
+    weight = jaxgrad.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    averaged = weight.register_hook(lambda gradient: gradient / 4)
+    for row in data:
+        ((row * weight) ** 2).sum().backward()
+    averaged.remove()
+    whole = jaxgrad.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    ((data * whole) ** 2).sum(1).mean().backward()
+    numpy.testing.assert_allclose(weight.grad.numpy(), whole.grad.numpy(), rtol=1e-6)
+    closed = 2 * (data.numpy() ** 2).mean(0) * numpy.array([1.0, 2.0, 3.0])
+    numpy.testing.assert_allclose(whole.grad.numpy(), closed, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        test_backward_twice_raises,
+        test_retain_graph_lets_a_pass_run_again,
+        test_graphs_freed_in_part,
+        test_accumulation_and_identity_of_grad,
+        test_a_preset_gradient,
+        test_inputs_of_backward,
+        test_implicit_gradient_of_one_element,
+        test_dtype_of_a_gradient,
+        pytest.param(test_broadcasting_of_gradients, marks=pytest.mark.slow),
+        pytest.param(test_strides_of_gradients, marks=pytest.mark.slow),
+        pytest.param(test_gradients_of_complex_leaves, marks=pytest.mark.slow),
+        pytest.param(test_gradients_through_integer_indices, marks=pytest.mark.slow),
+        pytest.param(test_empty_and_scalar_tensors, marks=pytest.mark.slow),
+    ],
+    ids=lambda test: test.__name__,
+)
+def test_under_jit(test):
+    """The body of a test above, inside of one compiled function."""
+    under_jit(test)()

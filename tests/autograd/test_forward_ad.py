@@ -7,6 +7,7 @@ import jax
 import numpy
 import pytest
 from helpers.as_torch import as_torch, error, leaf, parameters
+from helpers.compiled import under_jit
 
 import jaxgrad
 from jaxgrad.autograd import forward_ad as fwAD
@@ -966,3 +967,28 @@ def test_values_of_one_level_are_constants_at_another():
         assert math.isclose(
             fwAD.unpack_dual((x * y).sin()).tangent.item(), 3 * math.cos(6), rel_tol=1e-6
         )
+
+
+@pytest.mark.row("edge_23")
+@as_torch("""
+    None
+    tensor(15.0)
+    None
+""")
+def test_inference_mode_no_grad_and_detach_of_a_dual(torch):
+    forward = torch.autograd.forward_ad
+    with forward.dual_level():
+        dual = forward.make_dual(torch.tensor(2.0), torch.tensor(5.0))
+        with torch.inference_mode():
+            dropped = forward.unpack_dual(dual * 3).tangent
+        with torch.no_grad():
+            kept = forward.unpack_dual(dual * 3).tangent
+        return dropped, kept, forward.unpack_dual(dual.detach()).tangent
+
+
+@pytest.mark.parametrize(
+    "test", [test_inference_mode_no_grad_and_detach_of_a_dual], ids=lambda test: test.__name__
+)
+def test_under_jit(test):
+    """The body of a test above, inside of one compiled function."""
+    under_jit(test)()

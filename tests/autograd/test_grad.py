@@ -1,7 +1,9 @@
 """autograd.grad, row by row of PyTorch's behaviour."""
 
 import collections
+import contextlib
 import functools
+import io
 import types
 
 import jax
@@ -9,6 +11,7 @@ import jax.numpy as jnp
 import numpy
 import pytest
 from helpers.as_torch import as_torch, error, leaf, parameters, warned
+from helpers.compiled import under_jit
 
 import jaxgrad
 
@@ -678,3 +681,141 @@ def test_hooks_of_a_captured_node_do_not_run(torch):
     captured = list(seen)
     torch.autograd.grad(z, x)
     return captured, seen
+
+
+def numbers(torch, *values, **options):
+    return torch.tensor(values, dtype=torch.float64, requires_grad=True, **options)
+
+
+def word(report):
+    """The type of a warning or error and the words that both libraries share."""
+    return [(warning["error"], warning["says"].split(". ")[0]) for warning in report["warnings"]]
+
+
+@pytest.mark.row("edge_06")
+@as_torch
+def test_allow_unused_gives_none(torch):
+    x, y = leaf(torch, 2.0), leaf(torch, 5.0)
+    grad = torch.autograd.grad
+    return (
+        error(grad, x * x, [x, y]),
+        error(grad, x * x, [y, x]),
+        error(lambda: grad(x * x, [x, y], allow_unused=False)),
+        grad(x * x, [x, y], allow_unused=True),
+        grad(x * x, [x, y], allow_unused=None, materialize_grads=True),
+    )
+
+
+@pytest.mark.row("edge_07")
+@as_torch("""
+    [tensor(4.0), tensor([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype=float64)]
+    [tensor(4.0, requires_grad=True),
+     tensor([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], dtype=float64, requires_grad=True)]
+    ValueError(
+     'Expected allow_unused to be True or not passed when materialize_grads=True, but '
+     'got: allow_unused=False.')
+""")
+def test_materialize_grads_keeps_shapes_and_dtypes(torch):
+    x, y = leaf(torch, 2.0), torch.ones(2, 3, dtype=torch.float64, requires_grad=True)
+    grad = torch.autograd.grad
+    return (
+        grad(x * x, [x, y], materialize_grads=True),
+        grad(x * x, [x, y], materialize_grads=True, create_graph=True),
+        error(lambda: grad(x * x, [x, y], materialize_grads=True, allow_unused=False)),
+    )
+
+
+@pytest.mark.row("edge_08")
+@as_torch("""
+    [tensor([[3.0, 0.0, 0.0], [0.0, 12.0, 0.0], [0.0, 0.0, 27.0]], dtype=float64)]
+    RuntimeError(
+     'If `is_grads_batched=True`, we interpret the first dimension of each grad_output '
+     'as the batch dimension. The sizes of the remaining dimensions are expected to '
+     'match the shape of corresponding output, but a mismatch was detected: '
+     'grad_output[0] has a shape of torch.Size([]) and output[0] has a shape of '
+     'torch.Size([3]). If you only want some tensors in `grad_output` to be considered '
+     'batched, consider using vmap.')
+""")
+def test_is_grads_batched_of_several_inputs(torch):
+    x = numbers(torch, 1.0, 2.0, 3.0)
+    y, eye = x * x * x, torch.eye(3, dtype=torch.float64)
+    gradients = torch.autograd.grad(y, x, eye, retain_graph=True, is_grads_batched=True)
+    wrong = torch.ones(4, 4, dtype=torch.float64)
+    words = "If `is_grads_batched=True`, we interpret the first dimension of each grad_output"
+    refused = error(lambda: torch.autograd.grad(y, x, wrong, is_grads_batched=True), words=words)
+    return gradients, refused
+
+
+@pytest.mark.row("edge_12")
+@as_torch("""
+    tensor(12.0, requires_grad=True)
+    tensor(12.0)
+    RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')
+    [['UserWarning',
+      ('Using backward() with create_graph=True will create a reference cycle between the '
+       'parameter and its gradient which can cause a memory leak')]]
+    tensor(12.0, requires_grad=True)
+""")
+def test_double_backward_of_nested_grad(torch):
+    x = leaf(torch, 2.0)
+    (first,) = torch.autograd.grad(x**3, x, create_graph=True)
+    (second,) = torch.autograd.grad(first, x)
+    (plain,) = torch.autograd.grad(x**3, x)
+    words = "element 0 of tensors does not require grad and does not have a grad_fn"
+    refused = error(torch.autograd.grad, plain, x, words=words)
+    told = warned(lambda: (x**3).backward(create_graph=True))
+    answers = first, second, refused, word(told), x.grad
+    x.grad = None
+    return answers
+
+
+def looked_at(tensor):
+    """Reads a tensor's numbers in every way and returns a Python number."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        print(tensor, repr(tensor), f"{tensor}")
+    numbers = [
+        tensor.item(),
+        tensor.tolist(),
+        float(tensor.detach()),
+        tensor.detach().numpy().item(),
+    ]
+    return numbers[0] + 0 * sum(numbers) + 0 * bool(tensor > 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", [1, 2])
+def test_reading_values_leaves_the_gradient_alone(order):
+    def value(x, look):
+        y = x.exp()
+        seen = look(y)
+        return (y * seen + x.sin() * y).sum()
+
+    def gradients(look):
+        x = jaxgrad.tensor(0.7, dtype=jaxgrad.float64, requires_grad=True)
+        derivative = value(x, look)
+        for _ in range(order):
+            look(derivative)
+            (derivative,) = jaxgrad.autograd.grad(derivative, x, create_graph=True)
+        return derivative.item()
+
+    with jax.enable_x64(True):
+        number = float(jnp.exp(jnp.float64(0.7)))
+        slope = jax.grad(lambda x: jnp.exp(x) * number + jnp.sin(x) * jnp.exp(x))
+        expected = (slope if order == 1 else jax.grad(slope))(jnp.float64(0.7))
+        numpy.testing.assert_allclose(gradients(looked_at), expected, rtol=1e-12)
+    assert gradients(looked_at) == gradients(lambda tensor: tensor.item())
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        test_allow_unused_gives_none,
+        test_materialize_grads_keeps_shapes_and_dtypes,
+        test_is_grads_batched_of_several_inputs,
+        test_double_backward_of_nested_grad,
+    ],
+    ids=lambda test: test.__name__,
+)
+def test_under_jit(test):
+    """The body of a test above, inside of one compiled function."""
+    under_jit(test)()

@@ -12,6 +12,7 @@ import numpy
 import pytest
 from helpers import hangs
 from helpers.as_torch import as_torch, error, leaf, warned
+from helpers.compiled import under_jit
 
 import jaxgrad
 
@@ -886,3 +887,57 @@ def test_strictly_a_write_that_was_hidden():
             y.add_(1)
         y.sum().backward()
     assert x.grad.tolist() == pytest.approx([2.718281828, 7.389056099])
+
+
+@pytest.mark.row("edge_22")
+@as_torch("""
+    tensor(4.0)
+    tensor(4.0)
+    [[tensor(4.0), True], [tensor(6.0), True]]
+    True
+    [True]
+    True
+""")
+def test_decorators_of_no_grad(torch):
+    x = leaf(torch, 2.0)
+
+    @torch.no_grad
+    def bare(x):
+        return x * 2
+
+    @torch.no_grad()
+    def called(x):
+        return x * 2
+
+    @torch.no_grad()
+    def generator(x):
+        yield x * 2
+        yield x * 3
+
+    steps = []
+    for step in generator(x):
+        steps.append((step, torch.is_grad_enabled()))
+    with torch.no_grad():
+        tensor = torch.ones(2, requires_grad=True)
+        flags = []
+        thread = threading.Thread(target=lambda: flags.append(torch.is_grad_enabled()))
+        thread.start()
+        thread.join()
+    return bare(x), called(x), steps, tensor.requires_grad, flags, torch.is_grad_enabled()
+
+
+@pytest.mark.row("edge_22")
+def test_one_no_grad_object_nested_in_itself():
+    """PyTorch leaves grad mode off after it."""
+    mode = jaxgrad.no_grad()
+    with mode:
+        with mode:
+            assert not jaxgrad.is_grad_enabled()
+        assert not jaxgrad.is_grad_enabled()
+    assert jaxgrad.is_grad_enabled()
+
+
+@pytest.mark.parametrize("test", [test_decorators_of_no_grad], ids=lambda test: test.__name__)
+def test_under_jit(test):
+    """The body of a test above, inside of one compiled function."""
+    under_jit(test)()

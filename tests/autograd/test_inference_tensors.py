@@ -4,6 +4,7 @@ import contextlib
 
 import pytest
 from helpers.as_torch import as_torch, error, leaf
+from helpers.compiled import under_jit
 
 import jaxgrad
 
@@ -239,3 +240,26 @@ def test_writes_to_inference_tensors_outside_of_inference_mode(torch):
     # PyTorch has written the numbers by then
     assert torch is not jaxgrad or tensor.tolist() == [1.0, 1.0]
     return told
+
+
+@pytest.mark.row("edge_23")
+@as_torch
+def test_inference_mode_and_saved_tensors(torch):
+    x = leaf(torch, 3.0)
+    with torch.inference_mode():
+        tensor = torch.tensor(2.0)
+        nested = torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+        with torch.inference_mode(False):
+            nested += torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+    saved = error(lambda: x * tensor)
+    (x + tensor).backward()
+    words = "Inplace update to inference tensor outside InferenceMode is not allowed"
+    return saved, x.grad, error(tensor.add_, 1.0, words=words), nested
+
+
+@pytest.mark.parametrize(
+    "test", [test_inference_mode_and_saved_tensors], ids=lambda test: test.__name__
+)
+def test_under_jit(test):
+    """The body of a test above, inside of one compiled function."""
+    under_jit(test)()

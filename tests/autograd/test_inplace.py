@@ -8,6 +8,7 @@ import re
 
 import pytest
 from helpers.as_torch import as_torch, error, leaf, strict
+from helpers.compiled import under_jit
 
 import jaxgrad
 
@@ -1039,3 +1040,54 @@ def test_gradients_of_transposed_leaves(torch):
     (x * x).sum().backward()
     (plain,) = torch.autograd.grad(x.sum(), x)
     return x.stride(), x.grad, x.grad.stride(), plain
+
+
+def numbers(torch, *values, **options):
+    return torch.tensor(values, dtype=torch.float64, requires_grad=True, **options)
+
+
+MODIFIED = "has been modified by an inplace operation"
+
+
+@pytest.mark.row("edge_30")
+@as_torch
+def test_strictly_saved_and_then_modified_in_place(torch):
+    with strict(torch):
+        x = numbers(torch, 1.0, 2.0)
+        y = x.exp()
+        y.add_(1)
+        direct = error(y.sum().backward, words=MODIFIED)
+        y = x.exp()
+        y.detach().add_(1)
+        detached = error(y.sum().backward, words=MODIFIED)
+        product, multiple = (x * x).sum(), (x * 2.0).sum()
+        with torch.no_grad():
+            x -= 0.1
+        saved = error(product.backward, words=MODIFIED)
+        multiple.backward()
+    return direct, detached, saved, x.grad
+
+
+@pytest.mark.row("edge_30")
+def test_saved_values_survive_writes():
+    """The gradient is that of the value that was used; PyTorch raises, or for `.data` is wrong."""
+    x = numbers(jaxgrad, 0.0, 1.0)
+    writes = (
+        lambda y: y.add_(1),
+        lambda y: y.detach().add_(1),
+        lambda y: y.data.zero_(),
+    )
+    for write in writes:
+        x.grad, y = None, x.exp()
+        write(y)
+        y.sum().backward()
+        assert x.grad.tolist() == pytest.approx([1.0, 2.718281828459045], rel=1e-14)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "test", [test_strictly_saved_and_then_modified_in_place], ids=lambda test: test.__name__
+)
+def test_under_jit(test):
+    """The body of a test above, inside of one compiled function."""
+    under_jit(test)()

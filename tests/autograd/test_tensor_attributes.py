@@ -7,6 +7,7 @@ import jax
 import numpy as np
 import pytest
 from helpers.as_torch import as_torch, error, leaf, warned
+from helpers.compiled import under_jit
 
 import jaxgrad
 
@@ -731,3 +732,75 @@ def test_gradients_of_assigned_parts(torch):
     z.imag = r * 2
     (z.abs() ** 2).sum().backward()
     return z, r.grad, w.grad, error(lambda: setattr(w, "real", 3))
+
+
+def numbers(torch, *values, **options):
+    return torch.tensor(values, dtype=torch.float64, requires_grad=True, **options)
+
+
+def word(report):
+    """The type of a warning or error and the words that both libraries share."""
+    return [(warning["error"], warning["says"].split(". ")[0]) for warning in report["warnings"]]
+
+
+@pytest.mark.row("edge_18")
+@as_torch("""
+    False
+    tensor([1.0, 1.0], dtype=float64)
+    tensor([6.0, 6.0], dtype=float64)
+    RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+""")
+def test_retain_grad_of_tensors_written_in_place(torch):
+    x = numbers(torch, 1.0, 2.0)
+    x.retain_grad()
+    b = x * 2
+    b.retain_grad()
+    b.mul_(3)
+    b.sum().backward()
+    return x.retains_grad, b.grad, x.grad, error(torch.ones(1).retain_grad)
+
+
+@pytest.mark.row("edge_19")
+@as_torch("""
+    [['UserWarning', 'The .grad attribute of a Tensor that is not a leaf Tensor is being accessed']]
+    None
+""")
+def test_grad_of_a_non_leaf(torch):
+    y = leaf(torch, 2.0) * 3
+    y.backward()
+    told = warned(lambda: y.grad)
+    return word(told), told["result"]
+
+
+@pytest.mark.row("edge_20")
+@as_torch
+def test_errors_of_requires_grad(torch):
+    x, i = numbers(torch, 1.0, 2.0), torch.tensor([1, 2])
+    y, out = x * 2, torch.zeros(2, dtype=torch.float64)
+    differentiable = "can require gradients"
+    resized = "cannot resize variables that require grad"
+    copied = "Only Tensors created explicitly by the user (graph leaves) support the deepcopy"
+    return (
+        error(i.requires_grad_, words=differentiable),
+        error((i > 1).requires_grad_, words=differentiable),
+        error(y.requires_grad_, False),
+        error(y.numpy),
+        error(copy.deepcopy, y, words=copied),
+        error(lambda: torch.add(x, x, out=out), words="don't support automatic differentiation"),
+        error(x.resize_, 3, words=resized),
+        error(lambda: torch.ones(2, dtype=torch.bool, requires_grad=True), words=differentiable),
+    )
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        test_retain_grad_of_tensors_written_in_place,
+        test_grad_of_a_non_leaf,
+        test_errors_of_requires_grad,
+    ],
+    ids=lambda test: test.__name__,
+)
+def test_under_jit(test):
+    """The body of a test above, inside of one compiled function."""
+    under_jit(test)()

@@ -3,6 +3,7 @@
 import numpy
 import pytest
 from helpers.as_torch import as_torch, error, leaf
+from helpers.compiled import under_jit
 
 import jaxgrad
 
@@ -673,3 +674,46 @@ def test_writes_through_views_of_another_dtype(torch):
     part[1] += 1
     y.sum().backward()
     return [y, bits, part, part.storage_offset(), y._version, x.grad, bits.requires_grad]
+
+
+def numbers(torch, *values, **options):
+    return torch.tensor(values, dtype=torch.float64, requires_grad=True, **options)
+
+
+@pytest.mark.row("edge_29")
+@as_torch
+def test_writes_to_views_and_their_bases(torch):
+    x = numbers(torch, 1.0, 2.0, 3.0)
+    b = x * 1
+    view = b[1:]
+    b.mul_(3)
+    (seen,) = torch.autograd.grad(view.sum(), x, retain_graph=True)
+    view.mul_(5)
+    (through,) = torch.autograd.grad(b.sum(), x, retain_graph=True)
+    c = x * 1
+    first, last = c[0:2], c[1:3]
+    first.mul_(2)
+    (overlapping,) = torch.autograd.grad(last.sum(), x)
+    y = leaf(torch, 1.0, 1.0)
+    chain = y * 2
+    chain[0].mul_(2).mul_(3)
+    chain[0].backward(retain_graph=True)
+    parts = (x * 1).unbind(0)
+    with torch.no_grad():
+        made_there = (x * 1).detach().requires_grad_()
+        quiet = made_there[:2]
+    several = "is a view and is being modified inplace"
+    return (
+        (b, view, seen, through, overlapping, chain, y.grad),
+        error(parts[0].mul_, 2.0, words=several),
+        error(quiet.mul_, 2.0, words="is being"),
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "test", [test_writes_to_views_and_their_bases], ids=lambda test: test.__name__
+)
+def test_under_jit(test):
+    """The body of a test above, inside of one compiled function."""
+    under_jit(test)()

@@ -10,6 +10,7 @@ import pytest
 
 import jaxgrad as torch
 from jaxgrad.core import dtypes
+from jaxgrad.tape.tensor import wrap
 
 
 def leaf(*values, dtype=None):
@@ -312,3 +313,87 @@ def test_dataclasses_without_tensors_are_constants():
     for factor in (2, 3, 2):
         assert compiled(torch.ones(1), Config(factor)).item() == factor
     assert compiled.count == 2
+
+
+def doubles(*values):
+    return torch.tensor(values, dtype=torch.float64, requires_grad=True)
+
+
+@pytest.mark.row("edge_40")
+def test_a_step_with_a_hook_equals_the_eager_one():
+    seen = []
+
+    def step(w, x):
+        w = w.detach().requires_grad_()
+        hidden = (w * x).sin()
+        hidden.register_hook(lambda g: seen.append(type(g)) or g * 2)
+        hidden.sum().backward()
+        return w.grad, (w - 0.1 * w.grad).detach()
+
+    compiled = torch.jit(step)
+    w = doubles(1.0, 2.0).detach()
+    for scale in (1.0, 2.0, 3.0):
+        x = doubles(scale, scale).detach()
+        eager, ours = step(w, x), compiled(w, x)
+        for mine, theirs in zip(ours, eager, strict=True):
+            assert mine.tolist() == pytest.approx(theirs.tolist(), rel=1e-14)
+        w = ours[1]
+    assert len(compiled.traces) == 1 and w.grad is None
+    assert len(seen) == 3 + 3  # at each call, eager or compiled
+
+
+@pytest.mark.row("edge_40")
+def test_numbers_of_a_traced_tensor_are_refused():
+    words = "needs the numbers of a tensor of shape .*, which is being traced: inside jaxgrad.jit"
+    reads = (lambda x: x.item(), bool, float, "{:.2f}".format)
+    for read in (*reads, lambda x: x.tolist(), lambda x: x.numpy()):
+        with pytest.raises(RuntimeError, match=words):
+            torch.jit(lambda x, read=read: read(x.sum()))(torch.ones(2))
+
+
+@pytest.mark.row("edge_40")
+def test_no_tracer_is_left_in_a_gradient():
+    outside = torch.tensor(2.0, requires_grad=True)
+    torch.jit(lambda x: (outside * x).backward())(torch.tensor(3.0))
+    assert outside.grad.item() == 3
+    refused = pytest.raises(RuntimeError, match="traced, but the tensor was not")
+    with refused, pytest.warns(UserWarning, match="is read while JAX traces"):
+        jax.jit(lambda x: (outside * wrap(x)).backward())(3.0)
+    assert outside.grad.item() == 3
+    (outside * 3).backward()
+    assert outside.grad.item() == 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "order", [("eager", "jit", "jvp"), ("jit", "jvp", "eager"), ("jvp", "jit")]
+)
+def test_eager_jit_and_jvp_in_any_order(order):
+    """Compiling a function first must not leave forward mode without tangents."""
+    forward_ad = torch.autograd.forward_ad
+
+    def function(x):
+        return (x.exp() * x).sum()
+
+    @torch.jit
+    def compiled(x):
+        function(x).backward()
+        return x.grad
+
+    def eager(x):
+        function(x).backward()
+        return x.grad
+
+    def jvp(x):
+        with forward_ad.dual_level():
+            columns = [
+                function(forward_ad.make_dual(x.detach(), unit)) for unit in torch.eye(3).unbind()
+            ]
+            return torch.stack([forward_ad.unpack_dual(column).tangent for column in columns])
+
+    ways = {"eager": eager, "jit": compiled, "jvp": jvp}
+    values = jnp.array([0.3, -0.5, 2.0])
+    expected = jax.grad(lambda x: (jnp.exp(x) * x).sum())(values)
+    for way in order * 2:
+        x = torch.tensor([0.3, -0.5, 2.0], requires_grad=True)
+        np.testing.assert_allclose(ways[way](x).numpy(), expected, rtol=1e-6)

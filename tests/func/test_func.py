@@ -1,10 +1,14 @@
 """jaxgrad.func: gradients of functions, nested, against JAX."""
 
+import contextlib
+import io
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import jaxgrad
 import jaxgrad as torch
 from jaxgrad.func import grad, grad_and_value, value_and_grad
 
@@ -140,3 +144,26 @@ def test_the_tape_outside_goes_through():
 def test_what_transforms_refuse(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def looked_at(tensor):
+    """Reads a tensor's numbers in every way and returns a Python number."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        print(tensor, repr(tensor), f"{tensor}")
+    numbers = [
+        tensor.item(),
+        tensor.tolist(),
+        float(tensor.detach()),
+        tensor.detach().numpy().item(),
+    ]
+    return numbers[0] + 0 * sum(numbers) + 0 * bool(tensor > 0)
+
+
+def test_reading_values_of_a_detached_tensor_inside_grad():
+    def value(x):
+        y = x * x
+        looked_at(y.detach())
+        return (y * x).sum()
+
+    gradient = jaxgrad.func.grad(value)(jaxgrad.tensor(2.0))
+    assert gradient.item() == 12

@@ -17,6 +17,7 @@ import pytest
 from helpers.as_torch import as_torch, leaf
 from hypothesis import strategies
 
+import jaxgrad
 import jaxgrad as torch
 from jaxgrad.autograd._engine import graph_task
 from jaxgrad.core.pending import value_of
@@ -661,3 +662,14 @@ def test_an_error_shows_where_it_was_raised(monkeypatch):
     with pytest.raises(Broken, match="in the kernel") as raised:
         y.backward()
     assert [entry.name for entry in raised.traceback][-1] == "kernel"
+
+
+@pytest.mark.row("edge_38")
+@pytest.mark.slow
+def test_a_chain_of_100_000_nodes():
+    x = leaf(jaxgrad, 1.0)
+    y = x
+    for _ in range(100_000):
+        y = y + 1
+    y.backward()
+    assert x.grad.item() == 1

@@ -7,6 +7,7 @@ import weakref
 
 import pytest
 from helpers.as_torch import as_torch, error, leaf, warned
+from helpers.compiled import under_jit
 
 import jaxgrad
 
@@ -1141,3 +1142,169 @@ def test_interrupts_in_hooks(kind):
     assert jaxgrad.is_grad_enabled() and x.grad is None
     y.backward()
     assert x.grad.item() == 4
+
+
+def once(torch):
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * x * g
+
+    return Double
+
+
+@pytest.mark.row("edge_14")
+@as_torch("""
+    [['b1', [tensor(3.0)]],
+     ['b2', [tensor(30.0)]],
+     ['pre', [[tensor(31.0)]]],
+     ['node', [[tensor(62.0), None], [tensor(31.0)]]],
+     ['a', [tensor(62.0)]],
+     ['post', tensor(62.0)]]
+    tensor(31.0)
+    tensor(62.0)
+""")
+def test_order_of_hooks(torch):
+    seen = []
+
+    def note(name, result=None):
+        def hook(*gradients):
+            seen.append((name, gradients))
+            return None if result is None else result(*gradients)
+
+        return hook
+
+    a = leaf(torch, 2.0)
+    b = a * 2
+    c = b * 3
+    b.register_hook(note("b1", lambda g: g * 10))
+    b.register_hook(note("b2", lambda g: g + 1))
+    b.grad_fn.register_prehook(note("pre"))
+    b.grad_fn.register_hook(note("node"))
+    b.retain_grad()
+    a.register_hook(note("a"))
+    a.register_post_accumulate_grad_hook(lambda leaf: seen.append(("post", leaf.grad.clone())))
+    c.backward()
+    return seen, b.grad, a.grad
+
+
+@pytest.mark.row("edge_15")
+@as_torch("""
+    [1, 2, 2, 2]
+    tensor(48.0)
+""")
+def test_hooks_that_are_removed(torch):
+    x, seen, handles = leaf(torch, 2.0), [], {}
+
+    def once(g):
+        seen.append(1)
+        handles["once"].remove()
+
+    handles["once"] = x.register_hook(once)
+    x.register_hook(lambda g: seen.append(2))
+    for _ in range(2):
+        (x * x).backward()
+    with x.register_hook(lambda g: g * 10):
+        (x * x).backward()
+    return seen, x.grad
+
+
+@pytest.mark.row("edge_15")
+@as_torch("""
+    TypeError("expected Variable, but hook returned 'int'")
+    RuntimeError("hook '<lambda>' has changed the size of value")
+    RuntimeError(
+     "hook '<lambda>' has changed the type of value (was torch.FloatTensor got "
+     'torch.DoubleTensor)')
+    ZeroDivisionError('division by zero')
+""")
+def test_what_hooks_return(torch):
+    errors = []
+    for wrong in (lambda g: 3, lambda g: torch.ones(3), lambda g: g.double(), lambda g: 1 / 0):
+        x = leaf(torch, 2.0)
+        y = x * x
+        y.register_hook(wrong)
+        errors.append(error(y.backward))
+    return errors
+
+
+@pytest.mark.row("edge_15")
+@as_torch("""
+    [['new', tensor(1.0)], ['old', tensor(3.0)], ['sum', tensor(7.0)]]
+    tensor(3.0)
+""")
+def test_hooks_and_writes(torch):
+    x, seen = leaf(torch, 2.0), []
+    y = x * 1
+    y.register_hook(lambda g: seen.append(("old", g)))
+    y.mul_(3)
+    y.register_hook(lambda g: seen.append(("new", g)))
+    y.backward()
+    z = leaf(torch, 2.0) * 1
+    z.register_hook(lambda g: seen.append(("sum", g)))
+    (z * 3 + z * 4).backward()
+    return seen, x.grad
+
+
+@pytest.mark.row("edge_16")
+@as_torch("""
+    [[tensor(3.0)], []]
+    ['before', 'node']
+""")
+def test_hooks_under_grad(torch):
+    x, seen = leaf(torch, 2.0), []
+    y = x * x
+    x.register_post_accumulate_grad_hook(lambda leaf: seen.append("accumulated"))
+    y.grad_fn.register_hook(lambda results, gradients: seen.append("node"))
+    y.grad_fn.register_prehook(lambda gradients: seen.append("before"))
+    z = y * 3
+    captured = torch.autograd.grad(z, y, retain_graph=True), list(seen)
+    torch.autograd.grad(z, x)
+    return captured, seen
+
+
+@pytest.mark.row("edge_17")
+@as_torch("""
+    [[True, True, True, False], [True, False, False, False]]
+    1
+    2
+    ValueError("Expects mode to be one of ('all', 'any') but got x")
+""")
+def test_multi_grad_hook(torch):
+    a, b, c, unused = (leaf(torch, float(i)) for i in range(1, 5))
+    seen, first, graph = [], [], torch.autograd.graph
+    graph.register_multi_grad_hook(
+        (a, b, c, unused), lambda gradients: seen.append([g is not None for g in gradients])
+    )
+    graph.register_multi_grad_hook((b, a), lambda gradient: first.append(gradient), mode="any")
+    y = a * b * 1 + c * a
+    y.backward(retain_graph=True)
+    counted = len(first)
+    y.backward(inputs=(a,))
+    z = leaf(torch, 1.0)
+    wrong = error(lambda: graph.register_multi_grad_hook((z,), print, mode="x"))
+    return seen, counted, len(first), wrong
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        test_order_of_hooks,
+        test_hooks_that_are_removed,
+        test_what_hooks_return,
+        test_hooks_and_writes,
+        test_hooks_under_grad,
+        test_multi_grad_hook,
+    ],
+    ids=lambda test: test.__name__,
+)
+def test_under_jit(test):
+    """The body of a test above, inside of one compiled function."""
+    under_jit(test)()

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 from helpers.as_torch import as_torch, error, leaf
+from helpers.compiled import under_jit
 from helpers.functions import function, square
 from helpers.hangs import LIMIT
 
@@ -591,3 +592,91 @@ def test_grad_mode_belongs_to_a_thread():
     y = function(jaxgrad, forward, lambda ctx, grad: grad).apply(x)
     thread.join(LIMIT)
     assert (seen, y.requires_grad) == ([False], True)
+
+
+@pytest.mark.row("edge_38")
+@as_torch("""
+    tensor(3.0)
+    tensor(3.0)
+    tensor(3.0)
+""")
+def test_a_pass_inside_a_pass(torch):
+    class Nested(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, depth):
+            ctx.save_for_backward(x)
+            ctx.depth = depth
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            with torch.enable_grad():
+                inner = x.detach().requires_grad_()
+                y = Nested.apply(inner, ctx.depth - 1) if ctx.depth else inner * 3
+                y.backward()
+            return g * inner.grad, None
+
+    gradients = []
+    for depth in (0, 1, 4):
+        x = leaf(torch, 1.0)
+        Nested.apply(x, depth).backward()
+        gradients.append(x.grad)
+    return gradients
+
+
+@pytest.mark.row("edge_38")
+def test_a_pass_inside_a_pass_of_depth_200():
+    class Count(jaxgrad.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, depth):
+            ctx.depth = depth
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            if not ctx.depth:
+                return g + 1, None
+            with jaxgrad.enable_grad():
+                inner = leaf(jaxgrad, 1.0)
+                Count.apply(inner, ctx.depth - 1).backward()
+            return inner.grad + 1, None
+
+    x = leaf(jaxgrad, 1.0)
+    Count.apply(x, 200).backward()
+    assert x.grad.item() == 202
+
+
+@pytest.mark.row("edge_38")
+@as_torch("""
+    [RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn'),
+     tensor(6.0)]
+    tensor(4.0)
+""")
+def test_a_pass_inside_a_hook(torch):
+    x, seen = leaf(torch, 2.0), []
+
+    def without(_):
+        z = leaf(torch, 3.0)
+        words = "element 0 of tensors does not require grad and does not have a grad_fn"
+        seen.append(error((z * z).backward, words=words))
+
+    def within(_):
+        with torch.enable_grad():
+            z = leaf(torch, 3.0)
+            (z * z).backward()
+        seen.append(z.grad)
+
+    x.register_hook(without)
+    x.register_hook(within)
+    (x * x).backward()
+    return seen, x.grad
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "test", [test_a_pass_inside_a_pass, test_a_pass_inside_a_hook], ids=lambda test: test.__name__
+)
+def test_under_jit(test):
+    """The body of a test above, inside of one compiled function."""
+    under_jit(test)()

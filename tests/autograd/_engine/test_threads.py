@@ -10,6 +10,7 @@ import pytest
 from helpers import hangs
 from helpers.as_torch import leaf
 
+import jaxgrad
 import jaxgrad as torch
 
 THREADS = 10
@@ -370,3 +371,34 @@ def test_levels_of_forward_mode_belong_to_their_thread():
             return forward_ad.unpack_dual(x * x).tangent.item()
 
     assert together(work) == [6.0 * i for i in range(THREADS)]
+
+
+@pytest.mark.row("edge_39")
+def test_asyncio_tasks_on_one_leaf():
+    x = leaf(jaxgrad, 2.0)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: (x * x).backward(), range(100)))
+    assert x.grad.item() == 400
+
+
+@pytest.mark.row("edge_39")
+def test_one_shared_graph_in_several_threads():
+    x = leaf(jaxgrad, 2.0)
+    y = (x * x).exp()
+
+    def attempt(_):
+        try:
+            y.backward()
+        except RuntimeError as error:
+            assert "second time" in str(error)
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(attempt, range(8))) == 1
+
+
+@pytest.mark.row("edge_39")
+def test_grad_mode_is_thread_local():
+    with jaxgrad.no_grad(), ThreadPoolExecutor(1) as pool:
+        assert pool.submit(jaxgrad.is_grad_enabled).result()

@@ -2,6 +2,7 @@
 
 import pytest
 from helpers.as_torch import as_torch, error, leaf
+from helpers.compiled import under_jit
 from helpers.functions import double, function, giving, noting, square
 
 import jaxgrad
@@ -808,3 +809,136 @@ def test_interrupts_in_rules_leave_the_graph_usable(kind, where):
         assert x.grad.item() == 6
     assert jaxgrad.is_grad_enabled() and not jaxgrad.is_inference_mode_enabled()
     assert (x * 2).requires_grad and jaxgrad.ones(2).grad_fn is None
+
+
+def returning(torch, *results):
+    class Returns(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return results[0] if len(results) == 1 else results
+
+    return Returns
+
+
+@pytest.mark.row("edge_27")
+@as_torch
+def test_what_backward_may_return(torch):
+    x, ones = leaf(torch, 1.0, 2.0, 3.0), torch.ones(3)
+    outcomes = []
+    for results in (
+        (ones,),
+        (ones, None, None),
+        (ones, None, ones),
+        ([1.0], None),
+        (2.0, None),
+        (None, None),
+        (torch.ones(2, 3), None),
+        (ones.double(), None),
+        (ones.long(), None),
+        (torch.ones(2), None),
+    ):
+        x.grad = None
+        y = returning(torch, *results).apply(x, 3).sum()
+        outcomes.append((error(y.backward), x.grad))
+    return outcomes
+
+
+@pytest.mark.row("edge_28")
+@as_torch("""
+    False
+    [tensor(5.0), None]
+    tensor(110.0)
+    [tensor(5.0, requires_grad=True),
+     tensor(7.0, requires_grad=True),
+     tensor(8.5, requires_grad=True)]
+    tensor(9.0)
+""")
+def test_list_keyword_and_repeated_arguments(torch):
+    class Lists(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, tensors, x):
+            ctx.asked = ctx.needs_input_grad
+            return sum(tensors) * x
+
+        @staticmethod
+        def backward(ctx, g):
+            return None, g * 5
+
+    class Named(torch.autograd.Function):
+        @staticmethod
+        def forward(x, scale=2.0, shift=1.0):
+            return x * scale + shift
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.scale = inputs[1]
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.scale, None, None
+
+    class Product(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x + y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 10, g * 100
+
+    x, a = leaf(torch, 2.0), leaf(torch, 3.0)
+    untracked = Lists.apply([a, a], torch.tensor(1.0)).requires_grad
+    Lists.apply([a, a], x).backward()
+    listed = x.grad, a.grad
+    Product.apply(a, a).backward()
+    b = leaf(torch, 2.0)
+    named = Named.apply(b), Named.apply(b, scale=3.0), Named.apply(b, 4.0, shift=0.5)
+    sum(named).backward()
+    return untracked, listed, a.grad, named, b.grad
+
+
+@pytest.mark.row("edge_21")
+@as_torch("""
+    tensor(12.0)
+    [[False, True, False], True, False]
+""")
+def test_grad_mode_inside_a_function(torch):
+    seen = []
+
+    class Inside(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            seen.append((torch.is_grad_enabled(), x.requires_grad, (x * x).requires_grad))
+            with torch.enable_grad():
+                z = x.detach().requires_grad_()
+                (gradient,) = torch.autograd.grad(z**3, z)
+                seen.append(torch.is_grad_enabled())
+            ctx.save_for_backward(gradient)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, g):
+            seen.append(torch.is_grad_enabled())
+            return g * ctx.saved_tensors[0]
+
+    x = leaf(torch, 2.0)
+    Inside.apply(x).backward()
+    return x.grad, seen
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        test_what_backward_may_return,
+        test_list_keyword_and_repeated_arguments,
+        test_grad_mode_inside_a_function,
+    ],
+    ids=lambda test: test.__name__,
+)
+def test_under_jit(test):
+    """The body of a test above, inside of one compiled function."""
+    under_jit(test)()

@@ -4,6 +4,7 @@ import warnings
 
 import pytest
 from helpers.as_torch import as_torch, error, leaf, warned
+from helpers.compiled import under_jit
 from helpers.functions import double, function, giving, noting, square
 
 import jaxgrad
@@ -809,3 +810,131 @@ def test_needs_input_grad_belongs_to_the_author(torch):
     edges = [node is not None for node, _ in result.grad_fn.next_functions]
     result.sum().backward()
     return seen, edges, x.grad, y.grad
+
+
+def numbers(torch, *values, **options):
+    return torch.tensor(values, dtype=torch.float64, requires_grad=True, **options)
+
+
+@pytest.mark.row("edge_25")
+@as_torch("""
+    tensor([6.0, 2.0, 4.0], dtype=float64)
+    tensor([1, 0, 1])
+    tensor([3.0, 30.0, 300.0], dtype=float64)
+    [[tensor([0.0, 0.0, 0.0], dtype=float64), tensor([0, 0, 0])]]
+""")
+def test_mark_non_differentiable_of_a_float_and_an_integer_output(torch):
+    seen = []
+
+    class Three(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            marked = x * 2
+            ctx.mark_non_differentiable(marked)
+            return x * 3, marked, (x > 1).long()
+
+        @staticmethod
+        def backward(ctx, g, marked, integers):
+            seen.append((marked, integers))
+            return g * 3
+
+    x = numbers(torch, 3.0, 1.0, 2.0)
+    tripled, doubled, integers = Three.apply(x)
+    (tripled * torch.tensor([1.0, 10.0, 100.0], dtype=torch.float64)).sum().backward()
+    return doubled, integers, x.grad, seen
+
+
+@pytest.mark.row("edge_26")
+@as_torch("""
+    [[tensor(1.0), tensor(0.0)], [tensor(1.0), tensor(0.0)], [tensor(1.0), None]]
+    3
+    3
+    tensor(8.0)
+""")
+def test_set_materialize_grads_of_a_function_with_two_outputs(torch):
+    gradients = []
+
+    def function(materialize):
+        class Two(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                if materialize is not None:
+                    ctx.set_materialize_grads(materialize)
+                return x * 2, x * 3
+
+            @staticmethod
+            def backward(ctx, g, h):
+                gradients.append((g, h))
+                return g * 2 if h is None else g * 2 + h * 3
+
+        return Two
+
+    x = leaf(torch, 2.0)
+    for materialize in (None, True, False):
+        first, _ = function(materialize).apply(x)
+        first.backward()
+    called = len(gradients)
+    function(False).apply(x)
+    (x * 2).backward()
+    return gradients, called, len(gradients), x.grad
+
+
+def differentiable_once(torch):
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        @torch.autograd.function.once_differentiable
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * x * g
+
+    return Double
+
+
+@pytest.mark.row("edge_13")
+@as_torch("""
+    [tensor(6.0)]
+    tensor(30.0, requires_grad=True)
+    [RuntimeError(
+      'trying to differentiate twice a function that was marked with @once_differentiable'),
+     RuntimeError('element 0 of tensors does not require grad and does not have a grad_fn')]
+    [tensor(2.0)]
+""")
+def test_once_differentiable_in_a_double_backward(torch):
+    Double, x, weight = (
+        differentiable_once(torch),
+        *(leaf(torch, value) for value in (3.0, 5.0)),
+    )
+    first = torch.autograd.grad(Double.apply(x), x, create_graph=True)
+    (weighted,) = torch.autograd.grad(Double.apply(x) * weight, x, create_graph=True)
+    refused = error(weighted.backward), error(torch.autograd.grad, first[0], x)
+    (other,) = torch.autograd.grad(Double.apply(x) + weight**2, weight, create_graph=True)
+    return first, weighted, refused, torch.autograd.grad(other, weight)
+
+
+@pytest.mark.row("edge_13")
+def test_factors_of_a_once_differentiable_gradient():
+    """PyTorch says that it was not used, and with allow_unused=True gives None."""
+    x, weight = leaf(jaxgrad, 3.0), leaf(jaxgrad, 5.0)
+    y = differentiable_once(jaxgrad).apply(x) * weight
+    (gradient,) = jaxgrad.autograd.grad(y, x, create_graph=True)
+    with pytest.raises(RuntimeError, match="trying to differentiate twice a function that"):
+        jaxgrad.autograd.grad(gradient, weight, allow_unused=True)
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        test_mark_non_differentiable_of_a_float_and_an_integer_output,
+        test_set_materialize_grads_of_a_function_with_two_outputs,
+        test_once_differentiable_in_a_double_backward,
+    ],
+    ids=lambda test: test.__name__,
+)
+def test_under_jit(test):
+    """The body of a test above, inside of one compiled function."""
+    under_jit(test)()

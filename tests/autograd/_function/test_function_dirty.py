@@ -2,6 +2,7 @@
 
 import pytest
 from helpers.as_torch import as_torch, error, leaf, strict, warned
+from helpers.compiled import under_jit
 from helpers.functions import function
 
 import jaxgrad
@@ -655,3 +656,125 @@ def test_which_views_of_a_function_may_be_written(torch):
         z.mul_(3)
     y.sum().backward()
     return y, z, x.grad
+
+
+def numbers(torch, *values, **options):
+    return torch.tensor(values, dtype=torch.float64, requires_grad=True, **options)
+
+
+@pytest.mark.row("edge_24")
+@as_torch("""
+    [True, tensor(6.0, requires_grad=True), tensor(2.0)]
+    RuntimeError('a leaf Variable that requires grad has been used in an in-place operation.')
+    RuntimeError(
+     'Some elements marked as dirty during the forward method were not returned as '
+     'output. The inputs that are modified inplace must all be outputs of the Function.')
+    ['UserWarning']
+""")
+def test_mark_dirty_of_a_function(torch):
+    class Write(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g
+
+    class NotReturned(Write):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(2).clone()
+
+    class NoInput(Write):
+        @staticmethod
+        def forward(ctx, x):
+            output = x * 2
+            ctx.mark_dirty(output)
+            return output
+
+    x = leaf(torch, 3.0)
+    y = x * 1
+    written = Write.apply(y)
+    same = written is y
+    y.backward()
+    no_leaf = "a leaf Variable that requires grad has been used in an in-place operation"
+    lost = "Some elements marked as dirty during the forward method were not returned as output"
+    return (
+        (same, y, x.grad),
+        error(Write.apply, leaf(torch, 3.0), words=no_leaf),
+        error(NotReturned.apply, x * 1, words=lost),
+        [warning["error"] for warning in warned(NoInput.apply, x)["warnings"]],
+    )
+
+
+@pytest.mark.row("edge_24")
+@as_torch("""
+    RuntimeError(
+     'If your Function modifies inplace an input that is a view of another Tensor, your '
+     'Function cannot return more than one Tensor. This is not supported by the current '
+     'autograd engine. You should either make sure the input is not a view (using '
+     '.clone() for example) or make your Function only return one Tensor (potentially '
+     'splitting it into two Functions: one doing the inplace that returns a single '
+     'Tensor and a second one that does the other operations). You can ask on the forum '
+     'https://discuss.pytorch.org/ if you need help to do this change.')
+""")
+def test_mark_dirty_of_a_view_with_two_outputs(torch):
+    class Write(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(2), x.clone()
+
+        @staticmethod
+        def backward(ctx, g, h):
+            return 2 * g + 2 * h
+
+    view = (numbers(torch, 1.0, 2.0) * 1)[:1]
+    words = "If your Function modifies inplace an input that is a view of another Tensor"
+    return error(Write.apply, view, words=words)
+
+
+@pytest.mark.row("edge_24")
+@as_torch("""
+    RuntimeError(
+     'one of the variables needed for gradient computation has been modified by an '
+     'inplace operation: [torch.FloatTensor []], which is output 0 of Exp, is at '
+     'version 2; expected version 0 instead. Hint: enable anomaly detection to find the '
+     'operation that failed to compute its gradient, with '
+     'torch.autograd.set_detect_anomaly(True, check_nan=False).')
+""")
+def test_mark_dirty_invalidates_what_was_saved(torch):
+    class Write(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g
+
+    x = leaf(torch, 3.0)
+    with strict(torch):
+        y = x.exp()
+        z = y * 1
+        Write.apply(y)
+        words = "has been modified by an inplace operation"
+        return error((z + y).backward, words=words)
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        test_mark_dirty_of_a_function,
+        test_mark_dirty_of_a_view_with_two_outputs,
+        test_mark_dirty_invalidates_what_was_saved,
+    ],
+    ids=lambda test: test.__name__,
+)
+def test_under_jit(test):
+    """The body of a test above, inside of one compiled function."""
+    under_jit(test)()
