@@ -25,7 +25,7 @@ from .side_effects import StateEffect
 
 
 class Leaves(list):
-    """The leaves of the arguments of a call, and `arguments`: these themselves, in a pair."""
+    """The leaves of the arguments of a call; `arguments` is the pair of arguments and keywords."""
 
     __slots__ = ("arguments",)
 
@@ -63,10 +63,10 @@ def _has_sparse(arguments) -> bool:
 class ArgumentContainers:
     """The containers among the arguments of a call that is traced.
 
-    `arguments`: what the function is called with; `before`, `inside`: the containers of the caller
-    and those that the function gets, in order; `reached`: by place those that it also reaches by
-    itself; `positions`: by the id of one the place where it is first; `places`: by the id of a
-    holder that of its container; `is_used`: whether a call needs those of its own.
+    `arguments`: the arguments of the traced function; `before`, `inside`: the caller's containers
+    and those that the function gets, in order; `reached`: by place the containers that the function
+    also reaches by itself; `positions`: by the id of a container its first place; `places`: by the
+    id of a holder the place of its container; `is_used`: whether a call needs its own containers.
     """
 
     def __init__(self, leaves, inner, structure, observation):
@@ -90,7 +90,7 @@ class ArgumentContainers:
             self.observe(observation)
 
     def observe(self, observation):
-        """Take snapshots of the containers, but for those that are known as state."""
+        """Take snapshots of the containers, except of those that are observed as state."""
         for position, (outer, inner) in enumerate(zip(self.before, self.inside, strict=True)):
             kind = InstanceHolder if dataclasses.is_dataclass(inner) else None
             if observation.snapshots.get(outer, kind) is not None:
@@ -107,8 +107,8 @@ class ArgumentContainers:
         self.is_seen = is_own and all(itertools.starmap(operator.is_, pairs))
 
     def refuse_changes(self, name: str, changes):
-        """Raise RuntimeError where the function has changed containers, and no call would repeat
-        it. changes: what snapshots tell.
+        """Raise RuntimeError if the function has changed containers and no call would repeat the
+        change. changes: the changes that snapshots show.
         """
         if pytree.has_cycle(self.arguments):
             raise RunsUncompiled(f"{name} puts a list or dict among its arguments into itself")
@@ -150,8 +150,8 @@ class ArgumentContainers:
 
 
 class ArgumentEffect(StateEffect):
-    """What a function binds and removes in a container among its arguments. `position`: its place
-    among these.
+    """The names that a function binds and removes in a container among its arguments. `position`:
+    the place of the container.
     """
 
     __slots__ = ("position",)
@@ -168,8 +168,9 @@ class ArgumentEffect(StateEffect):
 
 
 class SameContainers(Guard):
-    """Which containers among the arguments are the same ones, those which the function also reaches
-    by itself, and that no other is one which it changes by itself.
+    """Three facts about containers among the arguments: which places hold one object, which
+    containers the function also reaches by itself, and that no other one is a container that the
+    function changes by itself.
     """
 
     __slots__ = ("first", "reached", "state")

@@ -85,8 +85,8 @@ class Snapshot:
 
 
 class Moved(NamedTuple):
-    """That a captured tensor was given other memory: the storage that it had until then, None for
-    none, and whether it had been written to.
+    """Marks a captured tensor that was given other memory. It has the storage that the tensor had
+    until then, or None, and whether this storage had been written to.
     """
 
     storage: object
@@ -97,13 +97,13 @@ class CapturedTensor(TensorGuard):
     """A tensor from outside that a traced function reads, and the guard on it.
 
     `number`: its position among the captured tensors of its scope; `of_class`: its class; `marked`:
-    the class that it is marked with, such as Parameter, or None;
-    `writes_grad`: whether its `.grad` was set before it was read; `ignores_grad`: whether `.grad`
-    is not an input, as when the function is replayed. Only while tracing: `tensor`; `snapshot`: its
-    state before; `tracer`: what its handle held first; `entry`: its alias inside, where its memory
-    is joined; `moved`: how it was given the memory of another tensor, None where it was not;
-    `led_past`: of a view that was written to, the node of its hooks and the edge to which that
-    leads.
+    the class that it is marked with, such as Parameter, or None; `writes_grad`: whether its `.grad`
+    was set before it was read; `ignores_grad`: whether `.grad` is no input, as in a replay.
+
+    These exist only while tracing: `tensor`; `snapshot`: its state before; `tracer`: the tracer
+    that its handle held first; `entry`: its alias in the trace, if its memory is joined; `moved`: a
+    `Moved` if it was given the memory of another tensor, else None; `led_past`: for a view that was
+    written to, the node of its hooks and the edge behind that node.
     """
 
     def __init__(self, tensor: Tensor, source: TensorSource, number: int):
@@ -115,8 +115,8 @@ class CapturedTensor(TensorGuard):
         self.moved, self.led_past, self.entry = None, (None, None), None
 
     def lead_past_hooks(self):
-        """Give a view that was written to a node for its hooks alone: the gradient of the tensor
-        that it shows passes the write, and none of the hooks of the view.
+        """Give a written view a node for its hooks alone: the gradient of its root passes the
+        write, and not the hooks of the view.
         """
         tensor, alias = current(self.tensor), self.snapshot.alias
         is_view = alias is not None and alias.root is not None
@@ -134,7 +134,7 @@ class CapturedTensor(TensorGuard):
 
     @property
     def is_hooked_view(self) -> bool:
-        """Whether it was a view when it was captured, and the gradient of what it was has hooks."""
+        """Whether it was a view when it was captured, and the gradient of its history has hooks."""
         alias, node = self.snapshot.alias, self.snapshot.node
         is_view = alias is not None and alias.root is not None
         is_view = is_view and isinstance(node, Node)

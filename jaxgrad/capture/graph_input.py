@@ -17,9 +17,9 @@ from ..tape import mode
 class GraphInput:
     """An input of a traced program.
 
-    `key`: identifies it when the function is replayed; `captured`: the captured tensor that it is,
-    None for other inputs; `is_read`: whether each call gets it from `array`; `is_number`: whether
-    it is a Python number; `description`: what it is, for messages.
+    `key`: identifies the input in a replay; `captured`: its captured tensor, None for other inputs;
+    `is_read`: whether each call reads it by `array`; `is_number`: whether it is a Python number;
+    `description`: a noun for messages.
     """
 
     captured, is_read, is_number, description = None, False, False, "an argument"
@@ -89,8 +89,8 @@ class GeneratorInput(GraphInput):
 
 
 class NumberInput(GraphInput):
-    """A Python number that `read()` gives at each call. `turn`: how often this reader was asked in
-    the trace before.
+    """A Python number that `read()` gives at each call. `turn`: how often the trace had called this
+    reader before.
     """
 
     is_read = is_number = True
@@ -110,7 +110,7 @@ def in_order(inputs: list[GraphInput]) -> list[GraphInput]:
 
 
 def number_readers(inputs: list[GraphInput]) -> list:
-    """The code of the functions that each call runs for a number (`tracing.number`)."""
+    """The code of the functions by which each call reads a number (`tracing.number`)."""
     reads = [source.read for source in inputs if isinstance(source, NumberInput)]
     return [read.__code__ for read in reads if hasattr(read, "__code__")]
 
@@ -124,7 +124,7 @@ def reader_of(read):
 class NumberReads:
     """The numbers that the uncompiled run of a verified call reads by `tracing.number`, by reader.
 
-    A clock and random numbers give other ones each time, so the other runs are given these.
+    Clocks and random numbers change from run to run, so the other runs get these numbers.
     """
 
     def __init__(self):

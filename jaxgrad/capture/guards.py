@@ -67,9 +67,9 @@ class ProgramCache:
         self.log, self.has_symbolic_draws, self.has_drawn = EventLog(), True, False
 
     def find(self, leaves, structure):
-        """The program that serves a call, and its captured tensors. Where the function must be
-        traced, None and the programs that there are for arguments of this kind. Raises TypeError
-        for an argument that cannot be hashed.
+        """The program that serves a call, and its captured tensors. If the function must be traced:
+        None, and the programs for arguments of this kind. Raises TypeError for an argument that
+        cannot be hashed.
         """
         key = self.key(leaves, structure)
         try:
@@ -105,8 +105,8 @@ class ProgramCache:
         return structure, settings.in_key(), *keys
 
     def reason(self, leaves, structure) -> str:
-        """Why no program serves a call, by comparison with the program for arguments of this kind
-        that was used last, or else with the one that was traced last.
+        """Why no program serves a call, compared with the last used program for arguments of this
+        kind, or else with the last traced one.
         """
         if self.last is None:
             return "it was called for the first time"
@@ -151,8 +151,8 @@ class ProgramCache:
             programs[:] = [program for program in programs if not program.trace.has_expired()]
 
     def give_up(self, numbers: VaryingNumbers) -> bool:
-        """Make numbers that vary constants again, for good: those that the function looked at, or
-        all where that is not known. Whether there were any.
+        """Turn inputs that are numbers into constants again, for good: those that the function
+        looked at, or all of them if that is not known. Returns whether there were any.
         """
         positions = {getattr(source, "position", None) for source in self.inspected}
         places = {source.key[1] for source in self.inspected if hasattr(source, "key")}
@@ -162,12 +162,14 @@ class ProgramCache:
         return numbers.give_up(positions if self.inspected else numbers.varying) or bool(constants)
 
     def give_up_draws(self) -> bool:
-        """Make what is drawn constants that checks compare, for good; whether it was inputs."""
+        """Turn drawn numbers from inputs into constants that checks compare, for good; returns
+        whether they were inputs.
+        """
         had, self.has_symbolic_draws = self.has_symbolic_draws and self.has_drawn, False
         return had
 
     def numbers_in(self, leaves, structure) -> VaryingNumbers:
-        """The Python numbers among the arguments, those that differ from earlier calls noted."""
+        """The Python numbers among the arguments; notes which of them differ from earlier calls."""
         numbers = self.numbers.get(structure) or self.numbers.find(structure)
         if numbers is None:
             varying = VaryingNumbers(self.static, leaves, structure)
@@ -202,8 +204,8 @@ def key_of(leaf):
 
 
 class Identity:
-    """An argument that is the same as no other object, though it may equal some. Kept weakly where
-    its class allows that, so that it may go, with the tensors that it holds.
+    """An argument that is compared by identity. It is held weakly if its class allows that, so that
+    it and its tensors may be freed.
     """
 
     __slots__ = ("number", "reference")
@@ -224,7 +226,7 @@ class Identity:
 
 
 def weak_key(value):
-    """A weak reference that equals those to the same object, and no other one."""
+    """A weak reference that equals weak references to the same object, and no others."""
     kind = type(value)
     # a weak reference is compared in C, as its object is: by identity, in such a class
     by_identity = kind.__hash__ is object.__hash__ and kind.__eq__ is object.__eq__
@@ -233,8 +235,9 @@ def weak_key(value):
 
 @functools.lru_cache(maxsize=4096)
 def is_compared(kind: type) -> bool:
-    """Whether equal instances of a class are the same to a function. A class of the user may
-    compare less than all that the function reads. False too where only the same object is equal.
+    """Whether equal instances of a class are the same to a function. An `__eq__` of a user's class
+    may compare less than the function reads, so only classes that compare all attributes count
+    (`is_value_class`). False for classes that compare by identity.
     """
     if kind.__hash__ is None:
         # an array is refused; an object is guarded by its attributes or elements
@@ -319,12 +322,12 @@ class GradSource(TensorSource):
 
 
 class TensorGuard(Guard):
-    """What a captured tensor must be; `check` finds it and appends it to `tensors`.
+    """The guard on a captured tensor; `check` finds the tensor and appends it to `tensors`.
 
-    `source`: where it is found; `aval`, `tracked`, `kind`, `hooks`: its abstract value, its
-    requires_grad, whether it is a leaf, and the ids of its hooks; `pinned`: its numbers, where
-    tracing looked at them; `history`: its node, where a pass inside ran through it; `has_grad`:
-    whether `.grad` was set, which counts where the function `reads_grad`; `line`: the source line
+    `source`: finds the tensor; `aval`, `tracked`, `kind`, `hooks`: its abstract value, its
+    requires_grad, whether it is a leaf, and the ids of its hooks; `pinned`: its numbers, if the
+    function looked at them; `history`: its node, if a pass in the trace ran through it; `has_grad`:
+    whether `.grad` was set, compared only if the function `reads_grad`; `line`: the source line
     that read it first.
     """
 
@@ -397,8 +400,8 @@ class TensorGuard(Guard):
 
 
 class CapturedTensors(MergedGuard):
-    """What the captured tensors must be. Most are leaves without hooks that share no memory: one
-    loop compares these, and others are left to their guards.
+    """The guards on captured tensors, merged. Most tensors are leaves without hooks that share no
+    memory: one loop compares these, and their guards check the others.
     """
 
     def __init__(self, guards):
@@ -434,9 +437,9 @@ class CapturedTensors(MergedGuard):
 
 
 def _row(guard: TensorGuard) -> tuple:
-    """A guard, a reference to its tensor or the position of that among the arguments, its abstract
-    value, whether it is tracked, and whether it must have a `.grad`, None where that does not
-    matter. Without an abstract value the guard itself must look.
+    """A guard, a reference to its tensor or its position among the arguments, its abstract value,
+    whether it is tracked, and whether it must have a `.grad` (None if that does not matter).
+    Without an abstract value the guard itself compares the tensor.
     """
     reference, position = guard.reference, getattr(guard.source, "position", None)
     is_leaf = guard.kind is guard.pinned is guard.history is None and not guard.hooks
@@ -466,11 +469,11 @@ def grad_of(tensor: Tensor) -> Tensor | None:
 
 
 class DistinctTensors(Guard):
-    """The captured tensors are different ones, as they were. Under `vmap` an argument may be
-    captured twice: example by example, and as a whole.
+    """The captured tensors are different objects, or the same ones, as in the trace. Under `vmap`
+    an argument may be captured twice: example by example, and as a whole.
 
-    handles: the ids of those that are found by handle, and so are always the same; others: the
-    numbers of the others.
+    handles: the ids of tensors that are found by their handles, and so are always the same; others:
+    the numbers of the other tensors.
     """
 
     __slots__ = ("first", "handles", "others")
@@ -499,8 +502,8 @@ class DistinctTensors(Guard):
 
 
 class SeparateMemory(Guard):
-    """The captured tensors that are written to share no memory with other captured ones, and
-    `alone` share it with no tensor at all.
+    """The captured tensors that are written to share no memory with other captured tensors, and
+    those in `alone` share it with no tensor at all.
     """
 
     __slots__ = ("alone", "written")

@@ -141,7 +141,8 @@ def captured_names(trace, tensors, arguments) -> list[str]:
 
 
 class PathWalk(ObjectWalk):
-    """The objects that a function reaches, with the variable, attributes and items that lead there.
+    """A walk over the objects that a function reaches, with the variable, attributes and items that
+    lead to each.
 
     Modules come first and optimizers last, since optimizers name their state after parameters.
     `names`: by id of an object; `waiting`: the objects to visit, by rank.

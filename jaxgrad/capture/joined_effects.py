@@ -41,12 +41,13 @@ class OwnerEffect(TensorEffect):
 
 
 class MemberEffect(TensorEffect):
-    """What a function changes of a tensor that shows joined memory, beside its value.
+    """The changes of a tensor that shows joined memory, except those of its value.
 
     `node`: the number of its node among the outputs with a history, None for none, or UNCHANGED;
-    `follows`: whether that is the history of its memory, which views of it have to follow;
-    `sets_tracked`: whether it is a leaf whose requires_grad was set; `is_tracked`: that of what has
-    the node; `loses_node`: whether it shows another part of memory, without its old history.
+    `follows`: whether this node is the history of its memory, which views of the memory follow;
+    `sets_tracked`: whether it is a leaf whose requires_grad was set; `is_tracked`: the
+    requires_grad that goes with the node; `loses_node`: whether it shows another part of memory,
+    without its old history.
     """
 
     __slots__ = ("follows", "is_tracked", "loses_node", "node", "sets_tracked")
@@ -71,7 +72,7 @@ class MemberEffect(TensorEffect):
             raise refused_view(outputs.scope.name, captured)
 
     def record_node(self, outputs, captured):
-        """Record the history of what shows the memory as the tensor did at first."""
+        """Record the history of the tensor that shows the memory as this tensor did at first."""
         handle = handle_at(captured.tensor, captured.entry)
         if handle is None:
             return
@@ -164,8 +165,8 @@ class JoinedOutput(OutputSpec):
 
 @contextlib.contextmanager
 def joined_after_errors(scope):
-    """Ask for another trace where the block fails and captured tensors share memory: apart from
-    this they are not all that they are outside.
+    """Ask for another trace if the block fails and captured tensors share memory: the error may
+    come from tracing them separately.
     """
     try:
         yield

@@ -58,7 +58,7 @@ STRIDED = frozenset(
 
 
 class OwnerSource(TensorSource):
-    """A tensor for all of the memory of which a captured one shows a part."""
+    """Finds a tensor for all of the memory of which a captured tensor shows a part."""
 
     def __init__(self, member):
         self.number, self.is_outside = member.number, member.is_outside
@@ -68,7 +68,7 @@ class OwnerSource(TensorSource):
 
 
 class ViewedSource(TensorSource):
-    """What a captured tensor is a view of: its root or its base, as `read` gives it of an alias."""
+    """Finds the root or the base of a captured view, by `read` of its alias."""
 
     def __init__(self, member, read):
         self.number, self.read, self.is_outside = member.number, read, member.is_outside
@@ -99,11 +99,12 @@ def base_of(alias: Alias) -> Tensor | None:
 
 
 class Cut:
-    """Which part of a joined memory a captured tensor shows.
+    """The part of a joined memory that a captured tensor shows.
 
-    `number`: that of the tensor; `root`, `base`: the numbers of those that it is a view of, None
-    for none; `place`, `steps`: the calls that lead to it from the memory and from the root; `made`:
-    how it was created as a view; `offset`: where all are strides, its first element.
+    `number`: the number of the tensor; `root`, `base`: the numbers of its root and base, None for
+    none; `place`, `steps`: the view calls that lead to it from the memory and from the root;
+    `creation`: how it was created as a view; `offset`: its first element, if all views are given by
+    strides.
     """
 
     __slots__ = ("base", "creation", "number", "offset", "place", "root", "steps")
@@ -127,8 +128,8 @@ class Cut:
 
 
 def strided_offset(place: ViewStep | None) -> int | None:
-    """How many elements of the memory are before the first one at a place; None where not all views
-    that lead there are by strides.
+    """The number of elements of the memory before the first element at a place; None if a view on
+    the way is not given by strides.
     """
     if any(call.primitive.name not in STRIDED for call, _ in in_order(place)):
         return None
@@ -138,9 +139,9 @@ def strided_offset(place: ViewStep | None) -> int | None:
 class JoinedMemory:
     """A memory that is one input of a program, by the number of its `owner`, and its `cuts`.
 
-    Only while it is traced: `inner`: the memory inside; `avals`: by number the abstract values of
-    the tensors inside at first; `entries`: their aliases; `of_alias`: the captured tensors, by the
-    ids of their aliases outside.
+    These exist only while tracing: `inner`: the memory in the trace; `avals`: by number the first
+    abstract values of the tensors in the trace; `entries`: their aliases; `of_alias`: the captured
+    tensors, by the ids of their aliases outside.
     """
 
     def __init__(self, owner):
@@ -185,7 +186,7 @@ def released(groups: dict) -> list[JoinedMemory]:
 
 
 def chain_from(shown, place: ViewStep | None) -> ViewStep | None:
-    """The calls of a place on a source of another abstract value, as that of a tracer."""
+    """The calls of a place on a source of another abstract value, such as that of a tracer."""
     step = None
     for call, numbers in in_order(place):
         again = call.primitive.call(call.structure, (shown, *call.inputs[1:]))
@@ -240,7 +241,9 @@ def join_again(scope, groups, captured):
 
 
 class JoinedTensors(SeparateMemory):
-    """Captured tensors share memory as they did, and with no others; see `SeparateMemory`."""
+    """The captured tensors share memory as in the trace, and with no other tensors; see
+    `SeparateMemory`.
+    """
 
     __slots__ = ("groups", "members")
 

@@ -79,10 +79,11 @@ class PinnedNumbers(Numbers):
 
 
 def answer(scope, array, may_pin=True):
-    """The numbers of an array, for code inside of a scope that looks at them: of a tracer those
-    that it stands for, or the tracer itself where they are not known.
+    """The numbers of an array, for code in a scope that looks at them. Of a tracer: the numbers
+    that it stands for, or the tracer itself if they are not known.
 
-    may_pin: whether they may be those of captured tensors, which a guard compares from then on.
+    may_pin: whether they may come from captured tensors, whose numbers a guard compares from then
+    on.
     """
     scopes = list(scopes_around(scope))
     replay = next(
@@ -137,7 +138,9 @@ class ChangingNumbers:
         self.known: list[tuple] = []
 
     def note(self, program):
-        """Note those of a program. Raises RuntimeError where they change with every trace."""
+        """Note the tensors of a program. Raises RuntimeError if their numbers change with every
+        trace.
+        """
         written, pairs = program.output.written, []
         for captured in program.captured:
             is_changed = captured.number in written or captured.is_of_place
@@ -169,10 +172,10 @@ class Unknown(Exception):
 
 
 class Evaluation:
-    """The evaluation of a tracer, for code inside of `scopes`, the innermost first.
+    """The evaluation of a tracer, for code in `scopes`, the innermost first.
 
-    `pinned`: the captured tensors that it reads; `varying`: the inputs that it reads which are
-    Python numbers, constants of the program if that traced again.
+    `pinned`: the captured tensors that it reads; `varying`: the inputs among its operands that are
+    Python numbers, which another trace would make constants.
     """
 
     def __init__(self, scopes, may_pin: bool):
@@ -220,7 +223,7 @@ class Evaluation:
         return list(equations.values())
 
     def is_wanted(self, source) -> bool:
-        """Whether what a tracer stands for is an equation that must be evaluated."""
+        """Whether a tracer stands for an equation that must be evaluated."""
         is_new = is_equation(source) and id(source) not in self.root.evaluated
         if is_new and not is_pure(source):
             raise Unknown(DEPENDS.format(f"what runs at each call ({source.primitive})"))

@@ -117,10 +117,11 @@ CLASSES = ObservedClasses(mode.open_observation)
 
 
 class Observation(Reads):
-    """What a traced function reads and changes of Python objects.
+    """The Python state that a function reads and changes while it is traced.
 
-    `inputs`: by holder and name the symbolic numbers that stand there while it runs; `own`: the ids
-    of objects whose contents each call compares by itself, None unless functions share the program.
+    `inputs`: by holder and name the symbolic numbers that stand there while it runs; `own_parts`:
+    the ids of objects whose contents each call compares by itself, None unless functions share the
+    program.
     """
 
     def __init__(self, function, arguments, rebound=(), number=None, own=None, drawn=None):
@@ -156,8 +157,8 @@ class Observation(Reads):
         return super().has_existed(value)
 
     def attributes_read(self, instance) -> dict | None:
-        """The attributes of an instance that the function has read, with their values of before;
-        None where not all reads are observed.
+        """The attributes of an instance that the function has read, with the values from before;
+        None if not all reads are observed.
         """
         kind = type(instance)
         # a module reads its own parameters past what is observed
@@ -201,7 +202,9 @@ class Observation(Reads):
         }
 
     def has_aliases(self, value) -> bool:
-        """Whether a container in a result is there twice, or in what the function binds too."""
+        """Whether a container occurs twice in a result, or in a result and in a place that the
+        function assigns.
+        """
         inner, leaves = [], []
         part_tree(value, inner, leaves)
         if not inner:
@@ -211,7 +214,7 @@ class Observation(Reads):
         return len(set(map(id, inner))) < len(inner) or not elsewhere.isdisjoint(map(id, inner))
 
     def begin(self, instance, **attributes):
-        """Take attributes that the function has just set for those of before: state that begins
+        """Treat attributes that the function has just set as present before: state that begins
         outside of the trace at its first use.
         """
         holder = self.snapshots.get(instance, InstanceHolder)
@@ -286,7 +289,7 @@ class Observation(Reads):
         return pairs
 
     def same_tensors(self, captured, tensors) -> list[Guard]:
-        """Guards on rebound places that have a captured tensor which another source finds."""
+        """Guards on rebound places with a captured tensor that another source finds."""
         numbers = {id(tensor): number for number, tensor in enumerate(tensors)}
         pairs = [(numbers.get(id(tensor)), source) for tensor, source in self.rebound_tensors()]
         return [
@@ -306,8 +309,8 @@ class Observation(Reads):
         ]
 
     def exchanged_containers(self, changes) -> dict[int, ContainerSource]:
-        """By id the containers in whose place each call may find others: those at places that this
-        function, by its changes, or another one binds anew.
+        """By id the containers for which each call may find another one: those at places that this
+        function changes or another one assigns.
         """
         places = self.rebound_places()
         for holder, bound, _ in changes:
@@ -343,11 +346,11 @@ def changed_numbers(change: Change) -> set[tuple]:
 
 
 class ObservationGuards(ReadGuards):
-    """The guards on what a traced function has read of Python objects.
+    """The guards on the Python state that a traced function has read.
 
-    captured: the captured tensors; exchanged: by id the numbers of those that may be others at each
-    call; unseen: code objects whose reads do not count. `names`: all names in the code; `skipped`:
-    containers that are too large to compare, with their names.
+    captured: the captured tensors; exchanged: by id the numbers of captured tensors that may be
+    others at each call; unseen: code objects whose reads do not count. `names`: all names in the
+    code; `skipped`: containers that are too large to compare, with their names.
     """
 
     reads: Observation
@@ -408,8 +411,8 @@ class ObservationGuards(ReadGuards):
         return super().guard_of(holder, names)
 
     def pinned_tensors(self, guards) -> list[Guard]:
-        """Guards on rebound places whose tensor is also at a place that is not: the trace took both
-        for one tensor. guards: those on other places.
+        """Guards on rebound places whose tensor is also at a place that is not rebound: the trace
+        took both for one tensor. guards: the guards on other places.
         """
         # what is in a rebound container is not at a place of its own
         values = [holder.before[name] for holder, name in self.places]

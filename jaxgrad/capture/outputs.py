@@ -27,12 +27,13 @@ LEAF = jax.tree.structure(0)
 class Outputs:
     """The outputs and side effects of a program.
 
-    `created`: the tensors that a run creates; `results`: what the function returns, leaf by leaf,
+    `created`: the tensors that a run creates; `results`: the results of the function, leaf by leaf,
     of this `structure`; `effects`: the side effects; `roots`: how many outputs have a history;
-    `count`: how many are the function's own; `shared`: how created tensors share memory; `grads`:
-    by the number of one that of its `.grad`; `retaining`: the numbers of those that retain theirs;
-    `separate`: the guard on captured tensors that must not share memory; `places`: the containers
-    from outside that a run needs, as they are when it begins.
+    `count`: how many outputs are the function's own; `shared`: how created tensors share memory;
+    `grads`: by the number of a created tensor the number of its `.grad`; `retaining`: the numbers
+    of created tensors that retain their `.grad`; `separate`: the guard on captured tensors that
+    must not share memory; `places`: the containers from outside that a run needs, as they are when
+    it begins.
     """
 
     joined: frozenset[int] = frozenset()  # the numbers of captured tensors whose memory is joined
@@ -68,7 +69,7 @@ class Outputs:
 
         tensors: the captured tensors; nodes: one for each output with a history; escaped: by number
         the tensors that tracing created, at the call that traced; numbers: the numbers that the
-        call takes in, by input; containers: those among its arguments.
+        call takes in, by input; containers: the containers among its arguments.
         """
         if self.plain is None:
             created = [value.new_tensor(arrays, nodes) for value in self.created]
@@ -99,7 +100,7 @@ class Outputs:
 
     @cached_property
     def plain(self):
-        """For created tensors that all are plain, what `wrap` makes them of: a function that gives
+        """If all created tensors are plain, the arguments of `wrap` for them: a function that gives
         their arrays, then their abstract values, whether they are tracked, their marks, and their
         numbers among the outputs with a history.
         """
@@ -123,7 +124,7 @@ class Outputs:
         return [effect for effect in self.effects if isinstance(effect, SideEffect)]
 
     def apply(self, run: ProgramRun):
-        """Apply the side effects of a run, or those that are left after an interrupt."""
+        """Apply the side effects of a run, or the remaining ones after an interrupt."""
         if not run.applied:
             self.tensor_effects.apply(run)
         for shared in self.shared:
@@ -133,7 +134,7 @@ class Outputs:
 
     @cached_property
     def only(self) -> OutputTensor | None:
-        """The plain tensor that is all that a call gives, if it gives no more."""
+        """The single result, if a call returns one plain tensor and has no effects."""
         is_one = self.structure == LEAF and self.results == [("created", 0)]
         has_more = self.effects or self.shared or self.grads or self.has_attributes
         if not is_one or has_more or len(self.created) > 1:
@@ -154,10 +155,10 @@ class Outputs:
 class OutputSpec(Outputs):
     """The outputs and side effects of a traced function, read at the end of its scope.
 
-    `arrays`: what the trace returns; `roots`: of each output with a history its edge, abstract
-    value and array, later only their number; `numbers`: by id those of the tensors that a run
-    creates, and `kept` these tensors; `memory`: what finds out how they share memory; `objects`:
-    those that each run makes anew, and those that it gives as they are.
+    `arrays`: the outputs of the trace; `roots`: of each output with a history its edge, abstract
+    value and array, later only their number; `numbers`: by id the numbers of the tensors that a run
+    creates, and `kept` these tensors; `memory`: finds out how they share memory; `objects`: the
+    objects that each run makes again, and those that it returns as they are.
     """
 
     # whether its tensors share memory with one another and with captured tensors
@@ -229,9 +230,9 @@ class OutputSpec(Outputs):
         return pytree.flatten(value, self.objects.has_existed)
 
     def object(self, value) -> tuple:
-        """Where a run finds an object: ("argument", its place) for a container among these,
-        ("place", number) for one at a place where each call may find another, ("object", its part)
-        for one that each run makes anew, else ("constant", value).
+        """Where a run finds an object: ("argument", its place) for a container among the arguments,
+        ("place", number) for a container at a place where each call may find another one,
+        ("object", its part) for an object that each run makes again, else ("constant", value).
         """
         if (position := self.scope.position_of(value)) is not None:
             return "argument", position
@@ -289,8 +290,8 @@ class OutputSpec(Outputs):
             self.memory.find(self.kept)
 
     def refuse_leaves(self, tensors, leaves):
-        """Raises RuntimeError where a tensor is one of these leaves, by their ids: the node of a
-        call gives gradients to the inputs of the call alone.
+        """Raise RuntimeError if a tensor is one of these leaves, given by their ids: the node of a
+        call sends gradients only to the inputs of the call.
         """
         for tensor in tensors:
             if id(tensor) in leaves:
@@ -301,10 +302,10 @@ class OutputSpec(Outputs):
                 )
 
     def finish(self, leaves=()) -> tuple[list, dict[int, Tensor]]:
-        """End the scope; gives what the trace returns, and by number the tensors created inside
-        that are still referenced.
+        """End the scope; returns the outputs of the trace, and by number the tensors created in the
+        trace that are still referenced.
 
-        leaves: the ids of those created inside that the outputs depend on.
+        leaves: the ids of the created leaves on which outputs depend.
         """
         scope, memory, kept = self.scope, self.memory, self.kept
         self.kept, self.memory, self.objects, self.roots = None, None, None, len(self.roots)

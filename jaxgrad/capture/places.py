@@ -20,7 +20,7 @@ from .guards import TensorSource
 
 
 class PlaceSource(TensorSource):
-    """The tensor of a class at a place, or that of a leaf of the container there."""
+    """Finds the tensor of a class at a place, or a leaf of the container there."""
 
     def __init__(self, place: Place, leaf: int | None, kind: type):
         self.place, self.leaf, self.kind = place, leaf, kind
@@ -43,8 +43,8 @@ class PlaceSource(TensorSource):
 
 
 def put_leaves(place: Place, tensors: dict) -> object:
-    """Put a container like the one of before at a place, with tensors by the numbers of its leaves;
-    gives it.
+    """Put a container like the earlier one at a place, with tensors by the numbers of its leaves;
+    returns it.
     """
     leaves, structure = pytree.flatten(place.value())
     leaves = [tensors.get(number, leaf) for number, leaf in enumerate(leaves)]
@@ -53,7 +53,7 @@ def put_leaves(place: Place, tensors: dict) -> object:
 
 
 class SameTensorGuard(Guard):
-    """A place has the captured tensor of this number, which another source finds."""
+    """The place has the captured tensor of this number, which another source finds."""
 
     __slots__ = ("number", "source")
 
@@ -68,8 +68,8 @@ class SameTensorGuard(Guard):
 
 
 class PinnedTensorGuard(Guard):
-    """A place has a tensor that the function also reads from another place, where each call finds
-    the same one.
+    """The place has a tensor that the function also reads from another place, where each call finds
+    the same tensor.
     """
 
     __slots__ = ("reference", "source")
@@ -86,7 +86,9 @@ class PinnedTensorGuard(Guard):
 
 
 class CapturedAttributes(StateGuard):
-    """The attributes of a captured tensor that may be another one at each call, as an argument."""
+    """The attributes of a captured tensor that may be another tensor at each call, such as an
+    argument.
+    """
 
     def __init__(self, holder, names, number: int):
         super().__init__(holder, names)
@@ -135,8 +137,8 @@ class NumberGuard(Guard):
 
 
 class DerivedNumbers(Guard):
-    """The program computes numbers from those that vary as Python does: none is divided by zero,
-    too large, or of another kind than it was in the trace.
+    """The program computes derived numbers as Python does: no division by zero, no overflow, and
+    the kinds of the trace.
     """
 
     __slots__ = ("numbers", "sources")
@@ -159,8 +161,9 @@ class DerivedNumbers(Guard):
 
 
 class TensorsGuard(Guard):
-    """A place has a tensor, or a container of tensors of one structure with equal other leaves.
-    Tensors that are no inputs have the same abstract value: the function may have read their shape.
+    """The place has a tensor, or a container of tensors of one structure whose other leaves are
+    equal. Tensors that are no inputs have the same abstract value, since the function may have read
+    their shape.
     """
 
     __slots__ = ("avals", "leaves", "place", "structure")
@@ -209,8 +212,8 @@ def has_tensors(value) -> bool:
 
 
 def is_exchangeable(value) -> bool:
-    """Whether each call may find another value at a place that the function binds anew: a tensor, a
-    container of some, or any list, dict or tuple of these that is not large.
+    """Whether each call may find another value at a place that the function assigns: a tensor, a
+    container of tensors, or a small list, dict or tuple.
     """
     if has_tensors(value):
         return True
@@ -222,8 +225,8 @@ def is_exchangeable(value) -> bool:
 
 
 class ContainerSource:
-    """A container at a place where each call may find another one, or a container within it, by the
-    keys that lead there.
+    """Finds a container at a place where each call may have another one, or a container within it
+    by keys.
     """
 
     __slots__ = ("keys", "place")
@@ -239,8 +242,8 @@ class ContainerSource:
 
 
 class SameContainers(Guard):
-    """Containers at places are one object, or several, as they were; those that the function also
-    reads from a name that it does not bind anew are the same ones.
+    """Containers at places are one object or several, as in the trace; those that the function also
+    reads by a name that it does not assign are the same.
     """
 
     __slots__ = ("first", "pinned", "sources")
@@ -275,9 +278,9 @@ def items_of(container) -> dict:
 
 
 def containers_in(value, items=items_of, keys=(), around=()):
-    """Yield the containers of a value, its own among them, each after the keys that lead to it.
+    """Yield the containers in a value, itself included, each after the keys that lead to it.
 
-    items: gives the items of one by key; around: those that hold the value.
+    items: gives the items of a container by key; around: the containers that hold the value.
     """
     if isinstance(value, tuple | list | dict) and not any(value is outer for outer in around):
         yield keys, value
@@ -286,8 +289,8 @@ def containers_in(value, items=items_of, keys=(), around=()):
 
 
 def part_tree(value, inner: list, leaves: list):
-    """Add the lists, dicts and instances of dataclasses of a tree to `inner`, and what is none of
-    these, nor a tuple, to `leaves`. One that is met twice is added twice, and entered once.
+    """Add the lists, dicts and dataclass instances of a tree to `inner`, and all other parts except
+    tuples to `leaves`. A container that occurs twice is added twice, and entered once.
     """
     is_data = dataclasses.is_dataclass(value) and not isinstance(value, type)
     if not (is_data or isinstance(value, tuple | list | dict)):
@@ -310,8 +313,8 @@ _rebound: dict[tuple, weakref.ref] = {}
 
 
 def note_rebound(holder, bound: dict):
-    """Note that a function binds names anew, for the programs of other functions: what they find
-    there need not be what they were traced with.
+    """Note that a function assigns names, for the programs of other functions: they may find other
+    values there than in their traces.
     """
     target, kind = holder.reference(), type(holder)
     # the elements of a set are there or not, and no name has another one at each call

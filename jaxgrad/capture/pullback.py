@@ -31,17 +31,17 @@ class Cotangent(GraphInput):
 
 class OutputGroup:
     """Outputs with a history whose graphs share a node that a pass frees, or code of the user's,
-    which a pass from all of them runs once.
+    which one pass from all of them runs once.
 
     `outputs`: their numbers; `frees`: whether a pass frees anything that the nodes have saved;
-    `calling`: the numbers of those whose pass runs a Function or hooks; `reached`: the numbers of
-    the captured tensors that a pass from all of them gives a gradient; `arrays`: these gradients,
+    `calling`: the numbers of outputs whose pass runs a Function or hooks; `reached`: the numbers of
+    the captured tensors that get a gradient in a pass from all of them; `arrays`: these gradients,
     until they are taken; `always`: for each output the positions in `reached` that get a gradient,
-    if only zeros, from it alone.
+    if only zeros, from this output alone.
 
-    `is_freed`: of an output alone, whether the function has used up its graph, or a part of it:
-    `leads_to` has the numbers of the captured tensors to which the graph leads, and `is_partial`
-    tells whether one of these, or another output, gets a gradient still.
+    `is_freed`: for a single output, whether the function has used up its graph or a part of it.
+    Then `leads_to` has the numbers of the captured tensors to which the graph leads, and
+    `is_partial` tells whether one of these tensors, or another output, still gets a gradient.
     """
 
     def __init__(self, outputs: list[int], is_freed: bool, frees: bool, calling):
@@ -59,11 +59,11 @@ class OutputGroup:
 class Pullback:
     """The passes from the outputs of a function that have a history to its captured tensors.
 
-    `avals`: those of these outputs; `groups`: one pass starts from each; `cotangents`: the inputs
-    that the passes start from; `inner`: the numbers of the outputs whose gradient passes hooks of
-    the function, or on which other outputs depend;
-    `packing`: the hooks for saved tensors under which the function runs;
-    `leaves`: the ids of the leaves from inside that the outputs depend on, which get none.
+    `avals`: the abstract values of these outputs; `groups`: one pass starts from each;
+    `cotangents`: the inputs from which the passes start; `inner`: the numbers of the outputs whose
+    gradient passes hooks of the function, or on which other outputs depend; `packing`: the hooks
+    for saved tensors under which the function runs; `leaves`: the ids of the leaves created in the
+    trace on which outputs depend; they get no gradient.
     """
 
     def __init__(self, scope, roots):
@@ -117,7 +117,7 @@ class Pullback:
 
 
 def follow_freed(group: OutputGroup, roots, ends: dict):
-    """Find what the graph of an output leads to. The function has used up a part of it.
+    """Find where the graph of an output leads, of which the function has used up a part.
 
     roots: the edges of all outputs; ends: by the edges of captured tensors their numbers.
     """
@@ -169,9 +169,9 @@ class TracedPass(PassTo):
 
 
 def nodes_between(scope, roots, ends) -> list:
-    """The nodes that lead from the outputs to those of the captured tensors, `ends`.
+    """The nodes on the way from the outputs to the nodes of the captured tensors, `ends`.
 
-    Raises RuntimeError where the history of an output goes on in a graph from outside, beyond the
+    Raises RuntimeError if the history of an output continues in a graph from outside, beyond the
     captured tensors: it would be lost.
     """
     ends = set(ends)
@@ -187,8 +187,8 @@ def nodes_between(scope, roots, ends) -> list:
 
 
 def always_reached(run: TracedPass, source, ends) -> set[int]:
-    """The positions of those of the edges `ends` at which a gradient arrives, if only zeros, where
-    one is given for the edge `source` alone. run: a pass from this edge and others.
+    """The positions of the edges in `ends` at which a gradient arrives, if only zeros, in a pass
+    from the edge `source` alone. run: a pass from this edge and others.
     """
     stops = set(ends)
     reached = set(search([source], lambda edge: () if edge in stops else always_sent(run, edge[0])))
@@ -196,7 +196,7 @@ def always_reached(run: TracedPass, source, ends) -> set[int]:
 
 
 def always_sent(run: TracedPass, node):
-    """The edges along which a node sends a gradient whichever of its gradients arrive."""
+    """The edges along which a node sends a gradient, whichever of its own gradients arrive."""
     extras = node.extras
     is_plain = extras is None or not (extras.pre_hooks or extras.post_hooks)
     if isinstance(node, ProgramNode) and is_plain and not node.reverse.tells_apart:
@@ -223,7 +223,7 @@ def runs_users_code(node) -> bool:
 
 
 def above(nodes, condition) -> set:
-    """Of nodes those that meet a condition, and those that lead to one of them."""
+    """The nodes that meet a condition, and those that lead to one of them."""
     selected = set()
     for node in sorted(nodes, key=attrgetter("sequence")):
         if condition(node) or not selected.isdisjoint([edge[0] for edge in node.edges]):
@@ -232,10 +232,10 @@ def above(nodes, condition) -> set:
 
 
 def groups_of(sources, nodes) -> list[OutputGroup]:
-    """The groups of outputs, whose nodes are `sources`. Those whose passes read nothing but
-    gradients are one group, and those whose graphs are freed already are one each.
+    """The groups of outputs, whose nodes are `sources`. Outputs whose passes read only gradients
+    form one group, and each output whose graph is freed already forms a group.
 
-    nodes: all that the outputs lead to.
+    nodes: all nodes to which the outputs lead.
     """
     saving, calling = above(nodes, has_saved), above(nodes, runs_users_code)
     joining = saving | calling

@@ -47,8 +47,8 @@ def reachable_tensors(roots, tensors, attributes_read) -> set[int]:
 
 
 def refuse_numbers(values):
-    """Raise RuntimeError, as code does that looks at a symbolic number, where values hold one: it
-    must not outlive the trace.
+    """Raise RuntimeError if values hold a symbolic number, which must not outlive the trace; the
+    error is that of code that looks at one.
     """
     for value in _NumberWalk().walk(*values):
         if type(value) is Varying:
@@ -66,7 +66,7 @@ def variables(function):
 
 
 class StateReach(ObjectWalk):
-    """All state that a function can reach, as far as tensors may be there."""
+    """A walk over all state that a function can reach and that may hold tensors."""
 
     opaque = VALUES
     most = 200_000
@@ -97,7 +97,7 @@ class StateReach(ObjectWalk):
 
 
 class NewObjects(ObjectWalk):
-    """What objects of a traced function hold, without what existed before it ran."""
+    """A walk over objects of a traced function, which leaves out all that existed before it ran."""
 
     opaque = (Tensor, str, bytes, jax.Array, np.ndarray, types.ModuleType, type)
 

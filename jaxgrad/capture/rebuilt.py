@@ -43,10 +43,10 @@ MOST_MET = 10_000  # a value with more parts is not searched any further
 
 
 class Part:
-    """An object, or a part of one. `make`: makes it of the values of `arguments`; `fill`: puts the
-    values of `contents` into it; `result`: where a call finds a tensor, an array or a symbolic
-    number; `is_new`: whether each call has another one. If it does not, each call gives `value`, an
-    object from before the trace or one that cannot be copied.
+    """An object, or a part of one. `make`: makes it from the values of `arguments`; `fill`: puts
+    the values of `contents` into it; `result`: where a call finds a tensor, an array or a symbolic
+    number; `is_new`: whether each call makes a new one. Otherwise each call returns `value`: an
+    object from before the trace, or one that cannot be copied.
     """
 
     __slots__ = ("arguments", "contents", "fill", "is_new", "make", "plain", "result", "value")
@@ -82,12 +82,12 @@ class Part:
 
 
 class Objects:
-    """The objects of one trace that its results consist of.
+    """The objects that the results of one trace consist of.
 
     result_of: gives where a call finds a tensor, an array or a symbolic number; observation: tells
     which objects are from before the trace, and stay what they are; with_plain: whether objects
-    without tensors are made anew too; is_of_call: whether each call has another object in the place
-    of a container from outside; `constants`: what each call gives as it is.
+    without tensors are made again too; is_of_call: whether each call has another object in place of
+    a container from outside; `constants`: the objects that each call returns as they are.
     """
 
     def __init__(self, result_of, observation, with_plain=True, is_of_call=lambda _: False):
@@ -120,7 +120,7 @@ class Objects:
         return root if root.is_new else None
 
     def finish(self, part: Part):
-        """Find where a call finds a part, once it is known what is new."""
+        """Find where a call finds a part, once all new objects are known."""
         if not part.is_new:
             self.constants.append(part.value)
             return
@@ -151,7 +151,7 @@ def _is_open(value) -> bool:
 
 
 def _is_global(function) -> bool:
-    """Whether a function stands in its module under its name, as decorated ones do."""
+    """Whether a function is bound to its own name in its module, as decorated functions are."""
     place = function.__globals__
     for name in function.__qualname__.split("."):
         place = place.get(name) if isinstance(place, dict) else getattr(place, name, None)
@@ -180,8 +180,8 @@ def _mark(parts):
 
 
 def _taken_apart(value) -> tuple:
-    """What makes an object, the arguments for it, what fills it, and the contents for that; nothing
-    of one that cannot be copied.
+    """How an object is made: a function, its arguments, a function that fills the object, and the
+    contents for this; nothing for an object that cannot be copied.
     """
     kind = type(value)
     if kind in (tuple, frozenset):
@@ -259,8 +259,8 @@ def _fill_cell(cell, contents):
 
 
 def _function_taken_apart(function) -> tuple:
-    """Its variables are parts of their own: functions that share one share it later too, and one
-    that also the traced function has stays what it is.
+    """The variables of a function as parts: functions that share a variable share it in the copies
+    too, and a variable that the traced function also has stays the same.
     """
     code, scope, name = function.__code__, function.__globals__, function.__name__
     qualified_name = function.__qualname__

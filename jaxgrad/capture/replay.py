@@ -44,7 +44,7 @@ class Replay(CaptureScope):
     """A scope whose inputs are given arrays, by the keys of the inputs of the first trace.
 
     `tensors`: the captured tensors, by number; `edges`: where their gradients arrive, None for
-    those that do not require grad at the start.
+    tensors that do not require grad at the start.
     """
 
     def __init__(self, trace, inputs):
@@ -89,7 +89,7 @@ class Replay(CaptureScope):
         return super().capture(tensor, source)
 
     def require_joined(self, captured, is_of_memory):
-        """Nothing: what the function changes is put back, and no call repeats it."""
+        """Does nothing: the changes of the function are put back, and no call repeats them."""
 
     def draw(self, generator):
         if self.is_inner:
@@ -145,7 +145,7 @@ class Replay(CaptureScope):
         return leaves
 
     def put(self, source: PlaceSource, tensor):
-        """Put a tensor at a place; one in a container there together with the others."""
+        """Put a tensor at a place; in a container there, together with the other tensors."""
         if source.leaf is None:
             source.put(tensor)
             return
@@ -153,7 +153,7 @@ class Replay(CaptureScope):
         tensors[source.leaf] = tensor
 
     def fill_containers(self):
-        """Put containers with their tensors at places. They count as those of before."""
+        """Put containers with their tensors at places. They count as present before."""
         for place, tensors in self.inside.values():
             container = put_leaves(place, tensors)
             if self.observation is not None:
@@ -216,12 +216,13 @@ def pinned_tensor(guards, source):
 
 
 def replay(trace, inputs, passes=()):
-    """The outputs with a history for these inputs; after passes, the gradients of the last one.
+    """The outputs with a history for these inputs; after passes, the gradients of the last pass.
 
-    passes: pairs of cotangents, None for a missing one, and the numbers of what the pass
-    differentiates with respect to: of the captured tensors, and before them, from the second pass
-    on, of the cotangents of the passes before it, the latest first. The first pass starts from the
-    outputs with a history, every other one from the gradients of the one before.
+    passes: for each pass a pair of cotangents, None for a missing one, and of the numbers of the
+    inputs to differentiate with respect to. These are captured tensors, and from the second pass on
+    also the cotangents of earlier passes, which come first, the latest pass foremost. The first
+    pass starts from the outputs with a history, each further one from the gradients of the pass
+    before.
     """
     scope = Replay(trace, inputs)
     with scope.open():
@@ -272,8 +273,8 @@ def created_arrays(trace, inputs):
 
 
 def part_of(output: OutputSpec, name: str):
-    """An attribute of the outputs of a replay; the outputs themselves are no longer needed. They
-    refer to one another, and would keep the tensors of the replay until a collection.
+    """An attribute of the outputs of a replay; the outputs are no longer needed. They refer to one
+    another, and would keep the tensors of the replay until a collection.
     """
     value = getattr(output, name)
     vars(output).clear()
@@ -307,10 +308,10 @@ def output_of(trace, scope) -> OutputSpec:
 
 
 class EffectOrder:
-    """The order of the changes of a trace, by which its outputs are numbered: a replay, which meets
-    objects in another order, must find the same number for a change.
+    """The order of the changes of a trace, which numbers its outputs. A replay meets objects in
+    another order, and must find the same number for each change.
 
-    `numbers`: by what is changed, the number of an effect and the names that it binds.
+    `numbers`: by the changed object, the number of the effect and the names that it binds.
     """
 
     def __init__(self, trace, tensors, containers: ArgumentContainers):
@@ -360,8 +361,8 @@ def of_trace(guards):
 
 @contextlib.contextmanager
 def attributes_of_trace(guards):
-    """Give objects the attributes with which the function was traced: functions their code,
-    instances their class, modules whether they train, parameter groups and the process what is set.
+    """Give objects the attributes that they had in the trace: functions their code, instances their
+    class, modules whether they train, parameter groups and the process their settings.
     """
     before = []
     try:
@@ -381,7 +382,7 @@ def attributes_of_trace(guards):
 
 @contextlib.contextmanager
 def members_of_trace(guards):
-    """Give modules the submodules and hooks with which the function was traced."""
+    """Give modules the submodules and hooks that they had in the trace."""
     reads = [guard for guard in guards if hasattr(guard, "contents_of_trace")]
     changed = [guard for guard in reads if guard.owner() is not None and not guard.check()]
     # dicts of the owner, with what is to be in them
@@ -397,7 +398,9 @@ def members_of_trace(guards):
 
 
 def put_attribute(owner, name, value):
-    """Set an attribute past what the class does then. value: UNSET removes that of a class."""
+    """Set an attribute without running the code of the class. value: UNSET removes the attribute of
+    a class.
+    """
     if value is UNSET:
         type.__delattr__(owner, name)
     elif isinstance(owner, type):
@@ -407,12 +410,13 @@ def put_attribute(owner, name, value):
 
 
 class ReplayObservation(Observation):
-    """What a replay reads and changes. `reinstated`: by holder and name what guards have bound;
-    `at_places`: what was at the places where each call finds another object.
+    """The Python state that a replay reads and changes. `reinstated`: by holder and name the values
+    that guards have bound; `at_places`: the values from before at the places where each call finds
+    another object.
     """
 
     def reinstate(self, guards):
-        """Bring the state back in which the function was traced: no change of the function."""
+        """Bring back the state in which the function was traced: no change of the function."""
         places = [guard.place for guard in guards if isinstance(guard, TensorsGuard)]
         self.at_places = [(place, place.value()) for place in places]
         for guard in guards:
@@ -429,7 +433,7 @@ class ReplayObservation(Observation):
         }
 
     def take_holder(self, guard):
-        """Take a snapshot of what a guard binds, which may be out of reach by now."""
+        """Take a snapshot of a holder that a guard binds; the function may no longer reach it."""
         if not isinstance(guard, StateGuard | ContentGuard):
             return
         target, kind = guard.holder(), getattr(guard, "kind", None)
@@ -442,7 +446,7 @@ class ReplayObservation(Observation):
         return [change._replace(bound=self.of_function(change)) for change in super().changes()]
 
     def of_function(self, change) -> dict:
-        """What a change binds to anything else than what guards have bound."""
+        """The part of a change that differs from what guards have bound."""
         known = {name: self.reinstated.get((change.holder, name), self) for name in change.bound}
         return {name: value for name, value in change.bound.items() if value is not known[name]}
 
@@ -473,7 +477,9 @@ def refuse_gone(trace):
 
 @contextlib.contextmanager
 def reinstated(trace, scope):
-    """Give Python objects the state in which the function was traced; afterwards that of before."""
+    """Give Python objects the state in which the function was traced; put the earlier state back
+    afterwards.
+    """
     if trace.modes.is_inline:
         yield None  # the state of the trace around, which is still in progress
         return

@@ -44,16 +44,16 @@ from .scope_inputs import ScopeInputs, ScopeMemory
 
 
 class CaptureScope(ScopeMemory, ScopeInputs):
-    """What a function reads and creates while it is traced.
+    """The tensors that a function reads and creates while it is traced.
 
-    `captured`: the captured tensors, by id; `created`: weak references to the tensors created
-    inside, by id; `objects`: what modules and optimizers report; `observation`: what it reads and
-    changes of other Python objects; `outer`: nodes from outside that its passes reach; `undo`:
-    functions that take back state created inside, called if tracing fails; `lines`: the source
-    lines that created tensors, by id, None where they are not recorded; `memo`: what jaxgrad's own
-    code keeps for the trace alone, which it forgets at its end; `versions`: the counts of writes at
-    first; `around`: the trace around this one, and whether it has wide types; `is_differentiated`:
-    whether JAX differentiates what is traced, not the tape.
+    `captured`: the captured tensors, by id; `created`: weak references to the tensors created in
+    the trace, by id; `objects`: the state that modules and optimizers report; `observation`: the
+    other Python state that the function reads and changes; `outer`: nodes from outside that its
+    passes reach; `undo`: functions that take back state created in the trace, called if tracing
+    fails; `lines`: the source lines that created tensors, by id, None if they are not recorded;
+    `memo`: what jaxgrad's own code keeps for the trace alone; `versions`: the first counts of
+    writes; `around`: the trace around this one, and whether it has wide types; `is_differentiated`:
+    whether JAX, not the tape, differentiates the trace.
     """
 
     # An inner scope traces a part of another program: one example of a vmap, the body of a loop.
@@ -106,7 +106,7 @@ class CaptureScope(ScopeMemory, ScopeInputs):
             self.observation.meet_hooks(hooks)
 
     def take_back(self):
-        """Undo what modules, optimizers and passes have set: nothing comes of this trace."""
+        """Undo the changes of modules, optimizers and passes, since the trace is discarded."""
         for undo in reversed(self.undo):
             undo()
         self.outer.put_back()
@@ -160,9 +160,10 @@ class CaptureScope(ScopeMemory, ScopeInputs):
         return not self.is_created_here(tensor) and (self.is_inner or not is_traced(tensor))
 
     def read_of(self, tensor: Tensor, read):
-        """What `read` gives for a tensor. The program holds for tensors from outside with the same.
+        """The result of `read` for a tensor. The program serves only tensors from outside with the
+        same result.
 
-        A captured tensor has lost its place in a storage, which it gets back for this.
+        A captured tensor has lost its place in a storage, which it gets back for this read.
         """
         captured = self.captured.get(id(tensor))
         if captured is None:

@@ -32,14 +32,14 @@ from .known_numbers import answer, input_p
 class ScopeInputs:
     """The inputs of a trace.
 
-    `inputs`: what supplies them; `tracers`: theirs; `seeded`: the states of generators;
-    `inspected`: the inputs whose numbers the function looked at; `rebound`, `looked_at`: the
-    numbers that are inputs as long as it does not look at them, and those that it looks at;
-    `derived`: the numbers computed from those that vary;
-    `answers`: the numbers that code has looked at, by the lines that asked; `evaluated`: by the id
-    of an equation it and its results, where code has looked at numbers that need it; `refused`: the
-    error where code looked at numbers that are not known, and `why_refused`; `can_fall_back`:
-    whether the function runs uncompiled where it cannot be traced.
+    `inputs`: what supplies them at each call; `tracers`: their tracers; `seeded`: the states of
+    generators; `inspected`: the inputs whose numbers the function looked at; `rebound`,
+    `looked_at`: the numbers that are inputs as long as the function does not look at them, and
+    those that it looks at; `derived`: the numbers computed from varying ones; `answers`: the
+    numbers that code has looked at, by the lines that asked; `evaluated`: by the id of an equation
+    it and its results, for the numbers that code has looked at; `refused`: the error for numbers
+    that are not known, and `why_refused`; `can_fall_back`: whether the function runs uncompiled if
+    it cannot be traced.
     """
 
     # of a replay: the answers that it repeats, whether it has come to the passes, which may ask for
@@ -142,7 +142,7 @@ class ScopeInputs:
 
     @contextlib.contextmanager
     def unobserved(self):
-        """What runs inside reads state at each call, so its reads need no guard."""
+        """Code in the block reads state at each call, so its reads need no guard."""
         observation = self.observation
         is_open = observation is not None and observation.is_open
         if is_open:
@@ -177,8 +177,8 @@ class ScopeInputs:
             scope.refused = scope.refused or (str(error), error.place)
 
     def raise_refused(self):
-        """Raise the error for numbers that were not known, where the function has caught it: with
-        the numbers it would have gone another way.
+        """Raise the error for numbers that were not known, if the function has caught it: with the
+        numbers the function would have gone another way.
         """
         if self.refused is not None:
             error = RuntimeError(self.refused[0])
@@ -189,8 +189,8 @@ class ScopeInputs:
 class ScopeMemory:
     """The memory that tensors from outside share.
 
-    `joined`: the memory that is one input, None where none can be; `groups`: by its id what is
-    joined inside.
+    `joined`: the memory that is one input, None if none can be; `groups`: the `JoinedMemory` in the
+    trace, by its id.
     """
 
     def begin_memory(self):
@@ -216,8 +216,8 @@ class ScopeMemory:
                 restore_state(tensor, state)
 
     def require_joined(self, captured, is_of_memory: bool):
-        """Raise RuntimeError where a function changes more of a captured tensor than its array, and
-        its memory is not joined.
+        """Raise RuntimeError if a function changes more of a captured tensor than its array, and
+        the memory of the tensor is not joined.
         """
         if is_of_memory:
             return

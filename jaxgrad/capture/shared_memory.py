@@ -35,9 +35,9 @@ class TracedNumber:
 class SharedTensor:
     """How a created tensor shares memory: by the calls of view operators, from the tensor `source`.
 
-    `number`: its own number among the created tensors; `made`: how it was created as a view
-    (storage/creation_meta.py), None for a detached tensor; `base`: its `_base`, where that is
-    neither the source nor the base of that; `is_turned`: whether it became a view of itself, as by
+    `number`: its own number among the created tensors; `creation`: how it was created as a view
+    (storage/creation_meta.py), None for a detached tensor; `base`: its `_base`, if this is neither
+    the source nor the base of the source; `is_turned`: whether it became a view of itself, as by
     `t_`. Source and base are results (`OutputSpec.result`).
     """
 
@@ -65,8 +65,8 @@ class SharedTensor:
             tensor._alias.base = lists[self.base[0]][self.base[1]]
 
     def follow_source(self, created):
-        """Mark the tensor as up to date once its source is written to: it has its value and its
-        history of the end of the trace.
+        """Mark the tensor as up to date after a write to its source: it already has its value and
+        history from the end of the trace.
         """
         alias = created[self.number]._alias
         alias.seen = alias.storage.epoch
@@ -76,9 +76,9 @@ class SharedTensor:
 
 class SharedVersion:
     """How a created tensor with memory of its own shares the version of a captured tensor, whose
-    memory it showed before the function set `data` of that.
+    memory it showed before the function set `data` of that tensor.
 
-    `number`: its own number among the created tensors; `source`: the captured tensor's.
+    `number`: its own number among the created tensors; `source`: the number of the captured tensor.
     """
 
     __slots__ = ("number", "source")
@@ -102,14 +102,14 @@ def owner_of(alias: Alias) -> Tensor:
 
 
 class SharedMemory:
-    """Which of the tensors that exist after a call share memory.
+    """Which of the tensors that exist after a call share memory. It refers to tensors only by ids
+    and numbers, since reference counts tell which tensors escape.
 
-    `roots`: by the id of its alias each tensor that views may be cut from, as a result; `donors`:
-    by the id of a storage a tensor that shows all of it; `counts`: how many tensors share one;
-    `left`: by the id of a storage the captured tensor that it belonged to; `alone`: the numbers of
-    the captured tensors that must share their memory with none outside; `counters`: by the id of a
-    version counter the captured tensor that has it. It holds no tensors, since references tell
-    which tensors escape.
+    `roots`: by the id of its alias each tensor from which views may be cut, as a result; `donors`:
+    by the id of a storage a tensor that shows all of it; `counts`: how many tensors share a
+    storage; `left`: by the id of a storage the captured tensor to which it belonged; `alone`: the
+    numbers of the captured tensors that must share memory with no tensor outside; `counters`: by
+    the id of a version counter the captured tensor that has it.
     """
 
     def __init__(self, outputs):
@@ -145,8 +145,8 @@ class SharedMemory:
             self.roots[id(alias)] = self.donors[id(alias.storage)] = "captured", captured.number
 
     def find(self, tensors: list[Tensor]):
-        """Describe how these tensors, which are all that are created, share memory. The tensors
-        that they need beside themselves are appended.
+        """Describe how these tensors, which are all created ones, share memory. Further tensors
+        that they need are appended.
         """
         for number, tensor in enumerate(tensors):
             self.add(number, tensor)
@@ -204,8 +204,8 @@ class SharedMemory:
         return created if captured is None else ("captured", captured.number)
 
     def needed(self, tensor: Tensor, find) -> tuple:
-        """A tensor beside those that leave the function, which a call must create for the place of
-        one of them. find: finds it, given the alias.
+        """A further tensor that a call must create for the place of another one. find: finds it,
+        given the alias.
         """
         if self.is_closed:
             raise self.refusal(tensor)
@@ -243,8 +243,8 @@ class SharedMemory:
         )
 
     def refuse_shared(self):
-        """Raise RuntimeError where a captured tensor shares the memory with one outside that it
-        leaves to a tensor of the function, or the other way round.
+        """Raise RuntimeError if a captured tensor shares memory with a tensor outside and leaves
+        this memory to a tensor of the function, or the other way round.
         """
         scope = self.outputs.scope
         captured = list(scope.captured.values())
@@ -270,9 +270,9 @@ class SharedMemory:
 
 
 def refuse_overlaps(scope, written: set[int]):
-    """Raise RuntimeError where two captured tensors share memory and one is written to.
+    """Raise RuntimeError if two captured tensors share memory and one of them is written to.
 
-    written: the numbers of those that are.
+    written: the numbers of the written tensors.
     """
     storages: dict[int, list] = {}
     for captured in scope.captured.values():

@@ -40,9 +40,9 @@ class OutputTensor:
 
     `output`: the number of its array among the outputs of the program; `aval`, `tracked`: its
     abstract value and requires_grad; `root`: its number among the outputs with a history, else
-    None; `mark`: in place of a node, for one of inference mode; `severed`: its leaf state, for a
-    view whose history is not known; `kind`: its class; `attributes`: what the user has set on it,
-    as results.
+    None; `mark`: the mark of an inference tensor in place of a node; `severed`: its leaf state, for
+    a view whose history is not known; `kind`: its class; `attributes`: the attributes that the user
+    has set on it, as results.
     """
 
     __slots__ = ("attributes", "aval", "kind", "mark", "output", "root", "severed", "tracked")
@@ -88,7 +88,8 @@ class ProgramRun:
     a history, the tensors that the call creates, the numbers that it takes in, by input, and the
     containers among its arguments and at places.
 
-    `applied`: 0, then 1 once the effects on tensors are applied, and one more for each on objects.
+    `applied`: how many steps of the effects are done: the effects on tensors are the first step,
+    and each effect on an object is a further one.
     """
 
     __slots__ = (
@@ -129,13 +130,13 @@ class ProgramRun:
 
 
 class TensorEffect:
-    """What a function changes of a captured tensor.
+    """The changes of a captured tensor by a function.
 
-    `number`: that of the captured tensor; `value`: an OutputTensor where it was written to, else
+    `number`: the number of the captured tensor; `value`: an OutputTensor if it was written to, else
     None; `writes`: how often, for its version; `tracked`: its requires_grad; `grad`: its `.grad`,
-    as a result, or UNCHANGED. `known`: the abstract value and requires_grad at the start of a call;
+    as a result, or UNCHANGED; `known`: the abstract value and requires_grad at the start of a call;
     `place`: the number of a created tensor whose place in memory it takes, as by `data=` or `t_`;
-    `past`: of a view with hooks of its own, the number of its root without these.
+    `past`: for a view with hooks of its own, the number of its root without these hooks.
     """
 
     __slots__ = ("grad", "known", "number", "past", "place", "tracked", "value", "writes")
@@ -171,7 +172,9 @@ class TensorEffect:
             self.grad = outputs.result(grad)
 
     def is_of_memory(self, captured: CapturedTensor) -> bool:
-        """Whether a change of what shares memory is one of its array alone, and is permitted."""
+        """Whether a tensor that shares memory changes only in its array, and the change is
+        permitted.
+        """
         is_moved = captured.moved is not None or (self.place is None and self.writes > 0)
         return is_moved and not captured.may_refuse_writes
 
@@ -181,7 +184,7 @@ class TensorEffect:
 
     @property
     def is_plain(self) -> bool:
-        """Whether at most the array of the tensor changes, and its `.grad`."""
+        """Whether only the array of the tensor and its `.grad` may change."""
         is_in_place = self.value is None or (self.value.root is None and self.place is None)
         return (
             is_in_place
@@ -190,7 +193,7 @@ class TensorEffect:
         )
 
     def changes(self, run) -> list[tuple]:
-        """What sets the tensor: objects, their attributes, and the values of these."""
+        """The objects, attributes and values by which the tensor is set."""
         tensor, value, changes = run.tensors[self.number], self.value, []
         if self.place is not None:
             placed = run.created[self.place]
@@ -230,8 +233,8 @@ class TensorEffect:
 
 
 def refused_view(name, captured: CapturedTensor) -> RuntimeError:
-    """The error for a view with hooks that was written to and has views of its own: what a write
-    through these leaves unchanged has a gradient that passes none of the hooks.
+    """The error for a view that has hooks and views of its own and was written to: the gradient of
+    the unwritten elements would pass none of the hooks.
     """
     return RuntimeError(
         f"{name}, compiled by jaxgrad.jit, writes to a view of shape {list(captured.aval.shape)} "
@@ -241,7 +244,7 @@ def refused_view(name, captured: CapturedTensor) -> RuntimeError:
 
 
 class TensorEffects:
-    """What a function changes of captured tensors: all of it is set in one step."""
+    """The changes of all captured tensors, which are set in one step."""
 
     def __init__(self, effects: list[TensorEffect]):
         self.effects, self.is_plain = effects, all(effect.is_plain for effect in effects)
@@ -293,10 +296,10 @@ class TensorEffects:
 
 
 class SideEffect:
-    """What a traced function changes in Python objects.
+    """A change of Python objects by a traced function.
 
-    `apply` changes it again after each call, and then sets `applied` of the run to the number that
-    it is given. Before that it may be called again.
+    `apply` repeats the change after each call, and then sets `applied` of the run to the number
+    that it is given. Until then it may be called again.
     """
 
     __slots__ = ()
@@ -335,8 +338,8 @@ class SettingEffect(SideEffect):
 
 
 class StateEffect(SideEffect):
-    """What a function binds and removes in a Python object, in the container of a place, or of the
-    attributes of the captured tensor of a number.
+    """The names that a function binds and removes in a Python object, in the container at a place,
+    or in the attributes of the captured tensor of a number.
     """
 
     __slots__ = ("bound", "holder", "number", "place", "removed")
@@ -348,7 +351,7 @@ class StateEffect(SideEffect):
         self.bound = {name: outputs.result(value) for name, value in change.bound.items()}
 
     def exchange(self, captured: dict[int, CapturedTensor]):
-        """Change the tensor of each call, where this is the state of one that is exchanged.
+        """Change the tensor that a call finds, if this is the state of an exchanged tensor.
 
         captured: the captured tensors, by id.
         """

@@ -127,9 +127,9 @@ def refuse_write(name, tensor):
 class Subgraph:
     """A function of tensors, traced to a function of arrays.
 
-    `reads`: the captured tensors; `draws`: what it draws; `avals`, `structure`: those of its
-    result; `run(arguments, read)`: the function, of the arrays of its arguments, and of those of
-    `reads` followed by the states of `draws`.
+    `reads`: the captured tensors; `draws`: the generators from which it draws; `avals`,
+    `structure`: of its result; `run(arguments, read)`: the function of the arrays of its arguments,
+    and of the arrays of `reads` followed by the states of `draws`.
     """
 
     def __init__(
@@ -193,7 +193,7 @@ def nodes_since(begun: int, tensors):
 
 
 def is_hooked(leaf_or_node) -> bool:
-    """Whether a leaf, or a node or a tensor that came out of it, has hooks."""
+    """Whether a leaf has hooks, or a node, its output tensors included."""
     if isinstance(leaf_or_node, Tensor):
         leaf = leaf_or_node._leaf
         return leaf is not None and bool(leaf.hooks or leaf.post_hooks)

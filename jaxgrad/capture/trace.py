@@ -33,12 +33,12 @@ from .reachable import reachable_tensors
 
 class TracedArguments:
     """The arguments of the call that was traced, without tensors: a program outlives the call, and
-    must not keep the memory of its arguments. Objects are kept weakly.
+    must not keep the memory of its arguments. Objects are held weakly.
 
-    `structure`: that of the arguments; `varying`: the positions of numbers that are inputs;
-    `positions`: by the number of a captured tensor its positions among the arguments;
-    `sees_containers`: whether calls change containers among them; `uses_containers`: whether this
-    function does, or gives them.
+    `structure`: of the arguments; `varying`: the positions of numbers that are inputs; `positions`:
+    by the number of a captured tensor its positions among the arguments; `sees_containers`: whether
+    calls change containers among them; `uses_containers`: whether this function changes or returns
+    them.
     """
 
     def __init__(self, name: str, leaves, structure, varying):
@@ -75,9 +75,9 @@ def _weakly(leaf):
 
 
 class Modes(NamedTuple):
-    """How a function was traced: with the user's setting of JAX's 64-bit types; whether it is a
-    part of another program, and whether that is being traced, which observes all state; the values
-    of the lasting settings, such as the grad mode and autocast.
+    """The conditions under which a function was traced: the user's setting of JAX's 64-bit types;
+    whether it is a part of another program, and whether that program is being traced and observes
+    all state; the values of the lasting settings, such as the grad mode and autocast.
     """
 
     enable_x64: bool
@@ -87,7 +87,7 @@ class Modes(NamedTuple):
 
 
 class Trace:
-    """What tracing a function has shown. It never changes.
+    """The inputs, outputs and guards that tracing a function has shown. It never changes.
 
     `function`: the compiled function; `captured`: the captured tensors, whose arrays are the first
     inputs; `groups`: the joined memories among these; `other_inputs`: the inputs that follow;
@@ -95,7 +95,8 @@ class Trace:
     `constants`: the arrays that are part of the program; `equations`: their number; `answers`: the
     numbers that the function looked at; `guards`: when the program serves again, and `checks` the
     same merged; `reached`: by the number of an argument that the function also reaches by itself a
-    weak reference to it; `escaped`: a tensor that it leaves behind, described, or None.
+    weak reference to it; `escaped`: a description of a tensor that the function leaves behind, or
+    None.
     """
 
     __slots__ = (
@@ -130,11 +131,11 @@ class Trace:
 
 
 class TraceGuards:
-    """What a trace tells of when its program serves again: the guards, in their order."""
+    """The guards of a trace, in their order."""
 
     def reached_arguments(self, tensors) -> dict[int, weakref.ref]:
         """The arguments that the function also reaches by itself. Such a tensor was captured once,
-        as the argument: with another argument the function would read two tensors, and the program
+        as the argument. With another argument the function would read two tensors, and the program
         one.
         """
         numbers = [c.number for c in self.captured if c.position is not None or is_viewed(c)]
@@ -170,7 +171,7 @@ class TraceGuards:
         return guards.all()
 
     def distinct(self, tensors) -> list[DistinctTensors]:
-        """The guard that the tensors are different ones, where they might not be."""
+        """The guard that the tensors are different objects, if they might not be."""
         others = [captured.number for captured in self.captured if captured.is_exchanged]
         handles = frozenset(map(id, tensors)).difference([id(tensors[n]) for n in others])
         return [DistinctTensors(tensors, handles, others)] if len(tensors) > 1 else []
@@ -181,7 +182,7 @@ class TraceGuards:
         return {id(tensors[number]): number for number in numbers}
 
     def roots(self) -> list:
-        """From where the function may reach a tensor that is also an argument."""
+        """The objects from which the function may reach a tensor that is also an argument."""
         return [*self.arguments.leaves, self.function]
 
     def own_parts(self):

@@ -35,13 +35,14 @@ from .trace import Modes, Trace, TracedArguments, TraceGuards
 
 
 class Tracing(TraceGuards):
-    """One trace of a function, and what it shows.
+    """One trace of a function, and its results.
 
-    `function`: what runs; `scope`: what it reads and creates; `observation`: what it reads and
-    changes of Python objects; `closed`: its jaxpr with constants; `captured`: the captured tensors;
-    `tensors`: these themselves; `output`: what it gives and changes; `escaped_tensors`: by number
-    those that it created and that are still referenced, `escaped` describes one;
-    `changed_numbers`: the names of holders at which it puts other numbers.
+    `function`: the function that runs; `scope`: the tensors that it reads and creates;
+    `observation`: the Python state that it reads and changes; `closed`: its jaxpr with constants;
+    `captured`: the captured tensors as the trace describes them; `tensors`: their handles;
+    `output`: its results and side effects; `escaped_tensors`: by number the tensors that it created
+    and that are still referenced, `escaped` describes one of them; `changed_numbers`: the names of
+    holders at which it puts other numbers.
     """
 
     is_inner = False  # whether it is a part of another program
@@ -84,7 +85,7 @@ class Tracing(TraceGuards):
         return [source for source in self.scope.inputs if source.is_read]
 
     def discard(self):
-        """Undo what modules, optimizers and passes have set: nothing comes of this trace."""
+        """Undo the changes of modules, optimizers and passes, since the trace is discarded."""
         if not self.is_inner:
             self.scope.take_back()
 
@@ -233,7 +234,7 @@ class Tracing(TraceGuards):
     # ---- afterwards
 
     def executable(self, trace: Trace, tensors, leaves) -> Executable:
-        """The program of the trace, compiled; nothing comes of the trace where that fails."""
+        """The compiled program of the trace; if compiling fails, the trace is discarded."""
         try:
             return self.executable_class(self, trace, tensors, leaves)
         except BaseException:
@@ -249,8 +250,8 @@ class Tracing(TraceGuards):
         return tensors
 
     def trace(self, tensors=None) -> Trace:
-        """What the trace shows, with the guards on the captured `tensors`; without these there are
-        no guards, and no later call is served.
+        """The `Trace`, with the guards on the captured `tensors`; without these it has no guards,
+        and serves no later call.
         """
         if tensors is None:
             return Trace(self, [], {})

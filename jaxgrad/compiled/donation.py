@@ -16,10 +16,10 @@ from ..tape.tensor import Tensor, held, hold
 
 
 def copy_shared(arrays: list, tensors, numbers: list[int], replaced):
-    """Put copies in the place of arrays that something else refers to.
+    """Replace arrays by copies if anything else refers to them.
 
-    arrays: those that the captured `tensors` hold; numbers: of those that the program deletes;
-    replaced: the numbers of those whose storages get another array.
+    arrays: the arrays of the captured `tensors`; numbers: of the arrays that the program deletes;
+    replaced: the numbers of the arrays whose storages get another array.
     """
     for number in numbers:
         if type(arrays[number]) is numpy.ndarray:  # of a new tensor: only arrays are donated
@@ -44,7 +44,7 @@ def _is_stored(tensor) -> bool:
 
 
 def _sole() -> list:
-    """An array that only this list and a tensor hold, and the tensor."""
+    """An array to which only this list and a tensor refer, and the tensor."""
     tensor = object.__new__(Tensor)
     hold(tensor, object())
     return [held(tensor), tensor]
@@ -56,7 +56,7 @@ _OF_TENSOR = Held(operator.getitem, _sole(), 0)
 
 def saves_inputs(trace) -> bool:
     """Whether a node of a call saves the inputs: arrays of this process, whose memory must outlive
-    it.
+    the call.
     """
     pullback = trace.pullback
     return pullback is not None and any(group.reached for group in pullback.groups)

@@ -42,9 +42,10 @@ class Executable:
     forward and backward programs; `recorded`: how the tape records its calls; `donation`: the
     numbers of the inputs whose memory it takes; `host`: makes the first calls, else None; `held`:
     reads the array of a captured tensor; `members`: the numbers of the tensors of joined memory;
-    `generators`: those that it draws from; `has_run`: whether the memory that it takes is safe;
-    `escaped_tensors`: until the first call the tensors that tracing created and that are still
-    referenced; `results`: while a call that changes state runs the list that its results go to.
+    `generators`: the generators from which it draws; `has_run`: whether it has run, so that taking
+    memory is known to be safe; `escaped_tensors`: until the first call, the tensors that tracing
+    created and that are still referenced; `results`: while a call that changes state runs, the list
+    to which its results go.
     """
 
     mode = IMMEDIATE
@@ -153,7 +154,7 @@ class Executable:
         return call
 
     def inputs_of(self, leaves, tensors):
-        """The arrays that a call passes; those to be donated copied where they are shared."""
+        """The arrays that a call passes; donated ones are copied if they are shared."""
         # up to date already: the guards read each tensor, or in the call that traces, capture did
         if self.host is not None:
             arrays = [*map(placement.raw, tensors)]
@@ -177,8 +178,8 @@ class Executable:
     def change(self, leaves, tensors):
         """A call of a program that changes state, under the lock of handles: all of it or nothing.
 
-        The program may delete the arrays of before. Once it has, or once a change is made, the rest
-        is changed too, whatever comes in between, such as an interrupt.
+        The program may delete the old arrays. Once it has, or once a change is made, the remaining
+        changes are made too, even if an interrupt comes in between.
         """
         results, run, inputs = [], None, None
         before, around = owner.thread, self.results
@@ -267,8 +268,8 @@ class Executable:
     # ---- differentiating from outside
 
     def record(self, inputs, arrays) -> RecordedCalls:
-        """How the tape records calls, from those of the first one: only its arrays tell the
-        abstract values of the residuals.
+        """How the tape records calls, from the first call on: only its arrays tell the abstract
+        values of the residuals.
         """
         self.recorded = RecordedCalls(self, inputs, arrays)
         return self.recorded
@@ -282,7 +283,7 @@ class Executable:
         return run_operators(self.trace, arrays)
 
     def copy_donated(self, arrays):
-        """The inputs of a run in a form that can be used after it: those to be donated copied."""
+        """The inputs of a run in a form that can be used after it: donated inputs are copied."""
         with jax.enable_x64(True):
             return [
                 jax.numpy.copy(array) if number in self.donation else array

@@ -14,8 +14,8 @@ from ..state.ownership import is_internal
 
 
 class Fallback:
-    """For which arguments a compiled function runs uncompiled: by the key of their kind, and the
-    training modes of the module that it belongs to.
+    """The arguments for which a compiled function runs uncompiled: by the key of their kind, and
+    the training modes of the module that it belongs to.
     """
 
     def __init__(self, name: str, function):
@@ -35,8 +35,8 @@ class Fallback:
         return tuple([vars(module).get("training") for module in modules_of(owner)])
 
     def note(self, key, error: Exception):
-        """Note that a trace raised an error, and the function did not when it ran uncompiled. Warn
-        once for each line. One with `is_passing` stands in the way of this call alone.
+        """Note that a trace raised an error and the function did not when it ran uncompiled. Warn
+        once for each line. An error with `is_passing` concerns only this call.
         """
         if getattr(error, "is_passing", False):
             return

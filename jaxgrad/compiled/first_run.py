@@ -48,7 +48,8 @@ def deferred_signals():
 
 
 def inputs_of(name: str, compiled, inputs, donated: list[int]):
-    """The inputs of the first run: where there is room, copies of those at the positions `donated`.
+    """The inputs of the first run: copies of the inputs at the positions `donated`, if there is
+    room for copies.
 
     compiled: the compiled program. Raises JaxRuntimeError with RESOURCE_EXHAUSTED if its results
     and intermediate values do not fit.

@@ -36,8 +36,9 @@ FEWEST = 100
 
 
 def planned(compiling, tensors, jaxpr, outputs) -> HostCalls | None:
-    """The first calls of a program, if the host may make them: it gives tensors alone, takes
-    tensors, numbers and random states, and nobody expects its arguments to be deleted.
+    """A `HostCalls` for the first calls of a program, if the host may make them: the program
+    returns only tensors, takes tensors, numbers and random states, and its arguments need not be
+    deleted.
 
     compiling: the Executable; tensors: the captured ones; outputs: the variables of the program's
     outputs.
@@ -65,9 +66,9 @@ _new = object.__new__
 class HostCalls:
     """The calls of a program that the host makes.
 
-    `calls`: how many it has made; `start`, `end`: after how many XLA begins to compile the program,
-    and takes over; `wait`: waits for the compilation; `of_xla`: the kernel of the later calls;
-    `is_over`: whether it has taken over.
+    `calls`: how many it has made; `start`, `end`: the numbers of calls after which XLA begins to
+    compile the program, and takes over; `wait`: waits for the compilation; `of_xla`: the kernel of
+    the later calls; `is_over`: whether XLA has taken over.
     """
 
     def __init__(self, jaxpr, outputs, constants):
@@ -78,7 +79,7 @@ class HostCalls:
         self.calls = self.start = self.end = 0
 
     def choose(self, compiling, leaves):
-        """Let the host make the next call of an Executable, or XLA that and all later ones.
+        """Let the host make the next call of an Executable, or XLA this and all later calls.
 
         leaves: the arguments of the call.
         """

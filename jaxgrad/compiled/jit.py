@@ -223,8 +223,8 @@ class CompiledFunction(TracedFunction, StagedFunction):
         return self.function(*args, **kwargs)
 
     def is_inside_uncompiled(self) -> bool:
-        """Whether it is called by a function that runs uncompiled for a comparison, or all are to
-        run uncompiled.
+        """Whether the caller runs uncompiled for a comparison, or all functions are to run
+        uncompiled.
         """
         return verification.within.get() or stance.current == "force_eager"
 
@@ -238,7 +238,7 @@ class CompiledFunction(TracedFunction, StagedFunction):
         return self if function is self.function else _remade(function, *self.settings())
 
     def settings(self) -> tuple:
-        """What a copy is to have: its name, its limit of traces, and the arguments of `jit`."""
+        """The attributes for a copy: the name, the limit of traces, and the arguments of `jit`."""
         return self.__name__, self.most_in_a_row, self.options
 
     def __get__(self, instance, owner=None):

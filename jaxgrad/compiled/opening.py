@@ -30,10 +30,11 @@ from .partition import CompiledCall, CompiledNode, CompiledReverse, LastingNode
 
 
 class RecordedCalls:
-    """The calls of an executable, as the tape records them.
+    """How the tape records the calls of an executable.
 
-    `program`: what the nodes record; `reverses`: for each group of outputs with a history its
-    reverse program, the numbers of the captured tensors that get a gradient, and the class of node.
+    `program`: the program that the nodes record; `reverses`: for each group of outputs with a
+    history its reverse program, the numbers of the captured tensors that get a gradient, and the
+    class of node.
     """
 
     def __init__(self, executable, inputs, arrays):
@@ -56,8 +57,8 @@ class RecordedCalls:
             self.reverses.append((group, reverse, numbers, node_class))
 
     def nodes(self, tensors, inputs, arrays) -> list:
-        """For each output with a history its node, one for each group of the pullback. Where the
-        function has used its graph up, the saved arrays of the node are freed.
+        """For each output with a history its node, one for each group of the pullback. If the
+        function has used up its graph, the saved arrays of the node are freed.
         """
         count, objects = self.trace.output.roots, self.trace.arguments.weak_objects
         nodes: list = [None] * count
@@ -100,7 +101,7 @@ def link(nodes):
 
 
 def open_call(node: Openable):
-    """Record what the call of a node has computed, and lead all nodes of the call there."""
+    """Record the computations of the call of a node, and lead all nodes of the call there."""
     nodes = [reference() for reference in getattr(node, "siblings", ())] or [node]
     # those from which a pass can start
     nodes = [sibling for sibling in nodes if sibling is not None and not sibling.is_freed]
@@ -125,7 +126,7 @@ def open_call(node: Openable):
 
 
 def inputs_of(compiled, nodes) -> list:
-    """The inputs of a call. Where no node has saved them, the gradients do not depend on them."""
+    """The inputs of a call. If no node has saved them, the gradients do not depend on them."""
     avals = compiled.recorded.program.inputs
     with jax.enable_x64(True):
         saved = next((node.saved for node in nodes if node.saved), None)
@@ -135,8 +136,8 @@ def inputs_of(compiled, nodes) -> list:
 
 
 def as_array(value):
-    """An input, which may be a number, as an array of JAX. A handle would put one in the place of a
-    pending array or one of the host, which counts as a write.
+    """An input, which may be a number, as an array of JAX. Not by a handle: a handle would replace
+    a pending array or an array of the host, which counts as a write.
     """
     value = value_of(value)
     is_arrays = hasattr(value, "shape") and not isinstance(value, np.ndarray)
@@ -144,10 +145,10 @@ def as_array(value):
 
 
 class Openable:
-    """What a node has whose call can be opened. Once it is, `reverse` is None.
+    """The mixin of nodes whose call can be opened. Once it is, `reverse` is None.
 
-    `siblings`: weak references to all nodes of the call, unset where this is the only one; `call`:
-    once it is opened, the reverse program that it had.
+    `siblings`: weak references to all nodes of the call, unset if there are no others; `call`: once
+    the call is opened, the former reverse program.
     """
 
     __slots__ = ()
@@ -175,8 +176,8 @@ class Openable:
         return self.edges[output_nr]
 
     def refuse_partial(self, is_asked: bool):
-        """Raise RuntimeError where the gradient of a result is asked for that may arrive from
-        another one, though the function has used up a part of the graph between them.
+        """Raise RuntimeError if the gradient of a result is asked for that may arrive from another
+        result, and the function has used up a part of the graph between them.
         """
         compiled = self.reverse.compiled
         if is_asked and compiled.donation and compiled.trace.pullback.is_partial:
@@ -217,14 +218,14 @@ class OpenableNode(Openable, CompiledNode):
 
 
 class OpenableLastingNode(Openable, LastingNode):
-    """The node of a call that can be opened, whose graph has saved nothing."""
+    """The node of a call that can be opened and whose graph has saved nothing."""
 
     __slots__ = ("call", "siblings")
 
 
 class PartlyFreedNode(Openable, Node):
-    """The node of a result of a call whose graph the function has used up in part. A pass that
-    comes here opens the call: what is left of the graph is as the function has left it.
+    """The node of a result whose graph the function has used up in part. A pass that comes here
+    opens the call: the recorded graph then has the part that the function has left.
     """
 
     __slots__ = (
@@ -270,7 +271,7 @@ class PartlyFreedNode(Openable, Node):
 
 
 class Closed:
-    """What a node has of a call for many examples, which the tape cannot replay as one."""
+    """The mixin of nodes of a call for many examples, which the tape cannot replay as one."""
 
     __slots__ = ()
 
@@ -300,7 +301,8 @@ class ClosedLastingNode(Closed, LastingNode):
 
 
 class EntryNode(Node):
-    """Where the gradient of an input leaves a recorded graph: it passes it on along its one edge.
+    """The node at which the gradient of an input leaves a recorded graph: it passes the gradient on
+    along its one edge.
 
     While the graph was recorded, it was the node of the leaf that stood for the input.
     """

@@ -53,8 +53,8 @@ class BackwardProgram:
         """The function for some of the cotangents, and the residuals that it reads; None if it is
         not known to be linear.
 
-        Zeros for the missing ones would give NaN where a derivative is infinite. A linear function
-        is its own derivative, in which JAX leaves out what depends on no cotangent that is given.
+        Zeros for missing cotangents would give NaN if a derivative is infinite. A linear function
+        is its own derivative, from which JAX leaves out what depends on no given cotangent.
         """
         if all(present):
             return self.function, self.residuals
@@ -108,9 +108,9 @@ class PartitionedJaxpr:
     """The jaxpr of a function and its pullback, partitioned into a forward program and backward
     programs.
 
-    `forward`: the first as a function, whose outputs are those of the function, then residuals;
-    `backwards`: the others, one for each group of the pullback that is not freed, by its first
-    output; `numbers`: those of the residuals among the outputs.
+    `forward`: the forward program as a function, whose outputs are those of the function, then
+    residuals; `backwards`: the backward programs, one for each group of the pullback that is not
+    freed, by its first output; `numbers`: the numbers of the residuals among the outputs.
 
     count: how many outputs are the function's own; groups: the `OutputGroup`s; cotangents: the
     variable of each output with a history, None where it is freed.
@@ -220,8 +220,8 @@ class CompiledCall(Program):
 
 
 class CompiledNode(ProgramNode):
-    """The call of a compiled function. Where an output gets no gradient, or an input that does not
-    depend on it, a pass does not go on, as it would not if the outputs were computed apart.
+    """The call of a compiled function. If an output gets no gradient, or an input does not depend
+    on it, the pass does not go on there, as if the outputs were computed by separate nodes.
     """
 
     __slots__ = ()
@@ -230,7 +230,7 @@ class CompiledNode(ProgramNode):
 
 class LastingNode(CompiledNode):
     """The call of a compiled function whose graph has saved nothing, though its hooks may read
-    something: a pass does not free it.
+    arrays: a pass does not free it.
     """
 
     __slots__ = ("kept",)
@@ -248,8 +248,8 @@ class LastingNode(CompiledNode):
 class CompiledReverse(Reverse):
     """The backward program of a compiled function, which reads the inputs and the residuals.
 
-    Where it is differentiated itself, the function and its pass are replayed instead. A linear
-    program needs no replay, and reads the cotangents alone.
+    If it is differentiated itself, the function and its pass are replayed instead. A linear program
+    needs no replay, and reads only the cotangents.
     """
 
     tells_apart = tells_missing = True
@@ -321,9 +321,9 @@ class CompiledReverse(Reverse):
 class ReplayedReverse(Reverse):
     """The gradients of the gradients of a compiled function, of any order.
 
-    The function and its passes are replayed and recorded, so `no_grad`, writes in place, hooks and
-    Functions have the gradients that they have where the function is not compiled. JAX's derivative
-    of the replay would be another one: it follows values.
+    The tape records a replay of the function and its passes. So `no_grad`, writes in place, hooks
+    and Functions have the same effect on gradients as in the uncompiled function. JAX's derivative
+    of the replay would differ, since it follows values.
     """
 
     saved_outputs = ()

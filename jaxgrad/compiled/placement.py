@@ -27,11 +27,11 @@ from .donation import saves_inputs
 
 
 def compiled(program, compiling, tensors, jaxpr, outputs, **options):
-    """`jax.jit` of a program with this jaxpr, whose inputs and outputs lie where they belong: what
-    comes in the place of a captured tensor keeps its sharding.
+    """`jax.jit` of a program with this jaxpr, with the right placement of inputs and outputs: an
+    output that replaces a captured tensor keeps the sharding of the tensor.
 
     compiling: the Executable; tensors: the captured ones; outputs: the variables of the program's
-    outputs. Raises RuntimeError where a tensor of one process meets one that spans processes.
+    outputs. Raises RuntimeError if a tensor of one process meets one that spans processes.
     """
     mesh = _mesh(jaxpr) if world.is_several() else None
     written = written_by(compiling.output, tensors)
@@ -66,9 +66,9 @@ def compiled(program, compiling, tensors, jaxpr, outputs, **options):
 
 
 def _unchanged_arguments(compiling) -> set[int]:
-    """The numbers of the captured tensors that are arguments and stay as they are. Most are new at
-    each call, such as a batch, and JAX makes arrays of NumPy's values in C. Those that have an
-    array enter as values too: for arrays JAX would compile the program once more.
+    """The numbers of the captured tensors that are arguments and stay unchanged. Most are new at
+    each call, such as a batch, and JAX makes arrays of NumPy's values in C. Tensors with an array
+    are passed as values too: JAX would compile the program a second time for arrays.
     """
     changed = {*compiling.donation, *compiling.output.written}
     arguments = [
@@ -78,8 +78,8 @@ def _unchanged_arguments(compiling) -> set[int]:
 
 
 def note_views(compiling, spread):
-    """Note which of the tensors that a program gives span processes: JAX's types do not tell after
-    every operator.
+    """Note which of the result tensors span processes: JAX's types do not tell after every
+    operator.
     """
     output, pullback = compiling.output, compiling.trace.pullback
     effects = [effect.value for effect in output.tensor_effects.effects]
@@ -122,7 +122,7 @@ def _mesh_of_array(array):
 
 
 def reader(compiling):
-    """What reads the array of a captured tensor for a call of an Executable."""
+    """The function that reads the array of a captured tensor for a call of an Executable."""
     if saves_inputs(compiling.trace):
         return held
     return held_whole if isinstance(compiling.program, SpanningProgram) else held_on_host
@@ -135,8 +135,8 @@ def arrays_of(tensors, read) -> list:
 
 
 def form_of(tensor: Tensor):
-    """What tells a trace the shape and dtype of a tensor: its array, or no array where NumPy holds
-    its values.
+    """The shape and dtype of a tensor for a trace: its array, or a struct if NumPy holds its
+    values.
     """
     value = tensor._raw
     if not is_new(value):
@@ -175,7 +175,7 @@ def held_on_host(tensor: Tensor):
 
 def held_whole(tensor: Tensor):
     """`held_on_host`, or an array that spans processes, if the tensor stands for this process's
-    copy of it and no code has read that.
+    copy of the array and no code has read the copy.
     """
     value = tensor._raw
     if (
@@ -202,7 +202,7 @@ _RAW = Held(operator.attrgetter("_raw"), _sole())
 
 class MeshProgram:
     """A jitted function on a mesh of devices of this process, on which numbers stay. sharded: the
-    number of an argument that may lie on a mesh; it does not at every call.
+    number of an argument that may lie on a mesh, though not at every call.
     """
 
     def __init__(self, jitted, sharded: int):
@@ -231,11 +231,11 @@ class MeshProgram:
 
 
 class SpanningProgram(MeshProgram):
-    """A jitted function on a mesh of several processes, and `call`: the same of arrays of this
-    process and of arrays that span processes (`world.on_mesh`). placed: what makes arguments inputs
+    """A jitted function on a mesh of several processes; `call`: the function of arrays of this
+    process and of arrays that span processes (`world.on_mesh`). placed: turns arguments into inputs
     (`world.placer`); copies: by number the abstract values of the results that replace captured
     tensors of this process. They become pending copies, since most are arguments of the next call,
-    and are read by no other code.
+    and no other code reads them.
     """
 
     def __init__(self, jitted, call, placed, copies):
@@ -263,8 +263,8 @@ UNKNOWN = (
 
 
 def views_of(name: str, jaxpr) -> dict:
-    """Which values of a jaxpr belong to one process, and which span them; those that may be either,
-    constants and numbers, are left out. Raises RuntimeError where an equation takes both.
+    """The values of a jaxpr that belong to one process, and those that span processes; constants
+    and numbers, which may be either, are left out. Raises RuntimeError if an equation takes both.
     """
     views = {}
     for variable in jaxpr.invars:

@@ -52,8 +52,8 @@ def is_closed(kind: type) -> bool:
 class ReachedState(PathWalk):
     """Everything that a function reaches, by name.
 
-    `objects`: the holders of Python objects; `counters`: those of jaxgrad's own objects, which
-    count what a trace and a call count differently; `tensors`: all tensors.
+    `objects`: the holders of Python objects; `counters`: the holders of jaxgrad's own objects that
+    count differently in a trace and in a call; `tensors`: all tensors.
     """
 
     opaque = (*(kind for kind in VALUES if kind is not np.ndarray), types.ModuleType, Node)
@@ -116,9 +116,9 @@ class Settings(Holder):
 
 
 class SavedState:
-    """The state that a function reaches: its tensors, by id with their names; the `holders` of
-    Python objects; `edges`: by the id of a tensor that requires grad where its gradient arrived;
-    `numbers`: those that it reads by `tracing.number`.
+    """The saved state that a function reaches: its tensors, by id with their names; the `holders`
+    of Python objects; `edges`: by the id of a tensor that requires grad, where its gradient
+    arrived; `numbers`: the numbers that it reads by `tracing.number`.
     """
 
     def __init__(self, function, args, kwargs):
@@ -200,7 +200,7 @@ class SavedState:
         return [type(holder)(target, holder.name) for holder, target in pairs if target is not None]
 
     def put_back(self, moment: list[Holder] | None = None):
-        """Make everything what it was when it was saved, or at a later moment."""
+        """Put everything back to its saved state, or to its state at a later moment."""
         holders = moment or self.all()
         try:
             _restore(holders)
@@ -225,8 +225,8 @@ def _restore(holders):
 
 
 def is_cut(tensor: Tensor) -> bool:
-    """Whether a tensor has the history of the one that it is a view of. After a write a gradient
-    arrives there, through the node of the view or past it.
+    """Whether a tensor has the history of the tensor of which it is a view. After a write a
+    gradient arrives there, through the node of the view or past it.
     """
     alias = tensor._alias
     return alias is not None and alias.root is not None and isinstance(tensor._node, Node)

@@ -23,7 +23,7 @@ from . import one_shot
 
 def program_and_inputs(function, args, kwargs):
     """The program of a compiled function for these arguments, and its inputs: arrays, numbers, and
-    a `jax.ShapeDtypeStruct` where there is no array. Such a struct among the arguments stands for a
+    a `jax.ShapeDtypeStruct` for each missing array. A struct among the arguments stands for a
     tensor.
     """
     if mode.scope.get() is not None:

@@ -26,7 +26,7 @@ def compiler(
     isolate_recompiles=False,
     shapes_spec=None,
 ) -> Callable:
-    """What `jaxgrad.compile` with these arguments does to a function."""
+    """The decorator that `jaxgrad.compile` returns for these arguments."""
     if dynamic not in (None, True, False):
         raise AssertionError(f"compile(): dynamic is a bool or None, not {dynamic!r}")
     if mode is not None and options is not None:
@@ -65,7 +65,9 @@ def _compiled(function, *, fullgraph, name, most):
 
 
 def disabled(function, reason: str | None = None):
-    """A function that functions which may run uncompiled do not take in."""
+    """A function that stays uncompiled: a caller that may run uncompiled cannot be traced through
+    it, and so runs uncompiled.
+    """
     name = getattr(function, "__name__", type(function).__name__)
 
     @functools.wraps(function, updated=())

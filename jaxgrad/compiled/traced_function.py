@@ -38,10 +38,11 @@ class TracedFunction:
 
     `cache`: its programs; `count`: how often it was traced, and `why` the last time;
     `traces_in_a_row`: how many of the last calls were traced although there was a program for their
-    kind of arguments; `most_in_a_row`: after so many it runs uncompiled, or warns; `told`: the
-    warnings so far; `changing`: the tensors whose numbers it looks at and changes; `fallback`: for
-    which arguments it runs uncompiled, None where it raises; `undrawn`: for which it draws what no
-    program can draw; `draws_anew`: whether each call makes the draws of Python anew.
+    kind of arguments; `most_in_a_row`: after so many traces it runs uncompiled, or warns; `told`:
+    the warnings so far; `changing`: the tensors whose numbers it looks at and changes; `fallback`:
+    the arguments for which it runs uncompiled, None if it raises instead; `undrawn`: the arguments
+    for which it draws values that no program can draw; `draws_anew`: whether each call makes the
+    draws of Python again.
     """
 
     __name__: str
@@ -76,8 +77,8 @@ class TracedFunction:
         return f"traced {self.count} times, the last time because {self.why}"
 
     def traced(self, leaves, structure, had_program: bool):
-        """A new program and its captured tensors. Where the function must run uncompiled, None, and
-        what its trace raised, or None.
+        """A new program and its captured tensors. If the function must run uncompiled: None, and
+        the error of its trace, or None.
         """
         key = self.cache.key(leaves, structure)
         if self.undrawn.holds(key) or (self.fallback is not None and self.fallback.holds(key)):
@@ -101,7 +102,7 @@ class TracedFunction:
             return None, error  # what is wrong uncompiled too is raised there
 
     def stays_uncompiled(self, leaves, structure) -> bool:
-        """Whether the stance is not to trace. Raises RuntimeError where it is to fail instead."""
+        """Whether the stance forbids a trace. Raises RuntimeError if the stance is to fail."""
         if stance.current == "fail_on_recompile":
             raise RuntimeError(
                 "Detected recompile when torch.compile stance is 'fail_on_recompile': "
@@ -154,7 +155,7 @@ class TracedFunction:
             raise
 
     def may_freeze(self, reads: FrozenReads, tracing, leaves, structure) -> bool:
-        """Whether a program is kept that repeats what the function read, after a warning of it."""
+        """Whether a program that repeats what the function read may be kept, after a warning."""
         if self.draws_anew:
             return True
         for message in reads.told(tracing):
@@ -184,8 +185,8 @@ class TracedFunction:
         warnings.warn(message, stacklevel=users_stacklevel())
 
     def new_tracing(self, leaves, structure) -> Tracing:
-        """A trace of a call. Where the function looks at a number that varies, it is traced once
-        more with that number as a constant.
+        """A trace of a call. If the function looks at a number that varies, it is traced once more
+        with this number as a constant.
         """
         cache = self.cache
         numbers = cache.numbers_in(leaves, structure)
@@ -207,7 +208,7 @@ class TracedFunction:
             tracing.discard()
 
     def tracing_of(self, leaves, structure, varying) -> Tracing:
-        """A trace, with memory joined that captured tensors share where it needs that."""
+        """A trace; joins memory that captured tensors share, if the function needs that."""
         while True:
             try:
                 return self.run_traced(leaves, structure, varying)

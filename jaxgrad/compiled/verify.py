@@ -132,9 +132,9 @@ def refuse_differences(compiled, state, expected, differences, outcome, args, kw
 def beyond_rounding(differences, repeated, disturbed) -> list[Difference]:
     """The differences that rounding does not explain.
 
-    repeated: those of another uncompiled run; disturbed: those of one from values that differ in
-    their last bits. An optimizer may turn a gradient that is zero but for rounding into a step of
-    full length: that run shows how far such a value moves.
+    repeated: the differences of another uncompiled run; disturbed: the differences of an uncompiled
+    run from values that differ in their last bits. An optimizer may turn a gradient that is zero
+    except for rounding into a step of full length: this run shows how far such a value moves.
     """
     moves = {difference.name: difference.size for difference in disturbed}
     unsteady = {difference.name for difference in repeated}
@@ -168,7 +168,9 @@ def uncompiled(state, compiled, args, kwargs) -> Outcome:
 
 
 def drawing_run(compiled, args, kwargs) -> tuple:
-    """What `run_with_log` takes: all runs of a call get the same from generators and clocks."""
+    """The arguments of `run_with_log` for the uncompiled runs of a call, which all get the same
+    values from generators and clocks.
+    """
     function, log = compiled.function, compiled.cache.log
     roots = [("an argument", leaf) for leaf in pytree.flatten((args, kwargs))[0]]
     roots.append(("function", function))
@@ -223,8 +225,8 @@ class Difference(NamedTuple):
 
 
 class TensorValue:
-    """A tensor as it was at the end of a run. `version`: only of one from before the run, since
-    the writes to a tensor inside of a program are not counted.
+    """A tensor at the end of a run. `version`: only for a tensor from before the run, since writes
+    to a new tensor are not counted in a program.
     """
 
     def __init__(self, tensor: Tensor, is_new: bool):
@@ -236,19 +238,19 @@ class TensorValue:
 
 
 class Copied:
-    """A container or an object that a run made, with what it held by the suffix of its path."""
+    """A container or an object that a run made, with its contents by the suffix of their path."""
 
     def __init__(self, kind: type, held: dict):
         self.kind, self.held = kind, held
 
 
 class Outcome:
-    """What a run did.
+    """The results and effects of a run.
 
-    `error`: what it raised; `results`: the leaves of what it returned, with their `structure`;
-    `tensors`: those of the state, by id; `contents`: what has changed in its Python objects, by the
-    number of a holder and the name in it; `gradients`: by id those of the state's tensors, from the
-    results with a history, whose names are `roots`.
+    `error`: the error that it raised; `results`: the leaves of its result, with their `structure`;
+    `tensors`: the tensors of the state, by id; `contents`: the changes in Python objects, by the
+    number of a holder and the name in it; `gradients`: by id the gradients of the state's tensors,
+    from the results with a history, whose names are `roots`.
     """
 
     def __init__(self, state: SavedState, result, error=None):

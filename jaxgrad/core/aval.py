@@ -110,15 +110,16 @@ def check_bytes(shape, dtype):
 
 
 class LargeInteger(int):
-    """The kind of a Python int of 33 to 64 bits among the inputs of a program, which then computes
+    """Stands for a Python int of 33 to 64 bits among the inputs of a program, which then computes
     with JAX's 64-bit types on. The number itself stays an `int`.
     """
 
 
 def struct_of(aval_or_type):
-    """What abstract evaluation takes for an input of a program: an `Aval`, or a kind of number.
+    """The argument of abstract evaluation for an input of a program: an `Aval`, or a type of
+    number.
 
-    Any number of the kind will do: shapes and dtypes do not depend on its value.
+    Any number of the type will do: shapes and dtypes do not depend on its value.
     """
     if not isinstance(aval_or_type, Aval):
         return aval_or_type(0)
@@ -271,7 +272,7 @@ def tracing(wide: bool):
 @contextlib.contextmanager
 def users_setting(enabled: bool):
     """Run a user's code under the user's setting of 64-bit types, inside of a program that may have
-    them on.
+    switched them on.
     """
     wide = mode_of_trace() == INLINE
     with tracing(wide), jax.enable_x64(wide and enabled):
@@ -304,8 +305,8 @@ def traced_aval(aval: Aval, array) -> Aval:
 
 
 def seen_aval(aval: Aval, array) -> Aval:
-    """The abstract value that an array was expected to have, after a look at the array: a kernel of
-    concrete inputs that runs under a trace gives a tracer.
+    """The abstract value of a result, corrected by a look at the array: a kernel of concrete inputs
+    that runs under a trace returns a tracer.
     """
     is_traced = isinstance(array, jax.core.Tracer) and is_concrete(aval.mode)
     return traced_aval(aval, array) if is_traced else aval

@@ -39,7 +39,7 @@ MOST_DROPPED = 2**26
 
 
 class Weight(NamedTuple):
-    """What an entry of a cache counts towards the limit of its number, and in bytes."""
+    """The weight of a cache entry: how many entries and how many bytes it counts as."""
 
     number: float
     bytes: float
@@ -80,9 +80,10 @@ _in_force: tuple = ()
 
 
 class Clock:
-    """Ages the caches that share a limit, each time when a share of it has been made.
+    """Ages the caches that share a limit, each time when entries for a fixed share of it have been
+    added.
 
-    limit: its name in LIMITS; measure: what it limits, the position in a weight.
+    limit: its name in LIMITS; measure: the position in a weight of the limited quantity.
     """
 
     def __init__(self, limit: str, measure=0):
@@ -91,7 +92,7 @@ class Clock:
         _clocks[id(self)] = self
 
     def count(self, weight: Weight = ENTRY):
-        """Count what was made, and turn where a share of the limit is reached."""
+        """Count the weight of new entries, and turn once a share of the limit is reached."""
         with _lock:
             self.added += weight[self.measure]
             is_due = self.added >= LIMITS[self.limit] / TURNS
@@ -164,8 +165,8 @@ def _find_jitted(_modules: int):
 
 
 def forget_traces():
-    """Empty JAX's caches of its own functions. Each keeps the jaxprs of all shapes for ever, 5 KB
-    apiece, also where it was a part of a kernel that is gone.
+    """Empty JAX's caches of its own functions. They keep the jaxprs of all shapes for ever, 5 KB
+    each, even those that belonged to a dropped kernel.
     """
     with _lock:
         _find_jitted(len(sys.modules))
@@ -182,8 +183,8 @@ def set_limits(**limits):
 
 
 def set_setting(name: str, value):
-    """Tell the caches that a setting changed: what was made under others is found again under them
-    only.
+    """Tell the caches that a setting changed: entries made under other values are found again only
+    under these.
     """
     global _in_force
     with _lock:
@@ -209,11 +210,11 @@ def forget_all():
 
 
 class BoundedCache(dict):
-    """The youngest generation of a cache; in `older` the others, by the time when it ended, each
-    with the settings that it was made under.
+    """The youngest generation of a cache. `older` has the other generations, by the time when each
+    ended, with the settings under which it was made.
 
-    `get` finds what was used since the last turn; after a miss `find` looks for the rest. weigh:
-    the weight of a value. clock: that of its number.
+    `get` finds entries used since the last turn; after a miss `find` looks at the older
+    generations. weigh: gives the weight of a value. clock: counts the entries.
     """
 
     __slots__ = ("__weakref__", "clock", "older", "weigh")
@@ -224,8 +225,8 @@ class BoundedCache(dict):
         clock.caches[id(self)] = memory.caches[id(self)] = self
 
     def find(self, key):
-        """The value of a key in a generation of the settings in force, then in the youngest; None
-        without one.
+        """The value of a key in a generation of the settings in force, which moves to the youngest;
+        None without one.
         """
         with _lock:
             if key in self:
@@ -237,7 +238,9 @@ class BoundedCache(dict):
         return None
 
     def keep(self, key, value):
-        """Add a value unless the key has one by now, as from another thread; returns the kept."""
+        """Add a value unless the key has one already, as from another thread; returns the kept
+        value.
+        """
         with _lock:
             kept = self.find(key)
             if kept is None:

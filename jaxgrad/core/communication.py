@@ -177,7 +177,9 @@ class AllToAll(Communication):
 
 @dataclasses.dataclass(frozen=True)
 class Permute(Communication):
-    """Each of the `pairs` is a sender and a receiver; who receives nothing gets zeros."""
+    """Sends values between the `pairs` of a sender and a receiver; a process that receives nothing
+    gets zeros.
+    """
 
     pairs: tuple[tuple[int, int], ...] = ()
 
@@ -273,7 +275,7 @@ def whole_of(shape, spec: PartitionSpec, mesh: Mesh) -> tuple[int, ...]:
 
 @dataclasses.dataclass(frozen=True)
 class _View(Communication):
-    """From one view to the other.
+    """A step from one view to the other.
 
     sums: the axes over which values in the local view are summed; scale: a factor of the result;
     back, back_scale: the partition and the factor of the gradient.

@@ -82,9 +82,8 @@ _running = threading.RLock()
 class Stretch:
     """The calls of a thread that have not run yet.
 
-    entries: for each its program, its arrays, and its results; context: the settings of JAX under
-    which they run; bytes: those of the large results; pause: for how many calls no structure is
-    looked at.
+    entries: for each call its program, its arrays, and its results; context: the settings of JAX
+    under which they run; bytes: of the large results; pause: for how many calls no key is made.
     """
 
     waits = True  # results wait for calls
@@ -112,8 +111,8 @@ class Stretch:
                     self.run_one_by_one(length)
 
     def may_note(self, size: int) -> bool:
-        """Whether the next call may be noted, after what is pending has run if it must not wait for
-        that call. size: the bytes of its results if they are large.
+        """Whether the next call may be noted; first runs the pending calls if it must not wait for
+        this one. size: the bytes of its results if they are large.
         """
         length, self.bytes = len(self.entries), self.bytes + size
         is_short = 0 < length < LONGEST and self.bytes <= MOST_BYTES
@@ -171,7 +170,7 @@ class Stretch:
                     compute(*entry)  # the entry stays: whole structures come up again
 
     def run_together(self, entries) -> bool:
-        """Run entries as one program of XLA, or as a routine of the host. Whether that was
+        """Run entries as one program of XLA, or as a routine of the host. Returns whether that was
         possible: their structure must have come up often enough.
         """
         programs, operands, results = zip(*entries, strict=True)
@@ -198,8 +197,8 @@ class Stretch:
             del self.entries[: len(entries)]
 
     def run_whole(self, key, values, results) -> bool:
-        """Run a structure as one program of XLA. Whether that was possible: an array may not be
-        there yet, and there may be too little memory.
+        """Run a structure as one program of XLA. Returns whether that was possible: an array may
+        not be computed yet, or there may be too little memory.
         """
         whole = _compiled.get(key) or _compiled.find(key)
         if whole is None:
@@ -221,7 +220,7 @@ class Stretch:
         return True
 
     def run_routine(self, key, entries, values, results):
-        """Run a structure by functions of the host, and what XLA computes between them."""
+        """Run a structure by functions of the host, with XLA's kernels in between."""
         routine = _routines.get(key) or _routines.find(key)
         if routine is None:
             routine = _routines.keep(key, host_routine.Routine(*key, _UNHELD))
@@ -265,7 +264,7 @@ class Stretch:
 
 
 def repeats_of(programs) -> tuple[float, float]:
-    """How often a structure runs on the host until its compilation begins, and how often until it
+    """After how many runs on the host the compilation of a structure begins, and after how many it
     has ended, by the model of cost.
     """
     costs = [cost for program in programs if (cost := program.compact.cost) is not None]
@@ -325,9 +324,9 @@ _times: dict[int, list] = {}
 class Whole:
     """The compiled program of a stretch.
 
-    programs: one for each entry; places: of each result, and then of each operand, the position at
-    which it comes up first; references: the number of references to each result. `needed`: for each
-    result whether somebody holds it; `inputs`: the positions of the operands that are no results.
+    programs: one for each entry; places: for each result and then each operand, the position where
+    it occurs first; references: the number of references to each result. `needed`: for each result
+    whether code still holds it; `inputs`: the positions of the operands that are no results.
     """
 
     def __init__(self, programs, places, references, lead: int):
@@ -347,8 +346,8 @@ class Whole:
         self.kernel = self.by_types(disk_cache.from_disk(self.jitted))
 
     def is_ready(self, arrays) -> bool:
-        """Whether the program is to be used, for these arrays. It is compiled in a thread at first,
-        during `lead` runs of the structure.
+        """Whether the program can be used for these arrays. At first a thread compiles it, during
+        `lead` runs of the structure.
         """
         if self.lead > 0:
             lower = self.by_types(lambda: self.jitted.trace(*arrays).lower())
@@ -431,8 +430,8 @@ _settings = functools.partial(
 
 
 def first_call(kernel):
-    """The call of a kernel that has not been called yet: it traces it, so that what is wrong with
-    it shows at the line of the call, and starts to compile it.
+    """The first call of a kernel. It traces the program, so that errors show at the line of the
+    call, and starts to compile the kernel.
     """
     compute = kernel.compute
 
@@ -451,8 +450,8 @@ def first_call(kernel):
 
 
 def noting_call(kernel):
-    """The call of a kernel that is noted, with the abstract value of its result where it needs no
-    further look.
+    """The call that notes a kernel, with the abstract value of its result if this is known in
+    advance.
     """
     program = kernel.program
     shapes = tuple([with_dual(with_strides(output, None), False) for output in program.outputs])

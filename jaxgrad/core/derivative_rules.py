@@ -350,7 +350,8 @@ class TangentMap:
         return self.in_places(self.call.function, saved, tangents)
 
     def in_places(self, function, saved, tangents):
-        """A map that is linear in some arguments is its own derivative: tangents in their places.
+        """The derivative of a map that is linear in some arguments: the map itself, with tangents
+        in the places of these arguments.
 
         function: of all inputs of the call.
         """

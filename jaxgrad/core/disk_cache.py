@@ -69,7 +69,7 @@ def current() -> FileCache | None:
 
 @functools.cache
 def environment() -> bytes:
-    """What decides how a program is compiled, besides the program, as a hash: jaxgrad with its
+    """A hash of everything besides the program that decides how it is compiled: jaxgrad with its
     table, JAX, their flags, the platform and the processor.
     """
     hasher = hashlib.sha256()
@@ -95,8 +95,8 @@ def sources() -> list[str]:
 
 
 def processor() -> list[str]:
-    """The kind of the processor, its instructions and the number of its cores that this process may
-    use: XLA compiles for all that it finds.
+    """The kind of the processor, its instructions, and how many of its cores this process may use:
+    XLA compiles for these.
     """
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     described = [platform.machine(), platform.processor(), str(count)]
@@ -110,8 +110,8 @@ def processor() -> list[str]:
 class Window:
     """The time while JAX's persistent cache is on. Threads share it.
 
-    What other threads compile for themselves meanwhile JAX keeps in the same folder, which goes
-    with the window.
+    Programs that other threads compile meanwhile for the user go to the same folder, which is
+    deleted with the window.
     """
 
     def __init__(self):
@@ -121,7 +121,7 @@ class Window:
 
     @contextlib.contextmanager
     def opened(self):
-        """The folder of JAX's cache; None where the user has another one, or none at all."""
+        """The folder of JAX's cache; None if the user has another one, or if none can be made."""
         with self.lock:
             folder = self.enter()
         try:
@@ -194,7 +194,7 @@ def compile(lowered: jax.stages.Lowered) -> jax.stages.Compiled:
 
 
 def put_files(kept: dict[str, bytes], name: str, folder: Path) -> set[str]:
-    """Write what is kept of a program for JAX; returns the files that there are of its name."""
+    """Write the kept files of a program for JAX; returns the files of its name."""
     for file, content in kept.items():
         unfinished = folder / f"{file}.unfinished"
         unfinished.write_bytes(content)

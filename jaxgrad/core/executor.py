@@ -102,7 +102,7 @@ def count_compiled(kernel: Kernel):
 
 
 def _late(kernel: Kernel):
-    """What XLA computes a kernel by: JAX has no function to compile before its first call."""
+    """The kernel of XLA: JAX has no function to compile before its first call."""
     functions = []
 
     def call(*arrays):

@@ -27,7 +27,7 @@ SUFFIX, UNFINISHED = ".cached", ".unfinished"
 
 
 class FileCache:
-    """Bytes by keys, which are names of files. Whatever fails is a value that is not there."""
+    """Bytes by keys, which are names of files. After any failure a value counts as missing."""
 
     def __init__(self, directory: Path, limit: int = LIMIT):
         self.directory, self.limit = directory, limit

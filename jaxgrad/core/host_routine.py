@@ -54,9 +54,9 @@ class Routine:
 class Part:
     """Calls that follow one another, all of them on the host, or none.
 
-    calls: how many; steps: of its function; places, results: those of the operands and of what it
-    gives; counted: the hosts that count their calls, and how many there are here; is_outdated:
-    whether XLA makes calls by now that the host made before.
+    calls: how many; steps: of its function; places, results: of the operands and of the results;
+    counted: the hosts that count their calls, and how many of these calls are here; is_outdated:
+    whether XLA has taken over a call that the host made before.
     """
 
     def __init__(self, calls: list[Call], references, unheld: int):

@@ -17,9 +17,9 @@ UNGUARDED = (None, "allow")
 
 
 class HostValues:
-    """In place of calls: the values of a new tensor, which NumPy holds and no other code writes to.
-    To make an array of them takes longer than most operators, and a compiled program takes the
-    values themselves, once: a second program takes the array, which is made once for all.
+    """The values of a new tensor, which NumPy holds and no other code writes to, in place of a
+    stretch. It would take longer to make an array of JAX than most operators take. A compiled
+    program takes the values themselves, once: a second program takes an array, which is then kept.
     """
 
     __slots__ = ("compute", "is_taken", "values")

@@ -271,8 +271,8 @@ _TRACER = re.compile(r"\b\w+Tracer\b")
 
 
 def names_tracer(message: str) -> bool:
-    """Whether a message speaks of one of JAX's tracers. Leans on the names of their types, without
-    which an error lacks the note that says what to do.
+    """Whether a message mentions one of JAX's tracers. Leans on the names of their types. Without
+    them an error lacks the note that says what to do.
     """
     return _TRACER.search(message) is not None
 

@@ -19,14 +19,14 @@ in_use: weakref.WeakSet[Kernel] = weakref.WeakSet()  # those of eager calls
 
 
 class Kernel:
-    """What computes the results of a program.
+    """Computes the results of a program.
 
-    `call`: what callers call with arrays, which may be pending: it is chosen anew at each change of
-    the state; `state`: what a call does; `noted`: the abstract value of the one result, where a
-    call is noted without a further look at it. `compute`: the function of arrays, with their checks
-    and those of the results, `unchecked`: the same without; `host`: what makes the calls until XLA
-    does, else None; `is_traced`: whether a call has traced it; `is_compiled`: whether XLA has
-    compiled it, or does.
+    `call`: the function for callers, whose arrays may be pending: each change of the state replaces
+    it; `state`: what a call does; `noted`: the abstract value of the single result, if a call is
+    noted without further checks. `compute`: the function of arrays, with the checks of arrays and
+    results; `unchecked`: the same without checks; `host`: makes the calls until XLA does, else
+    None; `is_traced`: whether a call has traced it; `is_compiled`: whether XLA has compiled it, or
+    is about to.
     """
 
     __slots__ = (
@@ -58,7 +58,7 @@ class Kernel:
                 self.state, self.call = AT_ONCE, compute
 
     def choose(self):
-        """Choose what a call does, which depends on the settings of eager calls and observers."""
+        """Choose what a call does, by the settings of eager calls and by observers."""
         self.state, self.call, self.noted = choice(self)
 
     def became_traced(self):

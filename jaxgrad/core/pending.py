@@ -65,8 +65,8 @@ class Pending:
 
 
 class OwnCopy:
-    """In place of calls: an array that spans processes. The pending result is this process's copy
-    of it. A copy costs time to take, and a compiled step takes the array itself.
+    """An array that spans processes, in place of a stretch. The pending result is this process's
+    copy of it. It costs time to take the copy, and a compiled step takes the array itself.
     """
 
     __slots__ = ("whole",)
@@ -87,7 +87,7 @@ class OwnCopy:
 
 
 class Failure:
-    """In place of an array: the error with which its computation ended."""
+    """The error with which a computation ended, in place of an array."""
 
     __slots__ = ("error",)
 

@@ -227,7 +227,9 @@ def _is_plain(value) -> bool:
 
 
 def _undone(target, path: str):
-    """What a decorator that is not provided makes of a function or class: it raises at a call."""
+    """The replacement of a function or class that a missing decorator decorates: it raises at a
+    call.
+    """
     if isinstance(target, _METHODS):
         return type(target)(_undone(target.__func__, path))
 

@@ -24,12 +24,12 @@ _NAME = re.compile(r"\bd\d+\b")
 
 
 class Premises:
-    """Symbols, and what was taken to hold of them.
+    """Symbols, and the assumptions about them.
 
-    constraints: the comparisons that JAX knows of, each of two texts, the last one first, since it
-    speaks of the symbols that the others leave; unequal: the pairs of extents with these symbols
-    that traces took to be unequal. JAX keeps parts of traces that have the same symbols, so the
-    pairs are those of all programs that are traced with them.
+    constraints: the comparisons that JAX knows, each as two texts, the last one first, since it
+    speaks of the symbols that the others leave; unequal: the pairs of extents that traces took to
+    be unequal. JAX keeps parts of traces that have the same symbols, so the pairs are those of all
+    programs that are traced with them.
     """
 
     def __init__(self, count: int, constraints=()):
@@ -50,12 +50,12 @@ class Premises:
         return all(extents_module.holds(condition, padded) for condition in self.conditions())
 
     def further(self, extents, error, steady) -> Premises | None:
-        """These premises and what extents decide otherwise than a trace with them, which may have
-        raised an error; None if there is nothing of the kind. Raises ValueError for what JAX takes
-        no constraint of.
+        """These premises with the decisions of some extents that differ from the trace, which may
+        have raised an error; None if there are none. Raises ValueError if JAX accepts no constraint
+        for a decision.
 
-        steady: the places of extents that have been the same in all calls. Where a trace wants a
-        number, these are tried first.
+        steady: the places of extents that have been the same in all calls. If a trace needs a
+        number, these become numbers first.
         """
         decided = self.equal(extents) or _decided(error, extents)
         if decided and decided[0][0].startswith("mod") and not _REMAINDER.fullmatch(decided[0][0]):

@@ -53,8 +53,8 @@ _host_trace = contextvars.ContextVar("jaxgrad.host_trace", default=None)
 
 
 def is_for_host() -> bool:
-    """Whether only the host executor will run what is being traced: an operator may leave out what
-    it does for XLA's sake. XLA gets another trace then.
+    """Whether only the host executor will run the trace: an operator may then leave out its form
+    for XLA, which gets a second trace.
     """
     questions = _host_trace.get()
     if questions is not None:
@@ -220,7 +220,9 @@ class Program:
 
     @cached_property
     def ready(self):
-        """What the host runs and what a trace would show, without a trace; None without it."""
+        """The block for the host and the facts that a trace would show, without a trace; None if
+        there is no template.
+        """
         if self.pattern is None:
             return None
         pattern, extents = self.pattern
@@ -437,9 +439,9 @@ class Reverse(Program):
 
     @cached_property
     def recipe(self) -> tuple:
-        """What a recorded call asks for, in one: the saved tensors that get no gradient, a function
-        from the inputs to a tuple of those that are saved, the saved outputs, the inputs that get a
-        gradient, and whether there is one output.
+        """The parts of a recorded call, as one tuple: the saved tensors that get no gradient, a
+        function from the inputs to the tuple of the saved ones, the saved outputs, the inputs that
+        get a gradient, and whether there is one output.
         """
         saved, inputs = self.saved_inputs, self.program.inputs
         constants = [i for i in self.constants if not isinstance(inputs[i], type)]

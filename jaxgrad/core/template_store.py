@@ -165,7 +165,7 @@ def _shape_text(shape) -> str:
 
 
 class File:
-    """A file of templates as it lies on disk. `None` is what it has of keys that it lacks."""
+    """A file of templates, read from disk line by line. It has `None` for missing keys."""
 
     def __init__(self, path: Path):
         self.content = None
@@ -236,8 +236,8 @@ def _cache_name(key: str, extents) -> str:
 
 
 class _Listing:
-    """The names in the directory when it was first looked at: most programs have no record, and to
-    open a file that is not there takes as long as a tenth of a program's first call.
+    """The names in the directory when it was first read. Most programs have no record, and it takes
+    a tenth of a program's first call to open a file that does not exist.
     """
 
     def __init__(self):
@@ -270,8 +270,8 @@ def find_exact(key: str, extents):
 
 
 def note(program, block):
-    """Keep the block of a program that was traced, when the process ends: it has no template, since
-    few of its pattern have come up.
+    """Keep the block of a traced program, to be written when the process ends: programs of its
+    pattern are too rare for a template.
     """
     is_kept = program.pattern is not None and len(_noted) < MOST_NOTED
     if not is_kept or user_cache() is None or not is_usual():

@@ -46,7 +46,7 @@ class Pattern:
     key: its text in files, None if it is not kept there; symbols: how many it has; program_for:
     makes the program for extents, and may look into premises for programs with their symbols;
     source: for gradients, the pattern of the program that they belong to; unserved: the extents of
-    the programs that have come up since the last template, and that none had a block for.
+    the programs since the last template for which no template had a block.
     """
 
     def __init__(self, key: str | None, symbols: int, program_for, source=None):
@@ -99,8 +99,8 @@ class Pattern:
     def make_template(self, program, extents):
         """Trace a template, unless there is one for these extents by now.
 
-        A thread of its own does it: where JAX refuses a symbol, its error stays in a cycle with all
-        frames of the thread, and so with the tensors that these hold.
+        A thread of its own does it. If JAX refuses a symbol, its error stays in a cycle with all
+        frames of the thread, and so with the tensors that they hold.
         """
         with _lock:
             if not self.is_open or any(template.serves(extents) for template in self.templates):
@@ -116,8 +116,9 @@ class Pattern:
 
     def template_like(self, program, extents):
         """The template; None if the program cannot be traced with symbols, or the host cannot run
-        it. It must compute what programs of numbers do, on the same operands: `program`, which has
-        these extents, and one of others, since a symbol is true as a truth value like `extent % 2`.
+        it. A symbol is true as a truth value, like `extent % 2`. So the template must give the
+        results of traced programs on the same operands: of `program`, which has these extents, and
+        of one with other extents.
         """
         source = self.source
         if source is not None and not source.templates and not source.is_open:

@@ -148,8 +148,8 @@ def _is_hidden(frame: FrameType, caller_is_hidden: bool) -> bool:
 
 
 def _users_context(error):
-    """The nearest `__context__` of `error` that the user's code raised; those that jaxgrad and JAX
-    raised and handled on the way are skipped.
+    """The nearest `__context__` of `error` that the user's code raised; skips errors that jaxgrad
+    and JAX raised and handled.
     """
     context = error.__context__
     while context is not None and _filtered(context.__traceback__) is None:

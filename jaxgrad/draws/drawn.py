@@ -64,14 +64,14 @@ class DrawnInput(GraphInput):
 
 
 class DrawnGuard(Guard):
-    """The events and checks of a program. A check of it makes the events.
+    """The guard with the events and checks of a program. Checking it makes the events.
 
-    `steps`: events and checks; `slots`: what the events of the last check have given; `values`: the
-    numbers of inputs at that call, for what is computed from them; `why`: the step that did not
-    come out as before; `answers`: what code got in the trace, one after the other: events, and
-    errors or the outcomes of checks; `replayed`: by slot the tensors of a replay. `before`: the
-    guards that are checked before anything is drawn, where drawn tensors are among the captured
-    ones; None in the places of these.
+    `steps`: events and checks; `slots`: the results of the events in the last check; `values`: the
+    numbers of inputs at that call, for computations from them; `why`: the step whose result
+    differed; `answers`: the results that code got in the trace, in order: of events, and of checks
+    or their errors; `replayed`: by slot the tensors of a replay; `before`: the guards that are
+    checked before anything is drawn, if drawn tensors are among the captured ones, with None for
+    the drawn ones.
     """
 
     __slots__ = ("answers", "before", "log", "replayed", "slots", "steps", "values", "why")
@@ -146,7 +146,7 @@ class DrawnSource(PlaceSource):
 
 
 class DrawnOnce(Guard):
-    """The last guard of a program that draws: what was drawn belongs to this call."""
+    """The last guard of a program that draws and serves one call: its draws belong to this call."""
 
     __slots__ = ("log",)
     is_performed, looks = True, False
@@ -163,7 +163,7 @@ class DrawnOnce(Guard):
 
 
 class InputValues(dict):
-    """The values of inputs at a call, by input, read where they are needed."""
+    """The values of inputs at a call, by input, read when they are needed."""
 
     __slots__ = ("leaves",)
 
@@ -187,7 +187,7 @@ def is_repeatable(source) -> bool:
 
 
 class DrawnRun:
-    """The events of a run of the uncompiled function, which the log knows or takes in."""
+    """The events of a run of the uncompiled function, taken from the log or added to it."""
 
     def __init__(self, log: EventLog):
         self.log, self.opaque = log, None
@@ -214,7 +214,7 @@ class DrawnRun:
         """Note that the function reads what no event repeats."""
 
     def outcome(self, function, operands):
-        """What a look at symbolic numbers gives: here there are none that were drawn."""
+        """The result of a look at symbolic numbers; here none of them were drawn."""
         return NotImplemented
 
     def array_of(self, convert, data, *options):
@@ -252,9 +252,9 @@ class SymbolicRun(DrawnRun):
 class DrawnTrace(SymbolicRun):
     """The events of a function that is traced in a scope.
 
-    `guard`: takes them in; `is_symbolic`: whether numbers become inputs; `tensors`: by id the
+    `guard`: collects the events; `is_symbolic`: whether numbers become inputs; `tensors`: by id the
     tensors among the elements of iterators, and where each call finds others; `opaque`: why the
-    program cannot be used again, None where it can; `is_once`: whether another trace can be.
+    program cannot be used again, None if it can; `is_once`: whether another trace can be.
     """
 
     def __init__(self, scope, cache):
@@ -271,7 +271,7 @@ class DrawnTrace(SymbolicRun):
 
     @contextlib.contextmanager
     def handles(self, name):
-        """The code of an iterator finds the captured tensors as they are outside."""
+        """The code of an iterator gets the captured tensors as they are outside."""
         captured = self.scope.captured.values() if name in TAKING else ()
         captured = [capture for capture in captured if held(capture.tensor) is capture.tracer]
         inside = [state_of(capture.tensor) for capture in captured]
@@ -370,8 +370,8 @@ class DrawnTrace(SymbolicRun):
         return lambda values: guard.slots[slot]
 
     def outcome(self, function, operands):
-        """What a look at numbers gives that depend on what was drawn; NotImplemented where they
-        depend on other inputs, whose numbers are not known.
+        """The result of a look at numbers that depend on draws; NotImplemented if they depend on
+        other inputs, whose numbers are not known.
         """
         numbers = [operand for operand in operands if type(operand) is Varying]
         origins = origins_of(operands)
@@ -398,14 +398,14 @@ _CHANGEABLE = (np.ndarray, list)
 
 
 def is_constant(leaf) -> bool:
-    """Whether an argument of an event is the same at each call, or is computed anew."""
+    """Whether an argument of an event is the same at each call, or is computed again."""
     if type(leaf) is Varying:
         return leaf.compute is not None and all(map(is_repeatable, leaf.origins))
     return not isinstance(leaf, Tensor | jax.Array)
 
 
 class DrawnReplay(SymbolicRun):
-    """The events of a function that is replayed: code gets what it got in the trace."""
+    """The events of a function that is replayed: code gets the results of the trace."""
 
     def __init__(self, scope, guard: DrawnGuard):
         self.scope, self.opaque, self.guard = scope, None, guard

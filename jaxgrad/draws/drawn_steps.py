@@ -21,10 +21,10 @@ TAKING = frozenset(["next", "get"])
 class Event:
     """A call that each call of the program makes.
 
-    owner: the object that it reads from, such as a generator; name: what it does with it; run:
-    takes the owner and the arguments. `error`: the class of what it raised; `structure`: that of
-    what it gave, None for a single value; `forms`: of each leaf the class of a number, Tensor for a
-    tensor, else the value itself in a tuple; `first`: the slot of the first leaf.
+    owner: the object that it reads from, such as a generator; name: the method or function; run:
+    takes the owner and the arguments. `error`: the class of the error that it raised; `structure`:
+    of its result, None for a single value; `forms`: of each leaf the class of a number, Tensor for
+    a tensor, else the value itself in a tuple; `first`: the slot of the first leaf.
     """
 
     __slots__ = ("error", "first", "forms", "name", "owner", "plan", "run", "structure")
@@ -56,7 +56,7 @@ class Event:
 
 
 def has_form(value, form) -> bool:
-    """Whether a leaf of what an event gives is what the trace was made of."""
+    """Whether a leaf of an event's result has the form that it had in the trace."""
     if type(form) is tuple:
         return is_equal(value, form[0]) if len(form) == 1 else _has_array_form(value, form)
     return isinstance(value, Tensor) if form is Tensor else fits(value, form)
@@ -67,7 +67,7 @@ def _has_array_form(value, form) -> bool:
 
 
 class Plan:
-    """The arguments of an event, some of which are computed from what was drawn before."""
+    """The arguments of an event, some of which are computed from earlier draws."""
 
     __slots__ = ("arguments", "leaves", "structure", "varies")
 
@@ -126,7 +126,7 @@ def released(leaf):
 
 
 class Derived:
-    """What NumPy makes of what was drawn: `function`, called again at each call."""
+    """A result of NumPy from drawn numbers: `function`, called again at each call."""
 
     __slots__ = ("forms", "function", "plan", "structure")
 
@@ -154,7 +154,7 @@ def form_of(value) -> tuple:
 
 
 class Check:
-    """What a look at drawn numbers gives: `function` of `operands`, some of them computed."""
+    """The result of a look at drawn numbers: `function` of `operands`, some of them computed."""
 
     __slots__ = ("expected", "function", "operands")
 

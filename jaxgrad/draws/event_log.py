@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Unrepeated(RuntimeError):
-    """A run of a call draws in another order than the run before it."""
+    """Raised if a run of a call draws in another order than the run before it."""
 
     def __init__(self, name: str, known: str):
         super().__init__(
@@ -18,10 +18,10 @@ class Unrepeated(RuntimeError):
 
 
 class EventLog:
-    """The events of one call, as far as they have been made.
+    """The events of one call, up to the present one.
 
-    `entries`: of each event its key, and what it gave or raised; `position`: how many of them the
-    run that is going on has had.
+    `entries`: of each event its key, and its result or error; `position`: how many events the
+    current run has had.
     """
 
     def __init__(self):
@@ -29,8 +29,8 @@ class EventLog:
         self.position = 0
 
     def perform(self, key, run):
-        """What an event gives, the first time or again. Raises Unrepeated where a run comes to
-        another event than the one before it.
+        """The result of an event, from the first run or from the log. Raises Unrepeated if a run
+        comes to another event than the run before it.
         """
         if self.position == len(self.entries):
             self.entries.append((key, *outcome_of(run)))
@@ -50,7 +50,7 @@ class EventLog:
 
 
 def outcome_of(run) -> tuple:
-    """What a function gives, and what it raises: one of them is None."""
+    """The result and the error of a function: one of them is None."""
     try:
         return run(), None
     except Exception as error:

@@ -80,7 +80,7 @@ USED_UP = (
 
 
 class FrozenReads:
-    """What a function reads of the outside world: made before a trace, asked after it."""
+    """The reads of a function from the outside world: created before a trace, asked after it."""
 
     def __init__(self, function):
         self.named = list(_named(function))
@@ -117,7 +117,7 @@ class FrozenReads:
         return texts
 
     def readers_of(self, program) -> tuple[list, list[Named]]:
-        """The functions that each call runs for a number, and the reads that are not theirs."""
+        """The functions that each call runs for a number, and the reads that are not in them."""
         readers = [
             source.read for source in program.other_inputs if isinstance(source, NumberInput)
         ]
@@ -125,8 +125,8 @@ class FrozenReads:
         return readers, [e for e in self.named if not unseen & {id(e.code), id(e.function)}]
 
     def refuse_iterators(self, name: str):
-        """Raise RuntimeError for an iterator or a queue: a trace takes elements from it, which the
-        function then lacks when it runs uncompiled.
+        """Raise RuntimeError for an iterator or a queue: a trace takes elements from it, which an
+        uncompiled run then lacks.
         """
         for read in self.named:
             if read.is_used_up:
@@ -180,8 +180,8 @@ class StateOf:
 
 
 class Named(NamedTuple):
-    """A read that code names: its words, the generator that it draws from, the value that it ends
-    in, the code object, the line, and whether a trace uses up what is read.
+    """A read that code names: its words, the generator that it draws from, the value at the end of
+    its name, the code object, the line, and whether a trace uses up the source.
     """
 
     text: str
@@ -210,10 +210,10 @@ def _named(function):
 
 
 def modules_of(value) -> list:
-    """The modules that a value is and contains; none where it is no module.
+    """The modules that a value is and contains; none if it is no module.
 
-    Unlike `value.modules()` it takes objects whose class became a module's after they were made,
-    and which have no submodules.
+    Unlike `value.modules()` it accepts objects without submodules whose class became a module's
+    after they were created.
     """
     is_module = isinstance(getattr(type(value), "named_modules", None), types.FunctionType)
     modules, unmet = {}, [value] if is_module else []

@@ -83,8 +83,8 @@ _READERS_OF_CODE = ("tokenize", "linecache", "inspect", "traceback", "warnings")
 
 
 def is_of_function(frame) -> bool:
-    """Whether what code reads from outside is for the function, and not for the import of a module,
-    whose code runs once, or for a warning or a traceback.
+    """Whether a read from outside is for the function, and not for the import of a module, whose
+    code runs once, or for a warning or a traceback.
     """
     if frame.f_globals.get("__name__") in _READERS_OF_CODE:
         return False
@@ -96,7 +96,7 @@ def is_of_function(frame) -> bool:
 
 
 def is_read(why: str, args, kwargs) -> bool:
-    """Whether a call reads: of those that open files the ones for reading alone."""
+    """Whether a call reads: a call that opens a file does so only in a mode for reading alone."""
     if why != FILE:
         return True
     opened = kwargs.get("mode", args[1] if len(args) > 1 else "r")

@@ -89,15 +89,15 @@ _TELLING = {
 
 
 def drawing():
-    """The run that takes in what is drawn here; None where none does, and for the code of JAX and
-    the library.
+    """The run that takes in draws here; None if there is none, and for the code of JAX and the
+    library.
     """
     run = mode.drawn_run.get()
     return None if run is None or is_internal(_caller(sys._getframe(2))) else run
 
 
 def _caller(frame):
-    """The function that calls Python's own modules, from one of their frames on."""
+    """The first function outside of Python's own modules, from one of their frames on."""
     while frame.f_back is not None and _is_of_python(frame):
         frame = frame.f_back
     return frame
@@ -154,7 +154,7 @@ class Call:
 
 
 class OfNumbers:
-    """Stands for a function of `math` or NumPy, which takes numbers that were drawn."""
+    """Replaces a function of `math` or NumPy, which may get drawn numbers."""
 
     def __init__(self, function):
         self.original = function
@@ -174,7 +174,7 @@ def _without_owner(function):
 
 
 class Refusal:
-    """Stands for a function whose results no later call can get again."""
+    """Replaces a function whose results no later call can get again."""
 
     def __init__(self, function, why):
         self.original, self._why = function, why
@@ -194,7 +194,9 @@ class Refusal:
 
 
 class Today(type):
-    """The class of a stand-in for `datetime`, of which the instances of the real one are."""
+    """The metaclass of the replacement of `datetime`: instances of the real class are its
+    instances.
+    """
 
     def __instancecheck__(cls, instance):
         return isinstance(instance, cls.original)
@@ -220,8 +222,8 @@ def _datetime(kind):
 
 
 def _draws():
-    """Yield the functions that draw numbers or take them: where each is, its name, and what stands
-    for it.
+    """Yield the functions that draw numbers or take them: the owner, the name, and the
+    replacement.
     """
     for kind in (random.Random, random.SystemRandom):
         for name in RANDOM_METHODS:
@@ -271,8 +273,8 @@ class _Replacement(NamedTuple):
 
 
 class _Replacements:
-    """What is replaced: `by_function`: by the id of a function what stands for it where it has
-    another name; `by_method`: by class and name what stands for a method.
+    """The replacements: `by_function`: by the id of a function its replacement where it has another
+    name; `by_method`: by class and name the replacement of a method.
     """
 
     def __init__(self):

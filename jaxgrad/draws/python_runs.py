@@ -35,7 +35,9 @@ from .stand_ins import is_output, put_stand_ins
 
 
 class Movements:
-    """The states of generators and iterators, to see whether anything has moved them but events."""
+    """The states of generators and iterators, which show whether anything but events has moved
+    them.
+    """
 
     def __init__(self):
         self.objects: dict[int, object] = {}
@@ -95,7 +97,7 @@ def state_of(value):
 
 
 class _Size(int):
-    """The size of a queue: one that has grown since has given nothing."""
+    """The size of a queue. A greater size counts as equal: nobody has taken an element."""
 
     __hash__ = None
 
@@ -115,9 +117,7 @@ MOVING = (
 
 
 class Owners:
-    """What a run knows of the objects that it draws from: those from before it, and how they are
-    expected to be.
-    """
+    """The objects that a run draws from: those from before it, and their expected states."""
 
     movements: Movements
 
@@ -189,7 +189,7 @@ class Unrepeatable(BaseException):
 class PythonRun(Owners, DrawnRun):
     """The events of a run of the uncompiled function.
 
-    is_undone: whether the run is to be undone: then raises Unrepeatable where it cannot be;
+    is_undone: whether the run is to be undone; then it raises Unrepeatable if it cannot be;
     `opaque`: how it draws past the log.
     """
 
@@ -250,8 +250,8 @@ def run_with_log(function, roots, log: EventLog, call, is_undone=False):
 
 
 def drawn_in(scope, compiled) -> PythonTrace | None:
-    """What takes in the events of the trace of a compiled function, to which the scope belongs from
-    now on; None where the function runs anew at each call, or is a part of another.
+    """Collects the events of the trace of a compiled function, to which the scope belongs from now
+    on; None if the function runs again at each call, or is a part of another trace.
     """
     scope.belong_to(compiled)
     if scope.parent is not None or not compiled.draws_anew:
@@ -260,15 +260,15 @@ def drawn_in(scope, compiled) -> PythonTrace | None:
 
 
 def opaque_of(tracing) -> tuple:
-    """Why no later call can draw what a trace has drawn, None where it can, and whether another
-    trace can; before the guards are recorded.
+    """Why no later call can repeat the draws of a trace, None if it can, and whether another trace
+    can; before the guards are recorded.
     """
     drawn = tracing.drawn
     return (None, False) if drawn is None else (drawn.opaque, drawn.is_once)
 
 
 def looks_at_draws(program) -> bool:
-    """Whether a program serves for some of the numbers that are drawn alone."""
+    """Whether a program serves only some values of the drawn numbers."""
     return any(guard.is_performed and guard.looks for guard in program.trace.guards)
 
 
@@ -287,7 +287,8 @@ def taking_in(drawn: PythonTrace | None):
 
 
 def guards_with_draws(drawn: PythonTrace | None, guards: list, derived: list) -> list:
-    """The guards of a program, with those on what it draws: a call draws once all the rest holds.
+    """The guards of a program, with the guard on its draws last: a call draws once all other guards
+    hold.
 
     derived: the numbers that are computed from those of inputs.
     """
@@ -306,8 +307,8 @@ def guards_with_draws(drawn: PythonTrace | None, guards: list, derived: list) ->
 
 
 def _before_draws(guard):
-    """A guard that holds before anything is drawn; None in the place of one that finds a drawn
-    tensor, False where it needs all tensors.
+    """A guard that holds before anything is drawn; None in place of one that finds a drawn tensor,
+    False if it needs all tensors.
     """
     if isinstance(guard, TensorGuard):
         return None if isinstance(guard.source, DrawnSource) else guard

@@ -11,10 +11,10 @@ from .seeded import SeededState
 
 
 class SeedEffect(SideEffect):
-    """The state that a function leaves a generator with.
+    """The final state that a function gives to a generator.
 
-    `output`: the number of the array with it, None where `known` has it; `moved`: how many draws
-    the generator has to go back from those that the call has taken, where it keeps its seed.
+    `output`: the number of the array with the state, None if `known` has it; `moved`: how many of
+    the draws of the call the generator has to take back, if it keeps its seed.
     """
 
     __slots__ = ("generator", "known", "moved", "output")

@@ -30,8 +30,8 @@ class SeededState:
     """The state that a traced function has given to a generator.
 
     `words`: the seed and a count of draws, as an array; `count`: the draws since then; `seed`: the
-    seed as a number, None where it is not known; `source`: the input with the state of the start of
-    the call, where the words are those.
+    seed as a number, None if it is not known; `source`: the input with the state at the start of
+    the call, if the words come from it.
     """
 
     def __init__(self, words, seed, source: GeneratorInput | None = None):
@@ -52,9 +52,9 @@ class SeededState:
 class SeededGenerators:
     """The states of generators in the trace of a scope.
 
-    `inputs`: by the id of a generator the input that is its state before; `states`: by the id of
-    one that the trace has set it and its state; `known`: by the id of a tensor that a state was
-    read as the tensor, its array, and that state.
+    `inputs`: by the id of a generator the input that is its earlier state; `states`: by the id of a
+    generator that the trace has set, it and its state; `known`: by the id of a tensor of bytes that
+    shows a state, the tensor, its array, and this state.
     """
 
     def __init__(self, scope):
@@ -146,8 +146,8 @@ class SeededGenerators:
         self.states[id(generator)] = generator, state
 
     def refuse_inside(self, name: str):
-        """Raise RuntimeError where what is traced runs more than once for one run of the user's
-        code, or not at all.
+        """Raise RuntimeError in a part of the trace that runs more than once for one run of the
+        user's code, or not at all.
         """
         if any(scope.is_inner for scope in scopes_around(self.scope)):
             raise RuntimeError(INSIDE.format(name=name))

@@ -77,8 +77,8 @@ class IteratorStandIn:
 
 
 class BoundStandIn(functools.partial):
-    """Stands for a method of an object whose class has a replaced one: `original` has the other. A
-    call of it has no frame of its own.
+    """Stands for a bound method whose class has a replacement of the method: `original` is the
+    bound method. A call of it has no frame of its own.
     """
 
     def __getattr__(self, name):
@@ -94,8 +94,8 @@ def original(value):
 
 
 def put_stand_ins(holder, run) -> dict:
-    """Put stand-ins in the place of what a holder has of generators, iterators and functions that
-    draw; gives them by name.
+    """Replace the generators, iterators and drawing functions in a holder by stand-ins; returns
+    these by name.
     """
     target, placed = holder.reference(), {}
     for name, value in () if isinstance(holder, _FIXED) else holder.before.items():
@@ -117,7 +117,7 @@ def is_output(value) -> bool:
 
 
 def stand_in_for(value):
-    """What stands for a value while a function is traced; None where the value stays."""
+    """The stand-in for a value while a function is traced; None if the value stays."""
     kind = type(value)
     if kind in _PLAIN:
         return None
@@ -131,7 +131,7 @@ def stand_in_for(value):
 
 
 def _bound(method):
-    """What stands for a method that is not looked up in its class any more."""
+    """The stand-in for a bound method, which is not looked up in its class again."""
     owner, name = method.__self__, method.__name__
     is_pythons = isinstance(owner, random.Random) and name in RANDOM_METHODS
     if is_pythons or isinstance(owner, NUMPY_GENERATORS):

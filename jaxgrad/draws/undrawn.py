@@ -10,7 +10,7 @@ from .python_runs import run_with_log
 
 
 class Undrawn(Fallback):
-    """For which arguments a compiled function runs uncompiled because of what it draws."""
+    """The arguments for which a compiled function runs uncompiled because of its draws."""
 
     def leave_all(self, cache, leaves, structure, why: str):
         """Leave the function uncompiled from the next call on, with a warning that says why."""
@@ -34,7 +34,7 @@ class Undrawn(Fallback):
 
 
 def why_undrawn(reads, why: str) -> str:
-    """Why no program can draw what a function draws, with the line where that is known. reads: the
+    """Why no program can repeat the draws of a function, with the line if it is known. reads: the
     reads that its code names.
     """
     places = [read.place for read in reads.named]

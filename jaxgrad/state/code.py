@@ -17,10 +17,10 @@ class CodeNames(NamedTuple):
 
     `attributes`, `strings`: the attributes that it reads, and its constant strings; `globals`,
     `cells`: the global and the closure variables that it reads; `keys`: by variable, attribute or
-    item of one, the constant keys by which the code reads items of it, None where it does anything
-    else with it than that, assigning items and appending;
-    `stored_attributes`, `stored_globals`, `stored_cells`, `stored_keys`: the same for what it
-    assigns or deletes; `deleted`: the attributes and globals that it deletes.
+    item, the constant keys by which the code reads its items, None if the code uses it in any other
+    way than reading items, assigning items and appending; `stored_attributes`, `stored_globals`,
+    `stored_cells`, `stored_keys`: the names that it assigns or deletes; `deleted`: the attributes
+    and globals that it deletes.
     """
 
     attributes: frozenset
@@ -64,8 +64,8 @@ _LOADS_CELL = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 
 
 def _record_keys(keys, stored_keys, name, instructions, number):
-    """Record the key by which the code reads an item of what instruction `number` gives, and those
-    by which it reads items of that item; or the key of the item that it assigns.
+    """Record the keys by which the code reads items of the result of instruction `number`, and
+    items of these items; or the key of the item that it assigns.
     """
     following = [one.opname for one in instructions[number + 1 : number + 3]]
     if following == ["LOAD_CONST", "STORE_SUBSCR"]:
@@ -81,8 +81,8 @@ def _record_keys(keys, stored_keys, name, instructions, number):
 
 
 def _keys_of(instructions, number) -> frozenset | None:
-    """The key by which the code reads an item of what instruction `number` gives; an empty set
-    where it only assigns one or appends; None where the code does anything else with it.
+    """The key by which the code reads an item of the result of instruction `number`; an empty set
+    if it only assigns an item or appends; None if the code uses the result in any other way.
     """
     following = [one.opname for one in instructions[number + 1 : number + 4]]
     first, second, third = [*following, "", "", ""][:3]
@@ -133,10 +133,10 @@ def _maybe_absent(names: CodeNames, code) -> set[str]:
 class KnownCode:
     """The names in all the code that a walk has met.
 
-    `names`: those that it reads, of attributes, variables and constant strings; `maybe_absent`:
-    those without which the code goes on; `stored_names`: the attributes that it assigns or deletes;
-    `deleted_names`, `keys`, `stored_keys`: as in `CodeNames`. unseen: code objects whose reads do
-    not count.
+    `names`: the names that it reads, of attributes, variables and constant strings; `maybe_absent`:
+    the names whose absence the code handles; `stored_names`: the attributes that it assigns or
+    deletes; `deleted_names`, `keys`, `stored_keys`: as in `CodeNames`. unseen: code objects whose
+    reads do not count.
     """
 
     def __init__(self, unseen=()):
@@ -171,8 +171,8 @@ class KnownCode:
         return not self.names.isdisjoint(names)
 
     def keys_of(self, name: str) -> frozenset | None:
-        """The keys by which alone the code reads items of what a name leads to; None where it may
-        do anything else with it.
+        """The keys by which alone the code reads items of the value of a name; None if it may use
+        the value in any other way.
         """
         # an item is read by these keys alone if the code gets at it by its own key alone
         around = [name[:end] for end, letter in enumerate(name) if letter == "["]
@@ -210,7 +210,7 @@ def cell_value(cell):
 
 
 def python_function(function):
-    """The function whose code runs; None where that cannot be seen."""
+    """The function whose code runs; None if that is not known."""
     while isinstance(function, functools.partial):
         function = function.func
     function = inspect.unwrap(function)

@@ -14,10 +14,10 @@ from .objects import fixed_parts, is_same_plain_value, show_change
 
 
 class Guard:
-    """What must hold for a program to serve a call.
+    """A condition for a program to serve a call.
 
-    `call`: what the caller passes of a call to each of its guards; those of this package look at
-    Python state alone.
+    `call`: the arguments that the caller passes to each of its guards; the guards of this package
+    look at Python state alone.
     """
 
     __slots__ = ()
@@ -32,10 +32,12 @@ class Guard:
         raise NotImplementedError(f"{type(self).__name__}.reason")
 
     def reinstate(self):
-        """Put back what it compares, for a replay; most compare what a replay finds by itself."""
+        """Put back the compared state for a replay; most guards compare state that a replay finds
+        by itself.
+        """
 
     def group(self):
-        """What guards that can be checked together have in common; the guard itself for others."""
+        """The key of guards that can be checked together; the guard itself if it cannot."""
         return self
 
     def merged(self, guards: list[Guard]):
@@ -44,10 +46,10 @@ class Guard:
 
 
 class StateGuard(Guard):
-    """What names of a holder are bound to: the same objects, or equal plain values.
+    """The values of names in a holder: the same objects, or equal plain values.
 
-    It keeps no instance alive. names: those that are compared; None: all, in their order. Where the
-    holder gives a name another object at each call, `ignores` has that name.
+    It keeps no instance alive. names: the compared names; None: all, in their order. `ignores` has
+    the names for which the holder gives another object at each call.
     """
 
     def __init__(self, holder, names=None, ignores=()):
@@ -88,7 +90,7 @@ class StateGuard(Guard):
         )
 
     def objects(self) -> list:
-        """The objects that must be where they were, those in what never changes too."""
+        """The objects that must be in their places, including those in unchangeable values."""
         alive = [*map(_call, self.references)]
         return [*alive, *fixed_parts([*alive, *self.values])]
 
@@ -169,7 +171,9 @@ def _is_weak(value) -> bool:
 
 
 class ContentGuard(Guard):
-    """The contents of a set or an array, by equality. contents: makes those of a holder of them."""
+    """The contents of a set or an array, compared by equality. contents: makes them from those of a
+    holder.
+    """
 
     __slots__ = ("contents", "holder", "is_same", "known", "make", "name")
 
@@ -191,7 +195,7 @@ class ContentGuard(Guard):
 
 
 class BoundGuard(Guard):
-    """Names of a holder that the function removes are bound, to whatever it may be."""
+    """Names that the function removes from a holder are bound, to any value."""
 
     __slots__ = ("holder", "mapping", "name", "names")
 
@@ -230,7 +234,7 @@ class ObjectRead(Guard):
 
 
 class AttributeValue(Guard):
-    """The value of an attribute, as `is_same_plain_value` compares."""
+    """The value of an attribute, compared by `is_same_plain_value`."""
 
     __slots__ = ("name", "owner", "value")
 

@@ -33,10 +33,10 @@ BUFFERS = memoryview, mmap.mmap, ctypes.Structure.__base__
 class Holder:
     """An object with state, and its contents before the function ran.
 
-    `name`: the variable, attribute or item by which the function reached it first; `before`: what
-    its names were bound to; `read`: the names whose values the function has read, or `reads_all` of
-    them, those that may be added later too; `written`: the attributes that it has set; `changed`:
-    the names that it has bound to something else or `removed`; `rebound`: those that it binds anew.
+    `name`: the variable, attribute or item by which the function reached it first; `before`: the
+    values of its names; `read`: the names whose values the function has read, or `reads_all` of
+    them, later names included; `written`: the attributes that it has set; `changed`: the names that
+    it has bound to something else or `removed`; `rebound`: the names that it assigns at each call.
     """
 
     is_sequence, is_ordered = False, False  # whether the names are numbers, and keep their order
@@ -161,8 +161,8 @@ def _attributes(slots, target) -> dict:
 
 
 class LeafHolder(InstanceHolder):
-    """The attributes that users set on a leaf, such as a tensor, whose own slots are no state.
-    `leaf`: the class of the leaves.
+    """The attributes that users set on a leaf, such as a tensor. The slots of the leaf are no
+    state. `leaf`: the class of the leaves.
     """
 
     leaf: type
@@ -177,12 +177,12 @@ class LeafHolder(InstanceHolder):
 
 
 class ReportingHolder(InstanceHolder):
-    """The attributes of an instance whose class reports what it reads itself, as a module does."""
+    """The attributes of an instance whose class reports its reads by itself, as a module does."""
 
 
 class LibraryHolder(InstanceHolder):
-    """What code sets on an object, a class or a module of a library. `stored`: the names that code
-    of the user's assigns: what else changes there is the library's.
+    """The attributes that code sets on an object, a class or a module of a library. `stored`: the
+    names that the user's code assigns; other changes there belong to the library.
     """
 
     def __init__(self, target, name):
@@ -214,7 +214,7 @@ class LibraryHolder(InstanceHolder):
 
 
 def is_late(value) -> bool:
-    """Whether a value is a descriptor that may put something else in its own place."""
+    """Whether a value is a descriptor that may replace itself by another value."""
     kind = type(value)
     return is_observable(kind) and hasattr(kind, "__get__")
 
@@ -386,7 +386,7 @@ class ArrayHolder(Holder):
 
 
 def array_of(target) -> np.ndarray:
-    """An array, or one in the memory of a buffer; an empty one for a buffer that was closed."""
+    """An array, or an array in the memory of a buffer; an empty one for a closed buffer."""
     if isinstance(target, np.ndarray):
         return target
     try:
@@ -482,8 +482,8 @@ def holder_of(target, name) -> Holder:
 
 
 def parts_of(target, name):
-    """Yield all that holds the state of an object, each with its name and the kind of its holder:
-    the object as a container and as an instance, and the variables of a function.
+    """Yield the holders of the state of an object, as a container, as an instance, and as a
+    function with variables: each as an object, its name and the kind of holder.
     """
     yield from [(target, name, holder) for kind, holder in KINDS if isinstance(target, kind)]
     if isinstance(target, types.FunctionType):
@@ -495,8 +495,8 @@ def parts_of(target, name):
 
 
 class Place:
-    """A name of a holder, at which each call may find another object. `key`: tells it apart from
-    others while the holder lives.
+    """A name of a holder at which each call may find another object. `key`: identifies the place
+    while the holder lives.
     """
 
     __slots__ = ("bind", "holder", "key", "mapping", "name")

@@ -19,7 +19,9 @@ from .objects import is_same_plain_value
 
 
 def merged_checks(guards: list[Guard]) -> list:
-    """The checks of guards, in their order; those that can be are merged into the first of them."""
+    """The checks of guards, in their order; guards of one group are merged into the
+    first of them.
+    """
     groups: dict[object, list[Guard]] = {}
     for guard in guards:
         groups.setdefault(_group(guard), []).append(guard)
@@ -27,7 +29,7 @@ def merged_checks(guards: list[Guard]) -> list:
 
 
 def _group(guard):
-    """What guards that are merged have in common; for others the guard itself."""
+    """The key of guards that are merged; the guard itself for others."""
     if isinstance(guard, ObjectRead):
         return guard.read
     if isinstance(guard, AttributeValue):
@@ -41,7 +43,9 @@ def _group(guard):
 
 
 def _reader(guard: StateGuard):
-    """What gives the contents of an object in C, by name or number; None where nothing does."""
+    """The function in C that gives the contents of an object by name or number; None if there is
+    none.
+    """
     if guard.kind in (ClassHolder, GlobalsHolder) and guard.keys is not None:
         return None  # Python adds names that do not count
     if guard.kind is ClassHolder or guard.mapping is InstanceHolder.mapping:
@@ -69,7 +73,7 @@ def _merged(guards):
 
 
 class MergedGuard:
-    """Guards that are checked in one step; where anything is different, one by one."""
+    """Guards that are checked in one step, or one by one if anything differs."""
 
     def __init__(self, guards):
         self.guards = guards
@@ -88,7 +92,7 @@ class MergedGuard:
 
 
 class Reads(MergedGuard):
-    """What a function reads of many objects. `is_other(value, known)` compares it."""
+    """The values that a function reads of many objects. `is_other(value, known)` compares one."""
 
     def __init__(self, guards, read, is_other):
         super().__init__(guards)
@@ -106,7 +110,7 @@ class Reads(MergedGuard):
 
 
 class Bindings(MergedGuard):
-    """What closure variables, attributes, defaults, items and elements are bound to."""
+    """The values of closure variables, attributes, defaults, items and elements."""
 
     def __init__(self, guards):
         super().__init__(guards)

@@ -23,10 +23,10 @@ _CONTAINERS = (list, tuple, set, frozenset, collections.deque)
 class ObjectWalk:
     """A depth-first walk over objects, which visits each of them once.
 
-    Subclasses choose how far it goes: `opaque`, the types that it leaves out; `leaf`, the type
-    whose instances hold no more than the attributes that users set on them; `most`, the number of
-    objects after which it ends; and what it enters of a function (`of_function`) and of any other
-    object (`of_object`).
+    Subclasses choose how far it goes: `opaque`: the types that it leaves out; `leaf`: the type
+    whose instances hold only the attributes that users set on them; `most`: the number of objects
+    after which it ends; `of_function` and `of_object`: the objects that it enters from a function,
+    and from any other object.
     """
 
     opaque: tuple[type, ...] = ()
@@ -77,7 +77,7 @@ class ObjectWalk:
 
 
 def fixed_parts(values):
-    """Yield what tuples and frozen dataclasses among values hold, and those in these."""
+    """Yield the contents of tuples and frozen dataclasses among values, recursively."""
     for value in values:
         is_tuple = issubclass(type(value), tuple)  # isinstance asks what a proxy stands for
         if is_tuple or is_value_class(type(value)):
@@ -119,7 +119,7 @@ def slot_values(target, slots: dict) -> dict:
 
 
 def own_dict(target) -> dict:
-    """The attributes of an instance, past what its class does when one is read."""
+    """The attributes of an instance, without running code of its class."""
     try:
         return object.__getattribute__(target, "__dict__")
     except AttributeError:
@@ -135,7 +135,7 @@ def dict_class(target: dict) -> type:
 
 
 def own_items(target: dict) -> dict:
-    """The items of a dict, past what its class does when one is read."""
+    """The items of a dict, without running code of its class."""
     kind = type(target)
     is_plain = kind.__getitem__ is dict.__getitem__ and kind.__iter__ in _ITERATIONS
     # where an item is missing, `__missing__` may add it
@@ -155,8 +155,8 @@ PLAIN = (int, float, complex, str, bytes, bool, type(None))
 
 
 def exact(value) -> tuple:
-    """A value as a key. 1, 1.0 and True are equal, and so are 0.0 and -0.0, and NaN equals nothing;
-    what is computed with them differs, and does not differ from one NaN to the next.
+    """A value as a key by which equal keys give equal computations. 1, 1.0 and True are different
+    keys, and so are 0.0 and -0.0, while all NaN are one key.
     """
     kind = type(value)
     if kind is complex or (kind is float and not (value > 0 or value < 0)):
@@ -165,7 +165,7 @@ def exact(value) -> tuple:
 
 
 def is_same_plain_value(value, known) -> bool:
-    """Whether a value is the known object, or an equal number, text or tuple of them."""
+    """Whether a value is the known object, or an equal number, text or tuple of these."""
     if value is known:
         return True
     if type(value) is not type(known):

@@ -71,7 +71,7 @@ def is_of_python(target: type | ModuleType) -> bool:
 def is_closed(kind: type, but=()) -> bool:
     """Whether a class belongs to Python, NumPy, JAX or jaxgrad: its instances are not observed.
 
-    Locks, queues and files are among them, whose state other threads change during a trace.
+    Locks, queues and files are such instances; other threads change their state during a trace.
     """
     module = str(kind.__module__)  # of some classes in C it is no text
     package = module.partition(".")[0]
@@ -81,14 +81,16 @@ def is_closed(kind: type, but=()) -> bool:
 
 
 def is_observable(kind: type) -> bool:
-    """Whether reads of the attributes of instances can be observed: not of classes in C."""
+    """Whether reads of the attributes of instances can be observed, which is not so for classes in
+    C.
+    """
     return bool(kind.__flags__ & HEAP_TYPE) and not kind.__flags__ & _IMMUTABLE_TYPE
 
 
 @functools.lru_cache(maxsize=4096)
 def is_value_class(kind: type) -> bool:
-    """Whether instances are equal only if all of their attributes are, which never change: frozen
-    dataclasses.
+    """Whether instances are equal only if all attributes are equal, and the attributes never
+    change: frozen dataclasses.
     """
     parameters = getattr(kind, "__dataclass_params__", None)
     return (

@@ -34,12 +34,12 @@ _KINDS = (None, InstanceHolder, kinds.CellHolder, ReportingHolder, kinds.Library
 
 
 class Reads:
-    """What a function reads and changes of Python objects.
+    """The Python state that a function reads and changes.
 
-    `holders`: the snapshots; `existing`: the ids of those of objects that existed before it ran,
-    and `kept` by id the containers, functions and classes among these; `is_open`: whether it runs.
-    roots: pairs of a name and an object from which it reaches state; root: the function whose code
-    runs, or None.
+    `holders`: the snapshots; `existing`: the ids of objects that existed before it ran, and `kept`
+    by id the containers, functions and classes among these; `is_open`: whether it runs. roots:
+    pairs of a name and an object from which it reaches state; root: the function whose code runs,
+    or None.
     """
 
     def __init__(self, roots, root, classes: ObservedClasses, leaves: Leaves | None = None):
@@ -59,7 +59,7 @@ class Reads:
         self.is_open = True
 
     def take(self, *roots, existing: bool):
-        """Take snapshots of the state behind these. existing: whether it existed before."""
+        """Take snapshots of the state behind these values. existing: whether it existed before."""
         known, walk = len(self.holders), StateWalk(self.snapshots, self.root)
         walk.walk(*roots)
         if existing:
@@ -123,7 +123,7 @@ class Reads:
         return None
 
     def report(self, instance):
-        """Let an instance report what it holds, where its class has such attributes."""
+        """Let an instance report the reads of its attributes, if its class has such attributes."""
         report = getattr(type(instance), "_report", None)
         if report is not None:
             report(instance)
@@ -136,7 +136,7 @@ class Reads:
             holder.written.add(name)
 
     def record_class_read(self, kind, name):
-        """Record the class that gives an attribute to its instances, and those that might."""
+        """Record the class that gives an attribute to its instances, and the classes that might."""
         for base in kind.__mro__:
             if not is_closed(base):
                 self.snapshots.take(base, base.__name__).read.add(name)
@@ -153,7 +153,7 @@ class Reads:
             self.classes.pop()
 
     def value_at_start(self, holder, name):
-        """What a name was bound to when the function began to run; UNSET where it was not."""
+        """The value of a name when the function began to run; UNSET if it was not bound."""
         return holder.before.get(name, UNSET)
 
     def settled(self, value):
@@ -161,7 +161,7 @@ class Reads:
         return value
 
     def contents_at_start(self, holder) -> dict:
-        """What the names of a holder were bound to when the function began to run."""
+        """The contents of a holder when the function began to run."""
         return holder.before
 
     def changes(self) -> list[Change]:
@@ -188,7 +188,9 @@ class Reads:
             holder.restore(reported_when_set(type(holder.reference())))
 
     def forget_created(self):
-        """Let go of the objects, and leaves in them, that the function has created and left."""
+        """Release the objects, and leaves in them, that the function has created and
+        left behind.
+        """
         late = [holder for holder in self.holders if id(holder) not in self.existing]
         alone = late
         while alone:  # what one of them held may be alone afterwards
@@ -204,10 +206,10 @@ class Reads:
 
 
 class ReadGuards:
-    """The guards on what a function has read.
+    """The guards on the state that a function has read.
 
-    `walk`: over all that was read, by the names that the code has; unseen: code objects whose reads
-    do not count.
+    `walk`: over all read state, by the names in the code; unseen: code objects whose reads do not
+    count.
     """
 
     def __init__(self, reads: Reads, unseen=()):
@@ -242,8 +244,8 @@ class ReadGuards:
         return [guard for guard in (*guards, *self.changed_names()) if guard is not None]
 
     def changed_names(self):
-        """Yield guards on names that the function removes, and on what members of modules were that
-        it binds to something else: modules report changes by others, and none of its own.
+        """Yield guards on names that the function removes, and on members of modules that it binds
+        to something else: modules report changes by others, and not its own.
         """
         for holder in self.reads.holders:
             is_old = id(holder) in self.reads.existing and holder.reference() is not None
@@ -263,7 +265,7 @@ class ReadGuards:
         return set()
 
     def guard_of(self, holder, names) -> Guard | None:
-        """The guard on names of a holder, or on all of them; None where nothing is compared."""
+        """The guard on names of a holder, or on all of them; None if nothing is compared."""
         exchanged = self.exchanged_names(holder)
         if ALL in names:
             return StateGuard(holder, None, exchanged) if exchanged else holder.guard()
@@ -271,7 +273,7 @@ class ReadGuards:
 
 
 class Change(NamedTuple):
-    """What a function changes of a holder: the names that it binds, with values, and removes."""
+    """A change of a holder by a function: the names that it binds, with values, and removes."""
 
     holder: Holder
     bound: dict
@@ -279,7 +281,7 @@ class Change(NamedTuple):
 
 
 def _is_alone(holder) -> bool:
-    """Whether nothing but a holder and its contents of before refers to the object."""
+    """Whether only a holder and its earlier contents refer to the object."""
     if isinstance(holder.reference, weakref.ref):
         return holder.reference() is None and bool(holder.before)
     return sys.getrefcount(holder.reference()) == _ALONE
@@ -314,7 +316,7 @@ class ObservedClasses:
                 _install(kind, self.current)
 
     def release(self, kind: type, reads):
-        """End the observation of a class; one without any is as it was."""
+        """End one observation of a class; without observations the class is as before."""
         with self.lock:
             observers = self.observers.get(kind, set())
             observers.discard(id(reads))

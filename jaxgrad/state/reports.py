@@ -11,9 +11,9 @@ from .guards import AttributeValue, Guard, ObjectRead
 
 
 class Reports:
-    """The reads and writes of attributes that a trace records.
+    """The reads and writes of attributes that objects report during a trace.
 
-    parent: the record of the trace around, whose program depends on all of this as well.
+    parent: the record of the trace around, whose program depends on all of these too.
     """
 
     def __init__(self, parent: Reports | None = None):
@@ -22,7 +22,7 @@ class Reports:
         self.attributes: dict[tuple, _Attribute] = {}
 
     def guard(self, owner, read):
-        """Guard on `read(owner)`: it must give what it gives at the end of the trace."""
+        """Guard on `read(owner)`: it must give the same result as at the end of the trace."""
         self.reads[id(owner), read] = weakref.ref(owner)
         if self.parent is not None:
             self.parent.guard(owner, read)
@@ -34,8 +34,8 @@ class Reports:
             self.parent.guard_attribute(owner, name)
 
     def record_set(self, owner, name: str, before=UNSET):
-        """Record that the function sets an attribute: each call leaves it at the value that it has
-        at the end of the trace. before: its value, for a trace that comes to nothing.
+        """Record that the function sets an attribute: each call sets it to the value at the end of
+        the trace. before: its earlier value, in case the trace is discarded.
         """
         known = self._attribute(owner, name, UNSET)
         if not known.is_set:
@@ -64,7 +64,9 @@ class Reports:
     # Objects that are gone when the trace has ended were created by it: they need no guard.
 
     def guards(self, guard_of=ObjectRead) -> list[Guard]:
-        """guard_of: makes the guard of an owner, a function that reads it, and what that gives."""
+        """The guards on the reported reads. guard_of: makes a guard of an owner, a function that
+        reads it, and the result.
+        """
         reads = [(owner, read, owner()) for (_, read), owner in self.reads.items()]
         guards = [
             guard_of(owner, read, read(alive)) for owner, read, alive in reads if alive is not None
@@ -87,8 +89,8 @@ class Reports:
 
 
 class _Attribute:
-    """An attribute that the function reads or sets. `value`: what it was where it was read before
-    it was set, else UNSET; `before`: what it was when it was set.
+    """An attribute that the function reads or sets. `value`: its value if it was read before it was
+    set, else UNSET; `before`: its value when it was set.
     """
 
     __slots__ = ("before", "is_set", "name", "owner", "value")

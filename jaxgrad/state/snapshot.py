@@ -6,11 +6,11 @@ from .holder import Holder, LeafHolder, holder_of
 
 
 class Leaves:
-    """What walks over state know of leaves: objects such as tensors, whose values are no state of
-    Python. A caller defines its own.
+    """The leaves of walks over state: objects such as tensors, whose values are no Python state. A
+    caller defines its own.
 
     `kind`: the class of leaves; `opaque`: other classes whose instances hold no state; `holder`:
-    that of the attributes that users set on a leaf.
+    the holder of the attributes that users set on a leaf.
     """
 
     kind: type | tuple = ()

@@ -73,9 +73,9 @@ ALL = object()  # in the place of names: all contents of a holder, in their orde
 class Walk:
     """A walk from values, each with the name by which it was reached, to all state behind them.
 
-    `wanted`: by the key of a holder the names of it that code reads, or ALL; `leaves`: by id those
-    that it has met; `kinds`: holders of functions with their code, and of instances with their
-    class; `skipped`: containers that are too large to compare, with their names.
+    `wanted`: by the key of a holder the names in it that code reads, or ALL; `leaves`: by id the
+    leaves that it has met; `kinds`: holders of functions with their code, and of instances with
+    their class; `skipped`: containers that are too large to compare, with their names.
     """
 
     def __init__(self, snapshots: Snapshots, root, is_after=False, unseen=(), code=None):
@@ -117,7 +117,7 @@ class Walk:
         return not self.is_opaque(value) and _key(name, value) not in self.seen
 
     def is_opaque(self, value) -> bool:
-        """Whether a value has no state: numbers and strings of the user's classes have."""
+        """Whether a value has no state. Numbers and strings of the user's classes have state."""
         kind = type(value)
         return isinstance(value, self.opaque) and (not kind.__dictoffset__ or is_closed(kind))
 
@@ -137,7 +137,7 @@ class Walk:
         known.update((ALL,) if names is ALL else names)
 
     def named_values(self) -> list:
-        """The values of what classes and modules hold under names in the code."""
+        """The values that classes and modules hold under names in the code."""
         values = []
         for holder, before in self.named:
             # what was set to what it was must be that; all names of the code are many more
@@ -187,8 +187,8 @@ _HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backw
 
 
 def elements(name, pairs) -> list:
-    """The elements of a container, named after it: no variable in the code has such a name. Those
-    far inside have one name, since a container may contain itself.
+    """The elements of a container, named after it by a name that no variable has. Deeply nested
+    elements share one name, since a container may contain itself.
     """
     if name.count("[") > MOST_KEYS:
         return [(name.removesuffix("[*]") + "[*]", element) for _, element in pairs]
@@ -202,8 +202,8 @@ _FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
 
 
 def functions_held(own: dict) -> list:
-    """The functions in the attributes of an object of the library, and in lists and dicts there,
-    which its own code calls, and the memory that it shows.
+    """The functions in the attributes of a library's object, and in lists and dicts there, which
+    the library calls, and the memory that the object shows.
     """
     functions = []
     for name, value in own.items():
@@ -273,8 +273,9 @@ class StateWalk(Walk):
         return contents if is_closed(kind) else [*contents, (kind.__name__, kind)]
 
     def of_closed(self, name, value):
-        """The functions of a compiled one, the submodules and hooks of a module, and the functions
-        of the user's that another object of the library calls, such as hooks of an optimizer.
+        """The functions of a compiled function, the submodules and hooks of a module, and the
+        functions of the user's that another object of the library calls, such as hooks of an
+        optimizer.
         """
         own = own_dict(value)
         if type(value).__dictoffset__ and not hasattr(type(value), "_reported"):
@@ -307,8 +308,8 @@ class StateWalk(Walk):
         return elements(name, before.items())
 
     def keys_of(self, name, value) -> frozenset | None:
-        """The constant keys by which alone the code reads a dict; none where it only assigns items
-        or appends to a list; None where it may read anything.
+        """The constant keys by which alone the code reads a dict; none if it only assigns items or
+        appends to a list; None if it may read anything.
         """
         if not self.knows_items or self.code.names_any(DYNAMIC) or isinstance(value, set):
             return None
@@ -323,7 +324,7 @@ class StateWalk(Walk):
         return keys if isinstance(value, dict) or not keys else None
 
     def stored_items(self, name, holder) -> set:
-        """The constant keys of items that the code sets to what they were."""
+        """The constant keys of items to which the code assigns their present values."""
         stored = self.code.stored_keys.get(name, frozenset())
         if holder.is_sequence:
             size = len(holder.before)
@@ -397,7 +398,9 @@ class StateWalk(Walk):
         return [*methods, *[(kind.__name__, kind) for kind in (*value.__bases__, type(value))]]
 
     def take_of_library(self, name, value) -> LibraryHolder:
-        """Take in what code may have set on an object, a class or a module of a library."""
+        """Take in the attributes that code may have set on an object, a class or a module of a
+        library.
+        """
         holder = self.snapshots.take(value, name, LibraryHolder)
         self.named.append((holder, holder.before))
         return holder
@@ -453,13 +456,15 @@ class StateWalk(Walk):
 
 
 def users_functions(holder: LibraryHolder) -> list:
-    """The functions of the user's that stand in the place of a library's."""
+    """The functions of the user's that replace functions of a library."""
     functions = [pair for pair in holder.before.items() if isinstance(pair[1], _FUNCTIONS[0])]
     return [pair for pair in functions if not is_of_library(pair[1].__module__)]
 
 
 def hidden_by_own(kind: type) -> set[str]:
-    """The names that a class inherits from others of the user's: one of its own would hide it."""
+    """The names that a class inherits from other classes of the user's, and that an attribute of
+    the class itself would hide.
+    """
     bases = [base for base in kind.__mro__[1:] if not is_closed(base)]
     return set().union(*map(vars, bases)) - vars(kind).keys()
 

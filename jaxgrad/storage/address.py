@@ -28,8 +28,8 @@ from ..core.reference_counts import Held
 
 
 class Home(NamedTuple):
-    """The memory at the address of a storage: that of an array. source: a weak reference to the
-    array of the storage whose values it has.
+    """The memory at the address of a storage: the memory of an array. source: a weak reference to
+    the array of the storage whose values it has.
     """
 
     memory: jax.Array | np.ndarray
@@ -141,8 +141,8 @@ _MEMORY = Held(
 
 
 def _moved(storage, memory):
-    """The values of a memory at the home of a storage; the memory itself where others read that, or
-    it has another form.
+    """The values of a memory, moved to the home of a storage; the memory itself if others read the
+    home, or it has another form.
     """
     is_free = _MEMORY.is_sole(storage)
     home = storage.home.memory

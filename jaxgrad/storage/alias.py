@@ -67,7 +67,7 @@ class Storage:
 
     array, aval: the value of the owner, the first tensor; pending: a write that the array does not
     include yet, as (place, new array, its abstract value); epoch: the number of the last write;
-    home: the memory whose address somebody has asked for (address.py).
+    home: the memory whose address code has asked for (address.py).
     """
 
     __slots__ = ("__weakref__", "array", "aval", "epoch", "home", "pending")
@@ -95,11 +95,11 @@ class Alias:
     """The place of a tensor in the memory that it shares.
 
     root: the alias of the tensor that it was cut from, None for a root; base: PyTorch's `_base`;
-    steps: the view calls from the root; place: those from the storage's owner; seen: the last write
-    that it has read; made: how it was created (creation_meta.py); followed: the last recorded write
-    of a root, or the one up to which a view's history is current; before: the tensor that stands
-    for the handle as it was before `t_` or `data=` changed it; tangents: those of a root, or of a
-    view that holds its own.
+    steps: the view calls from the root; place: the view calls from the storage's owner; seen: the
+    last write that it has read; creation: how it was created (creation_meta.py); followed: the last
+    recorded write of a root, or the write up to which a view's history is current; before: the
+    tensor that stands for the handle before `t_` or `data=` changed it; tangents: those of a root,
+    or of a view that holds its own.
     """
 
     __slots__ = (
@@ -153,8 +153,8 @@ def root_of(alias: Alias) -> Tensor:
 
 
 def handle_at(tensor: Tensor | None, alias: Alias) -> Tensor | None:
-    """The handle that has an alias which a tensor has or has had before `t_` or `data=`; None where
-    it is gone, or has lost it in a trace.
+    """The handle that has an alias which a tensor has now or had before `t_` or `data=`; None if it
+    is gone, or has lost the alias in a trace.
     """
     while tensor is not None and tensor._alias is not alias:
         tensor = None if tensor._alias is None else tensor._alias.before
@@ -162,8 +162,8 @@ def handle_at(tensor: Tensor | None, alias: Alias) -> Tensor | None:
 
 
 def known_offset_of(tensor: Tensor) -> int | None:
-    """The number of elements of the storage before the first element of a tensor; None where a view
-    was taken at an index that is being traced.
+    """The number of elements of the storage before the first element of a tensor; None if a view
+    was taken at a traced index.
     """
     behind = _bytes_before(None if tensor._alias is None else tensor._alias.place)
     return None if behind is None else behind // tensor.dtype.itemsize
@@ -253,7 +253,7 @@ def _further(alias, call, numbers, root, base, how):
 
 
 def _outside_of_grad_mode(source, results, how, usual):
-    """The creation meta of a view that is not recorded; how: that of its source."""
+    """The creation meta of a view that is not recorded; how: the creation meta of its source."""
     if current_mode.get() < INFERENCE:
         unrecorded = NO_GRAD if usual == USUAL else NO_GRAD_SEVERAL
     elif source._node is INFERENCE_TENSOR:
@@ -272,7 +272,7 @@ def _data(leaves):
 
 
 def copy_place(source: Tensor, clone: Tensor, memo: dict):
-    """Give the copy of a tensor its place in the copy of the memory that `memo` has or gets."""
+    """Give the copy of a tensor its place in the copied memory, which `memo` has or gets."""
     counter_of(clone)  # for its views; as in PyTorch, copies that share memory count by themselves
     clone._alias = Alias(copy.deepcopy(source._alias.storage, memo), source._alias.place)
 
@@ -309,7 +309,7 @@ def _detach(leaves, results):
 
 
 def _attach_detached(call):
-    """For a view that leaves the graph and has another array than its source."""
+    """Attach a view that leaves the graph and has another array than its source."""
 
     def attach(leaves, results):
         (source,), (tensor,) = leaves, results
@@ -333,7 +333,7 @@ def place_detached(tensor: Tensor, source: Tensor, steps):
 
 
 def place_inside(tensor: Tensor, alias: Alias):
-    """Give a tensor an alias, with the value and the history that it has there."""
+    """Give a tensor an alias, with the value and the history at that place."""
     settle(alias.storage)
     tensor._alias, alias.seen = alias, alias.storage.epoch
     if alias.root is not None and alias.root.followed > alias.followed:
@@ -342,7 +342,7 @@ def place_inside(tensor: Tensor, alias: Alias):
 
 
 def with_history(tensor: Tensor) -> Tensor:
-    """The tensor itself, with the history that it has by now; its value may be out of date."""
+    """The tensor itself, with its present history; its value may be out of date."""
     alias = tensor._alias
     if alias is not None and alias.root is not None and alias.root.followed > alias.followed:
         with handle_lock.lock:
@@ -399,7 +399,7 @@ def assign(target: Tensor, value: Tensor, follow: bool):
 
 
 def _placed_as(value: Tensor, target: Tensor) -> Tensor:
-    """A value to be written, sharded as the tensor is that it replaces."""
+    """A value to be written, sharded as the tensor that it replaces."""
     if host_values.is_new(target._raw):
         return value  # NumPy's values are on no mesh
     array = held(value)
@@ -466,7 +466,7 @@ def _assign_alias(target, alias, value, follow):
 
 
 def _keeps_history(target, value, follow) -> bool:
-    """Whether JAX differentiates what happens here, and a write is not recorded."""
+    """Whether JAX differentiates this code, and a write is not recorded."""
     is_constant = follow and not value._tracked and not target._tracked
     return leaves_out() or (is_constant and is_differentiated())
 

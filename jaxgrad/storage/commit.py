@@ -26,8 +26,8 @@ from .alias import Alias, Storage, root_of
 
 
 def set_all(targets, names, values, calls=()):
-    """Set attributes, of each target that of its name to its value, after some calls. These are
-    `functools.partial`s of functions in C that give None.
+    """Set attributes: of each target the attribute of its name to its value, after some calls. The
+    calls are `functools.partial`s of functions in C that return None.
     """
     steps = map(setattr, targets, names, values)
     # `any` goes on, since each of them gives None
@@ -35,8 +35,8 @@ def set_all(targets, names, values, calls=()):
 
 
 def are_plain(targets: list[Tensor], arrays) -> list[bool]:
-    """For each tensor whether `give_all` may give it its array: not where it shares its memory, or
-    where something is traced.
+    """For each tensor whether `give_all` may give it its array: not if it shares its memory, or if
+    anything is traced.
     """
     kinds = {*map(type, arrays)}
     # what is pending may have been noted in a trace

@@ -55,7 +55,9 @@ class Severed(LeafState):
 
 
 def unclear(creation: int, what: str) -> str:
-    """The error message for a view that was made where grad mode was off; what happened to it."""
+    """The error message for a view that was created while grad mode was off; what: what happened to
+    it.
+    """
     mode, block, now = "no_grad", "no_grad", "with grad mode enabled"
     if creation == INFERENCE_MODE:
         mode, block, now = "inference", "inference_mode", "in normal mode"

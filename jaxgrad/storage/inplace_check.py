@@ -74,9 +74,9 @@ def overwrite(name: str, call, leaves, target: Tensor) -> Tensor:
 
 
 def replace(operator, target: Tensor, value: Tensor) -> Tensor:
-    """Write a new tensor into `target`, as `operator(target, value)` does, whose result it is.
-    Where nothing records or observes that, `target` takes the memory: nothing is copied, and what
-    it held before need not be computed. The caller has asked `permit`.
+    """Write a new tensor into `target`, as `operator(target, value)` does, whose result it is. If
+    nothing records or observes the write, `target` takes the memory: nothing is copied, and the old
+    values need not be computed. The caller has asked `permit`.
     """
     records = current_mode.get() is RECORD
     # annotations are of nodes, and none is made here
@@ -319,8 +319,8 @@ def _turned(target, shown):
 
 
 def _stand_in(target):
-    """A handle that takes the tensor's place as the root of its views, or of those of a memory that
-    it showed before; None without views.
+    """A handle that replaces the tensor as the root of its views, or of views of a memory that it
+    showed before; None without views.
     """
     alias = current(target)._alias
     if alias is None or alias.base is not None:

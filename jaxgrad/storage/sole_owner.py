@@ -21,9 +21,8 @@ def has_views(tensor: Tensor) -> bool:
 
 
 def leave_storage(tensor: Tensor):
-    """Let a tensor that is up to date leave its storage, where it alone shows that memory, and all
-    of it: what reads or writes it then need not look for others. One that has shown its address
-    stays.
+    """Let a tensor that is up to date leave its storage, if only it shows the memory, and all of
+    it: reads and writes then need not look for aliases. A tensor that has shown its address stays.
     """
     alias = tensor._alias
     storage = alias.storage

@@ -10,7 +10,9 @@ from .node import Node
 
 
 def find_edge(tensor, is_asked: bool = True):
-    """The tensor, which gets the edge at which all of its gradient arrives: see `Node.edge_at`."""
+    """Returns the tensor, after giving it the edge at which all of its gradient arrives: see
+    `Node.edge_at`.
+    """
     node = tensor._grad_fn
     if isinstance(node, Node):
         edge = node.edge_at(tensor._nr, is_asked)

@@ -26,7 +26,7 @@ def communicated(tensor: Tensor, communication: Communication) -> Tensor:
 def among(tensor: Tensor, group, kind, **options) -> Tensor:
     """The result of a communication of one kind within a process group, differentiable.
 
-    Raises RuntimeError in a compiled function for a group of which the other groups are not known:
+    Raises RuntimeError in a compiled function if the other groups of the processes are not known:
     all processes run one program.
     """
     if group.size() == 1:

@@ -11,7 +11,9 @@ from .symbolic_number import Varying
 
 
 def compute_of(value):
-    """How a call computes a symbolic number, or an array that was drawn; None for another value."""
+    """The function by which a call computes a symbolic number or a drawn array; None for another
+    value.
+    """
     if type(value) is DrawnArray:
         return value.computed()
     return value.compute if isinstance(value, Varying) else None
@@ -20,10 +22,10 @@ def compute_of(value):
 class DrawnArray:
     """Stands for a NumPy array or scalar that was drawn while a function is traced.
 
-    What NumPy does with it is noted, and done again at each call with the array of that call,
-    writes in place included. `_run`: what notes it; `_slot`: its place among what is drawn;
-    `_value`: the array of the trace. Code that needs the numbers gets them as a check of the
-    program (`bool(array.any())`), or makes the program one for a single call (`np.asarray(array)`).
+    NumPy's operations on it are noted, writes in place included, and each call repeats them with
+    its own array. `_run`: notes them; `_slot`: the number of the draw; `_value`: the array of the
+    trace. Code that needs the numbers gets them as a check of the program (`bool(array.any())`), or
+    limits the program to a single call (`np.asarray(array)`).
     """
 
     __slots__ = ("_run", "_slot", "_value")

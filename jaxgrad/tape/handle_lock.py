@@ -17,8 +17,8 @@ lock = threading.RLock()
 
 
 class _Owner:
-    """`thread`: the identity of the one that leaves handles in between two states; None for most of
-    the time. Whoever holds the lock assigns it: a call could be interrupted in between.
+    """`thread`: the identity of the thread that leaves handles in between two states, mostly None.
+    The holder of the lock assigns it directly: a call could be interrupted.
     """
 
     __slots__ = ("thread",)
@@ -47,7 +47,7 @@ _thread = threading.local()
 
 
 class _PassingLock:
-    """The lock for all threads but those that help the owner, which pass."""
+    """The lock for all threads except those that help the owner: these pass."""
 
     def acquire(self, *args, **kwargs):
         return getattr(_thread, "helps", False) or _held.acquire(*args, **kwargs)
@@ -69,8 +69,8 @@ _helpers, _count = 0, threading.Lock()
 
 @contextlib.contextmanager
 def helping():
-    """Run code in the block that the thread with the lock may wait for, such as a callback of the
-    program that it runs.
+    """Run code in the block for which the thread with the lock may wait, such as a callback of its
+    program.
 
     The code must use no tensors but its own: others may be in between two states.
     """
@@ -105,7 +105,7 @@ def is_owned_by_another() -> bool:
 
 @contextlib.contextmanager
 def settled():
-    """Wait until no other thread is the owner; none becomes it inside of the block.
+    """Wait until no other thread is the owner; no thread becomes it inside of the block.
 
     Raises RuntimeError if that takes too long.
     """

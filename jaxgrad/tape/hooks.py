@@ -21,7 +21,7 @@ shared: list[Hooks] = []
 
 
 def share(hooks: Hooks) -> Hooks:
-    """Make a list of hooks known as one of all objects of a kind, and return it."""
+    """Register a list of hooks as a list for all objects of a kind, and return it."""
     shared.append(hooks)
     return hooks
 

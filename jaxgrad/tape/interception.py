@@ -71,8 +71,8 @@ def intercept(user=None, **functions):
 
 
 def release(*points: str, user=None):
-    """Note that these points have one user less; a point without users is free. For a user with a
-    name a second call does nothing.
+    """Note that these points have one user less; a point without users is free. For a named user a
+    second call does nothing.
     """
     with _lock:
         for point in points:

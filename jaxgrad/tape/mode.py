@@ -172,7 +172,7 @@ drawn_run = contextvars.ContextVar("jaxgrad.drawn_run", default=None)
 
 
 def refuse_to_repeat(why: str):
-    """Note that a function which is traced does what no call of its program can repeat."""
+    """Note that a traced function does something that no call of its program can repeat."""
     run = drawn_run.get()
     if run is not None:
         run.refuse(why)

@@ -34,7 +34,7 @@ class Extras:
 
     `tensor_hooks`: the hooks of output tensors, by output number; `retained`: weak references to
     output tensors that retain their `.grad`, likewise; `pre_hooks`, `post_hooks`: the node's own;
-    `metadata`: the user's dict; `objects`: those that a replay of the call may need; `packed`:
+    `metadata`: the user's dict; `objects`: objects that a replay of the call may need; `packed`:
     packed residuals, by position; `tangents`: the saved tensors that have tangents, by position.
     """
 

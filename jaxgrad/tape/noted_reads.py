@@ -10,15 +10,15 @@ from . import mode
 
 
 def noted_read(tensor, read):
-    """What `read(tensor)` gives: outside, where a function that is being captured got the tensor
-    from there.
+    """The result of `read(tensor)`: in a trace, of the tensor as it is outside of the captured
+    function.
     """
     scope = mode.scope.get()
     return read(tensor) if scope is None else scope.read_of(tensor, read)
 
 
 def history_of(tensor) -> tuple:
-    """What a captured function may read of the history of a tensor that was computed."""
+    """The part of a computed tensor's history that a captured function may read."""
     node, number = tensor._grad_fn, tensor._output_nr
     # not the node itself: those of two calls are never the same
     return node.name(), number, node.retained_at(number) is tensor

@@ -23,8 +23,8 @@ from . import mode, node_annotations, version_counter
 
 
 def in_key() -> tuple:
-    """What operators and the tape read while a function is traced: each is a constant of its
-    program.
+    """The settings that operators and the tape read while a function is traced: each is a constant
+    of its program.
     """
     return (
         mode.current_mode.get(),
@@ -106,8 +106,8 @@ def make_flags(module_name: str, *names: str):
 
 
 def noted(read: Callable[[Any], Any]):
-    """What `read` gives, a setting of the current thread or task. It takes one argument, which it
-    ignores.
+    """The result of `read`, a setting of the current thread or task. It takes one argument, which
+    it ignores.
     """
     scope = mode.scope.get()
     if scope is not None:
@@ -116,9 +116,9 @@ def noted(read: Callable[[Any], Any]):
 
 
 class Lasting(NamedTuple):
-    """A setting of the context that code may set without a block: what reads and sets it, and its
-    value when its module was imported, which may be while a function is traced. `watches`: whether
-    it watches runs, those that look for the origin of an anomaly too.
+    """A setting of the context that code may set without a block: the functions that read and set
+    it, and its value when its module was imported, which may happen during a trace. `watches`:
+    whether the setting observes runs, also those that look for the origin of an anomaly.
     """
 
     get: Callable[[], Any]
@@ -146,15 +146,15 @@ def lasting_values() -> list:
 
 
 def watched(values) -> list:
-    """Values of the lasting settings, with those of now for the ones that watch runs."""
+    """Values of the lasting settings, with the present values of those of observers."""
     pairs = zip(lasting, values, strict=False)
     return [setting.get() if setting.watches else value for setting, value in pairs]
 
 
 @contextlib.contextmanager
 def put_back(values=None):
-    """Put the lasting settings back at the end of the block. Yields a list that has then those
-    which the block has left changed, with their values. values: those for the block.
+    """Put the lasting settings back at the end of the block. Yields a list that then has the
+    settings that the block has changed, with their values. values: the values for the block.
     """
     before, changed = lasting_values(), []
     try:

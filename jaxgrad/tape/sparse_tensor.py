@@ -70,11 +70,12 @@ class SparseTensor(Tensor):
 
 
 class Padding:
-    """In place of `is_coalesced`, of a tensor in a trace, where the number of elements is fixed: it
-    has more elements than the same lines would give outside.
+    """Takes the place of `is_coalesced` for a tensor in a trace, where the number of elements is
+    fixed: it has more elements than the same code would give outside.
 
-    `present`: which elements it would have, a tensor of bool; the values of the others are 0.
-    `is_coalesced`: whether these would be sorted and distinct; here they need not be sorted.
+    `present`: a tensor of bool, which elements it would have; the values of the other elements are
+    0. `is_coalesced`: whether the present ones would be sorted and distinct; here they need not be
+    sorted.
     """
 
     __slots__ = ("is_coalesced", "present")
@@ -141,9 +142,7 @@ def values_for(tensor, gradient):
 
 
 def drop_padding(tensors):
-    """Take the padding from those of some tensors that a trace has made and whose indices have
-    values by now.
-    """
+    """Drop the padding of tensors that a trace has made and whose indices have values by now."""
     for tensor in tensors:
         if isinstance(tensor, SparseTensor) and isinstance(tensor._coalesced, Padding):
             implementation().drop_padding(tensor)

@@ -16,9 +16,9 @@ class Varying(numbers.Number):
     arithmetic with numbers gives another symbolic number.
 
     kind: float or int; _array: JAX's weakly typed value; `compute`: a function that gives the value
-    of a call from the values of its inputs, None where that takes tensors; `origins`: the inputs
-    that it depends on; `value`: that of the call that is traced, None where it is not known. Raises
-    RuntimeError where code needs the value of the number.
+    of a call from the values of its inputs, None if it takes tensors; `origins`: the inputs that it
+    depends on; `value`: the value in the call that is traced, None if it is not known. Raises
+    RuntimeError if code needs the value of the number.
     """
 
     __slots__ = ("_array", "compute", "kind", "origins", "value")
@@ -57,7 +57,7 @@ class Varying(numbers.Number):
         return self._noted(function, args, kwargs)
 
     def _noted(self, function, args, kwargs):
-        """What NumPy makes of numbers that were drawn (draws/drawn.py)."""
+        """The result of NumPy for drawn numbers (draws/drawn.py)."""
         run = mode.drawn_run.get()
         if run is None or not run.computes((self,)):
             self._refuse()
@@ -73,8 +73,8 @@ class Varying(numbers.Number):
 
 
 def _look(function):
-    """A method that needs the value. What it gives is known of numbers that were drawn: a check of
-    the program compares it at each call (draws/drawn.py).
+    """A method that needs the value. The result is known for drawn numbers: a check of the program
+    compares it at each call (draws/drawn.py).
     """
 
     def look(self, *others):
@@ -104,8 +104,8 @@ def fits(value, kind) -> bool:
 
 
 def _arithmetic(function, may_differ=True):
-    """A method of symbolic numbers. may_differ: whether there are floats for which a program does
-    something else than Python, as for a divisor of zero.
+    """A method of symbolic numbers. may_differ: whether a program and Python give different results
+    for some floats, such as a divisor of zero.
     """
 
     def calculate(*operands):

@@ -435,7 +435,7 @@ def wrap(array, aval=None, requires_grad=False, node=None, output_nr=0) -> Tenso
 
 
 def placeholder(value) -> Tensor:
-    """A handle that holds no array: JAX's trees carry other leaves too, such as shardings."""
+    """A handle that holds no array: JAX's trees may have other leaves, such as shardings."""
     handle = wrap(value, _NO_AVAL)
     handle._aval = None
     return handle
@@ -450,7 +450,7 @@ _NO_AVAL = object()
 
 
 def computed(tensor: Tensor):
-    """The array of a handle whose value is pending, which it holds from now on."""
+    """The array of a handle whose value is pending; from now on the handle holds it."""
     value = tensor._raw
     array = value_of(value)
     # no other thread comes between a comparison and an assignment without a call between them

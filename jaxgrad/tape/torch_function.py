@@ -36,7 +36,7 @@ def disabled(function, types, args=(), kwargs=None):
 
 
 def overrides(kind: type) -> bool:
-    """Whether the functions of tensors leave calls with an instance of a class to it."""
+    """Whether functions of tensors leave calls with an instance of a class to that class."""
     if kind is Tensor:
         return False
     if getattr(kind, "__torch_function__", disabled) is disabled:
@@ -91,7 +91,7 @@ def activate():
 
 
 def override(public: Callable, args, kwargs):
-    """What a mode or a class makes of a call; NOT_OVERRIDDEN where none overrides it.
+    """The result of a mode or a class for a call; NOT_OVERRIDDEN if none overrides it.
 
     public: the function that users call, which a `__torch_function__` gets.
     """
@@ -132,8 +132,8 @@ def api_boundary(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def handle(public: Callable, relevant, args, kwargs):
-    """`ask` for a function that looks for overriding arguments itself. `relevant`: those that it
-    looks at; plain tensors among them count as a class too.
+    """`ask` for a function that looks for overriding arguments itself. `relevant`: the arguments
+    that it looks at; plain tensors among them count as a class too.
     """
     asked: list = []
     for value in relevant:

@@ -48,7 +48,7 @@ class ScopedHooks(Hooks):
 
 
 class GoneHooks(Hooks):
-    """Stands for hooks where one is gone: a pass that calls them raises RuntimeError."""
+    """Stands for hooks of which one is gone: a pass that calls them raises RuntimeError."""
 
     __slots__ = ()
 
@@ -170,8 +170,8 @@ class HookSnapshot:
                 setattr(self.extras, name, value)
 
     def keep(self, ids: set):
-        """Call of the hooks from outside those of a trace alone. A pass that would call one that is
-        gone raises RuntimeError.
+        """Of the hooks from outside, call only those of the trace. A pass that would call a hook
+        that is gone raises RuntimeError.
         """
         missing = ids.difference(*[hooks.outer for hooks in self.scoped])
         for hooks in self.scoped:
@@ -188,7 +188,7 @@ class OuterNodes:
     """The outer nodes that passes inside a traced function can reach.
 
     `hook_ids`: by id a weak reference to each node and the ids of its hooks; `is_run`: whether a
-    pass runs one of them; `residuals`: what they saved, which a pass frees.
+    pass runs one of them; `residuals`: their saved arrays, which a pass frees.
     """
 
     def __init__(self):

@@ -97,7 +97,7 @@ class Block:
 
     @cached_property
     def steps(self) -> tuple[dict, list[Step], list[int]]:
-        """The values that are known before a call, by number; what a call computes; and the numbers
+        """The values that are known before a call, by number; the steps of a call; and the numbers
         of the outputs. Equal equations are computed once. Raises NotOnHostError.
         """
         known, steps, same, seen = dict(self.constants), [], {}, {}
@@ -140,7 +140,7 @@ class Block:
 
 
 def _key_of(equation: Equation, operands: list[int]):
-    """What equal equations have in common; an object that equals no other for unhashable ones."""
+    """A key that equal equations share. Values that cannot be hashed make it unique."""
     params = tuple([(name, exact(value)) for name, value in equation.params.items()])
     key = equation.name, tuple(operands), equation.outputs, params
     try:
@@ -199,8 +199,8 @@ def _called(equation):
 
 
 def _branch_of_host(params):
-    """The branch for CPUs, or where that is for the sake of a convolution in groups the one for all
-    platforms: such sums of shifted products are fast in one loop of XLA, and not one by one.
+    """The branch for CPUs. If this branch exists for the sake of a grouped convolution, the branch
+    for all platforms: sums of shifted products are fast as one loop of XLA, and slow one by one.
     """
     by_platforms = [*zip(params["branches_platforms"], params["branches"], strict=True)]
     of_all = next((branch for names, branch in by_platforms if names is None), None)

@@ -32,11 +32,11 @@ def _block_call(equation):
 
 
 def pieces_of(piece: Block, last: Block, count: int, inputs, outputs) -> Equation:
-    """The equation that runs a block on one piece of its operands after the other, so that what it
-    computes stays in the cache. Operands and results of one dimension are cut, after those of other
-    shapes have been made flat.
+    """The equation that runs a block on one piece of its operands after the other, so that
+    intermediate values stay in the cache. Operands and results are flattened to one dimension and
+    cut.
 
-    piece, last: the blocks of so many pieces, and of the last one.
+    piece, last: the blocks of a usual piece, and of the last one.
     """
     # as `length` and one block the model of cost counts the pieces
     params = {"block": piece, "length": count, "last": [last]}

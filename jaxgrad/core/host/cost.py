@@ -44,10 +44,10 @@ REPEATED = {"while": 16}
 
 
 class Cost:
-    """The model for one block: microseconds of a call on the host, of what XLA saves of it by its
-    fused code, of what the call of a kernel takes besides, and to compile the equations.
-    `saved_in_whole`: what XLA saves as a part of a larger program, which runs each operator by a
-    call of its own too. They are worked out when one is asked for: many programs run once.
+    """The model for one block: the microseconds of a call on the host, the saving of XLA's fused
+    code, the overhead of a kernel's call, and the compilation of the equations. `saved_in_whole`:
+    the saving as a part of a larger program, which also runs each operator by a separate call. All
+    are computed when one is asked for: many programs run once.
     """
 
     __slots__ = ("block", "compile", "host", "kernel", "saved", "saved_in_whole")
@@ -72,7 +72,7 @@ class Cost:
 
 
 def _add(block: Block, times: int, totals: list[float]):
-    """Count the equations of a block that runs so many times in each call."""
+    """Add up the costs of the equations of a block that runs so many times in each call."""
     for equation, _, _ in block.equations:
         name, within = equation.name, blocks_within(equation)
         for inner in within:

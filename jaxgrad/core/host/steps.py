@@ -82,9 +82,9 @@ def _compiled(inputs: int, known: dict, steps: list[Step], results):
 
 
 def _overwritten(steps: list[Step], results) -> list[int | None]:
-    """For each step the number of an operand into whose array the result is written: one that NumPy
-    has made here for a result of this form, and that nothing else reads from then on. What other
-    functions than ufuncs read may be seen through views.
+    """For each step the number of an operand whose array takes the result: an array of the result's
+    form that NumPy has made here and that nothing else reads from then on. Arrays that functions
+    other than ufuncs read do not count, since their results may be views.
     """
     last = {place: i for i, step in enumerate(steps) for place in step.operands}
     shared = {*results}

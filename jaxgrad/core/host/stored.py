@@ -173,7 +173,7 @@ def _plain_array(array) -> dict:
 
 
 class Varying:
-    """What depends on the extents of the symbols: a function of them."""
+    """A value that depends on the extents of the symbols: a function of them."""
 
     __slots__ = ("fill",)
 
@@ -192,7 +192,7 @@ def _require(condition, what):
 
 
 def together(items, make):
-    """What `make` makes of a list of items, of which some may vary."""
+    """`make` of a list of items, some of which may vary."""
     if any(type(item) is Varying for item in items):
         return Varying(lambda extents: make([filled(item, extents) for item in items]))
     return make(items)

@@ -69,12 +69,12 @@ class Record(NamedTuple):
 
 
 class Template:
-    """The program of a record: `template(extents)` is a block. The conditions are looked at here,
-    and the block before it is made.
+    """The program of a record: `template(extents)` is a block. The conditions are checked here, and
+    the block before it is first made.
 
-    read_again: gives the record anew. Most templates of a file serve one call, so the data of the
-    block is not kept, nor is its reader before the second call: the thousands of lists are work for
-    Python's search for garbage. Raises NotStoredError, a ValueError.
+    read_again: reads the record again. Most templates of a file serve one call, so the data of the
+    block is not kept, nor is its reader before the second call: thousands of lists would slow down
+    Python's garbage collector. Raises NotStoredError, a ValueError.
     """
 
     def __init__(self, record, read_again=None):
