@@ -2,16 +2,20 @@
 
 
 class RunsUncompiled(RuntimeError):
-    """The function does what a program cannot do, so that its call runs uncompiled."""
+    """Raised if a function does something that a program cannot do, so that its call runs
+    uncompiled.
+    """
 
 
 class ReadsTangent(RunsUncompiled):
-    """The function uses a tangent of forward mode from outside, which a program cannot take in."""
+    """Raised if a function uses a tangent of forward mode from outside, which a program cannot take
+    in.
+    """
 
 
 class SharesMemory(RuntimeError):
-    """A traced function does to captured tensors what it can do only where their memory is joined.
-    `storages`: that memory.
+    """Raised if a traced function does something to captured tensors that needs their memory to be
+    joined. `storages`: this memory.
     """
 
     def __init__(self, message: str, *storages):

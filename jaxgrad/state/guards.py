@@ -37,7 +37,7 @@ class Guard:
         """
 
     def group(self):
-        """The key of guards that can be checked together; the guard itself if it cannot."""
+        """A key that guards which can be checked together share; the guard itself if it cannot."""
         return self
 
     def merged(self, guards: list[Guard]):
