@@ -53,10 +53,12 @@ class Family(NamedTuple):
 
 
 def chosen(text, position):
-    """A text with one of the alternatives in all braces; none where there are too few."""
-    return ALTERNATIVES.sub(
-        lambda match: BREAK.sub("", (match[1].split("|") + [""] * position)[position]), text
-    )
+    """A text with the alternative at this position in all braces; none where there are too few."""
+
+    def alternative(match):
+        return BREAK.sub("", "".join(match[1].split("|")[position : position + 1]))
+
+    return ALTERNATIVES.sub(alternative, text)
 
 
 def family(line, text):

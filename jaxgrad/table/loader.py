@@ -91,7 +91,7 @@ class Table:
 
     @cached_property
     def help(self):
-        """The HelpFile of the operators; None if their entries hold what it has of others."""
+        """The HelpFile of the operators; None if their entries hold the help."""
         return self._help_path and help_file.HelpFile(self._help_path)
 
     # at the first formula: to find the names of functions may take long

@@ -3,6 +3,7 @@
 import pytest
 
 from jaxgrad import ops
+from jaxgrad.cli import main
 from jaxgrad.table import TableError, help_file, load
 
 TABLE = """- name: twice(Tensor self) -> Tensor
@@ -158,6 +159,15 @@ def test_a_file_that_is_no_text_is_a_mistake(tmp_path):
     (tmp_path / "help.yaml").write_bytes(b"twice:\n  doc: \xff.\n")
     with pytest.raises(TableError, match=r"help.yaml:2:1: file: it is not UTF-8"):
         load(path, help_path=help_file.beside(path)).check()
+
+
+def test_the_check_command_reads_both_files(tmp_path, capsys):
+    path = tmp_path / "derivatives.yaml"
+    path.write_text(TABLE.replace("half", "halved"))
+    assert main(["check", str(path)]) == 0
+    (tmp_path / "help.yaml").write_text(HELP)
+    assert main(["check", str(path)]) == 1
+    assert "help.yaml:10:1: half: 'half' is no operator" in capsys.readouterr().out
 
 
 def test_a_table_of_users_holds_its_help(tmp_path):
