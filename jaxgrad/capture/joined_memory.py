@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.copy_slices import ViewStep, in_order, same
+from ..core.view_ops import is_strided
 from ..storage.alias import Alias, begin, offset_of, place_inside, root_of, settle, watch
 from ..tape.tensor import Tensor, held, wrap
 from .captured import TensorInput
@@ -22,39 +23,6 @@ from .guards import SeparateMemory, TensorSource
 
 # what a program gets in the place of the array of a joined tensor, which it does not read
 PLACEHOLDER = np.zeros((), np.bool_)
-
-# views whose elements are those of their source at some strides
-STRIDED = frozenset(
-    [
-        "alias",
-        "detach",
-        "reshape",
-        "reshape_as",
-        "view",
-        "view_as",
-        "broadcast_to",
-        "expand",
-        "expand_as",
-        "swapaxes",
-        "transpose",
-        "movedim",
-        "_select",
-        "_slice",
-        "as_strided",
-        "diagonal",
-        "flatten",
-        "narrow",
-        "permute",
-        "ravel",
-        "select",
-        "slice",
-        "squeeze",
-        "t",
-        "unflatten",
-        "unfold",
-        "unsqueeze",
-    ]
-)
 
 
 class OwnerSource(TensorSource):
@@ -131,7 +99,7 @@ def strided_offset(place: ViewStep | None) -> int | None:
     """The number of elements of the memory before the first element at a place; None if a view on
     the way is not given by strides.
     """
-    if any(call.primitive.name not in STRIDED for call, _ in in_order(place)):
+    if not all(is_strided(call) for call, _ in in_order(place)):
         return None
     return offset_of(place)
 

@@ -250,28 +250,6 @@ def _input_of(array, mode):
     )
 
 
-# the operators besides views that take numbers of 8 bits: they move elements, and a few compute
-OF_FLOAT8 = frozenset(
-    (
-        *("_masked_select", "abs", "all", "any", "cat", "clone", "constant_pad_nd", "copy", "diag"),
-        *("diag_embed", "embedding", "eq", "fill", "flip", "gather", "hstack", "index"),
-        *(
-            "index_copy",
-            "index_fill",
-            "index_put",
-            "index_select",
-            "isfinite",
-            "isinf",
-            "isnan",
-            "linear",
-        ),
-        *("linear", "masked_fill", "masked_scatter", "matmul", "mm", "mul", "ne", "repeat", "roll"),
-        *("rot90", "scatter", "select_scatter", "slice_scatter", "stack", "take", "to", "tril"),
-        *("triu", "vstack", "where", "zero"),
-    )
-)
-
-
 class Call(Program):
     """A primitive, the structure of its arguments, and the abstract values of its arrays."""
 
@@ -291,8 +269,8 @@ class Call(Program):
         """Raise NotImplementedError for numbers of 8 bits, unless the operator takes them."""
         dtypes = [operand.dtype for operand in self.inputs if isinstance(operand, aval.Aval)]
         float8 = [dtype for dtype in dtypes if dtype in aval.dtypes.FLOAT8]
-        name = self.primitive.name
-        if not float8 or name in OF_FLOAT8 or self.primitive.rule.is_view:
+        name, rule = self.primitive.name, self.primitive.rule
+        if not float8 or "float8" in rule.tags or rule.is_view:
             return
         functools.reduce(promote_types, dtypes)  # raises for two dtypes
         raise NotImplementedError(
@@ -533,6 +511,11 @@ class Overloads:
     @cached_property
     def primitives(self) -> list[Primitive]:
         return self._make()
+
+    @cached_property
+    def tags(self) -> frozenset[str]:
+        """What the table says of the operator; see the head of derivatives.yaml."""
+        return self.primitives[0].rule.tags
 
     @cached_property
     def signatures(self) -> list[overloads.Signature]:

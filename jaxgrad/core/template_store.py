@@ -45,7 +45,7 @@ MODULES = (
     *("core/tangent_map.py", "core/template_store.py", "core/templates.py", "core/view_ops.py"),
     *("optim/rules.py", "optim/update_program.py", "ops/documentation.py", "ops/kept.py"),
     *("table/formula.py", "table/grammar.py", "table/rule.py", "table/rule_data.py"),
-    "table/schema.py",
+    *("table/schema.py", "table/tags.py"),
 )
 
 # the settings of JAX that decide what is traced, as they are without a user's choice

@@ -19,9 +19,6 @@ NOT_IN_PLACE = (
     "across two contiguous subspaces). Use .reshape(...) instead."
 )
 
-# these copy if no strides fit; a `view` raises
-COPYING = frozenset(["reshape", "reshape_as", "flatten", "ravel"])
-
 
 def compact(value):
     """An `Aval` with contiguous strides; any other value unchanged."""
@@ -64,7 +61,7 @@ def is_view(call) -> bool:
     """
     if not call.primitive.rule.is_view or is_several(call) or layout(call) is not None:
         return call.primitive.rule.is_view
-    if call.primitive.name in COPYING:
+    if "may_copy" in call.primitive.rule.tags:
         return False
     shape, strides = list(call.inputs[0].shape), list(strides_of(call.inputs[0]))
     raise RuntimeError(f"{NOT_IN_PLACE} It is a {call.primitive.name} of {shape} with {strides}")
@@ -75,6 +72,15 @@ def is_detached(call) -> bool:
     return (
         call.primitive.rule.gradient(call.primitive.argument_names[0]) == table.NON_DIFFERENTIABLE
     )
+
+
+def is_strided(call) -> bool:
+    """Whether the elements of a view are those of its source at some strides: neither conjugates
+    nor parts of complex numbers.
+    """
+    name = call.primitive.name
+    is_of_one_dtype = call.inputs[0].dtype is call.outputs[0].dtype
+    return name in layouts.VIEWS and name != "conj" and is_of_one_dtype
 
 
 def is_several(call) -> bool:

@@ -17,7 +17,6 @@ from ..core.program import broadcasts
 from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import shows_users_frames, users_stacklevel
 from ..late import LateModule
-from ..ops import inplace
 from ..tape import mode
 from ..tape.mode import is_grad_enabled
 from ..tape.pytree import LOST
@@ -52,14 +51,6 @@ CONVERTING = (
 )
 
 
-# PyTorch's tensors have only `copy_`, `fill_`, `zero_`; the rest belongs to nn.functional and torch
-NO_METHODS = frozenset(
-    ["copy", "fill", "zero", "elu_", "hardtanh_", "leaky_relu_", "silu_", "threshold_"]
-    + ["bucketize", "std_mean", "var_mean"]
-    + ["celu_", "hardsigmoid_", "hardswish_", "mish_", "_rrelu_"]
-)
-
-
 class LazyMethod:
     """A method of `Tensor` that is made at its first use and then replaces this descriptor.
 
@@ -77,105 +68,44 @@ class LazyMethod:
 
 def install():
     """Install the methods of the frontend and of the shipped table on `Tensor`."""
-    operators = {name for name in ops.library.methods if ops.is_public(name)}
-    aliases = ops.library.table.aliases
-    inplace_names = [f"{name}_" for name in (*inplace.NAMES, *aliases)]
-    operators |= {name for name in inplace_names if ops.library.has(name)}
-    for name in operators - NO_METHODS - vars(Tensor).keys():
+    for name in operators() - vars(Tensor).keys():
         setattr(Tensor, name, operator_method(name, name))
     for source in METHOD_CLASSES:
         for name, member in vars(source).items():
             if name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
                 setattr(Tensor, name, member)
-    for symbol, operator in PROTOCOL.items():
-        setattr(Tensor, f"__{symbol}__", operator_method(f"__{symbol}__", operator, True))
+    for name, operator in ops.library.table.protocols.items():
+        setattr(Tensor, name, operator_method(name, operator, True))
+
+
+def operators() -> set[str]:
+    """The operators, aliases and in-place forms of the shipped table that are methods."""
+    library, aliases = ops.library, ops.library.table.aliases
+    names = {name for name in library.methods if ops.is_public(name)}
+    names = {name for name in names if "no_method" not in library.tags(name)}
+    forms = library.inplace_forms
+    written = {form for form, name in forms.items() if "inplace_function" not in library.tags(name)}
+    written |= {f"{alias}_" for alias, name in aliases.items() if f"{name}_" in written}
+    return names | written
 
 
 def operator_method(name: str, operator: str, is_protocol: bool = False) -> LazyMethod:
     """An operator of the table as a method; is_protocol: as a special method."""
-    public = OVERRIDDEN_AS.get(name, name)
+    public = operator if is_protocol and name not in OWN_NAMES else name
     return LazyMethod(
         name, lambda: documentation.as_method(getattr(ops, operator), public, is_protocol)
     )
 
 
-# the operators of the table behind Python's special methods
-PROTOCOL = {
-    "add": "add",
-    "radd": "add",
-    "sub": "sub",
-    "rsub": "rsub",
-    "mul": "mul",
-    "rmul": "mul",
-    "truediv": "div",
-    "floordiv": "floor_divide",
-    "mod": "remainder",
-    "pow": "pow",
-    "matmul": "matmul",
-    "neg": "neg",
-    "pos": "positive",
-    "abs": "abs",
-    "eq": "eq",
-    "ne": "ne",
-    "lt": "lt",
-    "le": "le",
-    "gt": "gt",
-    "ge": "ge",
-    "and": "bitwise_and",
-    "rand": "bitwise_and",
-    "or": "bitwise_or",
-    "ror": "bitwise_or",
-    "xor": "bitwise_xor",
-    "rxor": "bitwise_xor",
-    "invert": "bitwise_not",
-    "lshift": "bitwise_left_shift",
-    "rshift": "bitwise_right_shift",
-    "ilshift": "bitwise_left_shift_",
-    "irshift": "bitwise_right_shift_",
-    "iadd": "add_",
-    "isub": "sub_",
-    "imul": "mul_",
-    "itruediv": "div_",
-    "imod": "remainder_",
-    "ifloordiv": "floor_divide_",
-    "ipow": "pow_",
-    "iand": "bitwise_and_",
-    "ior": "bitwise_or_",
-    "ixor": "bitwise_xor_",
-}
-
-
-# the methods that a `__torch_function__` gets for Python's special methods of other names
-OVERRIDDEN_AS = {
-    "__add__": "add",
-    "__radd__": "add",
-    "__sub__": "sub",
-    "__mul__": "mul",
-    "__rmul__": "mul",
-    "__truediv__": "div",
-    "__mod__": "remainder",
-    "__matmul__": "matmul",
-    "__neg__": "neg",
-    "__pos__": "positive",
-    "__abs__": "abs",
-    "__invert__": "bitwise_not",
-    "__iadd__": "add_",
-    "__isub__": "sub_",
-    "__imul__": "mul_",
-    "__itruediv__": "div_",
-    "__imod__": "remainder_",
-    "__ifloordiv__": "floor_divide_",
-    "__pow__": "pow",
-    "__ipow__": "pow_",
-    "__ne__": "ne",
-    "__lt__": "lt",
-    "__le__": "le",
-    "__gt__": "gt",
-    "__ge__": "ge",
-    "__rand__": "bitwise_and",
-    "__ror__": "bitwise_or",
-    "__rxor__": "bitwise_xor",
-}
+# the special methods that a `__torch_function__` gets by their own names: PyTorch's table or its
+# Python code defines them, and the others are methods of an operator's name
+OWN_NAMES = frozenset(
+    f"__{name}__"
+    for name in (
+        *("and", "or", "xor", "lshift", "rshift", "iand", "ior", "ixor", "ilshift", "irshift"),
+        *("eq", "floordiv", "rsub"),
+    )
+)
 
 
 def numbers_of(tensor: Tensor, what: str) -> np.ndarray:

@@ -11,31 +11,20 @@ from ..core.pytorch_tensors import type_name
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 
-# with nothing after the list of tensors
-UNARY = (
-    *("abs", "acos", "asin", "atan", "ceil", "clone", "cos", "cosh", "erf", "erfc", "exp"),
-    *("expm1", "floor", "frac", "lgamma", "log", "log10", "log1p", "log2", "max", "neg"),
-    *("reciprocal", "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh"),
-    *("trunc", "zero_"),
-)
-# with lists of as many tensors or numbers after it, or one for all
-SEVERAL = (
-    *("add", "sub", "mul", "div", "pow", "maximum", "minimum", "clamp_max", "clamp_min"),
-    *("addcdiv", "addcmul", "lerp", "copy_", "norm", "mm"),
-)
-# in place of operators that have no form in place
-WRITTEN = {
+# the functions that are no operators of the table with the tag `foreach`
+COMPOSED = {
     "maximum_": lambda tensor, other: tensor.copy_(_extreme("clamp_min", "maximum", tensor, other)),
     "minimum_": lambda tensor, other: tensor.copy_(_extreme("clamp_max", "minimum", tensor, other)),
+    "norm": lambda tensor, *args, **options: ops.linalg_vector_norm(tensor, *args, **options),
     "powsum": lambda tensor, ord, dtype=None: (tensor.abs() ** ord).sum(dtype=dtype),
 }
 # whose last argument is a factor
 VALUES = ("addcdiv", "addcmul")
 # the names of the arguments after the list of tensors: one for a number, a tensor or a list of them
-NAMES = dict.fromkeys(SEVERAL[:4] + SEVERAL[5:9], (("other", "scalar", "scalars"),))
-NAMES |= dict.fromkeys(VALUES, (("tensor1",), ("tensor2",), ("value", "scalars")))
+NAMES = dict.fromkeys(VALUES, (("tensor1",), ("tensor2",), ("value", "scalars")))
 NAMES |= {"lerp": (("tensors1",), ("weight", "weights")), "pow": (("exponent",),)}
-NAMES |= {"copy": (("src",),), "mm": (("mat2",),)}
+NAMES |= {"copy": (("src",),), "mm": (("mat2",),), "norm": (), "powsum": ()}
+OTHERS = (("other", "scalar", "scalars"),)
 PREFIX = "_foreach_"
 
 
@@ -51,11 +40,10 @@ def find(name: str):
     """
     operator = name.removeprefix(PREFIX)
     plain = operator.removesuffix("_")
-    is_known = {operator, plain}.intersection(UNARY + SEVERAL) and hasattr(Tensor, operator)
-    if operator not in WRITTEN and not is_known:
+    is_known = "foreach" in ops.library.table.tags.get(plain, ()) and hasattr(Tensor, operator)
+    if operator not in COMPOSED and not is_known:
         raise MissingName("jaxgrad", name)
-    one = WRITTEN.get(operator) or getattr(Tensor, operator, None)
-    one = ops.linalg_vector_norm if operator == "norm" else one
+    one = COMPOSED.get(operator) or getattr(Tensor, operator)
 
     @api_boundary
     def function(self, *arguments, **options):
@@ -89,7 +77,7 @@ def find(name: str):
 def by_position(operator, arguments: tuple, options: dict) -> tuple[tuple, dict]:
     """Arguments with those that were passed by name, and the options that remain."""
     options = dict(options)
-    for names in NAMES.get(operator, ())[len(arguments) :]:
+    for names in NAMES.get(operator, OTHERS)[len(arguments) :]:
         passed = [name for name in names if name in options]
         if not passed:
             break

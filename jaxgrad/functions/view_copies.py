@@ -8,6 +8,7 @@ from .. import ops
 from ..core import dtypes
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
+from . import FUNCTIONS
 
 
 def _copying(name: str, view: str):
@@ -24,14 +25,6 @@ def _copying(name: str, view: str):
     input: a tensor; the other arguments are those of `{view}`.
     """
     return copied
-
-
-VIEWS = (
-    *("as_strided", "detach", "diagonal", "expand", "narrow", "permute", "select", "split"),
-    *("split_with_sizes", "squeeze", "t", "transpose", "unbind", "unsqueeze", "view"),
-)
-_NAMES = {f"{view}_copy": view for view in VIEWS} | {"unfold_copy": "unfold"}
-globals().update({name: _copying(name, view) for name, view in _NAMES.items()})
 
 
 @api_boundary
@@ -70,3 +63,8 @@ _CASTS = {
     )
 }
 globals().update({name: _casting(name, dtype) for name, dtype in _CASTS.items()})
+
+_VIEWS = [name for name in FUNCTIONS["view_copies"].split() if name.endswith("_copy")]
+globals().update(
+    {name: _copying(name, name.removesuffix("_copy")) for name in _VIEWS if name not in globals()}
+)

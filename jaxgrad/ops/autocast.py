@@ -9,66 +9,17 @@ from __future__ import annotations
 import contextlib
 import functools
 
-from .. import ops
 from ..core import dtypes
 from ..core.device import device_of
 from ..tape import mode
 from ..tape.interception import intercept, release
 from ..tape.sparse_tensor import is_sparse
 from ..tape.tensor import Tensor
-from .dispatch import Operator
 
-# PyTorch's lists for CPUs: operators that compute in the autocast dtype, in float32, and in the
-# widest dtype of their arguments.
-LOWER, FLOAT32, WIDEST = "lower", "float32", "widest"
-_NAMES = {
-    LOWER: (
-        "_prelu_kernel",
-        "addbmm",
-        "addmm",
-        "affine_grid_generator",
-        "baddbmm",
-        "bmm",
-        "conv_tbc",
-        "linear",
-        "matmul",
-        "mm",
-    ),
-    FLOAT32: (
-        "_cdist_forward",
-        "_euclidean_dist",
-        "adaptive_max_pool3d",
-        "avg_pool3d",
-        "binary_cross_entropy",
-        "binary_cross_entropy_with_logits",
-        "cross_entropy_loss",
-        "fractional_max_pool2d",
-        "fractional_max_pool3d",
-        "grid_sampler_2d",
-        "grid_sampler_3d",
-        "huber_loss",
-        "kl_div",
-        "l1_loss",
-        "max_unpool2d",
-        "max_unpool3d",
-        "mse_loss",
-        "multi_margin_loss",
-        "multilabel_margin_loss_forward",
-        "nll_loss",
-        "nll_loss2d",
-        "prod",
-        "reflection_pad1d",
-        "reflection_pad2d",
-        "replication_pad1d",
-        "replication_pad2d",
-        "replication_pad3d",
-        "smooth_l1_loss",
-        "soft_margin_loss",
-        "trace",
-        "view_as_complex",
-    ),
-    WIDEST: ("cat", "index_copy", "stack"),
-}
+# the tags of operators that compute in the autocast dtype, in float32, and in the widest dtype of
+# their arguments
+LOWER, FLOAT32, WIDEST = "autocast_lower_precision", "autocast_fp32", "autocast_promote"
+POLICIES = frozenset((LOWER, FLOAT32, WIDEST))
 
 
 class Cache:
@@ -88,15 +39,6 @@ class Cache:
         if known is None or any(a is not b for a, b in zip(known[1], key, strict=True)):
             known = self.entries[id(tensor)] = tensor, key, tensor.to(dtype)
         return known[2]
-
-
-@functools.cache
-def policies() -> dict[Operator, str]:
-    """The policy of each operator that autocast converts for."""
-    # not at import: finding an operator reads its entry
-    return {
-        getattr(ops, name).operator: policy for policy, names in _NAMES.items() for name in names
-    }
 
 
 def converted(policy, args, kwargs):
@@ -171,8 +113,9 @@ def widened(*arguments):
 
 
 def _arguments(operator, args, kwargs):
-    policy = policies().get(operator)
-    return (args, kwargs) if policy is None else converted(policy, args, kwargs)
+    for policy in POLICIES & operator.overloads.tags:  # one at most
+        return converted(policy, args, kwargs)
+    return args, kwargs
 
 
 def switch(casting):

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from ..table import Formula, Word
 from . import MODULES, library
 from .documentation import shown
-from .inplace import NAMES as INPLACE
 
 
 class Card(NamedTuple):
@@ -68,7 +67,7 @@ def _names(name):
     others = [alias for alias, of in library.table.aliases.items() if of == name]
     if name in library.methods and not name.startswith(("_", *MODULES)):
         others.append(f"Tensor.{name}")
-    if name in INPLACE or f"{name}_" in library.names:
+    if library.functional(f"{name}_") is not None:
         others.append(f"Tensor.{name}_")
     if others:
         yield "also", ", ".join(f"`{other}`" for other in others)

@@ -32,7 +32,7 @@ from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, current, has_tangent, is_concrete, wrap
 from ..tape.torch_function import NOT_OVERRIDDEN, meets_override, stands_for_tensor
 from .number_operand import with_first_tensor, with_tensors
-from .old_forms import OLD_FORMS, present_form
+from .old_forms import present_form
 
 resolution = LateModule("jaxgrad.core.overloads")
 
@@ -197,10 +197,11 @@ class Operator:
             raise TypeError(f"{self.name}: an argument overrides functions")  # and is asked to
         if any(map(_holds_sparse, arguments)):
             return sparse_tensor.implementation().call(self.name, args, kwargs)
-        operands = with_first_tensor(self.name, args)
+        overloads = self.overloads
+        operands = with_first_tensor(args) if "number_first" in overloads.tags else args
         if operands is not args:
             return self.function(*operands, **kwargs)
-        return self.overloads(*args, **kwargs)
+        return overloads(*args, **kwargs)
 
     def write_into(self, args, kwargs):
         kwargs = dict(kwargs)
@@ -271,10 +272,13 @@ class Operator:
         arguments = (*args, *kwargs.values())
         if not any(map(_holds_tensor, arguments)) or any(map(_holds_sparse, arguments)):
             return None, None
-        present = present_form(self.name, args, kwargs) if self.name in OLD_FORMS else None
-        if present is not None:
-            return self.bind(*present)
-        args, overloads = with_tensors(self.name, args), self.overloads
+        overloads, tags = self.overloads, self.overloads.tags
+        if "old_form" in tags:
+            present = present_form(overloads.primitives[0].rule.schema, args, kwargs)
+            if present is not None:
+                return self.bind(*present)
+        if "number_first" in tags:
+            args = with_tensors(args)
         chosen, bound = resolution.resolve(
             self.name, overloads.signatures, args, kwargs, _is_tensor
         )

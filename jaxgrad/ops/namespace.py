@@ -16,7 +16,6 @@ from ..core.primitive import Overloads, Primitive
 from ..late import LateModule
 from ..table import Table
 from .dispatch import operator
-from .inplace import NAMES as INPLACE
 from .inplace import inplace_operator
 
 documentation = LateModule("jaxgrad.ops.documentation")
@@ -57,6 +56,21 @@ class Library:
         methods = [n for n in entries if any(_METHOD.search(e.name.text) for e in entries[n])]
         return methods + [alias for alias, name in aliases.items() if name in methods]
 
+    @cached_property
+    def inplace_forms(self) -> dict[str, str]:
+        """The operators of the in-place forms that PyTorch has: `add` of `add_`."""
+        forms = {}
+        for name, tags in self.table.tags.items():
+            if "inplace" in tags or "inplace_function" in tags:
+                forms[f"{name}_"] = name
+            if "inplace_only" in tags:
+                forms[f"{name.removeprefix('_')}_"] = name
+        return forms
+
+    def tags(self, name: str) -> frozenset[str]:
+        """What the table says of an operator or alias; see the head of derivatives.yaml."""
+        return self.table.tags.get(self.table.aliases.get(name, name), frozenset())
+
     def canonical(self, name: str) -> str:
         """The operator that `name` means: `abs` for `absolute`, `abs_` for `absolute_`."""
         aliases, plain = self.table.aliases, name.removesuffix("_")
@@ -68,11 +82,10 @@ class Library:
         """
         if not name.endswith("_") or name in self.names:
             return name if name.endswith("_") else None
-        base = name[:-1]
         # shipped operators have PyTorch's in-place forms; all of a user's table have one
-        if self.parent is None and base not in INPLACE:
-            return None
-        return next((entry for entry in (base, f"_{base}") if entry in self.names), None)
+        if self.parent is None:
+            return self.inplace_forms.get(name)
+        return next((entry for entry in (name[:-1], f"_{name[:-1]}") if entry in self.names), None)
 
     def has(self, name: str) -> bool:
         """Whether `name` is an operator, an alias, or the in-place form of one."""

@@ -1,5 +1,5 @@
 """A number in the place of an operator's first tensor, as in `torch.sub(1, x)` and
-`torch.div(8, 2)`.
+`torch.div(8, 2)`: of the operators with the tag `number_first`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,6 @@ import jax
 from ..core import promotion
 from ..tape.tensor import Tensor, wrap
 
-# PyTorch's functions that take one; of the others, `pow` has an overload for it
-ACCEPTING = frozenset(
-    ("add", "sub", "mul", "div", "floor_divide", "subtract", "multiply", "divide", "true_divide")
-)
-
 PLAIN = frozenset((bool, int, float, complex))
 
 
@@ -26,18 +21,18 @@ def wrap_number(number, like: Tensor) -> Tensor:
         return wrap(promotion.cast(getattr(number, "_array", number), dtype))
 
 
-def with_tensors(name: str, args: tuple) -> tuple:
+def with_tensors(args: tuple) -> tuple:
     """The arguments of an operator, with a tensor in place of a number before a tensor."""
-    if name not in ACCEPTING or len(args) < 2:
+    if len(args) < 2:
         return args
     first, second = args[:2]
     is_number = isinstance(first, numbers.Number) and isinstance(second, Tensor)
     return (wrap_number(first, second), *args[1:]) if is_number else args
 
 
-def with_first_tensor(name: str, args: tuple) -> tuple:
+def with_first_tensor(args: tuple) -> tuple:
     """The arguments of an operator on two numbers alone, with a tensor in place of the first."""
-    if name not in ACCEPTING or len(args) < 2 or not {*map(type, args[:2])} <= PLAIN:
+    if len(args) < 2 or not {*map(type, args[:2])} <= PLAIN:
         return args
     with jax.enable_x64(True):
         return wrap(promotion.cast(args[0], promotion.result_type(args[0]))), *args[1:]

@@ -1,4 +1,6 @@
-"""Calls of old programs, with the numbers before the tensors: `x.add_(-0.1, gradient)`."""
+"""Calls of old programs, with the numbers before the tensors: `x.add_(-0.1, gradient)`. Operators
+with the tag `old_form` take them.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +8,18 @@ import warnings
 from numbers import Number
 
 from ..core.tracebacks import users_stacklevel
+from ..table import Schema
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
 
-# the keywords that the numbers have today, in their old order, and how many tensors follow them
-_ADDITIONS = dict.fromkeys(("add", "sub"), (("alpha",), 1))
-_PRODUCTS = dict.fromkeys(("addcmul", "addcdiv"), (("value",), 2))
-_MATRICES = dict.fromkeys(("addbmm", "addmm", "addmv", "addr", "baddbmm"), (("beta", "alpha"), 2))
-OLD_FORMS = _ADDITIONS | _PRODUCTS | _MATRICES
 
+def present_form(schema: Schema, args, kwargs):
+    """The arguments of an old call as they are passed today; None if the call is no old one.
 
-def present_form(name: str, args, kwargs):
-    """The arguments of an old call as they are passed today; None if the call is no old one."""
-    keywords, count = OLD_FORMS[name]
+    schema: that of the overload of tensors alone, whose keywords the numbers are.
+    """
+    keywords = [argument.name for argument in schema.arguments if argument.keyword_only]
+    count = len(schema.tensors) - 1
     tensors = tuple(value for value in args if isinstance(value, Tensor))
     numbers = [value for value in args if isinstance(value, Number | Varying)]
     if len(tensors) != count + 1 or not 0 < len(numbers) <= len(keywords):
@@ -30,7 +31,7 @@ def present_form(name: str, args, kwargs):
     passed = dict(zip(keywords, numbers, strict=False))
     now = ", ".join(f"{keyword}={number}" for keyword, number in passed.items())
     warnings.warn(
-        f"{name}() with numbers before tensors is deprecated: pass {now}",
+        f"{schema.name}() with numbers before tensors is deprecated: pass {now}",
         stacklevel=users_stacklevel(),
     )
     return tensors, kwargs | passed

@@ -78,7 +78,7 @@ def sum(input: Tensor, dim=None, dtype=None) -> Tensor:
     """
     if not _is_sparse(input):
         raise RuntimeError("coalesce expected sparse coordinate tensor layout but got Strided")
-    return _operators.sum_all(input, dim, dtype=dtype)
+    return _operators.sum(input, dim, dtype=dtype)
 
 
 @shows_users_frames

@@ -255,7 +255,7 @@ def _sparse_addmm(self, sparse, dense, *, beta=1, alpha=1) -> Tensor:
 @shows_users_frames
 def _sparse_sum(self, dim=None) -> Tensor:
     """The sum over dimensions; see `jaxgrad.sparse.sum`."""
-    return _operators.sum_all(self, dim)
+    return _operators.sum(self, dim)
 
 
 _indices, _values, indices = _methods._indices, _methods._values, _methods.indices

@@ -24,7 +24,7 @@ def refuse(name: str):
 
 def call(name: str, args, kwargs):
     """Call an operator with a sparse tensor among its arguments."""
-    operator = _operators.OPERATORS.get(name)
+    operator = _operators.operator(name)
     if operator is None:
         refuse(name)
     return operator(*args, **kwargs)
@@ -40,7 +40,7 @@ def empty_like(tensor: SparseTensor, options):
 def write(written_as: str, name: str, args, kwargs):
     """Call an operator in place: `written_as` is `mul_` for `mul`."""
     target = args[0]
-    if name not in _operators.IN_PLACE:
+    if _operators.operator(name) is None:
         refuse(written_as)
     requires_grad = any(getattr(argument, "requires_grad", False) for argument in args)
     permit(written_as, target, requires_grad)

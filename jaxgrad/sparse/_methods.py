@@ -282,7 +282,7 @@ class SparseMethods:
     mT = property(lambda self: _operators.transpose(self, -2, -1))
 
     def clone(self, *, memory_format=None):
-        return _operators.OPERATORS["clone"](self)
+        return _operators.elementwise("clone", self)
 
     @shows_users_frames
     def detach(self):

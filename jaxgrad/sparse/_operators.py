@@ -1,5 +1,6 @@
-"""The operators on sparse tensors, by their names in the table: compositions of operators on values
-and indices.
+"""The operators on sparse tensors: compositions of operators on values and indices.
+
+An operator of the table with the tag `sparse` is the function of its name here.
 
 Each node has the name of the operator, as in PyTorch. Only outside of a trace does a pattern
 change; in a trace a sum keeps the elements of both operands.
@@ -19,53 +20,6 @@ from ..tape.tensor import Tensor, concrete
 from . import _pattern
 from ._pattern import groups, known, needed, nnz, sparse_dims, sparse_sizes
 
-# The operators that map 0 to 0: those that are linear apply to each element, for the others
-# elements at one index are added first.
-LINEAR = frozenset(
-    [
-        "neg",
-        "conj",
-        "conj_physical",
-        "resolve_conj",
-        "clone",
-        "positive",
-        "deg2rad",
-        "rad2deg",
-        "real",
-        "imag",
-    ]
-)
-ZERO_TO_ZERO = frozenset(
-    [
-        "abs",
-        "asin",
-        "asinh",
-        "atan",
-        "atanh",
-        "ceil",
-        "erf",
-        "erfinv",
-        "expm1",
-        "floor",
-        "frac",
-        "log1p",
-        "relu",
-        "round",
-        "sgn",
-        "sign",
-        "sin",
-        "sinh",
-        "sqrt",
-        "square",
-        "tan",
-        "tanh",
-        "trunc",
-    ]
-)
-
-# those that `write` assigns to the first argument
-IN_PLACE = LINEAR | ZERO_TO_ZERO | {"add", "sub", "mul", "div", "pow"}
-
 
 def like(tensor: SparseTensor, values: Tensor) -> SparseTensor:
     """Other values at the indices of a tensor."""
@@ -74,7 +28,7 @@ def like(tensor: SparseTensor, values: Tensor) -> SparseTensor:
 
 def elementwise(name: str, self, *args, **kwargs):
     """An operator that maps 0 to 0, on the values."""
-    self = self if name in LINEAR else merged(self)
+    self = self if "sparse_linear" in ops.library.tags(name) else merged(self)
     return like(self, getattr(ops, name)(values_of(self), *args, **kwargs))
 
 
@@ -213,6 +167,11 @@ def add(self, other, *, alpha=1, name="add"):
     return sparse(values, _pattern.as_indices(kept), self._sizes, True)
 
 
+def sub(self, other, *, alpha=1):
+    """`self - alpha * other` for two sparse tensors, or a dense and a sparse one."""
+    return add(self, other, alpha=alpha, name="sub")
+
+
 def is_coalesced(self: SparseTensor) -> bool:
     """Whether the indices are sorted and distinct, or would be outside of a trace."""
     return bool(self._coalesced) or (_pattern.has_padding(self) and self._coalesced.is_coalesced)
@@ -259,7 +218,7 @@ def _check_same_size(name, self, other):
         )
 
 
-def sum_all(self, dim=None, keepdim=False, *, dtype=None, name="sum"):
+def sum(self, dim=None, keepdim=False, *, dtype=None):
     """The sum over all dimensions, a dense tensor, or over some."""
     if keepdim:
         raise NotImplementedError("sum of a sparse tensor: keepdim=True is not supported")
@@ -351,7 +310,7 @@ def div(self, other, *, rounding_mode=None):
     return like_or_nothing(self, ops.div(values_of(self), other, rounding_mode=rounding_mode))
 
 
-def power(self, exponent):
+def pow(self, exponent):
     """The power of each element with a positive number as exponent."""
     if not is_sparse(self) or not isinstance(exponent, numbers.Number) or not exponent > 0:
         raise RuntimeError("pow: a sparse tensor takes a positive number as exponent")
@@ -613,25 +572,11 @@ def copy(self, src, non_blocking=False) -> SparseTensor:
     return like(src, ops.clone(values_of(src).to(self.dtype)))
 
 
-OPERATORS = {name: functools.partial(elementwise, name) for name in (*LINEAR, *ZERO_TO_ZERO)} | {
-    "add": add,
-    "sub": functools.partial(add, name="sub"),
-    "mul": mul,
-    "div": div,
-    "pow": power,
-    "mm": mm,
-    "mv": mv,
-    "linear": linear,
-    "matmul": matmul,
-    "addmm": addmm,
-    "t": t,
-    "transpose": transpose,
-    "permute": permute,
-    "sum": sum_all,
-    "cat": cat,
-    "detach": detach,
-    "select": select,
-    "unbind": unbind,
-    "unsqueeze": unsqueeze,
-    "stack": stack,
-}
+@functools.cache
+def operator(name: str):
+    """An operator on sparse tensors, which the tags of the table tell; None if it takes none."""
+    tags = ops.library.tags(name)
+    if "sparse" in tags:
+        return globals()[name]
+    is_elementwise = not tags.isdisjoint(("sparse_linear", "sparse_zero_to_zero"))
+    return functools.partial(elementwise, name) if is_elementwise else None

@@ -7,7 +7,7 @@ import textwrap
 import typing
 
 from .. import ops
-from ..frontend.methods import PROTOCOL, LazyMethod
+from ..frontend.methods import LazyMethod
 from ..table import REQUIRED
 from .annotations import Types, is_generic
 from .functions import Functions, signature_of, tree_of
@@ -62,8 +62,8 @@ class Class:
         for name in sorted(self.members):
             if name in special or not name.startswith("_"):
                 lines += self.member(name, self.members[name])
-        symbols = PROTOCOL if self.name == "Tensor" else ()
-        return lines + [self.types.spelled(protocol_line(symbol)) for symbol in symbols]
+        protocols = ops.library.table.protocols if self.name == "Tensor" else {}
+        return lines + [self.types.spelled(protocol_line(*item)) for item in protocols.items()]
 
     def attributes(self) -> dict[str, str]:
         """What the code of the class assigns to `self`, and what the class annotates."""
@@ -159,13 +159,13 @@ class Class:
         return lines
 
 
-def protocol_line(symbol) -> str:
-    """One of Python's operators on tensors."""
-    schema = schemas_of(getattr(ops, PROTOCOL[symbol]))[0]
+def protocol_line(method, operator) -> str:
+    """A special method of Python that calls an operator."""
+    schema = schemas_of(getattr(ops, operator))[0]
     is_unary = sum(argument.default is REQUIRED for argument in schema.arguments) == 1
     other = "" if is_unary else ", other: Tensor | Number | NDArray[Any]"
-    mark = "  # type: ignore[override]" if symbol in ("eq", "ne") else ""
-    return f"def __{symbol}__(self{other}) -> Tensor: ...{mark}"
+    mark = "  # type: ignore[override]" if method in ("__eq__", "__ne__") else ""
+    return f"def {method}(self{other}) -> Tensor: ...{mark}"
 
 
 def assigned_in(kind) -> list[str]:

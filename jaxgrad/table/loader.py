@@ -7,6 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 from ..cached import cached_property
 from ..late import LateModule
 from . import operators as by_operator
+from . import tags as by_tag
 from .mistakes import Mistake, TableError, bare
 from .outline import outline
 from .source import MAX_BYTES, decode
@@ -93,6 +94,18 @@ class Table:
     def help(self):
         """The HelpFile of the operators; None if their entries hold the help."""
         return self._help_path and help_file.HelpFile(self._help_path)
+
+    @cached_property
+    def tags(self):
+        """What `tags:` says of an operator, for those of which it says anything."""
+        return by_tag.tags_of(self.entries)
+
+    @cached_property
+    def protocols(self):
+        """The operator of each of Python's special methods: `add` of `__add__`, `add_` of
+        `__iadd__`.
+        """
+        return by_tag.protocols_of(self.entries)
 
     # at the first formula: to find the names of functions may take long
     @cached_property
@@ -197,11 +210,11 @@ class Table:
             entries = [entry.read() for entry in self.entries[name]]
         except TableError as error:
             return (), list(error.mistakes)
-        rules = []
+        rules, tags = [], self.tags.get(name, frozenset())
         for entry in entries:
             number = sum(rule.is_recorded for rule in rules)
             builder = rule_module.RuleBuilder(
-                entry, number, self.path, self.functions, self.callable, report
+                entry, number, self.path, self.functions, self.callable, report, tags
             )
             rule = builder.build()
             if rule:
@@ -210,6 +223,9 @@ class Table:
         names = [name for rule in rules for name in rule.schema.names]
         whole = len(rules) == len(entries)
         descriptions.check_descriptions(entries, names if whole else None, report)
+        schemas = [rule.schema for rule in rules] if whole else []
+        operator = by_tag.Operator(name, tags, schemas, self.protocols)
+        by_tag.check_tags(entries, operator, report)
         _check_signatures(rules, report)
         return tuple(rules), mistakes
 

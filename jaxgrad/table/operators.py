@@ -44,14 +44,14 @@ def aliases(source, operators):
     owners = {}
     for operator, entries in operators.items():
         for entry in entries:
-            if entry.alias is not None:
+            if entry.value("alias") is not None:
                 _add_aliases(source, operators, operator, entry, owners)
     return {alias: operator for alias, (operator, _) in owners.items()}
 
 
 def _add_aliases(source, operators, operator, entry, owners):
     """Add `{alias: (operator, line)}` for the names in the entry's `alias:`."""
-    title, value = title_of(entry), entry.alias
+    title, value = title_of(entry), entry.value("alias")
     for place, cause, cure in misplaced("alias", entry, operators[operator]):
         source.mistake(place, title, cause, cure)
     items = list(ITEM.finditer(value.text)) if isinstance(value, Scalar) else []

@@ -1,7 +1,7 @@
 """Finds the entries of a table by its lines alone, which takes a fiftieth of the time of YAML.
 
-In a table in the usual form, names and aliases stand on lines of their own. The outline reads only
-these lines, and the rest of an entry is read as YAML at its first use.
+In a table in the usual form, names, aliases, tags and protocols stand on lines of their own. The
+outline reads only these lines, and the rest of an entry is read as YAML at its first use.
 """
 
 import re
@@ -13,20 +13,28 @@ from .source import Scalar, Source
 
 reader = LateModule("jaxgrad.table.reader")
 
-OPENING, ALIAS_KEY = "- name: ", "  alias: "
+OPENING = "- name: "
+KEYS = "alias", "tags", "protocol"
 PLAIN = bytes([ord("\n"), *range(ord(" "), ord("~") + 1)])
 # a line that is none of: empty, a comment, a name, a key, more of the value above
 ODD = re.compile(r"\n(?!\n|#|- name: |  [A-Za-z_]|   |\Z)")
 # plain text that ends with its line
 NAME = re.compile(r"([A-Za-z_][\w.]*\([^#:\n]*[^#:\s])(?=\n(?!   )|\Z)")
-ALIAS = re.compile(r"\n  alias: (\w+(?:, ?\w+)*)(?=\n(?!   )|\Z)")
+LINE = re.compile(rf"\n  ({'|'.join(KEYS)}): (\w+(?:, ?\w+)*)(?=\n(?!   )|\Z)")
+BEGINNING = re.compile(rf"\n  (?:{'|'.join(KEYS)})")
 
 
 class LateEntry:
-    """An entry whose name and alias are known from its lines; `read` reads it as YAML."""
+    """An entry whose name and `values`, those under KEYS, are known from its lines; `read` reads it
+    as YAML.
+    """
 
-    def __init__(self, path, text, name, alias):
-        self.path, self.text, self.name, self.alias = path, text, name, alias
+    def __init__(self, path, text, name, values):
+        self.path, self.text, self.name, self.values = path, text, name, values
+
+    def value(self, key):
+        """The value under one of KEYS, or None."""
+        return self.values.get(key)
 
     def read(self):
         """The Entry. Raises TableError if it has mistakes, or is not what its lines show."""
@@ -37,7 +45,8 @@ class LateEntry:
         # empty lines first, so that the places in it are those in the file
         source = Source("\n" * (self.name.line - 1) + self.text, self.path)
         entries = reader.read(source)
-        if [(entry.name, entry.alias) for entry in entries] != [(self.name, self.alias)]:
+        whole = [(entry.name, *map(entry.value, KEYS)) for entry in entries]
+        if whole != [(self.name, *map(self.value, KEYS))]:
             title = self.name.text.partition("(")[0]
             cause = "its name and alias are not what their lines show"
             source.mistake(self.name.place(), title, cause, reader.FORM)
@@ -54,17 +63,21 @@ def outline(source):
         return None
     entries, line = [], head.count("\n") + 1
     for body in bodies:
-        name, aliases = NAME.match(body), list(ALIAS.finditer(body))
-        if name is None or body.count("\n  alias") != len(aliases) or len(aliases) > 1:
+        name, lines = NAME.match(body), list(LINE.finditer(body))
+        values = {match[1]: _value(match, line) for match in lines}
+        if name is None or not len(BEGINNING.findall(body)) == len(lines) == len(values):
             return None
-        alias = None
-        if aliases:
-            below = body.count("\n", 0, aliases[0].start(1))
-            alias = Scalar(aliases[0][1], line + below, len(ALIAS_KEY) + 1, True, True)
         name = Scalar(name[1], line, len(OPENING) + 1, True, True)
-        entries.append(LateEntry(source.path, f"{OPENING}{body}\n", name, alias))
+        entries.append(LateEntry(source.path, f"{OPENING}{body}\n", name, values))
         line += body.count("\n") + 1
     return entries
+
+
+def _value(match, line):
+    """The value in a match of LINE. line: that of the name of the entry."""
+    below = match.string.count("\n", 0, match.start(2))
+    column = match.start(2) - match.start()
+    return Scalar(match[2], line + below, column, True, True)
 
 
 def is_plain(text):

@@ -21,7 +21,7 @@ from .source import Collection, Scalar
 MAX_OUTPUTS = 64
 FLAGS_KEY = "output_differentiability"
 HELP_KEYS = ("doc", "arguments", "example")
-OWN_KEYS = (*HELP_KEYS, "alias", "forward", "write", "node", FLAGS_KEY)
+OWN_KEYS = (*HELP_KEYS, "alias", "tags", "protocol", "forward", "write", "node", FLAGS_KEY)
 RESERVED = re.compile(
     r"grads?|grad_input_mask|retain_variables|result\d*|lax|jnp|name|forward|write"
 )
@@ -42,7 +42,8 @@ class Rule:
 
     `gradients`: pairs of input names and their formula; `tangents`: the formula of each output;
     `places`: line and column of the formula of each input and output, and of `name`; `node`: the
-    name of its autograd node; `has_no_formulas`: whether the entry says nothing about derivatives.
+    name of its autograd node; `has_no_formulas`: whether the entry says nothing about derivatives;
+    `tags`: what the table says besides of its operator.
     """
 
     schema: Schema
@@ -57,6 +58,7 @@ class Rule:
     write: Formula | None = None
     node: str = ""
     has_no_formulas: bool = False
+    tags: frozenset[str] = frozenset()
 
     @cached_property
     def tensor_arguments(self):
@@ -132,11 +134,12 @@ class RuleBuilder:
 
     `number`: how many earlier overloads have derivatives; `functions`: the names of value
     functions and helpers; `callables`: these and all operators; `report(place, entry, cause, cure)`
-    is called for each mistake.
+    is called for each mistake; `tags`: those of the operator.
     """
 
-    def __init__(self, entry, number, path, functions, callables, report):
+    def __init__(self, entry, number, path, functions, callables, report, tags):
         self.entry, self.number, self.path, self.report = entry, number, path, report
+        self.tags = tags
         self.functions, self.callables = functions, callables
         self.title = entry.name.text.partition("(")[0].strip()
         self.mistake_count = 0
@@ -177,6 +180,7 @@ class RuleBuilder:
             write,
             node,
             has_no_formulas,
+            self.tags,
         )
 
     # the schema and its names

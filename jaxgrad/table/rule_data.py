@@ -28,12 +28,13 @@ def data_of(rule: Rule) -> list:
         _value_data(rule.write),
         rule.node,
         rule.has_no_formulas,
+        sorted(rule.tags),
     ]
 
 
 def rule_of(data: list, path: str) -> Rule:
     """The rule of some data, of the table in the file `path`."""
-    schema, forward, gradients, tangents, flags, line, outputs, places, write, *others = data
+    schema, forward, gradients, tangents, flags, line, outputs, places, write, *others, tags = data
     name, overload, arguments, returns, text = schema
     schema = Schema(
         name,
@@ -54,6 +55,7 @@ def rule_of(data: list, path: str) -> Rule:
         {name: tuple(place) for name, place in places.items()},
         _value(write, path),
         *others,
+        frozenset(tags),
     )
 
 

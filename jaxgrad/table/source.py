@@ -48,10 +48,9 @@ class Entry(NamedTuple):
     keys: dict
     values: dict
 
-    @property
-    def alias(self):
-        """The value of `alias:`, or None."""
-        return self.values.get("alias")
+    def value(self, key):
+        """The value under a key, or None."""
+        return self.values.get(key)
 
     def read(self):
         """The entry itself; the rest of a `LateEntry` is still to be read."""

@@ -35,8 +35,8 @@ def test_names_aliases_and_lines_are_known_before_an_entry_is_read():
         ("op(Tensor self) -> Tensor", 3, 9),
         ("cos(Tensor self) -> Tensor", 6, 9),
     ]
-    assert late[0].alias[:3] == ("same, other", 4, 10)
-    assert late[1].alias is None
+    assert late[0].value("alias")[:3] == ("same, other", 4, 10)
+    assert late[1].value("alias") is None
 
 
 @pytest.mark.parametrize(
