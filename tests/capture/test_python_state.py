@@ -1,6 +1,8 @@
 """What a compiled function changes in Python objects, it changes at each call as if uncompiled."""
 
 import collections
+import functools
+import types
 import warnings
 from types import SimpleNamespace
 
@@ -703,3 +705,204 @@ def test_a_dict_keeps_items_that_its_class_reads_in_its_own_way(base):
     factories["a"] = Shift
     assert run(x).tolist() == [3.0, 6.0]
     assert dict.items(factories) == {"a": Shift}.items()
+
+
+ONE = torch.ones(1)
+
+
+class Attributes:
+    """An object with attributes."""
+
+
+def scale(x, factor=ONE):
+    return x * factor
+
+
+def run_setting(owner, jit):
+    """What a function sets on an object, from numbers that two names exchange."""
+    box, values = Attributes(), []
+    box.a, box.b = 1.0, 2.0
+
+    @jit
+    def f(x):
+        box.a, box.b = box.b, box.a
+        owner.scale = box.a + box.b * 2
+        return x * owner.scale
+
+    for _ in range(4):
+        values.append((f(ONE).item(), owner.scale))
+        box.a += 1
+    owner.scale = 7.0
+    return [*values, jit(lambda x: x * owner.scale)(ONE).item()]
+
+
+LIBRARYS_OWN = {
+    "Normal": (
+        lambda: torch.distributions.Normal(torch.zeros(1), 1.0),
+        *("loc", lambda number: torch.tensor([number])),
+        lambda normal: normal.mean,
+    ),
+    "AffineTransform": (
+        lambda: torch.distributions.AffineTransform(0.0, 1.0),
+        *("loc", float),
+        lambda transform: transform(torch.zeros(1)),
+    ),
+    "TensorDataset": (
+        lambda: torch.utils.data.TensorDataset(ONE),
+        *("tensors", lambda number: (torch.tensor([number]),)),
+        lambda dataset: dataset[0][0],
+    ),
+    "GradScaler": (
+        lambda: torch.amp.GradScaler("cpu"),
+        *("_growth_factor", float),
+        lambda scaler: scaler.get_growth_factor(),
+    ),
+}
+
+
+def test_an_element_that_is_set_beside_one_that_is_added():
+    log = [True, 1]
+
+    @torch.jit
+    def f(x):
+        log[0] = False
+        log.append(2)
+        return x
+
+    for number in range(3):
+        f(ONE)
+        assert log == [False, 1, *[2] * (number + 1)]
+
+
+def test_an_element_that_is_set_leaves_the_others():
+    log = [0, 1]
+
+    @torch.jit
+    def f(x):
+        log[0] = 5
+        return x
+
+    f(ONE)
+    log[:] = [0, 7, 8]
+    f(ONE)
+    assert log == [5, 7, 8]
+
+
+def test_attributes_that_are_set_to_what_they_were():
+    def scale(x):
+        return x
+
+    layer, tensor = nn.Identity(), torch.ones(1)
+    for owner in (layer, tensor, scale):
+
+        @torch.jit
+        def f(x, owner=owner):
+            owner.n = 2.0
+            return scale(x)
+
+        for _ in range(3):
+            f(ONE)
+            assert owner.n == 2
+            owner.n = 5.0
+        del owner.n
+        f(ONE)
+        assert owner.n == 2
+
+
+def test_an_instance_that_becomes_a_module():
+    class Late(nn.Module):
+        def other(self, x):
+            return x
+
+    class Trainer:
+        def step(self, x):
+            return x * 2
+
+    trainer = Trainer()
+    f = torch.jit(trainer.step)
+    assert f(ONE).item() == 2
+    trainer.__class__ = Late
+    assert f(ONE).item() == 2
+
+
+def test_an_attribute_of_a_layer_that_is_set_to_what_it_was():
+    layer = nn.Identity()
+    layer.rate = 3.0
+
+    @torch.jit
+    def f(x):
+        layer.rate = 3.0
+        return x
+
+    f(ONE)
+    layer.rate = 2.0
+    f(ONE)
+    assert layer.rate == 3.0
+
+
+def test_all_variables_of_a_module():
+    module = types.ModuleType("of_test")
+    module.a = 1.0
+    f = torch.jit(lambda x: x * sum(n for n in vars(module).values() if isinstance(n, float)))
+    assert f(ONE).item() == 1
+    module.b = 2.0
+    assert f(ONE).item() == 3
+
+
+def test_an_instance_in_a_module_that_becomes_a_module():
+    class Late(torch.nn.Module):
+        def forward(self, x):
+            return x * 2
+
+    late = Attributes()
+    net = torch.nn.Sequential(torch.nn.Identity())
+    f = torch.jit(lambda x: x * (1 + isinstance(net[0], Late)))
+    assert f(ONE).item() == 1
+    late.__class__ = Late
+    net[0] = late
+    assert f(ONE).item() == 2
+
+
+def test_a_class_attribute_that_is_hidden_and_replaced():
+    class Settings:
+        scale = torch.tensor([0.25])
+
+    box, scale = Settings(), Settings.scale
+
+    @torch.jit
+    def f(x):
+        y = x * 2
+        box.scale = y * 3
+        return y
+
+    y = f(torch.ones(1, requires_grad=True))
+    Settings.scale = torch.tensor([4.0])
+    assert torch.autograd.grad(box.scale, y)[0].item() == 3
+    assert scale.item() == 0.25 and Settings.scale.item() == 4
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: functools.partial(print), lambda: lambda: None, Attributes]
+)
+def test_attributes_of_functions(make):
+    assert run_setting(make(), torch.jit) == run_setting(make(), lambda function: function)
+
+
+@pytest.mark.parametrize("kind", LIBRARYS_OWN)
+def test_attributes_of_the_librarys_own_objects(kind):
+    make, name, value_of, read = LIBRARYS_OWN[kind]
+    owner, kept = make(), []
+    f = torch.jit(lambda x: x * read(owner))
+    for number in (2.0, 3.0, 4.0):
+        kept.append(getattr(owner, name))  # a tensor that is gone would be missed
+        setattr(owner, name, value_of(number))
+        assert f(ONE).item() == number
+
+
+def test_a_class_with_slots_that_is_exchanged():
+    kinds = [type("Kind", (), {"__slots__": ("a", "b"), "w": ONE * n}) for n in (1, 2)]
+    own = kinds[0]()
+    f = torch.jit(lambda x: x * own.w)
+    assert f(ONE).item() == 1
+    own.__class__ = kinds[1]
+    assert f(ONE).item() == 2

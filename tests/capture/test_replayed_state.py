@@ -442,3 +442,36 @@ def test_a_setting_that_a_trace_reads_before_its_module_is_imported():
         assert dtypes == [torch.bfloat16, torch.float16, torch.float16]
     finally:
         torch.set_autocast_dtype("cpu", torch.bfloat16)
+
+
+@pytest.mark.parametrize("kind", [list, set, dict, bytearray])
+def test_a_container_that_has_grown_is_as_it_was(kind):
+    box = kind()
+
+    def add():
+        if kind is dict:
+            box[len(box)] = 1
+        elif kind is set:
+            box.add(len(box))
+        else:
+            box.append(1)
+        return len(box)
+
+    x = torch.tensor([2.0], requires_grad=True)
+    y = torch.jit(lambda x: x * x * add())(x)
+    (first,) = torch.autograd.grad(y, x, create_graph=True)
+    (second,) = torch.autograd.grad(first, x)
+    assert (first.item(), second.item(), len(box)) == (4, 2, 1)
+
+
+def test_a_default_that_has_grown_is_as_it_was():
+    def counted(x, log=[]):  # noqa: B006
+        log.append(1)
+        return x * x * len(log)
+
+    x = torch.tensor([2.0], requires_grad=True)
+    f = torch.jit(lambda x: counted(x))
+    for calls in (1, 2, 3):
+        (first,) = torch.autograd.grad(f(x), x, create_graph=True)
+        (second,) = torch.autograd.grad(first, x)
+        assert (first.item(), second.item()) == (4 * calls, 2 * calls)
