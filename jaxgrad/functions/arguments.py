@@ -1,4 +1,4 @@
-"""Checks of arguments that composed functions share."""
+"""What composed functions and layers share to read their arguments."""
 
 from __future__ import annotations
 
@@ -10,3 +10,13 @@ def check_tensor(name, value, what="argument 'input'"):
     """Raise TypeError for what is no tensor."""
     if not isinstance(value, Tensor):
         raise TypeError(f"{name}(): {what} must be Tensor, not {type_name(value)}")
+
+
+def per_dimension(value, count: int) -> tuple:
+    """One number for each of `count` dimensions: the numbers of a sequence, or one for all.
+
+    >>> from jaxgrad.functions.arguments import per_dimension
+    >>> per_dimension(3, 2), per_dimension([1, 2], 2)
+    ((3, 3), (1, 2))
+    """
+    return tuple(value) if hasattr(value, "__iter__") else (value,) * count

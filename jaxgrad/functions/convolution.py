@@ -1,7 +1,7 @@
 """Convolutions and transposed convolutions in one to three dimensions.
 
 They compute the cross-correlation, as PyTorch does: the kernel is not flipped. The operator
-`convolution` checks what these functions leave open.
+`convolution` makes the checks that these functions do not.
 """
 
 from __future__ import annotations
@@ -10,21 +10,18 @@ from .. import ops
 from ..core.pytorch_tensors import type_name
 from ..ops.autocast import lowered
 from ..tape.torch_function import api_boundary
+from .arguments import per_dimension
 
 
-def per_dimension(value, count: int, name: str) -> tuple[int, ...]:
-    """Expand one number, or a sequence of one, to `count` numbers.
+def numbers_of(name: str, value, count: int) -> tuple[int, ...]:
+    """One number of the argument `name` for each of `count` dimensions.
 
-    Raises RuntimeError for a sequence of another length.
+    Raises RuntimeError for a sequence of another length than 1.
     """
-    if isinstance(value, int):
-        return (value,) * count
-    value = tuple(value)
-    if len(value) == 1:
-        return value * count
-    if len(value) != count:
+    numbers = per_dimension(value, count)
+    if len(numbers) not in (1, count):
         raise RuntimeError(f"expected {name} to be a single integer value or a list of {count}")
-    return value
+    return numbers * count if len(numbers) == 1 else numbers
 
 
 def edges(padding, kernel, stride, dilation):
@@ -38,7 +35,7 @@ def edges(padding, kernel, stride, dilation):
         return tuple((total // 2, total - total // 2) for total in totals)
     if isinstance(padding, str):
         raise RuntimeError(f"Invalid padding string: {padding!r}, should be 'valid' or 'same'")
-    padding = per_dimension(padding, len(kernel), "padding")
+    padding = numbers_of("padding", padding, len(kernel))
     if min(padding) < 0:
         raise RuntimeError(f"negative padding is not supported, but got padding={padding}")
     return tuple((width, width) for width in padding)
@@ -81,6 +78,7 @@ def _batched(name, dimensions, input):
 
 
 def _expanded(dimensions, value):
+    """An int as one for each dimension; what is neither int nor list is refused by the operator."""
     return (value,) * dimensions if isinstance(value, int) else value
 
 

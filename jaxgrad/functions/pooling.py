@@ -6,6 +6,7 @@ from .. import ops
 from ..ops.autocast import widened
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
+from .arguments import per_dimension
 
 
 def _check_line(name, input):
@@ -18,14 +19,13 @@ def _check_line(name, input):
 
 def _single_number(name, what, value) -> int:
     """The number that is given as it is or in a list."""
-    if isinstance(value, list | tuple):
-        if len(value) != 1:
-            raise RuntimeError(
-                f"{name}() {what} must be an int, list of ints or tuple of ints of size 1 but got "
-                f"size {len(value)}: it should contain one int"
-            )
-        return value[0]
-    return value
+    numbers = per_dimension(value, 1)
+    if len(numbers) != 1:
+        raise RuntimeError(
+            f"{name}() {what} must be an int, list of ints or tuple of ints of size 1 but got "
+            f"size {len(numbers)}: it should contain one int"
+        )
+    return numbers[0]
 
 
 def _is_left_out(stride) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..functions import convolution
-from ..functions.convolution import per_dimension
+from ..functions.convolution import numbers_of
 from . import init
 from .linear import fan_in_uniform_
 from .module import Module
@@ -39,12 +39,12 @@ class _Convolution(Module):
         self._check(in_channels, out_channels, stride, padding, groups, padding_mode)
         count = self.dimensions
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
-        self.kernel_size = per_dimension(kernel_size, count, "kernel_size")
-        self.stride = per_dimension(stride, count, "stride")
+        self.kernel_size = numbers_of("kernel_size", kernel_size, count)
+        self.stride = numbers_of("stride", stride, count)
         if not isinstance(padding, str):
-            padding = per_dimension(padding, count, "padding")
+            padding = numbers_of("padding", padding, count)
         self.padding = padding
-        self.dilation = per_dimension(dilation, count, "dilation")
+        self.dilation = numbers_of("dilation", dilation, count)
         self.output_padding = (0,) * count
         self.padding_mode = padding_mode
         shape = (*self._weight_channels(), *self.kernel_size)
@@ -200,7 +200,7 @@ class _Transposed(_Convolution):
             device,
             dtype,
         )
-        self.output_padding = per_dimension(output_padding, self.dimensions, "output_padding")
+        self.output_padding = numbers_of("output_padding", output_padding, self.dimensions)
 
     def _weight_channels(self):
         return self.in_channels, self.out_channels // self.groups

@@ -20,7 +20,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     tensor([[1., 2.],
             [2., 3.]])
     """
-    return ops.im2col(input, *map(_pair, (kernel_size, dilation, padding, stride)))
+    return ops.im2col(input, kernel_size, dilation, padding, stride)
 
 
 @api_boundary
@@ -35,12 +35,7 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     >>> F.fold(jaxgrad.tensor([[1.0, 2.0], [2.0, 3.0]]), (1, 3), (1, 2))
     tensor([[[1., 4., 3.]]])
     """
-    numbers = (output_size, kernel_size, dilation, padding, stride)
-    return ops.col2im(input, *map(_pair, numbers))
-
-
-def _pair(value):
-    return (value, value) if isinstance(value, int) else tuple(value)
+    return ops.col2im(input, output_size, kernel_size, dilation, padding, stride)
 
 
 _WINDOWS = {"kernel_size": REQUIRED, "dilation": 1, "padding": 0, "stride": 1}

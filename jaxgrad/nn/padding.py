@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import ops
+from ..functions.arguments import per_dimension
 from ..tape.torch_function import api_boundary
 from .module import Module
 
@@ -101,7 +102,7 @@ class _Pad(Module):
         super().__init__()
         count = 2 * self.dimensions
         # PyTorch keeps a sequence of any length as it is
-        self.padding = (padding,) * count if isinstance(padding, int) else tuple(padding)
+        self.padding = per_dimension(padding, count)
 
     def forward(self, input):
         return pad(input, self.padding, self.mode)

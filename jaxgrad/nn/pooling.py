@@ -9,14 +9,9 @@ import math
 from .. import ops
 from ..frontend import random
 from ..functions import pooling
+from ..functions.arguments import per_dimension
 from ..tape.torch_function import api_boundary
 from .function_layer import REQUIRED, FunctionLayer
-
-
-def expanded(value, count: int) -> tuple:
-    """One number for each dimension."""
-    return tuple(value) if isinstance(value, list | tuple) else (value,) * count
-
 
 # max pooling
 
@@ -375,7 +370,7 @@ def _fractional(dimensions, input, kernel_size, output_size, output_ratio, sampl
             raise ValueError(
                 f"{name} requires output_ratio to either be a single Int or tuple of Ints."
             )
-        ratios, lengths = expanded(output_ratio, dimensions), input.shape[-dimensions:]
+        ratios, lengths = per_dimension(output_ratio, dimensions), input.shape[-dimensions:]
         output_size = [int(n * ratio) for n, ratio in zip(lengths, ratios, strict=True)]
     if samples is None:
         planes = (1, *input.shape)[-dimensions - 2 : -dimensions]
@@ -514,7 +509,7 @@ def _unpooled(input, kernel_size, stride, padding, output_size):
 
 def _windows(dimensions, kernel_size, stride, padding):
     stride = kernel_size if stride is None else stride
-    return tuple(expanded(value, dimensions) for value in (kernel_size, stride, padding))
+    return tuple(per_dimension(value, dimensions) for value in (kernel_size, stride, padding))
 
 
 @api_boundary
@@ -578,7 +573,9 @@ def _lp_pool(dimensions, input, norm_type, kernel_size, stride, ceil_mode):
     mean = (avg_pool1d, avg_pool2d, avg_pool3d)[dimensions - 1]
     means = mean(input.pow(norm_type), *windows, ceil_mode)
     # a mean of zeros gets the gradient 0, as in PyTorch
-    sums = (means.sign() * means.abs().relu()).mul(math.prod(expanded(kernel_size, dimensions)))
+    sums = (means.sign() * means.abs().relu()).mul(
+        math.prod(per_dimension(kernel_size, dimensions))
+    )
     return sums.pow(1.0 / norm_type)
 
 
@@ -684,7 +681,7 @@ class AvgPool1d(_AvgPool, function=avg_pool1d, **_AVG_POOL):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         for name in _WINDOW:
-            setattr(self, name, expanded(getattr(self, name), 1))
+            setattr(self, name, per_dimension(getattr(self, name), 1))
 
 
 class AvgPool2d(_AvgPool, function=avg_pool2d, **_AVG_POOL, divisor_override=None):
@@ -742,7 +739,7 @@ class _MaxUnpool(_Pool):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         for name in _WINDOW:
-            setattr(self, name, expanded(getattr(self, name), self.dimensions))
+            setattr(self, name, per_dimension(getattr(self, name), self.dimensions))
 
     def forward(self, input, indices, output_size=None):
         """Return zeros with the elements of `input` at `indices`."""
@@ -856,10 +853,10 @@ class _FractionalMaxPool(FunctionLayer):
             self.register_buffer("_random_samples", samples)
         ratio = self.output_ratio
         self._check(type(self).__name__)
-        self.kernel_size = expanded(self.kernel_size, self.dimensions)
+        self.kernel_size = per_dimension(self.kernel_size, self.dimensions)
         for name in ("output_size", "output_ratio"):
             value = getattr(self, name)
-            setattr(self, name, None if value is None else expanded(value, self.dimensions))
+            setattr(self, name, None if value is None else per_dimension(value, self.dimensions))
         if ratio is not None and not all(0 < fraction < 1 for fraction in self.output_ratio):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {ratio})")
 

@@ -8,14 +8,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+
+from ..functions.arguments import per_dimension
 
 
 def _ntuple(count: int, name: str = "parse"):
     """A function that makes a tuple of an iterable, and a tuple of `count` times anything else."""
 
     def parse(value):
-        return tuple(value) if isinstance(value, Iterable) else (value,) * count
+        return per_dimension(value, count)
 
     parse.__name__ = parse.__qualname__ = name
     return parse
