@@ -281,6 +281,58 @@ def test_the_slot_of_a_handle_is_private():
     assert broken(reads_of_the_slot, MODULES) == {}
 
 
+# Who reads the slots of a `Tensor`: what keeps its state, and paths on which the call of an
+# accessor of tape/tensor.py costs too much. Each says so by a line; no other module uses a slot.
+INLINED = {
+    "autograd._engine.graph_task",
+    "autograd._function.call",
+    "capture.guards",
+    "capture.joined_effects",
+    "capture.side_effects",
+    "compiled.opening",
+    "compiled.placement",
+    "ops.dispatch",
+    "ops.inplace",
+    "storage.alias",
+    "storage.commit",
+    "storage.inplace_check",
+    "storage.sole_owner",
+    "tape.asked_edge",
+    "tape.dual",
+    "tape.node",
+    "tape.record",
+    "tape.sparse_tensor",
+    "tape.version_counter",
+}
+MARK = "# inlined: the accessors of tape/tensor.py"
+SLOTS = {"_alias", "_aval", "_counter", "_leaf", "_node", "_nr", "_raw", "_tracked"}
+NO_SLOTS = {"jaxgrad.fx.proxy"}  # its `_node` is an attribute of its own
+
+
+def uses_of_slots(name, path):
+    if name == "jaxgrad.tape.tensor" or name in NO_SLOTS or MARK in path.read_text():
+        return []
+    attributes = (node for node in ast.walk(parse(path)) if isinstance(node, ast.Attribute))
+    return [f"line {node.lineno}: {node.attr}" for node in attributes if node.attr in SLOTS]
+
+
+def test_slots_of_tensors_are_behind_accessors():
+    assert broken(uses_of_slots, MODULES) == {}
+
+
+def test_slots_are_read_where_the_modules_say_so():
+    marked = {name for name, path in MODULES.items() if MARK in path.read_text()}
+    assert {name.removeprefix("jaxgrad.") for name in marked} == INLINED
+
+
+def test_the_slots_of_tensors_are_known():
+    nodes = ast.walk(parse(MODULES["jaxgrad.tape.tensor"]))
+    classes = [node for node in nodes if isinstance(node, ast.ClassDef) and node.name == "Tensor"]
+    assigned = [node for node in classes[0].body if isinstance(node, ast.Assign)]
+    (slots,) = (n.value for n in assigned if ast.unparse(n.targets[0]) == "__slots__")
+    assert {slot.value for slot in slots.elts} - {"__dict__", "__weakref__"} == SLOTS
+
+
 # Variables of modules that functions assign, and that no traced function reads as a setting: counts
 # and locks, what a mechanism has installed, and what shows errors. A setting of users is one of
 # tape/settings.py, where a compiled function sees it.

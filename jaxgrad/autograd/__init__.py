@@ -17,7 +17,7 @@ from ..core.tracebacks import hide_frames, shows_users_frames, users_stacklevel
 from ..tape import dual_level, torch_function
 from ..tape.mode import transforms
 from ..tape.sparse_tensor import gradient_of
-from ..tape.tensor import Tensor, wrap
+from ..tape.tensor import Tensor, abstract_value, wrap
 from ..tape.torch_function import is_overridden
 from . import grad_mode as grad_mode
 from . import graph as graph
@@ -304,7 +304,7 @@ def _zeros(tensor, create_graph):
         raise RuntimeError(
             "materialize_grads cannot be used when the given input is a GradientEdge"
         )
-    zeros = wrap(elementary.filled(tensor._aval, 0), requires_grad=create_graph)
+    zeros = wrap(elementary.filled(abstract_value(tensor), 0), requires_grad=create_graph)
     return gradient_of(tensor, zeros)
 
 

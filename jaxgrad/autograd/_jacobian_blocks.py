@@ -17,7 +17,7 @@ from ..core import elementary, executor
 from ..core.aval import with_shape
 from ..core.bounded_cache import bounded
 from ..core.jax_internals import JOINS_TRACE
-from ..tape.tensor import Tensor, check_no_tangent, wrap
+from ..tape.tensor import Tensor, abstract_value, check_no_tangent, wrap
 from . import forward_ad
 
 # Rows are stacked this many at a time, because XLA compiles programs of many operands slowly.
@@ -26,13 +26,13 @@ AT_ONCE = 32
 
 def zeros_like(tensor: Tensor) -> Tensor:
     """Zeros of the shape and dtype of a tensor."""
-    return wrap(elementary.filled(tensor._aval, 0))
+    return wrap(elementary.filled(abstract_value(tensor), 0))
 
 
 def block_of_zeros(output, tensor) -> Tensor:
     """A block of zeros."""
     shape = (*output.shape, *tensor.shape)
-    return wrap(elementary.filled(with_shape(tensor._aval, shape), 0))
+    return wrap(elementary.filled(with_shape(abstract_value(tensor), shape), 0))
 
 
 def one_hot(like: Tensor, index: int) -> Tensor:

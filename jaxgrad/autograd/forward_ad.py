@@ -26,7 +26,7 @@ from ..tape import dual
 from ..tape.dual_level import Level, enabled, entered
 from ..tape.mode import is_inference_mode_enabled
 from ..tape.sparse_tensor import is_sparse, sparse, values_for, values_of
-from ..tape.tensor import Tensor, wrap
+from ..tape.tensor import Tensor, abstract_value, may_have_tangents, may_require_grad, wrap
 from .grad_mode import _Mode, _Setting
 
 __all__ = [
@@ -203,7 +203,7 @@ def _check(tensor, tangent):
             kind = type_name(value)
             raise TypeError(f"make_dual(): argument '{name}' must be Tensor, not {kind}")
     for name, value in (("primal", tensor), ("tangent", tangent)):
-        if not value._aval.differentiable:
+        if not may_require_grad(value):
             raise ValueError(
                 f"Expected {name} to be floating point or complex, but got: {value.dtype}"
             )
@@ -257,7 +257,7 @@ def _joined(tensor, level, tangent):
 
 
 def _zeros(tensor):
-    return wrap(elementary.filled(tensor._aval, 0))
+    return wrap(elementary.filled(abstract_value(tensor), 0))
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
@@ -319,7 +319,7 @@ def _split(tensor, level):
 def shown(tensor: Tensor) -> list[str]:
     """The tangents in the printed form of a tensor, one text for each level."""
     here = entered.get()
-    if not tensor._aval.dual or is_inference_mode_enabled() or not enabled.get():
+    if not may_have_tangents(tensor) or is_inference_mode_enabled() or not enabled.get():
         return []
     tangents = [(number, dual.tangent(tensor, level)) for number, level in enumerate(here)]
     names = ["tangent"] if len(here) == 1 else [f"tangent{number}" for number in range(len(here))]

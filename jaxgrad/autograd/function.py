@@ -16,7 +16,7 @@ from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import shows_users_frames
 from ..tape.mode import is_grad_enabled
 from ..tape.node import Node, next_sequence_number
-from ..tape.tensor import Tensor, edge_of
+from ..tape.tensor import Tensor, abstract_value, edge_of, may_require_grad, set_node, set_tracked
 from ._function import call as function_call
 from ._function import jax_rules, user_rules
 from .grad_mode import no_grad
@@ -389,9 +389,10 @@ class DelayedError(Node):
     def output(self, value: Tensor) -> Tensor:
         with no_grad():
             output = ops.alias(value) if not value.is_leaf else value.detach()
-        if output._aval.differentiable:
-            output._node, output._nr, output._tracked = self, len(self.avals), True
-            self.avals.append(output._aval)
+        if may_require_grad(output):
+            set_node(output, self, len(self.avals))
+            set_tracked(output, True)
+            self.avals.append(abstract_value(output))
             self.output_count += 1
         return output
 

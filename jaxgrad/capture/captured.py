@@ -21,16 +21,35 @@ from ..tape.mode import RECORD, current_mode, switch
 from ..tape.node import Node
 from ..tape.tensor import (
     Tensor,
+    abstract_value,
+    alias_of,
     current,
+    grad_of,
     has_tangent,
     held,
+    is_tracked,
+    kind_of,
+    known_counter,
     known_edge_of,
+    known_leaf_state,
+    node_or_mark,
+    output_number,
     restore_state,
+    set_counter,
+    set_leaf_state,
+    set_node,
     state_of,
     wrap,
 )
 from .graph_input import GraphInput
-from .guards import ArgumentSource, GradSource, HandleSource, TensorGuard, TensorSource, kind_of
+from .guards import (
+    ArgumentSource,
+    GradSource,
+    HandleSource,
+    TensorGuard,
+    TensorSource,
+    kind_of_history,
+)
 from .known_numbers import PinnedNumbers
 from .places import PlaceSource
 
@@ -50,12 +69,16 @@ class Snapshot:
     def __init__(self, tensor: Tensor):
         # the edge before any write: gradients of the function's input arrive there, while a write
         # in place moves the handle on
-        is_known = tensor._tracked and not isinstance(tensor._leaf, Severed)
+        is_known = is_tracked(tensor) and not isinstance(known_leaf_state(tensor), Severed)
         self.edge = known_edge_of(tensor) if is_known else None
         self.root, self.has_tangent = root_of_view(tensor), has_tangent(tensor)
-        self.state, self.leaf, self.counter = state_of(tensor), tensor._leaf, tensor._counter
+        self.state, self.leaf, self.counter = (
+            state_of(tensor),
+            known_leaf_state(tensor),
+            known_counter(tensor),
+        )
         # the slot: the property `grad` would report a read of the gradient to the scope around
-        self.grad = getattr(tensor._leaf, "grad", None)
+        self.grad = grad_of(tensor)
         self.hooks = traced_hooks.HookSnapshot(tensor)
 
     @property
@@ -77,7 +100,8 @@ class Snapshot:
 
     def restore(self, tensor: Tensor):
         restore_state(tensor, self.state)
-        tensor._leaf, tensor._counter = self.leaf, self.counter
+        set_leaf_state(tensor, self.leaf)
+        set_counter(tensor, self.counter)
         # `.grad` lies in the leaf state itself, which the function may have changed
         if hasattr(self.leaf, "grad"):
             self.leaf.grad = self.grad
@@ -109,7 +133,7 @@ class CapturedTensor(TensorGuard):
     def __init__(self, tensor: Tensor, source: TensorSource, number: int):
         super().__init__(tensor, source)
         self.tensor, self.number, self.tracer = tensor, number, None
-        self.of_class, self.marked = type(tensor), getattr(tensor._leaf, "kind", None)
+        self.of_class, self.marked = type(tensor), kind_of(tensor)
         self.snapshot = Snapshot(tensor)
         self.writes_grad = self.ignores_grad = False
         self.moved, self.led_past, self.entry = None, (None, None), None
@@ -120,7 +144,7 @@ class CapturedTensor(TensorGuard):
         """
         tensor, alias = current(self.tensor), self.snapshot.alias
         is_view = alias is not None and alias.root is not None
-        node, number = tensor._node, tensor._nr
+        node, number = node_or_mark(tensor), output_number(tensor)
         is_old = node is self.snapshot.node or node is self.led_past[0]
         if not is_view or is_old or not isinstance(node, Node):
             return
@@ -129,8 +153,8 @@ class CapturedTensor(TensorGuard):
             output = ops.alias(snapshot(tensor))
         finally:
             current_mode.set(before)
-        self.led_past = output._node, (node, number)
-        tensor._node, tensor._nr = output._node, output._nr
+        self.led_past = node_or_mark(output), (node, number)
+        set_node(tensor, node_or_mark(output), output_number(output))
 
     @property
     def is_hooked_view(self) -> bool:
@@ -146,9 +170,9 @@ class CapturedTensor(TensorGuard):
         what it is a view of.
         """
         root = self.snapshot.root
-        if root is None or not root._tracked:
-            return self.creation != USUAL and self.tensor._tracked
-        return self.creation != USUAL or kind_of(root) is None
+        if root is None or not is_tracked(root):
+            return self.creation != USUAL and is_tracked(self.tensor)
+        return self.creation != USUAL or kind_of_history(root) is None
 
     @property
     def creation(self) -> int:
@@ -162,13 +186,13 @@ class CapturedTensor(TensorGuard):
 
     def is_elsewhere_than(self, shown) -> bool:
         """See `is_elsewhere`; shown: the abstract value of the tensor at first."""
-        alias = self.tensor._alias
+        alias = alias_of(self.tensor)
         is_view = alias is not None and alias.root is not None
         return self.moved is not None or is_view or outside_aval(self.tensor) is not shown
 
     def record_moved(self, donor: Tensor):
         """Record that it is about to be given the memory of `donor`."""
-        alias, other = self.tensor._alias, donor._alias
+        alias, other = alias_of(self.tensor), alias_of(donor)
         if alias is not None and other is not None and alias.storage is other.storage:
             return
         if self.moved is None:
@@ -238,12 +262,12 @@ class TensorInput(GraphInput):
 
 def root_of_view(tensor: Tensor) -> Tensor | None:
     """The root of a view; None for other tensors, and where a trace has captured it."""
-    alias = tensor._alias
+    alias = alias_of(tensor)
     return None if alias is None or alias.root is None else handle_at(alias.base, alias.root)
 
 
 def outside_aval(tensor: Tensor):
     """The abstract value of a traced tensor in a call, where its array is concrete."""
-    shown = tensor._aval
+    shown = abstract_value(tensor)
     mode = SPREAD if world.is_several() and is_global(held(tensor)) else IMMEDIATE
     return make_aval(tuple(shown.shape), shown.dtype, mode, shown.strides)

@@ -31,8 +31,10 @@ from ..tape import settings, traced_hooks
 from ..tape.dual import mark
 from ..tape.node import Node
 from ..tape.source_location import place_of_caller
-from ..tape.tensor import INFERENCE_TENSOR, Tensor, current, held
+from ..tape.tensor import INFERENCE_TENSOR, Tensor, current, grad_of, held
 from .varying_numbers import VaryingNumbers
+
+# inlined: the accessors of tape/tensor.py
 
 # how many programs are kept for one kind of arguments
 MOST_KEPT = 32
@@ -341,7 +343,7 @@ class TensorGuard(Guard):
 
     def expect(self, tensor: Tensor):
         """Require what `tensor` is now."""
-        self.aval, self.tracked, self.kind = tensor._aval, tensor._tracked, kind_of(tensor)
+        self.aval, self.tracked, self.kind = tensor._aval, tensor._tracked, kind_of_history(tensor)
         # numbers, which are never used again, so that a guard keeps no hook alive
         self.hooks = traced_hooks.hook_ids(tensor)
         self.hook_lists = traced_hooks.weak_hook_lists(tensor)
@@ -386,7 +388,7 @@ class TensorGuard(Guard):
             return "its numbers were looked at, and have changed"
         if tensor._tracked is not self.tracked:
             return f"requires_grad was {self.tracked}, and is {tensor._tracked}"
-        if kind_of(tensor) is not self.kind:
+        if kind_of_history(tensor) is not self.kind:
             return "it was a leaf, and is none" if self.kind is None else "it has another history"
         if self.history is not None and self.history() is not tensor._node:
             return "a pass ran through its history, which is another one now"
@@ -453,7 +455,7 @@ def _nothing():
     return None
 
 
-def kind_of(tensor: Tensor):
+def kind_of_history(tensor: Tensor):
     """None for a leaf, `Node` for a tensor with a history, INFERENCE_TENSOR for one of inference
     mode.
     """
@@ -461,11 +463,6 @@ def kind_of(tensor: Tensor):
     return (
         Node if isinstance(node, Node) else INFERENCE_TENSOR if node is INFERENCE_TENSOR else None
     )
-
-
-def grad_of(tensor: Tensor) -> Tensor | None:
-    """The `.grad` as it is stored, without a notice to the trace under way."""
-    return getattr(tensor._leaf, "grad", None)
 
 
 class DistinctTensors(Guard):

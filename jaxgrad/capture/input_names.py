@@ -16,9 +16,8 @@ import jax
 from ..state.code import python_function
 from ..state.objects import ObjectWalk
 from ..state.ownership import is_of_library
-from ..tape.tensor import Tensor
+from ..tape.tensor import Tensor, grad_of
 from .graph_input import ArgumentInput
-from .guards import grad_of
 from .reachable import VALUES, variables
 
 # attributes of a module whose members are named as its attributes

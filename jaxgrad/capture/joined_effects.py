@@ -15,6 +15,8 @@ from .outputs import OutputSpec
 from .shared_memory import SharedMemory
 from .side_effects import UNCHANGED, OutputTensor, TensorEffect, refused_view
 
+# inlined: the accessors of tape/tensor.py
+
 
 class OwnerEffect(TensorEffect):
     """The new value of a joined memory."""

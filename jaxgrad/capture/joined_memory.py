@@ -17,7 +17,16 @@ import numpy as np
 from ..core.copy_slices import ViewStep, in_order, same
 from ..core.view_ops import is_strided
 from ..storage.alias import Alias, begin, offset_of, place_inside, root_of, settle, watch
-from ..tape.tensor import Tensor, held, wrap
+from ..tape.tensor import (
+    Tensor,
+    abstract_value,
+    alias_of,
+    held,
+    known_counter,
+    set_alias,
+    set_counter,
+    wrap,
+)
 from .captured import TensorInput
 from .guards import SeparateMemory, TensorSource
 
@@ -42,18 +51,19 @@ class ViewedSource(TensorSource):
         self.number, self.read, self.is_outside = member.number, read, member.is_outside
 
     def find(self, leaves, tensors):
-        alias = tensors[self.number]._alias
+        alias = alias_of(tensors[self.number])
         return None if alias is None or alias.root is None else self.read(alias)
 
 
 def owner_of(tensor: Tensor) -> Tensor | None:
     """A new tensor for all of the memory that a tensor shares; None where it shares none."""
-    alias = tensor._alias
+    alias = alias_of(tensor)
     if alias is None:
         return None
     settle(alias.storage)
     owner = wrap(alias.storage.array, alias.storage.aval)
-    owner._alias, owner._counter = Alias(alias.storage), tensor._counter
+    set_alias(owner, Alias(alias.storage))
+    set_counter(owner, known_counter(tensor))
     return owner
 
 
@@ -88,7 +98,7 @@ class Cut:
             return False
         if self.root is not None:
             base = None if self.base is None else tensors[self.base]
-            if alias.root is not tensors[self.root]._alias or alias.base is not base:
+            if alias.root is not alias_of(tensors[self.root]) or alias.base is not base:
                 return False
         if same(alias.place, self.place):
             return True
@@ -139,7 +149,7 @@ class JoinedMemory:
         tensor = captured.tensor
         place_inside(tensor, entry)
         self.cuts.append(cut)
-        self.entries[cut.number], self.avals[cut.number] = entry, tensor._aval
+        self.entries[cut.number], self.avals[cut.number] = entry, abstract_value(tensor)
         captured.entry, captured.tracer = entry, held(tensor)
 
     def release(self):
@@ -224,18 +234,16 @@ class JoinedTensors(SeparateMemory):
     def check(self, leaves, tensors):
         storages = set()
         for group in self.groups:
-            storage = tensors[group.owner]._alias.storage
+            storage = alias_of(tensors[group.owner]).storage
             storages.add(id(storage))
             for cut in group.cuts:
-                alias = tensors[cut.number]._alias
+                alias = alias_of(tensors[cut.number])
                 if alias is None or alias.storage is not storage or not cut.fits(alias, tensors):
                     return False
         others = [tensor for number, tensor in enumerate(tensors) if number not in self.members]
-        return (
-            len(storages) == len(self.groups)
-            and not any(other._alias and id(other._alias.storage) in storages for other in others)
-            and super().check(leaves, tensors)
-        )
+        elsewhere = {id(alias.storage) for alias in map(alias_of, others) if alias is not None}
+        is_same = len(storages) == len(self.groups) and storages.isdisjoint(elsewhere)
+        return is_same and super().check(leaves, tensors)
 
     def reason(self, leaves, tensors):
         return "tensors that share memory which it changes do so in another way now"

@@ -40,7 +40,7 @@ from ..tape import mode, pytree
 from ..tape.hooks import shared
 from ..tape.sparse_tensor import SparseTensor
 from ..tape.symbolic_number import Varying
-from ..tape.tensor import Tensor
+from ..tape.tensor import Tensor, abstract_value
 from ..tape.traced_hooks import hooks_of
 from .places import (
     CapturedAttributes,
@@ -444,7 +444,9 @@ class ObservationGuards(ReadGuards):
         """
         known = self.captured | {id(tensor) for tensor, _ in self.reads.rebound_tensors()}
         tensors = [tensor for tensor in self.walk.leaves.values() if id(tensor) not in known]
-        return [KindGuard(weakref.ref(tensor), "_aval", tensor._aval) for tensor in tensors]
+        return [
+            KindGuard(weakref.ref(tensor), "_aval", abstract_value(tensor)) for tensor in tensors
+        ]
 
 
 def warn_of_skipped(skipped: dict):

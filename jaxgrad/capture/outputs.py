@@ -11,11 +11,17 @@ from ..compiled.placement import wrap_all
 from ..state.guards import getter
 from ..tape import pytree
 from ..tape.drawn_array import compute_of
-from ..tape.node import Node
 from ..tape.sparse_tensor import drop_padding, is_sparse
-from ..tape.tensor import Tensor, leaf_state
+from ..tape.tensor import (
+    Tensor,
+    grad_of,
+    is_tracked,
+    leaf_state,
+    node_or_mark,
+    output_number,
+    recorded_node,
+)
 from .captured import CapturedTensor
-from .guards import grad_of
 from .places import ContainerSource
 from .rebuilt import Objects
 from .shared_memory import SharedMemory, refuse_overlaps
@@ -260,7 +266,8 @@ class OutputSpec(Outputs):
         number = self.numbers[id(tensor)] = len(self.created)
         output = OutputTensor(self, tensor)
         self.created.append(output)
-        if output.root is not None and tensor._node.retained_at(tensor._nr) is tensor:
+        node = node_or_mark(tensor)
+        if output.root is not None and node.retained_at(output_number(tensor)) is tensor:
             self.retaining.append(number)
         # last, since an attribute may be the tensor itself
         if vars(tensor) and self.scope.is_created_here(tensor):
@@ -317,11 +324,12 @@ class OutputSpec(Outputs):
         for tensor in scope.escaped_tensors():
             self.refuse_leaves([tensor], leaves)
             number = self.numbers.get(id(tensor))
-            if number is None and tensor._tracked and isinstance(tensor._node, Node):
+            node = recorded_node(tensor)
+            if number is None and is_tracked(tensor) and node is not None:
                 raise RuntimeError(
                     f"{scope.name}, compiled by jaxgrad.jit, leaves behind a tensor of shape "
                     f"{list(tensor.shape)} with a history (it was computed by "
-                    f"{tensor._node.name()}): detach() it, or return it"
+                    f"{node.name()}): detach() it, or return it"
                 )
             if number is None:
                 number = len(self.created)

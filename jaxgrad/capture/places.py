@@ -15,7 +15,7 @@ from ..state.holder import MOST_COMPARED, Place, SetHolder
 from ..state.objects import is_same_plain_value, own_dict, slot_values, slots_of
 from ..tape import pytree
 from ..tape.symbolic_number import fits
-from ..tape.tensor import Tensor
+from ..tape.tensor import Tensor, abstract_value
 from .guards import TensorSource
 
 
@@ -117,7 +117,7 @@ class KindGuard(AttributeValue):
 
     def reason(self, leaves, tensors):
         tensor = self.owner()
-        now = "is gone" if tensor is None else f"is {tensor._aval}"
+        now = "is gone" if tensor is None else f"is {abstract_value(tensor)}"
         return f"a tensor that it reaches was {self.value}, and {now}"
 
 
@@ -173,7 +173,7 @@ class TensorsGuard(Guard):
         self.place = place
         leaves, self.structure = pytree.flatten(value)
         others = {n: leaf for n, leaf in enumerate(leaves) if id(leaf) not in inputs}
-        self.avals = [(n, t._aval) for n, t in others.items() if isinstance(t, Tensor)]
+        self.avals = [(n, abstract_value(t)) for n, t in others.items() if isinstance(t, Tensor)]
         self.leaves = [UNSET if isinstance(leaf, Tensor) else leaf for leaf in leaves]
 
     def check(self, leaves, tensors):
@@ -187,7 +187,7 @@ class TensorsGuard(Guard):
                 isinstance(new, Tensor) if known is UNSET else is_same_plain_value(new, known)
                 for new, known in zip(inner, self.leaves, strict=True)
             )
-            and all(inner[number]._aval == aval for number, aval in self.avals)
+            and all(abstract_value(inner[number]) == aval for number, aval in self.avals)
         )
 
     def reason(self, leaves, tensors):

@@ -14,7 +14,7 @@ from ..autograd._function.call import FunctionNode
 from ..storage.creation_meta import Severed
 from ..tape import node_annotations
 from ..tape.node import AccumulateGrad, ProgramNode
-from ..tape.tensor import wrap
+from ..tape.tensor import known_leaf_state, wrap
 from ..tape.traced_hooks import hooks_at
 from ..tape.traversal import nodes_from, search
 from .graph_input import GraphInput
@@ -140,7 +140,7 @@ def end_of(captured):
     if captured.snapshot.edge is not None:
         return captured.snapshot.edge
     # a leaf that requires grad since the function said so
-    leaf = captured.tensor._leaf
+    leaf = known_leaf_state(captured.tensor)
     node = None if leaf is None or isinstance(leaf, Severed) else leaf.node()
     return None if node is None else (node, 0)
 

@@ -13,8 +13,7 @@ from ..state.code import cell_value, global_names, named_cells
 from ..state.objects import ObjectWalk
 from ..state.ownership import CLOSED, is_of_library
 from ..tape.symbolic_number import Varying
-from ..tape.tensor import Tensor
-from .guards import grad_of
+from ..tape.tensor import Tensor, grad_of
 
 VALUES = (
     int,

@@ -20,7 +20,7 @@ from ..state.reads import Change
 from ..tape import dual_level, settings
 from ..tape.node import Node
 from ..tape.symbolic_number import Varying
-from ..tape.tensor import Tensor, edge_of, held, hold, leaf_state, wrap
+from ..tape.tensor import Tensor, edge_of, held, hold, leaf_state, set_tracked, wrap
 from .argument_containers import ArgumentContainers, ArgumentEffect, Leaves
 from .graph_input import ArgumentInput, scopes_around
 from .joined_memory import join_again
@@ -173,7 +173,8 @@ class Replay(CaptureScope):
         hold(tensor, again.tracer, self.shown(captured))
         again.snapshot.hooks.keep({number for ids in captured.hooks for number in ids})
         # as at the time of tracing; the end of the scope puts the handle back
-        again.ignores_grad, tensor._tracked = True, captured.tracked
+        again.ignores_grad = True
+        set_tracked(tensor, captured.tracked)
         if captured.reads_grad:
             # where tracing found a gradient, `stand_in` sets it afterwards
             leaf_state(tensor).grad = None

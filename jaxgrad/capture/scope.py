@@ -34,7 +34,20 @@ from ..tape import handle_lock, mode, traced_hooks
 from ..tape.interception import intercept, release
 from ..tape.node import AccumulateGrad
 from ..tape.source_location import place_of_caller
-from ..tape.tensor import LeafState, Tensor, current, hold, is_traced
+from ..tape.tensor import (
+    LeafState,
+    Tensor,
+    abstract_value,
+    alias_of,
+    current,
+    hold,
+    is_traced,
+    known_counter,
+    known_leaf_state,
+    set_abstract_value,
+    set_alias,
+    set_leaf_state,
+)
 from .captured import CapturedTensor, TensorInput
 from .errors import ReadsTangent
 from .graph_input import number_reads
@@ -173,11 +186,12 @@ class CaptureScope(ScopeMemory, ScopeInputs):
         self.objects.guard(tensor, read)
         if captured.moved is not None:
             return read(tensor)  # the function has given it other memory
-        inside, tensor._alias = tensor._alias, captured.snapshot.alias
+        inside = alias_of(tensor)
+        set_alias(tensor, captured.snapshot.alias)
         try:
             return read(tensor) if self.parent is None else self.parent.read_of(tensor, read)
         finally:
-            tensor._alias = inside
+            set_alias(tensor, inside)
 
     def is_outer_node(self, node) -> bool:
         """Whether a node, other than that of a captured tensor, was recorded outside."""
@@ -200,7 +214,7 @@ class CaptureScope(ScopeMemory, ScopeInputs):
         # pending writes are settled in the trace around: the input is their result
         with self.outer_trace(), self.outer_memory(tensor):
             source = source or HandleSource(tensor)
-            if current(tensor)._alias is not None:
+            if alias_of(current(tensor)) is not None:
                 leave_storage(tensor)  # as each call does: the views of before may be gone
             captured = CapturedTensor(tensor, source, len(self.captured))
         self.captured[id(tensor)] = captured
@@ -212,11 +226,11 @@ class CaptureScope(ScopeMemory, ScopeInputs):
             join(self, captured)
             return captured
         captured.tracer = self.add_input(form_of(tensor), TensorInput(captured))
-        hold(tensor, captured.tracer, traced_aval(tensor._aval, captured.tracer))
+        hold(tensor, captured.tracer, traced_aval(abstract_value(tensor), captured.tracer))
         if captured.snapshot.has_tangent:
             self.hide_tangents(tensor)
         # a write to the tracer must not reach the storage outside; `restore` puts the alias back
-        tensor._alias = None
+        set_alias(tensor, None)
         if captured.creation != USUAL:
             begin(tensor).creation = captured.creation  # that of the views that are cut from it
         return captured
@@ -224,22 +238,23 @@ class CaptureScope(ScopeMemory, ScopeInputs):
     def hide_tangents(self, tensor):
         """Hide the tangents of a captured tensor: a program cannot take them in."""
         # its `.grad` and its hooks stay
-        tensor._leaf = copy.copy(tensor._leaf) or LeafState()
+        state = copy.copy(known_leaf_state(tensor)) or LeafState()
+        set_leaf_state(tensor, state)
         if self.is_inner:  # JAX differentiates the whole call in forward mode
-            tensor._leaf.tangents = None
-            tensor._aval = with_dual(tensor._aval, False)
+            state.tangents = None
+            set_abstract_value(tensor, with_dual(abstract_value(tensor), False))
         else:
-            tensor._leaf.tangents = OuterTangents(self.name, tensor)
+            state.tangents = OuterTangents(self.name, tensor)
 
     def record_version(self, tensor):
-        counter = tensor._counter
+        counter = known_counter(tensor)
         if counter is not None and id(counter) not in self.versions:
             writes = None if counter.places is None else len(counter.places)
             self.versions[id(counter)] = counter, counter.value, writes
 
     def write_count(self, captured: CapturedTensor) -> int:
         """How often a captured tensor has been written to."""
-        counter = captured.tensor._counter
+        counter = known_counter(captured.tensor)
         if counter is None:
             return 0
         return counter.value - self.versions.get(id(counter), (None, 0))[1]
@@ -354,7 +369,7 @@ def _read(tensor: Tensor):
         if handle_lock.is_owned_by_another():
             handle_lock.wait()
         return
-    if tensor._aval.mode in (INLINE, INLINE32) and not scope.is_inner:
+    if abstract_value(tensor).mode in (INLINE, INLINE32) and not scope.is_inner:
         return
     if not scope.is_created_here(tensor):
         scope.capture(tensor)

@@ -16,7 +16,7 @@ from ..core.meta_array import MetaArray
 from ..draws.seeded import SeededGenerators
 from ..tape import mode
 from ..tape.symbolic_number import Varying
-from ..tape.tensor import restore_state, state_of
+from ..tape.tensor import alias_of, restore_state, state_of
 from .errors import SharesMemory
 from .graph_input import (
     GeneratorInput,
@@ -203,7 +203,7 @@ class ScopeMemory:
         if not is_view_out_of_date(tensor):
             yield
             return
-        storage = tensor._alias.storage
+        storage = alias_of(tensor).storage
         aliases = [(captured, captured.snapshot.alias) for captured in self.captured.values()]
         known = [captured for captured, alias in aliases if alias and alias.storage is storage]
         inside = [(captured.tensor, state_of(captured.tensor)) for captured in known]
@@ -236,5 +236,5 @@ class ScopeMemory:
 
 
 def is_view_out_of_date(tensor) -> bool:
-    alias = tensor._alias
+    alias = alias_of(tensor)
     return alias is not None and alias.root is not None and alias.seen != alias.storage.epoch

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 from ..core.copy_slices import in_order
 from ..storage.alias import Alias, place_detached, place_view, root_of, settle, watch
 from ..storage.sole_owner import is_shared
-from ..tape.tensor import Tensor, wrap
+from ..tape.tensor import Tensor, alias_of, known_counter, set_alias, set_counter, wrap
 from ..tape.version_counter import counter_of
 from .guards import SeparateMemory
 
@@ -59,16 +59,17 @@ class SharedTensor:
             place_detached(tensor, source, steps)
             return
         place_view(tensor, source, steps, self.creation)
+        alias = alias_of(tensor)
         if self.is_turned:
-            tensor._alias.base, tensor._alias.before = None, source
+            alias.base, alias.before = None, source
         elif self.base is not None:
-            tensor._alias.base = lists[self.base[0]][self.base[1]]
+            alias.base = lists[self.base[0]][self.base[1]]
 
     def follow_source(self, created):
         """Mark the tensor as up to date after a write to its source: it already has its value and
         history from the end of the trace.
         """
-        alias = created[self.number]._alias
+        alias = alias_of(created[self.number])
         alias.seen = alias.storage.epoch
         if alias.root is not None:
             alias.followed = alias.root.followed
@@ -87,7 +88,7 @@ class SharedVersion:
         self.number, self.source = number, ("version", captured)
 
     def attach(self, arrays, tensors, created):
-        created[self.number]._counter = counter_of(tensors[self.source[1]])
+        set_counter(created[self.number], counter_of(tensors[self.source[1]]))
 
     def follow_source(self, created):
         pass
@@ -97,7 +98,7 @@ def owner_of(alias: Alias) -> Tensor:
     """A tensor for all of a memory of which the others show parts."""
     settle(alias.storage)
     owner = wrap(alias.storage.array, alias.storage.aval)
-    owner._alias = Alias(alias.storage)
+    set_alias(owner, Alias(alias.storage))
     return owner
 
 
@@ -128,9 +129,9 @@ class SharedMemory:
             self.add_captured(captured)
 
     def add_captured(self, captured):
-        tensor, alias = captured.tensor, captured.tensor._alias
-        if tensor._counter is not None:
-            self.counters[id(tensor._counter)] = captured.number
+        tensor, alias = captured.tensor, alias_of(captured.tensor)
+        if known_counter(tensor) is not None:
+            self.counters[id(known_counter(tensor))] = captured.number
         if captured.moved is not None:
             if captured.moved.storage is not None:
                 self.left[id(captured.moved.storage)] = captured.number
@@ -160,7 +161,7 @@ class SharedMemory:
         self.describe(number, tensor)
 
     def add(self, number: int, tensor: Tensor):
-        alias = tensor._alias
+        alias = alias_of(tensor)
         if alias is None:
             return
         self.counts[id(alias.storage)] += 1
@@ -172,12 +173,12 @@ class SharedMemory:
                 self.donors.setdefault(id(alias.storage), ("created", number))
 
     def describe(self, number: int, tensor: Tensor):
-        alias = tensor._alias
+        alias = alias_of(tensor)
         if alias is None:
             return
         if self.counts[id(alias.storage)] < 2:
-            if id(tensor._counter) in self.counters:
-                captured = self.counters[id(tensor._counter)]
+            if id(known_counter(tensor)) in self.counters:
+                captured = self.counters[id(known_counter(tensor))]
                 self.versions.append(SharedVersion(number, captured))
             return
         if alias.root is None:
@@ -209,7 +210,7 @@ class SharedMemory:
         """
         if self.is_closed:
             raise self.refusal(tensor)
-        viewed = find(tensor._alias)
+        viewed = find(alias_of(tensor))
         number = self.outputs.add_created(viewed)
         self.add(number, viewed)
         return "created", number
@@ -249,7 +250,7 @@ class SharedMemory:
         scope = self.outputs.scope
         captured = list(scope.captured.values())
         for number in self.alone:
-            alias = captured[number].tensor._alias
+            alias = alias_of(captured[number].tensor)
             if alias is not None and is_shared(captured[number].tensor):
                 raise scope.refused_memory(
                     "gives other memory to a tensor of shape "

@@ -21,6 +21,7 @@ from ..tape.tensor import (
     INFERENCE_TENSOR,
     Tensor,
     current,
+    grad_of,
     has_tangent,
     held,
     hold,
@@ -30,7 +31,8 @@ from ..tape.tensor import (
 from ..tape.version_counter import counter_of
 from .captured import CapturedTensor, outside_aval
 from .errors import RunsUncompiled
-from .guards import grad_of
+
+# inlined: the accessors of tape/tensor.py
 
 UNCHANGED = object()
 

@@ -20,8 +20,15 @@ from ..core.device import device_of_jax
 from ..core.program import DerivedReverse, Program
 from ..frontend import tensor_data
 from ..tape import dual_level, mode, pytree, record
-from ..tape.node import Node, next_sequence_number
-from ..tape.tensor import Tensor, held, wrap
+from ..tape.node import next_sequence_number
+from ..tape.tensor import (
+    Tensor,
+    held,
+    is_tracked,
+    known_leaf_state,
+    recorded_node,
+    wrap,
+)
 from ..tape.traversal import nodes_from
 from .graph_input import GraphInput
 from .known_numbers import input_p
@@ -164,7 +171,8 @@ class Subgraph:
         with scope.open():
             # as tracked as outside, for code that asks `requires_grad`
             arguments = [
-                wrap(array, None, leaf._tracked) for array, leaf in zip(arrays, leaves, strict=True)
+                wrap(array, None, is_tracked(leaf))
+                for array, leaf in zip(arrays, leaves, strict=True)
             ]
             pairs = [(tensor, held(tensor)) for tensor in arguments]
             result = function(*jax.tree.unflatten(structure, arguments))
@@ -188,14 +196,14 @@ class Subgraph:
 
 def nodes_since(begun: int, tensors):
     """The nodes recorded since sequence number `begun` in the history of tensors."""
-    roots = [tensor._node for tensor in tensors if isinstance(tensor._node, Node)]
+    roots = [node for node in map(recorded_node, tensors) if node is not None]
     return nodes_from(roots, lambda node: node.sequence >= begun)
 
 
 def is_hooked(leaf_or_node) -> bool:
     """Whether a leaf has hooks, or a node, its output tensors included."""
     if isinstance(leaf_or_node, Tensor):
-        leaf = leaf_or_node._leaf
+        leaf = known_leaf_state(leaf_or_node)
         return leaf is not None and bool(leaf.hooks or leaf.post_hooks)
     extras = leaf_or_node.extras
     if extras is None:

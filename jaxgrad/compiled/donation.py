@@ -12,7 +12,7 @@ from ..capture.varying_numbers import argument_at
 from ..core.aval import has_numbers
 from ..core.reference_counts import Held
 from ..tape import pytree
-from ..tape.tensor import Tensor, held, hold
+from ..tape.tensor import Tensor, alias_of, held, hold
 
 
 def copy_shared(arrays: list, tensors, numbers: list[int], replaced):
@@ -28,7 +28,7 @@ def copy_shared(arrays: list, tensors, numbers: list[int], replaced):
     if counts.count(sole) == len(counts):
         return
     for number, count in zip(numbers, counts, strict=True):
-        has_storage = tensors[number]._alias is not None and number not in replaced
+        has_storage = alias_of(tensors[number]) is not None and number not in replaced
         if count - sole > (has_storage and _is_stored(tensors[number])):
             arrays[number] = _copied(arrays[number])
 
@@ -40,7 +40,7 @@ def _copied(array):
 
 def _is_stored(tensor) -> bool:
     """Whether the storage that a tensor shares with its views holds its array too."""
-    return tensor._alias.storage.array is held(tensor)
+    return alias_of(tensor).storage.array is held(tensor)
 
 
 def _sole() -> list:

@@ -28,6 +28,8 @@ from ..tape.tensor import current, edge_of, known_edge_of, wrap
 from ..tape.traversal import nodes_from
 from .partition import CompiledCall, CompiledNode, CompiledReverse, LastingNode
 
+# inlined: the accessors of tape/tensor.py
+
 
 class RecordedCalls:
     """How the tape records the calls of an executable.

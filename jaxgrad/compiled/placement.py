@@ -25,6 +25,8 @@ from ..tape import interception
 from ..tape.tensor import Tensor, held, wrap
 from .donation import saves_inputs
 
+# inlined: the accessors of tape/tensor.py
+
 
 def compiled(program, compiling, tensors, jaxpr, outputs, **options):
     """`jax.jit` of a program with this jaxpr, with the right placement of inputs and outputs: an

@@ -34,7 +34,20 @@ from ..storage.alias import root_of
 from ..tape import interception, mode, settings, traced_hooks
 from ..tape.node import Node, next_sequence_number
 from ..tape.source_location import place_of_caller
-from ..tape.tensor import Tensor, current, held, hold, is_traced, known_edge_of
+from ..tape.tensor import (
+    Tensor,
+    alias_of,
+    current,
+    held,
+    hold,
+    is_traced,
+    is_tracked,
+    known_counter,
+    known_edge_of,
+    known_leaf_state,
+    node_or_mark,
+    recorded_node,
+)
 from ..tape.traversal import nodes_from
 
 # ---- what a function reaches
@@ -151,13 +164,13 @@ class SavedState:
             id(tensor), f"the tensor of shape {list(tensor.shape)} read at {place_of_caller()}"
         )
         # up to date: settling a write changes no value, and need not be undone
-        if current(tensor)._tracked and not is_cut(tensor):
+        if is_tracked(current(tensor)) and not is_cut(tensor):
             self.edges[id(tensor)] = known_edge_of(tensor)
         # not before, since a leaf may get its state there
-        counter, leaf, alias = tensor._counter, tensor._leaf, tensor._alias
+        counter, leaf, alias = known_counter(tensor), known_leaf_state(tensor), alias_of(tensor)
         self.save_inner(tensor, counter, counter and counter.places, leaf, alias)
-        self.save_inner(tensor._node if isinstance(tensor._node, Node) else None)
-        self.save_extras(getattr(tensor._node, "extras", None))
+        self.save_inner(recorded_node(tensor))
+        self.save_extras(getattr(node_or_mark(tensor), "extras", None))
         if leaf is not None:
             self.save_inner(getattr(leaf, "hooks", None), getattr(leaf, "post_hooks", None))
             if getattr(leaf, "grad", None) is not None:
@@ -212,7 +225,7 @@ class SavedState:
         """Change the saved tensors of floating point by about as much as rounding does."""
         for number, tensor in enumerate(self.tensors.values()):
             # a tensor that shares its memory is computed from that
-            if tensor.dtype.is_floating_point and tensor._alias is None:
+            if tensor.dtype.is_floating_point and alias_of(tensor) is None:
                 hold(tensor, disturbed(held(tensor), number))
 
     def name(self, tensor: Tensor) -> str:
@@ -228,8 +241,8 @@ def is_cut(tensor: Tensor) -> bool:
     """Whether a tensor has the history of the tensor of which it is a view. After a write a
     gradient arrives there, through the node of the view or past it.
     """
-    alias = tensor._alias
-    return alias is not None and alias.root is not None and isinstance(tensor._node, Node)
+    alias = alias_of(tensor)
+    return alias is not None and alias.root is not None and recorded_node(tensor) is not None
 
 
 def disturbed(array, seed: int):

@@ -17,7 +17,7 @@ from ..core.meta_array import MetaArray
 from ..core.tracebacks import shows_users_frames
 from ..draws.frozen import FrozenReads
 from ..tape import handle_lock, mode, pytree
-from ..tape.tensor import Tensor, held, wrap
+from ..tape.tensor import Tensor, abstract_value, held, wrap
 from . import one_shot
 
 
@@ -135,7 +135,7 @@ def eval_shape(function, args, kwargs):
 
 
 def _shape_of_argument(leaf):
-    return _struct(leaf._aval) if isinstance(leaf, Tensor) else leaf
+    return _struct(abstract_value(leaf)) if isinstance(leaf, Tensor) else leaf
 
 
 def _struct(aval):

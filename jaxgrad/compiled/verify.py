@@ -19,7 +19,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..capture.guards import grad_of
 from ..capture.input_names import leaf_names
 from ..capture.pullback import TracedPass
 from ..core import dtypes
@@ -32,7 +31,17 @@ from ..state.holder import ArrayHolder, parts_of
 from ..state.objects import PLAIN
 from ..tape import handle_lock, pytree
 from ..tape.node import Node
-from ..tape.tensor import Tensor, current, edge_of, held, wrap
+from ..tape.tensor import (
+    Tensor,
+    current,
+    edge_of,
+    grad_of,
+    held,
+    is_tracked,
+    recorded_node,
+    version_of,
+    wrap,
+)
 from . import one_shot
 from .saved_state import SavedState, is_closed
 
@@ -231,9 +240,9 @@ class TensorValue:
 
     def __init__(self, tensor: Tensor, is_new: bool):
         self.array, self.shape = held(current(tensor)), tuple(tensor.shape)
-        self.dtype, self.requires_grad = tensor.dtype, tensor._tracked
-        self.is_leaf = not isinstance(tensor._node, Node)
-        self.version = 0 if is_new or tensor._counter is None else tensor._counter.value
+        self.dtype, self.requires_grad = tensor.dtype, is_tracked(tensor)
+        self.is_leaf = recorded_node(tensor) is None
+        self.version = 0 if is_new else version_of(tensor)
         self.has_grad = grad_of(tensor) is not None
 
 
@@ -308,7 +317,7 @@ class Outcome:
         named = [(f"result {number}", leaf) for number, leaf in enumerate(leaves)]
         named += [(key, tensor) for key, tensor in tensors.items()]
         for name, tensor in named:
-            if isinstance(tensor, Tensor) and isinstance(current(tensor)._node, Node):
+            if isinstance(tensor, Tensor) and recorded_node(current(tensor)) is not None:
                 edge = edge_of(tensor)
                 if edge not in edges.values():
                     self.roots[name] = edge, wrap(ramp(held(tensor)))

@@ -10,12 +10,12 @@ from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import communication as kinds
 from ..core import pending, world
-from ..core.aval import SPREAD, is_concrete
+from ..core.aval import is_concrete
 from ..core.dtypes import int64
 from ..frontend import factories
 from ..nn.padding import pad
 from ..tape.communicate import among, communicated
-from ..tape.tensor import Tensor
+from ..tape.tensor import Tensor, abstract_value, spans_processes
 from .process_group import ProcessGroup, get_group_rank, group_of
 
 
@@ -74,7 +74,7 @@ def check(name: str, *tensors):
                 f"Invalid function argument. {name}: expected a torch.Tensor, "
                 f"got {type(tensor).__name__}"
             )
-        if tensor._aval.mode == SPREAD:
+        if spans_processes(tensor):
             raise TypeError(
                 f"{name} communicates tensors of one process, and got a DTensor of shape "
                 f"{list(tensor.shape)}: to_local() gives the part of this process, and "
@@ -465,7 +465,7 @@ def gather(
 def _between(name, tensor: Tensor, source: int, target: int) -> Tensor:
     if source == target:
         raise ValueError(f"Invalid {name}: a process cannot send to itself")
-    if not is_concrete(tensor._aval.mode):
+    if not is_concrete(abstract_value(tensor).mode):
         raise RuntimeError(
             f"{name} in a compiled function: all processes run one program, and only two of them "
             "would run this. Use broadcast or all_to_all, or do it outside of the function"

@@ -23,7 +23,7 @@ from ..core.executor import is_traced
 from ..core.host_values import HostValues
 from ..core.pending import Pending
 from ..tape.mode import is_inference_mode_enabled
-from ..tape.tensor import INFERENCE_TENSOR, Tensor, wrap
+from ..tape.tensor import INFERENCE_TENSOR, Tensor, is_on_meta, wrap
 
 # above this many bytes, copying an array to a device takes longer than compiling a program for it
 LARGE = 1 << 24
@@ -144,14 +144,14 @@ def beside(tensor: Tensor):
     """The device of a constant that meets a tensor: meta where that is, else JAX's default device,
     from which JAX moves it where it is needed.
     """
-    return tensor.device if tensor._aval.mode == avals.META else device_of_jax()
+    return tensor.device if is_on_meta(tensor) else device_of_jax()
 
 
 def along(other: Tensor, tensor: Tensor) -> Tensor:
     """A tensor where another one is, if that is the device meta: indices, sizes of batches and
     values that are assigned go along, as in PyTorch.
     """
-    return other.to(tensor.device) if tensor._aval.mode == avals.META else other
+    return other.to(tensor.device) if is_on_meta(tensor) else other
 
 
 def on_device(array, device):

@@ -18,10 +18,18 @@ from ..storage.alias import copy_place, detached
 from ..tape import interception, mode
 from ..tape.tensor import (
     Tensor,
+    abstract_value,
+    alias_of,
     concrete,
+    grad_of,
     is_concrete,
+    kind_of,
+    known_leaf_state,
     leaf_state,
     restore_state,
+    set_counter,
+    set_leaf_state,
+    set_tracked,
     state_of,
     wrap,
 )
@@ -44,25 +52,25 @@ class CopyMethods:
 
     def __copy__(self):
         clone = detached(self)
-        clone._tracked = self._requires_grad
-        if getattr(self._leaf, "kind", None) is not None:
-            leaf_state(clone).kind = self._leaf.kind
+        set_tracked(clone, self._requires_grad)
+        if kind_of(self) is not None:
+            leaf_state(clone).kind = kind_of(self)
         return _with_class(clone, type(self), vars(self))
 
     def __deepcopy__(self, memo):
         if self.grad_fn is not None:
             raise RuntimeError(NON_LEAF)
-        clone = memo[id(self)] = wrap(self._array, plain(self._aval), self._requires_grad)
+        clone = memo[id(self)] = wrap(self._array, plain(abstract_value(self)), self._requires_grad)
         # under a trace the memory may hold more than the trace has captured
-        if self._alias is not None and mode.scope.get() is None and is_concrete(self):
+        if alias_of(self) is not None and mode.scope.get() is None and is_concrete(self):
             copy_place(self, clone, memo)
-        if self._leaf is not None:
+        if known_leaf_state(self) is not None:
             state = leaf_state(clone)
-            state.grad_dtype = self._leaf.grad_dtype
-            state.kind = getattr(self._leaf, "kind", None)
+            state.grad_dtype = known_leaf_state(self).grad_dtype
+            state.kind = kind_of(self)
             if state.kind is None or state.kind.copies_gradient:
-                state.grad = copy.deepcopy(self._leaf.grad, memo)
-        kind = getattr(self._leaf, "kind", None)
+                state.grad = copy.deepcopy(grad_of(self), memo)
+        kind = kind_of(self)
         # a copied parameter has no attributes of its own in PyTorch either
         is_plain_parameter = type(self) is Tensor and not getattr(kind, "copies_gradient", True)
         attributes = {} if is_plain_parameter else copy.deepcopy(vars(self), memo)
@@ -77,12 +85,12 @@ class CopyMethods:
 
         Raises RuntimeError under a trace.
         """
-        shown = self._aval
+        shown = abstract_value(self)
         for hook in (self._backward_hooks or {}).values():
             if not hasattr(hook, "__torch_unserializable__"):
                 warnings.warn(UNSERIALIZED.format(hook), UserWarning, users_stacklevel())
         place = shown.dtype.name, tuple(shown.shape), shown.strides
-        kind = getattr(self._leaf, "kind", None)
+        kind = kind_of(self)
         return _bytes_of(self), *place, self._requires_grad, kind, vars(self)
 
     def __setstate__(self, state):
@@ -93,7 +101,8 @@ class CopyMethods:
         else:
             array = from_host(np.frombuffer(data, dtype.numpy).reshape(shape))
         tensor = wrap(array, with_strides(aval_of(array), strides), requires_grad)
-        self._leaf = self._counter = None
+        set_leaf_state(self, None)
+        set_counter(self, None)
         restore_state(self, state_of(tensor))
         if kind is not None:
             leaf_state(self).kind = kind

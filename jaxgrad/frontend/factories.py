@@ -23,7 +23,15 @@ from ..core.pytorch_tensors import type_name
 from ..late import LateModule
 from ..storage.inplace_check import give
 from ..tape.sparse_tensor import implementation, is_sparse
-from ..tape.tensor import Tensor, current, has_tangent, held, is_concrete
+from ..tape.tensor import (
+    Tensor,
+    abstract_value,
+    current,
+    has_tangent,
+    held,
+    is_concrete,
+    set_abstract_value,
+)
 from ..tape.torch_function import api_boundary
 from .array_creation import beside, build, finish
 from .factory_options import (
@@ -59,7 +67,7 @@ def from_array(name: str, array, options: FactoryOptions) -> Tensor:
         requested.check(name, result.shape)
         requested = strides.channels_last(result.shape)
     if isinstance(requested, tuple):
-        result._aval = with_strides(result._aval, requested)
+        set_abstract_value(result, with_strides(abstract_value(result), requested))
     return result if out is None else give(name, result, out)
 
 
@@ -395,8 +403,8 @@ def like(name: str, input: Tensor, options: FactoryOptions) -> FactoryOptions:
     if world.meshes:
         options["_sharded_like"] = input
     keeps = options.get("memory_format") in (None, preserve_format)
-    if keeps and name.endswith("_like") and input._aval.strides is not None:
-        options["memory_format"] = strides.like(input.shape, input._aval.strides)
+    if keeps and name.endswith("_like") and abstract_value(input).strides is not None:
+        options["memory_format"] = strides.like(input.shape, abstract_value(input).strides)
     return options
 
 

@@ -15,7 +15,7 @@ from ..core.bounded_cache import bounded
 from ..core.program import Program
 from ..tape.pytree import flatten, is_tensor, map_leaves
 from ..tape.record import apply
-from ..tape.tensor import Tensor, check_no_tangent, current, wrap
+from ..tape.tensor import Tensor, abstract_value, check_no_tangent, current, wrap
 from .tensor_data import from_numpy
 
 
@@ -46,7 +46,7 @@ def _operator(function, kind):
             wide,
             structure,
             tuple(map(_constant, leaves)),
-            tuple([current(tensor)._aval for tensor in tensors]),
+            tuple([abstract_value(current(tensor)) for tensor in tensors]),
         )
         return apply(executor.prepare(program), tensors)
 

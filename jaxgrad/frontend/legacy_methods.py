@@ -7,11 +7,11 @@ import warnings
 import numpy as np
 
 from .. import ops
-from ..core.aval import META, Size
+from ..core.aval import Size
 from ..core.device import check_pinning
 from ..core.tracebacks import users_stacklevel
 from ..late import LateModule
-from ..tape.tensor import Tensor, concrete
+from ..tape.tensor import Tensor, concrete, is_on_meta
 from ..tape.torch_function import api_boundary
 from .factory_options import size_of
 
@@ -109,7 +109,7 @@ class LegacyMethods:
         >>> jaxgrad.zeros(1).is_meta, jaxgrad.zeros(1, device="meta").is_meta
         (False, True)
         """
-        return self._aval.mode == META
+        return is_on_meta(self)
 
     @property
     def name(self) -> None:

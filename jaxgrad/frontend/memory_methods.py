@@ -18,7 +18,17 @@ from ..storage.inplace_check import move, permit, turn
 from ..tape import dual, interception, mode, untracked_reason
 from ..tape.mode import RECORD, current_mode, switch
 from ..tape.noted_reads import noted_read
-from ..tape.tensor import Tensor, current, has_tangent
+from ..tape.tensor import (
+    Tensor,
+    abstract_value,
+    alias_of,
+    current,
+    has_tangent,
+    may_require_grad,
+    set_node,
+    set_tracked,
+    version_of,
+)
 from ..tape.torch_function import api_boundary
 
 storages = LateModule("jaxgrad.frontend.storages")
@@ -32,11 +42,12 @@ DETACH_VIEW = (
 
 
 def _storage_of(tensor) -> Storage:
-    return (tensor._alias or begin(tensor)).storage
+    return (alias_of(tensor) or begin(tensor)).storage
 
 
 def _base_of(tensor) -> Tensor | None:
-    return None if tensor._alias is None else tensor._alias.base
+    alias = alias_of(tensor)
+    return None if alias is None else alias.base
 
 
 def _has_base(tensor) -> bool:
@@ -73,7 +84,7 @@ def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -
     """
     offset = offset_of(input) if storage_offset is None else storage_offset
     whole = _whole(input)
-    if whole._aval.strides is not None:
+    if abstract_value(whole).strides is not None:
         whole = whole.permute(sorted(range(whole.ndim), key=lambda dim: -whole.stride(dim)))
     if not whole.is_contiguous():
         raise RuntimeError(
@@ -85,7 +96,7 @@ def as_strided(input: Tensor, size, stride, storage_offset: int | None = None) -
 
 def _whole(tensor):
     """The tensor that shows the most memory and shares the tensor's history and tangents."""
-    alias, base = tensor._alias, _base_of(tensor)
+    alias, base = alias_of(tensor), _base_of(tensor)
     if base is None:
         return tensor
     if alias.tangents is None or not has_tangent(tensor):
@@ -129,7 +140,8 @@ def is_conj(input: Tensor) -> bool:
 
 
 def _is_conj(tensor) -> bool:
-    count, step = 0, None if tensor._alias is None else tensor._alias.steps
+    alias = alias_of(tensor)
+    count, step = 0, None if alias is None else alias.steps
     while step is not None:
         count += step.call.primitive.name == "conj" and tensor.dtype.is_complex
         step = step.before
@@ -192,7 +204,7 @@ def _inplace_view(name, arguments, shape, function=None):
 
 
 def _writes(tensor) -> int:
-    return 0 if tensor._counter is None else tensor._counter.value
+    return version_of(tensor)
 
 
 def show(tensor: Tensor, source: Tensor):
@@ -200,7 +212,7 @@ def show(tensor: Tensor, source: Tensor):
 
     Raises RuntimeError as `data=` does.
     """
-    if tensor.requires_grad and not source._aval.differentiable:
+    if tensor.requires_grad and not may_require_grad(source):
         raise RuntimeError(
             "data set to a tensor that requires gradients must be floating point or complex "
             f"dtype, not {source.dtype}"
@@ -208,8 +220,9 @@ def show(tensor: Tensor, source: Tensor):
     held = dual.kept(tensor)
     if held is not None and (tensor.shape, tensor.dtype) != (source.shape, source.dtype):
         raise RuntimeError(
-            f"data of a tensor of {tensor._aval!r} set to {source._aval!r}: it has a tangent of "
-            "forward mode, which must fit. Set it on the primal from forward_ad.unpack_dual"
+            f"data of a tensor of {abstract_value(tensor)!r} set to {abstract_value(source)!r}: it "
+            "has a tangent of forward mode, which must fit. Set it on the primal from "
+            "forward_ad.unpack_dual"
         )
     move(tensor, detached(source))
     dual.restore(tensor, held)
@@ -254,7 +267,7 @@ class MemoryMethods:
         >>> jaxgrad.zeros(2, 3).t().stride()
         (1, 3)
         """
-        strides = strides_of(self._aval)
+        strides = strides_of(abstract_value(self))
         if dim is None:
             return strides
         if not -self.ndim <= dim < self.ndim:
@@ -282,9 +295,11 @@ class MemoryMethods:
         """
         rank = memory_format.rank
         if rank:
-            shown = strides_of(self._aval)
+            shown = strides_of(abstract_value(self))
             return self.ndim == rank and layouts.is_channels_last(self.shape, shown)
-        return self._aval.strides is None or layouts.is_contiguous(self.shape, self.stride())
+        return abstract_value(self).strides is None or layouts.is_contiguous(
+            self.shape, self.stride()
+        )
 
     @api_boundary
     def contiguous(self, memory_format=contiguous_format) -> Tensor:
@@ -379,9 +394,9 @@ class MemoryMethods:
             untracked_reason.note_detached(self, self)
         if has_tangent(self):
             move(self, detached(self))  # the views cut from it keep their tangents
-        current(self)._tracked = False
+        set_tracked(current(self), False)
         if not self.is_inference():
-            self._node, self._nr = None, 0
+            set_node(self, None)
         return self
 
     @property

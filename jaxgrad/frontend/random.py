@@ -14,12 +14,12 @@ import numpy as np
 from jax.sharding import PartitionSpec
 
 from ..core import dtypes, world
-from ..core.aval import META, SPREAD, meta_array, types_of_trace
+from ..core.aval import meta_array, types_of_trace
 from ..core.communication import Broadcast, FromLocal, is_global
 from ..core.executor import run
 from ..core.host_values import values_or_array
 from ..tape.communicate import communicated
-from ..tape.tensor import Tensor, held, wrap
+from ..tape.tensor import Tensor, held, is_on_meta, spans_processes, wrap
 from ..tape.torch_function import api_boundary
 from . import draw
 from .array_creation import from_host
@@ -90,7 +90,7 @@ def new_key(generator: Generator | None, name: str, like: Tensor) -> Tensor:
     like: a tensor that the draw is for; no draw is taken where it has no data.
     """
     generator = generator_of(name, {"generator": generator})
-    if like._aval.mode == META:
+    if is_on_meta(like):
         return wrap(meta_array((2,), dtypes.uint32))
     words = generator.next_key()
     if isinstance(words, jax.core.Tracer):
@@ -101,7 +101,7 @@ def new_key(generator: Generator | None, name: str, like: Tensor) -> Tensor:
 
 def _spans(tensor: Tensor | None) -> bool:
     """Whether a tensor has shards in several processes."""
-    return tensor is not None and (tensor._aval.mode == SPREAD or is_global(held(tensor)))
+    return tensor is not None and (spans_processes(tensor) or is_global(held(tensor)))
 
 
 class _OfRankZero:

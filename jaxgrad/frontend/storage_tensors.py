@@ -6,7 +6,7 @@ from ..autograd.grad_mode import no_grad
 from ..core import dtypes
 from ..storage.alias import Alias, settle
 from ..tape import handle_lock
-from ..tape.tensor import Tensor, wrap
+from ..tape.tensor import Tensor, set_alias, wrap
 from .storages import ReadOnlyStorage
 
 
@@ -28,7 +28,7 @@ def row_of(storage: ReadOnlyStorage, dtype: dtypes.dtype | None = None) -> Tenso
     with handle_lock.lock:
         settle(shared)
         owner = wrap(shared.array, shared.aval)
-        owner._alias = Alias(shared)
+        set_alias(owner, Alias(shared))
     row = owner.as_strided((storage.nbytes() // owner.dtype.itemsize,), (1,), 0)
     dtype = dtype or storage.dtype
     return (row if row.dtype is dtype else row.view(dtype)).detach()

@@ -11,9 +11,8 @@ import jax
 import numpy as np
 
 from ..core import html
-from ..core.aval import SPREAD
 from ..tape.mode import transform_levels
-from ..tape.tensor import Tensor, shown_array
+from ..tape.tensor import Tensor, kind_of, shown_array, spans_processes
 from . import printing
 from .sharding_text import placements_text
 from .tensor_text import name_of_node
@@ -31,7 +30,7 @@ def of_tensor(tensor: Tensor) -> str | None:
     """The HTML of a tensor; None where its text tells as much: for small ones, and for those that
     have no numbers here.
     """
-    if transform_levels.get() or tensor.is_sparse or tensor.is_meta or tensor._aval.mode == SPREAD:
+    if transform_levels.get() or tensor.is_sparse or tensor.is_meta or spans_processes(tensor):
         return None
     array = shown_array(tensor)
     if isinstance(array, jax.core.Tracer) or array.is_deleted():
@@ -55,7 +54,7 @@ def _threshold() -> float:
 
 
 def _heading(tensor, array) -> str:
-    kind = getattr(tensor._leaf, "kind", None) or type(tensor)  # Parameter marks its tensors
+    kind = kind_of(tensor) or type(tensor)  # Parameter marks its tensors
     name, place = kind.__name__, placements_text(getattr(array, "sharding", None))
     size = tensor.numel() * tensor.element_size()
     parts = [f"{name} {list(tensor.shape)}", str(tensor.dtype), place or str(tensor.device)]

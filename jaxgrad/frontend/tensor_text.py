@@ -7,11 +7,18 @@ import importlib
 import jax
 import numpy as np
 
-from ..core.aval import SPREAD
 from ..core.device import device_of_jax
 from ..late import LateModule
 from ..tape.mode import transform_levels
-from ..tape.tensor import Tensor, held, known_node, shown_array
+from ..tape.tensor import (
+    Tensor,
+    abstract_value,
+    held,
+    kind_of,
+    known_node,
+    shown_array,
+    spans_processes,
+)
 from ..tape.torch_function import api_boundary
 
 forward_ad = LateModule("jaxgrad.autograd.forward_ad")
@@ -25,7 +32,7 @@ class TextMethods:
 
     @api_boundary
     def __repr__(self):
-        if self._aval is None:
+        if abstract_value(self) is None:
             return f"Tensor({held(self)!r})"  # what a function of JAX on trees put in its place
         return (
             wrapped_tensors.wrapped_text(self, text_of) if transform_levels.get() else text_of(self)
@@ -54,7 +61,7 @@ def text_of(
         dtype = tensor.example.dtype if isinstance(tensor, wrapped_tensors.Batch) else tensor.dtype
         return f"tensor(<traced>, shape={list(tensor.shape)}, dtype={dtype})"
     placed = sharding_text.placements_text(getattr(array, "sharding", None))
-    is_part = tensor._aval.mode == SPREAD
+    is_part = spans_processes(tensor)
     own = array.addressable_data(0) if is_part else array
     values = array if tensor.is_meta else np.asarray(own)
     start, end = _around_values(tensor)
@@ -88,7 +95,7 @@ def name_of_node(tensor: Tensor) -> str | None:
 
 def _around_values(tensor) -> tuple[str, str]:
     """What stands before the values of a tensor and after all else: its class."""
-    mark = getattr(tensor._leaf, "kind", None)
+    mark = kind_of(tensor)
     if type(tensor) is Tensor:
         return f"{'' if mark is None else mark.heading}tensor(", ""
     name = type(tensor).__name__

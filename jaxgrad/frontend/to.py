@@ -16,7 +16,7 @@ from ..core.program import Program, Reverse
 from ..core.pytorch_tensors import is_of_pytorch, type_name
 from ..late import LateModule
 from ..tape.record import apply
-from ..tape.tensor import Tensor, concrete, current
+from ..tape.tensor import Tensor, abstract_value, concrete, current, is_on_meta
 from ..tape.torch_function import api_boundary
 from .array_creation import device_of
 
@@ -113,14 +113,14 @@ def to(self, *args, **kwargs) -> Tensor:
     # read before its mode is asked: reading a tensor in a trace may capture it
     result = current(self)
     goes_to_meta = device is not None and is_meta(device)
-    if result._aval.mode == META and device is not None and not goes_to_meta:
+    if is_on_meta(result) and device is not None and not goes_to_meta:
         concrete(result, f"to({str(as_device(device))!r})")  # raises
-    if goes_to_meta and result._aval.mode != META:
-        result = apply(_to_meta(result._aval), [result])
+    if goes_to_meta and not is_on_meta(result):
+        result = apply(_to_meta(abstract_value(result)), [result])
     if dtype is not None and dtype is not self.dtype:
         result = ops.to(result, dtype)
     target = None if goes_to_meta else device_of(device)
-    if not is_concrete(result._aval.mode):
+    if not is_concrete(abstract_value(result).mode):
         return ops.clone(self) if copy and result is self else result
     places = places_of(result._value)
     source = next(iter(places))
@@ -129,7 +129,7 @@ def to(self, *args, **kwargs) -> Tensor:
         return ops.clone(self) if copy and result is self else result
     if (target is None or target == source) and (not copy or result is not self):
         return result
-    return apply(_move(result._aval, source, target or source), [result])
+    return apply(_move(abstract_value(result), source, target or source), [result])
 
 
 def _target(args, kwargs):

@@ -18,7 +18,7 @@ from ..core.pytorch_tensors import class_of, type_name
 from ..core.tracebacks import shows_users_frames
 from ..tape.mode import is_grad_enabled, recording, transforms
 from ..tape.pytree import flatten
-from ..tape.tensor import Tensor, wrap
+from ..tape.tensor import Tensor, abstract_value, wrap
 from .arguments import (
     are_arrays,
     array_of,
@@ -180,7 +180,7 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     """
     if not isinstance(tensor, Tensor):
         raise TypeError(f"debug_unwrap(): a Tensor is expected, not {type_name(tensor)}")
-    return wrap(tensor._array, view_ops.plain(tensor._aval))
+    return wrap(tensor._array, view_ops.plain(abstract_value(tensor)))
 
 
 def _value(output, has_aux):

@@ -13,7 +13,16 @@ from ..tape import dual
 from ..tape.mode import transform, transforms, written
 from ..tape.node import AccumulateGrad
 from ..tape.pytree import flatten, is_tensor, map_leaves
-from ..tape.tensor import Tensor, check_no_tangent, edge_of, known_edge_of, wrap
+from ..tape.tensor import (
+    Tensor,
+    abstract_value,
+    alias_of,
+    check_no_tangent,
+    edge_of,
+    is_tracked,
+    known_edge_of,
+    wrap,
+)
 from ..tape.traversal import nodes_from
 
 
@@ -34,8 +43,8 @@ class LeavesLevel:
             is_inside = value.example.requires_grad
         else:
             # not by `edge_of`: to read a tensor makes it an input of a trace around the call
-            ends = {id(known_edge_of(leaf)[0]) for leaf in self.leaves if leaf._tracked}
-            root = [known_edge_of(value)[0]] if value._tracked else []
+            ends = {id(known_edge_of(leaf)[0]) for leaf in self.leaves if is_tracked(leaf)}
+            root = [known_edge_of(value)[0]] if is_tracked(value) else []
             is_inside = any(id(node) in ends for node in nodes_from(root))
         return Wrapper("GradTrackingTensor", value) if is_inside else None
 
@@ -61,15 +70,16 @@ def forget_leaves(changed, leaves, results):
 
     changed: the tensors that it wrote to. results: those whose history is needed.
     """
-    memory = [result._alias.storage for result in results if result._alias is not None]
+    aliases = [alias for alias in map(alias_of, results) if alias is not None]
+    memory = [alias.storage for alias in aliases]
     for tensor in [reference() for reference in changed]:
         if tensor is None:
             continue
+        alias = alias_of(tensor)
         is_needed = any(result is tensor for result in results) or (
-            tensor._alias is not None
-            and any(storage is tensor._alias.storage for storage in memory)
+            alias is not None and any(storage is alias.storage for storage in memory)
         )
-        if tensor._tracked and not is_needed and not reaches_others([tensor], leaves):
+        if is_tracked(tensor) and not is_needed and not reaches_others([tensor], leaves):
             forget(tensor)
 
 
@@ -117,7 +127,7 @@ def unrecorded(value: Tensor, deeply: bool = False) -> Tensor:
     deeply: drop the history of the tangents too. Unlike `detach` this does not stop derivatives of
     JAX, which may differentiate an enclosing function.
     """
-    tensor = wrap(value._array, view_ops.plain(value._aval))
+    tensor = wrap(value._array, view_ops.plain(abstract_value(value)))
     held = dual.kept(value)
     for level, tangent in list(held.of.items()) if deeply and held is not None else ():
         held.set(level, unrecorded(tangent, True))
@@ -165,7 +175,7 @@ def split_aux(name, output, has_aux):
 
 def check_leaves(leaves):
     """Raise RuntimeError if the function called `requires_grad_(False)` on one of its leaves."""
-    if not all(leaf._tracked for leaf in leaves):
+    if not all(is_tracked(leaf) for leaf in leaves):
         raise RuntimeError(IN_A_TRANSFORM.format("requires_grad_(False)"))
 
 

@@ -42,7 +42,18 @@ from ..storage.alias import snapshot
 from ..storage.sole_owner import is_shared
 from ..tape import mode, pytree
 from ..tape.record import apply
-from ..tape.tensor import Tensor, current, has_tangent, held, hold, is_traced, wrap
+from ..tape.tensor import (
+    Tensor,
+    abstract_value,
+    current,
+    has_tangent,
+    held,
+    hold,
+    is_traced,
+    is_tracked,
+    set_abstract_value,
+    wrap,
+)
 
 # PyTorch's messages for operations that need the values of an example
 _SHAPES = "vmap: We do not support batching operators that can output dynamic shape. "
@@ -99,14 +110,14 @@ class ExampleScope(CaptureScope):
     def capture_slice(self, tensor: Tensor, source: ArgumentSource, dim: int) -> Tensor:
         """Capture one example of an argument, with a guard on the whole batched argument."""
         shape = tensor.shape[:dim] + tensor.shape[dim + 1 :]
-        example = wrap(None, with_shape(tensor._aval, shape), tensor._tracked)
+        example = wrap(None, with_shape(abstract_value(tensor), shape), is_tracked(tensor))
         captured = CapturedTensor(example, source, len(self.captured))
         with self.outer_trace():
             captured.expect(tensor)
         self.captured[id(example)] = captured
         struct = jax.ShapeDtypeStruct(tuple(shape), tensor.dtype.numpy)
         captured.tracer = self.add_input(struct, TensorInput(captured))
-        hold(example, captured.tracer, traced_aval(example._aval, captured.tracer))
+        hold(example, captured.tracer, traced_aval(abstract_value(example), captured.tracer))
         self.batches[id(captured.tracer)] = weakref.ref(tensor), dim, outside_aval(example)
         return example
 
@@ -327,7 +338,9 @@ class BatchedProgram(Executable):
             )
         others = [wrap(jnp.asarray(source.array(leaves))) for source in self.trace.other_inputs]
         inputs = [*tensors, *others]
-        program = BatchedCall(self, [with_dual(current(tensor)._aval, False) for tensor in inputs])
+        program = BatchedCall(
+            self, [with_dual(abstract_value(current(tensor)), False) for tensor in inputs]
+        )
         created = apply(executor.prepare(program), inputs)
         created = [created] if program.single else list(created)
         results = [
@@ -349,7 +362,7 @@ class BatchedProgram(Executable):
             nodes = recorded.nodes(tensors, inputs, arrays)
         run = self.output.run(arrays, tensors, nodes)
         for tensor in run.created:
-            tensor._aval = traced_aval(tensor._aval, held(tensor))
+            set_abstract_value(tensor, traced_aval(abstract_value(tensor), held(tensor)))
         self.output.apply(run)
         return self.output.result_of(run)
 

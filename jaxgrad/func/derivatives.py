@@ -19,7 +19,7 @@ from ..core.tracebacks import shows_users_frames
 from ..tape.dual_level import entered, is_any_begun
 from ..tape.mode import is_grad_enabled, recording, transform, transforms, without_inference
 from ..tape.pytree import flatten, is_tensor, map_leaves, ordered_as
-from ..tape.tensor import Tensor, wrap
+from ..tape.tensor import Tensor, abstract_value, may_require_grad, wrap
 from . import shared_function
 from .arguments import (
     TangentsLevel,
@@ -78,7 +78,7 @@ class LeafCall:
         output, self.aux = split_aux(self.name, output, self.has_aux)
         self.outputs, self.structure = outputs_of(self.name, output)
         for output in self.outputs:
-            if not output._aval.differentiable:
+            if not may_require_grad(output):
                 raise RuntimeError(
                     "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got "
                     f"Tensor with dtype {output.dtype}"
@@ -118,7 +118,7 @@ class LeafCall:
 
 
 def zeros(like, first=()):
-    zero = wrap(elementary.filled(like.detach()._aval, 0))
+    zero = wrap(elementary.filled(abstract_value(like.detach()), 0))
     return zero.expand(*first, *like.shape) if first else zero
 
 
@@ -286,7 +286,7 @@ def linearize(func, *primals):
     """
     points, structure = flatten(primals)
     for point in map(_tensor, points):
-        if not point._aval.differentiable:
+        if not may_require_grad(point):
             raise ValueError(
                 f"Expected primal to be floating point or complex, but got: {point.dtype}"
             )

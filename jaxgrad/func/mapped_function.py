@@ -11,7 +11,7 @@ from ..compiled.jit import CompiledFunction
 from ..core import executor
 from ..tape import mode
 from ..tape.pytree import flatten, is_tensor
-from ..tape.tensor import Tensor, current
+from ..tape.tensor import Tensor, current, is_traced
 from .batched_program import BatchedTracing
 from .opened_function import Memory
 
@@ -74,7 +74,10 @@ def is_in_trace(leaves) -> bool:
     """Whether a call with these argument leaves is a part of a trace."""
     for leaf in filter(is_tensor, leaves):
         current(leaf)
-    traced = any(isinstance(getattr(leaf, "_raw", leaf), jax.core.Tracer) for leaf in leaves)
+    traced = any(
+        is_traced(leaf) if isinstance(leaf, Tensor) else isinstance(leaf, jax.core.Tracer)
+        for leaf in leaves
+    )
     return traced or mode.scope.get() is not None or executor.is_traced()
 
 

@@ -8,7 +8,7 @@ from .. import ops
 from ..core import dtypes
 from ..frontend.factories import like
 from ..frontend.random import rand
-from ..tape.tensor import Tensor
+from ..tape.tensor import Tensor, may_require_grad
 from ..tape.torch_function import api_boundary
 from .activation import SELU_MINIMUM
 from .arguments import check_tensor
@@ -96,7 +96,7 @@ feature_alpha_dropout_ = _dropout("feature_alpha_dropout_", True, True, True)
 
 def _kept(name, input, p, generator, shape=None):
     """Draw which elements to keep, each with probability p."""
-    if not input._aval.differentiable:
+    if not may_require_grad(input):
         raise RuntimeError(
             f"result type Float can't be cast to the desired output type {input.dtype.scalar_type}"
             f": {name} takes floating point or complex tensors"

@@ -9,7 +9,7 @@ import jax
 
 from ..core.overloads import renamed
 from ..storage import inplace_check
-from ..tape.tensor import Tensor
+from ..tape.tensor import Tensor, abstract_value
 from ..tape.torch_function import api_boundary
 
 
@@ -34,7 +34,7 @@ def takes_out(function):
         )
         output = function(*args, **kwargs)
         results = [output] if isinstance(output, Tensor) else list(output)
-        inplace_check.check_outputs(name, [result._aval for result in results], targets)
+        inplace_check.check_outputs(name, [abstract_value(result) for result in results], targets)
         for result, target in zip(results, targets, strict=True):
             inplace_check.give(name, result.to(target.dtype), target)
         if isinstance(out, Tensor):

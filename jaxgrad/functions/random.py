@@ -19,7 +19,7 @@ from ..frontend.factories import like
 from ..frontend.factory_options import number_of, shape_of
 from ..frontend.random import draw_floats, draw_integers, draw_normal, new_key, rand, random_tensor
 from ..storage import inplace_check
-from ..tape.tensor import Tensor, is_concrete
+from ..tape.tensor import Tensor, is_concrete, may_require_grad
 from ..tape.torch_function import api_boundary
 from . import samplers
 from .arguments import check_tensor
@@ -289,7 +289,7 @@ def uniform_(self: Tensor, *bounds, generator=None, **named) -> Tensor:
     low, high = arguments.pop("from", 0.0), arguments.pop("to", 1.0)
     if arguments or len(bounds) > 2:
         raise TypeError("uniform_() takes two bounds, `from` and `to`, and a generator")
-    _refuse("check_uniform_bounds", self, not self._aval.differentiable)
+    _refuse("check_uniform_bounds", self, not may_require_grad(self))
     greatest = dtypes.finfo(self.dtype).max
     for which, bound in (("from", low), ("to", high)):
         if not abs(bound) <= greatest:

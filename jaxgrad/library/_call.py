@@ -19,7 +19,7 @@ from ..core.aval import INLINE, mode_of_trace, tracing
 from ..frontend.tensor_data import from_numpy
 from ..tape import handle_lock, mode
 from ..tape.mode import is_grad_enabled
-from ..tape.tensor import Tensor, is_concrete, reads_traced_value, wrap
+from ..tape.tensor import Tensor, abstract_value, alias_of, is_concrete, reads_traced_value, wrap
 
 # kernels that read numbers. Not an attribute of the kernel: a compiled function would guard it
 _opaque = weakref.WeakSet()
@@ -141,7 +141,8 @@ def _check_written(operator, written, bound):
 
 
 def _memory(tensor):
-    return tensor if tensor._alias is None else tensor._alias.storage
+    alias = alias_of(tensor)
+    return tensor if alias is None else alias.storage
 
 
 # the Function of an operator
@@ -380,7 +381,7 @@ def _called_back(operator, kernel, call, bound, cause=None):
             f"alone, not {type(numbers[0]).__name__}"
         )
     lengths = [len(r) if isinstance(r, list) else None for r in faked]
-    structs = [tensor._aval.struct for tensor in (*_flat(faked), *written)]
+    structs = [abstract_value(tensor).struct for tensor in (*_flat(faked), *written)]
     host = _Host(operator, kernel, call, bound, structs)
     with jax.enable_x64(mode_of_trace() == INLINE):
         # JAX differentiates the Function around the kernel, never the callback

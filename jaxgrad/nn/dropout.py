@@ -10,13 +10,14 @@ from ..core import dtypes
 from ..core.tracebacks import users_stacklevel
 from ..frontend import factories, random
 from ..functions.activation import SELU_MINIMUM
+from ..tape.tensor import may_require_grad
 from ..tape.torch_function import api_boundary
 from .function_layer import FunctionLayer
 
 
 def _kept(input, p, shape):
     """Draw which elements of `shape` to keep, each with probability `1 - p`."""
-    if not input._aval.differentiable:
+    if not may_require_grad(input):
         raise RuntimeError(
             f"result type Float can't be cast to the desired output type {input.dtype.scalar_type}"
             ": dropout takes floating point or complex tensors"

@@ -17,7 +17,7 @@ from ..frontend.memory_methods import show
 from ..frontend.to import _target
 from ..late import LateModule
 from ..storage.commit import clear_gradients
-from ..tape.tensor import Tensor
+from ..tape.tensor import Tensor, may_require_grad
 from .module_call import ModuleCall, UncompiledCall
 from .module_members import Members
 from .parameter import is_lazy
@@ -180,7 +180,7 @@ class Module(ModuleCall, ModuleState):
             )
 
         def converted(tensor):
-            casts = dtype is not None and tensor._aval.differentiable
+            casts = dtype is not None and may_require_grad(tensor)
             return tensor.to(device, dtype if casts else tensor.dtype)
 
         return self._apply(converted)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from ..core.pytorch_tensors import type_name
 from ..tape import interception, mode
 from ..tape.noted_reads import noted_read
-from ..tape.tensor import Tensor
+from ..tape.tensor import Tensor, kind_of
 from .module_hooks import VALUE, Changes, ModuleRead, of_all, replaced
-from .parameter import Buffer, Parameter, TransientBuffer, kind_of
+from .parameter import Buffer, Parameter, TransientBuffer
 
 HOOKS = "_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks"
 

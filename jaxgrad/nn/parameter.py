@@ -13,7 +13,7 @@ from ..core.pytorch_tensors import type_name
 from ..frontend import factories
 from ..tape import interception
 from ..tape.noted_reads import noted_read
-from ..tape.tensor import Tensor, leaf_state
+from ..tape.tensor import Tensor, kind_of, leaf_state, may_require_grad
 from ..tape.torch_function import disabled
 
 NOT_DIFFERENTIABLE = "Only Tensors of floating point and complex dtype can require gradients"
@@ -29,14 +29,9 @@ class _ParameterMeta(type(Tensor)):
         return kind is not None and issubclass(kind, cls)
 
 
-def kind_of(tensor: Tensor) -> type | None:
-    """Return the class that a tensor is marked with: `Parameter`, `Buffer`, a subclass, or None."""
-    return getattr(tensor._leaf, "kind", None)
-
-
 def mark(tensor: Tensor, kind: type, requires_grad: bool) -> Tensor:
     """Mark a tensor that has no other references as a parameter or buffer, and return it."""
-    if requires_grad and not tensor._aval.differentiable:
+    if requires_grad and not may_require_grad(tensor):
         raise RuntimeError(f"{NOT_DIFFERENTIABLE}: got {tensor.dtype}")
     leaf_state(tensor).kind = kind
     return tensor.requires_grad_(requires_grad)
@@ -48,7 +43,7 @@ def from_data(data: Tensor | None, kind: type, requires_grad: bool) -> Tensor:
         return _as_instance(mark(factories.empty(0), kind, requires_grad), kind)
     if not isinstance(data, Tensor):
         raise TypeError(f"{kind.__name__} data has to be a tensor, but got {type_name(data)}")
-    if not data._aval.differentiable and requires_grad:
+    if not may_require_grad(data) and requires_grad:
         raise RuntimeError(f"{NOT_DIFFERENTIABLE}: got {data.dtype}")
     return _as_instance(mark(data.detach(), kind, requires_grad), kind)
 

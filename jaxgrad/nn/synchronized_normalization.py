@@ -6,17 +6,16 @@ from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import communication as kinds
 from ..core import world
-from ..core.aval import SPREAD
 from ..frontend.factories import full
 from ..tape.communicate import among
-from ..tape.tensor import Tensor, current, held
+from ..tape.tensor import Tensor, current, held, spans_processes
 
 
 def takes_part(input: Tensor, group) -> bool:
     """Whether an input is a part of a batch that other processes have parts of, too."""
     if group is None or group.size() == 1 or not world.is_several():
         return False
-    return current(input)._aval.mode != SPREAD and not kinds.is_global(held(input))
+    return not spans_processes(current(input)) and not kinds.is_global(held(input))
 
 
 def sync_batch_norm(

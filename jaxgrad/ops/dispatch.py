@@ -34,6 +34,8 @@ from ..tape.torch_function import NOT_OVERRIDDEN, meets_override, stands_for_ten
 from .number_operand import with_first_tensor, with_tensors
 from .old_forms import present_form
 
+# inlined: the accessors of tape/tensor.py
+
 resolution = LateModule("jaxgrad.core.overloads")
 
 # Numbers are inputs of the kernel, so that a new number compiles nothing. These few are part of the

@@ -18,6 +18,8 @@ from ..tape.tensor import Tensor
 from ..tape.torch_function import NOT_OVERRIDDEN, meets_override
 from .dispatch import CONSTANTS, Operator, is_foreign
 
+# inlined: the accessors of tape/tensor.py
+
 # these set all elements to one value, so that indices of the target may share elements
 FILLING = frozenset(["fill_", "zero_"])
 

@@ -19,7 +19,7 @@ import jax
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..capture import scope
 from ..compiled.jit import jit
-from ..core.aval import IMMEDIATE, META, SPREAD
+from ..core.aval import IMMEDIATE, META
 from ..nn.parameter import is_lazy
 from ..storage import commit
 from ..storage.alias import assign
@@ -29,7 +29,15 @@ from ..tape.mode import current_mode, switch, with_grad
 from ..tape.record import apply
 from ..tape.sparse_tensor import is_sparse
 from ..tape.symbolic_number import Varying
-from ..tape.tensor import Tensor, wrap
+from ..tape.tensor import (
+    Tensor,
+    abstract_value,
+    alias_of,
+    is_tracked,
+    may_have_tangents,
+    spans_processes,
+    wrap,
+)
 from .groups import as_set, options_of, raw, settings
 from .initial_state import beginning, filled, new_counter
 from .new_optimizers import scope_of
@@ -45,7 +53,7 @@ def _by_view(params, grads):
     """
     views: dict[bool, tuple[list, list]] = {}
     for param, grad in zip(params, grads, strict=True):
-        view = views.setdefault(param._aval.mode == SPREAD, ([], []))
+        view = views.setdefault(spans_processes(param), ([], []))
         view[0].append(param)
         view[1].append(grad)
     return views.values()
@@ -253,11 +261,11 @@ class FusedStep:
         numbers = [self.number(position, group, name) for name in rule.numbers]
         leaves = [*params, *grads, *there, *counts, *numbers]
         arrays = [x._value if isinstance(x, Tensor) else x for x in leaves]
-        inputs = tuple([x._aval if isinstance(x, Tensor) else float for x in leaves])
+        inputs = tuple([abstract_value(x) if isinstance(x, Tensor) else float for x in leaves])
         count_of = count_of or (0,) * len(params)
         program = prepared(type(rule), rule, count_of, tuple(fresh), inputs, len(counts))
         differentiable = group.get("differentiable", False)
-        if differentiable or any(x._aval.dual for x in leaves if isinstance(x, Tensor)):
+        if differentiable or any(may_have_tangents(x) for x in leaves if isinstance(x, Tensor)):
             results = self.recorded(program, leaves, differentiable)
             give = follow if differentiable else follow_tangents
         else:
@@ -360,7 +368,7 @@ def follow(target: Tensor, source: Tensor):
     """Assign a tensor to another in place, with its history."""
     before = switch(with_grad(True))
     try:
-        permit("step, of an optimizer with differentiable=True,", target, source._tracked)
+        permit("step, of an optimizer with differentiable=True,", target, is_tracked(source))
         assign(target, source, True)
     finally:
         current_mode.set(before)
@@ -467,6 +475,9 @@ class FusedOptimizer(Optimizer):
         params = [*chain.from_iterable(raw(group, "params") for group in self.param_groups)]
         return (
             not any(dict.get(group, "differentiable") for group in self.param_groups)
-            and all(param._alias is None and param._aval.mode == IMMEDIATE for param in params)
+            and all(
+                alias_of(param) is None and abstract_value(param).mode == IMMEDIATE
+                for param in params
+            )
             and not any(is_sparse(param.grad) for param in params)
         )

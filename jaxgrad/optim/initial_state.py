@@ -14,7 +14,7 @@ from ..core.device import device_of_jax
 from ..core.meta_array import MetaArray
 from ..frontend import factories
 from ..tape import mode as modes
-from ..tape.tensor import Tensor, wrap
+from ..tape.tensor import Tensor, abstract_value, set_abstract_value, wrap
 from .new_optimizers import is_new
 
 # whether the optimizer whose state begins was made by the function that is being traced
@@ -50,7 +50,7 @@ def filled(param: Tensor, value, shape=None) -> Tensor:
     current = modes.scope.get()
     captured = None if current is None else current.captured.get(id(param))
     # a tracer stands for a tensor on meta too
-    seen = param._aval if captured is None else captured.aval
+    seen = abstract_value(param) if captured is None else captured.aval
     place = "meta" if seen.mode == META else device_of_jax()
     # what is pending has no sharding
     array = param._value if captured is None else captured.snapshot.array
@@ -63,7 +63,7 @@ def filled(param: Tensor, value, shape=None) -> Tensor:
             tensor = factories.full(size, value, dtype=param.dtype, device=place)
     if shape is not None:
         return tensor
-    tensor._aval = with_strides(tensor._aval, param._aval.strides)
+    set_abstract_value(tensor, with_strides(abstract_value(tensor), abstract_value(param).strides))
     return tensor
 
 

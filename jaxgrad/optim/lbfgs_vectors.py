@@ -19,7 +19,7 @@ from ..frontend.methods import numbers_of
 from ..storage.alias import assign
 from ..storage.inplace_check import permit
 from ..tape.record import apply
-from ..tape.tensor import Tensor, current, wrap
+from ..tape.tensor import Tensor, abstract_value, current, wrap
 
 
 class Correction(Program):
@@ -66,7 +66,9 @@ class TensorVectors:
     def corrected(self, *leaves) -> tuple[Tensor, Tensor]:
         """The results of a `Correction` for its inputs, a number as the factor."""
         leaves = [current(leaf) if isinstance(leaf, Tensor) else leaf for leaf in leaves]
-        kinds = [leaf._aval if isinstance(leaf, Tensor) else type(leaf) for leaf in leaves]
+        kinds = [
+            abstract_value(leaf) if isinstance(leaf, Tensor) else type(leaf) for leaf in leaves
+        ]
         return apply(_correction(*kinds), leaves)
 
     def values(self) -> list:
@@ -126,7 +128,7 @@ class HostVectors:
 
 def vectors_of(params) -> TensorVectors | HostVectors:
     """The vectors for parameters: the host computes with those of one dtype that NumPy has."""
-    kinds = {(param.dtype.to_real(), param._aval.mode) for param in params}
+    kinds = {(param.dtype.to_real(), abstract_value(param).mode) for param in params}
     is_plain = kinds in [{(dtypes.float32, IMMEDIATE)}, {(dtypes.float64, IMMEDIATE)}]
     is_for_xla = executor.chosen == "compiled" or executor.observers or world.current is not None
     is_on_host = is_plain and not is_for_xla and host_kernel.is_usual()

@@ -23,7 +23,7 @@ from ..core.primitive import ARRAY
 from ..frontend.array_creation import finish, from_host
 from ..frontend.storages import TypedStorage
 from ..storage.alias import begin, place_detached
-from ..tape.tensor import Tensor, held, hold
+from ..tape.tensor import Tensor, abstract_value, held, hold
 from ._refused import shown
 
 MOST_DIMENSIONS = 64
@@ -194,7 +194,7 @@ class FileStorage(TypedStorage):
                 else from_host(self.values(place), self.where)
             )
         tensor = finish(array)
-        hold(tensor, held(tensor), with_strides(tensor._aval, place.stride))
+        hold(tensor, held(tensor), with_strides(abstract_value(tensor), place.stride))
         self.users[-1] = weakref.ref(tensor), place
         return tensor
 
@@ -258,7 +258,7 @@ class FileStorage(TypedStorage):
 
 def steps_to(place: Place, owner: Tensor) -> list:
     """The view calls that lead from a contiguous tensor for all of a memory to a place in it."""
-    shown, steps = owner._aval, []
+    shown, steps = abstract_value(owner), []
     if place.size != tuple(shown.shape) or not place.is_contiguous:
         steps.append(_call("as_strided", (place.size, place.stride, place.offset), shown))
     if place.is_conj:

@@ -19,7 +19,7 @@ from ..frontend import factories, storages
 from ..frontend.storages import TypedStorage, UntypedStorage
 from ..nn.parameter import Parameter, mark
 from ..sparse._construction import sparse_coo_tensor
-from ..tape.tensor import Tensor
+from ..tape.tensor import Tensor, may_require_grad
 from ._instructions import DICTS, ITEM, Objects, named
 from ._memory import FileStorage, Loading, count_of
 from ._refused import shown
@@ -272,7 +272,7 @@ def _tensor_3(
 def requiring(machine, tensor: Tensor, requires_grad: bool, hooks=None) -> Tensor:
     """A tensor that requires grad if it should. Raises RefusedFile if it cannot."""
     if _need(machine, requires_grad, bool, "requires_grad"):
-        if not tensor._aval.differentiable:
+        if not may_require_grad(tensor):
             raise machine.refuse(f"a tensor of {tensor.dtype} requires grad")
         tensor.requires_grad_()
     if len(_need(machine, hooks, (OrderedDict, type(None), dict), "hooks") or ()):

@@ -16,7 +16,7 @@ from ..frontend.memory_methods import offset_of
 from ..frontend.storages import in_memory_order
 from ..storage.alias import settle
 from ..tape import handle_lock, mode
-from ..tape.tensor import Tensor, concrete
+from ..tape.tensor import Tensor, abstract_value, alias_of, concrete
 from ._memory import Place
 
 DIFFERENT_DTYPES = (
@@ -55,7 +55,7 @@ def memory_of(tensor: Tensor) -> tuple[SavedMemory, Place]:
 
     It is the tensor's own if the tensor shows it in a way that no file can express.
     """
-    array, alias, shown = concrete(tensor, "save"), tensor._alias, tensor._aval
+    array, alias, shown = concrete(tensor, "save"), alias_of(tensor), abstract_value(tensor)
     flags = None
     # under a trace the memory may hold more than the trace has captured
     if alias is not None and mode.scope.get() is None:

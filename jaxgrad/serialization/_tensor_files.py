@@ -22,7 +22,7 @@ from ..core import strides as layouts
 from ..core.aval import Size, with_strides
 from ..nn.parameter import Parameter, is_lazy, mark
 from ..tape.sparse_tensor import SparseTensor, values_of
-from ..tape.tensor import Tensor, concrete, held, hold
+from ..tape.tensor import Tensor, abstract_value, concrete, held, hold
 from ._encoder import refusal
 from ._instructions import Keys
 from ._memory import FileStorage, Loading, Place, count_of
@@ -425,7 +425,7 @@ class Decoder:
                 storage, place = shared, part
         tensor = self.tensors[name] = storage.tensor(self.source, place)
         if layouts.is_dense(place.size, stride):
-            hold(tensor, held(tensor), with_strides(tensor._aval, stride))
+            hold(tensor, held(tensor), with_strides(abstract_value(tensor), stride))
         requiring(self.source, tensor, bool(requires_grad))
         return mark(tensor, Parameter, bool(requires_grad)) if parameter else tensor
 

@@ -9,7 +9,7 @@ from ..storage.alias import assign, detached
 from ..storage.inplace_check import check_fit, permit
 from ..tape.mode import RECORD, current_mode
 from ..tape.sparse_tensor import Padding, SparseTensor, sparse, values_of
-from ..tape.tensor import has_tangent
+from ..tape.tensor import abstract_value, has_tangent
 from . import _methods, _operators, _pattern
 
 
@@ -48,7 +48,7 @@ def write(written_as: str, name: str, args, kwargs):
     if isinstance(result, SparseTensor) is not isinstance(target, SparseTensor):
         refuse(written_as)
     if not isinstance(target, SparseTensor):
-        check_fit(written_as, result._aval, target)
+        check_fit(written_as, abstract_value(result), target)
         result = result.to(target.dtype)
         assign(target, result, current_mode.get() is RECORD)
         return target

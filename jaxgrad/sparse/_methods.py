@@ -25,7 +25,21 @@ from ..tape.sparse_tensor import (
     values_for,
     values_of,
 )
-from ..tape.tensor import Tensor, concrete, current, has_tangent, held, is_concrete
+from ..tape.tensor import (
+    Tensor,
+    concrete,
+    current,
+    has_tangent,
+    held,
+    is_concrete,
+    is_tracked,
+    known_counter,
+    node_or_mark,
+    restore_state,
+    set_node,
+    set_tracked,
+    state_of,
+)
 from . import _operators, _pattern
 
 
@@ -153,7 +167,7 @@ def values(self: Tensor) -> Tensor:
     self = _needs_coalesced("values", self)
     # on the sparse handle itself: the view shares its memory
     program, _ = ops._coo_values.operator.bind((values_of(self),), {})
-    return finish(program, [self], (held(current(self)),), (self._tracked,))
+    return finish(program, [self], (held(current(self)),), (is_tracked(self),))
 
 
 def _needs_coalesced(name, tensor) -> SparseTensor:
@@ -242,7 +256,7 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
 def replace(target: SparseTensor, source: SparseTensor):
     """Give a sparse tensor the elements of another one of its shape."""
     is_recorded = current_mode.get() is RECORD
-    if is_recorded and target._tracked and not source._tracked:
+    if is_recorded and is_tracked(target) and not is_tracked(source):
         raise NotImplementedError(
             "a constant is written into a sparse tensor that requires grad: write in no_grad()"
         )
@@ -251,7 +265,7 @@ def replace(target: SparseTensor, source: SparseTensor):
         return
     if target._is_grad:
         why = "of a .grad: assign the new gradient to .grad"
-    elif target._tracked and not is_recorded:
+    elif is_tracked(target) and not is_recorded:
         why = "that requires grad, and its gradients lie on it: make a new tensor"
     elif interception.read is not None or has_tangent(target):
         why = "in a trace, or of one with a tangent: use the operator that returns a new tensor"
@@ -264,10 +278,9 @@ def replace(target: SparseTensor, source: SparseTensor):
 def give_pattern(target: SparseTensor, source: SparseTensor):
     """Give a sparse tensor the indices, the values and the history of another one."""
     current(source)
-    counter = target._counter
-    slots = ("_raw", "_aval", "_tracked", "_node", "_nr", "_alias", "_indices_held", "_coalesced")
-    for slot in slots:
-        setattr(target, slot, getattr(source, slot))
+    counter = known_counter(target)
+    restore_state(target, state_of(source))
+    target._indices_held, target._coalesced = source._indices_held, source._coalesced
     if counter is not None:
         counter.count()
 
@@ -290,9 +303,9 @@ class SparseMethods:
 
     @shows_users_frames
     def detach_(self):
-        if self._tracked and self._node is not None:
-            self._node, self._nr = None, 0
-        self._tracked = False
+        if is_tracked(self) and node_or_mark(self) is not None:
+            set_node(self, None)
+        set_tracked(self, False)
         return self
 
     @shows_users_frames

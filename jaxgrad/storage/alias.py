@@ -61,6 +61,8 @@ from .creation_meta import (
     view_of_view,
 )
 
+# inlined: the accessors of tape/tensor.py
+
 
 class Storage:
     """The memory that aliases share.

@@ -22,6 +22,8 @@ from ..tape.tensor import Tensor
 from ..tape.version_counter import Counter, counter_of
 from .alias import Alias, Storage, root_of
 
+# inlined: the accessors of tape/tensor.py
+
 # ---- in one step
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from ..tape.node import Node
-from ..tape.tensor import OWN_DTYPE, LeafState, Tensor
+from ..tape.tensor import OWN_DTYPE, LeafState, Tensor, node_or_mark, output_number
 
 # From NO_GRAD on, the history of the view after a recorded write to its base is not known.
 USUAL, ONE_OF_SEVERAL, NO_GRAD, NO_GRAD_SEVERAL, INFERENCE_MODE = range(5)
@@ -25,11 +25,11 @@ def view_of_view(source: int, creation: int) -> int:
 
 def origin_of(tensor: Tensor) -> str:
     """A tensor as PyTorch's messages describe it: an output of a node."""
-    node = tensor._node
+    node = node_or_mark(tensor)
     if not isinstance(node, Node):
         return "One of several"
     kind = re.sub(r"Backward\d*$", "", node.name())
-    return f"Output {tensor._nr} of {kind}"
+    return f"Output {output_number(tensor)} of {kind}"
 
 
 class Severed(LeafState):

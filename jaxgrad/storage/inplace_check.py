@@ -39,6 +39,8 @@ from .creation_meta import (
 )
 from .sole_owner import has_views
 
+# inlined: the accessors of tape/tensor.py
+
 OVERLAPPING = (
     "unsupported operation: more than one element of the written-to tensor refers to a single "
     "memory location. Please clone() the tensor before performing the operation."

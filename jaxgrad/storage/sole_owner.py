@@ -9,6 +9,8 @@ import types
 from ..core.reference_counts import Held
 from ..tape.tensor import Tensor
 
+# inlined: the accessors of tape/tensor.py
+
 
 def is_shared(tensor: Tensor) -> bool:
     """Whether a tensor shares its memory with another one that exists."""

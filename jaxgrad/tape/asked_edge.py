@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from .node import Node
 
+# inlined: the accessors of tape/tensor.py
+
 
 def find_edge(tensor, is_asked: bool = True):
     """Returns the tensor, after giving it the edge at which all of its gradient arrives: see

@@ -8,7 +8,7 @@ from ..core.bounded_cache import bounded
 from ..core.communication import Communicated, Communication
 from ..core.program import Program
 from .record import apply
-from .tensor import Tensor, current
+from .tensor import Tensor, abstract_value, current
 
 
 @bounded(Program.weight)
@@ -19,7 +19,7 @@ def _program(communication, aval) -> Communicated:
 def communicated(tensor: Tensor, communication: Communication) -> Tensor:
     """The result of a communication of a tensor, differentiable."""
     tensor = current(tensor)
-    program = _program(communication, tensor._aval)
+    program = _program(communication, abstract_value(tensor))
     return apply(executor.prepare(program), [tensor])
 
 
@@ -32,7 +32,7 @@ def among(tensor: Tensor, group, kind, **options) -> Tensor:
     if group.size() == 1:
         return tensor
     tensor = current(tensor)
-    if is_concrete(tensor._aval.mode):
+    if is_concrete(abstract_value(tensor).mode):
         return communicated(tensor, kind(group.mesh, **options))
     if not group.is_world and group.partition is None:
         raise RuntimeError(

@@ -27,6 +27,8 @@ from .mode import INFERENCE, current_mode
 from .node import ProgramNode
 from .tensor import LeafState, Tensor, current, edge_of, held, leaf_state, tangents_of, wrap
 
+# inlined: the accessors of tape/tensor.py
+
 
 @functools.cache
 def start():

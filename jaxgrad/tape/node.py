@@ -15,6 +15,8 @@ import weakref
 from . import handle_lock
 from .hooks import Hooks, register
 
+# inlined: the accessors of tape/tensor.py
+
 # Edges lead to nodes with lower numbers only, so descending order is topological.
 next_sequence_number = itertools.count().__next__
 

@@ -18,7 +18,7 @@ from ..core.aval import Aval
 from . import interception, source_location, version_counter
 from .mode import current_mode, switch, with_grad
 from .node import FREED, SECOND_TIME, Node, ProgramNode
-from .tensor import Tensor, held, wrap
+from .tensor import Tensor, abstract_value, held, wrap
 
 _lock = threading.Lock()
 
@@ -124,7 +124,7 @@ def pack(pair: Pair, tensor: Tensor) -> Packed:
             "A saved tensor pack hook is modifying its input in place. Tensors provided as input "
             "to a pack hook cannot be modified by it: write to a clone() and return that"
         )
-    return Packed(value, pair.unpack, tensor._aval)
+    return Packed(value, pair.unpack, abstract_value(tensor))
 
 
 def new_node(reverse, saved, edges, output_count, leaves) -> Node:
@@ -164,7 +164,7 @@ def _abstract(reverse, position: int):
 
 
 def _shown(array, aval):
-    array_aval = wrap(array)._aval
+    array_aval = abstract_value(wrap(array))
     return aval if array_aval.mode == aval.mode else array_aval
 
 

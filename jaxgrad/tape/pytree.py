@@ -13,7 +13,7 @@ import jax
 
 from ..core.meta_array import MetaArray
 from .mode import is_grad_enabled
-from .tensor import Tensor, check_no_tangent, held, placeholder, wrap
+from .tensor import Tensor, abstract_value, check_no_tangent, held, placeholder, wrap
 
 LOST = (
     "a JAX function was given a tensor that requires grad, and its gradient would be lost: call "
@@ -29,7 +29,7 @@ _LOOKING = frozenset(["tree_structure", "block_until_ready"])
 def _flatten(tensor):
     if tensor._requires_grad and is_grad_enabled() and not _is_looked_at(sys._getframe(1)):
         raise TypeError(LOST)
-    if tensor._aval is None:  # of a placeholder
+    if abstract_value(tensor) is None:  # of a placeholder
         return (held(tensor),), None
     return (check_no_tangent(tensor, "a JAX tree")._array,), None
 

@@ -17,10 +17,13 @@ from ..core.program import Program
 from ..core.tracebacks import users_stacklevel
 from ..core.unrecorded import unrecorded
 from . import handle_lock, interception, mode, node_annotations, untracked_reason, version_counter
+from .handle_lock import owner
 from .mode import FOLLOWED, INFERENCE, MARK, PLAIN, RECORD, current_mode
 from .node import ProgramNode, next_sequence_number
 from .source_location import jax_is_called_by_user, lines
 from .tensor import DERIVED, INFERENCE_TENSOR, Tensor, has_tangent, known_edge_of, wrap
+
+# inlined: the accessors of tape/tensor.py
 
 _new = object.__new__
 _Tracer = jax.core.Tracer
@@ -70,7 +73,7 @@ def apply(program: Program, leaves: list):
 
 def finish(program: Program, leaves, arrays: tuple, mask):
     """`apply` with the arrays of the leaves and, in `mask`, whether each leaf requires grad."""
-    if handle_lock.owner.thread is not None and handle_lock.is_owned_by_another():
+    if owner.thread is not None and handle_lock.is_owned_by_another():
         arrays = _settled(leaves)
     kernel, stretch = program.kernel, local.stretch
     aval = kernel.noted

@@ -22,6 +22,8 @@ from . import interception, torch_function
 from .node import AccumulateGrad
 from .tensor import Tensor, current, edge_of, held, hold, is_concrete, leaf_state, wrap
 
+# inlined: the accessors of tape/tensor.py
+
 
 class SparseTensor(Tensor):
     """A tensor of layout `sparse_coo`; `sparse_coo_tensor` and `Tensor.to_sparse` make it.

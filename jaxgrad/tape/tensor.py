@@ -12,13 +12,14 @@ import weakref
 import jax
 
 from ..core import dtypes, world
-from ..core.aval import META, aval_of, has_numbers, seen_aval
+from ..core.aval import META, SPREAD, Aval, aval_of, has_numbers, seen_aval
 from ..core.device import device_of
 from ..core.meta_array import NO_DATA, ON_META
 from ..core.pending import Pending, known, value_of
 from ..core.pytorch_tensors import type_name
 from . import handle_lock, interception, mode
 from .asked_edge import find_edge
+from .handle_lock import owner
 from .mode import is_inference_mode_enabled
 from .node import AccumulateGrad, Node, shown
 from .noted_reads import history_of, noted_read
@@ -79,7 +80,7 @@ class Tensor:
     def _value(self):
         # the array, or what is pending in its place
         value = current(self)._raw
-        if handle_lock.owner.thread is None or not handle_lock.is_owned_by_another():
+        if owner.thread is None or not handle_lock.is_owned_by_another():
             return value
         with handle_lock.settled():
             return current(self)._raw
@@ -478,6 +479,118 @@ def hold(tensor: Tensor, value, aval=None):
 def is_traced(tensor: Tensor) -> bool:
     """Whether the handle holds a tracer."""
     return isinstance(tensor._raw, jax.core.Tracer)
+
+
+# ---- What a handle knows of its tensor, as it is: out of date after a write to another alias,
+# unless `current` was called before. Where a call costs too much the slots are read in place of
+# these; such a module says so in a line that begins with `# inlined`.
+
+
+def abstract_value(tensor: Tensor) -> Aval:
+    """Shape, dtype, strides and executor of the tensor."""
+    return tensor._aval
+
+
+def set_abstract_value(tensor: Tensor, aval: Aval):
+    """Show other strides, or another executor; the array stays."""
+    tensor._aval = aval
+
+
+def is_on_meta(tensor: Tensor) -> bool:
+    """Whether the tensor is on the device meta, without data."""
+    return tensor._aval.mode == META
+
+
+def spans_processes(tensor: Tensor) -> bool:
+    """Whether several processes hold shards of the tensor."""
+    return tensor._aval.mode == SPREAD
+
+
+def may_require_grad(tensor: Tensor) -> bool:
+    """Whether the dtype has gradients."""
+    return tensor._aval.differentiable
+
+
+def may_have_tangents(tensor: Tensor) -> bool:
+    """Whether the tensor was given tangents of forward mode, maybe at a level that has ended."""
+    return tensor._aval.dual
+
+
+def is_tracked(tensor: Tensor) -> bool:
+    """Whether the tensor requires grad."""
+    return tensor._tracked
+
+
+def set_tracked(tensor: Tensor, requires_grad: bool):
+    """Record the operators on the tensor from now on, or no longer."""
+    tensor._tracked = requires_grad
+
+
+def node_or_mark(tensor: Tensor):
+    """The node that computed the tensor, or INFERENCE_TENSOR or DERIVED in its place; mostly None
+    for a leaf.
+    """
+    return tensor._node
+
+
+def recorded_node(tensor: Tensor) -> Node | None:
+    """The node that the tensor is an output of; None where it has none, or a mark in its place."""
+    return tensor._node if isinstance(tensor._node, Node) else None
+
+
+def output_number(tensor: Tensor) -> int:
+    """Which output of its node the tensor is."""
+    return tensor._nr
+
+
+def set_node(tensor: Tensor, node, output_nr: int = 0):
+    """Make the tensor an output of another node, or of none."""
+    tensor._node, tensor._nr = node, output_nr
+
+
+def alias_of(tensor: Tensor):
+    """The place in the storage that the tensor shares, an `Alias`; None where it shares none."""
+    return tensor._alias
+
+
+def set_alias(tensor: Tensor, alias):
+    """Let the tensor share another storage, or none."""
+    tensor._alias = alias
+
+
+def known_counter(tensor: Tensor):
+    """The version counter; None before `version_counter.counter_of` made one."""
+    return tensor._counter
+
+
+def version_of(tensor: Tensor) -> int:
+    """How often the memory of the tensor was written to."""
+    return 0 if tensor._counter is None else tensor._counter.value
+
+
+def set_counter(tensor: Tensor, counter):
+    """Count the writes to the tensor by another counter."""
+    tensor._counter = counter
+
+
+def known_leaf_state(tensor: Tensor) -> LeafState | None:
+    """The `leaf_state` of the tensor; None before it was needed."""
+    return tensor._leaf
+
+
+def set_leaf_state(tensor: Tensor, state: LeafState | None):
+    """Give the tensor another `leaf_state`."""
+    tensor._leaf = state
+
+
+def grad_of(tensor: Tensor) -> Tensor | None:
+    """The `.grad` as it is stored, without a notice to the trace under way."""
+    return None if tensor._leaf is None else tensor._leaf.grad
+
+
+def kind_of(tensor: Tensor) -> type | None:
+    """The class that the tensor is marked with: `Parameter`, `Buffer`, a subclass, or None."""
+    return None if tensor._leaf is None else tensor._leaf.kind
 
 
 def state_of(tensor: Tensor) -> tuple:

@@ -14,7 +14,15 @@ from contextlib import contextmanager
 from . import mode
 from .hooks import Hooks
 from .node import AccumulateGrad, Extras, Node, next_sequence_number
-from .tensor import LeafState, Tensor, current
+from .tensor import (
+    LeafState,
+    Tensor,
+    current,
+    known_leaf_state,
+    node_or_mark,
+    output_number,
+    recorded_node,
+)
 from .traversal import nodes_from
 
 # the OuterNodes of the function that is being traced in this context
@@ -70,10 +78,11 @@ def hook_lists(tensor: Tensor) -> tuple[Hooks | None, ...]:
 
 
 def _hook_lists(tensor):
-    if isinstance(tensor._node, Node):
-        hooks = hooks_at(tensor._node, tensor._nr)
+    node = recorded_node(tensor)
+    if node is not None:
+        hooks = hooks_at(node, output_number(tensor))
         return () if hooks is None else (hooks,)
-    return _hook_lists_of_leaf(tensor._leaf)
+    return _hook_lists_of_leaf(known_leaf_state(tensor))
 
 
 def hooks_of(tensor: Tensor) -> list:
@@ -132,8 +141,7 @@ class HookSnapshot:
     """The hooks of a tensor when tracing captured it."""
 
     def __init__(self, tensor: Tensor):
-        node, state = tensor._node, tensor._leaf
-        self.node = node if isinstance(node, Node) else None
+        self.node, state = recorded_node(tensor), known_leaf_state(tensor)
         self.state = state if type(state) is LeafState else None
         if self.node is None and self.state is not None:
             self.node = self.state.node()
@@ -148,7 +156,7 @@ class HookSnapshot:
             self.state.hooks, self.state.post_hooks = map(self.scoped_copy, self.hooks)
         if self.extras is None:
             return
-        if tensor._node is self.node:
+        if node_or_mark(tensor) is self.node:
             hooks = self.extras.tensor_hooks or {}
             self.extras.tensor_hooks = {nr: self.scoped_copy(hooks[nr]) for nr in hooks}
         self.extras.pre_hooks = self.scoped_copy(self.extras.pre_hooks)

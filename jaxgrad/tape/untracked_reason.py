@@ -14,7 +14,15 @@ from ..core import view_ops
 from .mode import INFERENCE, MARK, RECORD, current_mode
 from .node import AccumulateGrad, Node
 from .source_location import lines, place_of_caller
-from .tensor import LeafState, Tensor, known_edge_of, leaf_state
+from .tensor import (
+    LeafState,
+    Tensor,
+    is_tracked,
+    known_edge_of,
+    known_leaf_state,
+    leaf_state,
+    node_or_mark,
+)
 from .traversal import nodes_from
 
 DETACHED, NO_GRAD, INFERENCE_MODE = "detached", "no_grad", "inference_mode"
@@ -55,7 +63,7 @@ def of(tensor_or_node) -> tuple[Cause, ...]:
         extras = tensor_or_node.extras
         metadata = None if extras is None else extras.metadata
         return () if metadata is None else metadata.get("cut", ())
-    return getattr(tensor_or_node._leaf, "causes", None) or ()
+    return getattr(known_leaf_state(tensor_or_node), "causes", None) or ()
 
 
 def merged(several) -> tuple[Cause, ...]:
@@ -73,7 +81,7 @@ def note(program, leaves, mask, node, results):
     """Note why results are not recorded, and on a node the causes of its untracked inputs."""
     wanted = node.reverse.wanted if isinstance(node, Node) else ()
     inputs = [leaf for leaf in leaves if isinstance(leaf, Tensor)]
-    before = merged([of(tensor) for tensor in inputs if not tensor._tracked])
+    before = merged([of(tensor) for tensor in inputs if not is_tracked(tensor)])
     lost = [leaf for i, leaf in enumerate(leaves) if mask[i] and i not in wanted]
     name = getattr(getattr(program, "primitive", program), "name", "operator")
     if wanted:
@@ -82,7 +90,7 @@ def note(program, leaves, mask, node, results):
         if before:
             node.metadata["cut"] = before
         lost, before = inputs, ()
-    results = [tensor for tensor in results if not tensor._tracked]
+    results = [tensor for tensor in results if not is_tracked(tensor)]
     if lost and results and current_mode.get() != MARK:
         before = merged([before, [cause_of(_kind(name), name, lost)]])
     for tensor in results if before else ():
@@ -101,14 +109,14 @@ def note_detached(source: Tensor, result: Tensor):
     """Note a tensor that `detach` or `data` took out of the graph."""
     if not lines.get():
         return
-    causes = [cause_of(DETACHED, "detach", [source])] if source._tracked else of(source)
+    causes = [cause_of(DETACHED, "detach", [source])] if is_tracked(source) else of(source)
     if causes:
         leaf_state(result).causes = tuple(causes)
 
 
 def note_written(target: Tensor, value: Tensor):
     """Note why the new value of a tensor that was written to is not in the graph."""
-    causes = () if target._tracked or not lines.get() else of(value)
+    causes = () if is_tracked(target) or not lines.get() else of(value)
     if causes:
         leaf_state(target).causes = causes
 
@@ -116,11 +124,11 @@ def note_written(target: Tensor, value: Tensor):
 def note_call(ctx, args, results):
     """`note` for the call of a Function."""
     inputs = [tensor for tensor in args if isinstance(tensor, Tensor)]
-    before = merged([of(tensor) for tensor in inputs if not tensor._tracked])
+    before = merged([of(tensor) for tensor in inputs if not is_tracked(tensor)])
     if before:
         ctx.metadata["cut"] = before
     for tensor in results:
-        if isinstance(tensor, Tensor) and not tensor._tracked:
+        if isinstance(tensor, Tensor) and not is_tracked(tensor):
             leaf_state(tensor).causes = (cause_of(MARKED, ctx.name(), inputs),)
 
 
@@ -134,8 +142,11 @@ def cause_of(kind, operator, sources) -> Cause:
 
 def _has_edge(tensor) -> bool:
     # a leaf state of another class marks a history that is not known
-    known = tensor._node is not None or type(tensor._leaf) in (type(None), LeafState)
-    return tensor._tracked and known
+    known = node_or_mark(tensor) is not None or type(known_leaf_state(tensor)) in (
+        type(None),
+        LeafState,
+    )
+    return is_tracked(tensor) and known
 
 
 # results of `upstream`, as long as the node lives

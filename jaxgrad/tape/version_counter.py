@@ -12,6 +12,8 @@ import contextvars
 from .node import FREED, Node, ProgramNode
 from .source_location import place_of_caller
 
+# inlined: the accessors of tape/tensor.py
+
 # whether nodes note versions and check them
 strict = contextvars.ContextVar("jaxgrad.strict_versions", default=False)
 

@@ -24,7 +24,7 @@ from ..core.tracebacks import shows_users_frames
 from ..frontend.generator import get_rng_state, set_rng_state
 from ..tape import dual_level, settings
 from ..tape.mode import is_grad_enabled
-from ..tape.tensor import Tensor, has_tangent, held
+from ..tape.tensor import Tensor, abstract_value, has_tangent, held
 from . import checkpoint_traced
 from .checkpoint_frame import CheckpointedCall, group, tensors_in
 from .checkpoint_reentrant import CheckpointFunction as CheckpointFunction
@@ -115,7 +115,7 @@ class SavedMetadata(NamedTuple):
 
     @classmethod
     def of(cls, tensor: Tensor):
-        array, aval = held(tensor), tensor._aval
+        array, aval = held(tensor), abstract_value(tensor)
         place = array.sharding if has_numbers(array) else None
         return cls(aval.shape, aval.dtype, place)
 

@@ -25,7 +25,18 @@ from ..tape.mode import RECORD, Draws
 from ..tape.node import AccumulateGrad, Node, next_sequence_number
 from ..tape.source_location import place_of_caller
 from ..tape.sparse_tensor import is_sparse, sparse
-from ..tape.tensor import Tensor, held, hold, is_traced
+from ..tape.tensor import (
+    Tensor,
+    abstract_value,
+    held,
+    hold,
+    is_traced,
+    is_tracked,
+    node_or_mark,
+    output_number,
+    recorded_node,
+    set_node,
+)
 from .checkpoint_state import CheckpointError, OuterState, mapped, once, tensors_in, version_of
 from .delayed_recompute import after_gradients
 
@@ -178,9 +189,8 @@ class CheckpointedCall:
         """Record the gradients that arrive at the outputs: in a trace the recomputation must depend
         on them, or XLA could run it before the backward pass.
         """
-        nodes = {
-            id(output._node): output._node for output in outputs if isinstance(output._node, Node)
-        }
+        recorded = map(recorded_node, outputs)
+        nodes = {id(node): node for node in recorded if node is not None}
         for node in nodes.values():
             if node.sequence > begun and type(node) is not AccumulateGrad:
                 node.register_prehook(self.record_gradients)
@@ -366,8 +376,8 @@ def _nothing():
 def _unpacked_argument(saved: SavedVariable) -> Tensor:
     array = saved.array if saved.packed is None else saved.packed.tensor()._array
     tensor = saved.with_history(array, None)
-    if tensor._tracked and type(tensor._node) is not AccumulateGrad:
-        tensor._node, tensor._nr = ArgumentNode(tensor), 0
+    if is_tracked(tensor) and type(node_or_mark(tensor)) is not AccumulateGrad:
+        set_node(tensor, ArgumentNode(tensor))
     return tensor
 
 
@@ -378,7 +388,8 @@ class ArgumentNode(Node):
     output_count = 1
 
     def __init__(self, tensor: Tensor):
-        self.edges, self.extras, self.aval = [(tensor._node, tensor._nr)], None, tensor._aval
+        self.edges = [(node_or_mark(tensor), output_number(tensor))]
+        self.extras, self.aval = None, abstract_value(tensor)
         self.sequence = next_sequence_number()
 
     def name(self):

@@ -12,7 +12,7 @@ from ..core.executor import is_traced
 from ..ops import autocast
 from ..tape import mode
 from ..tape.mode import Draws, is_grad_enabled
-from ..tape.tensor import Tensor, wrap
+from ..tape.tensor import Tensor, abstract_value, set_tracked, wrap
 from .checkpoint_state import OuterState
 from .delayed_recompute import after_gradients
 
@@ -94,8 +94,8 @@ def _delayed(gradients, arrays, choose=True):
 
 
 def _like(tensor, array):
-    replacement = wrap(array, view_ops.plain(tensor._aval))
-    replacement._tracked = tensor.requires_grad
+    replacement = wrap(array, view_ops.plain(abstract_value(tensor)))
+    set_tracked(replacement, tensor.requires_grad)
     return replacement
 
 

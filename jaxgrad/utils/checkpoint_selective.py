@@ -24,7 +24,7 @@ from ..core.jaxprs import equations_of
 from ..core.primitive import Call
 from ..tape import mode
 from ..tape.node import ProgramNode
-from ..tape.tensor import Tensor, held, hold, wrap
+from ..tape.tensor import Tensor, held, hold, node_or_mark, wrap
 
 # the selective checkpointing that is entered in this context
 selected = contextvars.ContextVar("jaxgrad.checkpoint_selected", default=None)
@@ -104,7 +104,7 @@ class _Selection:
 
     def created(self, tensor: Tensor):
         self.record(tensor)
-        node = tensor._node
+        node = node_or_mark(tensor)
         if type(node) is not ProgramNode or selected.get() is not self:
             return
         op = _operator(node.reverse.program)

@@ -14,7 +14,6 @@ from contextlib import contextmanager
 
 import jax
 
-from ..capture.guards import grad_of
 from ..compiled.jit import CompiledFunction
 from ..core import dtypes
 from ..core.aval import traced_aval
@@ -24,7 +23,24 @@ from ..state.objects import ObjectWalk
 from ..tape import mode, traced_hooks
 from ..tape.hooks import Hooks, RemovableHandle
 from ..tape.node import AccumulateGrad, Node
-from ..tape.tensor import Tensor, current, held, restore_state, state_of
+from ..tape.tensor import (
+    Tensor,
+    abstract_value,
+    alias_of,
+    current,
+    grad_of,
+    held,
+    is_tracked,
+    known_counter,
+    known_leaf_state,
+    node_or_mark,
+    output_number,
+    recorded_node,
+    restore_state,
+    set_alias,
+    state_of,
+    version_of,
+)
 from ..tape.traversal import nodes_from
 
 _UNREAD = object()
@@ -127,7 +143,7 @@ def leaves_since(begun: int, outputs):
     """The leaves in the history of outputs, as far as it was recorded since sequence number
     `begun`.
     """
-    roots = [output._node for output in outputs if isinstance(output._node, Node)]
+    roots = [node for node in map(recorded_node, outputs) if node is not None]
     nodes = nodes_from(roots, lambda node: node.sequence >= begun or _is_leaf(node))
     return (node.variable for node in nodes if _is_leaf(node))
 
@@ -147,8 +163,9 @@ class HeldTensor:
         if not _is_unread(tensor):
             current(tensor)
             self.raw = held(tensor)
-        self.aval, self.nr, self.tracked = tensor._aval, tensor._nr, tensor._tracked
-        node = tensor._node
+        self.aval, self.tracked = abstract_value(tensor), is_tracked(tensor)
+        self.nr = output_number(tensor)
+        node = node_or_mark(tensor)
         self.node = weakref.ref(node) if isinstance(node, Node) else (lambda: node)
         self.version = version_of(tensor)
 
@@ -158,27 +175,22 @@ class HeldTensor:
             return self.raw, self.aval
         captured = _captured(tensor)  # where the trace has read it since
         if captured is None:
-            return held(tensor), tensor._aval
+            return held(tensor), abstract_value(tensor)
         return captured.tracer, traced_aval(self.aval, captured.tracer)
 
     def has_changed(self, tensor, array) -> bool:
-        return held(tensor) is not array or tensor._tracked is not self.tracked
+        return held(tensor) is not array or is_tracked(tensor) is not self.tracked
 
     def put_back(self, tensor, array, aval):
         """Make the tensor what it was, with the given array of the same values."""
         node = self.node()
-        if self.tracked and node is None and tensor._node is not None:
+        if self.tracked and node is None and node_or_mark(tensor) is not None:
             raise CheckpointError(
                 "torch.utils.checkpoint: a tensor of shape "
                 f"{list(self.aval.shape)} that the function reads from outside was written to "
                 "after it ran, and its history from before is gone: pass it as an argument"
             )
         restore_state(tensor, (array, aval, node, self.nr, self.tracked, None))
-
-
-def version_of(tensor) -> int:
-    counter = tensor._counter
-    return 0 if counter is None else counter.value
 
 
 def _captured(tensor):
@@ -219,9 +231,9 @@ class OuterState:
         pairs += [(held.reference(), held.version) for held in self.held.values()]
         sharing: dict[int, list] = {}
         for tensor, version in pairs:
-            if tensor is not None and tensor._alias is not None:
+            if tensor is not None and alias_of(tensor) is not None:
                 is_written = version_of(tensor) != version
-                sharing.setdefault(id(tensor._alias.storage), []).append((tensor, is_written))
+                sharing.setdefault(id(alias_of(tensor).storage), []).append((tensor, is_written))
         for group in sharing.values():
             if len(group) > 1 and any(is_written for _, is_written in group):
                 shapes = " and ".join(str(list(tensor.shape)) for tensor, _ in group)
@@ -246,7 +258,8 @@ class OuterState:
         if self.refusal:
             raise CheckpointError(self.refusal)
         pairs = self.alive()
-        leaves = [arg._node.variable for arg in arguments if type(arg._node) is AccumulateGrad]
+        nodes = map(node_or_mark, arguments)
+        leaves = [node.variable for node in nodes if type(node) is AccumulateGrad]
         before = [_TensorSnapshot(tensor) for tensor in [*leaves, *[tensor for _, tensor in pairs]]]
         random, dtype = _generator_state(), dtypes.get_default_dtype()
         begun = _next_hook()
@@ -277,7 +290,7 @@ class OuterState:
             ]
         for (known, tensor), (array, aval) in zip(pairs, values, strict=True):
             # without its alias: other tensors of its memory must not see what is written
-            if known.has_changed(tensor, array) or tensor._alias is not None:
+            if known.has_changed(tensor, array) or alias_of(tensor) is not None:
                 known.put_back(tensor, array, aval)
 
 
@@ -292,7 +305,7 @@ class _TensorSnapshot:
 
     def restore(self):
         _set_fields(self.tensor, self.fields)
-        leaf = self.tensor._leaf
+        leaf = known_leaf_state(self.tensor)
         if leaf is not None and grad_of(self.tensor) is not self.grad:
             leaf.grad = self.grad
         if self.grad is not None:
@@ -306,12 +319,12 @@ def _fields(tensor):
 def _set_fields(tensor, fields):
     state, version = fields
     value, _, node, _, tracked, alias = state
-    if held(tensor) is value and tensor._node is node and tensor._tracked is tracked:
-        tensor._alias = alias
+    if held(tensor) is value and node_or_mark(tensor) is node and is_tracked(tensor) is tracked:
+        set_alias(tensor, alias)
         return
     restore_state(tensor, state)
-    if tensor._counter is not None:
-        tensor._counter.value = version
+    if known_counter(tensor) is not None:
+        known_counter(tensor).value = version
 
 
 def _generator_state():

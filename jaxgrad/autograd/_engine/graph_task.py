@@ -34,6 +34,8 @@ from ...tape.tensor import current as current_value
 from ...tape.traversal import nodes_from
 from . import debug_log, observers, reentrant, run_hooks, sparse_gradient
 
+# inlined: the accessors of tape/tensor.py
+
 _new = object.__new__
 
 # the innermost pass that is running in the current context

@@ -9,7 +9,15 @@ from ...core.aval import META
 from ...core.pytorch_tensors import type_name
 from ...tape import sparse_tensor
 from ...tape.asked_edge import find_edge
-from ...tape.tensor import Tensor, current, edge_of, known_edge_of
+from ...tape.tensor import (
+    Tensor,
+    abstract_value,
+    current,
+    edge_of,
+    is_on_meta,
+    is_tracked,
+    known_edge_of,
+)
 from ...tape.torch_function import stands_for_tensor
 from ..graph import GradientEdge
 
@@ -69,7 +77,7 @@ def edges_of_outputs(outputs) -> list:
         if isinstance(output, GradientEdge):
             edges.append(output[:2])
             continue
-        if not current(output)._tracked:
+        if not is_tracked(current(output)):
             raise RuntimeError(
                 f"element {position} of tensors does not require grad and does not have a grad_fn: "
                 f"it has shape {list(output.shape)}, and nothing it was computed from requires "
@@ -169,7 +177,7 @@ def _batch(position, output, batch):
 def _check(position, aval, gradient):
     if not isinstance(gradient, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type_name(gradient)}")
-    if (gradient._aval.mode == META) != (aval.mode == META):
+    if (is_on_meta(gradient)) != (aval.mode == META):
         place = "meta" if aval.mode == META else "a device with data"
         raise RuntimeError(
             f"invalid gradient at index {position} - expected device {place} but got "
@@ -184,7 +192,7 @@ def _check(position, aval, gradient):
 
 
 def _ones(output):
-    if isinstance(output, Tensor) and not current(output)._tracked:
+    if isinstance(output, Tensor) and not is_tracked(current(output)):
         return None  # `edges_of_outputs` raises
     is_plain = type(output) is Tensor
     if not is_plain and sparse_tensor.is_sparse(output):
@@ -192,7 +200,7 @@ def _ones(output):
             "grad can be implicitly created only for scalar outputs, not for a sparse tensor of "
             f"shape {list(output.shape)}: pass its gradient, or reduce it with sum() first"
         )
-    aval = output._aval if is_plain else _aval(output)
+    aval = abstract_value(output) if is_plain else _aval(output)
     if aval.is_real_scalar:
         return elementary.filled(aval, 1)
     if aval.shape.numel() != 1:
@@ -208,4 +216,4 @@ def _ones(output):
 def _aval(output):
     if isinstance(output, GradientEdge):
         return output.node.outputs()[output.output_nr]
-    return output._aval
+    return abstract_value(output)

@@ -11,12 +11,12 @@ from ...core.pytorch_tensors import type_name
 from ...tape import handle_lock
 from ...tape.hooks import name_of
 from ...tape.sparse_tensor import is_sparse
-from ...tape.tensor import OWN_DTYPE, Tensor, leaf_state
+from ...tape.tensor import OWN_DTYPE, Tensor, known_leaf_state, leaf_state
 
 
 def at_leaf(run, leaf: Tensor, gradient):
     """A leaf's gradient, converted to the leaf's `grad_dtype`, after the leaf's hooks."""
-    state = leaf._leaf
+    state = known_leaf_state(leaf)
     if state is None:
         return gradient
     if state.grad_dtype is not OWN_DTYPE:
@@ -96,7 +96,7 @@ def for_each_input(node, results) -> tuple:
 
 def accumulated(leaf: Tensor):
     """Call the post-accumulate hooks of a leaf."""
-    for hook in list((leaf._leaf.post_hooks or {}).values()):
+    for hook in list((known_leaf_state(leaf).post_hooks or {}).values()):
         result = hook(leaf)
         if result is not None:
             _check(hook, leaf, result)

@@ -14,7 +14,7 @@ from ...core.meta_array import MetaArray
 from ...core.primitive import Call
 from ...tape import interception, node_annotations
 from ...tape.node import FREED, SECOND_TIME, AccumulateGrad, ProgramNode
-from ...tape.tensor import Tensor, held, wrap
+from ...tape.tensor import Tensor, held, node_or_mark, wrap
 from ..grad_mode import _Mode
 from .graph_task import saved_tensors
 
@@ -224,7 +224,7 @@ def _is_read(call, name) -> bool:
 
 def _itself(tensor):
     """The leaf behind a saved tensor if it still holds the saved array, else the tensor."""
-    node = tensor._node if isinstance(tensor, Tensor) else None
+    node = node_or_mark(tensor) if isinstance(tensor, Tensor) else None
     is_leaf = type(node) is AccumulateGrad and node.variable._array is held(tensor)
     return node.variable if is_leaf else tensor
 

@@ -14,7 +14,15 @@ from ...ops import dispatch
 from ...storage.alias import assign
 from ...tape.node import FREED, SECOND_TIME, AccumulateGrad, Node, ProgramNode, next_sequence_number
 from ...tape.sparse_tensor import is_sparse, sparse
-from ...tape.tensor import Tensor, wrap
+from ...tape.tensor import (
+    Tensor,
+    abstract_value,
+    known_leaf_state,
+    node_or_mark,
+    output_number,
+    set_node,
+    wrap,
+)
 
 
 class SparseGradient(Node):
@@ -61,8 +69,9 @@ class SparseGradient(Node):
 
 def give(output: Tensor, name: str, of_lookup: Callable):
     """Let a lookup, just recorded, send sparse gradients to a leaf."""
-    if type(output._node) is ProgramNode:
-        output._node = SparseGradient(output._node, name, of_lookup)
+    if type(node_or_mark(output)) is ProgramNode:
+        node = SparseGradient(node_or_mark(output), name, of_lookup)
+        set_node(output, node, output_number(output))
 
 
 def total(run, first, second):
@@ -82,9 +91,9 @@ def accumulate(run, leaf: Tensor, before: Tensor | None, gradient):
         grad = gradient
     else:
         grad = total(run, before, gradient)
-        grad = grad if isinstance(grad, Tensor) else wrap(grad, before._aval)
+        grad = grad if isinstance(grad, Tensor) else wrap(grad, abstract_value(before))
     if before is None or run.create_graph or is_sparse(before):
-        leaf._leaf.grad = grad
+        known_leaf_state(leaf).grad = grad
         return
     run.before.save_value(before)
     assign(before, grad, False)

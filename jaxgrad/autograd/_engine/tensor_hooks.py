@@ -10,7 +10,7 @@ from ...tape import interception
 from ...tape.asked_edge import find_edge
 from ...tape.hooks import Hooks, RemovableHandle, register
 from ...tape.node import Node
-from ...tape.tensor import Tensor, edge_of, known_node, leaf_state
+from ...tape.tensor import Tensor, edge_of, known_leaf_state, known_node, leaf_state
 from . import graph_task
 
 
@@ -76,7 +76,8 @@ class HookMethods:
 
     @property
     def _post_accumulate_grad_hooks(self) -> Hooks | None:
-        return None if self._leaf is None else self._leaf.post_hooks
+        state = known_leaf_state(self)
+        return None if state is None else state.post_hooks
 
     @_post_accumulate_grad_hooks.setter
     def _post_accumulate_grad_hooks(self, hooks):
@@ -129,7 +130,8 @@ def known_hooks(tensor: Tensor) -> Hooks | None:
     """The hooks of a tensor, None if it never had one."""
     node = known_node(tensor)
     if node is None:
-        return None if tensor._leaf is None else tensor._leaf.hooks
+        state = known_leaf_state(tensor)
+        return None if state is None else state.hooks
     return node.extras and (node.extras.tensor_hooks or {}).get(tensor.output_nr)
 
 

@@ -48,6 +48,8 @@ from .forward_ad import move, moving
 from .saved_variables import SavedOutput, SavedVariable, refuse_attributes, sever
 from .user_rules import Rules, gradients_of, has_setup, put_aside, reserved
 
+# inlined: the accessors of tape/tensor.py
+
 CONSUMED = object()
 
 

@@ -11,7 +11,7 @@ from ...storage.alias import known_offset_of
 from ...tape import dual, interception
 from ...tape.dual_level import enabled, in_order, see_below, window
 from ...tape.mode import PLAIN, RECORD, current_mode, switch, transform_levels
-from ...tape.tensor import Tensor, edge_of, wrap
+from ...tape.tensor import Tensor, abstract_value, alias_of, edge_of, may_require_grad, wrap
 from ...tape.version_counter import counter_of
 from .._engine.graph_task import PassTo
 from . import linearity
@@ -69,7 +69,7 @@ def move(ctx, outputs, results, moved):
                 _refuse_view(ctx, values[number], supply[place], ctx._args[place])
         by_level.append((level, values, shared))
     for number, output in enumerate(results):
-        if not isinstance(output, Tensor) or not output._aval.differentiable:
+        if not isinstance(output, Tensor) or not may_require_grad(output):
             continue
         if number in apart:
             dual.own_tangents(output)
@@ -87,9 +87,12 @@ def _source(ctx, output) -> int | None:
         return None
     if any(output is dirty for dirty in ctx.dirty_tensors or ()):
         return None
-    aliases = [argument._alias if isinstance(argument, Tensor) else None for argument in ctx._args]
+    aliases = [
+        alias_of(argument) if isinstance(argument, Tensor) else None for argument in ctx._args
+    ]
     roots = [alias if alias is None or alias.root is None else alias.root for alias in aliases]
-    return roots.index(output._alias.root) if output._alias.root in roots else None
+    root = alias_of(output).root
+    return roots.index(root) if root in roots else None
 
 
 def _version(tangent) -> int:
@@ -114,9 +117,9 @@ def _shares(value, tangent, is_changed, output, argument) -> bool:
 
 
 def _is_view_of(value, tangent) -> bool:
-    if value._base is None or tangent._alias is None:
+    if value._base is None or alias_of(tangent) is None:
         return False
-    return value._alias.storage is tangent._alias.storage
+    return alias_of(value).storage is alias_of(tangent).storage
 
 
 def _steps(tensor) -> list[int]:
@@ -160,7 +163,7 @@ def _transposed(ctx, tangents) -> list:
     ]
     before, needed = current_mode.get(), (ctx.needs_input_grad, ctx._needs, ctx._inputs)
     ctx.needs_input_grad = ctx._needs = tuple(tangent is not None for tangent in tangents)
-    ctx._inputs = [tangent._aval for tangent in tangents if tangent is not None]
+    ctx._inputs = [abstract_value(tangent) for tangent in tangents if tangent is not None]
     saved = ctx._saved
     try:
         _refuse_others_than_linear(ctx, weights)

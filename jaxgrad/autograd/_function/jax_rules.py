@@ -31,7 +31,7 @@ from ...core.aval import (
 from ...core.program import bare, conjugate, is_bare, renamed
 from ...storage.alias import assign
 from ...tape.mode import RECORD, RULE, Draws, current_mode, switch
-from ...tape.tensor import Tensor, hold, wrap
+from ...tape.tensor import Tensor, abstract_value, alias_of, hold, may_require_grad, wrap
 from . import call as function_call
 from . import linearity, user_rules
 from .saved_variables import SavedOutput, SavedVariable
@@ -53,7 +53,9 @@ def concerns(cls, args) -> bool:
     for argument in args:
         if isinstance(argument, Tensor):
             # where JAX does not differentiate, `func.vmap` may still map the trace
-            if not is_concrete(argument._aval.mode) and (not is_bare() or user_rules.has_vmap(cls)):
+            if not is_concrete(abstract_value(argument).mode) and (
+                not is_bare() or user_rules.has_vmap(cls)
+            ):
                 return True
         elif isinstance(argument, jax.Array):
             return True
@@ -84,8 +86,10 @@ def _traced(cls, args):
     outputs = output if isinstance(output, tuple) else (output,)
     tensors = [value for value in outputs if isinstance(value, Tensor)]
     for value, array in zip(tensors, arrays, strict=True):
-        if value._alias is not None and any(value is argument for argument in args):
-            assign(value, wrap(array, value._aval), False)  # `forward` wrote to its memory
+        if alias_of(value) is not None and any(value is argument for argument in args):
+            assign(
+                value, wrap(array, abstract_value(value)), False
+            )  # `forward` wrote to its memory
         else:
             hold(value, array)
     for saved in ctx._saved:
@@ -107,7 +111,7 @@ class CallOnArrays:
         self.arguments = tuple([None if isinstance(a, Tensor) else a for a in args])
         self.positions = tuple([i for i, a in enumerate(args) if isinstance(a, Tensor)])
         self.tensors = tuple([isinstance(a, Tensor) for a in args])
-        self.avals = tuple([args[i]._aval for i in self.positions])
+        self.avals = tuple([abstract_value(args[i]) for i in self.positions])
         self.nested = tuple(arrays_in(self.arguments))
         self.differentiable = ()
 
@@ -142,7 +146,7 @@ class CallOnArrays:
         ctx._tensors, ctx._args, ctx._needs = self.tensors, args, tuple(needs)
         ctx._inputs = [aval for aval, needed in zip(self.avals, mask, strict=True) if needed]
         outputs = output if isinstance(output, tuple) else (output,)
-        ctx._avals = tuple(v._aval if isinstance(v, Tensor) else None for v in outputs)
+        ctx._avals = tuple(abstract_value(v) if isinstance(v, Tensor) else None for v in outputs)
         if results is not None:
             supply = iter(results)
             numbers = {id(v): next(supply) for v in outputs if isinstance(v, Tensor)}
@@ -160,9 +164,9 @@ class CallOnArrays:
         self.differentiable = tuple(
             i
             for i, value in enumerate(tensors)
-            if id(value) not in constant and value._aval.differentiable
+            if id(value) not in constant and may_require_grad(value)
         )
-        self.outputs = tuple(value._aval.struct for value in tensors)
+        self.outputs = tuple(abstract_value(value).struct for value in tensors)
         self.numbers = tuple(i for i, value in enumerate(outputs) if isinstance(value, Tensor))
         return tuple(value._array for value in tensors)
 
@@ -212,7 +216,7 @@ def _saved(tensor, numbers):
     if tensor is None:
         return None
     array = numbers.get(id(tensor))
-    return SavedVariable(tensor if array is None else wrap(array, tensor._aval))
+    return SavedVariable(tensor if array is None else wrap(array, abstract_value(tensor)))
 
 
 def _zeros(shape, dtype):

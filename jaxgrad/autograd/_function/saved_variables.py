@@ -9,7 +9,23 @@ from ...state.objects import ObjectWalk
 from ...tape import node_annotations
 from ...tape.dual import kept, restore
 from ...tape.node import Node
-from ...tape.tensor import DERIVED, OWN_DTYPE, LeafState, Tensor, current, held, known_edge_of, wrap
+from ...tape.tensor import (
+    DERIVED,
+    OWN_DTYPE,
+    LeafState,
+    Tensor,
+    abstract_value,
+    current,
+    held,
+    is_tracked,
+    known_edge_of,
+    may_have_tangents,
+    node_or_mark,
+    set_leaf_state,
+    set_node,
+    set_tracked,
+    wrap,
+)
 
 
 class SavedVariable:
@@ -23,10 +39,10 @@ class SavedVariable:
 
     def __init__(self, tensor: Tensor):
         self.source, self.packed = current(tensor), None
-        self.array, self.aval = held(tensor), tensor._aval
-        self.derived = tensor._node is DERIVED
-        self.edge = known_edge_of(tensor) if tensor._tracked else None
-        self.tangents = kept(tensor) if tensor._aval.dual else None
+        self.array, self.aval = held(tensor), abstract_value(tensor)
+        self.derived = node_or_mark(tensor) is DERIVED
+        self.edge = known_edge_of(tensor) if is_tracked(tensor) else None
+        self.tangents = kept(tensor) if may_have_tangents(tensor) else None
 
     def pack(self, pair):
         """Pass the tensor through saved-tensor hooks and keep their result in its place."""
@@ -38,8 +54,12 @@ class SavedVariable:
         if self.packed is not None:
             return self.with_history(self.packed.tensor()._array, ctx)
         source = current(self.source)
-        same_place = not source._tracked or self.edge == known_edge_of(source)
-        if held(source) is self.array and source._tracked == (self.edge is not None) and same_place:
+        same_place = not is_tracked(source) or self.edge == known_edge_of(source)
+        if (
+            held(source) is self.array
+            and is_tracked(source) == (self.edge is not None)
+            and same_place
+        ):
             return source
         return self.with_history(self.array, ctx)
 
@@ -55,8 +75,8 @@ class SavedOutput(SavedVariable):
 
     def __init__(self, tensor: Tensor, number: int):
         self.source, self.packed, self.edge, self.derived = None, None, None, False
-        self.array, self.aval = tensor._array, tensor._aval
-        self.number, self.tracked, self.tangents = number, tensor._tracked, None
+        self.array, self.aval = tensor._array, abstract_value(tensor)
+        self.number, self.tracked, self.tangents = number, is_tracked(tensor), None
 
     def tensor(self, ctx):
         array = self.array if self.packed is None else self.packed.tensor()._array
@@ -70,8 +90,9 @@ class SavedOutput(SavedVariable):
 def sever(ctx):
     """Make intermediate results that are attributes of `ctx` refuse to be differentiated."""
     for name, tensor in _intermediates(ctx):
-        tensor._node, tensor._tracked = None, True
-        tensor._leaf = _WithoutHistory(ctx.name(), name)
+        set_node(tensor, None)
+        set_tracked(tensor, True)
+        set_leaf_state(tensor, _WithoutHistory(ctx.name(), name))
 
 
 def refuse_attributes(ctx):
@@ -86,7 +107,7 @@ def _intermediates(ctx):
         for name, value in vars(ctx).items()
         if name != "saved_for_forward"
         for tensor in _AttributeWalk().walk(value)
-        if isinstance(tensor, Tensor) and tensor._node is DERIVED
+        if isinstance(tensor, Tensor) and node_or_mark(tensor) is DERIVED
     ]
 
 
@@ -109,7 +130,7 @@ class _WithoutHistory(LeafState):
 
     def __init__(self, owner, attribute):
         self.owner, self.attribute = owner, attribute
-        self.grad = self.hooks = self.post_hooks = self.tangents = None
+        self.grad = self.hooks = self.post_hooks = self.tangents = self.causes = self.kind = None
         self.grad_dtype = OWN_DTYPE
 
     def node(self):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...core import elementary
 from ...core.pytorch_tensors import type_name
 from ...tape.node import Extras
-from ...tape.tensor import Tensor, wrap
+from ...tape.tensor import Tensor, abstract_value, may_require_grad, wrap
 from .saved_variables import SavedVariable
 
 TWICE = "trying to differentiate twice a function that was marked with @once_differentiable"
@@ -105,7 +105,7 @@ def tangents_of(ctx, tangents: list, outputs) -> list:
     """
     for position, is_tensor in enumerate(ctx._tensors):
         if is_tensor and tangents[position] is None and ctx.materialize_grads:
-            aval = ctx._args[position]._aval
+            aval = abstract_value(ctx._args[position])
             tangents[position] = wrap(elementary.filled(aval, 0)) if aval.differentiable else None
     saved = ctx._saved
     if ctx.saved_for_forward is not None:
@@ -146,7 +146,7 @@ def _tangent(tangent, aval, is_constant, number):
             f"Tensor, this is not supported. Tensor is of size {list(aval.shape)} while the given "
             f"forward gradient is of size {list(tangent.shape)}."
         )
-    if not tangent._aval.differentiable or (tangent.dtype.is_complex and not aval.dtype.is_complex):
+    if not may_require_grad(tangent) or (tangent.dtype.is_complex and not aval.dtype.is_complex):
         raise RuntimeError(
             f"Function's jvp returned a tangent of {tangent.dtype} for output {number}, which is "
             f"of {aval.dtype}"

@@ -7,6 +7,7 @@ from collections import Counter
 
 from ...tape import untracked_reason
 from ...tape.node import AccumulateGrad
+from ...tape.tensor import abstract_value
 from .._function.call import FunctionNode
 from .graph_reader import (
     Names,
@@ -152,7 +153,7 @@ class _Draftsman:
         first, name = None, self.names.of(leaf) or "leaf"
         for rank, user in sorted(self.users.get(leaf.sequence, [(0, None)])):
             if first is None or rank > first + FARTHEST_LEAF:
-                lines = [Line(name), Line(rest=_shown(leaf.variable._aval))]
+                lines = [Line(name), Line(rest=_shown(abstract_value(leaf.variable)))]
                 lines += [] if first is None else [Line(rest="(again)")]
                 first, here = rank, len(self.boxes)
                 self.boxes.append(Box(LEAF, lines, f"{name}, a leaf", user is None))
@@ -224,7 +225,10 @@ class _Compact(_Draftsman):
     def lines(self, node):
         name, results, extra = self.described(node)
         targets = [to for to, _ in node.edges if type(to) is AccumulateGrad]
-        leaves = [self.names.of(leaf) or f"leaf {_shown(leaf.variable._aval)}" for leaf in targets]
+        leaves = [
+            self.names.of(leaf) or f"leaf {_shown(abstract_value(leaf.variable))}"
+            for leaf in targets
+        ]
         taken = f" ({', '.join(dict.fromkeys(leaves))})" if leaves else ""
         rest = " \u00b7 ".join(filter(None, [", ".join(results), extra]))
         lines = [Line(name, f"{taken}  {rest}")]

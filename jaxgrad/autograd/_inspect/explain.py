@@ -9,7 +9,18 @@ from ...core.pytorch_tensors import type_name
 from ...tape import source_location, untracked_reason
 from ...tape.node import AccumulateGrad
 from ...tape.sparse_tensor import is_sparse
-from ...tape.tensor import INFERENCE_TENSOR, LeafState, Tensor, current, known_edge_of
+from ...tape.tensor import (
+    INFERENCE_TENSOR,
+    LeafState,
+    Tensor,
+    current,
+    grad_of,
+    is_tracked,
+    known_edge_of,
+    known_leaf_state,
+    may_require_grad,
+    node_or_mark,
+)
 from .gradient_probe import (
     ALIVE,
     CANCELLED,
@@ -104,11 +115,11 @@ class _Explainer:
         self.explanation = Explanation()
 
     def tell(self) -> Explanation:
-        if not self.tensor._aval.differentiable:
+        if not may_require_grad(self.tensor):
             why = f"its dtype, {self.tensor.dtype}, is neither floating point nor complex"
             self.explanation.say(f"{self.name} has no gradient: {why}")
             self.tell_causes(untracked_reason.of(self.tensor), DTYPE)
-        elif not self.tensor._tracked:
+        elif not is_tracked(self.tensor):
             self.tell_constant()
         elif self.loss is None:
             self.tell_alone()
@@ -120,7 +131,7 @@ class _Explainer:
         """The tensor does not require grad."""
         self.explanation.say(f"{self.name} does not require grad: no operator on it is recorded")
         causes = untracked_reason.of(self.tensor)
-        if self.tensor._node is INFERENCE_TENSOR and not causes:
+        if node_or_mark(self.tensor) is INFERENCE_TENSOR and not causes:
             self.explanation.say("It was made in inference mode", untracked_reason.INFERENCE_MODE)
         self.tell_causes(causes, CONSTANT)
         if causes:
@@ -147,7 +158,7 @@ class _Explainer:
         """The tensor requires grad, and no loss was given."""
         if self.tell_grad(_grad_of(self.tensor)):
             return
-        if self.tensor._node is not None:
+        if node_or_mark(self.tensor) is not None:
             self.tell_not_a_leaf()
         elif not _is_used(self.tensor):
             self.explanation.say(
@@ -185,9 +196,10 @@ class _Explainer:
 
     def tell_not_a_leaf(self):
         """The tensor is not a leaf, so its `.grad` is not kept."""
-        place = place_of(self.tensor._node)
+        node = node_or_mark(self.tensor)
+        place = place_of(node)
         self.explanation.say(
-            f"{self.name} is not a leaf: it comes from {_shown(self.tensor._node)}, and only "
+            f"{self.name} is not a leaf: it comes from {_shown(node)}, and only "
             "leaves keep their .grad. Call retain_grad() on it before the backward pass",
             NOT_A_LEAF,
             place,
@@ -211,7 +223,7 @@ class _Explainer:
             self.tell_no_path(nodes)
             return
         grad, retains = _grad_of(self.tensor), self.tensor.retains_grad
-        if grad is None and self.tensor._node is not None and not retains:
+        if grad is None and node_or_mark(self.tensor) is not None and not retains:
             self.tell_not_a_leaf()
         self.tell_finding(probe(roots, edge), nodes, edge, grad)
 
@@ -343,7 +355,7 @@ def _maker_of_nans(finding) -> str:
 
 def _known_leaf(tensor) -> str | None:
     """What a tensor without graph is, if it is known that no operator computed it."""
-    state = tensor._leaf
+    state = known_leaf_state(tensor)
     if type(state) is not LeafState:
         return None
     if state.kind is not None:
@@ -366,15 +378,16 @@ def _unseen_cut() -> str:
 
 def _grad_of(tensor):
     # `.grad` without the warning for tensors that are not leaves
-    return None if tensor._leaf is None else tensor._leaf.grad
+    return grad_of(tensor)
 
 
 def _is_used(leaf) -> bool:
-    return type(leaf._leaf) is LeafState and leaf._leaf.node() is not None
+    state = known_leaf_state(leaf)
+    return type(state) is LeafState and state.node() is not None
 
 
 def _has_hooks(node) -> bool:
-    if type(node) is AccumulateGrad and node.variable._leaf.hooks:
+    if type(node) is AccumulateGrad and known_leaf_state(node.variable).hooks:
         return True
     extras = node.extras
     return extras is not None and bool(

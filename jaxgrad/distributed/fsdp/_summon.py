@@ -7,7 +7,7 @@ import contextlib
 from ...autograd.grad_mode import no_grad
 from ...core.aval import aval_of
 from ...core.missing_names import missing_in
-from ...tape.tensor import Tensor, current, held, hold
+from ...tape.tensor import Tensor, current, held, hold, set_alias
 from ..process_group import get_rank, is_initialized
 from ..tensor._distribute import place
 from ..tensor._dtensor import full_tensor, is_distributed
@@ -61,7 +61,7 @@ def _whole(leaf: Tensor, on_cpu: bool):
 
 def _put(leaf: Tensor, array):
     hold(leaf, array, aval_of(array))
-    leaf._alias = None
+    set_alias(leaf, None)
 
 
 __getattr__ = missing_in(__name__)

@@ -10,7 +10,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from ...autograd.grad_mode import no_grad
 from ...core import communication as kinds
-from ...core.aval import META, aval_of
+from ...core.aval import aval_of
 from ...core.meta_array import MetaArray
 from ...frontend import factories
 from ...frontend.random import rand as rand_of_one
@@ -18,7 +18,7 @@ from ...frontend.random import randn as randn_of_one
 from ...nn.module import Module
 from ...nn.parameter import Parameter
 from ...tape.communicate import among
-from ...tape.tensor import Tensor, current, held, hold, wrap
+from ...tape.tensor import Tensor, abstract_value, current, held, hold, is_on_meta, set_alias, wrap
 from ..device_mesh import DeviceMesh, current_mesh
 from ..process_group import default_group, is_initialized
 from ._dtensor import is_abstract, is_distributed, redistribute
@@ -73,8 +73,8 @@ def distribute_tensor(
 def sharded(tensor: Tensor, sharding: NamedSharding, source: int | None = None):
     """The array of a tensor with a sharding."""
     tensor = current(tensor)
-    if tensor._aval.mode == META:
-        return MetaArray(tensor._aval, sharding)
+    if is_on_meta(tensor):
+        return MetaArray(abstract_value(tensor), sharding)
     if sharding.is_fully_addressable:
         with jax.enable_x64(True):
             return jax.device_put(held(tensor), sharding)
@@ -93,7 +93,7 @@ def place(tensor: Tensor, sharding: NamedSharding, source: int | None = None):
     else:
         array = sharded(tensor, sharding, source)
     hold(tensor, array, aval_of(array))
-    tensor._alias = None
+    set_alias(tensor, None)
 
 
 def distribute_module(

@@ -12,7 +12,7 @@ from ...core.missing_names import missing_in
 from ...core.pending import value_of
 from ...core.program import Program, Reverse
 from ...tape.record import apply
-from ...tape.tensor import Tensor, current
+from ...tape.tensor import Tensor, abstract_value, current
 
 
 def _moved(array, target):
@@ -80,7 +80,7 @@ def _program(aval, target, back) -> Redistribute:
 def redistributed(tensor: Tensor, target, back) -> Tensor:
     """A tensor in the sharding `target`, whose gradient comes in the sharding `back`."""
     tensor = current(tensor)
-    return apply(executor.prepare(_program(tensor._aval, target, back)), [tensor])
+    return apply(executor.prepare(_program(abstract_value(tensor), target, back)), [tensor])
 
 
 def replicated(mesh) -> NamedSharding:
