@@ -11,10 +11,10 @@ from .compiler import is_compiling as is_compiling
 from .core.device import as_device as _as_device
 from .core.device import device
 from .core.linalg_error import LinAlgError as _LinAlgError
-from .core.not_provided import names_of
 from .frontend.generator import Generator as Generator
 from .frontend.settings import get_default_device
 from .frontend.to import _target
+from .names.not_provided import names_of
 from .ops import autocast
 from .tape import mode
 from .tape.tensor import Tensor

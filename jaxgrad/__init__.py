@@ -78,8 +78,6 @@ from .core.dtypes import uint8 as uint8
 from .core.dtypes import uint16 as uint16
 from .core.dtypes import uint32 as uint32
 from .core.dtypes import uint64 as uint64
-from .core.missing_names import MissingFinder as _MissingFinder
-from .core.missing_names import MissingName
 from .core.named_dtypes import chalf as chalf
 from .core.named_dtypes import complex32 as complex32
 from .core.named_dtypes import int1 as int1
@@ -135,6 +133,8 @@ from .frontend.tensor_data import asarray as asarray
 from .frontend.tensor_data import from_dlpack as from_dlpack
 from .frontend.tensor_data import from_numpy as from_numpy
 from .frontend.tensor_data import tensor as tensor
+from .names.missing import MissingFinder as _MissingFinder
+from .names.missing import MissingName
 from .tape import interception
 from .tape.mode import is_grad_enabled as is_grad_enabled
 from .tape.mode import is_inference_mode_enabled as is_inference_mode_enabled
@@ -145,8 +145,8 @@ functions.install()
 
 # what an import misses
 _sys.meta_path.append(_MissingFinder())
-_not_provided = late.LateModule("jaxgrad.core.not_provided")
-_pytorch_names = late.LateModule("jaxgrad.core.pytorch_names")
+_not_provided = late.LateModule("jaxgrad.names.not_provided")
+_pytorch_names = late.LateModule("jaxgrad.names.pytorch")
 
 # what autograd.functional calls often is compiled as a whole
 _shared = late.LateModule("jaxgrad.func.shared_function")
@@ -187,7 +187,7 @@ _LATER |= dict.fromkeys(
 _LATER |= {name: f"functions.{module}" for name, module in functions.MODULE_OF.items()}
 
 _LATER |= {"compile": "nn.compile", "from_jax": "nn.jax_modules", "to_dlpack": "utils.dlpack"}
-_LATER |= {"Event": "core.stream", "Stream": "core.stream"}
+_LATER |= {"Event": "frontend.stream", "Stream": "frontend.stream"}
 _LATER |= {"get_device_module": "accelerator"}
 _LATER |= {"GradScaler": "amp.grad_scaler"}
 _LATER |= dict.fromkeys(("OutOfMemoryError", "AcceleratorError"), "cuda")

@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from .core.ignored_options import IgnoredOptions
-from .core.not_provided import names_of
+from .compiled.ignored_options import IgnoredOptions
+from .names.not_provided import names_of
 
 config = IgnoredOptions("jaxgrad._inductor.config")
 

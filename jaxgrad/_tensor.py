@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ._utils import _set_obj_state
-from .core.missing_names import missing_in
+from .names.missing import missing_in
 from .tape.tensor import Tensor as Tensor
 
 

@@ -7,10 +7,10 @@ import types
 
 import numpy as np
 
-from .core.missing_names import MissingName
 from .frontend import printing, tensor_text
 from .frontend.printing import get_printoptions as get_printoptions
 from .frontend.printing import set_printoptions as set_printoptions
+from .names.missing import MissingName
 from .tape.tensor import Tensor, shown_array
 
 

@@ -6,9 +6,9 @@ from . import ops
 from .autograd.grad_mode import no_grad
 from .core import dtypes
 from .core.device import as_device
-from .core.missing_names import missing_in
 from .frontend.storages import ReadOnlyStorage
 from .late import LateModule
+from .names.missing import missing_in
 from .tape.tensor import Tensor
 
 parameter = LateModule("jaxgrad.nn.parameter")

@@ -10,8 +10,8 @@ import gc
 import importlib
 
 from .core.device import as_device, default_device, device, devices_of, jax_device, wait_for
-from .core.missing_names import missing_in
-from .core.stream import Stream
+from .frontend.stream import Stream
+from .names.missing import missing_in
 
 TYPES = ("cuda", "tpu")
 

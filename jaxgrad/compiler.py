@@ -12,14 +12,14 @@ import numbers
 import numpy as np
 
 from .capture.known_numbers import is_in_jax, scopes_around
+from .compiled.ignored_options import IgnoredOptions
 from .compiled.script_names import mark
 from .compiled.stance import set_stance as set_stance
 from .compiled.torch_compile import compiler
 from .core import bounded_cache, executor
-from .core.ignored_options import IgnoredOptions
-from .core.not_provided import names_of
 from .core.tracebacks import shows_users_frames
 from .frontend.tensor_data import from_numpy
+from .names.not_provided import names_of
 from .nn.compile import compile as compile
 from .nn.compile import disable as disable
 from .nn.script_module import ScriptModule as _ScriptModule  # noqa: F401  a name of torch.jit

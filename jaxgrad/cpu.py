@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 from .core.device import device, devices_of, wait_for
-from .core.missing_names import missing_in
-from .core.stream import Event as _Event
-from .core.stream import Stream as _Stream
+from .frontend.stream import Event as _Event
+from .frontend.stream import Stream as _Stream
+from .names.missing import missing_in
 
 
 def is_available() -> bool:

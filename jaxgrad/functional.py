@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import jaxgrad
 
-from .core.missing_names import MissingName
+from .names.missing import MissingName
 
 __all__ = [
     *("atleast_1d", "atleast_2d", "atleast_3d", "broadcast_shapes", "broadcast_tensors"),

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from .compiled.script_names import Future as Future
-from .core.missing_names import missing_in
+from .names.missing import missing_in
 
 __all__ = ["Future", "collect_all", "wait_all"]
 

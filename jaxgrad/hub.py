@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from urllib.parse import urlparse as urlparse
 
-from .core.missing_names import MissingName
+from .names.missing import MissingName
 from .serialization import load as load_file
 from .tape import settings
 

@@ -7,11 +7,11 @@ device raises RuntimeError.
 
 from __future__ import annotations
 
-from .core.absent_device import device_count as device_count
-from .core.absent_device import is_available as is_available
-from .core.absent_device import manual_seed as manual_seed
-from .core.absent_device import refuse
-from .core.not_provided import names_of
+from .frontend.absent_device import device_count as device_count
+from .frontend.absent_device import is_available as is_available
+from .frontend.absent_device import manual_seed as manual_seed
+from .frontend.absent_device import refuse
+from .names.not_provided import names_of
 
 synchronize = empty_cache = seed = get_rng_state = set_rng_state = refuse
 current_allocated_memory = driver_allocated_memory = recommended_max_memory = refuse

@@ -6,14 +6,14 @@
 
 from __future__ import annotations
 
-from .core.absent_device import device_count as device_count
-from .core.absent_device import is_available as is_available
-from .core.absent_device import is_bf16_supported as is_bf16_supported
-from .core.absent_device import is_initialized as is_initialized
-from .core.absent_device import manual_seed as manual_seed
-from .core.absent_device import manual_seed_all as manual_seed_all
-from .core.absent_device import max_memory_allocated as max_memory_allocated
-from .core.absent_device import memory_allocated as memory_allocated
-from .core.not_provided import names_of
+from .frontend.absent_device import device_count as device_count
+from .frontend.absent_device import is_available as is_available
+from .frontend.absent_device import is_bf16_supported as is_bf16_supported
+from .frontend.absent_device import is_initialized as is_initialized
+from .frontend.absent_device import manual_seed as manual_seed
+from .frontend.absent_device import manual_seed_all as manual_seed_all
+from .frontend.absent_device import max_memory_allocated as max_memory_allocated
+from .frontend.absent_device import memory_allocated as memory_allocated
+from .names.not_provided import names_of
 
 __getattr__, __dir__ = names_of(__name__)

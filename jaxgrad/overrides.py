@@ -18,7 +18,7 @@ import importlib
 import inspect
 from collections import defaultdict
 
-from .core.missing_names import missing_in
+from .names.missing import missing_in
 from .tape import torch_function
 from .tape.tensor import Tensor
 from .tape.torch_function import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.stats import qmc
 
 from .core import dtypes
-from .core.missing_names import missing_in
 from .frontend.random import default_generator, randint
 from .frontend.tensor_data import tensor
+from .names.missing import missing_in
 from .tape.tensor import Tensor
 
 

@@ -1,6 +1,5 @@
 """Random numbers: the default generator, its seed and its state, as torch.random."""
 
-from .core.missing_names import missing_in
 from .frontend.generator import fork_rng as fork_rng
 from .frontend.random import default_generator as default_generator
 from .frontend.random import get_rng_state as get_rng_state
@@ -8,5 +7,6 @@ from .frontend.random import initial_seed as initial_seed
 from .frontend.random import manual_seed as manual_seed
 from .frontend.random import seed as seed
 from .frontend.random import set_rng_state as set_rng_state
+from .names.missing import missing_in
 
 __getattr__ = missing_in(__name__)

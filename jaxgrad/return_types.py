@@ -7,7 +7,7 @@ True
 from __future__ import annotations
 
 from . import ops
-from .core.missing_names import MissingName
+from .names.missing import MissingName
 
 __path__ = []  # as of a package: names that are absent can be imported
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from .core import dtypes, promotion
 from .core.device import device_of_jax
-from .core.missing_names import missing_in
 from .core.tracebacks import shows_users_frames
 from .frontend.tensor_data import as_tensor
+from .names.missing import missing_in
 from .tape.tensor import Tensor, concrete
 
 # by dtype the relative and the absolute tolerance; none for what is exact

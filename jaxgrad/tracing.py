@@ -2,6 +2,6 @@
 
 from .capture.scope import number as number
 from .capture.scope import outside as outside
-from .core.missing_names import missing_in
+from .names.missing import missing_in
 
 __getattr__ = missing_in(__name__)

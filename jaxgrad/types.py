@@ -10,10 +10,10 @@ from typing import IO, Any
 from .core.aval import Size as Size
 from .core.device import device
 from .core.dtypes import dtype
-from .core.missing_names import missing_in
 from .frontend.checks import SymBool as SymBool
 from .frontend.checks import SymFloat as SymFloat
 from .frontend.checks import SymInt as SymInt
+from .names.missing import missing_in
 from .tape.tensor import Tensor as Tensor
 
 Number = builtins.int | builtins.float | builtins.bool

@@ -6,7 +6,7 @@ True
 
 from __future__ import annotations
 
-from .core.missing_names import missing_in
+from .names.missing import missing_in
 from .torch_version import TorchVersion
 
 __version__ = TorchVersion("2.13.0")

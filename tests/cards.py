@@ -10,7 +10,7 @@ from pathlib import Path
 from helpers import recorded
 
 from jaxgrad import coverage
-from jaxgrad.core.pytorch_names import instead_of
+from jaxgrad.names.pytorch import instead_of
 from jaxgrad.ops import cards
 from jaxgrad.table import parse_schema
 

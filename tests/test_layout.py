@@ -16,7 +16,7 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 
 # From the ground up: a module imports from its own layer and from the layers before it.
 LAYERS = (
-    ("cached", "late"),
+    ("cached", "html", "late", "names"),
     ("state",),
     ("table",),
     ("core",),

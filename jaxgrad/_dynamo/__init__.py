@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections
 import sys
 
+from ..compiled.ignored_options import IgnoredOptions
 from ..compiler import allow_in_graph as allow_in_graph
 from ..compiler import assume_constant_result as assume_constant_result
 from ..compiler import disable as disable
@@ -16,8 +17,7 @@ from ..compiler import list_backends as list_backends
 from ..compiler import reset as reset
 from ..compiler import set_stance as set_stance
 from ..compiler import substitute_in_graph as substitute_in_graph
-from ..core.ignored_options import IgnoredOptions
-from ..core.not_provided import names_of
+from ..names.not_provided import names_of
 from ..nn.compile import OptimizedModule as OptimizedModule
 from ..nn.compile import compile
 

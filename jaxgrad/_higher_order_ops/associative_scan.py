@@ -7,7 +7,7 @@ from collections.abc import Callable
 import jax
 
 from .. import ops
-from ..core.not_provided import names_of
+from ..names.not_provided import names_of
 from ..tape import pytree
 from ..tape.tensor import Tensor
 

@@ -5,7 +5,7 @@ jaxgrad has none, since it traces with JAX's tracers.
 
 from __future__ import annotations
 
-from ..core.not_provided import names_of
+from ..names.not_provided import names_of
 
 
 def is_fake(x: object) -> bool:

@@ -1,6 +1,6 @@
 """Automatic mixed precision: autocast and gradient scaling."""
 
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 from .autocast_mode import autocast as autocast
 from .autocast_mode import custom_bwd as custom_bwd
 from .autocast_mode import custom_fwd as custom_fwd

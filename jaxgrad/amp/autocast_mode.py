@@ -12,7 +12,7 @@ import warnings
 
 from ..core.device import has
 from ..core.dtypes import bfloat16, dtype, float16
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 from ..ops.autocast import Cache, is_eligible, switch
 from ..tape import mode, settings
 from ..tape.pytree import map_leaves

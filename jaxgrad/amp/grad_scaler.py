@@ -13,8 +13,8 @@ from ..autograd.grad_mode import no_grad
 from ..capture import scope as tracing
 from ..core import dtypes
 from ..core.device import device_of_jax, has
-from ..core.missing_names import missing_in
 from ..frontend import factories
+from ..names.missing import missing_in
 from ..ops import autocast
 from ..optim.sgd import SGD
 from ..tape import mode

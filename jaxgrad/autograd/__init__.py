@@ -12,8 +12,8 @@ import jax
 
 from .. import ops
 from ..core import elementary, executor
-from ..core.missing_names import MissingName
 from ..core.tracebacks import hide_frames, shows_users_frames, users_stacklevel
+from ..names.missing import MissingName
 from ..tape import dual_level, torch_function
 from ..tape.mode import transforms
 from ..tape.sparse_tensor import gradient_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 from ..tape.settings import let_last, noted
 from ._inspect.anomaly_detection import AnomalySettings, current_scope, enter, leave, settings
 from .grad_mode import _Mode

@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 from .. import ops
 from ..core import elementary
-from ..core.missing_names import MissingName
 from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import shows_users_frames
+from ..names.missing import MissingName
 from ..tape import dual
 from ..tape.dual_level import Level, enabled, entered
 from ..tape.mode import is_inference_mode_enabled

@@ -11,9 +11,9 @@ import functools
 import warnings
 
 from .. import ops
-from ..core.missing_names import missing_in
 from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import shows_users_frames
+from ..names.missing import missing_in
 from ..tape.mode import is_grad_enabled
 from ..tape.node import Node, next_sequence_number
 from ..tape.tensor import Tensor, abstract_value, edge_of, may_require_grad, set_node, set_tracked

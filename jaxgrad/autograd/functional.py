@@ -15,8 +15,8 @@ from __future__ import annotations
 import functools
 
 from .. import autograd, ops
-from ..core.missing_names import missing_in
 from ..core.tracebacks import shows_users_frames
+from ..names.missing import missing_in
 from ..tape import interception
 from ..tape.dual import apart
 from ..tape.mode import recording, transforms

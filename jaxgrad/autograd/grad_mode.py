@@ -12,8 +12,8 @@ import functools
 import inspect
 import warnings
 
-from ..core.missing_names import missing_in
 from ..core.pytorch_tensors import type_name
+from ..names.missing import missing_in
 from ..tape import settings, version_counter
 from ..tape.mode import INFERENCE, RECORD, current_mode, switch, with_grad
 from ..tape.tensor import Tensor

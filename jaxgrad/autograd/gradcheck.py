@@ -14,9 +14,9 @@ import jax.numpy as jnp
 import numpy
 
 from .. import autograd, ops
-from ..core.missing_names import missing_in
 from ..core.tracebacks import shows_users_frames, users_stacklevel
 from ..late import LateModule
+from ..names.missing import missing_in
 from ..tape.tensor import Tensor, concrete, wrap
 from .grad_mode import enable_grad
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from ..core.missing_names import MissingName
 from ..core.pytorch_tensors import type_name
+from ..names.missing import MissingName
 from ..tape import node_annotations, source_location, version_counter
 from ..tape.asked_edge import find_edge
 from ..tape.node import Node as Node

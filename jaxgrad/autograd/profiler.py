@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import jax
 
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 from ._profiler import recorder as recording
 from ._profiler.build_events import events_of
 from ._profiler.chrome_trace import write_trace

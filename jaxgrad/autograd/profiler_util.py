@@ -6,7 +6,7 @@ import bisect
 from collections import defaultdict
 from typing import Any
 
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 from ._profiler.chrome_trace import write_stacks, write_trace
 from ._profiler.events import DeviceType as DeviceType
 from ._profiler.events import FormattedTimesMixin as FormattedTimesMixin

@@ -10,8 +10,8 @@ import sys
 import types
 import warnings
 
-from ..core.missing_names import missing_in
 from ..core.pytorch_tensors import type_name
+from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from ._engine.graph_task import queue_callback
 from ._private_api import _is_checkpoint_valid

@@ -10,7 +10,7 @@ False
 
 from __future__ import annotations
 
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 from . import cpu as cpu
 from . import cuda as cuda
 from . import cudnn as cudnn

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 
 __all__ = ["get_cpu_capability"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 from ..nn import attention
 from ..nn.attention import SDPBackend
 from ..tape.settings import flags

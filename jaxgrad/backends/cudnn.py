@@ -9,7 +9,7 @@ import contextlib
 import sys
 
 from ..core.device import has
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 from ..tape.settings import make_flags
 
 _FLAGS = ("enabled", "benchmark", "deterministic", "allow_tf32", "benchmark_limit")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 
 
 def is_available() -> bool:

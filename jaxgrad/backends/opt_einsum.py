@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 from ..tape.settings import make_flags
 
 enabled, strategy = True, "auto"

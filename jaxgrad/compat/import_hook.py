@@ -15,8 +15,8 @@ from pathlib import Path
 import jaxgrad
 
 from .. import ops
-from ..core.missing_names import reasons, why_missing
-from ..core.not_provided import has_module, how_asked, offer
+from ..names.missing import reasons, why_missing
+from ..names.not_provided import has_module, how_asked, offer
 from ..version import __version__
 
 # what jaxgrad has and PyTorch has not, besides operators

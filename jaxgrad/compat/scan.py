@@ -19,10 +19,10 @@ from typing import NamedTuple
 
 import jaxgrad
 
-from ..core.missing_names import suggestion
-from ..core.not_provided import NotProvidedModule, is_placeholder, meaning, own_module, own_name
 from ..core.overloads import ALIASES
-from ..core.pytorch_names import entry_of, modules
+from ..names.missing import suggestion
+from ..names.not_provided import NotProvidedModule, is_placeholder, meaning, own_module, own_name
+from ..names.pytorch import entry_of, modules
 from ..version import __version__ as PYTORCH
 from .names_used import Use, names_used
 

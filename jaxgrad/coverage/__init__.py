@@ -9,8 +9,8 @@ from typing import NamedTuple
 import jaxgrad
 
 from .. import ops
-from ..core import pytorch_names
-from ..core.not_provided import is_placeholder, meaning
+from ..names import pytorch as pytorch_names
+from ..names.not_provided import is_placeholder, meaning
 from ..table import parse_schema
 
 HERE = Path(__file__).parent

@@ -18,13 +18,13 @@ import jax
 from .. import random
 from ..core.device import as_device, devices_of, jax_device, wait_for
 from ..core.device import device as Device
-from ..core.not_provided import names_of
-from ..core.stream import Event as _Event
-from ..core.stream import Stream as _Stream
 from ..frontend.legacy_types import types_on
 from ..frontend.random import initial_seed as initial_seed
 from ..frontend.random import manual_seed as manual_seed
 from ..frontend.random import seed as seed
+from ..frontend.stream import Event as _Event
+from ..frontend.stream import Stream as _Stream
+from ..names.not_provided import names_of
 from ..tape.tensor import Tensor
 from . import amp as amp
 from . import nvtx as nvtx

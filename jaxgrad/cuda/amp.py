@@ -6,7 +6,7 @@ from ..amp import autocast_mode, grad_scaler
 from ..amp import custom_bwd as custom_bwd
 from ..amp import custom_fwd as custom_fwd
 from ..core import dtypes
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 
 
 class autocast(autocast_mode.autocast):

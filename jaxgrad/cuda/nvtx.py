@@ -7,7 +7,7 @@ import threading
 
 import jax
 
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 
 _open = threading.local()
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import importlib
 
-from ..core.not_provided import names_of
 from ..core.world import DistBackendError as DistBackendError
 from ..core.world import DistError as DistError
 from ..core.world import DistNetworkError as DistNetworkError
 from ..core.world import DistStoreError as DistStoreError
+from ..names.not_provided import names_of
 from .backends import Backend as Backend
 from .collectives import *  # noqa: F403
 from .collectives import ReduceOp as ReduceOp

@@ -10,7 +10,7 @@ from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import communication as kinds
 from ..core.device import contiguous_format
-from ..core.not_provided import names_of
+from ..names.not_provided import names_of
 from ..tape.communicate import among
 from ..tape.tensor import Tensor
 from . import collectives

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.not_provided import names_of
+from ..names.not_provided import names_of
 from .process_group import DEFAULT_TIMEOUT
 
 default_pg_timeout = DEFAULT_TIMEOUT

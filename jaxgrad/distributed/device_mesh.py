@@ -15,8 +15,8 @@ from jax.sharding import AxisType, Mesh
 
 from ..core import device as devices
 from ..core import world
-from ..core.not_provided import names_of
 from ..frontend.tensor_data import tensor as tensor_of
+from ..names.not_provided import names_of
 from ..tape.tensor import Tensor
 from .process_group import ProcessGroup, init_process_group, is_initialized
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.not_provided import names_of
+from ..names.not_provided import names_of
 from .collectives import *  # noqa: F403
 from .object_collectives import all_gather_object as all_gather_object
 from .object_collectives import broadcast_object_list as broadcast_object_list

@@ -18,7 +18,7 @@ import time
 import uuid
 from pathlib import Path
 
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 from ._launcher import FORWARDED, say, signal_name
 
 WRONG_OPTIONS = 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..autograd.grad_mode import no_grad
-from ..core.not_provided import names_of
+from ..names.not_provided import names_of
 from .collectives import broadcast
 
 __getattr__, __dir__ = names_of(__name__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 from . import _kl_formulas as _kl_formulas  # registers the divergences
 from . import constraints as constraints
 from .bernoulli import Bernoulli as Bernoulli

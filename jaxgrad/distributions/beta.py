@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .. import ops
-from ..core.missing_names import missing_in
 from ..functions.random import _sample_dirichlet
+from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused, xlog1py, xlogy

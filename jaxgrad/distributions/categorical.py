@@ -8,10 +8,10 @@ from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
 from ..core.aval import Size
-from ..core.missing_names import missing_in
 from ..frontend.factories import arange, full
 from ..functions.random import multinomial
 from ..functions.shape import broadcast_tensors
+from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused

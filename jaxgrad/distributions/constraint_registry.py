@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 from . import constraints, transforms
 from .constraints import Constraint
 from .transforms import Transform

@@ -14,8 +14,8 @@ import numpy as np
 
 from .. import ops
 from ..core import dtypes
-from ..core.missing_names import missing_in
 from ..frontend.factories import full
+from ..names.missing import missing_in
 from ..tape.tensor import Tensor, is_concrete
 
 _UNKNOWN = NotImplemented

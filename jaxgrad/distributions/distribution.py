@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core.aval import Size
-from ..core.missing_names import missing_in
 from ..core.tracebacks import users_stacklevel
+from ..names.missing import missing_in
 from ..tape.tensor import Tensor, is_concrete
 from . import constraints
 from .utils import lazy_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..autograd import grad
 from ..autograd.grad_mode import enable_grad, no_grad
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 from ..tape.mode import is_grad_enabled
 from ..tape.tensor import Tensor
 from .distribution import Distribution

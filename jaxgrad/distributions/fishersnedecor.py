@@ -6,8 +6,8 @@ import math
 
 from .. import ops
 from ..core import dtypes
-from ..core.missing_names import missing_in
 from ..functions.random import _standard_gamma
+from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused, where_defined, xlogy

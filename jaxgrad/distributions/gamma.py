@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from .. import ops
 from ..core import dtypes
-from ..core.missing_names import missing_in
 from ..frontend.tensor_data import as_tensor
 from ..functions.random import _standard_gamma
+from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused, xlogy

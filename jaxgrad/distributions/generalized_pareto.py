@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from .. import ops
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused, where_defined

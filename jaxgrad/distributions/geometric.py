@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .. import ops
 from ..autograd.grad_mode import no_grad
-from ..core.missing_names import missing_in
 from ..frontend.factories import zeros_like
+from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused, times_log, xlog1py

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from .. import ops
-from ..core.missing_names import missing_in
 from ..frontend.factories import full_like, zeros_like
 from ..frontend.tensor_data import as_tensor
+from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused

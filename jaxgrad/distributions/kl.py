@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 
-from ..core.missing_names import missing_in
 from ..core.tracebacks import users_stacklevel
+from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from .distribution import Distribution
 

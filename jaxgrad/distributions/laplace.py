@@ -6,8 +6,8 @@ import math
 
 from .. import ops
 from ..core import dtypes
-from ..core.missing_names import missing_in
 from ..frontend.factories import empty
+from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused

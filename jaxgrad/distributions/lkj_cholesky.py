@@ -7,8 +7,8 @@ import math
 from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
-from ..core.missing_names import missing_in
 from ..frontend.factories import arange
+from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from .. import ops
-from ..core.missing_names import missing_in
 from ..frontend.factories import eye
 from ..functions.linalg_solve import cholesky
 from ..functions.shape import broadcast_shapes
+from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import HALF_LOG_TAU, fused

@@ -7,7 +7,7 @@ import math
 from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core.aval import Size
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused

@@ -6,8 +6,8 @@ import math
 
 from .. import ops
 from ..autograd.grad_mode import no_grad
-from ..core.missing_names import missing_in
 from ..functions.random import _standard_gamma, poisson
+from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused, times_log

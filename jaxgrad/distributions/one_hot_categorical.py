@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .. import ops
 from ..core.aval import Size
-from ..core.missing_names import missing_in
 from ..frontend.factories import eye
+from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
 from .categorical import VECTOR, Categorical

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from .. import ops
-from ..core.missing_names import missing_in
 from ..frontend.random import rand
 from ..frontend.tensor_data import as_tensor
+from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
 from ._formulas import fused

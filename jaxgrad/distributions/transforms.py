@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 from ._number_transforms import AbsTransform as AbsTransform
 from ._number_transforms import AffineTransform as AffineTransform
 from ._number_transforms import CumulativeDistributionTransform as CumulativeDistributionTransform

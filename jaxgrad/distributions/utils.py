@@ -11,10 +11,10 @@ import numpy as np
 from .. import ops
 from ..autograd.grad_mode import enable_grad
 from ..core import dtypes
-from ..core.missing_names import missing_in
 from ..frontend.factories import full
 from ..frontend.random import randn
 from ..functions.shape import broadcast_tensors
+from ..names.missing import missing_in
 from ..tape.tensor import Tensor, is_concrete
 
 euler_constant = 0.57721566490153286060

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
-from ..core.missing_names import missing_in
 from ..frontend.jax_interop import own_operator
 from ..frontend.random import new_key
+from ..names.missing import missing_in
 from ..rules.gamma import polynomial
 from ..tape.tensor import Tensor
 from . import constraints

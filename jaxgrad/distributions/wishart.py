@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 
 from .. import ops
-from ..core.missing_names import missing_in
 from ..core.tracebacks import users_stacklevel
 from ..frontend.factories import arange, full
 from ..frontend.jax_interop import own_operator
 from ..frontend.random import new_key
+from ..names.missing import missing_in
 from ..tape.tensor import Tensor, is_concrete
 from . import constraints
 from ._formulas import fused

@@ -14,7 +14,7 @@ from ..core import dtypes
 from ..core import strides as layouts
 from ..core.aval import make_aval, strides_of
 from ..core.device import device_of
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 from ..storage.address import in_memory_order
 from ..storage.alias import Storage, settle
 from ..tape import handle_lock

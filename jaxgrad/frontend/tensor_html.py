@@ -10,7 +10,7 @@ import zlib
 import jax
 import numpy as np
 
-from ..core import html
+from .. import html
 from ..tape.mode import transform_levels
 from ..tape.tensor import Tensor, kind_of, shown_array, spans_processes
 from . import printing

@@ -13,9 +13,9 @@ import jax
 
 from .. import autograd, ops
 from ..core import view_ops
-from ..core.missing_names import missing_in
 from ..core.pytorch_tensors import class_of, type_name
 from ..core.tracebacks import shows_users_frames
+from ..names.missing import missing_in
 from ..tape.mode import is_grad_enabled, recording, transforms
 from ..tape.pytree import flatten
 from ..tape.tensor import Tensor, abstract_value, wrap

@@ -6,8 +6,8 @@ In a compiled function they are parts of one program, in which XLA fuses what be
 from __future__ import annotations
 
 from .. import ops
-from ..core.missing_names import MissingName
 from ..core.pytorch_tensors import type_name
+from ..names.missing import MissingName
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 

@@ -10,7 +10,7 @@ def forward(self, x):
 
 from __future__ import annotations
 
-from ..core.not_provided import names_of
+from ..names.not_provided import names_of
 from ._symbolic_trace import PH as PH
 from ._symbolic_trace import ProxyableClassMeta as ProxyableClassMeta
 from ._symbolic_trace import Tracer as Tracer

@@ -16,7 +16,7 @@ import typing
 from pathlib import Path
 from typing import NamedTuple
 
-from ..core.pytorch_names import names_in
+from ..names.pytorch import names_in
 from ..tape.tensor import Tensor
 
 CALLS = Path(__file__).parents[1] / "coverage" / "graph_calls.tsv"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..core.not_provided import names_of
+from ..names.not_provided import names_of
 from ..utils._pytree import TreeSpec as TreeSpec
 from ..utils._pytree import tree_flatten as tree_flatten
 

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from .._C import ScriptObject as ScriptObject
-from ..core.not_provided import names_of
+from ..names.not_provided import names_of
 from ..nn.containers import Sequential
 from ..nn.module import Module
 from ..nn.parameter import Parameter

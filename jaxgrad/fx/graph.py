@@ -18,7 +18,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from ..core.not_provided import names_of
+from ..names.not_provided import names_of
 from . import _names
 from ._codegen import CodeGen as CodeGen
 from ._codegen import PythonCode as PythonCode

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ..core.not_provided import names_of
 from ..late import LateModule
+from ..names.not_provided import names_of
 from ..nn.module import Module
 from ..tape.tensor import Tensor
 from . import _names

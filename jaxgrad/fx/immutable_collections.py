@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 from ..utils import _pytree
 
 __getattr__ = missing_in(__name__)

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from ..core.not_provided import names_of
+from ..names.not_provided import names_of
 from ..nn.module import Module
 from . import traceback as fx_traceback
 from ._symbolic_trace import Tracer

@@ -11,8 +11,8 @@ from typing import Any, Union
 
 from ..core import dtypes
 from ..core.device import device, memory_format
-from ..core.not_provided import names_of
 from ..frontend.checks import _assert, _assert_async
+from ..names.not_provided import names_of
 from ..tape.tensor import Tensor
 from . import _names
 from .immutable_collections import immutable_dict, immutable_list

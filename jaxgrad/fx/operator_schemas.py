@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..core.not_provided import names_of
+from ..names.not_provided import names_of
 
 __getattr__, __dir__ = names_of(__name__)
 

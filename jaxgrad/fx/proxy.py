@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..core.not_provided import names_of
+from ..names.not_provided import names_of
 from ..state.ownership import is_internal
 from ..tape import torch_function
 from . import _names

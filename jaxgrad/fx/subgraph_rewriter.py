@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ..core.not_provided import names_of
+from ..names.not_provided import names_of
 from ..nn.module import Module
 from ._module_attributes import _copy_attr, _has_attr, used_paths
 from ._symbolic_trace import symbolic_trace

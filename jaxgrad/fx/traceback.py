@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..core.not_provided import names_of
+from ..names.not_provided import names_of
 
 __getattr__, __dir__ = names_of(__name__)
 

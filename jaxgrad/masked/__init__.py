@@ -4,7 +4,7 @@ Each is composed of operators, with the elements that are masked out replaced by
 reduction. So their gradient is 0, and NaN or infinity in them has no effect.
 """
 
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 from .normalizations import cumprod as cumprod
 from .normalizations import cumsum as cumsum
 from .normalizations import log_softmax as log_softmax

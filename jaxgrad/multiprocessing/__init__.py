@@ -11,8 +11,8 @@ from __future__ import annotations
 import multiprocessing
 from multiprocessing import *  # noqa: F403
 
-from ..core.missing_names import missing_in
 from ..frontend import sending  # noqa: F401  tensors with a history are refused
+from ..names.missing import missing_in
 from ..tape import settings
 from ._contexts import Named, context_of, method_of_program, set_method
 from .spawn import ProcessContext as ProcessContext

@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable
 from pathlib import Path
 
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 from ._contexts import context_of
 
 

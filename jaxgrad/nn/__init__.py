@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 
-from ..core.missing_names import MissingName, offered
+from ..names.missing import MissingName, offered
 from . import functional as functional
 
 _MODULES = ("attention", "common_types", "init", "module", "modules", "parallel", "parameter")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 
 _T = TypeVar("_T")

@@ -17,7 +17,7 @@ import re
 from pathlib import Path
 
 from .. import functions, ops
-from ..core.missing_names import MissingName, offered, reasons
+from ..names.missing import MissingName, offered, reasons
 
 _FAMILIES = (
     *("activation", "dot_product_attention", "dropout", "embedding", "folding", "grid_sampling"),

@@ -15,9 +15,9 @@ import numpy as np
 
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
-from ..core.missing_names import missing_in
 from ..frontend.array_creation import from_host
 from ..functions.random import truncated_normal_
+from ..names.missing import missing_in
 from ..tape.tensor import Tensor, concrete, wrap
 
 _LINEAR = ("linear", *(f"conv{way}{n}d" for way in ("", "_transpose") for n in (1, 2, 3)))

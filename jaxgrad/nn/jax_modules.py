@@ -9,8 +9,8 @@ import jax
 
 from ..autograd.grad_mode import no_grad
 from ..core.aval import is_key
-from ..core.missing_names import missing_in
 from ..frontend import jax_interop
+from ..names.missing import missing_in
 from ..tape import interception
 from ..tape.pytree import is_tensor
 from ..tape.tensor import wrap

@@ -10,12 +10,12 @@ from types import FunctionType
 
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
-from ..core.missing_names import missing_in
 from ..core.tracebacks import shows_users_frames
 from ..frontend import factories
 from ..frontend.memory_methods import show
 from ..frontend.to import _target
 from ..late import LateModule
+from ..names.missing import missing_in
 from ..storage.commit import clear_gradients
 from ..tape.tensor import Tensor, may_require_grad
 from .module_call import ModuleCall, UncompiledCall

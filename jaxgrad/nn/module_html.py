@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..core import html
+from .. import html
 from .module import Module
 from .parameter import is_lazy
 

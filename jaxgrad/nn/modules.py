@@ -11,8 +11,8 @@ import types
 from collections.abc import Sequence
 
 from .. import nn
-from ..core.missing_names import MissingName
-from ..core.pytorch_names import names_in
+from ..names.missing import MissingName
+from ..names.pytorch import names_in
 from ..tape.hooks import RemovableHandle
 from ..tape.tensor import Tensor
 from . import (

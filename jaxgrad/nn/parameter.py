@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
-from ..core.missing_names import missing_in
 from ..core.pytorch_tensors import type_name
 from ..frontend import factories
+from ..names.missing import missing_in
 from ..tape import interception
 from ..tape.noted_reads import noted_read
 from ..tape.tensor import Tensor, kind_of, leaf_state, may_require_grad

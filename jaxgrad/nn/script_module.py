@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..compiled.jit import jit
-from ..core.placeholders import not_provided_class, not_provided_function
+from ..names.placeholders import not_provided_class, not_provided_function
 from .module import Module
 
 

@@ -5,7 +5,7 @@ Programs that only prepare an export run: what they register has no effect.
 
 from __future__ import annotations
 
-from ..core.not_provided import names_of
+from ..names.not_provided import names_of
 from . import symbolic_helper as symbolic_helper
 
 __getattr__, __dir__ = names_of(__name__)

@@ -19,9 +19,9 @@ from pathlib import Path
 
 from .. import rules
 from ..core import primitive
-from ..core.missing_names import MissingName, offered
 from ..core.tracebacks import shows_users_frames
 from ..late import LateModule
+from ..names.missing import MissingName, offered
 from ..table import TableError
 from ..table import load as load_table
 from . import aten, kept

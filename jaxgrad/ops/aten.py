@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from ..core.missing_names import MissingName
+from ..names.missing import MissingName
 
 
 class Packet:

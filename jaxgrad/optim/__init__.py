@@ -15,7 +15,7 @@
 
 import importlib
 
-from ..core.missing_names import MissingName
+from ..names.missing import MissingName
 from . import lr_scheduler as lr_scheduler
 from . import optimizer as optimizer
 from .adadelta import Adadelta as Adadelta

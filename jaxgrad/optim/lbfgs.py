@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..autograd.grad_mode import enable_grad, no_grad
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 from ..tape import mode
 from ..tape.tensor import Tensor
 from .lbfgs_vectors import vectors_of

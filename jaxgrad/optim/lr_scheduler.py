@@ -21,7 +21,7 @@ import types
 from bisect import bisect_right
 from collections import Counter
 
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 from .lr_combined import ChainedScheduler as ChainedScheduler
 from .lr_combined import ReduceLROnPlateau as ReduceLROnPlateau
 from .lr_combined import SequentialLR as SequentialLR

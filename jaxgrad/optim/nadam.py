@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 from . import rules
 from .fused_step import FusedOptimizer, new_counter
 from .options import check, check_betas, check_rate, is_used

@@ -12,10 +12,10 @@ from collections import defaultdict
 from ..autograd._profiler.record_function import record_function
 from ..core import dtypes, executor
 from ..core.device import device_of_jax
-from ..core.missing_names import missing_in
 from ..core.pytorch_tensors import type_name
 from ..core.tracebacks import hide_frames, shows_users_frames, users_stacklevel
 from ..frontend import tensor_data
+from ..names.missing import missing_in
 from ..storage.commit import clear_gradients
 from ..tape import mode
 from ..tape.hooks import Hooks, RemovableHandle, register, share

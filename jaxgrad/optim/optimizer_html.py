@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core import html
+from .. import html
 from ..tape.tensor import Tensor
 
 

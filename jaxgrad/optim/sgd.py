@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 from . import rules, sparse_step
 from .fused_step import FusedOptimizer
 from .options import check, check_fused, check_rate, is_used

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
-from ..core.missing_names import missing_in
 from ..frontend.factories import zeros
+from ..names.missing import missing_in
 from ..nn.module import Module
 from ..nn.normalization import _BatchNorm
 from ..tape.tensor import Tensor, is_concrete

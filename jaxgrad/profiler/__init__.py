@@ -7,7 +7,7 @@ from ..autograd._profiler.events import ProfilerActivity as ProfilerActivity
 from ..autograd.profiler import KinetoStepTracker as KinetoStepTracker
 from ..autograd.profiler import kineto_available as kineto_available
 from ..autograd.profiler import record_function as record_function
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 from .profiler import ProfilerAction as ProfilerAction
 from .profiler import profile as profile
 from .profiler import schedule as schedule

@@ -18,7 +18,7 @@ from ..autograd import profiler as autograd_profiler
 from ..autograd._profiler.events import ProfilerActivity
 from ..autograd.profiler_util import EventList
 from ..core.device import has
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 
 
 class ProfilerAction(enum.Enum):

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from ..core.device import device
-from ..core.missing_names import missing_in
 from ..core.tracebacks import shows_users_frames, users_stacklevel
 from ..frontend.storages import UntypedStorage
+from ..names.missing import missing_in
 from ._encoder import encode_archive
 from ._refused import RefusedFile, shown
 from ._replace import replacing

@@ -9,7 +9,7 @@ import importlib
 import io
 import pickle
 
-from ..core.not_provided import is_placeholder, own_name
+from ..names.not_provided import is_placeholder, own_name
 from ..nn.module import Module
 from ._instructions import Machine
 from ._objects import BUILDERS, NAMES, _torch_dtype

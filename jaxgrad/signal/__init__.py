@@ -1,6 +1,6 @@
 """Signal processing: torch.signal."""
 
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 from . import windows as windows
 
 __getattr__ = missing_in(__name__)

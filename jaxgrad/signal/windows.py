@@ -11,12 +11,12 @@ from typing import Unpack
 
 from ..core import dtypes
 from ..core.device import strided
-from ..core.missing_names import missing_in
 from ..core.tracebacks import shows_users_frames
 from ..frontend.factories import create
 from ..frontend.factory_options import FactoryOptions, dtype_of
 from ..functions.windows import BLACKMAN, cosines, filled, triangle
 from ..functions.windows import kaiser as _kaiser
+from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 
 __all__ = ["bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine"]

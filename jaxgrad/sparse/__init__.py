@@ -11,9 +11,9 @@ tensor(indices=tensor([[0, 1],
 
 from __future__ import annotations
 
-from ..core.missing_names import MissingName
 from ..core.tracebacks import shows_users_frames
 from ..late import LateModule
+from ..names.missing import MissingName
 from ..tape.sparse_tensor import is_sparse as _is_sparse
 from ..tape.tensor import Tensor
 from . import _dispatch, _operators

@@ -7,8 +7,8 @@ import typing
 
 import jaxgrad
 
-from ..core.not_provided import is_placeholder
 from ..late import LateModule
+from ..names.not_provided import is_placeholder
 
 # An object is declared in the first of these modules that offers it; the others import it.
 MODULES = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from ..core.not_provided import names_of
+from ..names.not_provided import names_of
 from . import hooks as hooks
 
 # imported late: few programs use one

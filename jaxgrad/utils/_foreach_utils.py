@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from ..core.device import device as Device
 from ..core.dtypes import dtype as DType
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 
 

@@ -19,9 +19,9 @@ import jax
 
 from ..core.aval import has_numbers
 from ..core.dtypes import dtype
-from ..core.missing_names import missing_in
 from ..core.tracebacks import shows_users_frames
 from ..frontend.generator import get_rng_state, set_rng_state
+from ..names.missing import missing_in
 from ..tape import dual_level, settings
 from ..tape.mode import is_grad_enabled
 from ..tape.tensor import Tensor, abstract_value, has_tangent, held

@@ -10,7 +10,7 @@ import jax
 import jaxlib
 import numpy
 
-from ..core.missing_names import missing_in
+from ..names.missing import missing_in
 from ..version import __version__
 
 

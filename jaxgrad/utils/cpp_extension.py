@@ -4,7 +4,7 @@ torch.utils.cpp_extension.
 
 from __future__ import annotations
 
-from ..core.not_provided import names_of
+from ..names.not_provided import names_of
 
 __getattr__, __dir__ = names_of(__name__)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..core.missing_names import missing_in
 from ..frontend.tensor_data import from_dlpack as from_dlpack
+from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 
 

@@ -9,9 +9,9 @@ from collections import defaultdict
 
 from .. import ops as _ops
 from ..autograd._engine.observers import Watch
-from ..core.not_provided import names_of
 from ..core.program import Program
 from ..late import LateModule
+from ..names.not_provided import names_of
 from ..nn.modules import module as all_modules
 
 summary_cost = LateModule("jaxgrad.utils.summary_cost")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import hub
-from ..core.missing_names import MissingName
+from ..names.missing import MissingName
 
 load_url = hub.load_state_dict_from_url
 _download_url_to_file = hub.download_url_to_file

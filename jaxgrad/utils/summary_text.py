@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ..core import html
+from .. import html
 from .summary_rows import Layer
 
 MISSING = "--"

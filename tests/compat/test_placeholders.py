@@ -16,8 +16,8 @@ import typing
 import pytest
 
 import jaxgrad as torch
-from jaxgrad.core import pytorch_names
-from jaxgrad.core.not_provided import NotProvidedModule, is_placeholder, listed
+from jaxgrad.names import pytorch as pytorch_names
+from jaxgrad.names.not_provided import NotProvidedModule, is_placeholder, listed
 
 T = typing.TypeVar("T")
 
@@ -87,8 +87,8 @@ def test_each_module_and_its_names_can_be_imported():
 
 HIDDEN = """
 import cloudpickle, importlib, sys, types, jaxgrad
-from jaxgrad.core.not_provided import own_name
-from jaxgrad.core.pytorch_names import modules
+from jaxgrad.names.not_provided import own_name
+from jaxgrad.names.pytorch import modules
 functions = {}
 for name in map(own_name, modules()):
     package, _, last = name.rpartition(".")

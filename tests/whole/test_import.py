@@ -44,7 +44,7 @@ LATE = """
     jaxgrad.frontend.printing jaxgrad.frontend.random
     jaxgrad.frontend.storages
 """
-PACKAGES = "autograd cached core frontend functions late ops rules state storage table tape"
+PACKAGES = "autograd cached core frontend functions late names ops rules state storage table tape"
 
 COMPILED_AS_A_WHOLE = """
 import sys

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import jax
 
-from ...core import html
+from ... import html
 from ...tape.node import AccumulateGrad
 from .graph_reader import kept_by, nodes_of, place_of, roots_of, short, shown_bytes
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...core import html
+from ... import html
 
 COLUMN = 12  # the width of a numeric column
 GAP = "  "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.not_provided import names_of
+from ...names.not_provided import names_of
 from ..fsdp import FSDPModule as FSDPModule
 from ..fsdp import MixedPrecisionPolicy as MixedPrecisionPolicy
 from ..fsdp import OffloadPolicy as OffloadPolicy

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 
-from ...core.not_provided import names_of
+from ...names.not_provided import names_of
 from .api import CheckpointException as CheckpointException
 from .default_planner import DefaultLoadPlanner as DefaultLoadPlanner
 from .filesystem import FileSystemReader as FileSystemReader

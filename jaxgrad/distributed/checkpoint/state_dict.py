@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...autograd.grad_mode import no_grad
-from ...core.not_provided import names_of
+from ...names.not_provided import names_of
 from ...nn.module import Module
 from ...nn.state import _IncompatibleKeys
 from ...optim.optimizer import Optimizer

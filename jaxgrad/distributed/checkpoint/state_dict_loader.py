@@ -11,7 +11,7 @@ import numpy as np
 
 from ...autograd.grad_mode import no_grad
 from ...core.meta_array import MetaArray
-from ...core.not_provided import names_of
+from ...names.not_provided import names_of
 from ...optim.optimizer import Optimizer
 from ...storage.alias import assign
 from ...tape.tensor import Tensor, current, held, wrap

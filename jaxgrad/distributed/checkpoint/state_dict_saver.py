@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from ...autograd.grad_mode import no_grad
-from ...core.not_provided import names_of
+from ...names.not_provided import names_of
 from ...tape.tensor import Tensor, current, held, wrap
 from ..object_collectives import exchanged
 from . import _orbax, _tree

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
-from ...core.missing_names import missing_in
+from ...names.missing import missing_in
 
 
 @runtime_checkable

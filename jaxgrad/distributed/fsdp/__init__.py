@@ -1,6 +1,6 @@
 """Fully sharded data parallelism, as torch.distributed.fsdp."""
 
-from ...core.not_provided import names_of
+from ...names.not_provided import names_of
 from ._fully_shard import CPUOffloadPolicy as CPUOffloadPolicy
 from ._fully_shard import FSDPModule as FSDPModule
 from ._fully_shard import MixedPrecisionPolicy as MixedPrecisionPolicy

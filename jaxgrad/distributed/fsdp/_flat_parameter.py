@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ... import ops
 from ...autograd.grad_mode import no_grad
-from ...core.missing_names import missing_in
+from ...names.missing import missing_in
 from ...nn.module import Module
 from ...tape.tensor import Tensor
 from ..tensor._redistribute import redistributed

@@ -19,9 +19,9 @@ from ...autograd.function import Function
 from ...autograd.grad_mode import no_grad
 from ...autograd.graph import saved_tensors_hooks
 from ...core import communication as kinds
-from ...core.missing_names import missing_in
 from ...core.promotion import promote_types
 from ...frontend.jax_interop import from_jax
+from ...names.missing import missing_in
 from ...nn.module import Module
 from ...nn.parameter import Parameter
 from ...tape import pytree

@@ -6,7 +6,7 @@ import copy
 import enum
 
 from ...autograd.grad_mode import no_grad
-from ...core.missing_names import missing_in
+from ...names.missing import missing_in
 from ...nn.module import Module
 from ...optim.optimizer import Optimizer
 from ..checkpoint._full_state import broadcast_state, whole

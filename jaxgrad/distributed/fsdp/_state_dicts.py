@@ -6,7 +6,7 @@ import contextlib
 import warnings
 
 from ...autograd.grad_mode import no_grad
-from ...core.missing_names import missing_in
+from ...names.missing import missing_in
 from ...nn.module import Module
 from ..checkpoint._full_state import as_they_lie, like_parameter, whole
 from ..process_group import get_rank, is_initialized

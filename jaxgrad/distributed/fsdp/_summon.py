@@ -6,7 +6,7 @@ import contextlib
 
 from ...autograd.grad_mode import no_grad
 from ...core.aval import aval_of
-from ...core.missing_names import missing_in
+from ...names.missing import missing_in
 from ...tape.tensor import Tensor, current, held, hold, set_alias
 from ..process_group import get_rank, is_initialized
 from ..tensor._distribute import place

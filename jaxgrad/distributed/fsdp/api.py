@@ -6,7 +6,7 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...core.not_provided import names_of
+from ...names.not_provided import names_of
 from ...nn.normalization import _BatchNorm
 
 

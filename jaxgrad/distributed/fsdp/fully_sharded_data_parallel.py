@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable
 
 from ...autograd.grad_mode import no_grad
-from ...core.not_provided import names_of
+from ...names.not_provided import names_of
 from ...nn.containers import ModuleDict, ModuleList
 from ...nn.module import Module
 from ...nn.parameter import Parameter

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...amp.grad_scaler import GradScaler
-from ...core.not_provided import names_of
+from ...names.not_provided import names_of
 
 
 class ShardedGradScaler(GradScaler):

@@ -12,7 +12,7 @@ import contextlib
 import contextvars
 from collections.abc import Callable, Iterable
 
-from ...core.not_provided import names_of
+from ...names.not_provided import names_of
 from ...nn.containers import ModuleDict, ModuleList
 from ...nn.module import Module
 from ...nn.multi_head_attention import MultiheadAttention

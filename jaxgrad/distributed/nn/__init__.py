@@ -1,6 +1,6 @@
 """Communication with gradients, as torch.distributed.nn."""
 
-from ...core.not_provided import names_of
+from ...names.not_provided import names_of
 from . import functional as functional
 from .functional import all_gather as all_gather
 from .functional import all_reduce as all_reduce

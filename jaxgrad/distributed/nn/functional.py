@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from ... import ops
 from ...core import communication as kinds
-from ...core.not_provided import names_of
 from ...frontend.factories import zeros_like
+from ...names.not_provided import names_of
 from ...tape.communicate import among
 from ...tape.tensor import Tensor
 from ..collectives import ReduceOp, check, reduced, root_of, scattered

@@ -8,9 +8,9 @@ from jax.sharding import NamedSharding, PartitionSpec
 from ...core import executor, world
 from ...core.aval import IMMEDIATE, SPREAD, Aval, is_concrete, make_aval
 from ...core.bounded_cache import bounded
-from ...core.missing_names import missing_in
 from ...core.pending import value_of
 from ...core.program import Program, Reverse
+from ...names.missing import missing_in
 from ...tape.record import apply
 from ...tape.tensor import Tensor, abstract_value, current
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.not_provided import names_of
+from ...names.not_provided import names_of
 from ...tape.tensor import Tensor, current, held
 from ._dtensor import mesh_and_spec
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import jax
 from jax.sharding import NamedSharding, PartitionSpec
 
-from ...core.not_provided import names_of
+from ...names.not_provided import names_of
 from ..device_mesh import DeviceMesh
 
 

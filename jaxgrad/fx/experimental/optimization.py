@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterable
 from typing import Any
 
-from ...core.not_provided import names_of
+from ...names.not_provided import names_of
 from ...nn.convolution import Conv1d, Conv2d, Conv3d
 from ...nn.dropout import Dropout
 from ...nn.linear import Linear

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from functools import reduce
 
-from ...core.not_provided import names_of
+from ...names.not_provided import names_of
 
 __getattr__, __dir__ = names_of(__name__)
 

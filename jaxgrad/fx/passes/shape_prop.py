@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ...core.device import contiguous_format, memory_format
 from ...core.dtypes import dtype as _dtype
-from ...core.not_provided import names_of
+from ...names.not_provided import names_of
 from ...tape.tensor import Tensor
 from ..interpreter import Interpreter
 from ..node import Node, map_aggregate

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from ...core.not_provided import names_of
+from ...names.not_provided import names_of
 from ...nn.module import Module
 from .._module_attributes import _get_attr
 from ..graph import Graph

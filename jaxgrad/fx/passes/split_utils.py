@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.not_provided import names_of
+from ...names.not_provided import names_of
 from ...nn.module import Module
 from .._module_attributes import _copy_attr, used_paths
 from .._module_attributes import _get_attr as getattr_recursive

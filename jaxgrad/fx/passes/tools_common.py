@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Union
 
-from ...core.not_provided import names_of
+from ...names.not_provided import names_of
 from ...nn.module import Module
 from ...tape.tensor import Tensor
 from ..graph import Graph

@@ -6,7 +6,7 @@ import contextlib
 import contextvars
 import enum
 
-from ...core.not_provided import names_of
+from ...names.not_provided import names_of
 from ...tape import settings
 
 __all__ = ["SDPBackend", "sdpa_kernel"]

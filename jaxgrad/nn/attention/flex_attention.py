@@ -18,11 +18,11 @@ from ... import ops
 from ...capture.subgraph import ControlFlow, Subgraph, apply
 from ...core import dtypes
 from ...core.aval import types_of_trace
-from ...core.missing_names import missing_in
 from ...core.tracebacks import shows_users_frames, users_stacklevel
 from ...func import shared_function
 from ...func.mapped_function import is_in_trace
 from ...late import LateModule
+from ...names.missing import missing_in
 from ...tape import pytree
 from ...tape.tensor import Tensor, wrap
 from .block_mask import _DEFAULT_SPARSE_BLOCK_SIZE as _DEFAULT_SPARSE_BLOCK_SIZE

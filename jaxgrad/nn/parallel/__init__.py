@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-from ...core.missing_names import MissingName
+from ...names.missing import MissingName
 from .data_parallel import DataParallel as DataParallel
 from .data_parallel import data_parallel as data_parallel
 from .data_parallel import parallel_apply as parallel_apply

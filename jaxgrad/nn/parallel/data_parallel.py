@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...core.missing_names import missing_in
+from ...names.missing import missing_in
 from ..module import Module
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.missing_names import missing_in
 from ...distributed.data_parallel import DistributedDataParallel as DistributedDataParallel
+from ...names.missing import missing_in
 
 __getattr__ = missing_in(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ... import ops
-from ...core.missing_names import missing_in
+from ...names.missing import missing_in
 from ...tape.tensor import Tensor
 
 

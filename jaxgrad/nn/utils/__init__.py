@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 
-from ...core.missing_names import MissingName, offered
+from ...names.missing import MissingName, offered
 
 _MODULES = (
     "parametrizations",

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 import jax.numpy as jnp
 
 from ...autograd.grad_mode import no_grad
-from ...core.missing_names import missing_in
 from ...frontend.factories import zeros
 from ...frontend.jax_interop import own_operator
+from ...names.missing import missing_in
 from ...tape.tensor import Tensor, is_traced
 
 

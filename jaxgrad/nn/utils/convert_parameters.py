@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from ... import ops
 from ...autograd.grad_mode import no_grad
-from ...core.missing_names import missing_in
 from ...core.pytorch_tensors import type_name
+from ...names.missing import missing_in
 from ...tape.tensor import Tensor
 
 

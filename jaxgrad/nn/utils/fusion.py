@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 
 from ... import ops
-from ...core.missing_names import missing_in
 from ...frontend import factories
+from ...names.missing import missing_in
 from ...tape.tensor import Tensor
 from ..module import Module
 from ..parameter import Parameter

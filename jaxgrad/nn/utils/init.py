@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 
 from ...core.device import default_device
-from ...core.missing_names import missing_in
+from ...names.missing import missing_in
 from ..module import Module
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from ... import ops
 from ...autograd.grad_mode import no_grad
 from ...core import dtypes
-from ...core.missing_names import missing_in
 from ...frontend import factories, random
 from ...functions.linalg_solve import solve
 from ...functions.norm import norm_except_dim
 from ...functions.normalization import _weight_norm
+from ...names.missing import missing_in
 from ...tape.tensor import Tensor
 from .. import functional
 from ..convolution import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d

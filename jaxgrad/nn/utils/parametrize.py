@@ -11,7 +11,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 
 from ...autograd.grad_mode import no_grad
-from ...core.missing_names import missing_in
+from ...names.missing import missing_in
 from ...tape import mode
 from ...tape.tensor import Tensor
 from ..containers import ModuleDict, ModuleList

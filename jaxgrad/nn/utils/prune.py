@@ -10,9 +10,9 @@ import abc
 import numbers
 from collections.abc import Iterable
 
-from ...core.missing_names import missing_in
 from ...frontend import factories, random
 from ...functions.norm import norm
+from ...names.missing import missing_in
 from ...tape.tensor import Tensor
 from ..module import Module
 from .convert_parameters import parameters_to_vector

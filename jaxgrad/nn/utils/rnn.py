@@ -9,12 +9,12 @@ import numpy as np
 
 from ... import ops
 from ...core import dtypes
-from ...core.missing_names import missing_in
 from ...core.tracebacks import shows_users_frames
 from ...frontend import factories
 from ...frontend.array_creation import along
 from ...frontend.tensor_data import from_numpy
 from ...functions import recurrent
+from ...names.missing import missing_in
 from ...tape.tensor import Tensor, concrete
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...core.missing_names import missing_in
 from ...func.module_state import functional_call as functional_call
 from ...func.module_state import reparametrized
+from ...names.missing import missing_in
 
 _reparametrize_module = reparametrized
 

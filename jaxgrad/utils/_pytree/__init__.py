@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ...core.missing_names import MissingName
+from ...names.missing import MissingName
 from ._nodes import SUPPORTED_NODES as SUPPORTED_NODES
 from ._nodes import GetAttrKey as GetAttrKey
 from ._nodes import MappingKey as MappingKey

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.not_provided import names_of
+from ...names.not_provided import names_of
 from .measurement import Measurement as Measurement
 from .measurement import TaskSpec as TaskSpec
 from .measurement import select_unit as select_unit

@@ -8,7 +8,7 @@ import timeit
 from collections.abc import Callable
 
 from ...core.device import default_device, wait_for
-from ...core.missing_names import missing_in
+from ...names.missing import missing_in
 from .measurement import Measurement, TaskSpec
 
 # of runs that are too short, the clock itself takes a part

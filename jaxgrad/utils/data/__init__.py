@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.missing_names import missing_in
+from ...names.missing import missing_in
 from ._utils.collate import default_collate as default_collate
 from ._utils.collate import default_convert as default_convert
 from ._utils.worker import get_worker_info as get_worker_info

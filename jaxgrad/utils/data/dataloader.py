@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from multiprocessing.context import BaseContext
 from typing import Any, Generic, TypeAlias, TypeVar
 
-from ...core.missing_names import missing_in
 from ...core.tracebacks import users_stacklevel
 from ...frontend.generator import Generator
+from ...names.missing import missing_in
 from ._utils.collate import default_collate, default_convert
 from ._utils.fetch import _DatasetKind
 from ._utils.iterators import (

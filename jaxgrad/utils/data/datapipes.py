@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import ClassVar, TypeVar
 
-from ...core.not_provided import names_of
+from ...names.not_provided import names_of
 from .dataset import Dataset, IterableDataset
 
 _T_co = TypeVar("_T_co", covariant=True)

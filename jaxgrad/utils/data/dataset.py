@@ -9,10 +9,10 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
-from ...core.missing_names import missing_in
 from ...core.tracebacks import users_stacklevel
 from ...frontend.generator import Generator, default_generator
 from ...frontend.random import randperm
+from ...names.missing import missing_in
 from ...tape.tensor import Tensor
 
 _T_co = TypeVar("_T_co", covariant=True)

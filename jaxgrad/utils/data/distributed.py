@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 from ...core import world
-from ...core.missing_names import missing_in
 from ...frontend.generator import Generator
 from ...frontend.random import randperm
+from ...names.missing import missing_in
 from .dataset import Dataset
 from .sampler import Sampler
 

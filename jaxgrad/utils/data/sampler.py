@@ -10,10 +10,10 @@ import numpy as np
 
 from ... import ops
 from ...core import dtypes
-from ...core.missing_names import missing_in
 from ...frontend.generator import Generator, default_generator
 from ...frontend.random import randint, randperm
 from ...frontend.tensor_data import as_tensor
+from ...names.missing import missing_in
 
 _T_co = TypeVar("_T_co", covariant=True)
 

@@ -10,7 +10,7 @@ except ImportError as error:
         "installed: pip install tensorboard"
     ) from error
 
-from ...core.missing_names import missing_in
+from ...names.missing import missing_in
 from .writer import FileWriter as FileWriter
 from .writer import SummaryWriter as SummaryWriter
 

@@ -19,8 +19,8 @@ from tensorboard.plugins.projector.projector_config_pb2 import ProjectorConfig
 from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 from ...core import dtypes
-from ...core.missing_names import missing_in
 from ...core.tracebacks import shows_users_frames
+from ...names.missing import missing_in
 from ...tape.tensor import Tensor, concrete
 from . import _hparams, _images, _summaries
 

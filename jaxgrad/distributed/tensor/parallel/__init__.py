@@ -1,6 +1,6 @@
 """Tensor parallelism, as torch.distributed.tensor.parallel."""
 
-from ....core.not_provided import names_of
+from ....names.not_provided import names_of
 from .api import parallelize_module as parallelize_module
 from .loss import loss_parallel as loss_parallel
 from .style import ColwiseParallel as ColwiseParallel

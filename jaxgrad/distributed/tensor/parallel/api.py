@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fnmatch import fnmatch
 
-from ....core.not_provided import names_of
+from ....names.not_provided import names_of
 from ....nn.module import Module
 from ...device_mesh import DeviceMesh, current_mesh
 from .style import ParallelStyle

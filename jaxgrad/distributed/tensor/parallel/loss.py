@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-from ....core.not_provided import names_of
+from ....names.not_provided import names_of
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jax.sharding import PartitionSpec
 
-from ....core.not_provided import names_of
+from ....names.not_provided import names_of
 from ....nn.embedding import Embedding
 from ....nn.linear import Linear
 from ....nn.module import Module

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ....core.not_provided import names_of
+from ....names.not_provided import names_of
 
 __getattr__, __dir__ = names_of(__name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from typing import NamedTuple
 
-from ....core.not_provided import names_of
+from ....names.not_provided import names_of
 from ...graph_module import GraphModule
 
 __getattr__, __dir__ = names_of(__name__)

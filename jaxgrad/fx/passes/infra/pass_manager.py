@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from functools import wraps
 
-from ....core.not_provided import names_of
+from ....names.not_provided import names_of
 from ....nn.module import Module
 from ...graph_module import GraphModule
 from .pass_base import PassResult

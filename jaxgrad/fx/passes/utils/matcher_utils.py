@@ -6,7 +6,7 @@ import copy
 from dataclasses import dataclass, field
 from typing import Any
 
-from ....core.not_provided import names_of
+from ....names.not_provided import names_of
 from ....tape.tensor import Tensor
 from ..._module_attributes import _get_attr
 from ...graph import Graph

@@ -11,9 +11,9 @@ import numpy as np
 from .... import ops
 from ....core import dtypes, promotion
 from ....core.device import default_device
-from ....core.missing_names import missing_in
 from ....frontend.array_creation import finish, taken_over
 from ....frontend.tensor_data import as_tensor, tensor
+from ....names.missing import missing_in
 from ....tape.tensor import Tensor, is_concrete
 
 UNKNOWN = (

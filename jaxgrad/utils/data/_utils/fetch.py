@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import NamedTuple
 
-from ....core.missing_names import missing_in
+from ....names.missing import missing_in
 
 
 class _DatasetKind:

@@ -22,9 +22,9 @@ import jax
 import numpy as np
 
 from ....core import dtypes, executor
-from ....core.missing_names import missing_in
 from ....core.tracebacks import hide_frames
 from ....frontend.generator import default_generator
+from ....names.missing import missing_in
 from . import messages
 from .collate import (
     as_leaf,

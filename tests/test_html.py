@@ -2,7 +2,7 @@
 
 from helpers.html_checks import Page
 
-from jaxgrad.core import html
+from jaxgrad import html
 
 
 def test_a_table():

@@ -16,8 +16,8 @@ import types
 import typing
 
 from ..late import LateModule
-from .missing_names import reasons
-from .pytorch_names import Entry, instead_of, shown_path
+from .missing import reasons
+from .pytorch import Entry, instead_of, shown_path
 
 dis = LateModule("dis")
 

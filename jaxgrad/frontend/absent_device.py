@@ -4,7 +4,7 @@ not use.
 
 from __future__ import annotations
 
-from .device import default_device
+from ..core.device import default_device
 
 
 def is_available() -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 
-from .device import as_device, default_device, device, wait_for
+from ..core.device import as_device, default_device, device, wait_for
 
 
 class Stream:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..late import LateModule
 
-_not_provided = LateModule("jaxgrad.core.not_provided")
+_not_provided = LateModule("jaxgrad.names.not_provided")
 
 NAMES = Path(__file__).parents[1] / "coverage" / "torch_names.tsv"
 
@@ -64,7 +64,7 @@ def offered(module: str, *others: str) -> list[str]:
 def why_missing(module: str, name: str) -> str:
     """Why a module of jaxgrad does not have a name, and the nearest one that it has.
 
-    >>> from jaxgrad.core.missing_names import why_missing
+    >>> from jaxgrad.names.missing import why_missing
     >>> why_missing("jaxgrad.nn", "Liner")
     "not provided by jaxgrad; did you mean 'Linear'?"
     """

@@ -16,9 +16,9 @@ import threading
 import types
 from collections.abc import Callable
 
-from .missing_names import MissingName
+from .missing import MissingName
 from .placeholders import NotProvided, NotProvidedValue, note_asker, placeholder
-from .pytorch_names import FOLDER, Entry, entry_of, modules, names_in, paths_of, shown_path
+from .pytorch import FOLDER, Entry, entry_of, modules, names_in, paths_of, shown_path
 
 # the modules without a file here that are attributes of jaxgrad
 MODULES = frozenset(
