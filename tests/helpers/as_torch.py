@@ -55,7 +55,7 @@ def make_test(body, answer, precision, prepare, family):
 
 def long_answer(body):
     """The answer in the file beside a test. Raises LookupError if it is not recorded."""
-    path = answers.beside(inspect.getfile(body), "txt")
+    path = answers.beside(inspect.getfile(inspect.unwrap(body)), "txt")
     text = answers.sections(path).get(body.__name__)
     if text is None:
         raise LookupError(f"{body.__name__} is not recorded: run make record PARTS=autograd")

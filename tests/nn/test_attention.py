@@ -6,6 +6,7 @@ import warnings
 
 import pytest
 from helpers.as_torch import as_torch, error, warned
+from helpers.layers import fix_weights, in_float64, irregular, of_function, without_rounding
 
 import jaxgrad
 
@@ -34,29 +35,9 @@ def numbers(torch, *shape, first=0):
     return (1.3 * places * places + 0.7).sin().reshape(shape)
 
 
-def with_fixed_weights(torch, module):
-    """The module with fixed weights."""
-    with torch.no_grad():
-        for position, parameter in enumerate(module.parameters()):
-            parameter.copy_(0.5 * numbers(torch, *parameter.shape, first=position))
-    return module
-
-
 def rounded(tensor):
     """The numbers with rounding errors of zero removed."""
     return None if tensor is None else (tensor.detach() * 1e9).round() / 1e9
-
-
-def summary(torch, module, *inputs, **options):
-    """The result, and the size of each gradient along given numbers."""
-    output = with_fixed_weights(torch, module)(*inputs, **options)
-    result = output[0] if isinstance(output, tuple) else output
-    weights = numbers(torch, *result.shape, first=4)
-    leaves = list(module.parameters())
-    gradients = torch.autograd.grad((result * weights).sum(), leaves, allow_unused=True)
-    along = [None if g is None else (g * numbers(torch, *g.shape)).sum() for g in gradients]
-    outputs = output if isinstance(output, tuple) else (output,)
-    return [list(map(rounded, outputs)), list(map(rounded, along)), list(module.state_dict())]
 
 
 @pytest.mark.slow
@@ -113,74 +94,7 @@ def test_multi_head_attention_with_every_argument(torch):
 
 
 @wide
-def test_layers_of_encoder_and_decoder(torch):
-    nn, x = torch.nn, numbers(torch, 2, 4, 4)
-    memory, causal = numbers(torch, 2, 3, 4, first=3), torch.ones(4, 4).tril() == 0
-    padding = torch.tensor([[False, False, False, True], [False, False, True, True]])
-    usual = {"dropout": 0.0, "batch_first": True}
-    encoder = functools.partial(nn.TransformerEncoderLayer, 4, 2, 6, **usual)
-    decoder = functools.partial(nn.TransformerDecoderLayer, 4, 2, 6, **usual)
-    after = {"tgt_mask": causal, "memory_key_padding_mask": padding[:, 1:]}
-    after |= {"tgt_key_padding_mask": padding, "memory_mask": numbers(torch, 4, 3)}
-    floats = nn.Transformer.generate_square_subsequent_mask(4)
-    return [
-        summary(torch, encoder(norm_first=True, bias=False), x, src_key_padding_mask=padding),
-        summary(torch, encoder(activation=nn.Tanh()), x, src_mask=floats, is_causal=True),
-        summary(torch, encoder(activation="gelu", layer_norm_eps=0.1), x[0], causal),
-        summary(torch, decoder(), x, memory, **after),
-        summary(torch, decoder(norm_first=True, activation="gelu", bias=False), x, memory),
-        summary(torch, decoder(), x[0], memory[0], tgt_mask=floats, tgt_is_causal=True),
-        [str(encoder()), str(decoder(bias=False))],
-        [floats, nn.Transformer.generate_square_subsequent_mask(2, dtype=torch.float32)],
-        error(lambda: encoder(activation="bent"), words="should be relu/gelu"),
-    ]
-
-
-@wide
-def test_transformer(torch):
-    nn, src, tgt = torch.nn, numbers(torch, 3, 2, 4), numbers(torch, 4, 2, 4, first=2)
-    small = functools.partial(nn.Transformer, 4, 2, 1, 2, 6, 0.0)
-    model, causal = small(), nn.Transformer.generate_square_subsequent_mask(4)
-    padding = torch.tensor([[False, False, True], [False, False, False]])
-    masks = {"src_key_padding_mask": padding, "memory_key_padding_mask": padding}
-    masks |= {"tgt_mask": causal, "tgt_is_causal": True, "src_mask": numbers(torch, 3, 3)}
-    first = small(batch_first=True, norm_first=True, bias=False)
-    turned = src.transpose(0, 1), tgt.transpose(0, 1)
-    layer = nn.TransformerDecoderLayer(4, 2, 5, 0.0)
-    return [
-        summary(torch, model, src, tgt, **masks),
-        summary(torch, first, *turned, tgt_mask=causal),
-        summary(torch, small(custom_encoder=nn.Linear(4, 4).eval()).decoder, tgt, src),
-        summary(torch, nn.TransformerDecoder(layer, 2, nn.LayerNorm(4)), tgt[:, 0], src[:, 0]),
-        str(model),
-        error(model, src, tgt[:, :1]),
-        error(model, src[..., :3], tgt),
-    ]
-
-
-@wide
-def test_what_an_encoder_says_of_nested_tensors(torch):
-    nn = torch.nn
-    make = functools.partial(nn.TransformerEncoderLayer, 6, 2, 4)
-    layers = [
-        make(),
-        make(batch_first=True),
-        make(batch_first=True, norm_first=True),
-        make(batch_first=True, bias=False),
-        make(batch_first=True, activation=nn.Tanh()),
-        nn.TransformerEncoderLayer(6, 3, 4, batch_first=True),
-        nn.Linear(6, 6),
-    ]
-
-    def stacked(layer, enable):
-        return nn.TransformerEncoder(layer, 2, enable_nested_tensor=enable).use_nested_tensor
-
-    plain = stacked(layers[0], False)
-    return [plain, *(warned(stacked, layer, True) for layer in layers)]
-
-
-@wide
-def test_what_attention_refuses(torch):
+def test_wrong_arguments_of_attention(torch):
     attend, nn = torch.nn.functional.scaled_dot_product_attention, torch.nn
     x, rows = numbers(torch, 2, 4, 3, 2), numbers(torch, 3, 2)
     kinds = nn.attention.SDPBackend
@@ -216,7 +130,7 @@ def test_what_attention_refuses(torch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("causal", [False, True])
-def test_dropout_of_weights_keeps_their_mean(causal):
+def test_dropout_of_attention_weights_keeps_their_mean(causal):
     """By the mean over many draws: dropout leaves the expected output as it is."""
     x = numbers(jaxgrad, 1, 1, 4, 2)
     many = x.expand(4000, 1, 4, 2)
@@ -224,3 +138,65 @@ def test_dropout_of_weights_keeps_their_mean(causal):
     plain = attend(x, x, x, is_causal=causal)
     mean = attend(many, many, many, dropout_p=0.3, is_causal=causal).mean(0, True)
     assert (mean - plain).abs().max() < 0.05
+
+
+@in_float64
+def test_scaled_dot_product_attention(torch):
+    attend = torch.nn.functional.scaled_dot_product_attention
+
+    def inputs(heads=2, length=4):
+        return [
+            irregular(torch, 1, 2, 3, 2),
+            irregular(torch, 1, heads, length, 2, first=3),
+            irregular(torch, 1, heads, length, 3, first=7),
+        ]
+
+    mask = irregular(torch, 3, 4)
+    mask[1] = -math.inf
+    mask[0, 2] = -math.inf
+
+    def attended(options, *shape, second=False):
+        return of_function(torch, lambda *a: attend(*a, **options), *inputs(*shape), second=second)
+
+    return [
+        attended({}, second=True),
+        attended({"is_causal": True, "scale": 0.3}, 2, 3),
+        attended({"attn_mask": mask}),
+        attended({"attn_mask": mask > 0}),
+        attended({"enable_gqa": True}, 1),
+    ]
+
+
+@in_float64
+def test_multihead_attention(torch):
+    attend, x = torch.nn.MultiheadAttention, irregular(torch, 3, 2, 4)
+    other, third = irregular(torch, 4, 2, 3, first=2), irregular(torch, 4, 2, 5, first=3)
+    skipped = torch.tensor([[False, True, False], [False, False, True]])
+    causal = torch.ones(3, 3).tril() == 0
+    added = irregular(torch, 4, 3, 3, first=6)
+
+    def attended(layer, *inputs, **options):
+        return [*map(without_rounding, fix_weights(torch, layer)(*inputs, **options))]
+
+    def learned(layer, *inputs, **options):
+        output, _ = fix_weights(torch, layer)(*inputs, **options)
+        return [*map(without_rounding, torch.autograd.grad(output.sum(), layer.parameters()))]
+
+    masks = {"key_padding_mask": skipped, "attn_mask": causal}
+    return [
+        attended(attend(4, 2), x, x, x),
+        learned(attend(4, 2, add_bias_kv=True), x, x, x, key_padding_mask=skipped),
+        attended(attend(4, 2, kdim=3, vdim=5, bias=False), x, other, third, need_weights=False),
+        attended(attend(4, 2, add_bias_kv=True, add_zero_attn=True), x, x, x, **masks),
+        attended(
+            attend(4, 2, batch_first=True),
+            *[x.transpose(0, 1)] * 3,
+            attn_mask=added,
+            average_attn_weights=False,
+        ),
+        attended(attend(4, 1), x[0], x[1], x[1], need_weights=False),
+        attended(attend(4, 2), x, x, x, need_weights=False, is_causal=True, attn_mask=causal),
+        list(attend(4, 2, kdim=3, add_bias_kv=True).state_dict()),
+        error(attend, 4, 3, words="embed_dim must be divisible by num_heads"),
+        error(lambda: attend(4, 2)(x, x, x, is_causal=True), words="Need attn_mask if specifying"),
+    ]

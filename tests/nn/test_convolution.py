@@ -3,6 +3,7 @@
 import math
 
 from helpers.as_torch import as_torch, error, leaf
+from helpers.layers import fix_weights, in_float64, irregular, of_layer
 
 import jaxgrad
 
@@ -15,7 +16,7 @@ def numbers(torch, *shape):
 
 
 @as_torch
-def test_what_convolutions_show_and_keep(torch):
+def test_reprs_and_state_dicts_of_convolutions(torch):
     nn = torch.nn
     layers = [
         nn.Conv1d(4, 8, 3),
@@ -41,7 +42,7 @@ def test_what_convolutions_show_and_keep(torch):
      'Expected 3D (unbatched) or 4D (batched) input to conv2d, but got input of size: '
      '[4, 3]')
 """)
-def test_what_convolutions_refuse(torch):
+def test_wrong_arguments_of_convolutions(torch):
     nn, x = torch.nn, torch.ones(1, 4, 3)
     turned = nn.ConvTranspose1d(4, 2, 3)
     return [
@@ -57,7 +58,7 @@ def test_what_convolutions_refuse(torch):
 
 
 @as_torch(precision=1e-12)
-def test_windows_of_images(torch):
+def test_fold_and_unfold(torch):
     nn, x = torch.nn, numbers(torch, 2, 2, 4, 3)
     columns = nn.Unfold((2, 3), padding=(0, 1), stride=(2, 1))(x)
     image = nn.Fold((3, 2), 2, padding=1, stride=(2, 1))(numbers(torch, 8, 6))
@@ -96,3 +97,41 @@ def test_names_that_subclasses_of_convolutions_use():
     assert layer._reversed_padding_repeated_twice == [1, 1, 0, 0]
     even = jaxgrad.nn.Conv1d(1, 1, 4, padding="same")
     assert even._reversed_padding_repeated_twice == [1, 2]
+
+
+@in_float64
+def test_convolutions(torch):
+    nn, x = torch.nn, irregular(torch, 2, 4, 5, 4)
+    return [
+        of_layer(torch, nn.Conv2d(4, 3, 3, stride=2, padding=1), x.detach(), second=True),
+        of_layer(
+            torch,
+            nn.Conv2d(4, 2, (2, 3), padding=(0, 1), dilation=(2, 1), groups=2, bias=False),
+            x.detach(),
+        ),
+        of_layer(torch, nn.Conv1d(4, 2, 2), irregular(torch, 4, 5)),
+        of_layer(torch, nn.Conv3d(1, 2, 2), irregular(torch, 1, 1, 3, 3, 2)),
+    ]
+
+
+@in_float64
+def test_transposed_convolutions(torch):
+    nn, x = torch.nn, irregular(torch, 2, 4, 3, 2)
+    one = nn.ConvTranspose2d(
+        4, 6, (2, 3), stride=(2, 1), padding=(0, 1), output_padding=(1, 0), groups=2
+    )
+    results = of_layer(torch, one, x, second=True)
+    two = fix_weights(torch, nn.ConvTranspose1d(2, 1, 3, stride=2))
+    results.append(two(irregular(torch, 1, 2, 3), output_size=(8,)).detach())
+    words = "requested an output size of"
+    return results, error(lambda: two(irregular(torch, 1, 2, 3), output_size=(9,)), words=words)
+
+
+@in_float64
+def test_padding_modes_of_convolutions(torch):
+    nn, x = torch.nn, irregular(torch, 1, 2, 4, 3)
+    outputs = []
+    for mode in ("zeros", "reflect", "replicate", "circular"):
+        layer = fix_weights(torch, nn.Conv2d(2, 1, 3, padding="same", padding_mode=mode))
+        outputs.append(layer(x).detach())
+    return outputs, fix_weights(torch, nn.Conv2d(2, 1, 2, padding="valid"))(x[0]).detach()

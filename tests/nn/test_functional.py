@@ -136,3 +136,40 @@ def test_normalize_into_a_tensor(torch):
     result = normalize(x, dim=-1, out=out)
     refused = error(lambda: normalize(x.requires_grad_(), out=out), words="out=... arguments don't")
     return result is out, out, refused
+
+
+@as_torch
+def test_wrong_arguments_of_layers_and_functions(torch):
+    F, nn, t = torch.nn.functional, torch.nn, torch.ones
+    image, kernel = t(1, 3, 5, 5), t(2, 3, 3, 3)
+    return [
+        error(F.conv2d, t(1, 1, 2, 3, 3), t(1, 2, 3, 3)),
+        error(F.conv2d, t(1, 4, 5, 5), kernel, words="weight of size [2, 3, 3, 3], expected input"),
+        error(F.conv2d, t(1, 3, 2, 2), kernel),
+        error(F.conv2d, image, kernel, t(3)),
+        error(F.conv2d, image, kernel, None, 2, "same"),
+        error(F.conv2d, image, kernel, None, 1, "odd", words="Invalid padding string"),
+        error(F.conv2d, image, kernel, None, 1, -1, words="negative padding is not supported"),
+        error(F.conv2d, image, kernel, None, 0, words="non-positive stride is not supported"),
+        error(F.max_pool2d, image, 2, 2, 2),
+        error(F.max_pool2d, t(5, 5), 2, words="tensor expected for input"),
+        error(F.max_pool2d, t(1, 1, 1), 2),
+        error(F.layer_norm, image, [3]),
+        error(F.layer_norm, image, [5], t(3)),
+        error(F.layer_norm, image, []),
+        error(F.batch_norm, t(1, 2), None, None, None, None, True),
+        error(F.batch_norm, t(3, 2), t(3), t(3)),
+        error(F.batch_norm, t(3, 2), None, None),
+        error(nn.BatchNorm2d(3), t(2, 3)),
+        error(nn.BatchNorm1d(3), image),
+        error(nn.GroupNorm, 2, 3),
+        error(F.group_norm, t(2, 3), 2),
+        error(nn.Conv2d, 3, 4, 3, 1, 0, 1, 2, words="in_channels must be divisible by groups"),
+        error(nn.Embedding, 3, 2, 5, words="Padding_idx must be within num_embeddings"),
+        error(F.embedding, t(1), t(3, 2)),
+        error(F.glu, t(3)),
+        error(
+            lambda: F.scaled_dot_product_attention(*[t(3, 5, 5)] * 3, t(5, 5), 0.0, True),
+            words="Explicit attn_mask should not be set when is_causal=True",
+        ),
+    ]

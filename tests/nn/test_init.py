@@ -4,89 +4,14 @@ import math
 
 import numpy
 import pytest
-from helpers.as_torch import as_torch, error, leaf, parameters, warned
+from helpers.as_torch import as_torch, error, leaf, warned
 
 import jaxgrad
 from jaxgrad import nn
 
-UTILS = ("clip_grad_norm_", "clip_grad_value_", "get_total_norm", "clip_grads_with_norm_")
-
-
-def with_gradients(torch):
-    """Three parameters; the last one has no gradient."""
-    parameters = [leaf(torch, 3.0, -4.0, dtype=torch.float64), leaf(torch, 12.0), leaf(torch, 1.0)]
-    parameters[0].grad = torch.tensor([3.0, -4.0], dtype=torch.float64)
-    parameters[1].grad = torch.tensor(12.0)
-    return parameters
-
-
-@pytest.mark.row("S04")
-@pytest.mark.slow
-@as_torch(precision=1e-7)
-def test_get_total_norm_of_gradients(torch):
-    total = torch.nn.utils.get_total_norm
-    tensors = [torch.tensor([3.0, 0.0, -4.0]), torch.tensor([[12.0]])]
-    norms = [total(tensors, p) for p in (2.0, 1, 3, 0.5, math.inf, "inf", -math.inf, 0)]
-    words = "is non-finite, so it cannot be clipped"
-    return [
-        norms,
-        total([]),
-        total(tensors[0]),
-        total([torch.tensor([300.0, 400.0], dtype=torch.float16)]),
-        total([torch.ones(1), torch.ones(1, dtype=torch.float64)]),
-        total([torch.tensor([3.0 + 4.0j])]),
-        total([torch.tensor([math.nan])]),
-        error(lambda: total([torch.tensor([math.inf])], 2.0, True), words=words),
-        total(torch.ones(2, requires_grad=True)).requires_grad,
-    ]
-
-
-@pytest.mark.row("S04")
-@as_torch(precision=1e-7)
-def test_clipping_of_gradients(torch):
-    utils, results = torch.nn.utils, []
-    for options in ({"max_norm": 1.0}, {"max_norm": 100.0}, {"max_norm": 2, "norm_type": math.inf}):
-        weights = with_gradients(torch)
-        gradient = weights[0].grad
-        results.append(utils.clip_grad_norm_(weights, **options))
-        results.append([gradient, weights[1].grad, weights[2].grad, weights[0].grad is gradient])
-    weights = with_gradients(torch)
-    utils.clip_grad_value_(weights, 3.5)
-    results.append([weight.grad for weight in weights])
-    utils.clip_grads_with_norm_(weights[1], 0.5, torch.tensor(1.0))
-    nothing = warned(lambda: utils.clip_grad_norm_((x for x in []), 1.0))
-    weights[0].grad.fill_(math.inf)
-    refused = error(
-        lambda: utils.clip_grad_norm_(weights, 1.0, error_if_nonfinite=True),
-        words="is non-finite, so it cannot be clipped",
-    )
-    return results, weights[1].grad, nothing, refused, weights[0].grad
-
-
-@pytest.mark.row("S04")
-@as_torch
-def test_signatures_of_clipping(torch):
-    return {name: parameters(getattr(torch.nn.utils, name)) for name in UTILS}
-
-
-@as_torch("""
-    tensor([1.0, 1.0, 1.0, 1.0, 5.0], requires_grad=True)
-    [tensor([[0.0, 1.0], [2.0, 3.0]]), tensor(4.0)]
-    [tensor([[0.0, 2.0], [4.0, 6.0]], requires_grad=True), tensor(8.0, requires_grad=True)]
-    TypeError('expected torch.Tensor, but got: list')
-""")
-def test_parameters_as_a_vector_and_back(torch):
-    utils = torch.nn.utils
-    weights = [torch.ones(2, 2, requires_grad=True), leaf(torch, 5.0)]
-    vector = utils.parameters_to_vector(weights)
-    (vector * torch.arange(5.0)).sum().backward()
-    utils.vector_to_parameters(torch.arange(5.0) * 2, weights)
-    refused = error(utils.vector_to_parameters, [1.0], weights, words="expected torch.Tensor, but")
-    return vector, [weight.grad for weight in weights], weights, refused
-
 
 @as_torch
-def test_first_values_without_chance(torch):
+def test_deterministic_initializers_and_gains(torch):
     init, empty = torch.nn.init, torch.empty
     return [
         init.constant_(empty(2), 3.0),
@@ -124,7 +49,7 @@ DRAWN = [
 
 
 @pytest.mark.parametrize(("draw", "mean", "deviation", "bounds"), DRAWN)
-def test_distributions_of_initial_values(draw, mean, deviation, bounds):
+def test_distributions_of_random_initializers(draw, mean, deviation, bounds):
     jaxgrad.manual_seed(3)
     values = draw(jaxgrad.empty(*SHAPE)).numpy()
     error = deviation / math.sqrt(values.size)
@@ -143,7 +68,7 @@ def test_orthogonal_makes_orthonormal_rows(shape):
     numpy.testing.assert_allclose(matrix @ matrix.T, 4 * numpy.eye(len(matrix)), atol=1e-12)
 
 
-def test_sparse_leaves_a_share_of_zeros():
+def test_sparse_initialization_leaves_a_share_of_zeros():
     values = nn.init.sparse_(jaxgrad.empty(10, 4), 0.3, 2.0).numpy()
     assert ((values == 0).sum(0) == 3).all()
 
@@ -157,7 +82,7 @@ FIRST = [
 
 
 @pytest.mark.parametrize(("make", "fan"), FIRST)
-def test_layers_begin_evenly_within_the_root_of_their_inputs(make, fan):
+def test_default_initialization_of_layers_is_uniform(make, fan):
     """The distribution that PyTorch's documentation gives for each."""
     layer, bound = make(), 1 / math.sqrt(fan)
     for parameter in layer.parameters():
@@ -167,29 +92,28 @@ def test_layers_begin_evenly_within_the_root_of_their_inputs(make, fan):
             assert values.std() == pytest.approx(bound / math.sqrt(3), rel=0.1)
 
 
-def test_tables_begin_with_normal_numbers():
+def test_default_initialization_of_embeddings_is_normal():
     values = nn.Embedding(50, 40, padding_idx=3).weight.detach().numpy()
     assert (values[3] == 0).all()
     assert values.std() == pytest.approx(math.sqrt(49 / 50), rel=0.1)
 
 
-@pytest.mark.parametrize("layer", [nn.Dropout(0.25), nn.Dropout2d(0.25), nn.AlphaDropout(0.25)])
-def test_dropout_keeps_mean_and_drops_its_part(layer):
-    jaxgrad.manual_seed(1)
-    x = jaxgrad.ones(40, 50, 2, 2, requires_grad=True)
-    output = layer(x)
-    channels = output.detach().numpy().reshape(2000, -1)
-    kept = channels.max()
-    whole = (channels == channels[:, :1]).all(1)
-    assert whole.all() == isinstance(layer, nn.Dropout2d)
-    count = whole.sum() if isinstance(layer, nn.Dropout2d) else channels.size
-    error = math.sqrt(0.25 * 0.75 / count)
-    assert abs((channels < kept).mean() - 0.25) < 5 * error
-    output.sum().backward()
-    gradient = x.grad.numpy().reshape(2000, -1)
-    assert ((gradient == 0) == (channels < kept)).all()
-    if not isinstance(layer, nn.AlphaDropout):
-        assert kept == pytest.approx(4 / 3) and gradient.max() == pytest.approx(4 / 3)
-        x = jaxgrad.ones(3, 4, 2, 2)
-        inside = type(layer)(0.5, inplace=True)
-        assert inside(x) is x and set(x.reshape(-1).tolist()) <= {0.0, 2.0}
+@pytest.mark.slow
+@as_torch
+def test_deprecated_names_of_initializers_and_clipping(torch):
+    init, empty = torch.nn.init, torch.empty
+    results = [
+        warned(lambda: init.constant(empty(2), 3.0)),
+        warned(lambda: init.eye(empty(2, 2))),
+        warned(lambda: init.dirac(empty(1, 1, 3))),
+        warned(lambda: init.uniform(empty(1), 2, 2)),
+        warned(lambda: init.normal(empty(1), 2, 0)),
+    ]
+    for name in ("kaiming_normal", "kaiming_uniform", "xavier_normal", "xavier_uniform"):
+        results.append(warned(lambda name=name: getattr(init, name)(empty(2, 3)).shape == (2, 3)))
+    results.append(warned(lambda: init.orthogonal(empty(1, 1)).abs()))
+    results.append(warned(lambda: init.sparse(empty(2, 1), 1.0)))
+    x = leaf(torch, 3.0, 4.0)
+    x.grad = torch.tensor([3.0, 4.0])
+    results.append(warned(lambda: torch.nn.utils.clip_grad_norm([x], 1.0)))
+    return results

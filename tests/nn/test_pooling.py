@@ -4,6 +4,7 @@ import math
 
 import pytest
 from helpers.as_torch import as_torch, error
+from helpers.layers import in_float64, irregular, of_function, ties
 
 
 def numbers(torch, *shape):
@@ -64,3 +65,53 @@ def test_max_unpooling_inverts_max_pooling(torch):
     restored = F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2)
     (restored**2).sum().backward()
     return [restored, x.grad]
+
+
+@in_float64
+def test_max_pooling(torch):
+    """The first of equal elements gets the gradient, as in PyTorch, and the last of NaNs."""
+    F, x = torch.nn.functional, ties(torch, 2, 2, 5, 6)
+    lost = x.detach()
+    lost[0, 0, 0, 0] = lost[0, 0, 1, 1] = math.nan
+    whole = torch.arange(16).reshape(1, 4, 4)
+    options = [
+        (2, {}),
+        (3, {"stride": 2, "padding": 1, "ceil_mode": True, "return_indices": True}),
+        ((3, 2), {"stride": (2, 1), "dilation": (1, 2)}),
+    ]
+    results = [
+        of_function(
+            torch, lambda x, s=size, o=o: F.max_pool2d(x, s, **o), x.detach(), second=size == 2
+        )
+        for size, o in options
+    ]
+    return [
+        results,
+        F.max_pool2d(lost, 2, return_indices=True),
+        F.max_pool2d(whole, 2),
+        F.max_pool1d(ties(torch, 1, 40), 18, 5, return_indices=True),
+        torch.nn.MaxPool3d(2, 1)(ties(torch, 1, 2, 3, 3)),
+    ]
+
+
+@in_float64
+def test_average_pooling(torch):
+    F, x = torch.nn.functional, irregular(torch, 1, 2, 5, 6)
+    options = [
+        {},
+        {"stride": 2, "padding": 1, "ceil_mode": True},
+        {"stride": 2, "padding": 1, "ceil_mode": True, "count_include_pad": False},
+        {"divisor_override": 5},
+    ]
+    means = [F.avg_pool2d(x, (3, 2), **keywords) for keywords in options]
+    gradient = of_function(torch, lambda x: F.avg_pool2d(x, 2, 1, 1), x.detach())
+    sizes = [1, (2, 3), (None, 4)]
+    adaptive = [F.adaptive_avg_pool2d(x.detach(), size) for size in sizes]
+    return [
+        means,
+        gradient,
+        adaptive,
+        of_function(torch, lambda x: F.adaptive_avg_pool1d(x, 3), irregular(torch, 2, 4)),
+        F.avg_pool1d(irregular(torch, 1, 40), 18, 5, 2),
+        torch.nn.AvgPool3d(2)(irregular(torch, 1, 2, 2, 4)),
+    ]

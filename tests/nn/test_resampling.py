@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from helpers.as_torch import as_torch, error, warned
+from helpers.as_torch import as_torch, warned
 
 import jaxgrad
 
@@ -22,7 +22,7 @@ def seen(layer, x):
 
 @pytest.mark.slow
 @as_torch(precision=1e-10)
-def test_layers_of_resampling(torch):
+def test_resampling_layers(torch):
     nn, x = torch.nn, image(torch, 1, 4, 2, 3)
     layers = [
         nn.Upsample(scale_factor=2),
@@ -35,22 +35,6 @@ def test_layers_of_resampling(torch):
     ]
     results = [seen(layer, x) for layer in layers]
     return results, seen(nn.PixelUnshuffle(1), x), layers[0].name, layers[2].scale_factor
-
-
-@as_torch(precision=1e-10)
-def test_layers_of_padding(torch):
-    nn, x = torch.nn, image(torch, 1, 1, 3, 2, 3)
-    results = []
-    for dimensions in (1, 2, 3):
-        line = x[(0,) * (3 - dimensions)]
-        for kind in ("Reflection", "Replication", "Zero", "Constant"):
-            more = (7.0,) if kind == "Constant" else ()
-            layer = getattr(nn, f"{kind}Pad{dimensions}d")
-            results.append(seen(layer(1, *more), line))
-        circular = getattr(nn, f"CircularPad{dimensions}d")((1, 0) * dimensions)
-        results.append((repr(circular), circular(line)))
-    refused = error(nn.CircularPad2d(1), image(torch, 2, 3), words="expected 3D or 4D input")
-    return results, refused, nn.ReflectionPad1d(1).state_dict()
 
 
 @pytest.mark.slow
@@ -69,7 +53,7 @@ def test_resampling_warns(torch):
     ]
 
 
-def test_area_is_a_mean():
+def test_area_interpolation_is_adaptive_average_pooling():
     x = jaxgrad.arange(6.0).view(1, 1, 6)
     result = jaxgrad.nn.functional.interpolate(x, 3, mode="area")
     assert result.flatten().tolist() == [0.5, 2.5, 4.5]

@@ -7,6 +7,7 @@ import numpy
 import pytest
 from helpers.as_torch import as_torch, error
 from helpers.checks import count
+from helpers.layers import in_float64, irregular
 
 import jaxgrad
 import jaxgrad.nn.functional as F
@@ -29,7 +30,7 @@ def of(loss, input, *rest):
 
 @pytest.mark.slow
 @close
-def test_layers_of_margin_losses(torch):
+def test_margin_loss_layers(torch):
     nn, x, classes = torch.nn, table(torch, 3, 4), torch.tensor([0, 3, 1])
     labels = torch.tensor([[1, 0, -1, 2], [3, -1, -1, -1], [-1, 0, 1, 2]])
     weight = torch.tensor([0.5, 1.0, 2.0, 1.5], dtype=torch.float64)
@@ -112,7 +113,7 @@ def test_linear_cross_entropy(torch):
 
 @pytest.mark.slow
 @close
-def test_numbers_of_reductions_at_the_top_level(torch):
+def test_reduction_codes_at_the_top_level(torch):
     x, y, z = table(torch, 2, 3), table(torch, 2, 3, 5), table(torch, 2, 3, 8)
     signs = torch.tensor([1, -1])
     return [
@@ -241,3 +242,43 @@ def test_values_and_gradients_of_losses_of_two_dtypes(torch):
             loss = losses[name](*operands)
             answers.append([loss.detach(), *torch.autograd.grad(loss, leaves)])
     return answers
+
+
+@in_float64
+def test_loss_layers(torch):
+    nn, x = torch.nn, irregular(torch, 4, 3)
+    y, signs = irregular(torch, 4, 3, first=4), irregular(torch, 4, first=2).sign()
+    one, two, three = (irregular(torch, 4, 3, first=i) for i in (1, 2, 3))
+    classes = torch.tensor([0, 2, 1, 0])
+    weight = torch.tensor([0.5, 1.0, 2.0])
+    probable, target = x.sigmoid(), (y > 0).double()
+    edges = torch.tensor([0.0, 1.0, 1.0, 0.0])
+
+    def of(loss, input, *rest):
+        input = input.detach().clone().requires_grad_()
+        value = loss(input, *rest)
+        value.sum().backward()
+        return [value.detach(), input.grad]
+
+    return [
+        of(nn.MSELoss(), x, y),
+        of(nn.L1Loss(reduction="sum"), x, y),
+        of(nn.SmoothL1Loss(beta=0.5), x, y),
+        of(nn.HuberLoss("none", 0.4), x, y),
+        of(nn.KLDivLoss(reduction="batchmean"), x, probable),
+        of(nn.NLLLoss(weight), x, classes),
+        of(nn.CrossEntropyLoss(weight, ignore_index=2, label_smoothing=0.1), x, classes),
+        of(nn.BCELoss(), probable, target),
+        of(nn.BCELoss(reduction="none"), edges, edges.flip(0) * 0.5),
+        of(nn.BCEWithLogitsLoss(pos_weight=weight), x, target),
+        of(nn.MarginRankingLoss(0.1), x[:, 0], y[:, 0], signs),
+        of(nn.CosineEmbeddingLoss(0.1), one, two, signs),
+        of(nn.TripletMarginLoss(swap=True), one, two, three),
+        of(nn.PoissonNLLLoss(full=True), x, target * 3),
+        of(nn.GaussianNLLLoss(full=True), x, y, probable),
+        of(nn.SoftMarginLoss(), x[:, 0], signs),
+        of(nn.HingeEmbeddingLoss(), x[:, 0], signs),
+        of(nn.CosineSimilarity(), one, two),
+        list(nn.CrossEntropyLoss(weight).state_dict()),
+        error(nn.BCELoss(), x[:2], x, words="that is different to the input size"),
+    ]

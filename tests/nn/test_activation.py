@@ -1,0 +1,51 @@
+"""Activation layers against PyTorch."""
+
+from helpers.layers import in_float64, irregular, of_function, of_layer
+
+
+@in_float64
+def test_activation_layers(torch):
+    nn = torch.nn
+    x = torch.tensor([-5.0, -2.5, -0.5, -0.1, 0.0, 0.4, 1.5, 2.9, 25.0])
+    layers = [
+        nn.ReLU(),
+        nn.ReLU6(),
+        nn.SELU(),
+        nn.SiLU(),
+        nn.Mish(),
+        nn.Hardswish(),
+        nn.ELU(0.5),
+        nn.CELU(2.0),
+        nn.LeakyReLU(0.2),
+        nn.Hardtanh(-0.3, 2.0),
+        nn.GELU(),
+        nn.GELU("tanh"),
+        nn.Softplus(2, 5),
+        nn.Hardshrink(),
+        nn.Softshrink(0.3),
+        nn.Sigmoid(),
+        nn.Tanh(),
+        nn.LogSigmoid(),
+        nn.Softsign(),
+        nn.Tanhshrink(),
+        nn.Softmax(0),
+        nn.Softmin(0),
+        nn.LogSoftmax(0),
+        nn.Threshold(0.2, 3.0),
+    ]
+    results = []
+    for layer in layers:
+        leaf = x.detach().requires_grad_()
+        output = layer(leaf)
+        (output * x.cos()).sum().backward()
+        results.append([output.detach(), leaf.grad])
+    pairs = irregular(torch, 2, 4, 3)
+    return [
+        results,
+        of_layer(torch, nn.PReLU(4), pairs.clone()),
+        of_layer(torch, nn.PReLU(), pairs.clone()),
+        of_function(torch, nn.GLU(1), pairs.clone()),
+        nn.Softmax2d()(irregular(torch, 2, 1, 2)),
+        nn.ReLU(inplace=True)(x.detach()),
+        nn.Hardswish(inplace=True)(x.detach()),
+    ]

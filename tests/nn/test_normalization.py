@@ -1,0 +1,51 @@
+"""Normalization layers against PyTorch."""
+
+from helpers.layers import derivatives, in_float64, irregular, of_layer
+
+
+@in_float64
+def test_layer_norm_rms_norm_group_norm_and_instance_norm(torch):
+    nn, x = torch.nn, irregular(torch, 2, 4, 3)
+    return [
+        of_layer(torch, nn.LayerNorm(3), x.detach(), second=True),
+        of_layer(torch, nn.LayerNorm((4, 3), bias=False), x.detach()),
+        of_layer(torch, nn.RMSNorm(3, eps=1e-3), x.detach()),
+        of_layer(torch, nn.GroupNorm(2, 4), x.detach()),
+        of_layer(torch, nn.InstanceNorm1d(4), x.detach()),
+        nn.LayerNorm(3, elementwise_affine=False)(x.half()),
+    ]
+
+
+@in_float64
+def test_batch_norm_and_its_running_statistics(torch):
+    nn, x = torch.nn, irregular(torch, 3, 2, 2, 2)
+    layer = nn.BatchNorm2d(2, momentum=0.3)
+    results = [of_layer(torch, layer, x.detach(), second=True)]
+    layer(x * 2 + 1)
+    results.append(list(layer.state_dict().values()))
+    layer.eval()
+    x.requires_grad_()
+    results.append(derivatives(torch, layer, x))
+    layer.reset_running_stats()
+    results.append(list(layer.buffers()))
+    mean_of_all = nn.BatchNorm1d(2, momentum=None, affine=False)
+    for step in range(3):
+        mean_of_all(irregular(torch, 4, 2, first=step))
+    results.append(list(mean_of_all.buffers()))
+    alone = nn.BatchNorm1d(2, track_running_stats=False).eval()
+    results.append(alone(irregular(torch, 4, 2)).detach())
+    tracked = nn.InstanceNorm1d(2, affine=True, track_running_stats=True)
+    tracked(irregular(torch, 3, 2, 4))
+    return results, list(tracked.buffers())
+
+
+@in_float64
+def test_local_response_norm_and_sync_batch_norm(torch):
+    nn, x = torch.nn, irregular(torch, 2, 4, 3)
+    local = of_layer(torch, nn.LocalResponseNorm(3, alpha=0.5, k=2.0), x.detach())
+    plain = nn.Sequential(nn.BatchNorm1d(4, momentum=0.3), nn.Sequential(nn.BatchNorm1d(4)))
+    plain[0](x)
+    same = nn.SyncBatchNorm.convert_sync_batchnorm(plain)
+    kept = same[0].running_mean.tolist(), same[0].weight is plain[0].weight
+    same.eval()
+    return local, kept, repr(same), same(x).detach(), repr(nn.SyncBatchNorm(3, affine=False))
