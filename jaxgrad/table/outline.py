@@ -20,8 +20,8 @@ PLAIN = bytes([ord("\n"), *range(ord(" "), ord("~") + 1)])
 ODD = re.compile(r"\n(?!\n|#|- name: |  [A-Za-z_]|   |\Z)")
 # plain text that ends with its line
 NAME = re.compile(r"([A-Za-z_][\w.]*\([^#:\n]*[^#:\s])(?=\n(?!   )|\Z)")
-LINE = re.compile(rf"\n  ({'|'.join(KEYS)}): (\w+(?:, ?\w+)*)(?=\n(?!   )|\Z)")
-BEGINNING = re.compile(rf"\n  (?:{'|'.join(KEYS)})")
+# the second group is empty where the value is not plain text that ends with its line
+LINE = re.compile(rf"\n  ({'|'.join(KEYS)})(?:: (\w+(?:, ?\w+)*)(?=\n(?!   )|\Z))?")
 
 
 class LateEntry:
@@ -63,9 +63,9 @@ def outline(source):
         return None
     entries, line = [], head.count("\n") + 1
     for body in bodies:
-        name, lines = NAME.match(body), list(LINE.finditer(body))
-        values = {match[1]: _value(match, line) for match in lines}
-        if name is None or not len(BEGINNING.findall(body)) == len(lines) == len(values):
+        name, lines = NAME.match(body), [*LINE.finditer(body)]
+        values = {match[1]: _value(match, line) for match in lines if match[2]}
+        if name is None or len(values) < len(lines):
             return None
         name = Scalar(name[1], line, len(OPENING) + 1, True, True)
         entries.append(LateEntry(source.path, f"{OPENING}{body}\n", name, values))
