@@ -382,6 +382,97 @@ def test_the_globals_that_are_no_settings_exist():
         assert variables == assigned, name
 
 
+# Collections of names that operators of the table have too, and that are others: those of JAX's
+# primitives and functions and of Python's special methods, values of arguments, what a namespace
+# offers, and the functions that compute what views look like. What is true of an operator is said
+# in derivatives.yaml, by its tags.
+NO_OPERATORS = {
+    "autograd._function.linearity": {"PARTS", "TOGETHER"},
+    "core.host.cost": {"FREE"},
+    "core.host.elementwise": {"DOUBLED", "SIDES", "UFUNCS"},
+    "core.host.reductions": {"MONOIDS"},
+    "core.host.special": {"FUNCTIONS"},
+    "core.host.windows": {"_COMBINING"},
+    "core.linear_jaxprs": {"KEEP_ZERO", "OF_FIRST", "SUMS"},
+    "table.functions": {"LAX"},
+    "utils.summary_cost": {"_MOVES"},
+    # of Python
+    "names.placeholders": {"_OTHERS"},
+    "fx._codegen": {"_COMPARISONS"},
+    "table.tags": {"ARITHMETIC"},
+    "tape.drawn_array": {"_name"},
+    "tape.symbolic_number": {"_name"},
+    # values of `reduce=`
+    "rules.histogram": {"FIRST"},
+    "rules.scatter_reduce": {"REDUCTIONS"},
+    # what torch.sparse and torch.special offer
+    "sparse": {"__all__"},
+    "special": {"ALIASES"},
+    # a function for each view
+    "core.strides": {"VIEWS"},
+}
+FEWEST_OPERATORS = 5
+OPERATORS = re.compile(r"^(?:- name: |  alias: )([^(\n]*)", re.MULTILINE)
+
+
+@functools.cache
+def operators():
+    """The names and aliases of the operators of the table."""
+    lines = OPERATORS.findall((CHECKOUT / "derivatives.yaml").read_text())
+    return {name.partition(".")[0].strip() for line in lines for name in line.split(",")}
+
+
+def strings(node):
+    """The words of the texts that a literal holds."""
+    match node:
+        case ast.Constant(str(text)):
+            return text.split()
+        case ast.Starred(inner):
+            return strings(inner)
+        case ast.List(items) | ast.Tuple(items) | ast.Set(items):
+            return [text for item in items for text in strings(item)]
+    return []
+
+
+def is_of_operators(nodes):
+    """Whether nodes hold words most of which are names of operators."""
+    texts = {text for node in nodes if node is not None for text in strings(node)}
+    known = [text for text in texts if text.removesuffix("_") in operators()]
+    return len(texts) >= FEWEST_OPERATORS and len(known) > len(texts) / 2
+
+
+def lists_of_operators(tree):
+    """The variables to which statements give collections of names of operators, and the functions
+    and classes that have one.
+    """
+    variables = set()
+    for statement in tree.body:
+        nodes = [*ast.walk(statement)]
+        prose = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+        groups = [[node] for node in nodes if id(node) not in prose]
+        for node in nodes:
+            groups += [node.keys, node.values] if isinstance(node, ast.Dict) else []
+        if any(map(is_of_operators, groups)):
+            targets = getattr(statement, "targets", [getattr(statement, "target", None)])
+            name = getattr(statement, "name", None)
+            variables.add(name or (ast.unparse(targets[0]) if targets[0] else "an expression"))
+    return variables
+
+
+def unknown_lists_of_operators(name, path):
+    known = NO_OPERATORS.get(name.removeprefix("jaxgrad."), set())
+    return sorted(lists_of_operators(parse(path)) - known)
+
+
+def test_the_table_alone_says_what_is_true_of_operators():
+    assert broken(unknown_lists_of_operators, MODULES) == {}
+
+
+def test_the_collections_of_other_names_exist():
+    for name, variables in NO_OPERATORS.items():
+        assert variables == lists_of_operators(parse(MODULES[f"jaxgrad.{name}"])), name
+
+
 def imported_modules(name, tree):
     """The modules of jaxgrad that the code of a module calls by a name, by that name."""
     modules = {}
@@ -513,6 +604,26 @@ def test_a_module_without_a_layer_is_found():
 )
 def test_nesting_is_counted(source, depth):
     assert nesting(ast.parse(source).body[0]) == depth
+
+
+@pytest.mark.parametrize(
+    ("source", "variables"),
+    [
+        ('A = ("sin", "cos", "tan", "exp_", "of no operator")', {"A"}),
+        ('A = frozenset(["sin", *("cos", "tan"), ("exp", "absolute")])', {"A"}),
+        ('A = words("sin cos tan exp log")', {"A"}),
+        ('A = {"sin": 1, "cos": 2, "tan": 3, "exp": 4, "log": 5}', {"A"}),
+        ('A = {1: "sin", 2: "cos", 3: "tan", 4: "exp", 5: "log"}', {"A"}),
+        ('def f(x):\n    return x in ("sin", "cos", "tan", "exp", "log")', {"f"}),
+        ('for name in ("sin", "cos", "tan", "exp", "log"):\n    pass', {"name"}),
+        ('f(["sin", "cos", "tan", "exp", "log"])', {"an expression"}),
+        ('A = ("sin", "cos", "tan", "exp")', set()),
+        ('A = ("sin", "cos", "a", "b", "c")', set()),
+        ('"""sin cos tan exp log"""', set()),
+    ],
+)
+def test_lists_of_operators_are_noticed(source, variables):
+    assert lists_of_operators(ast.parse(source)) == variables
 
 
 def test_signatures_and_docstrings_do_not_count_as_length():
