@@ -91,11 +91,11 @@ class _Functions:
         self._module, self._prefix = module, prefix
 
     def __getattr__(self, name):
-        own = name.removeprefix(self._prefix)
-        if not name.startswith(self._prefix) or own.startswith("__"):
+        public = name.removeprefix(self._prefix)
+        if not name.startswith(self._prefix) or public.startswith("__"):
             raise AttributeError(name)
         module = importlib.import_module(self._module)
-        return getattr(module if hasattr(module, own) else ops, own)
+        return getattr(module if hasattr(module, public) else ops, public)
 
 
 _nn = _Functions("jaxgrad.nn.functional")

@@ -276,8 +276,9 @@ def _segments(bounds, data, axis):
 
 def _mesh(places):
     """An index for each dimension of `places`: its own number but for the last."""
-    own = [lax.broadcasted_iota(places.dtype, places.shape, dim) for dim in range(places.ndim - 1)]
-    return (*own, places)
+    dims = range(places.ndim - 1)
+    indices = [lax.broadcasted_iota(places.dtype, places.shape, dim) for dim in dims]
+    return (*indices, places)
 
 
 def _trailing(array, ndim):

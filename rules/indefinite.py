@@ -90,12 +90,12 @@ def _pivot(rest, number):
     """The row to exchange, whether two are eliminated at once, and whether all is zero."""
     places = jnp.arange(rest.shape[0], dtype=jnp.int32)
     below = jnp.where(places > number, _size_of(rest[:, number]), 0)
-    own, greatest = _size_of(rest[number, number]), below.max()
+    pivot, greatest = _size_of(rest[number, number]), below.max()
     chosen = jnp.where(greatest > 0, jnp.argmax(below), number).astype(jnp.int32)
     row = _size_of(rest[chosen])
     others = jnp.where((places >= number) & (places != chosen), row, 0).max()
-    is_zero = ~(jnp.maximum(own, greatest) > 0)
-    is_own = (own >= ALPHA * greatest) | (own * others >= ALPHA * greatest * greatest) | is_zero
+    is_zero = ~(jnp.maximum(pivot, greatest) > 0)
+    is_own = (pivot >= ALPHA * greatest) | (pivot * others >= ALPHA * greatest * greatest) | is_zero
     is_pair = ~is_own & (row[chosen] < ALPHA * others)
     return jnp.where(is_own, number, chosen), is_pair, is_zero
 
@@ -192,9 +192,10 @@ def _block_inverse(blocks, starts):
     first, second = starts[:-1], jnp.concatenate([jnp.zeros_like(starts[:1]), starts[:-1]])
     diagonal = jnp.diagonal(blocks)
     # numbers that are not used are such that they divide by 1
-    own, other = jnp.where(first, diagonal[:-1], 2), jnp.where(first, diagonal[1:], 1)
+    upper_left, other = jnp.where(first, diagonal[:-1], 2), jnp.where(first, diagonal[1:], 1)
     beside = [jnp.where(first, jnp.diagonal(blocks, offset), 1) for offset in (-1, 1)]
-    entries = [jnp.where(first, entry, 0) for entry in _inverse_of_pair(own, *beside, other)]
+    inverse = _inverse_of_pair(upper_left, *beside, other)
+    entries = [jnp.where(first, entry, 0) for entry in inverse]
     single = ~(starts | second)
     whole = jnp.where(single, 1 / jnp.where(single, diagonal, 1), 0)
     whole = whole.at[:-1].add(entries[0]).at[1:].add(entries[3])

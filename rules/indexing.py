@@ -346,8 +346,8 @@ def scattered(name, self, dim, index, src):
 def mesh(places, dim):
     """An index tensor for each dimension: `places` for `dim`, coordinates for the others."""
     extents = places.shape
-    own = [lax.broadcasted_iota(places.dtype, extents, other) for other in range(places.ndim)]
-    return (*own[:dim], places, *own[dim + 1 :])
+    indices = [lax.broadcasted_iota(places.dtype, extents, other) for other in range(places.ndim)]
+    return (*indices[:dim], places, *indices[dim + 1 :])
 
 
 def scatter_src_backward(grad, dim, index, sizes):

@@ -40,11 +40,11 @@ def _operands(name, *tensors):
 
 def _check_kept(name, kept, other):
     """Raise RuntimeError where losses of two tensors cannot be kept in the dtype of the first."""
-    own, common = dtypes.from_numpy(kept.dtype), promotion.result_type(kept, other)
-    if own.category < common.category:
+    kept_dtype, common = dtypes.from_numpy(kept.dtype), promotion.result_type(kept, other)
+    if kept_dtype.category < common.category:
         raise RuntimeError(
             f"result type {common.scalar_type} can't be cast to the desired output type "
-            f"{own.scalar_type}: {name}"
+            f"{kept_dtype.scalar_type}: {name}"
         )
 
 

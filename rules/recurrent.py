@@ -259,9 +259,9 @@ def _grouped(weight, count, has_biases):
     """The weights of each layer and direction."""
     size, groups = len(weight) // count, []
     for start in range(0, len(weight), size):
-        own = weight[start : start + size]
-        biases = own[2:4] if has_biases else (None, None)
-        groups.append(_Weights(*own[:2], *biases, own[-1] if size % 2 else None))
+        weights = weight[start : start + size]
+        biases = weights[2:4] if has_biases else (None, None)
+        groups.append(_Weights(*weights[:2], *biases, weights[-1] if size % 2 else None))
     return groups
 
 
@@ -461,9 +461,9 @@ def _back(stack, result, grads, dropout_state):
         if layer and dropout_state is not None:
             grad = grad * dropout_state[layer - 1]
     of_weights = [
-        x for own in reversed(of_weights) for group in own for x in group if x is not None
+        x for weights in reversed(of_weights) for group in weights for x in group if x is not None
     ]
-    states = [states for own in reversed(of_first) for states in own]
+    states = [states for weights in reversed(of_first) for states in weights]
     of_hidden, *of_cell = map(jnp.stack, zip(*states, strict=True))
     return stack.closed(grad), of_weights, of_hidden, of_cell[0] if of_cell else None
 
@@ -480,8 +480,8 @@ def _back_through(stack, number, x, reverse, grads, output, saved, grad, grad_ke
     before = tuple(_before(*pair, reverse) for pair in zip(sequences, first, strict=True))
     record = sequences, before, saved[0]
     grad_last = tuple(
-        jnp.zeros_like(own) if grad is None else grad[number]
-        for own, grad in zip(first, grads[1 : 1 + stack.cell.states], strict=True)
+        jnp.zeros_like(state) if grad is None else grad[number]
+        for state, grad in zip(first, grads[1 : 1 + stack.cell.states], strict=True)
     )
     grad_first, (gates, grad_hidden) = _run_back(
         stack.cell,

@@ -239,8 +239,8 @@ def _products_of_others(target, places, source, include_self):
     positions = jnp.reshape(jnp.arange(count), target.shape)
     # what is written out of range, and `self` where it is not included, is in a group of its own
     groups = positions.at[places].get(mode="fill", fill_value=count)
-    own = jnp.arange(count) + (0 if include_self else count + 1)
-    group = jnp.concatenate([own, jnp.reshape(groups, (-1,))])
+    targets = jnp.arange(count) + (0 if include_self else count + 1)
+    group = jnp.concatenate([targets, jnp.reshape(groups, (-1,))])
     numbers = jnp.concatenate([jnp.ravel(target), jnp.ravel(source)])
     order = jnp.argsort(group, stable=True)
     others = _others_in_runs(numbers[order], group[order])

@@ -30,13 +30,13 @@ sys.path.insert(0, str(CHECKOUT / "tests"))
 import cards  # noqa: E402
 
 # names that PyTorch does not have
-OWN = (
+JAXGRADS = (
     *("jit", "from_jax", "to_jax", "compilation_cache", "summary", "scan", "fori_loop"),
     *("recurrent", "set_eager", "set_traceback_filtering", "synchronize", "compat.install"),
     *("tracing.number", "tracing.outside"),
 )
 # their entries are where programs find them, and the page of jaxgrad leads there
-OWN_ELSEWHERE = (
+JAXGRADS_ELSEWHERE = (
     *("autograd.graph.explain", "autograd.graph.draw", "autograd.graph.memory_report"),
     *("autograd.graph.record_lines", "autograd.graph.strict_versions", "func.value_and_grad"),
     *("compiler.set_cache_limits", "testing.difference"),
@@ -78,7 +78,9 @@ class Entry(NamedTuple):
 @cache
 def namespaces() -> dict[str, list[Entry]]:
     """The entries of each page, by namespace: jaxgrad's own, torch's in its order, the others."""
-    entries = {"jaxgrad": [Entry(f"jaxgrad.{n}", v) for n in OWN if (v := _find(n)) is not None]}
+    entries = {
+        "jaxgrad": [Entry(f"jaxgrad.{n}", v) for n in JAXGRADS if (v := _find(n)) is not None]
+    }
     for name in coverage.torch_names():
         names = entries.setdefault(name.space, [])
         if name.is_there:
@@ -88,7 +90,7 @@ def namespaces() -> dict[str, list[Entry]]:
         if space not in NO_PAGE:
             entries.setdefault(space, []).extend(_others(module, space, entries.get(space, [])))
     entries[OPERATORS] = [Entry(f"{OPERATORS}.{n}", getattr(ops, n)) for n in _operators()]
-    entries["jaxgrad"] += [Entry(f"jaxgrad.{name}", _find(name)) for name in OWN_ELSEWHERE]
+    entries["jaxgrad"] += [Entry(f"jaxgrad.{name}", _find(name)) for name in JAXGRADS_ELSEWHERE]
     return entries
 
 
@@ -140,7 +142,7 @@ def homes() -> dict[object, Entry]:
     by_key: dict[object, Entry] = {}
     for entries in namespaces().values():
         for entry in entries:
-            if entry.path.removeprefix("jaxgrad.") not in OWN_ELSEWHERE:
+            if entry.path.removeprefix("jaxgrad.") not in JAXGRADS_ELSEWHERE:
                 by_key.setdefault(_key(entry), entry)
     return by_key
 

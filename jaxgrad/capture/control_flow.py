@@ -296,8 +296,9 @@ def _scan_traced(combine, carry, structure, slices, shape, reverse):
         def step(carried, x):
             *x, number = x
             # not strict: a loop without runs draws nothing, and has no states
-            now = [draw.at(*pair, number) for draw, *pair in zip(body.draws, drawn, strict=False)]
-            results = body.run([*carried, *x], [*read, *now])
+            pairs = zip(body.draws, drawn, strict=False)
+            states = [draw.at(*pair, number) for draw, *pair in pairs]
+            results = body.run([*carried, *x], [*read, *states])
             return list(results[:count]), list(results[count:])
 
         xs = [*xs, jnp.asarray(numbers, jnp.int32)]

@@ -393,8 +393,8 @@ class TensorGuard(Guard):
         if self.history is not None and self.history() is not tensor._node:
             return "a pass ran through its history, which is another one now"
         if self.reads_grad and (grad_of(tensor) is not None) is not self.has_grad:
-            was, now = ("a tensor", "None") if self.has_grad else ("None", "a tensor")
-            return f"its grad was {was}, and is {now}"
+            was, present = ("a tensor", "None") if self.has_grad else ("None", "a tensor")
+            return f"its grad was {was}, and is {present}"
         has_no_hooks = tensor._leaf is tensor._node is None
         if (() if has_no_hooks else traced_hooks.hook_ids(tensor)) != self.hooks:
             return "its hooks have changed"

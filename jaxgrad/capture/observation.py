@@ -84,8 +84,8 @@ class MethodHolder(LibraryHolder):
         super().__init__(Tensor, "Tensor")
 
     def contents(self, target):
-        own = {name: value for name, value in vars(target).items() if name in self.names}
-        return {name: value for name, value in own.items() if not is_late(value)}
+        attributes = {name: value for name, value in vars(target).items() if name in self.names}
+        return {name: value for name, value in attributes.items() if not is_late(value)}
 
 
 class MethodGuard(StateGuard):
@@ -124,7 +124,7 @@ class Observation(Reads):
     program.
     """
 
-    def __init__(self, function, arguments, rebound=(), number=None, own=None, drawn=None):
+    def __init__(self, function, arguments, rebound=(), number=None, own_parts=None, drawn=None):
         """arguments: those that are no tensors; rebound: ids of holders with names; the number that
         one has there becomes an input, made by `number(read, key)`; drawn: takes in what the
         function draws, None where nothing does.
@@ -133,7 +133,7 @@ class Observation(Reads):
         roots += [("a hook", hook) for hooks in shared for hook in hooks.values()]
         roots += methods_of_users()
         super().__init__(roots, python_function(function), CLASSES, TENSORS)
-        self.rebound, self.number, self.own_parts = rebound, number, own
+        self.rebound, self.number, self.own_parts = rebound, number, own_parts
         self.inputs: dict[tuple, Varying] = {}
         # what was put in the place of generators and iterators, and the trace that takes it in
         self.stand_ins: dict[tuple, object] = {}
@@ -489,7 +489,7 @@ def release_tensors(observation):
 
 
 # the slots and properties of tensors, which are no attributes of the user
-OWN = frozenset(
+SLOTS = frozenset(
     name
     for kind in (*Tensor.__mro__, SparseTensor)
     for name, member in vars(kind).items()
@@ -518,6 +518,6 @@ def _delattr(tensor, name):
 
 
 def _note_write(tensor, name):
-    observation = None if name in OWN else mode.open_observation()
+    observation = None if name in SLOTS else mode.open_observation()
     if observation is not None:
         observation.record_attribute_write(tensor, name)

@@ -117,8 +117,8 @@ class KindGuard(AttributeValue):
 
     def reason(self, leaves, tensors):
         tensor = self.owner()
-        now = "is gone" if tensor is None else f"is {abstract_value(tensor)}"
-        return f"a tensor that it reaches was {self.value}, and {now}"
+        change = "is gone" if tensor is None else f"is {abstract_value(tensor)}"
+        return f"a tensor that it reaches was {self.value}, and {change}"
 
 
 class NumberGuard(Guard):

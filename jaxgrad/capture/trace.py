@@ -139,9 +139,9 @@ class TraceGuards:
         one.
         """
         numbers = [c.number for c in self.captured if c.position is not None or is_viewed(c)]
-        own = [tensors[number] for number in numbers]
-        reachable = reachable_tensors(self.roots(), own, self.observation.attributes_read)
-        pairs = zip(numbers, own, strict=True)
+        reached = [tensors[number] for number in numbers]
+        reachable = reachable_tensors(self.roots(), reached, self.observation.attributes_read)
+        pairs = zip(numbers, reached, strict=True)
         return {number: weakref.ref(tensor) for number, tensor in pairs if id(tensor) in reachable}
 
     def guards(self, tensors, reached) -> list[Guard]:

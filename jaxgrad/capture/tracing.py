@@ -150,9 +150,9 @@ class Tracing(TraceGuards):
         if self.is_inline:
             yield  # the program around observes
             return
-        roots, own = (self.function, self.arguments.leaves), self.own_parts()
+        roots, known_parts = (self.function, self.arguments.leaves), self.own_parts()
         rebound, number = self.jitted.cache.rebound, self.scope.number
-        self.observation = Observation(*roots, rebound, number, own, self.drawn)
+        self.observation = Observation(*roots, rebound, number, known_parts, self.drawn)
         self.scope.observation = self.observation
         try:
             self.observation.open()

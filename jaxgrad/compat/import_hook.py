@@ -20,7 +20,15 @@ from ..names.not_provided import has_module, how_asked, offer
 from ..version import __version__
 
 # what jaxgrad has and PyTorch has not, besides operators
-OWN = {"MissingName", "fori_loop", "from_jax", "jit", "scan", "set_traceback_filtering", "to_jax"}
+JAXGRADS = {
+    "MissingName",
+    "fori_loop",
+    "from_jax",
+    "jit",
+    "scan",
+    "set_traceback_filtering",
+    "to_jax",
+}
 
 
 def install():
@@ -69,7 +77,7 @@ class TorchModule(types.ModuleType):
 
 def is_of_torch(name: str) -> bool:
     """Whether `from torch import *` imports a name: a public function, or what is no function."""
-    return f"torch.{name}" in reasons() or not (ops.is_public(name) or name in OWN)
+    return f"torch.{name}" in reasons() or not (ops.is_public(name) or name in JAXGRADS)
 
 
 # the user's own pickling keeps the name of the module, as it does for other modules
@@ -122,34 +130,34 @@ def refusal(fullname: str) -> str:
     place, _, name = fullname.rpartition(".")
     parent = sys.modules[place]
     known = getattr(parent, "__name__", place) if isinstance(parent, types.ModuleType) else place
-    own = known.replace("torch", "jaxgrad", 1)
-    why = "it is no module" if hasattr(parent, name) else why_missing(own, name)
+    provided = known.replace("torch", "jaxgrad", 1)
+    why = "it is no module" if hasattr(parent, name) else why_missing(provided, name)
     shown = place.replace("jaxgrad", "torch", 1)
     return f"cannot import {name!r} from {shown!r}: {why}"
 
 
-def existing_module(own: str) -> str | None:
+def existing_module(name: str) -> str | None:
     """The name of a module of jaxgrad where it exists."""
     try:
-        return None if importlib.util.find_spec(own) is None else own
+        return None if importlib.util.find_spec(name) is None else name
     except ModuleNotFoundError:  # its parent is no package
         return None
 
 
-def spec_of(fullname, own):
+def spec_of(fullname, provided):
     """The spec of a module of torch, which is a package as far as its imports go."""
-    origin = getattr(jaxgrad if own is TorchModule else own, "__file__", None)
-    if isinstance(own, str):
-        origin = getattr(importlib.util.find_spec(own), "origin", None)
-    loader = AliasLoader(own)
+    origin = getattr(jaxgrad if provided is TorchModule else provided, "__file__", None)
+    if isinstance(provided, str):
+        origin = getattr(importlib.util.find_spec(provided), "origin", None)
+    loader = AliasLoader(provided)
     return importlib.machinery.ModuleSpec(fullname, loader, origin=origin, is_package=True)
 
 
 class AliasLoader(importlib.abc.Loader):
     """Loads as a module of torch a module of jaxgrad, by its name, or makes one of a class."""
 
-    def __init__(self, own):
-        self.provided = own
+    def __init__(self, provided):
+        self.provided = provided
 
     def create_module(self, spec):
         if self.provided is TorchModule:

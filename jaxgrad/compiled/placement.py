@@ -308,9 +308,9 @@ def _views_within(name, jaxpr, equation, views) -> list:
     """The views of the results of an equation that calls a jaxpr."""
     pairs = zip(jaxpr.invars, equation.invars, strict=True)
     input_views = [(v, views.get(a)) for v, a in pairs if not isinstance(a, Literal)]
-    own = {variable: view for variable, view in input_views if view is not None}
-    _follow(name, jaxpr, own)
-    return [None if isinstance(v, Literal) else own.get(v) for v in jaxpr.outvars]
+    known = {variable: view for variable, view in input_views if view is not None}
+    _follow(name, jaxpr, known)
+    return [None if isinstance(v, Literal) else known.get(v) for v in jaxpr.outvars]
 
 
 def _check(name, equation, atoms, views):

@@ -271,11 +271,11 @@ class Outcome:
         }
         self.results = list(map(self.shown, leaves))
         self.contents = {
-            (number, key): self.shown(now.get(key, UNSET))
+            (number, key): self.shown(present.get(key, UNSET))
             for number, holder in enumerate(state.holders)
-            for now in [holder.current()]
-            for key in dict.fromkeys([*holder.before, *now])
-            if now.get(key, UNSET) is not holder.before.get(key, UNSET)
+            for present in [holder.current()]
+            for key in dict.fromkeys([*holder.before, *present])
+            if present.get(key, UNSET) is not holder.before.get(key, UNSET)
             and not is_internal(holder, key)
         }
         self.roots, self.gradients = {}, {}

@@ -134,8 +134,8 @@ class Window:
     def enter(self) -> Path | None:
         if not self.inside:
             self.restore()  # after an interrupt something may be left
-        config, own = jax.config, str(self.folder) if self.inside else None
-        if not config.jax_enable_compilation_cache or config.jax_compilation_cache_dir != own:
+        config, window = jax.config, str(self.folder) if self.inside else None
+        if not config.jax_enable_compilation_cache or config.jax_compilation_cache_dir != window:
             return None
         if not self.inside:
             self.folder = Path(tempfile.mkdtemp(prefix="jaxgrad-"))

@@ -113,20 +113,20 @@ def _steps_of(block) -> tuple[dict, list[Step], list[int]]:
     return {}, [Step(block.function, [*range(count)], results, block.outputs)], [*results]
 
 
-def _joined(calls: list[Call], own, wanted):
+def _joined(calls: list[Call], inner, wanted):
     """The inputs of the blocks of calls, what they know, their steps, and the numbers of wanted
     results. Inputs, which are not `own` results, have the first numbers.
     """
     inputs: dict[tuple, int] = {}
     for call in calls:
         for place, dtype in zip(call.operands, call.program.kernel.host.dtypes, strict=True):
-            if place not in own:
+            if place not in inner:
                 inputs.setdefault((place, dtype), len(inputs))
     numbers, known, joined, count = {}, {}, [], len(inputs)
     for call in calls:
         block = call.program.kernel.host.block
         read = [
-            numbers[place] if place in own else inputs[place, dtype]
+            numbers[place] if place in inner else inputs[place, dtype]
             for place, dtype in zip(call.operands, call.program.kernel.host.dtypes, strict=True)
         ]
         place_of = dict(enumerate(read))

@@ -30,7 +30,7 @@ MULTIPLES = (
 )
 # a formula may compute in few bits: elements may differ by 2 parts in 100 of their own terms, and
 # by rounding from the largest element
-OWN, LARGEST = 2e-2, 1e-5
+OF_TERMS, OF_LARGEST = 2e-2, 1e-5
 WIDE = {dtypes.float32: dtypes.float64, dtypes.complex64: dtypes.complex128}
 
 
@@ -104,7 +104,7 @@ def _compare(first, second, result, a, b):
     compared = finite[0] & finite[1] & finite[2]
     terms = np.where(compared, [a * first, b * second, result], 0)
     sizes = np.abs(terms).sum(0)
-    allowed = OWN * sizes + LARGEST * sizes.max(initial=0)
+    allowed = OF_TERMS * sizes + OF_LARGEST * sizes.max(initial=0)
     differs = np.abs(terms[0] + terms[1] - terms[2]) > allowed
     if not differs.any():
         return None

@@ -382,13 +382,13 @@ class Program:
 
     def weight(self) -> bounded_cache.Weight:
         """The weight of the kernels that it keeps, those of its derivatives included."""
-        fields, own = vars(self), self.own_weight()
+        fields, kernel_weight = vars(self), self.own_weight()
         names = ("reverses", "tangents", "partial_reverses")
         kinds = [fields[name].values() for name in names if name in fields]
         if not any(kinds):
-            return own
+            return kernel_weight
         derived = {program for kind in kinds for program in kind} - {self}
-        return bounded_cache.total([own, *[program.weight() for program in derived]])
+        return bounded_cache.total([kernel_weight, *[program.weight() for program in derived]])
 
     def own_weight(self) -> bounded_cache.Weight:
         if not aval.is_concrete(self.mode):

@@ -51,8 +51,8 @@ def alike(arrays) -> list:
     if not everywhere:
         return arrays
     return [
-        jax.lax.pcast(array, tuple(sorted(everywhere - own)), to="varying")
-        for array, own in zip(arrays, varying, strict=True)
+        jax.lax.pcast(array, tuple(sorted(everywhere - axes)), to="varying")
+        for array, axes in zip(arrays, varying, strict=True)
     ]
 
 

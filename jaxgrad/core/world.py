@@ -189,9 +189,9 @@ def shared(array, mesh: Mesh):
         return number_on(mesh, array)
     if not getattr(array, "is_fully_addressable", True):
         return array
-    own = current.device
-    if not isinstance(array, jax.Array) or array.devices() != {own}:
-        array = jax.device_put(array, own)
+    local = current.device
+    if not isinstance(array, jax.Array) or array.devices() != {local}:
+        array = jax.device_put(array, local)
     return jax.make_array_from_single_device_arrays(array.shape, _whole(mesh), [array])
 
 

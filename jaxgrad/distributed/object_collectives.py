@@ -127,9 +127,9 @@ def broadcast_object_list(
 @no_grad()
 def _broadcast(value, root, group: ProcessGroup):
     data = np.frombuffer(_bytes_of(value), np.uint8)
-    own = len(data) if group.rank() == root else 0
+    size = len(data) if group.rank() == root else 0
     length = int(
-        reduced("broadcast", factories.full((), own, dtype=int64), ReduceOp.MAX, group).item()
+        reduced("broadcast", factories.full((), size, dtype=int64), ReduceOp.MAX, group).item()
     )
     row = np.zeros(length, np.uint8)
     if group.rank() == root:

@@ -564,5 +564,5 @@ def _(p, q):
             f"using Bregman divergences: {type(p).__name__} and {type(q).__name__}"
         )
     means = p._mean_statistics()
-    own = p._cross_entropy(p._natural_params, means)
-    return q._cross_entropy(q._natural_params, means) - own
+    entropy = p._cross_entropy(p._natural_params, means)
+    return q._cross_entropy(q._natural_params, means) - entropy

@@ -101,9 +101,9 @@ class Distribution:
         if not isinstance(value, Tensor):
             kind = type(value).__name__
             raise ValueError(f"The value argument to log_prob must be a Tensor, not {kind}")
-        shape, own = value.shape, self._batch_shape + self._event_shape
-        if own and shape != own:
-            self._check_shape(shape, own)
+        shape, extended = value.shape, self._batch_shape + self._event_shape
+        if extended and shape != extended:
+            self._check_shape(shape, extended)
         try:
             support = self.support
         except NotImplementedError:
@@ -115,16 +115,16 @@ class Distribution:
                 f"({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"
             )
 
-    def _check_shape(self, shape, own):
+    def _check_shape(self, shape, extended):
         if shape[len(shape) - len(self._event_shape) :] != self._event_shape:
             raise ValueError(
                 "The right-most size of value must match event_shape: "
                 f"{shape} vs {self._event_shape}."
             )
-        pairs = zip(reversed(shape), reversed(own), strict=False)
+        pairs = zip(reversed(shape), reversed(extended), strict=False)
         if any(1 not in pair and pair[0] != pair[1] for pair in pairs):
             raise ValueError(
-                f"Value is not broadcastable with batch_shape+event_shape: {shape} vs {own}."
+                f"Value is not broadcastable with batch_shape+event_shape: {shape} vs {extended}."
             )
 
     # ---- shapes

@@ -184,10 +184,10 @@ def _inplace_view(name, arguments, shape, function=None):
         permit(name, self, self.requires_grad, overlapping=True)
         before = current_mode.get()
         # under no_grad too: the gradient of a computed tensor arrives in the new shape
-        now = before if self.is_leaf else RECORD
+        mode = before if self.is_leaf else RECORD
         try:
-            switch(now)
-            turn(self, lambda tensor: functional(tensor, *args, **kwargs), now is RECORD)
+            switch(mode)
+            turn(self, lambda tensor: functional(tensor, *args, **kwargs), mode is RECORD)
         finally:
             current_mode.set(before)
         return self

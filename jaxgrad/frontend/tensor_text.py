@@ -62,8 +62,8 @@ def text_of(
         return f"tensor(<traced>, shape={list(tensor.shape)}, dtype={dtype})"
     placed = sharding_text.placements_text(getattr(array, "sharding", None))
     is_part = spans_processes(tensor)
-    own = array.addressable_data(0) if is_part else array
-    values = array if tensor.is_meta else np.asarray(own)
+    part = array.addressable_data(0) if is_part else array
+    values = array if tensor.is_meta else np.asarray(part)
     start, end = _around_values(tensor)
     *above, start = start.split("\n")
     history = (False, None) if is_wrapped else (tensor._requires_grad, name_of_node(tensor))

@@ -136,9 +136,9 @@ def unrecorded(value: Tensor, deeply: bool = False) -> Tensor:
 
 def reaches_others(outputs, inner) -> bool:
     """Whether the graph of `outputs` reaches leaves other than `inner`, those of the function."""
-    own = set(map(id, inner))
+    leaves = set(map(id, inner))
     nodes = nodes_from([edge_of(output)[0] for output in outputs if output.requires_grad])
-    return any(type(node) is AccumulateGrad and id(node.variable) not in own for node in nodes)
+    return any(type(node) is AccumulateGrad and id(node.variable) not in leaves for node in nodes)
 
 
 def may_be_differentiated(args) -> bool:

@@ -158,8 +158,8 @@ class ExampleOutput(OutputSpec):
 
     def result(self, value):
         if isinstance(value, Tensor):
-            own = ops.alias(value) if self.scope.is_outside(value) else value
-            return "created", self.add_created(own)
+            output = ops.alias(value) if self.scope.is_outside(value) else value
+            return "created", self.add_created(output)
         return super().result(value)
 
 

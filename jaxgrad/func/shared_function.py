@@ -335,11 +335,11 @@ class SharedTracing:
         """Whether the function reaches something that it holds in another way too: in another
         function it would be two objects.
         """
-        own = self.opened.changing
+        parts = self.opened.changing
         reach = StateReach(self.observation.attributes_read)
         for value in reach.walk(*self.roots()):
             cells = value.__closure__ or () if isinstance(value, types.FunctionType) else ()
-            if id(value) in own or any(id(cell) in own for cell in cells):
+            if id(value) in parts or any(id(cell) in parts for cell in cells):
                 return True
         return len(reach.seen) >= reach.most
 

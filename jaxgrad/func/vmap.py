@@ -59,11 +59,11 @@ def vmap(func, in_dims=0, out_dims=0, randomness: str = "error", *, chunk_size: 
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
     name = getattr(func, "__name__", repr(func))
-    own = OwnFunctions()
+    functions = OwnFunctions()
 
     def mapped(leaves, dims, args, kwargs):
         def unshared(*args, **kwargs):
-            return own.find(func, name, dims, out_dims, randomness)(*args, **kwargs)
+            return functions.find(func, name, dims, out_dims, randomness)(*args, **kwargs)
 
         if is_in_trace(leaves):
             return unshared(*args, **kwargs)

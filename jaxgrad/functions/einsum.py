@@ -210,14 +210,14 @@ def _extents(terms, shapes):
     """The extent of each index; dimensions of extent 1 broadcast."""
     extents = {}
     for position, (term, shape) in enumerate(zip(terms, shapes, strict=True)):
-        own = {}
+        known = {}
         for index, extent in zip(term, shape, strict=True):
-            if own.setdefault(index, extent) != extent:
+            if known.setdefault(index, extent) != extent:
                 raise RuntimeError(
                     f"einsum(): subscript {index} is repeated for operand {position} but the sizes "
-                    f"don't match, {extent} != {own[index]}"
+                    f"don't match, {extent} != {known[index]}"
                 )
-        for index, extent in own.items():
+        for index, extent in known.items():
             seen = extents.setdefault(index, extent)
             if seen != extent and 1 not in (seen, extent):
                 _refuse_extent(index, position, extent, seen, term)
@@ -280,9 +280,9 @@ def _cost(first, second, extents):
 
 def _left_over(members, terms, output):
     """The indices of a product of operands that others or the output have."""
-    own = frozenset().union(*(terms[n] for n in members))
+    indices = frozenset().union(*(terms[n] for n in members))
     others = (term for n, term in enumerate(terms) if n not in members)
-    return own & frozenset(output).union(*others)
+    return indices & frozenset(output).union(*others)
 
 
 def _best_tree(terms, output, extents):

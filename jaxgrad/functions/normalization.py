@@ -156,8 +156,8 @@ def instance_norm(
         )
     count, channels, *rest = input.shape
     # a channel of each sample is a channel of one batch
-    own = weight, bias, running_mean, running_var
-    weight, bias, *repeated = (None if tensor is None else tensor.repeat(count) for tensor in own)
+    per_channel = weight, bias, running_mean, running_var
+    weight, bias, *repeated = (t if t is None else t.repeat(count) for t in per_channel)
     result = batch_norm(
         input.reshape(1, count * channels, *rest),
         weight,

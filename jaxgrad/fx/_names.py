@@ -148,8 +148,8 @@ def type_name(annotation) -> str:
     if isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias):
         if annotation.__module__ == "builtins":
             return annotation.__qualname__
-        own = public_name(annotation)
-        return own or f"{annotation.__module__}.{annotation.__qualname__}"
+        name = public_name(annotation)
+        return name or f"{annotation.__module__}.{annotation.__qualname__}"
     if annotation is ...:
         return "..."
     if isinstance(annotation, types.FunctionType):

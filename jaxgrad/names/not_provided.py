@@ -29,9 +29,9 @@ MODULES = frozenset(
 )
 
 
-def path_of(own: str) -> str:
+def path_of(name: str) -> str:
     """The name in PyTorch of a module or name of jaxgrad."""
-    return f"torch{own.removeprefix('jaxgrad')}" if own.startswith("jaxgrad") else own
+    return f"torch{name.removeprefix('jaxgrad')}" if name.startswith("jaxgrad") else name
 
 
 def own_name(path: str) -> str:
@@ -87,9 +87,9 @@ def _value_at(path: str):
 
 def own_module(package, name: str):
     """A module of jaxgrad that has a file, None where there is none."""
-    own, folders = f"{getattr(package, '__name__', '')}.{name}", getattr(package, "__path__", ())
-    spec = importlib.machinery.PathFinder.find_spec(own, folders) if folders else None
-    return None if spec is None else importlib.import_module(own)
+    path, folders = f"{getattr(package, '__name__', '')}.{name}", getattr(package, "__path__", ())
+    spec = importlib.machinery.PathFinder.find_spec(path, folders) if folders else None
+    return None if spec is None else importlib.import_module(path)
 
 
 def resolve(path: str):
@@ -119,24 +119,24 @@ def listed() -> dict[str, frozenset[str]]:
     return {path: frozenset(names.replace("!", "").split()) for path, _, names in rows}
 
 
-def names_of(own: str) -> tuple[Callable, Callable]:
+def names_of(module: str) -> tuple[Callable, Callable]:
     """The `__getattr__` and the `__dir__` of a module of jaxgrad, some of whose names are
     placeholders.
     """
-    path = path_of(own)
+    path = path_of(module)
 
     def find(name):
         if name == "__path__":
             return []  # as of a package, so that names which are absent can be imported
         if f"{path}.{name}" in listed():
-            return importlib.import_module(f"{own}.{name}")
+            return importlib.import_module(f"{module}.{name}")
         if name in listed().get(path, ()):
             return resolve(f"{path}.{name}")
-        raise MissingName(own, name)
+        raise MissingName(module, name)
 
     def offered():
         inner = (name.removeprefix(f"{path}.") for name in listed() if name.startswith(f"{path}."))
-        defined = (name for name in vars(sys.modules[own]) if name[0] != "_")
+        defined = (name for name in vars(sys.modules[module]) if name[0] != "_")
         names = listed().get(path, ())
         return sorted({*names, *(name for name in inner if "." not in name), *defined})
 
@@ -153,22 +153,22 @@ class ImportedModule(types.ModuleType):
 class NotProvidedModule(ImportedModule):
     """A module of PyTorch whose names are placeholders."""
 
-    def __init__(self, own: str):
-        super().__init__(own, "A module of PyTorch that jaxgrad does not provide.")
+    def __init__(self, name: str):
+        super().__init__(name, "A module of PyTorch that jaxgrad does not provide.")
         self.__path__ = []
 
     def __getattr__(self, name):
-        own = self.__name__
-        path = path_of(own)
+        module = self.__name__
+        path = path_of(module)
         if name == "__all__":
             return [member for member in names_in(path) if not member.startswith("_")]
         if name.startswith("__"):
-            raise MissingName(own, name)
+            raise MissingName(module, name)
         if name in names_in(path):
             return resolve(f"{path}.{name}")
         if f"{path}.{name}" in modules():
-            return importlib.import_module(f"{own}.{name}")
-        raise MissingName(own, name)
+            return importlib.import_module(f"{module}.{name}")
+        raise MissingName(module, name)
 
     def __setattr__(self, name, value):
         # PyTorch has a function under the name of a module
@@ -200,8 +200,8 @@ class PackageOfItsNames(ImportedModule):
 class AliasModule(ImportedModule):
     """A module of PyTorch whose names another module of jaxgrad has."""
 
-    def __init__(self, own: str, module: types.ModuleType | types.SimpleNamespace):
-        super().__init__(own, module.__doc__)
+    def __init__(self, name: str, module: types.ModuleType | types.SimpleNamespace):
+        super().__init__(name, module.__doc__)
         self._module, self.__path__ = module, []
 
     def __getattr__(self, name):
@@ -269,15 +269,15 @@ class NotProvidedLoader(importlib.abc.Loader):
     """
 
     def create_module(self, spec):
-        own = spec.name
+        module = spec.name
         # an attribute of a name that is listed asks for this very module
-        known = None if path_of(own) in listed() else _value_at(path_of(own))
+        known = None if path_of(module) in listed() else _value_at(path_of(module))
         is_space = isinstance(known, types.ModuleType | types.SimpleNamespace)
-        if is_space and getattr(known, "__name__", "") != own:
-            return AliasModule(own, known)
+        if is_space and getattr(known, "__name__", "") != module:
+            return AliasModule(module, known)
         if not (is_space or hasattr(known, "__path__")):
-            return NotProvidedModule(own)
-        self.spec, known.__name__ = getattr(known, "__spec__", None), own
+            return NotProvidedModule(module)
+        self.spec, known.__name__ = getattr(known, "__spec__", None), module
         return known
 
     def exec_module(self, module):

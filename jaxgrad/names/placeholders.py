@@ -57,7 +57,7 @@ def note_asker(path: str):
 # ---- classes
 
 
-_OWN = __name__.partition(".")[0]
+_PACKAGE = __name__.partition(".")[0]
 
 
 class NotProvidedType(abc.ABCMeta):
@@ -95,7 +95,7 @@ class NotProvided(metaclass=NotProvidedType):
         following = cls.__mro__[cls.__mro__.index(NotProvided) + 1 :]
         # those of object and of jaxgrad's own classes take no options
         takes_options = any(
-            "__init_subclass__" in vars(base) and base.__module__.partition(".")[0] != _OWN
+            "__init_subclass__" in vars(base) and base.__module__.partition(".")[0] != _PACKAGE
             for base in following[:-1]
         )
         super().__init_subclass__(**(kwargs if takes_options else {}))

@@ -36,10 +36,10 @@ class OptimizedModule(Module):
         return self._called()(*args, **kwargs)
 
     def _called(self):
-        own = self.__dict__
-        if own["_call"] is None:
-            own["_call"] = self._make(self._orig_mod)
-        return own["_call"]
+        attributes = self.__dict__
+        if attributes["_call"] is None:
+            attributes["_call"] = self._make(self._orig_mod)
+        return attributes["_call"]
 
     # past `__getattr__`, which lets a trace guard on `training` of this module
 

@@ -98,8 +98,8 @@ class _Part(Module):
             part._start(mode)
 
     def _flags(self):
-        own = [value for value in self._switch_values.values() if value is not None]
-        return own or [flag for part in self._modules.values() for flag in part._flags()]
+        flags = [value for value in self._switch_values.values() if value is not None]
+        return flags or [flag for part in self._modules.values() for flag in part._flags()]
 
 
 class _Items(_Part):

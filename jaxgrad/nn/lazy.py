@@ -62,8 +62,8 @@ class LazyModuleMixin:
         module._changes.count()
 
     def _load_from_state_dict(self, state_dict, prefix, *arguments):
-        own = itertools.chain(self._parameters.items(), self._buffers.items())
-        for name, tensor in own:
+        members = itertools.chain(self._parameters.items(), self._buffers.items())
+        for name, tensor in members:
             value = state_dict.get(prefix + name)
             if is_lazy(tensor) and value is not None and not is_lazy(value):
                 tensor.materialize(value.shape)

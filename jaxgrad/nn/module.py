@@ -386,10 +386,10 @@ __getattr__ = missing_in(__name__)
 
 def _is_builtin(function: FunctionType) -> bool:
     """Whether a function is one on tensors that users call by its name."""
-    if not (function.__module__ or "").startswith(_OWN):
+    if not (function.__module__ or "").startswith(_PACKAGE):
         return False
-    spaces = map(sys.modules.get, (_OWN, *(f"{_OWN}.{name}" for name in _FUNCTIONS)))
+    spaces = map(sys.modules.get, (_PACKAGE, *(f"{_PACKAGE}.{name}" for name in _FUNCTIONS)))
     return any(vars(space).get(function.__name__) is function for space in spaces if space)
 
 
-_OWN, _FUNCTIONS = __package__.partition(".")[0], ("nn.functional", "linalg", "fft", "special")
+_PACKAGE, _FUNCTIONS = __package__.partition(".")[0], ("nn.functional", "linalg", "fft", "special")

@@ -41,16 +41,16 @@ class ModuleCall(Members):
 
     def __call__(self, *args, **kwargs):
         try:
-            own = self.__dict__
-            if "_compiled_call_impl" in own:
-                return own["_compiled_call_impl"](*args, **kwargs)
+            attributes = self.__dict__
+            if "_compiled_call_impl" in attributes:
+                return attributes["_compiled_call_impl"](*args, **kwargs)
             if interception.read is not None:
                 note(self)
             if (
-                own["_forward_pre_hooks"]
-                or own["_forward_hooks"]
-                or own["_backward_hooks"]
-                or own["_backward_pre_hooks"]
+                attributes["_forward_pre_hooks"]
+                or attributes["_forward_hooks"]
+                or attributes["_backward_hooks"]
+                or attributes["_backward_pre_hooks"]
                 or _changes_of_all.value
             ):
                 return _call(self, args, kwargs)

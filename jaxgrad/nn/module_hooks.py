@@ -83,10 +83,10 @@ class ModuleRead(ObjectRead):
                 f"submodule of the {type(module).__name__} that it uses is gone"
             )
         contents = [{name: _value(member) for name, member in held} for held in self.members]
-        own, attributes = vars(module), _attributes(module)
-        kept = {name: value for name, value in own.items() if name not in attributes}
+        present, attributes = vars(module), _attributes(module)
+        kept = {name: value for name, value in present.items() if name not in attributes}
         kept |= {n: _value(member) for n, member in self.attributes if not _is_gone(member)}
-        return [*zip(module._replayed, contents, strict=True), (own, kept)]
+        return [*zip(module._replayed, contents, strict=True), (present, kept)]
 
 
 def _member(pair) -> tuple:

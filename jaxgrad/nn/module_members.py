@@ -49,14 +49,14 @@ class Members:
     @property
     def _replayed(self) -> list[dict]:
         """The submodules and hooks, which a replay of a traced function must find as they were."""
-        own = self.__dict__
-        return [own["_modules"], *[own[name] for name in HOOKS]]
+        attributes = self.__dict__
+        return [attributes["_modules"], *[attributes[name] for name in HOOKS]]
 
     def __init__(self):
-        own = self.__dict__
-        own["training"], own["_changes"] = True, Changes()
-        own["_parameters"], own["_buffers"], own["_modules"] = {}, {}, {}
-        own["_non_persistent_buffers_set"] = set()
+        attributes = self.__dict__
+        attributes["training"], attributes["_changes"] = True, Changes()
+        attributes["_parameters"], attributes["_buffers"], attributes["_modules"] = {}, {}, {}
+        attributes["_non_persistent_buffers_set"] = set()
 
     # ---- by attribute
 
@@ -73,12 +73,12 @@ class Members:
 
     def _assign(self, name: str, value):
         """What `Module.__setattr__` does."""
-        own, kind = self.__dict__, _group_for(value)
-        taken = _group_of(own, name)
+        members, kind = self.__dict__, _group_for(value)
+        taken = _group_of(members, name)
         group = taken if kind is None else kind
         if group is None:
             Members.__setattr__(self, name, value)
-        elif "_modules" not in own:
+        elif "_modules" not in members:
             raise AttributeError(f"cannot assign {_GROUPS[group]} before Module.__init__() call")
         elif kind is None or _RANK.index(kind) > _RANK.index(taken or kind):
             self._replace(taken, name, value)
@@ -380,10 +380,10 @@ def _group_for(value) -> str | None:
     return "_buffers" if issubclass(kind, Buffer) else "_parameters"
 
 
-def _group_of(own, name) -> str | None:
+def _group_of(members, name) -> str | None:
     """Return the group of members that holds `name`, or None."""
     for group in _GROUPS:
-        if name in own.get(group, ()):
+        if name in members.get(group, ()):
             return group
     return None
 

@@ -143,9 +143,9 @@ class _Layers(types.ModuleType):
     def __init__(self, name):
         super().__init__(f"{__name__}.{name}", f"The layers of torch.nn.modules.{name}.")
         self.__path__ = []
-        for own in names_in(f"torch.nn.modules.{name}").keys() - {_IS_FULL}:
+        for layer in names_in(f"torch.nn.modules.{name}").keys() - {_IS_FULL}:
             with contextlib.suppress(AttributeError):
-                setattr(self, own, _layer(own))
+                setattr(self, layer, _layer(layer))
 
     def __getattr__(self, name):
         if name.startswith("__"):

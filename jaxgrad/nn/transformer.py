@@ -163,8 +163,8 @@ class TransformerDecoderLayer(_Layer):
         memory_is_causal: bool = False,
     ):
         def attend(x):
-            own = tgt_key_padding_mask, False, tgt_mask
-            return self.self_attn(x, x, x, *own, is_causal=tgt_is_causal)[0]
+            masks = tgt_key_padding_mask, False, tgt_mask
+            return self.self_attn(x, x, x, *masks, is_causal=tgt_is_causal)[0]
 
         def attend_to_memory(x):
             masks = memory_key_padding_mask, False, memory_mask

@@ -77,12 +77,12 @@ def load(path, namespace: str = "my", functions=None) -> Namespace:
     # not only libraries of torch.library: `aten` and what this module uses are names here too
     if not isinstance(sys.modules[__name__].__dict__.get(namespace, None), Namespace | None):
         raise ValueError(f"namespace {namespace!r} is taken, for example by a torch.library")
-    own = public_functions(functions or {})
+    users = public_functions(functions or {})
     known = frozenset(library.names | library.functions.keys())
-    table = load_table(path, functions=frozenset(own) | library.functions.keys(), operators=known)
+    table = load_table(path, functions=frozenset(users) | library.functions.keys(), operators=known)
     # all mistakes of the file at once, before any of its operators exists
     table.check()
-    loaded = Library(table, own, library)
+    loaded = Library(table, users, library)
     mistakes = shape_check.mistakes_of(loaded)
     if mistakes:
         raise TableError(mistakes)
@@ -146,9 +146,9 @@ def module_functions(
         return function
 
     def names():
-        own = [name for name, value in module.items() if callable(value) and name[0] != "_"]
+        helpers = [name for name, value in module.items() if callable(value) and name[0] != "_"]
         operators = [n.removeprefix(prefix) for n in library.names if n.startswith(prefix)]
-        return sorted({*own, *operators, *aliases})
+        return sorted({*helpers, *operators, *aliases})
 
     return find, names
 

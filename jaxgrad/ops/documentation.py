@@ -100,10 +100,10 @@ def as_method(function, name: str, is_protocol: bool = False):
     special method, which returns NotImplemented for objects that it does not know.
     """
     # a copy, since a function has one signature; it shares the closure, and so the plans
-    own = {"general_call": partial(function.operator.general_call, method=name)}
-    own["is_protocol"] = is_protocol
+    variables = {"general_call": partial(function.operator.general_call, method=name)}
+    variables["is_protocol"] = is_protocol
     closure = tuple(
-        types.CellType(own[variable]) if variable in own else cell
+        types.CellType(variables[variable]) if variable in variables else cell
         for variable, cell in zip(function.__code__.co_freevars, function.__closure__, strict=True)
     )
     method = types.FunctionType(function.__code__, function.__globals__, name, None, closure)

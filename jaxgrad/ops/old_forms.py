@@ -29,9 +29,9 @@ def present_form(schema: Schema, args, kwargs):
     if not is_old or (keywords[0] != "beta" and args[0] is not tensors[0]):
         return None
     passed = dict(zip(keywords, numbers, strict=False))
-    now = ", ".join(f"{keyword}={number}" for keyword, number in passed.items())
+    shown = ", ".join(f"{keyword}={number}" for keyword, number in passed.items())
     warnings.warn(
-        f"{schema.name}() with numbers before tensors is deprecated: pass {now}",
+        f"{schema.name}() with numbers before tensors is deprecated: pass {shown}",
         stacklevel=users_stacklevel(),
     )
     return tensors, kwargs | passed

@@ -36,8 +36,8 @@ class _CompositeScheduler(LRScheduler):
         return super().state_dict() | {"_schedulers": [s.state_dict() for s in self._schedulers]}
 
     def load_state_dict(self, state_dict):
-        own = {name: value for name, value in state_dict.items() if name != "_schedulers"}
-        super().load_state_dict(own)
+        options = {name: value for name, value in state_dict.items() if name != "_schedulers"}
+        super().load_state_dict(options)
         for scheduler, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
             scheduler.load_state_dict(state)
 

@@ -237,8 +237,8 @@ class CyclicLR(_MomentumScheduler):
         return state | {"_scale_fn_custom": vars(function).copy() if is_object else None}
 
     def load_state_dict(self, state_dict):
-        own = {name: value for name, value in state_dict.items() if name != "_scale_fn_custom"}
-        super().load_state_dict(own)
+        state = {name: value for name, value in state_dict.items() if name != "_scale_fn_custom"}
+        super().load_state_dict(state)
         if state_dict["_scale_fn_custom"] is not None:
             vars(self._scale_fn_custom).update(state_dict["_scale_fn_custom"])
 

@@ -59,8 +59,8 @@ class _FunctionScheduler(LRScheduler):
         return super().state_dict() | {"lr_lambdas": known}
 
     def load_state_dict(self, state_dict):
-        own = {name: value for name, value in state_dict.items() if name != "lr_lambdas"}
-        super().load_state_dict(own)
+        state = {name: value for name, value in state_dict.items() if name != "lr_lambdas"}
+        super().load_state_dict(state)
         for function, known in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=False):
             if known is not None:
                 vars(function).update(known)

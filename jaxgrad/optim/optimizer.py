@@ -225,10 +225,10 @@ class Optimizer:
             warnings.warn(DUPLICATES, stacklevel=users_stacklevel())
         for group in self.param_groups:
             if (names is not None) != ("param_names" in group):
-                own = "with names" if names is not None else "without names"
+                kind = "with names" if names is not None else "without names"
                 raise ValueError(
                     "all optimizer param groups should be with/without names. cannot add param "
-                    f"group {own} to the optimizer"
+                    f"group {kind} to the optimizer"
                 )
             if not set(params).isdisjoint(group["params"]):
                 raise ValueError("some parameters appear in more than one parameter group")
@@ -405,28 +405,28 @@ class Optimizer:
                 "loaded state dict has a different number of parameter groups: "
                 f"{len(groups)}, and the optimizer has {len(self.param_groups)}"
             )
-        for own, group in zip(self.param_groups, groups, strict=True):
-            if len(own["params"]) != len(group["params"]):
+        for known, group in zip(self.param_groups, groups, strict=True):
+            if len(known["params"]) != len(group["params"]):
                 raise ValueError(
                     "loaded state dict contains a parameter group that doesn't match the size of "
                     f"optimizer's group: {len(group['params'])} parameters, and the optimizer has "
-                    f"{len(own['params'])} there"
+                    f"{len(known['params'])} there"
                 )
         param_of = {
             number: param
-            for own, group in zip(self.param_groups, groups, strict=True)
-            for number, param in zip(group["params"], own["params"], strict=True)
+            for known, group in zip(self.param_groups, groups, strict=True)
+            for number, param in zip(group["params"], known["params"], strict=True)
         }
         loader = self._loader()
         state = defaultdict(dict)
         for key, value in loaded["state"].items():
             param = param_of.get(key)
             state[key if param is None else param] = loader.copy(value, param)
-        for own, group in zip(self.param_groups, groups, strict=True):
+        for known, group in zip(self.param_groups, groups, strict=True):
             group.update({k: loader.copy(v, None) for k, v in group.items() if k != "params"})
-            group["params"] = own["params"]
-            if "param_names" in own:
-                group.setdefault("param_names", own["param_names"])
+            group["params"] = known["params"]
+            if "param_names" in known:
+                group.setdefault("param_names", known["param_names"])
         self.__setstate__({"state": state, "param_groups": groups})
         for hook in list(self._after_loading.values()):
             hook(self)

@@ -273,18 +273,18 @@ class NAdamUpdate(NamedTuple):
     def update(self, params, grads, state, count, n):
         params, grads = decayed(params, grads, self, n)
         products, first, second = state
-        now, following = (
+        momentum, following = (
             n["beta1"] * (1 - 0.5 * 0.96 ** (step * n["momentum_decay"]))
             for step in (count, count + 1)
         )
-        products = [product * now.astype(product.dtype) for product in products]
+        products = [product * momentum.astype(product.dtype) for product in products]
         first = optax.tree.update_moment(grads, first, n["beta1"], 1)
         second = optax.tree.update_moment(grads, second, n["beta2"], 2)
         squares = optax.tree.bias_correction(second, n["beta2"], count.astype(jnp.int32))
         new_params = []
         for p, g, m, square, product in zip(params, grads, first, squares, products, strict=True):
             product = product.astype(count.dtype)
-            of_gradient = n["lr"] * (1 - now) / (1 - product)
+            of_gradient = n["lr"] * (1 - momentum) / (1 - product)
             of_mean = n["lr"] * following / (1 - product * following)
             step = g * of_gradient.astype(p.dtype) + m * of_mean.astype(p.dtype)
             new_params.append(p - step / (jnp.sqrt(square) + n["eps"]))

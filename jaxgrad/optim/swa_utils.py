@@ -241,13 +241,13 @@ class SWALR(LRScheduler):
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)
-        before, now = self._part(step - 1), self._part(step)
+        before, share = self._part(step - 1), self._part(step)
         rates = []
         for group in self.optimizer.param_groups:
             rate, target = group["lr"], group["swa_lr"]
             # the rate from which the annealing began
             start = target if before == 1 else (rate - before * target) / (1 - before)
-            rates.append(target * now + start * (1 - now))
+            rates.append(target * share + start * (1 - share))
         return rates
 
     def _part(self, step) -> float:

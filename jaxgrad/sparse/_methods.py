@@ -482,17 +482,17 @@ def _refused(name):
 
 def install():
     """Give `SparseTensor` its methods, and refuse those that read the array of a dense tensor."""
-    own = {name for name in vars(SparseMethods) if name not in vars(type("", (), {}))}
-    own |= {"__hash__", "__repr__"}
+    names = {name for name in vars(SparseMethods) if name not in vars(type("", (), {}))}
+    names |= {"__hash__", "__repr__"}
     for source in methods.METHOD_CLASSES:
         for name, member in vars(source).items():
-            if name in KEPT or name in own or name in vars(SparseTensor):
+            if name in KEPT or name in names or name in vars(SparseTensor):
                 continue
             if name in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
                 continue
             refused = _refused(name)
             setattr(SparseTensor, name, property(refused) if not callable(member) else refused)
-    for name in own:
+    for name in names:
         setattr(SparseTensor, name, vars(SparseMethods)[name])
     SparseTensor._array = property(_refused("_array"))
 

@@ -147,11 +147,11 @@ def positions(tensor: SparseTensor, indices: np.ndarray) -> np.ndarray:
     """The position of the element of a coalesced tensor at each of the indices, the number of its
     elements where there is none.
     """
-    own, sizes = needed(tensor, "a comparison of sparse patterns"), sparse_sizes(tensor)
-    _, _, numbers = distinct(np.concatenate([own, indices], axis=1), sizes)
-    place = np.full(numbers.max(initial=-1) + 1, own.shape[1])
-    place[numbers[: own.shape[1]]] = np.arange(own.shape[1])
-    return place[numbers[own.shape[1] :]]
+    present, sizes = needed(tensor, "a comparison of sparse patterns"), sparse_sizes(tensor)
+    _, _, numbers = distinct(np.concatenate([present, indices], axis=1), sizes)
+    place = np.full(numbers.max(initial=-1) + 1, present.shape[1])
+    place[numbers[: present.shape[1]]] = np.arange(present.shape[1])
+    return place[numbers[present.shape[1] :]]
 
 
 def is_same(one: SparseTensor, other: SparseTensor) -> bool:

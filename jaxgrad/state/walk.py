@@ -201,12 +201,12 @@ def elements(name, pairs) -> list:
 _FUNCTIONS = (types.FunctionType, types.MethodType, functools.partial)
 
 
-def functions_held(own: dict) -> list:
+def functions_held(attributes: dict) -> list:
     """The functions in the attributes of a library's object, and in lists and dicts there, which
     the library calls, and the memory that the object shows.
     """
     functions = []
-    for name, value in own.items():
+    for name, value in attributes.items():
         are_many = isinstance(value, list | tuple | dict) and len(value) <= MOST_COMPARED
         items = (value.values() if isinstance(value, dict) else value) if are_many else (value,)
         functions += [(name, item) for item in items if isinstance(item, (*_FUNCTIONS, *BUFFERS))]
@@ -277,17 +277,18 @@ class StateWalk(Walk):
         functions of the user's that another object of the library calls, such as hooks of an
         optimizer.
         """
-        own = own_dict(value)
+        attributes = own_dict(value)
         if type(value).__dictoffset__ and not hasattr(type(value), "_reported"):
             self.take_of_library(name, value)
-        if "__wrapped__" in own:
-            return [(name, own["__wrapped__"])]
+        if "__wrapped__" in attributes:
+            return [(name, attributes["__wrapped__"])]
         if hasattr(type(value), "_reported"):
             self.snapshots.take(value, name, ReportingHolder)
-            self.take_members(value, name, own)
+            self.take_members(value, name, attributes)
         for group in ("_parameters", "_buffers"):
-            self.snapshots.members.update(map(id, own.get(group, {}).values()))
-        return [*self.members(own), *functions_held(own), (type(value).__name__, type(value))]
+            self.snapshots.members.update(map(id, attributes.get(group, {}).values()))
+        held = [*self.members(attributes), *functions_held(attributes)]
+        return [*held, (type(value).__name__, type(value))]
 
     def of_container(self, name, value):
         is_array = isinstance(value, ArrayHolder.kinds)
@@ -338,14 +339,14 @@ class StateWalk(Walk):
             if kind.__dictoffset__:  # which changes through `vars` alone
                 self.snapshots.take(own_dict(value), name)
             return [(kind.__name__, kind), *own_dict(value).items()]
-        holder, own = self.snapshots.take(value, name, InstanceHolder), own_dict(value)
+        holder, attributes = self.snapshots.take(value, name, InstanceHolder), own_dict(value)
         self.kinds.append((holder, "__class__", kind))
-        contents = self.members(own)
-        if isinstance(own.get("_buffers"), dict):
-            self.take_members(value, name, own)
-            self.snapshots.members.update(map(id, own["_parameters"].values()))
-        if "__wrapped__" in own:
-            contents.append((name, own["__wrapped__"]))
+        contents = self.members(attributes)
+        if isinstance(attributes.get("_buffers"), dict):
+            self.take_members(value, name, attributes)
+            self.snapshots.members.update(map(id, attributes["_parameters"].values()))
+        if "__wrapped__" in attributes:
+            contents.append((name, attributes["__wrapped__"]))
         if not is_observable(kind):
             self.named.append((holder, holder.before))
         # its special methods are looked up past `__getattribute__`
@@ -355,26 +356,27 @@ class StateWalk(Walk):
             contents += [pair for pair in holder.before.items() if pair[0] not in hidden]
         return contents
 
-    def take_members(self, module, name, own: dict):
+    def take_members(self, module, name, attributes: dict):
         """Take snapshots of the members of a module. own: its attributes."""
         for group, kind in MEMBERS.items():
-            if isinstance(own.get(group), dict):
+            if isinstance(attributes.get(group), dict):
                 self.snapshots.take(module, name, kind)
 
-    def members(self, own: dict) -> list:
+    def members(self, attributes: dict) -> list:
         """The submodules and hooks of a module, from its attributes, and its leaves that have
         attributes or hooks; nothing of other objects.
         """
-        if not isinstance(own.get("_modules"), dict):
+        if not isinstance(attributes.get("_modules"), dict):
             return []
-        contents = [*own["_modules"].items()]
-        leaves = [*own.get("_parameters", {}).items(), *own.get("_buffers", {}).items()]
+        contents = [*attributes["_modules"].items()]
+        groups = (attributes.get(name, {}) for name in ("_parameters", "_buffers"))
+        leaves = [item for group in groups for item in group.items()]
         contents += [
             (name, leaf)
             for name, leaf in leaves
             if leaf is not None and (own_dict(leaf) or self.known_leaves.functions(leaf))
         ]
-        contents += [(name, hook) for name in _HOOKS for hook in own.get(name, {}).values()]
+        contents += [(name, hook) for name in _HOOKS for hook in attributes.get(name, {}).values()]
         return contents
 
     def of_class(self, name, value):

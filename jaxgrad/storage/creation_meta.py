@@ -58,11 +58,11 @@ def unclear(creation: int, what: str) -> str:
     """The error message for a view that was created while grad mode was off; what: what happened to
     it.
     """
-    mode, block, now = "no_grad", "no_grad", "with grad mode enabled"
+    mode, block, when = "no_grad", "no_grad", "with grad mode enabled"
     if creation == INFERENCE_MODE:
-        mode, block, now = "inference", "inference_mode", "in normal mode"
+        mode, block, when = "inference", "inference_mode", "in normal mode"
     why = SEVERAL if creation == NO_GRAD_SEVERAL else AMBIGUOUS.format(block)
-    return f"A view was created in {mode} mode and {what} {now}. {why}"
+    return f"A view was created in {mode} mode and {what} {when}. {why}"
 
 
 SEVERAL = (

@@ -71,8 +71,8 @@ class Class:
         for part in reversed(self.parts):
             attributes |= dict.fromkeys(assigned_in(part), "Any")
             hints = typing.get_type_hints(part)
-            own = vars(part).get("__annotations__", {})
-            attributes |= {name: self.types.text(hints[name]) for name in own}
+            annotations = vars(part).get("__annotations__", {})
+            attributes |= {name: self.types.text(hints[name]) for name in annotations}
         return attributes
 
     def member(self, name, value) -> list[str]:
@@ -108,17 +108,17 @@ class Class:
         replaced = next((getattr(base, name) for base in public if hasattr(base, name)), None)
         if replaced is None or name.startswith("__"):
             return False
-        own = list(inspect.signature(getattr(self.kind, name)).parameters.values())
+        overriding = list(inspect.signature(getattr(self.kind, name)).parameters.values())
         if {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD} <= {
-            p.kind for p in own
+            p.kind for p in overriding
         }:
             return False
         base = list(inspect.signature(replaced).parameters.values())
         kinds = {parameter.kind for parameter in base}
         if inspect.Parameter.VAR_KEYWORD in kinds and inspect.Parameter.KEYWORD_ONLY not in kinds:
             return False
-        asked = [p.name for p in own if p.default is p.empty]
-        same = [parameter.name for parameter in base] == [p.name for p in own[: len(base)]]
+        asked = [p.name for p in overriding if p.default is p.empty]
+        same = [parameter.name for parameter in base] == [p.name for p in overriding[: len(base)]]
         return not same or asked != [p.name for p in base if p.default is p.empty]
 
     def is_attribute(self, kind, name) -> bool:

@@ -82,12 +82,12 @@ class Functions:
 
 def signature_of(function):
     """A signature, its annotations evaluated as far as they can be."""
-    own = vars(function).get("__signature__")
-    if own is not None and hasattr(function, "__wrapped__"):
+    shown = vars(function).get("__signature__")
+    if shown is not None and hasattr(function, "__wrapped__"):
         # of a decorator that adds parameters: the others are those of the function inside
         inner = signature_of(function.__wrapped__)
-        parameters = [inner.parameters.get(name, p) for name, p in own.parameters.items()]
-        return own.replace(parameters=parameters, return_annotation=inner.return_annotation)
+        parameters = [inner.parameters.get(name, p) for name, p in shown.parameters.items()]
+        return shown.replace(parameters=parameters, return_annotation=inner.return_annotation)
     try:
         return inspect.signature(function, eval_str=True)
     except NameError:

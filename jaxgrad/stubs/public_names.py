@@ -116,11 +116,11 @@ def public_names(module) -> list[str]:
     in `__all__`, but not what it imports for itself.
     """
     tree = ast.parse(inspect.getsource(module))
-    own = {name for statement in tree.body for name in _imported_for_itself(statement)}
-    own = set() if module is jaxgrad else own - {*getattr(module, "__all__", ())}
+    imported = {name for statement in tree.body for name in _imported_for_itself(statement)}
+    imported = set() if module is jaxgrad else imported - {*getattr(module, "__all__", ())}
     later = {*getattr(module, "_LATER", ()), *getattr(module, "__all__", ())}
     classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
-    names = {*dir(module), *later, *classes} - own
+    names = {*dir(module), *later, *classes} - imported
     return sorted(name for name in names if _is_offered(module, name))
 
 

@@ -101,8 +101,8 @@ def recording():
 @contextmanager
 def without_inference():
     """Leave inference mode, which drops tangents. Grad mode stays off where it was on."""
-    now = current_mode.get()
-    before = switch(off.get() if now >= INFERENCE else now)
+    present = current_mode.get()
+    before = switch(off.get() if present >= INFERENCE else present)
     try:
         yield
     finally:

@@ -123,7 +123,7 @@ class _FunctionWalk(ObjectWalk):
 
     def of_function(self, function):
         self.cells += [(cell, cell.cell_contents) for cell in full_cells(function)]
-        if function.__module__ and function.__module__.partition(".")[0] in _OWN:
+        if function.__module__ and function.__module__.partition(".")[0] in _LIBRARIES:
             return ()
         named = [function.__globals__[name] for name in global_names(function)]
         rest = function.__defaults__, function.__kwdefaults__, vars(function)
@@ -136,7 +136,7 @@ class _FunctionWalk(ObjectWalk):
         return [*super().of_object(value), *calls]
 
 
-_OWN = ("jaxgrad", "jax", "numpy", "torch")
+_LIBRARIES = ("jaxgrad", "jax", "numpy", "torch")
 
 
 def leaves_since(begun: int, outputs):

@@ -385,14 +385,14 @@ def _data(tensor) -> Tensor:
 def _in_mode(model: Module, mode: str | None):
     """Set the modes of all modules in the block, unknown to compiled programs."""
     owners = [vars(module) for module in model.modules() if "training" in vars(module)]
-    modes = [own["training"] for own in owners]
+    modes = [attributes["training"] for attributes in owners]
     try:
-        for own in owners if mode is not None else ():
-            own["training"] = mode == "train"
+        for attributes in owners if mode is not None else ():
+            attributes["training"] = mode == "train"
         yield
     finally:
-        for own, training in zip(owners, modes, strict=True):
-            own["training"] = training
+        for attributes, training in zip(owners, modes, strict=True):
+            attributes["training"] = training
 
 
 @contextmanager

@@ -148,10 +148,10 @@ class Recorder:
         return self
 
     def __exit__(self, *_):
-        for own, call in self.replaced:
-            del own[_CALL]
+        for attributes, call in self.replaced:
+            del attributes[_CALL]
             if call is not None:
-                own[_CALL] = call
+                attributes[_CALL] = call
 
     def call(self, module, *args, **kwargs):
         """Call a module, uncompiled, and record it."""

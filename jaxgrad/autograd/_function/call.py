@@ -257,14 +257,14 @@ def apply(cls, args):
 
 def begin(cls, args):
     """Call a Function; returns its outputs and its node."""
-    ctx, now = cls._backward_cls(), current_mode.get()
+    ctx, mode = cls._backward_cls(), current_mode.get()
     tensors, needs, edges, inputs, before = [], [], [], [], []
     for argument in args:
         is_tensor = isinstance(argument, Tensor)
         tensors.append(is_tensor)
         needed = is_tensor and current(argument)._tracked
         needs.append(needed)
-        if needed and now is RECORD:
+        if needed and mode is RECORD:
             refuse_sparse(cls, argument)
             node = argument._node
             edges.append(known_edge_of(argument) if node is None else (node, argument._nr))
@@ -274,8 +274,8 @@ def begin(cls, args):
     recorded = bool(edges)
     if recorded:
         number = next_sequence_number()  # after `known_edge_of`, which may make nodes of leaves
-    moved = () if interception.tangents is None or now >= INFERENCE else moving(args)
-    output = forward(cls, ctx, args, recorded or bool(moved), now)
+    moved = () if interception.tangents is None or mode >= INFERENCE else moving(args)
+    output = forward(cls, ctx, args, recorded or bool(moved), mode)
     if not ctx._reserved.isdisjoint(ctx.__dict__):
         put_aside(ctx)
     ctx._tensors, ctx._needs = tensors, tuple(needs)
@@ -340,10 +340,10 @@ def is_new(ctx, output, args) -> bool:
     )
 
 
-def forward(cls, ctx, args, recorded, now):
+def forward(cls, ctx, args, recorded, mode):
     """Run the author's `forward` with grad mode off."""
-    inside = MARK if recorded or now == MARK else PLAIN
-    within = INFERENCE if now >= INFERENCE else inside
+    inside = MARK if recorded or mode == MARK else PLAIN
+    within = INFERENCE if mode >= INFERENCE else inside
     if not executor.observers:
         return run_forward(cls, ctx, args, within, inside)
     run = cls, ctx, args, within, inside

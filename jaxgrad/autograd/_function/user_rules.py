@@ -197,14 +197,14 @@ def has_vmap(cls) -> bool:
 
     Raises RuntimeError if `generate_vmap_rule` is set as well.
     """
-    own = cls.vmap is not Rules.vmap
-    if own and cls.generate_vmap_rule:
+    has_rule = cls.vmap is not Rules.vmap
+    if has_rule and cls.generate_vmap_rule:
         raise RuntimeError(
             f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and "
             "an overridden vmap staticmethod. Please set generate_vmap_rule=False or delete the "
             "overridden vmap staticmethod to avoid ambiguity."
         )
-    return own
+    return has_rule
 
 
 def is_once_differentiable(cls) -> bool:
@@ -260,10 +260,10 @@ def call(ctx, rule, *args):
     if ctx._authors is None:
         return rule(ctx, *args)
     attributes, authors = vars(ctx), ctx._authors
-    own = {name: attributes[name] for name in authors if name in attributes}
+    rules = {name: attributes[name] for name in authors if name in attributes}
     attributes.update(authors)
     try:
         return rule(ctx, *args)
     finally:
         ctx._authors = {name: attributes.pop(name) for name in authors if name in attributes}
-        attributes.update(own)
+        attributes.update(rules)

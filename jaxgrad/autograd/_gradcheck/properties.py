@@ -319,7 +319,7 @@ def _watched(function, mismatches):
         "vjp": _inputs_of,
         "jvp": lambda ctx: [None if aval is None else aval.dtype for aval in ctx.outputs()],
     }
-    own = {name: vars(function)[name] for name in rules if name in vars(function)}
+    before = {name: vars(function)[name] for name in rules if name in vars(function)}
     for name, expected in rules.items():
         rule = getattr(function, name)
         if rule is not getattr(Rules, name):
@@ -328,8 +328,8 @@ def _watched(function, mismatches):
         yield
     finally:
         for name in rules:
-            if name in own:
-                setattr(function, name, own[name])
+            if name in before:
+                setattr(function, name, before[name])
             elif name in vars(function):
                 delattr(function, name)
 

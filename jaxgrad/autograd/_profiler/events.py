@@ -361,11 +361,11 @@ class LineAverage(FunctionEventAvg):
         self.forward_time_total = self.backward_time_total = 0
 
     def add_event(self, event):
-        own = event.self_cpu_time_total
+        time = event.self_cpu_time_total
         if is_backward(event):
-            self.backward_time_total += own
+            self.backward_time_total += time
         else:
-            self.forward_time_total += own
+            self.forward_time_total += time
         self.use_device = event.use_device
         self.flops += event.flops or 0
         # The total time of an event of the same line includes its inner events.

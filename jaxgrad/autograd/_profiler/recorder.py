@@ -122,13 +122,13 @@ class Recorder:
 
     def end(self, event: Record | None, arrays):
         """End a record; `arrays` are the results of the call."""
-        now, thread = perf_counter_ns(), self.thread()
+        time, thread = perf_counter_ns(), self.thread()
         around = self._open[thread]
         if self.memory and (event or around):
             self._account(event or around[-1], arrays)
         if event is None:
             return
-        event.ended = now
+        event.ended = time
         around.remove(event)
         event.call.arrays = event.call.node = None  # else the profile keeps them alive
         self.events.append(event)
@@ -147,12 +147,12 @@ class Recorder:
 
     def compiled(self, name, seconds):
         """Record that JAX has traced, lowered or compiled something in this thread."""
-        now, thread = perf_counter_ns(), self.thread()
+        time, thread = perf_counter_ns(), self.thread()
         around = self._open.get(thread)
         earliest = around[-1].begun if around else self.begun
         event = Record()
         event.call, event.thread, event.number = ProfiledCall(name), thread, len(self.events)
-        event.begun, event.ended = max(now - int(seconds * 1e9), earliest), now
+        event.begun, event.ended = max(time - int(seconds * 1e9), earliest), time
         event.frames = () if around else _frames(1)
         event.sequence, event.shapes, event.dtypes = -1, None, None
         event.nbytes, event.device = 0, None

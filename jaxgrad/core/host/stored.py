@@ -290,10 +290,10 @@ def _kept(reader, symbols):
     def block_for(extents):
         nonlocal last
         key, block = last
-        own = tuple([extents[i] for i in symbols])
-        if key != own:
+        values = tuple([extents[i] for i in symbols])
+        if key != values:
             block = reader(extents)
-            last = own, block
+            last = values, block
         return block
 
     return block_for

@@ -27,9 +27,9 @@ def without_wrappers(model: Module) -> Callable[[str], str]:
 
     def name_of(name: str) -> str:
         # the inner ones first: taking out one changes the names behind it alone
-        for before, own in reversed(wrapped):
-            if name.startswith(before + own):
-                name = before + name.removeprefix(before + own)
+        for before, attribute in reversed(wrapped):
+            if name.startswith(before + attribute):
+                name = before + name.removeprefix(before + attribute)
         return name
 
     return name_of

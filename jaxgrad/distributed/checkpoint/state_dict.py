@@ -201,12 +201,12 @@ def set_model_state_dict(
     """
     options = _checked(options)
     names = without_wrappers(model)
-    own = {names(key): key for key in _as_it_lies(model)}
+    keys = {names(key): key for key in _as_it_lies(model)}
     tensors = dict(buffers_and_parameters(model))
     if options.broadcast_from_rank0:
         model_state_dict = broadcast_state(model_state_dict)
     state = {
-        own.get(key, key): like_parameter(value, tensors.get(key))
+        keys.get(key, key): like_parameter(value, tensors.get(key))
         for key, value in model_state_dict.items()
     }
     is_abstract = any(tensor.is_meta for tensor in tensors.values())
@@ -260,8 +260,8 @@ def state_to_load(
     known = named_state["state"] if type(named_state["state"]) is not InitialState else {}
     params = [param for group in optimizer.param_groups for param in group["params"]]
     state, groups = {}, []
-    for own in optimizer.state_dict()["param_groups"]:
-        for number in own["params"]:
+    for entry in optimizer.state_dict()["param_groups"]:
+        for number in entry["params"]:
             name = names[number]
             if name not in group_of and strict:
                 raise KeyError(
@@ -269,10 +269,10 @@ def state_to_load(
                     "the optimizer has"
                 )
             source = group_of.get(name, {})
-            own = own | {k: v for k, v in source.items() if k not in ("params", "param_names")}
+            entry = entry | {k: v for k, v in source.items() if k not in ("params", "param_names")}
             if name in known:
                 state[number] = like_parameter(known[name], params[number])
-        groups.append(own)
+        groups.append(entry)
     return {"state": state, "param_groups": groups}
 
 

@@ -250,15 +250,15 @@ class _Plan:
 
 def _fill_tensor(target, node, arrays):
     """Write the array of a node into a tensor, in its dtype and with its sharding."""
-    own = held(current(target))
+    present = held(current(target))
     array = arrays.get(node["tensor"])
     if array is None:
         array = np.zeros(node["shape"], np.dtype(node["dtype"]))
     if not isinstance(array, jax.Array):
-        array = jax.device_put(array, own.sharding, may_alias=False)
+        array = jax.device_put(array, present.sharding, may_alias=False)
     source = wrap(array)
     if source.dtype != target.dtype:
-        source = wrap(jax.device_put(held(current(source.to(target.dtype))), own.sharding))
+        source = wrap(jax.device_put(held(current(source.to(target.dtype))), present.sharding))
     assign(target, source, False)
 
 

@@ -97,8 +97,8 @@ class Sharded:
 
     def __init__(self, owner, name, parameter, mesh: DeviceMesh, dim):
         self.owner, self.name, self.parameter, self.mesh = owner, name, parameter, mesh
-        own = sharding_held(parameter)
-        self.whole = own.spec if own is not None else PartitionSpec()
+        known = sharding_held(parameter)
+        self.whole = known.spec if known is not None else PartitionSpec()
         self.dim, spec = dim, self.whole
         if dim is not None:
             spec = with_axis(self.whole, dim, mesh.axes[-1])
@@ -418,8 +418,8 @@ def _dim(parameter: Parameter, mesh: DeviceMesh, choose) -> int | None:
         return None
     if chosen is not None:
         return chosen.dim % max(parameter.ndim, 1)
-    own = sharding_held(parameter)
-    spec = PartitionSpec() if own is None else own.spec
+    sharding = sharding_held(parameter)
+    spec = PartitionSpec() if sharding is None else sharding.spec
     for dim, extent in enumerate(parameter.shape):
         entry = spec[dim] if dim < len(spec) else None
         names = (entry,) if isinstance(entry, str) else entry or ()

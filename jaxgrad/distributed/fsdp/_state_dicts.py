@@ -126,9 +126,9 @@ def _offer(unit: StateDicts, state_dict, prefix, _metadata):
     """Give the entries of a unit the names of the wrapped module, and whole tensors if wanted."""
     kind, config = unit._settings.state_dict_type, unit._settings.state_dict_config
     is_full = kind is StateDictType.FULL_STATE_DICT and not as_they_lie.get()
-    own = prefix + PREFIX
-    for key in [key for key in state_dict if key.startswith(own)]:
-        name = key.removeprefix(own)
+    wrapped = prefix + PREFIX
+    for key in [key for key in state_dict if key.startswith(wrapped)]:
+        name = key.removeprefix(wrapped)
         value = whole(state_dict.pop(key), is_full, config.offload_to_cpu)
         if name in unit._buffer_dtypes:
             value = value.to(unit._buffer_dtypes[name])
@@ -140,14 +140,14 @@ def _take(unit: StateDicts, state_dict, prefix, *_):
     """Give the entries of a state dict the names that the wrapper has, and the placements of its
     parameters.
     """
-    own = prefix + PREFIX
+    wrapped = prefix + PREFIX
     parameters = dict(unit._modules[WRAPPED].named_parameters(remove_duplicate=False))
     for key in [key for key in state_dict if key.startswith(prefix)]:
-        name = key.removeprefix(own if key.startswith(own) else prefix)
+        name = key.removeprefix(wrapped if key.startswith(wrapped) else prefix)
         value = state_dict.pop(key)
         if name in parameters and is_distributed(parameters[name]):
             value = like_parameter(value, parameters[name])
-        state_dict[own + name] = value
+        state_dict[wrapped + name] = value
 
 
 def warn_of(name: str, instead: str):

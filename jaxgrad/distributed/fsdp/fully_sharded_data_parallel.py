@@ -363,9 +363,9 @@ def _own_modules(module: Module, ignored, path: str = ""):
 @no_grad()
 def _materialize(module, ignored, init, mesh):
     """Give the tensors of a unit that are on the device meta data."""
-    own = [owner for _, owner in _own_modules(module, ignored)]
-    empty = [owner for owner in own if any(tensor.is_meta for tensor in _tensors(owner))]
-    for owner in own if empty and init is not None else empty:
+    owners = [owner for _, owner in _own_modules(module, ignored)]
+    empty = [owner for owner in owners if any(tensor.is_meta for tensor in _tensors(owner))]
+    for owner in owners if empty and init is not None else empty:
         if init is not None:
             init(owner)
             continue

@@ -156,9 +156,9 @@ def size_based_auto_wrap_policy(
     >>> size_based_auto_wrap_policy(jaxgrad.nn.Linear(2, 4), False, 12, min_num_params=10)
     True
     """
-    own = size_based_auto_wrap_policy
-    leaves = own.FORCE_LEAF_MODULES if force_leaf_modules is None else force_leaf_modules
-    others = own.EXCLUDE_WRAP_MODULES if exclude_wrap_modules is None else exclude_wrap_modules
+    policy = size_based_auto_wrap_policy
+    leaves = policy.FORCE_LEAF_MODULES if force_leaf_modules is None else force_leaf_modules
+    others = policy.EXCLUDE_WRAP_MODULES if exclude_wrap_modules is None else exclude_wrap_modules
     is_large = nonwrapped_numel >= min_num_params
     return is_large and not isinstance(module, tuple(leaves if recurse else others))
 

@@ -251,12 +251,12 @@ def redistribute(
     of the result. Raises ValueError for placements that do not fit the mesh or the shape,
     NotImplementedError for Partial.
     """
-    own = sharding_held(self)
+    sharding = sharding_held(self)
     mesh = device_mesh if device_mesh is not None else mesh_and_spec("redistribute", self)[0]
     source = self if forward_dtype is None else self.to(forward_dtype)
     chosen = checked("redistribute", mesh, placements, self.ndim)
-    is_part = own is not None and own.mesh == mesh.jax_mesh
-    return _placed("redistribute", source, mesh, chosen, own.spec if is_part else WHOLE)
+    is_part = sharding is not None and sharding.mesh == mesh.jax_mesh
+    return _placed("redistribute", source, mesh, chosen, sharding.spec if is_part else WHOLE)
 
 
 def full_tensor(self: Tensor, *, grad_placements=None) -> Tensor:

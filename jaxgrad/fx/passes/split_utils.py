@@ -81,12 +81,12 @@ def split_by_tags(gm: GraphModule, tags: list[str], return_fqn_mapping: bool = F
     split = split_module(gm, gm, lambda node: node.tag, paths)
     for node in split.graph.nodes:
         if node.op == "call_module":
-            own = node.target.removeprefix("submod_")
+            name = node.target.removeprefix("submod_")
             module = getattr(split, node.target)
             split.delete_submodule(node.target)
-            split.add_submodule(own, module)
-            node.target = own
-            node._rename(own)
+            split.add_submodule(name, module)
+            node.target = name
+            node._rename(name)
     split.recompile()
     renamed = {new.removeprefix("submod_"): old for new, old in paths.items()}
     return (split, renamed) if return_fqn_mapping else split

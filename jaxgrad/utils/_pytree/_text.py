@@ -57,15 +57,15 @@ def _factory_and_keys(context) -> dict:
 
 
 def _type_name(kind) -> str:
-    own = SUPPORTED_NODES[kind].serialized_type_name
-    if own is None and kind is Size:
-        own = "torch.Size"
-    if own is None and kind.__module__ not in ("builtins", "collections"):
+    name = SUPPORTED_NODES[kind].serialized_type_name
+    if name is None and kind is Size:
+        name = "torch.Size"
+    if name is None and kind.__module__ not in ("builtins", "collections"):
         raise NotImplementedError(
             f"No registered serialization name for {kind} found. Please update your "
             "register_pytree_node call with a `serialized_type_name` kwarg."
         )
-    return own or f"{kind.__module__}.{kind.__name__}"
+    return name or f"{kind.__module__}.{kind.__name__}"
 
 
 def treespec_loads(serialized: str) -> TreeSpec:

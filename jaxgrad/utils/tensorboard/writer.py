@@ -105,8 +105,8 @@ class SummaryWriter:
         filename_suffix="",
     ):
         if not log_dir:
-            now = datetime.datetime.now().strftime("%b%d_%H-%M-%S")
-            log_dir = os.path.join("runs", f"{now}_{socket.gethostname()}{comment}")
+            time = datetime.datetime.now().strftime("%b%d_%H-%M-%S")
+            log_dir = os.path.join("runs", f"{time}_{socket.gethostname()}{comment}")
         self.log_dir, self.purge_step = log_dir, purge_step
         self.max_queue, self.flush_secs = max_queue, flush_secs
         self.filename_suffix = filename_suffix

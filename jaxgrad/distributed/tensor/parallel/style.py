@@ -58,8 +58,9 @@ def sharding_for(module, name, parameter, mesh, placement):
 
     Raises ValueError where it cannot be cut into equal parts.
     """
-    own = sharding_held(parameter)
-    around = own.spec if own is not None and own.mesh == mesh.jax_mesh else PartitionSpec()
+    sharding = sharding_held(parameter)
+    is_there = sharding is not None and sharding.mesh == mesh.jax_mesh
+    around = sharding.spec if is_there else PartitionSpec()
     (placement,) = checked(type(module).__name__, mesh, [placement], parameter.ndim)
     spec = spec_of(mesh, [placement], parameter.ndim, around)
     check_even(f"{type(module).__name__}.{name}", parameter.shape, mesh, spec)

@@ -66,9 +66,10 @@ def serialized(value, by_value=False) -> Serialized:
 def _by_value() -> type:
     """The class that serializes functions and classes of the user's script."""
     base = importlib.import_module("cloudpickle").Pickler
-    own = {types.CodeType: functools.partial(_code, base.dispatch_table[types.CodeType])}
+    table = {types.CodeType: functools.partial(_code, base.dispatch_table[types.CodeType])}
     shared = reduction.ForkingPickler(io.BytesIO()).dispatch_table
-    return type("Pickler", (base,), {"dispatch_table": ChainMap(own, shared, base.dispatch_table)})
+    tables = ChainMap(table, shared, base.dispatch_table)
+    return type("Pickler", (base,), {"dispatch_table": tables})
 
 
 def _code(reduced, code):
