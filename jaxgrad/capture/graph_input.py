@@ -76,7 +76,7 @@ def argument_of(scope, leaf: jax.Array, position: int) -> jax.Array:
 class GeneratorInput(GraphInput):
     """The state of a generator. Each call takes `count` draws, and so advances the generator."""
 
-    is_read, what = True, "random numbers"
+    is_read, description = True, "random numbers"
 
     def __init__(self, generator):
         self.generator, self.count, self.key = generator, 0, ("generator", id(generator))

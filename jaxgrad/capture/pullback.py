@@ -23,7 +23,7 @@ from .graph_input import GraphInput
 class Cotangent(GraphInput):
     """The cotangent of an output."""
 
-    what = "a gradient that arrives from outside"
+    description = "a gradient that arrives from outside"
 
     def __init__(self, number: int):
         self.key = ("cotangent", number)

@@ -54,7 +54,7 @@ class DrawnInput(GraphInput):
     """A number that an event has given."""
 
     is_read = is_number = True
-    what = "what Python draws"
+    description = "what Python draws"
 
     def __init__(self, guard: DrawnGuard, slot: int):
         self.guard, self.slot, self.key = guard, slot, ("drawn", slot)
