@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-import threading
 import types
 import warnings
 import weakref
@@ -36,7 +35,7 @@ from ..state.objects import own_dict
 from ..state.ownership import is_closed, is_internal, is_observable, is_of_library, reported, root
 from ..state.reads import Change, ObservedClasses, ReadGuards, Reads
 from ..state.snapshot import Leaves
-from ..tape import mode, pytree
+from ..tape import interception, mode, pytree
 from ..tape.hooks import shared
 from ..tape.sparse_tensor import SparseTensor
 from ..tape.symbolic_number import Varying
@@ -143,11 +142,11 @@ class Observation(Reads):
 
     def open(self):
         super().open()
-        observe_tensors(self)
+        _observed.replace(self)
 
     def close(self):
         super().close()
-        release_tensors(self)
+        _observed.restore(self)
 
     def has_existed(self, value):
         if self.drawn is not None and is_iterator(type(value)):
@@ -465,29 +464,6 @@ def warn_of_skipped(skipped: dict):
 # are looked up and missing. Those that a tensor has are not observed, which would cost each access
 # of a tensor's own state: of a tensor that the function meets, all of them count as read.
 
-_lock = threading.Lock()
-_observations: set[int] = set()  # their ids
-
-
-def observe_tensors(observation):
-    """Let tensors note attributes, until `release`."""
-    with _lock:
-        _observations.add(id(observation))
-        if "__delattr__" not in vars(Tensor):  # set last
-            Tensor.__getattr__, Tensor.__setattr__ = _getattr, _setattr
-            Tensor.__delattr__ = _delattr
-
-
-def release_tensors(observation):
-    """End an observation; without any, the class is as it was."""
-    with _lock:
-        _observations.discard(id(observation))
-        if _observations:
-            return
-        for name in vars(Tensor).keys() & {"__getattr__", "__setattr__", "__delattr__"}:
-            delattr(Tensor, name)
-
-
 # the slots and properties of tensors, which are no attributes of the user
 SLOTS = frozenset(
     name
@@ -521,3 +497,8 @@ def _note_write(tensor, name):
     observation = None if name in SLOTS else mode.open_observation()
     if observation is not None:
         observation.record_attribute_write(tensor, name)
+
+
+_observed = interception.Members()
+for _function in (_getattr, _setattr, _delattr):
+    _observed.add(Tensor, f"_{_function.__name__}__", _function)

@@ -20,13 +20,12 @@ import sys
 import threading
 import time
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 from numpy.random import bit_generator
 
 from ..state.ownership import is_internal
-from ..tape import mode
+from ..tape import interception, mode
 from .drawn import TAKING
 from .environment import replaced_methods
 from .outside import REFUSED, REFUSED_OF_MODULES, REPEATED, is_of_function, is_read
@@ -264,21 +263,13 @@ def _reads():
     yield from replaced_methods()
 
 
-class _Replacement(NamedTuple):
-    target: object
-    name: str
-    original: object
-    stand_in: object
-    was_defined_here: bool
-
-
-class _Replacements:
+class _Replacements(interception.Members):
     """The replacements: `by_function`: by the id of a function its replacement where it has another
     name; `by_method`: by class and name the replacement of a method.
     """
 
     def __init__(self):
-        self.rows: list[_Replacement] = []
+        super().__init__()
         self.by_function: dict[int, object] = {}
         self.by_method: dict[tuple, object] = {}
         self.modules = dict(REFUSED_OF_MODULES)
@@ -287,12 +278,11 @@ class _Replacements:
 
     def add(self, target, name, stand_in):
         """Replace a function or a method by what stands for it."""
-        function = getattr(target, name)
-        self.rows.append(_Replacement(target, name, function, stand_in, name in vars(target)))
+        super().add(target, name, stand_in)
         if isinstance(target, type):
             self.by_method[target, name] = stand_in
         elif target is not builtins:
-            self.by_function[id(function)] = stand_in
+            self.by_function[id(getattr(target, name))] = stand_in
 
     def take_in_modules(self):
         """Replace more in modules that have been imported since."""
@@ -311,39 +301,13 @@ def _is_imported(name: str) -> bool:
 
 # what is there when jaxgrad is imported: what a program replaces later stays
 replacements = _Replacements()
-_lock = threading.Lock()
-_users: set = set()
 
 
 @contextlib.contextmanager
 def replaced(user):
     """Replace functions and methods inside of the block."""
     try:
-        _enter(id(user))
+        replacements.replace(user)
         yield
     finally:
-        _leave(id(user))
-
-
-def _enter(user: int):
-    with _lock:
-        for row in () if _users else replacements.rows:
-            _exchange(row, row.original, row.stand_in)
-        _users.add(user)
-
-
-def _leave(user: int):
-    with _lock:
-        _users.discard(user)
-        for row in () if _users else replacements.rows:
-            _exchange(row, row.stand_in, row.original)
-
-
-def _exchange(row: _Replacement, old, new):
-    inherited = None if row.was_defined_here else row.original
-    if vars(row.target).get(row.name, inherited) is not old:
-        return  # a program has replaced it
-    if new is row.original and not row.was_defined_here:
-        delattr(row.target, row.name)
-    else:
-        setattr(row.target, row.name, new)
+        replacements.restore(user)

@@ -3,6 +3,8 @@
 A point is a function, or None while it is free: an operator compares it with None and pays nothing
 else. `intercept` installs functions at points, `release` frees the points; both count, so that each
 of several users may come and go in its own time. `watch` adds functions that only look on.
+
+`Members` are for what has no points: members of `Tensor`, and of classes and modules of Python.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from ..core import pending
 
@@ -123,3 +126,56 @@ def _joined(functions):
         return result
 
     return call
+
+
+class _Member(NamedTuple):
+    """`target`: the class or module that has it; `original`: None where there is none."""
+
+    target: object
+    name: str
+    original: object
+    stand_in: object
+    is_inherited: bool
+
+    def exchange(self, before, after):
+        """Put something in the place of `before`, unless a program has replaced that."""
+        inherited = self.original if self.is_inherited else None
+        if vars(self.target).get(self.name, inherited) is not before:
+            return
+        if after is self.original and self.is_inherited:
+            delattr(self.target, self.name)
+        else:
+            setattr(self.target, self.name, after)
+
+
+class Members:
+    """Members of classes and modules in whose place stand-ins are while there are users.
+
+    An interrupt may leave some of them exchanged: the next user, or the end of the last, does the
+    rest.
+    """
+
+    def __init__(self):
+        self.members: list[_Member] = []
+        self._users: set[int] = set()  # their ids
+        self._lock = threading.Lock()
+
+    def add(self, target, name: str, stand_in):
+        """Let something stand for a member, which the target may inherit or lack."""
+        is_inherited = name not in vars(target)
+        original = getattr(target, name, None)
+        self.members.append(_Member(target, name, original, stand_in, is_inherited))
+
+    def replace(self, user):
+        """Put the stand-ins in place, for one more user."""
+        with self._lock:
+            for member in self.members:
+                member.exchange(member.original, member.stand_in)
+            self._users.add(id(user))
+
+    def restore(self, user):
+        """End a use; without any, all is what it was."""
+        with self._lock:
+            self._users.discard(id(user))
+            for member in () if self._users else self.members:
+                member.exchange(member.stand_in, member.original)
