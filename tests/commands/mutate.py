@@ -122,7 +122,7 @@ TESTED = {
     "_unique_values.self": "rules/test_sorting.py",
     "_unique_slices.self": "rules/test_sorting.py",
     "_unique_runs.self": "rules/test_sorting.py",
-    "_resize.self": "functions/test_joining.py",
+    "_resize.self": "functions/test_shape.py",
     "ldexp.Tensor.other": "rules/test_numbers.py",
     "_grouped_mm.self": "rules/test_matmul.py",
     "_grouped_mm.mat2": "rules/test_matmul.py",

@@ -1,5 +1,4 @@
-"""PyTorch's answers to calls that the samples cannot express: tables of tests/rules and
-tests/functions.
+"""PyTorch's answers to calls that the samples cannot express, as tables.
 
     REFUSED = [("torch.add(zeros(2), zeros(3))", RuntimeError, "must match the size of tensor b")]
     ANSWERS = [("tensor([True]) + tensor([True])", "bool", [True])]
