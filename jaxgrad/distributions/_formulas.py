@@ -1,12 +1,15 @@
-"""Formulas of densities as single nodes."""
+"""Formulas of distributions as single nodes, and as members of the distributions."""
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
+from typing import Any
 
 from .. import ops
 from ..frontend.jax_interop import own_operator, to_jax
+from ..tape.tensor import Tensor
 
 HALF_LOG_TAU = math.log(2 * math.pi) / 2
 
@@ -23,6 +26,45 @@ def fused(formula: Callable) -> Callable:
     True
     """
     return own_operator(to_jax(formula))
+
+
+def bound(formula: Callable) -> Any:
+    """A formula as a member of a distribution, whose attributes its parameters name.
+
+    It is a property where the base class has one, else a method. If the first parameter is `value`,
+    the method takes a value of the support, which is checked; if it is `probability`, any number.
+    """
+    return _Bound(formula)
+
+
+class _Bound:
+    """A formula, until the class statement says under which name it is a member."""
+
+    def __init__(self, formula: Callable):
+        self.formula = formula
+
+    def __set_name__(self, owner, name):
+        method = _method(self.formula)
+        method.__name__, method.__module__ = name, owner.__module__
+        method.__qualname__ = f"{owner.__qualname__}.{name}"
+        is_property = isinstance(getattr(super(owner, owner), name), property)
+        setattr(owner, name, property(method) if is_property else method)
+
+
+def _method(formula):
+    names = [*inspect.signature(formula).parameters]
+    argument = names.pop(0) if names[0] in ("value", "probability") else None
+
+    def of_value(self, value: Tensor) -> Tensor:
+        return formula(self._checked(value), *[getattr(self, name) for name in names])
+
+    def of_probability(self, value: Tensor) -> Tensor:
+        return formula(value, *[getattr(self, name) for name in names])
+
+    def of_attributes(self) -> Tensor:
+        return formula(*[getattr(self, name) for name in names])
+
+    return {"value": of_value, "probability": of_probability}.get(argument, of_attributes)
 
 
 def times_log(x, log_y):

@@ -11,7 +11,7 @@ from ..functions.random import bernoulli
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused, times_log
+from ._formulas import bound, fused, times_log
 from ._probabilities import BINARY, ProbsOrLogits
 from .exp_family import ExponentialFamily
 from .utils import _options_of
@@ -65,9 +65,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
     def mean(self) -> Tensor:
         return self.probs
 
-    @property
-    def mode(self) -> Tensor:
-        return _mode(self.probs)
+    mode = bound(_mode)
 
     @property
     def variance(self) -> Tensor:
@@ -80,8 +78,7 @@ class Bernoulli(ProbsOrLogits, ExponentialFamily):
     def log_prob(self, value) -> Tensor:
         return bernoulli_log_prob(self._checked(value), self.logits)
 
-    def entropy(self) -> Tensor:
-        return bernoulli_entropy(self.logits, self.probs)
+    entropy = bound(bernoulli_entropy)
 
     def enumerate_support(self, expand=True) -> Tensor:
         return self._enumerated(arange(2, **_options_of(self._param)), expand)

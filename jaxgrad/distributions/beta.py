@@ -7,7 +7,7 @@ from ..functions.random import _sample_dirichlet
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused, xlog1py, xlogy
+from ._formulas import bound, fused, xlog1py, xlogy
 from ._special import LARGE, large_binomial, log_beta
 from .dirichlet import Dirichlet, dirichlet_mode
 from .exp_family import ExponentialFamily
@@ -83,19 +83,14 @@ class Beta(ExponentialFamily):
     def mode(self) -> Tensor:
         return dirichlet_mode(self._both())[..., 0]
 
-    @property
-    def variance(self) -> Tensor:
-        return beta_variance(self.concentration1, self.concentration0)
+    variance = bound(beta_variance)
 
     def rsample(self, sample_shape=()) -> Tensor:
         shape = self._extended_shape(sample_shape) + (2,)
         return _sample_dirichlet(self._both().expand(shape))[..., 0]
 
-    def log_prob(self, value) -> Tensor:
-        return beta_log_prob(self._checked(value), self.concentration1, self.concentration0)
-
-    def entropy(self) -> Tensor:
-        return beta_entropy(self.concentration1, self.concentration0)
+    log_prob = bound(beta_log_prob)
+    entropy = bound(beta_entropy)
 
     @property
     def _natural_params(self):

@@ -14,7 +14,7 @@ from ..functions.shape import broadcast_tensors
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused
+from ._formulas import bound, fused
 from ._probabilities import ProbsOrLogits, check_one
 from .distribution import Distribution
 from .utils import _options_of
@@ -100,11 +100,8 @@ class Categorical(ProbsOrLogits, Distribution):
             samples = multinomial(weights, sample_shape.numel(), True).T
             return samples.reshape(self._extended_shape(sample_shape))
 
-    def log_prob(self, value) -> Tensor:
-        return categorical_log_prob(self._checked(value), self.logits)
-
-    def entropy(self) -> Tensor:
-        return categorical_entropy(self.logits, self.probs)
+    log_prob = bound(categorical_log_prob)
+    entropy = bound(categorical_entropy)
 
     def enumerate_support(self, expand=True) -> Tensor:
         return self._enumerated(arange(self._num_events, device=self._param.device), expand)

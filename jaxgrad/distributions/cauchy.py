@@ -9,7 +9,7 @@ from ..frontend.factories import empty, full_like
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused
+from ._formulas import bound, fused
 from .distribution import Distribution
 from .utils import _options_of, broadcast_all
 
@@ -26,9 +26,10 @@ def cauchy_cdf(value, loc, scale):
 
 
 @fused
-def cauchy_icdf(value, loc, scale):
-    lower = -1 / ops.tan(math.pi * value)
-    return loc + scale * ops.where(value < 0.5, lower, 1 / ops.tan(math.pi * (1 - value)))
+def cauchy_icdf(probability, loc, scale):
+    lower = -1 / ops.tan(math.pi * probability)
+    upper = 1 / ops.tan(math.pi * (1 - probability))
+    return loc + scale * ops.where(probability < 0.5, lower, upper)
 
 
 class Cauchy(Distribution):
@@ -68,14 +69,9 @@ class Cauchy(Distribution):
         noise = empty(self._extended_shape(sample_shape), **_options_of(self.loc)).cauchy_()
         return self.loc + noise * self.scale
 
-    def log_prob(self, value) -> Tensor:
-        return cauchy_log_prob(self._checked(value), self.loc, self.scale)
-
-    def cdf(self, value) -> Tensor:
-        return cauchy_cdf(self._checked(value), self.loc, self.scale)
-
-    def icdf(self, value) -> Tensor:
-        return cauchy_icdf(value, self.loc, self.scale)
+    log_prob = bound(cauchy_log_prob)
+    cdf = bound(cauchy_cdf)
+    icdf = bound(cauchy_icdf)
 
     def entropy(self) -> Tensor:
         return self.scale.log() + math.log(4 * math.pi)

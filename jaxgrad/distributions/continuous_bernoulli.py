@@ -7,7 +7,7 @@ from ..frontend.random import rand
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused
+from ._formulas import bound, fused
 from ._probabilities import BINARY, ProbsOrLogits
 from ._special import expm1_quotient, langevin, langevin_slope, log1p_quotient, log_sinh_quotient
 from .exp_family import ExponentialFamily
@@ -47,11 +47,11 @@ def continuous_bernoulli_cdf(value, logits):
 
 
 @fused
-def continuous_bernoulli_icdf(value, logits):
+def continuous_bernoulli_icdf(probability, logits):
     # that of negative logits, which do not overflow, reflected
     is_positive = logits > 0
     negative = ops.where(is_positive, -logits, logits)
-    part = ops.where(is_positive, 1 - value, value)
+    part = ops.where(is_positive, 1 - probability, probability)
     quantile = part * expm1_quotient(negative) * log1p_quotient(part * ops.expm1(negative))
     return ops.where(is_positive, 1 - quantile, quantile)
 
@@ -97,29 +97,17 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         """The logarithm of what `probs ** x * (1 - probs) ** (1 - x)` is multiplied by."""
         return -ops.log_sigmoid(-self.logits) - log_normalizer(self.logits)
 
-    @property
-    def mean(self) -> Tensor:
-        return continuous_bernoulli_mean(self.logits)
-
-    @property
-    def variance(self) -> Tensor:
-        return continuous_bernoulli_variance(self.logits)
+    mean = bound(continuous_bernoulli_mean)
+    variance = bound(continuous_bernoulli_variance)
 
     def rsample(self, sample_shape=()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return self.icdf(rand(shape, **_options_of(self._param)))
 
-    def log_prob(self, value) -> Tensor:
-        return continuous_bernoulli_log_prob(self._checked(value), self.logits)
-
-    def cdf(self, value) -> Tensor:
-        return continuous_bernoulli_cdf(self._checked(value), self.logits)
-
-    def icdf(self, value) -> Tensor:
-        return continuous_bernoulli_icdf(value, self.logits)
-
-    def entropy(self) -> Tensor:
-        return continuous_bernoulli_entropy(self.logits)
+    log_prob = bound(continuous_bernoulli_log_prob)
+    cdf = bound(continuous_bernoulli_cdf)
+    icdf = bound(continuous_bernoulli_icdf)
+    entropy = bound(continuous_bernoulli_entropy)
 
     @property
     def _natural_params(self):

@@ -7,7 +7,7 @@ from ..functions.random import _sample_dirichlet
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused, xlogy
+from ._formulas import bound, fused, xlogy
 from .exp_family import ExponentialFamily
 
 
@@ -73,22 +73,14 @@ class Dirichlet(ExponentialFamily):
     def mean(self) -> Tensor:
         return self.concentration / self.concentration.sum(-1, keepdim=True)
 
-    @property
-    def mode(self) -> Tensor:
-        return dirichlet_mode(self.concentration)
-
-    @property
-    def variance(self) -> Tensor:
-        return dirichlet_variance(self.concentration)
+    mode = bound(dirichlet_mode)
+    variance = bound(dirichlet_variance)
 
     def rsample(self, sample_shape=()) -> Tensor:
         return _sample_dirichlet(self.concentration.expand(self._extended_shape(sample_shape)))
 
-    def log_prob(self, value) -> Tensor:
-        return dirichlet_log_prob(self._checked(value), self.concentration)
-
-    def entropy(self) -> Tensor:
-        return dirichlet_entropy(self.concentration)
+    log_prob = bound(dirichlet_log_prob)
+    entropy = bound(dirichlet_entropy)
 
     @property
     def _natural_params(self):

@@ -7,7 +7,7 @@ from ..frontend.factories import empty, zeros_like
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused
+from ._formulas import bound, fused
 from .exp_family import ExponentialFamily
 from .utils import _options_of, broadcast_all
 
@@ -28,8 +28,8 @@ def exponential_cdf(value, rate):
 
 
 @fused
-def exponential_icdf(value, rate):
-    return -ops.log1p(-value) / rate
+def exponential_icdf(probability, rate):
+    return -ops.log1p(-probability) / rate
 
 
 class Exponential(ExponentialFamily):
@@ -69,14 +69,9 @@ class Exponential(ExponentialFamily):
     def rsample(self, sample_shape=()) -> Tensor:
         return standard_exponential(self._extended_shape(sample_shape), self.rate) / self.rate
 
-    def log_prob(self, value) -> Tensor:
-        return exponential_log_prob(self._checked(value), self.rate)
-
-    def cdf(self, value) -> Tensor:
-        return exponential_cdf(self._checked(value), self.rate)
-
-    def icdf(self, value) -> Tensor:
-        return exponential_icdf(value, self.rate)
+    log_prob = bound(exponential_log_prob)
+    cdf = bound(exponential_cdf)
+    icdf = bound(exponential_icdf)
 
     def entropy(self) -> Tensor:
         return 1 - self.rate.log()

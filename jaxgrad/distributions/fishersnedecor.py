@@ -10,7 +10,7 @@ from ..functions.random import _standard_gamma
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused, where_defined, xlogy
+from ._formulas import bound, fused, where_defined, xlogy
 from ._special import log_beta
 from .distribution import Distribution
 from .utils import broadcast_all
@@ -68,25 +68,16 @@ class FisherSnedecor(Distribution):
         self.df1, self.df2 = broadcast_all(df1, df2)
         super().__init__(self.df1.shape, validate_args=validate_args)
 
-    @property
-    def mean(self) -> Tensor:
-        return _mean(self.df2)
-
-    @property
-    def mode(self) -> Tensor:
-        return _mode(self.df1, self.df2)
-
-    @property
-    def variance(self) -> Tensor:
-        return _variance(self.df1, self.df2)
+    mean = bound(_mean)
+    mode = bound(_mode)
+    variance = bound(_variance)
 
     def rsample(self, sample_shape=()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         gammas = [_standard_gamma((df / 2).expand(shape)) for df in (self.df1, self.df2)]
         return _fisher_sample(*gammas, self.df1, self.df2)
 
-    def log_prob(self, value) -> Tensor:
-        return fisher_log_prob(self._checked(value), self.df1, self.df2)
+    log_prob = bound(fisher_log_prob)
 
 
 __getattr__ = missing_in(__name__)

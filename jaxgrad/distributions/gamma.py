@@ -9,7 +9,7 @@ from ..functions.random import _standard_gamma
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused, xlogy
+from ._formulas import bound, fused, xlogy
 from ._special import LARGE, large_poisson
 from .exp_family import ExponentialFamily
 from .utils import _options_of, broadcast_all
@@ -89,11 +89,8 @@ class Gamma(ExponentialFamily):
         value = self._checked(as_tensor(value, **_options_of(self.rate)))
         return gamma_log_prob(value, self.concentration, self.rate)
 
-    def cdf(self, value) -> Tensor:
-        return gamma_cdf(self._checked(value), self.concentration, self.rate)
-
-    def entropy(self) -> Tensor:
-        return gamma_entropy(self.concentration, self.rate)
+    cdf = bound(gamma_cdf)
+    entropy = bound(gamma_entropy)
 
     @property
     def _natural_params(self):

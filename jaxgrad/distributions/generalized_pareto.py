@@ -8,7 +8,7 @@ from .. import ops
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused, where_defined
+from ._formulas import bound, fused, where_defined
 from ._special import expm1_quotient, log1p_quotient
 from .distribution import Distribution
 from .exponential import standard_exponential
@@ -113,9 +113,7 @@ class GeneralizedPareto(Distribution):
     def mode(self) -> Tensor:
         return self.loc
 
-    @property
-    def variance(self) -> Tensor:
-        return _variance(self.scale, self.concentration)
+    variance = bound(_variance)
 
     def rsample(self, sample_shape=()) -> Tensor:
         noise = standard_exponential(self._extended_shape(sample_shape), self.loc)

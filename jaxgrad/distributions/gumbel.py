@@ -10,7 +10,7 @@ from ..frontend.factories import full_like, ones_like
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused
+from ._formulas import bound, fused
 from .exponential import standard_exponential
 from .transformed_distribution import DirectDistribution
 from .transforms import AffineTransform, ExpTransform
@@ -30,8 +30,8 @@ def gumbel_cdf(value, loc, scale):
 
 
 @fused
-def gumbel_icdf(value, loc, scale):
-    return loc - scale * ops.log(-ops.log(value))
+def gumbel_icdf(probability, loc, scale):
+    return loc - scale * ops.log(-ops.log(probability))
 
 
 @fused
@@ -90,14 +90,9 @@ class Gumbel(DirectDistribution):
         noise = standard_exponential(self._extended_shape(sample_shape), self.loc)
         return _gumbel_sample(noise, self.loc, self.scale)
 
-    def log_prob(self, value) -> Tensor:
-        return gumbel_log_prob(self._checked(value), self.loc, self.scale)
-
-    def cdf(self, value) -> Tensor:
-        return gumbel_cdf(self._checked(value), self.loc, self.scale)
-
-    def icdf(self, value) -> Tensor:
-        return gumbel_icdf(value, self.loc, self.scale)
+    log_prob = bound(gumbel_log_prob)
+    cdf = bound(gumbel_cdf)
+    icdf = bound(gumbel_icdf)
 
     def entropy(self) -> Tensor:
         return self.scale.log() + (1 + euler_constant)

@@ -10,7 +10,7 @@ from ..frontend.tensor_data import as_tensor
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused
+from ._formulas import bound, fused
 from .cauchy import Cauchy
 from .transformed_distribution import TransformedDistribution
 from .transforms import AbsTransform
@@ -29,9 +29,9 @@ def half_cauchy_cdf(value, scale):
 
 
 @fused
-def half_cauchy_icdf(value, scale):
-    lower = ops.tan(math.pi / 2 * value)
-    return scale * ops.where(value < 0.5, lower, 1 / ops.tan(math.pi / 2 * (1 - value)))
+def half_cauchy_icdf(probability, scale):
+    lower = ops.tan(math.pi / 2 * probability)
+    return scale * ops.where(probability < 0.5, lower, 1 / ops.tan(math.pi / 2 * (1 - probability)))
 
 
 class HalfCauchy(TransformedDistribution):
@@ -73,11 +73,8 @@ class HalfCauchy(TransformedDistribution):
         value = self._checked(as_tensor(value, **_options_of(self.scale)))
         return half_cauchy_log_prob(value, self.scale)
 
-    def cdf(self, value) -> Tensor:
-        return half_cauchy_cdf(self._checked(value), self.scale)
-
-    def icdf(self, value) -> Tensor:
-        return half_cauchy_icdf(value, self.scale)
+    cdf = bound(half_cauchy_cdf)
+    icdf = bound(half_cauchy_icdf)
 
     def entropy(self) -> Tensor:
         return self.base_dist.entropy() - math.log(2)

@@ -9,7 +9,7 @@ from ..frontend.factories import zeros_like
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import HALF_LOG_TAU, fused
+from ._formulas import HALF_LOG_TAU, bound, fused
 from .normal import Normal
 from .transformed_distribution import TransformedDistribution
 from .transforms import AbsTransform
@@ -27,8 +27,8 @@ def half_normal_cdf(value, scale):
 
 
 @fused
-def half_normal_icdf(value, scale):
-    return scale * math.sqrt(2) * ops.erfinv(value)
+def half_normal_icdf(probability, scale):
+    return scale * math.sqrt(2) * ops.erfinv(probability)
 
 
 class HalfNormal(TransformedDistribution):
@@ -67,14 +67,9 @@ class HalfNormal(TransformedDistribution):
     def variance(self) -> Tensor:
         return self.scale.square() * (1 - 2 / math.pi)
 
-    def log_prob(self, value) -> Tensor:
-        return half_normal_log_prob(self._checked(value), self.scale)
-
-    def cdf(self, value) -> Tensor:
-        return half_normal_cdf(self._checked(value), self.scale)
-
-    def icdf(self, value) -> Tensor:
-        return half_normal_icdf(value, self.scale)
+    log_prob = bound(half_normal_log_prob)
+    cdf = bound(half_normal_cdf)
+    icdf = bound(half_normal_icdf)
 
     def entropy(self) -> Tensor:
         return self.base_dist.entropy() - math.log(2)

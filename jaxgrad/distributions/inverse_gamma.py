@@ -9,7 +9,7 @@ from ..frontend.factories import full
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused, where_defined
+from ._formulas import bound, fused, where_defined
 from .gamma import Gamma
 from .transformed_distribution import TransformedDistribution
 from .transforms import PowerTransform
@@ -76,23 +76,15 @@ class InverseGamma(TransformedDistribution):
         """The scale."""
         return self.base_dist.rate
 
-    @property
-    def mean(self) -> Tensor:
-        return _mean(self.concentration, self.rate)
+    mean = bound(_mean)
 
     @property
     def mode(self) -> Tensor:
         return self.rate / (self.concentration + 1)
 
-    @property
-    def variance(self) -> Tensor:
-        return _variance(self.concentration, self.rate)
-
-    def cdf(self, value) -> Tensor:
-        return inverse_gamma_cdf(self._checked(value), self.concentration, self.rate)
-
-    def entropy(self) -> Tensor:
-        return inverse_gamma_entropy(self.concentration, self.rate)
+    variance = bound(_variance)
+    cdf = bound(inverse_gamma_cdf)
+    entropy = bound(inverse_gamma_entropy)
 
 
 __getattr__ = missing_in(__name__)

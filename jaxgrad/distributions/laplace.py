@@ -10,7 +10,7 @@ from ..frontend.factories import empty
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused
+from ._formulas import bound, fused
 from .distribution import Distribution
 from .utils import _options_of, broadcast_all
 
@@ -28,8 +28,9 @@ def laplace_cdf(value, loc, scale):
 
 
 @fused
-def laplace_icdf(value, loc, scale):
-    return loc + scale * ops.where(value < 0.5, ops.log(2 * value), -ops.log(2 - 2 * value))
+def laplace_icdf(probability, loc, scale):
+    lower, upper = ops.log(2 * probability), -ops.log(2 - 2 * probability)
+    return loc + scale * ops.where(probability < 0.5, lower, upper)
 
 
 @fused
@@ -78,14 +79,9 @@ class Laplace(Distribution):
         u = empty(self._extended_shape(sample_shape), **options).uniform_(least, 1)
         return _laplace_sample(u, self.loc, self.scale)
 
-    def log_prob(self, value) -> Tensor:
-        return laplace_log_prob(self._checked(value), self.loc, self.scale)
-
-    def cdf(self, value) -> Tensor:
-        return laplace_cdf(self._checked(value), self.loc, self.scale)
-
-    def icdf(self, value) -> Tensor:
-        return laplace_icdf(value, self.loc, self.scale)
+    log_prob = bound(laplace_log_prob)
+    cdf = bound(laplace_cdf)
+    icdf = bound(laplace_icdf)
 
     def entropy(self) -> Tensor:
         return 1 + (2 * self.scale).log()

@@ -11,7 +11,7 @@ from ..frontend.factories import arange
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused
+from ._formulas import bound, fused
 from .beta import Beta
 from .distribution import Distribution
 from .utils import _options_of, _standard_normal, broadcast_all
@@ -82,8 +82,7 @@ class LKJCholesky(Distribution):
             shape, options = self._extended_shape(sample_shape), _options_of(self.concentration)
             return _lkj_sample(beta.sample(sample_shape), _standard_normal(shape, **options))
 
-    def log_prob(self, value) -> Tensor:
-        return lkj_log_prob(self._checked(value), self.concentration)
+    log_prob = bound(lkj_log_prob)
 
 
 __getattr__ = missing_in(__name__)

@@ -6,7 +6,7 @@ from .. import ops
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused
+from ._formulas import bound, fused
 from .normal import Normal
 from .transformed_distribution import TransformedDistribution
 from .transforms import ExpTransform
@@ -56,9 +56,7 @@ class LogNormal(TransformedDistribution):
     def mode(self) -> Tensor:
         return (self.loc - self.scale.square()).exp()
 
-    @property
-    def variance(self) -> Tensor:
-        return _variance(self.loc, self.scale)
+    variance = bound(_variance)
 
     def entropy(self) -> Tensor:
         return self.base_dist.entropy() + self.loc

@@ -8,7 +8,7 @@ from ..frontend.factories import arange, full, ones_like, zeros
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused, times_log
+from ._formulas import bound, fused, times_log
 from .binomial import Binomial
 from .one_hot_categorical import OfCategorical
 from .utils import _options_of
@@ -74,8 +74,7 @@ class Multinomial(OfCategorical):
             counts = zeros(self._extended_shape(sample_shape), **_options_of(self._param))
             return counts.scatter_add(-1, drawn, ones_like(drawn, dtype=counts.dtype))
 
-    def log_prob(self, value) -> Tensor:
-        return multinomial_log_prob(self._checked(value), self.logits)
+    log_prob = bound(multinomial_log_prob)
 
     def entropy(self) -> Tensor:
         values = arange(1, self.total_count + 1, **_options_of(self._param))

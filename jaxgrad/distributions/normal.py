@@ -8,7 +8,7 @@ from .. import ops
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import HALF_LOG_TAU, fused
+from ._formulas import HALF_LOG_TAU, bound, fused
 from .exp_family import ExponentialFamily
 from .utils import _options_of, _standard_normal, broadcast_all
 
@@ -25,8 +25,8 @@ def normal_cdf(value, loc, scale):
 
 
 @fused
-def normal_icdf(value, loc, scale):
-    return loc + scale * ops.special_ndtri(value)
+def normal_icdf(probability, loc, scale):
+    return loc + scale * ops.special_ndtri(probability)
 
 
 class Normal(ExponentialFamily):
@@ -72,14 +72,9 @@ class Normal(ExponentialFamily):
         noise = _standard_normal(self._extended_shape(sample_shape), **_options_of(self.loc))
         return self.loc + noise * self.scale
 
-    def log_prob(self, value) -> Tensor:
-        return normal_log_prob(self._checked(value), self.loc, self.scale)
-
-    def cdf(self, value) -> Tensor:
-        return normal_cdf(self._checked(value), self.loc, self.scale)
-
-    def icdf(self, value) -> Tensor:
-        return normal_icdf(value, self.loc, self.scale)
+    log_prob = bound(normal_log_prob)
+    cdf = bound(normal_cdf)
+    icdf = bound(normal_icdf)
 
     def entropy(self) -> Tensor:
         return self.scale.log() + (HALF_LOG_TAU + 0.5)

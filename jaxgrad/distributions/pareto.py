@@ -8,7 +8,7 @@ from .. import ops
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused, where_defined
+from ._formulas import bound, fused, where_defined
 from .exponential import Exponential, standard_exponential
 from .transformed_distribution import DirectDistribution
 from .transforms import AffineTransform, ExpTransform
@@ -76,27 +76,20 @@ class Pareto(DirectDistribution):
         """The transforms that lead from `base_dist` to this distribution."""
         return [ExpTransform(), AffineTransform(0, self.scale)]
 
-    @property
-    def mean(self) -> Tensor:
-        return _mean(self.scale, self.alpha)
+    mean = bound(_mean)
 
     @property
     def mode(self) -> Tensor:
         return self.scale
 
-    @property
-    def variance(self) -> Tensor:
-        return _variance(self.scale, self.alpha)
+    variance = bound(_variance)
 
     def rsample(self, sample_shape=()) -> Tensor:
         noise = standard_exponential(self._extended_shape(sample_shape), self.scale)
         return _pareto_sample(noise, self.scale, self.alpha)
 
-    def log_prob(self, value) -> Tensor:
-        return pareto_log_prob(self._checked(value), self.scale, self.alpha)
-
-    def cdf(self, value) -> Tensor:
-        return pareto_cdf(self._checked(value), self.scale, self.alpha)
+    log_prob = bound(pareto_log_prob)
+    cdf = bound(pareto_cdf)
 
     def icdf(self, value) -> Tensor:
         return _pareto_sample(-(-value).log1p(), self.scale, self.alpha)

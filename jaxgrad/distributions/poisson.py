@@ -8,7 +8,7 @@ from ..functions.random import poisson
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused, xlogy
+from ._formulas import bound, fused, xlogy
 from ._special import LARGE, large_poisson
 from .exp_family import ExponentialFamily
 from .utils import broadcast_all
@@ -52,8 +52,7 @@ class Poisson(ExponentialFamily):
         with no_grad():
             return poisson(self.rate.expand(self._extended_shape(sample_shape)))
 
-    def log_prob(self, value) -> Tensor:
-        return poisson_log_prob(self._checked(value), self.rate)
+    log_prob = bound(poisson_log_prob)
 
     @property
     def _natural_params(self):

@@ -9,7 +9,7 @@ from ..functions.random import _standard_gamma
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused, where_defined
+from ._formulas import bound, fused, where_defined
 from ._special import half_step, half_step_slope
 from .distribution import Distribution
 from .utils import _options_of, _standard_normal, broadcast_all
@@ -83,9 +83,7 @@ class StudentT(Distribution):
     def mode(self) -> Tensor:
         return self.loc
 
-    @property
-    def variance(self) -> Tensor:
-        return _variance(self.df, self.scale)
+    variance = bound(_variance)
 
     def rsample(self, sample_shape=()) -> Tensor:
         shape = self._extended_shape(sample_shape)
@@ -93,11 +91,8 @@ class StudentT(Distribution):
         gamma = _standard_gamma((self.df / 2).expand(shape))
         return _student_sample(noise, gamma, self.df, self.loc, self.scale)
 
-    def log_prob(self, value) -> Tensor:
-        return student_log_prob(self._checked(value), self.df, self.loc, self.scale)
-
-    def entropy(self) -> Tensor:
-        return student_entropy(self.df, self.scale)
+    log_prob = bound(student_log_prob)
+    entropy = bound(student_entropy)
 
 
 __getattr__ = missing_in(__name__)

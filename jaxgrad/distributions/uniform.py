@@ -10,7 +10,7 @@ from ..frontend.random import rand
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused
+from ._formulas import bound, fused
 from .distribution import Distribution
 from .utils import _options_of, broadcast_all
 
@@ -76,11 +76,8 @@ class Uniform(Distribution):
         unit = rand(self._extended_shape(sample_shape), **_options_of(self.low))
         return self.low + unit * (self.high - self.low)
 
-    def log_prob(self, value) -> Tensor:
-        return uniform_log_prob(self._checked(value), self.low, self.high)
-
-    def cdf(self, value) -> Tensor:
-        return uniform_cdf(self._checked(value), self.low, self.high)
+    log_prob = bound(uniform_log_prob)
+    cdf = bound(uniform_cdf)
 
     def icdf(self, value) -> Tensor:
         return value * (self.high - self.low) + self.low

@@ -16,7 +16,7 @@ from ..names.missing import missing_in
 from ..rules.gamma import polynomial
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused
+from ._formulas import bound, fused
 from .distribution import Distribution
 from .utils import broadcast_all, lazy_property
 
@@ -121,8 +121,7 @@ class VonMises(Distribution):
             angles = _angles(self.concentration, key, tuple(shape))
             return (angles + self.loc + math.pi) % (2 * math.pi) - math.pi
 
-    def log_prob(self, value) -> Tensor:
-        return von_mises_log_prob(self._checked(value), self.loc, self.concentration)
+    log_prob = bound(von_mises_log_prob)
 
 
 __getattr__ = missing_in(__name__)

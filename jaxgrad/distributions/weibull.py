@@ -7,7 +7,7 @@ from ..frontend.factories import ones_like
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import constraints
-from ._formulas import fused, where_defined, xlogy
+from ._formulas import bound, fused, where_defined, xlogy
 from .exponential import Exponential, standard_exponential
 from .transformed_distribution import DirectDistribution
 from .transforms import AffineTransform, PowerTransform
@@ -91,33 +91,21 @@ class Weibull(DirectDistribution):
         """The transforms that lead from `base_dist` to this distribution."""
         return [PowerTransform(self.concentration_reciprocal), AffineTransform(0, self.scale)]
 
-    @property
-    def mean(self) -> Tensor:
-        return _mean(self.scale, self.concentration)
-
-    @property
-    def mode(self) -> Tensor:
-        return _mode(self.scale, self.concentration)
-
-    @property
-    def variance(self) -> Tensor:
-        return _variance(self.scale, self.concentration)
+    mean = bound(_mean)
+    mode = bound(_mode)
+    variance = bound(_variance)
 
     def rsample(self, sample_shape=()) -> Tensor:
         noise = standard_exponential(self._extended_shape(sample_shape), self.scale)
         return _weibull_sample(noise, self.scale, self.concentration)
 
-    def log_prob(self, value) -> Tensor:
-        return weibull_log_prob(self._checked(value), self.scale, self.concentration)
-
-    def cdf(self, value) -> Tensor:
-        return weibull_cdf(self._checked(value), self.scale, self.concentration)
+    log_prob = bound(weibull_log_prob)
+    cdf = bound(weibull_cdf)
 
     def icdf(self, value) -> Tensor:
         return _weibull_sample(-(-value).log1p(), self.scale, self.concentration)
 
-    def entropy(self) -> Tensor:
-        return _entropy(self.scale, self.concentration)
+    entropy = bound(_entropy)
 
 
 __getattr__ = missing_in(__name__)

@@ -544,7 +544,7 @@ def test_ambiguous_divergences_warn(kind):
     finally:
         D.kl._registry.clear()
         D.kl._registry.update(known)
-        D.kl._found.clear()
+        D.kl._formulas.clear()
     with pytest.raises(TypeError, match="Expected type_p to be a Distribution subclass"):
         D.register_kl(3, D.Normal)
     with pytest.raises(NotImplementedError, match="No KL"):
