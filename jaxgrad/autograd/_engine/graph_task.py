@@ -105,10 +105,9 @@ class Pass:
                     visit(node, arrived.pop(node.sequence))
             for callback in self.callbacks:
                 callback()
-            if not self.depth:
-                stretch = deferred.local.stretch
-                if stretch.entries:
-                    stretch.run()
+            stretch = deferred.local.stretch
+            if stretch.entries and not self.depth:
+                stretch.run()
         except BaseException as error:
             # after an error in a hook, the gradients of before it stay, as in PyTorch
             if commit.is_from_outside(error):
