@@ -23,7 +23,7 @@ from . import grad_mode as grad_mode
 from . import graph as graph
 from . import variable as variable
 from ._engine import node_call as node_call
-from ._engine import tensor_hooks
+from ._engine import sparse_gather, tensor_hooks
 from ._engine.graph_task import Pass, PassTo
 from ._engine.root_arguments import (
     batches_of,
@@ -339,6 +339,7 @@ class _BackwardMethod:
 
 Tensor.backward = _BackwardMethod.backward
 tensor_hooks.install()
+sparse_gather.install()
 
 # names that few programs use, with their modules, which are imported at the first use
 _LATER = {

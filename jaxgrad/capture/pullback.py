@@ -10,7 +10,6 @@ import itertools
 from operator import attrgetter
 
 from ..autograd._engine.graph_task import PassTo
-from ..autograd._function.call import FunctionNode
 from ..storage.creation_meta import Severed
 from ..tape import node_annotations
 from ..tape.node import AccumulateGrad, ProgramNode
@@ -201,7 +200,7 @@ def always_sent(run: TracedPass, node):
     is_plain = extras is None or not (extras.pre_hooks or extras.post_hooks)
     if isinstance(node, ProgramNode) and is_plain and not node.reverse.tells_apart:
         return node.edges
-    fills = isinstance(node, FunctionNode) and is_plain and node.materialize_grads
+    fills = is_plain and node._fills_missing
     if node.output_count == 1 or fills:
         return itertools.compress(node.edges, run.gave.get(node.sequence, ()))
     return ()
@@ -214,7 +213,7 @@ def leaves_of(nodes) -> set[int]:
 
 def has_saved(node) -> bool:
     """Whether a node has saved anything, which a pass frees."""
-    return bool(node._saved if isinstance(node, FunctionNode) else node.saved)
+    return any(getattr(node, name) for name in node._residuals)
 
 
 def runs_users_code(node) -> bool:

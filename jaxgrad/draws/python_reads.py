@@ -26,7 +26,7 @@ from numpy.random import bit_generator
 
 from ..state.ownership import is_internal
 from ..tape import interception, mode
-from .drawn import TAKING
+from .drawn_steps import TAKING
 from .environment import replaced_methods
 from .outside import REFUSED, REFUSED_OF_MODULES, REPEATED, is_of_function, is_read
 

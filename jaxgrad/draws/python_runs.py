@@ -27,7 +27,8 @@ from ..state.guards import AttributeValue, ContentGuard, ObjectRead, StateGuard
 from ..state.snapshot import Snapshots
 from ..state.walk import StateWalk
 from ..tape import mode
-from .drawn import TAKING, DrawnOnce, DrawnReplay, DrawnRun, DrawnSource, DrawnTrace
+from .drawn import DrawnOnce, DrawnReplay, DrawnRun, DrawnSource, DrawnTrace
+from .drawn_steps import TAKING
 from .event_log import EventLog
 from .frozen import StateOf
 from .python_reads import GENERATORS, NUMPYS, PYTHONS, replaced, replacements

@@ -11,8 +11,7 @@ from types import FunctionType as FunctionType
 from types import ModuleType
 from typing import Any
 
-from .._C import ScriptObject as ScriptObject
-from ..names.not_provided import names_of
+from ..names.not_provided import names_of, resolve
 from ..nn.containers import Sequential
 from ..nn.module import Module
 from ..nn.parameter import Parameter
@@ -42,6 +41,7 @@ from .node import Node
 from .proxy import ParameterProxy, Scope, ScopeContextManager, TracerBase
 
 __getattr__, __dir__ = names_of(__name__)
+ScriptObject = resolve("torch._C.ScriptObject")
 
 _is_fx_tracing_flag = False
 

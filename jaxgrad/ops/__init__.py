@@ -25,6 +25,7 @@ from ..names.missing import MissingName, offered
 from ..table import TableError
 from ..table import load as load_table
 from . import aten, kept
+from .inplace import operator_of
 from .namespace import Library, Namespace, public_functions
 
 shape_check = LateModule("jaxgrad.core.shape_check")
@@ -86,7 +87,7 @@ def load(path, namespace: str = "my", functions=None) -> Namespace:
     mistakes = shape_check.mistakes_of(loaded)
     if mistakes:
         raise TableError(mistakes)
-    module = Namespace(f"{__name__}.{namespace}", loaded)
+    module = Namespace(f"{__name__}.{namespace}", loaded, operator_of)
     # last: a table with a mistake leaves nothing behind
     add_namespace(namespace, module)
     return module
@@ -163,7 +164,7 @@ refused: set[str] = set()
 
 library = _shipped()
 primitive.op.install(library.find)
-_operators = Namespace(__name__, library)
+_operators = Namespace(__name__, library, operator_of)
 
 # what returns a function that has an operator's name and is no entry of the table, by that name
 composed = {}

@@ -16,12 +16,20 @@ from ..tape.mode import RECORD, current_mode
 from ..tape.record import finish
 from ..tape.tensor import Tensor
 from ..tape.torch_function import NOT_OVERRIDDEN, meets_override
-from .dispatch import CONSTANTS, Operator, is_foreign
+from .dispatch import CONSTANTS, Operator, is_foreign, operator
 
 # inlined: the accessors of tape/tensor.py
 
 # these set all elements to one value, so that indices of the target may share elements
 FILLING = frozenset(["fill_", "zero_"])
+
+
+def operator_of(name: str, library):
+    """The operator of a library on tensors, or its in-place form for a name such as `add_`."""
+    functional = library.functional(name)
+    if functional is None:
+        return operator(name, library.find)
+    return inplace_operator(name, functional, library.find)
 
 
 def inplace_operator(name: str, functional: str, find):

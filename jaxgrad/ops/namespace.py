@@ -15,8 +15,6 @@ from ..cached import cached_property
 from ..core.primitive import Overloads, Primitive
 from ..late import LateModule
 from ..table import Table
-from .dispatch import operator
-from .inplace import inplace_operator
 
 documentation = LateModule("jaxgrad.ops.documentation")
 
@@ -154,11 +152,11 @@ class Library:
 
 
 class Namespace(types.ModuleType):
-    """The operators of a library on tensors, as attributes."""
+    """The operators of a library on tensors; `operator_of(name, library)` makes one."""
 
-    def __init__(self, name: str, library: Library):
+    def __init__(self, name: str, library: Library, operator_of: Callable):
         super().__init__(name, f"Operators of {library.table.path}.")
-        self._library = library
+        self._library, self._operator_of = library, operator_of
 
     def __getattr__(self, name):
         library = self._library
@@ -173,11 +171,7 @@ class Namespace(types.ModuleType):
 
     def _make(self, name):
         library = self._library
-        functional = library.functional(name)
-        if functional is None:
-            function = operator(name, library.find)
-        else:
-            function = inplace_operator(name, functional, library.find)
+        function = self._operator_of(name, library)
         function.__module__ = self.__name__
         return documentation.document(function, library, name)
 

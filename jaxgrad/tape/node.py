@@ -75,6 +75,7 @@ class Node:
     named = True  # whether the class has the node's name
     # whether a missing gradient goes on: as None to hooks of outputs, and along the edges
     tells_none = True
+    _fills_missing = False  # whether it gets zeros in place of a missing gradient
 
     def name(self) -> str:
         """PyTorch's name of the node.

@@ -33,6 +33,7 @@ from ...tape.tensor import OWN_DTYPE, Tensor, leaf_state, wrap
 from ...tape.tensor import current as current_value
 from ...tape.traversal import nodes_from
 from . import debug_log, observers, reentrant, run_hooks, sparse_gradient
+from .residuals import saved_tensors
 
 # inlined: the accessors of tape/tensor.py
 
@@ -464,33 +465,6 @@ def queue_callback(callback):
     if current.get() is None:
         raise RuntimeError("Final callbacks can only be installed during backward pass.")
     current.get().callbacks.append(callback)
-
-
-def saved_tensors(node, saved) -> list:
-    """A node's residuals as tensors with their history.
-
-    Saved inputs get the node's edges, saved outputs the node itself.
-    """
-    reverse, saved = node.reverse, iter(saved)
-    edges = dict(zip(reverse.wanted, node.edges, strict=True))
-    tensors = [_tensor_at(next(saved), edges.get(i)) for i in reverse.saved_inputs]
-    differentiable = reverse.program.differentiable_outputs
-    outputs = [
-        _tensor_at(next(saved), (node, i) if i in differentiable else None)
-        for i in reverse.saved_outputs
-    ]
-    if node.extras is None or node.extras.tangents is None:
-        return tensors + outputs
-    return list(map(dual.restore, tensors + outputs, node.extras.tangents))
-
-
-def _tensor_at(array, edge):
-    """A residual as a tensor; a number stays a number."""
-    if not hasattr(array, "shape"):
-        return array
-    if edge is None:
-        return wrap(array)
-    return wrap(array, None, True, *edge)
 
 
 def keep_objects(results, objects):

@@ -16,7 +16,7 @@ from ...tape import interception, node_annotations
 from ...tape.node import FREED, SECOND_TIME, AccumulateGrad, ProgramNode
 from ...tape.tensor import Tensor, held, node_or_mark, wrap
 from ..grad_mode import _Mode
-from .graph_task import saved_tensors
+from .residuals import saved_tensors
 
 
 class SavedTensor:

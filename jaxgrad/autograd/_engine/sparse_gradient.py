@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ... import ops
-from ...ops import dispatch
 from ...storage.alias import assign
 from ...tape.node import FREED, SECOND_TIME, AccumulateGrad, Node, ProgramNode, next_sequence_number
 from ...tape.sparse_tensor import is_sparse, sparse
@@ -63,7 +61,7 @@ class SparseGradient(Node):
         if not run.retain_graph:
             self.node.saved, self.of_lookup = FREED, None
         # a gradient of its own, which shares no memory with one that the user gave
-        values = ops.clone(values) if run.tensors else wrap(values._array)
+        values = values.clone() if run.tensors else wrap(values._array)
         return sparse(values, indices, size, False)
 
 
@@ -79,7 +77,7 @@ def total(run, first, second):
     first, second = (x if isinstance(x, Tensor) else wrap(x) for x in (first, second))
     if not is_sparse(second):
         first, second = second, first  # a sum of a sparse and a dense tensor raises
-    return run.carried(ops.add(first, second))
+    return run.carried(first + second)
 
 
 def accumulate(run, leaf: Tensor, before: Tensor | None, gradient):
@@ -97,34 +95,3 @@ def accumulate(run, leaf: Tensor, before: Tensor | None, gradient):
         return
     run.before.save_value(before)
     assign(before, grad, False)
-
-
-def _prepare_gather(call):
-    """Let calls of `gather` with sparse_grad=True send sparse gradients to leaves."""
-    _, dim, _, sparse_grad = call.structure
-    if sparse_grad:
-        call.attach = lambda leaves, results: give(
-            results[0], "GatherBackward0", of_gather(leaves, dim)
-        )
-
-
-dispatch.prepare_calls("gather", _prepare_gather)
-
-
-def of_gather(leaves, dim: int):
-    """What computes the sparse gradient of `gather(leaves[0], dim, leaves[1])`."""
-    shape, index = leaves[0].shape, leaves[1].detach()
-
-    def of_lookup(gradient):
-        dims = range(len(shape))
-        if not len(shape):
-            return shape, index.new_zeros(0, 1), gradient.reshape(1)
-        rows = [index if axis == dim % len(shape) else _positions(index, axis) for axis in dims]
-        return shape, ops.stack([row.reshape(-1).long() for row in rows]), gradient.reshape(-1)
-
-    return of_lookup
-
-
-def _positions(index, dim):
-    """The position of each element of `index` along a dimension."""
-    return ops.cumsum(index.new_ones(index.shape), dim) - 1

@@ -77,6 +77,7 @@ class FunctionNode(Node):
     _checks = None  # the versions of the saved tensors, under strict_versions
     _authors = None  # the author's attributes under reserved names, see put_aside
     _reserved = frozenset()
+    _fills_missing = property(lambda self: self.materialize_grads)
 
     def name(self) -> str:
         return type(self).__name__
