@@ -8,15 +8,14 @@ import warnings
 from numbers import Number
 
 from ..core.tracebacks import users_stacklevel
-from ..table import Schema
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor
 
 
-def present_form(schema: Schema, args, kwargs):
+def present_form(schema, args, kwargs):
     """The arguments of an old call as they are passed today; None if the call is no old one.
 
-    schema: that of the overload of tensors alone, whose keywords the numbers are.
+    schema: the `Schema` of the overload of tensors alone, whose keywords the numbers are.
     """
     keywords = [argument.name for argument in schema.arguments if argument.keyword_only]
     count = len(schema.tensors) - 1
