@@ -68,8 +68,8 @@ def _ExcludeDispatchKeyGuard(keys):
 
 
 def _parse_to(*args, **kwargs):
-    """Return the device, the dtype, whether a copy need not wait, and the memory format that the
-    arguments of `Module.to` ask for; None for what they do not.
+    """Return the device, the dtype, whether a copy is asynchronous, and the memory format from the
+    arguments of `Module.to`; None for each that is not given.
 
     >>> jaxgrad._C._nn._parse_to("cpu", jaxgrad.float64)
     (device(type='cpu'), torch.float64, False, None)

@@ -80,7 +80,7 @@ class _Heads:
         return self.flat(x, self.kept)
 
     def by_row(self, grad, query, output, logsumexp, grad_logsumexp):
-        """What has numbers for each query; the last may be None."""
+        """Values with a number for each query; the last may be None."""
         sums = [
             None if x is None else self.query(x[..., None])[..., 0]
             for x in (logsumexp, grad_logsumexp)

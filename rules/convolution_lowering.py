@@ -234,7 +234,7 @@ def _greatest_divisor(number, most):
 
 
 def _windows(x, kernel, stride, dilation):
-    """What the kernel multiplies: x (samples, groups, channels, *size) as (groups, channels *
+    """The factor of the kernel: x (samples, groups, channels, *size) as (groups, channels *
     elements of the kernel, samples * places).
     """
     windows = [_window(x, offset, kernel, stride, dilation) for offset in _offsets(kernel)]
@@ -278,7 +278,7 @@ def _offsets(kernel):
 
 
 def _window(x, offset, kernel, stride, dilation):
-    """What one element of the kernel multiplies of x (..., *size)."""
+    """The part of x (..., *size) that one element of the kernel multiplies."""
     lead = x.ndim - len(kernel)
     starts, ends = [0] * lead, list(x.shape[:lead])
     for size, j, k, s, d in zip(x.shape[lead:], offset, kernel, stride, dilation, strict=True):

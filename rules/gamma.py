@@ -108,7 +108,7 @@ def _lgamma_far(x):
 
 
 def stirling_series(x):
-    """What Stirling's formula leaves out of `lgamma(x)`, for numbers from 8 on."""
+    """`lgamma(x)` without Stirling's formula, for numbers from 8 on."""
     coefficients = _STIRLING if x.dtype == jnp.float64 else _STIRLING[:3]
     inverse = 1 / x
     return inverse * polynomial(coefficients, inverse * inverse)

@@ -167,7 +167,7 @@ def _nodes(dtype):
 
 
 def _gamma_slope(shape, sample):
-    """What `gamma_sample_slope` computes, by integrals that JAX can differentiate.
+    """The value of `gamma_sample_slope`, by integrals that JAX can differentiate.
 
     For the density p, the derivative of the distribution function by the shape is the integral of
     p(t) (log t - digamma(shape)) up to the sample, or minus that from the sample on.

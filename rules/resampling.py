@@ -253,7 +253,7 @@ def _along(array, dim, indices, weights):
 
 
 def _term(array, dim, is_weighted, index, factor, is_present):
-    """What one tap adds to each element of the result."""
+    """The term that one tap adds to each element of the result."""
     column = [-1] + [1] * (array.ndim - dim - 1)
     taken = jnp.take(array, index, dim, mode="clip")
     if is_weighted:

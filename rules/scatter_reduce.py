@@ -164,7 +164,7 @@ def _wide(dtype):
 
 
 def _neutral(reduce, dtype):
-    """What a reduction starts from without `self`."""
+    """The start of a reduction without `self`."""
     if reduce in ("sum", "mean"):
         return 0
     if reduce == "prod":

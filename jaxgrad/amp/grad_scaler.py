@@ -22,7 +22,7 @@ from ..tape.tensor import Tensor, is_traced, wrap
 
 
 class OptState(enum.Enum):
-    """What has been called for an optimizer since the last `update()`."""
+    """The calls for an optimizer since the last `update()`."""
 
     READY, UNSCALED, STEPPED = range(3)
 

@@ -45,7 +45,7 @@ def containers_of(leaves) -> list:
 
 
 def _contents(value) -> list | None:
-    """What a node of the arguments' tree holds; None for a leaf."""
+    """The contents of a node of the arguments' tree; None for a leaf."""
     if isinstance(value, tuple | list):
         return [*value]
     if isinstance(value, dict):
@@ -124,7 +124,7 @@ class ArgumentContainers:
             )
 
     def release_copies(self):
-        """Let go of what the function has put into its arguments."""
+        """Release the objects that the function has put into its arguments."""
         self.arguments = self.inner = None
 
     def position_of(self, value) -> int | None:

@@ -116,7 +116,7 @@ def number_readers(inputs: list[GraphInput]) -> list:
 
 
 def reader_of(read):
-    """What readers that are made anew at each call have in common."""
+    """The key that equal readers share, though they are made again at each call."""
     reader = getattr(read, "__code__", read)
     return reader if isinstance(reader, Hashable) else id(reader)
 

@@ -97,8 +97,8 @@ class ProgramCache:
         return None, programs
 
     def key(self, leaves, structure) -> tuple:
-        """What selects programs before any guard is checked: the structure of the arguments, the
-        modes, and each argument's abstract value or value.
+        """The key that selects programs before any guard is checked: the structure of the
+        arguments, the modes, and each argument's abstract value or value.
         """
         keys = list(map(key_of, leaves))
         numbers = self.numbers.get(structure) or self.numbers.find(structure)
@@ -251,8 +251,8 @@ def is_compared(kind: type) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def way_of(kind: type):
-    """What makes an argument of a class a part of a key: its value, the object, a weak reference to
-    it.
+    """How an argument of a class becomes a part of a key: as its value, as the object, or as a weak
+    reference to it.
     """
     if is_compared(kind):
         return _itself
@@ -283,7 +283,7 @@ def _shown(key) -> str:
 
 
 class TensorSource:
-    """Where a later call finds a captured tensor."""
+    """Finds a captured tensor in a later call."""
 
     def find(self, leaves, tensors) -> Tensor | None:
         """The tensor, given the arguments and the captured tensors found before it."""
@@ -376,8 +376,8 @@ class TensorGuard(Guard):
         return CapturedTensors(guards)
 
     def difference(self, tensor: Tensor) -> str | None:
-        """How a tensor differs from what is required; None where it does not. The common cases are
-        decided without it (`CapturedTensors`).
+        """How a tensor differs from the required one; None if it does not. `CapturedTensors`
+        decides the common cases without this.
         """
         # a tensor of joined memory need not have its value
         if (with_history if self.is_joined else current)(tensor)._aval.dual:
@@ -584,7 +584,7 @@ def read_guard(exchanged: dict[int, int], owner, read, value) -> Guard:
 
 
 class TensorRead(Guard):
-    """What `read` gives for the captured tensor of a number."""
+    """The result of `read` for the captured tensor of a number."""
 
     __slots__ = ("number", "read", "value")
 

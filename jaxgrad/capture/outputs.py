@@ -227,8 +227,8 @@ class OutputSpec(Outputs):
         return "created", self.add_created(value)
 
     def leaves_of(self, value) -> tuple:
-        """What the function returns, leaf by leaf, and the structure. One leaf where containers in
-        it have several names: a structure would have one for each.
+        """The result of the function, leaf by leaf, and its structure. It counts as one leaf if a
+        container in it has several names: a structure would have one container for each.
         """
         observation = self.scope.observation
         if self.shares_memory and observation is not None and observation.has_aliases(value):

@@ -198,7 +198,7 @@ class TensorsGuard(Guard):
             self.place.put(jax.tree.unflatten(self.structure, self.leaves))
 
     def objects(self) -> list:
-        """What a replay must find there besides tensors."""
+        """The objects besides tensors that a replay must find at the place."""
         return [leaf for leaf in self.leaves if leaf is not UNSET]
 
 

@@ -355,7 +355,7 @@ def _place_in(names: dict):
 
 @contextlib.contextmanager
 def of_trace(guards):
-    """Give objects what they had when the function was traced."""
+    """Give objects their state from the time of the trace."""
     with attributes_of_trace(guards), members_of_trace(guards):
         yield
 

@@ -134,7 +134,7 @@ class CaptureScope(ScopeMemory, ScopeInputs):
         self.forget_tracers()
 
     def restore(self):
-        """Put captured tensors and version counters back to what they were."""
+        """Restore captured tensors and version counters to their earlier state."""
         for captured in self.captured.values():
             captured.snapshot.restore(captured.tensor)
         for counter, version, writes in self.versions.values():

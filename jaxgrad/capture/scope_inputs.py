@@ -199,7 +199,7 @@ class ScopeMemory:
 
     @contextlib.contextmanager
     def outer_memory(self, tensor):
-        """Let a view that is out of date find what it is a view of as it is outside."""
+        """In the block, a view that is out of date finds its root as it is outside."""
         if not is_view_out_of_date(tensor):
             yield
             return

@@ -362,7 +362,7 @@ class StateEffect(SideEffect):
             self.number = known.number
 
     def target(self, run):
-        """What is changed; None where it is gone."""
+        """The changed object; None if it is gone."""
         if self.place is not None:
             return run.places[self.place]
         return self.holder.reference() if self.number is None else run.tensors[self.number]

@@ -102,7 +102,7 @@ class Tracing(TraceGuards):
         return bare()
 
     def run(self, leaves):
-        """What JAX traces: the function on tensors of tracers."""
+        """The function that JAX traces: calls the traced function on tensors of tracers."""
         scope = self.scope
         with self.rules(), scope.open(), self.observed():
             self.containers = self.new_containers(leaves)

@@ -76,7 +76,9 @@ class TorchModule(types.ModuleType):
 
 
 def is_of_torch(name: str) -> bool:
-    """Whether `from torch import *` imports a name: a public function, or what is no function."""
+    """Whether `from torch import *` imports a name: a public function, or a value that is no
+    function.
+    """
     return f"torch.{name}" in reasons() or not (ops.is_public(name) or name in JAXGRADS)
 
 
@@ -172,7 +174,7 @@ class AliasLoader(importlib.abc.Loader):
 
 
 class TorchDistribution(importlib.metadata.Distribution):
-    """What `importlib.metadata` says of torch."""
+    """The metadata that `importlib.metadata` gives for torch."""
 
     def read_text(self, filename):
         texts = {

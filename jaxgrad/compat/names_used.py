@@ -34,7 +34,7 @@ class Use(NamedTuple):
 
 
 class Alias(NamedTuple):
-    """What a name stands for. optional: the part of it that the program can do without; is_of_star:
+    """The meaning of a name. optional: the part of it that the program can do without; is_of_star:
     whether it may come from a module from which everything is imported.
     """
 
@@ -141,7 +141,7 @@ class Scope:
                 self.others.add(bound)
 
     def find(self, name: str) -> list[Alias]:
-        """What a name stands for that this scope uses; nothing if it may be something else."""
+        """The meaning of a name that this scope uses; nothing if it may have another one."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.others:
@@ -155,7 +155,7 @@ class Scope:
         return [] if is_known else [Alias(f"{star}.{name}", "", True) for star in root.stars]
 
     def find_chain(self, node) -> list[Alias]:
-        """What attributes of a name stand for."""
+        """The meaning of a name with attributes."""
         path = _name_of(node)
         if not path:
             return []

@@ -111,7 +111,9 @@ DIFFERS = {
 
 
 def problems(use: Use) -> Iterator[tuple[str, str, str]]:
-    """What jaxgrad lacks of a use, or has with another meaning: the name, the kind, and why."""
+    """The problems of a use: names that jaxgrad lacks or has with another meaning, each with its
+    kind and the reason.
+    """
     names = use.names
     if use.is_of_star:  # the import reports a missing module
         names = tuple(name for name in names if not first_missing(name.rpartition(".")[0]))
@@ -129,7 +131,7 @@ def problems(use: Use) -> Iterator[tuple[str, str, str]]:
 
 
 def counterpart(name: str):
-    """What a name of torch is here."""
+    """The value of a name of torch in jaxgrad."""
     value, place = jaxgrad, "torch"
     for part in name.split(".")[1:]:
         place = f"{place}.{part}"
@@ -138,8 +140,8 @@ def counterpart(name: str):
 
 
 def unknown_keywords(function, keywords) -> list[str]:
-    """Those that a function or class written in Python does not have. Operators take names of
-    arguments that their signatures do not show.
+    """The keywords that a function or class written in Python does not have. Operators take names
+    of arguments that their signatures do not show.
     """
     is_shown = inspect.isfunction(function) or inspect.isclass(function)
     if not keywords or not is_shown or hasattr(function, "operator"):
@@ -200,7 +202,7 @@ def is_module(value) -> bool:
 
 
 def kind_and_why(value, part: str) -> tuple[str, str]:
-    """What the kind is of a member that a module or class does not have, and why."""
+    """The kind of a member that a module or class does not have, and why it is missing."""
     if not is_module(value):
         name = value.__name__
         return "missing", f"not provided by jaxgrad: {name} has no attribute {part!r}"

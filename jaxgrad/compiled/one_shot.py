@@ -22,7 +22,7 @@ _KINDS = {
 
 
 def kind_of_function(function) -> str | None:
-    """What a function is whose call only begins to run its code; None for any other.
+    """The kind of a function whose call only begins to run its code; None for any other.
 
     >>> from jaxgrad.compiled.one_shot import kind_of_function
     >>> def doubled(x):

@@ -131,7 +131,7 @@ def reader(compiling):
 
 
 def arrays_of(tensors, read) -> list:
-    """The arrays of tensors, by a function that reads what is pending."""
+    """The function that reads the arrays of tensors, pending ones included."""
     values = [*map(raw, tensors)]
     return [*map(read, tensors)] if Pending in map(type, values) else values
 
@@ -251,7 +251,7 @@ class SpanningProgram(MeshProgram):
 
 
 def _plain(aval):
-    """What an array itself has of the abstract value of a tensor."""
+    """The part of a tensor's abstract value that the array itself shows."""
     return with_dual(with_strides(aval, None), False)
 
 

@@ -208,7 +208,7 @@ class SavedState:
         return [*self.holders, *self.inner.holders.values()]
 
     def current(self) -> list[Holder]:
-        """Holders of what everything holds now, for `put_back`."""
+        """Holders of the present contents of everything saved, for `put_back`."""
         pairs = [(holder, holder.reference()) for holder in self.all()]
         return [type(holder)(target, holder.name) for holder, target in pairs if target is not None]
 

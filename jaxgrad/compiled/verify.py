@@ -69,7 +69,7 @@ INTERNAL = frozenset(["_changes", "_is_traced", "_opt_called", "_stepping"])
 
 
 def interval(verify) -> int:
-    """How many calls there are from one that is verified to the next; 0 for none. None asks the
+    """The number of calls from one verified call to the next; 0 for none. None asks the
     environment. Raises ValueError for anything but None and an int of at least 0.
     """
     what, value = "verify", verify
@@ -226,7 +226,7 @@ def constants(compiled, args, kwargs) -> list[str]:
 
 
 class Difference(NamedTuple):
-    """A difference between two runs: of what, how, and for numbers by how much."""
+    """A difference between two runs: its name, its description, and for numbers its size."""
 
     name: str
     text: str

@@ -196,7 +196,7 @@ class Permute(Communication):
 
 @dataclasses.dataclass(frozen=True)
 class Broadcast(Communication):
-    """What `root` has, which each gets."""
+    """The value of `root`, for all."""
 
     root: int = 0
 
@@ -224,7 +224,7 @@ class Reduce(Communication):
 
 @dataclasses.dataclass(frozen=True)
 class Scatter(Communication):
-    """The part of what `root` has along the first dimension, one for each."""
+    """The parts of the value of `root` along the first dimension, one for each."""
 
     root: int = 0
 

@@ -69,7 +69,7 @@ def without_symbols(_avals):
 
 
 class CopySlices(Program):
-    """`base` with `value` in place of what the chain of `calls` cuts out."""
+    """`base` with `value` in place of the part that the chain of `calls` cuts out."""
 
     name, defers = "CopySlices", True
 

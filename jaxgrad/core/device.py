@@ -246,7 +246,7 @@ def check_pinning(name: str):
 
 
 def device_of(array) -> device:
-    """The device of an array, or of what is pending in its place. For a tracer JAX's default
+    """The device of an array, or of the pending result in its place. For a tracer JAX's default
     device, where its program should run.
     """
     if isinstance(array, jax.core.Tracer):
@@ -263,8 +263,8 @@ def device_of(array) -> device:
 
 
 def places_of(value) -> set[jax.Device]:
-    """The devices that an array is on, or what is pending in its place. No array is made for that
-    where there is one device, nor for the numbers of a new tensor.
+    """The devices of an array, or of the pending result in its place. No array is made for this if
+    there is one device, nor for the numbers of a new tensor.
     """
     is_pending = type(value) is Pending and value.array is None
     if is_pending and (jax.device_count() == 1 or is_new(value)):

@@ -170,7 +170,7 @@ _locks: defaultdict[str, threading.RLock] = defaultdict(threading.RLock)
 
 
 def compile(lowered: jax.stages.Lowered) -> jax.stages.Compiled:
-    """`lowered.compile()`, or what it gave in another process."""
+    """The executable of `lowered.compile()`, from this process or an earlier one."""
     cache = current()
     # several processes may compile together, so all of them must
     if cache is None or jax.process_count() > 1:

@@ -86,7 +86,7 @@ def is_new(value) -> bool:
 
 def values_or_array(value):
     """The values of a new tensor, or of a result of the host, which NumPy holds; else the array of
-    what is pending, or the array itself.
+    a pending result, or the array itself.
     """
     if type(value) is not Pending:
         return value

@@ -293,8 +293,9 @@ _INCONCLUSIVE = re.compile(
 
 
 def inconclusive(error: Exception) -> tuple[str, str, str | None] | None:
-    """What JAX could not decide of symbolic extents, where that is why it has raised: an extent, a
-    comparison, and another extent, None where a number is wanted that the first one equals.
+    """The comparison of symbolic extents that JAX could not decide, if the error comes from one: an
+    extent, a comparison, and another extent, None if JAX needed a number, which the first extent
+    equals.
 
     Leans on the message; if it changes, fewer programs have templates.
     """

@@ -40,11 +40,11 @@ def widened(avals) -> tuple:
 
 
 def difference(value, derive, inputs, moving, name: str) -> str | None:
-    """What shows that `derive` is not linear: its numbers for a multiple of random gradients; None
-    if nothing does, or it cannot run.
+    """The numbers that show that `derive` is not linear, from a multiple of random gradients; None
+    if it seems linear, or cannot run.
 
-    value: the function that computes the outputs; inputs, moving: structs; name: what the formula
-    calls a gradient.
+    value: the function that computes the outputs; inputs, moving: structs; name: the name of a
+    gradient in the formula.
     """
     random = np.random.default_rng(0)
     value, derive = jax.jit(without_rules(value)), jax.jit(without_rules(derive))

@@ -40,7 +40,7 @@ class MetaArray:
 
     @property
     def struct(self) -> jax.ShapeDtypeStruct:
-        """What stands for it where JAX traces."""
+        """The struct that stands for the array in traces of JAX."""
         if self.sharding is None:
             return self.aval.struct
         return jax.ShapeDtypeStruct(self.shape, self.dtype, sharding=self.sharding)

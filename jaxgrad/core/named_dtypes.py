@@ -40,7 +40,9 @@ quint2x4 = _define("quint2x4", "QUInt2x4", dtypes.INTEGRAL, "u1")
 
 
 def of_tensor(value) -> dtypes.dtype:
-    """The dtype of a new tensor, of what a user names. Raises TypeError for one of these dtypes."""
+    """The dtype of a new tensor from a user's argument. Raises TypeError for one of
+    these dtypes.
+    """
     dtype = dtypes.as_dtype(value)
     if dtype.numpy.names is not None:
         raise TypeError(f"no tensor has the dtype {dtype}, which XLA lacks: name another one")

@@ -65,8 +65,8 @@ class Premises:
         return Premises(self.count, [*decided, *self.constraints]) if decided else None
 
     def numbers(self, message, extents, steady) -> list[tuple]:
-        """That the symbols are numbers that the message of an error names, or where it names none,
-        those that have been the same in all calls.
+        """The constraints that symbols are numbers: those that the message of an error names, or
+        otherwise those that have been the same in all calls.
         """
         free = {symbol for extent in self.symbols for symbol in _NAME.findall(str(extent))}
         named = free.intersection(_NAME.findall(message))
@@ -131,7 +131,7 @@ _QUOTIENT = re.compile(r"floordiv\(([^()]+), (\d+)\)")
 
 
 def _remainders(text, extents) -> list[tuple[str, str, str]]:
-    """That what a text divides has no remainder, where it has none for extents."""
+    """The conditions that divisions in a text have no remainder, as for these extents."""
     remainders = [f"mod({number}, {divisor})" for number, divisor in _QUOTIENT.findall(text)]
     tree = extents_module.tree_of_text
     whole = [part for part in remainders if extents_module.value(tree(part), extents) == 0]

@@ -131,7 +131,7 @@ MARKS = "returns_self", "crosses_devices", "undefined", "tells_missing"
 
 
 def marks_of(function) -> dict:
-    """What a value function says of itself by its attributes, as plain data."""
+    """The attributes by which a value function describes itself, as plain data."""
     marks = {name: getattr(function, name) for name in MARKS if hasattr(function, name)}
     checks = {name: getattr(function, name) for name in CHECKS if hasattr(function, name)}
     of_integers = {n: {"of_integers": hasattr(c, "of_integers")} for n, c in checks.items()}

@@ -273,7 +273,7 @@ class Program:
         )
 
     def traced_for(self, host: bool, arrays):
-        """What `jitted` traces, and whether that is for the host alone."""
+        """The function that `jitted` traces, and whether it is for the host alone."""
         questions = [] if host else None
         before = _host_trace.set(questions)
         try:

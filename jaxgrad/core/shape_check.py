@@ -252,7 +252,7 @@ def _nonlinear(call: Call, derivative: Derivative) -> Mistake | None:
 
 
 def _widened(call: Call, derivative: Derivative) -> tuple[Call, Derivative]:
-    """The same in 64 bits, where rounding hides little; as it is where these are refused."""
+    """The same in 64 bits, in which rounding hides less; unchanged if 64 bits are refused."""
     wide = Call(call.primitive, call.structure, linearity.widened(call.inputs))
     try:
         output_names(wide)

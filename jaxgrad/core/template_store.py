@@ -72,8 +72,8 @@ def digest() -> str:
 
 
 def sources() -> list[Path]:
-    """The table, its help, the modules of its functions, and those of jaxgrad that decide what is
-    traced.
+    """The table, its help, the modules of its functions, and the modules of jaxgrad that decide
+    what is traced.
     """
     modules = [*sorted(rules().glob("*.py")), *[PACKAGE / name for name in MODULES]]
     top = rules().parent

@@ -290,7 +290,7 @@ def checked_traits(program, traits: dict) -> dict:
 
 
 def traits_of(program) -> dict:
-    """What the trace of a program has shown."""
+    """The facts that the trace of a program has shown."""
     traits = {name: getattr(program, name) for name in program.TRAITS}
     return {name: [*part] if type(part) is tuple else part for name, part in traits.items()}
 

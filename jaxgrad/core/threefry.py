@@ -26,7 +26,7 @@ _AS_WORDS = [[(WORD.type(r), WORD.type(32 - r)) for r in four] for four in _ROTA
 
 
 def _schedule(first: int, second: int) -> list[tuple[int, int]]:
-    """What is added to both words before the rounds and after every fourth one."""
+    """The numbers added to both words before the rounds and after every fourth one."""
     words = first, second, first ^ second ^ PARITY
     return [(words[i % 3], (words[(i + 1) % 3] + i) & MASK) for i in range(6)]
 

@@ -196,8 +196,8 @@ def shared(array, mesh: Mesh):
 
 
 def placer(mesh: Mesh, by_values=frozenset()):
-    """What makes the arguments of a program on a mesh its inputs; by_values: the numbers of those
-    that it takes as NumPy's values.
+    """The function that turns arguments into inputs of a program on a mesh; by_values: the numbers
+    of the arguments that are passed as NumPy arrays.
     """
 
     def placed(arrays):

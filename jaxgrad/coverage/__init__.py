@@ -55,7 +55,9 @@ def _name(path: str, reason: str) -> Name:
 
 
 def find(path: str):
-    """What a name of PyTorch's means in jaxgrad, None if it is missing: `torch.linalg.svd`."""
+    """The value in jaxgrad of a name of PyTorch's, such as `torch.linalg.svd`; None if it is
+    missing.
+    """
     value, place = jaxgrad, "jaxgrad"
     for part in path.split(".")[1:]:
         place = f"{place}.{part}"

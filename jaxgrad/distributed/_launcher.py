@@ -24,7 +24,7 @@ FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Failure(NamedTuple):
-    """What a worker failed by."""
+    """The failure of a worker."""
 
     rank: int
     status: int  # as a shell tells it: 128 + number for a signal

@@ -155,7 +155,7 @@ def _number_of_gpus():
 
 
 def _plan(args):
-    """What _launcher.py is to do. Raises ValueError or OSError for options that cannot work."""
+    """The plan for _launcher.py. Raises ValueError or OSError for options that cannot work."""
     _check_numbers(args)
     command = _command(args)
     address, port = args.master_addr or "127.0.0.1", args.master_port
@@ -316,7 +316,7 @@ def _supervise(plan):
 
 
 def _result(channel, plan, signals):
-    """What the launcher answers to a plan, or None if it dies."""
+    """The launcher's answer to a plan, or None if it dies."""
     data = b""
     with contextlib.suppress(OSError):
         channel.sendall(json.dumps(plan).encode() + b"\n")

@@ -315,7 +315,7 @@ def _(p, q):
 
 
 def _weighted(factor, diagonal, capacitance):
-    """What `lowrank_mahalanobis` multiplies a vector by and squares."""
+    """The factor by which `lowrank_mahalanobis` multiplies a vector before it squares it."""
     return solved(capacitance, factor.mT / diagonal.unsqueeze(-2))
 
 

@@ -19,7 +19,7 @@ LARGE = 8  # from here on Stirling's series holds
 
 
 def _stirling_rest(x):
-    """What `(x - 1/2) * log(x) - x + log(2 * pi) / 2` lacks of `lgamma(x)`."""
+    """`lgamma(x)` without `(x - 1/2) * log(x) - x + log(2 * pi) / 2`."""
     is_large = x >= LARGE
     large, small = jnp.where(is_large, x, LARGE), jnp.where(is_large, 1, x)
     plain = ops.lgamma(small) - (small - 0.5) * jnp.log(small) + small - HALF_LOG_TAU

@@ -94,7 +94,7 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
     def _cont_bern_log_norm(self) -> Tensor:
-        """The logarithm of what `probs ** x * (1 - probs) ** (1 - x)` is multiplied by."""
+        """The logarithm of the factor that normalizes `probs ** x * (1 - probs) ** (1 - x)`."""
         return -ops.log_sigmoid(-self.logits) - log_normalizer(self.logits)
 
     mean = bound(continuous_bernoulli_mean)

@@ -169,7 +169,7 @@ class Distribution:
         return new
 
     def _expanded(self, value, batch_shape):
-        """What a distribution that this one is made of is in the expanded one."""
+        """The counterpart of a component distribution in the expanded distribution."""
         if not isinstance(value, Distribution):
             return value
         return value.expand(batch_shape + value.batch_shape[len(self._batch_shape) :])

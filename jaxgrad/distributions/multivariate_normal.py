@@ -32,7 +32,7 @@ def times(matrix, vector):
 
 
 def solved(factor, matrix):
-    """What a lower triangular factor makes `matrix` of; batch dimensions broadcast."""
+    """The solution of a lower triangular system for `matrix`; batch dimensions broadcast."""
     batch = broadcast_shapes(factor.shape[:-2], matrix.shape[:-2])
     factor = factor.expand(batch + factor.shape[-2:])
     matrix = matrix.expand(batch + matrix.shape[-2:])

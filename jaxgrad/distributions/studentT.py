@@ -16,7 +16,7 @@ from .utils import _options_of, _standard_normal, broadcast_all
 
 
 def _log_scale(df, scale):
-    """What normalizes the density."""
+    """The logarithm of the factor that normalizes the density."""
     return ops.log(scale) + (ops.log(df) + math.log(math.pi)) / 2 - half_step(df / 2)
 
 

@@ -102,7 +102,7 @@ class TransformedDistribution(Distribution):
         return self._transformed(self.base_dist.icdf(self._increasing(value)))
 
     def _increasing(self, value):
-        """A probability, or what it lacks to 1 where the transforms are decreasing."""
+        """A probability, or 1 minus it if the transforms are decreasing."""
         sign = ComposeTransform(self.transforms).sign
         return value if isinstance(sign, int) and sign == 1 else sign * (value - 0.5) + 0.5
 

@@ -85,7 +85,7 @@ class DrawnGuard(Guard):
 
     @property
     def looks(self) -> bool:
-        """Whether it serves for some of what is drawn alone."""
+        """Whether the program serves only some values of its draws."""
         events = [step.forms for step in self.steps if isinstance(step, Event)]
         is_compared = any(type(form) is tuple for forms in events for form in forms)
         return is_compared or any(isinstance(step, Check) for step in self.steps)
@@ -235,7 +235,7 @@ class DrawnRun:
 
 
 class SymbolicRun(DrawnRun):
-    """A run in which what is drawn may be symbolic."""
+    """A run in which draws may be symbolic."""
 
     def array_of(self, convert, data, *options):
         """`convert(data, *options)` as an input of the program; None where nothing in the data was
@@ -307,7 +307,7 @@ class DrawnTrace(SymbolicRun):
         return self.answer(event, value)
 
     def answer(self, event, value):
-        """What the code gets for what an event gave."""
+        """The value that code gets for the result of an event."""
         leaves = [value]
         if event.name in TAKING and isinstance(value, tuple | list | dict):
             leaves, event.structure = pytree.flatten(value)
@@ -445,7 +445,7 @@ class DrawnReplay(SymbolicRun):
 
 
 def is_drawn(operands) -> bool:
-    """Whether one of the operands depends on what was drawn."""
+    """Whether one of the operands depends on a draw."""
     is_array = any(type(operand) is DrawnArray for operand in operands)
     return is_array or any(isinstance(origin, DrawnInput) for origin in origins_of(operands))
 

@@ -149,7 +149,7 @@ def is_array(value) -> bool:
 
 
 def form_of(value) -> tuple:
-    """What a program depends on of an array that is drawn."""
+    """The facts about a drawn array on which a program depends."""
     return type(value), value.shape, value.dtype
 
 

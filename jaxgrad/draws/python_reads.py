@@ -108,7 +108,7 @@ def _is_of_python(frame) -> bool:
 
 
 def _method(name, plain):
-    """A method of a class in Python that reports what it gives."""
+    """A replacement of a method in Python, which reports its results."""
 
     @functools.wraps(plain)
     def method(self, *args, **kwargs):

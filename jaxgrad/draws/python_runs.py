@@ -54,7 +54,7 @@ class Movements:
             self.note(value)
 
     def note(self, value):
-        """Take what an object is now for what it is to be."""
+        """Record the present state of an object as its expected state."""
         if id(value) in self.objects:
             self.states[id(value)] = state_of(value)
 
@@ -127,7 +127,7 @@ class Owners:
             self.movements.meet(value)
 
     def is_own(self, value) -> bool:
-        """Whether the function has made an object: what it draws is the same at each call."""
+        """Whether the function has made an object, whose draws are the same at each call."""
         if value is time or value is os or isinstance(value, random.SystemRandom):
             return False
         return not self.movements.is_known(value)
@@ -155,7 +155,7 @@ class Owners:
                 self.movements.note(value)
 
     def refuse_moved(self, values):
-        """Note which of these something else than an event has moved."""
+        """Note which of these objects anything but an event has moved."""
         for value in filter(self.movements.is_moved, values):
             self.refuse(f"it reads from a {type(value).__name__} in a way that is not seen")
 
@@ -275,7 +275,7 @@ def looks_at_draws(program) -> bool:
 
 @contextlib.contextmanager
 def taking_in(drawn: PythonTrace | None):
-    """Take in what is drawn inside of the block."""
+    """Collect the draws inside of the block."""
     if drawn is None:
         yield
         return

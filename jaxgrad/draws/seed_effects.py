@@ -44,7 +44,7 @@ class SeedEffect(SideEffect):
 
 
 def seed_effects(outputs: OutputSpec, scope) -> list[SeedEffect]:
-    """What a traced function has made of the states of generators."""
+    """The side effects of a traced function on the states of generators."""
     return [
         SeedEffect(outputs, generator, state) for generator, state in scope.seeded.states.values()
     ]

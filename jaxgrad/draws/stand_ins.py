@@ -89,7 +89,7 @@ STAND_INS = (StandIn, IteratorStandIn, Call, Refusal, OfNumbers, BoundStandIn, T
 
 
 def original(value):
-    """What a stand-in stands for; any other value itself."""
+    """The object behind a stand-in; any other value itself."""
     return value.original if type(value) in STAND_INS else value
 
 

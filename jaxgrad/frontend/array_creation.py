@@ -53,8 +53,8 @@ _has_accelerator = functools.cache(has_accelerator)
 
 
 def taken_over(values: np.ndarray, device=None):
-    """What a new tensor holds of numpy values that belong to it alone: an array on `device`, or the
-    values, which become an array when an operator reads them.
+    """The value of a new tensor from numpy values that belong to it alone: an array on `device`, or
+    the values, which become an array when an operator reads them.
     """
     if not _stays_on_host(device):
         return from_host(values, device)
@@ -96,8 +96,8 @@ def _narrowed(values):
 
 
 def build(function, numbers, shape, dtype, device=None):
-    """What a new tensor holds: `function(shape, dtype, module, *numbers)`, where `module` is numpy
-    or jax.numpy.
+    """The value of a new tensor, `function(shape, dtype, module, *numbers)`, where `module` is
+    numpy or jax.numpy.
 
     Raises RuntimeError for a shape of 2**63 bytes or more.
     """

@@ -207,8 +207,8 @@ integers, bits = _Integers(), _Bits()
 
 
 def draw(distribution, shape, dtype, generator, device, *numbers):
-    """What a new tensor holds of a draw; `dtype` is numpy's. Raises RuntimeError for 2**63 bytes or
-    more.
+    """The value of a new tensor from a draw; `dtype` is numpy's. Raises RuntimeError for 2**63
+    bytes or more.
     """
     # a number of a narrow dtype comes from one of up to 64 bits
     check_bytes(shape, max(dtype, np.dtype(np.int64), key=attrgetter("itemsize")))

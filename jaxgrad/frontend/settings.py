@@ -104,7 +104,7 @@ def set_default_device(device: str | device | int | None):
 
 
 def _chosen_device() -> device | None:
-    """What `set_default_device` was given."""
+    """The argument of `set_default_device`."""
     return None if jax.config.jax_default_device is None and not is_meta(None) else default_device()
 
 

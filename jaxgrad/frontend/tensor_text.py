@@ -94,7 +94,7 @@ def name_of_node(tensor: Tensor) -> str | None:
 
 
 def _around_values(tensor) -> tuple[str, str]:
-    """What stands before the values of a tensor and after all else: its class."""
+    """The texts before the values of a tensor and at the end: its class."""
     mark = kind_of(tensor)
     if type(tensor) is Tensor:
         return f"{'' if mark is None else mark.heading}tensor(", ""

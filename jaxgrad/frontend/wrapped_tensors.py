@@ -14,7 +14,7 @@ from ..tape.mode import transform_levels
 
 
 class Wrapper(NamedTuple):
-    """What a transform wraps a tensor in.
+    """The wrapper that a transform puts around a tensor in PyTorch.
 
     kind: PyTorch's name of the wrapper, None for none; value: the tensor inside, a `Batch` if it
     has no values; dim: the batch dimension of a vmap.

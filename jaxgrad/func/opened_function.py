@@ -41,7 +41,7 @@ FUNCTION, METHOD, PARTIAL, LIST, TUPLE, DICT, CELL, TENSOR, SAME = (
 
 
 class Memory:
-    """What a function only holds to be faster: nothing that it does depends on it."""
+    """Values that a function holds only to be faster: its results do not depend on them."""
 
 
 class CannotBeOpenedError(Exception):

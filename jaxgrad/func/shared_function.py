@@ -185,8 +185,8 @@ def refuse_passes(count: int):
 
 
 class Shared:
-    """What functions of one key share: a kind of compiled function whose first arguments are the
-    tensors that the functions hold.
+    """The common part of functions of one key: a kind of compiled function whose first arguments
+    are the tensors that the functions hold.
 
     `is_refused`: whether they share no programs: what they do, such as a change of their own
     variables, would be lost.
@@ -303,7 +303,7 @@ class SharedTracing:
         return self.opened.part_numbers
 
     def roots(self):
-        """From where the function reaches what it does not hold itself."""
+        """The objects through which the function reaches state that it does not hold itself."""
         opened = self.opened
         named = [
             [function.__globals__[name] for name in global_names(function)]

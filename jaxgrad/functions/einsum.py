@@ -67,7 +67,7 @@ einsum.overridable = True  # what overrides it gets the operands one by one, not
 
 
 class Plan:
-    """What an equation means for operands of certain shapes.
+    """The steps of an equation for operands of certain shapes.
 
     `indices`: those of each operand; `kept`: those that another operand or the output has;
     `output`: those of the result; `extents`: the extent of each index; `order`: the pairs of

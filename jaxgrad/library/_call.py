@@ -202,7 +202,7 @@ def _unwritten(call, bound):
 
 
 def checked(operator, bound, results) -> list:
-    """What a kernel returned, as a list without the results that are arguments.
+    """The results of a kernel, as a list without those that are arguments.
 
     Raises RuntimeError if it does not fit the schema, or shares memory with an argument.
     """
@@ -332,7 +332,7 @@ def _batched(operator, info, in_dims, flat):
 
 
 def run_kernel(operator, call, bound):
-    """What the kernel returns, and the new values of the arguments that it writes to."""
+    """The results of the kernel, and the new values of the arguments that it writes to."""
     tensors = tensors_in(bound)
     if operator._fake is not None and any(tensor.is_meta for tensor in tensors):
         return _faked(operator, call, bound), call.written(bound)
@@ -355,7 +355,7 @@ def run_kernel(operator, call, bound):
 
 
 def _faked(operator, call, bound):
-    """What the fake returns for tensors on the device meta."""
+    """The results of the fake for tensors on the device meta."""
     positional, keywords = call.split(bound)
     before = fake_runs.set(True)
     try:

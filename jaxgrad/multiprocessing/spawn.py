@@ -69,7 +69,7 @@ class ProcessExitedException(ProcessException):
 
 
 def _run(function, number, arguments, error_file):
-    """What a process runs."""
+    """The main function of a process."""
     try:
         function(number, *arguments)
     except KeyboardInterrupt:

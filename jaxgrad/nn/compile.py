@@ -155,7 +155,9 @@ def disable(fn=None, recursive: bool = True, *, reason: str | None = None):
 
 
 def _applied(make: Callable, model):
-    """What `make` makes of a function, or of the calls of a module or of instances of a class."""
+    """The result of `make` for a function, or for the calls of a module or of instances
+    of a class.
+    """
     if not callable(model):
         raise AssertionError(f"A callable function is expected, but {type(model)} is provided")
     if isinstance(model, OptimizedModule):

@@ -33,7 +33,7 @@ def _is_identity(input, p, training) -> bool:
 
 
 def _drop(input, p, training, inplace, shape):
-    """Zero what is dropped and divide the rest by `1 - p`, which keeps the mean."""
+    """Zero the dropped elements and divide the others by `1 - p`, which keeps the mean."""
     if _is_identity(input, p, training):
         return input
     kept = _kept(input, p, shape)

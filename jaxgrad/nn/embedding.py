@@ -61,7 +61,9 @@ def embedding(
 
 
 def _of_rows(indices, size, padding_idx):
-    """What computes the sparse gradient of rows: the size of the table, indices and values."""
+    """The function that computes the sparse gradient of rows: the size of the table, indices and
+    values.
+    """
     indices = indices.detach().long()
 
     def of_lookup(gradient):

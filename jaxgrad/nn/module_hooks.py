@@ -165,7 +165,9 @@ class HooksOfAll:
 
     @property
     def _replayed(self) -> list[dict]:
-        """What a replay of a traced function must find as it was."""
+        """The attributes that a replay of a traced function must find in their state at
+        the trace.
+        """
         return [self.forward, self.forward_pre, self.backward, self.backward_pre]
 
     def add_backward(self, hook, is_full: bool) -> RemovableHandle:

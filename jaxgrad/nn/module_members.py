@@ -72,7 +72,7 @@ class Members:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _assign(self, name: str, value):
-        """What `Module.__setattr__` does."""
+        """The work of `Module.__setattr__`."""
         members, kind = self.__dict__, _group_for(value)
         taken = _group_of(members, name)
         group = taken if kind is None else kind

@@ -193,7 +193,7 @@ def _masks(key_padding_mask, attn_mask, is_causal, need_weights, dtype):
 
 
 def _merged(query, key, num_heads, attn_mask, key_padding_mask):
-    """What is added to the scores (N, num_heads, L, S), or None."""
+    """The mask that is added to the scores (N, num_heads, L, S), or None."""
     length, batch, source, mask = query.shape[0], query.shape[1], key.shape[0], None
     if attn_mask is not None:
         expected = (length, source)

@@ -12,7 +12,7 @@ from .documentation import shown
 
 
 class Card(NamedTuple):
-    """What the table says about an operator.
+    """The card of an operator: its facts from the table.
 
     name: as users write it after `torch.`; sentence: what it computes; rows: pairs of a title and
     a text, in which names and formulas stand between backquotes.
@@ -98,7 +98,7 @@ def quoted(formula) -> str:
 
 
 def _saved(rule) -> list[str]:
-    """What the gradient formulas read and the forward pass therefore saves."""
+    """The values that gradient formulas read and the forward pass therefore saves."""
     read = set().union(*(f.values for _, f in rule.gradients if isinstance(f, Formula)))
     if any(f == Word("auto") for _, f in rule.gradients):
         read.update(rule.tensor_arguments)

@@ -28,7 +28,9 @@ def rules_of(name: str, path: str) -> tuple | None:
 
 
 def functions() -> dict | None:
-    """What a `rules.Functions` knows from the texts of its families; None where it is not kept."""
+    """The names and marks of `rules.Functions`, without the texts of its families; None if they are
+    not kept.
+    """
     return _find(FUNCTIONS)
 
 

@@ -206,7 +206,9 @@ def options_of(group) -> dict:
 
 
 class OptimizerRead(ObjectRead):
-    """What `read` gives for an optimizer. `hooks`, `options`: those that it has, for a replay."""
+    """The result of `read` for an optimizer. `hooks`, `options`: its hooks and options, for a
+    replay.
+    """
 
     __slots__ = ("hooks", "options")
 

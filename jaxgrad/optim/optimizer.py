@@ -70,7 +70,7 @@ def register_optimizer_step_post_hook(hook) -> RemovableHandle:
 
 
 class _InPlace:
-    """What an optimizer knows of its steps in place, which fused_step.py makes.
+    """The state of an optimizer's steps in place, which fused_step.py makes.
 
     `size`: the bytes of its parameters, after the number of changes of its groups; `update`: the
     compiled step.

@@ -212,7 +212,7 @@ class Encoder:
             self._global(f"{module} {name}")
 
     def _object(self, value, path):
-        """An object of any class, by what it tells the module pickle (PEP 307)."""
+        """An object of any class, as its methods for pickling describe it (PEP 307)."""
         if is_of_pytorch(value):
             raise refusal(value, path, "a file holds tensors of jaxgrad")
         reduce = copyreg.dispatch_table.get(type(value))

@@ -96,13 +96,13 @@ class Keys:
 
 
 class Objects:
-    """What the instructions for names make. This makes nothing, so numbers, text and containers of
-    these are all that a file may hold.
+    """Makes the objects of names in a file. This class makes none, so a file may hold only numbers,
+    text and containers of these.
     """
 
     def builder(self, function):
-        """What makes the results of calls of an object: a function of the machine and of the
-        arguments. None if it is not called.
+        """The function of the machine and the arguments that makes the results of calls of an
+        object. None if it is not called.
         """
         return None
 
@@ -150,7 +150,7 @@ class Machine:
         self.spent = 0
 
     def run(self):
-        """Run to the end of the instructions, and return what they make."""
+        """Run to the end of the instructions, and return the object."""
         if self.byte() != 0x80:
             raise self.refuse("it does not begin with the number of a protocol")
         self.position = 0
@@ -313,7 +313,7 @@ class Machine:
         self.container(self.called(function, arguments))
 
     def called(self, function, arguments):
-        """What a call makes. Raises RefusedFile for any that has no builder."""
+        """The result of a call. Raises RefusedFile if it has no builder."""
         builder = self.objects.builder(function)
         if builder is None:
             raise self.refuse(f"jaxgrad does not call {named(function)}")

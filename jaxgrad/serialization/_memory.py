@@ -34,7 +34,9 @@ ALLOWANCE, FOR_EACH_BYTE = 64 << 20, 16
 
 
 class Place(NamedTuple):
-    """What a tensor shows of a storage. is_conj, is_neg: the conjugate, or the negative of it."""
+    """The part of a storage that a tensor shows. is_conj, is_neg: whether it is the conjugate, or
+    the negative.
+    """
 
     dtype: dtypes.dtype
     offset: int
@@ -130,7 +132,7 @@ class Loading:
 
 
 class Candidate:
-    """What a function gets as `map_location`: a storage that is on the CPU, or was moved."""
+    """The argument of a function as `map_location`: a storage that is on the CPU, or was moved."""
 
     def __init__(self, where, size: int):
         self.device, self.size = as_device(where), size
@@ -161,7 +163,7 @@ class FileStorage(TypedStorage):
         self.named = self.used = 0
 
     def place(self, machine, dtype, offset, size, stride, conj=False, neg=False) -> Place:
-        """What a tensor shows. Raises RefusedFile where it would reach beyond the storage."""
+        """The place of a tensor. Raises RefusedFile if it would reach beyond the storage."""
         count_of(machine, size, dtype.itemsize)
         available = self.count * self.dtype.itemsize // dtype.itemsize
         if len(size) != len(stride) or min(stride, default=0) < 0:

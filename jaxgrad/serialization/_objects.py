@@ -42,7 +42,7 @@ class TorchObjects(Objects):
         return BUILDERS.get(id(function))
 
     def find(self, module: str, name: str):
-        """What a name stands for, None if it is not read."""
+        """The meaning of a name, None if it is not read."""
         full = f"{'builtins' if module == '__builtin__' else module}.{name}"
         # what a program allows may be known here, as the functions of NumPy are
         meaning = NAMES.get(full, self.safe.get(full))

@@ -22,7 +22,7 @@ def printable(text: str) -> str:
 
 
 def shown(value, most: int = 60) -> str:
-    """What a file holds, for a message: short, and without control characters."""
+    """The content of a file for a message: short, and without control characters."""
     text = value if isinstance(value, str) else _repr(value)
     return printable(text if len(text) <= most else f"{text[:most]}...")
 

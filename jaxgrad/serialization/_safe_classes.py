@@ -69,7 +69,7 @@ class safe_globals:
 
 
 def safe_classes() -> dict[str, object]:
-    """What users allow, by its name in files."""
+    """The classes that users allow, by their names in files."""
     return dict(_allowed)
 
 

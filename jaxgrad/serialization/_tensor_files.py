@@ -89,7 +89,7 @@ def _write(arrays: dict[str, np.ndarray], structure: str, write):
 
 
 def _held(value) -> str:
-    """What a file of safetensors holds, for the error of another object."""
+    """The types that a file of safetensors holds, for the error of another object."""
     advice = "save its state_dict(), or " if hasattr(value, "state_dict") else ""
     return (
         "a file of safetensors holds tensors, numbers, strings, None, dicts, lists and tuples: "

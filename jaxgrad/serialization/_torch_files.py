@@ -44,7 +44,7 @@ def _description(machine, identity, length: int):
 
 
 class _Files:
-    """What the two formats have in common. source: the file; map_location: as for `load`."""
+    """The common part of both formats. source: the file; map_location: as for `load`."""
 
     def __init__(self, source: Source, map_location, encoding: str):
         self.source, self.encoding = source, encoding
@@ -95,7 +95,7 @@ class Archive(_Files):
         self.loading.is_swapped = self._byte_order() == b"big"
 
     def _find_root(self) -> str:
-        """What all names begin with."""
+        """The prefix of all names."""
         names = [name for name in self.records if name.rpartition("/")[2] == "data.pkl"]
         if len(names) != 1:
             raise self.source.refuse(

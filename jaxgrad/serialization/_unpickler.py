@@ -51,7 +51,7 @@ class Unpickler(pickle.Unpickler):
         return self._named_in_jaxgrad(path, module, name) if known is None else known
 
     def _named_in_jaxgrad(self, path, module, name):
-        """What jaxgrad has under a name of PyTorch."""
+        """The object of jaxgrad under a name of PyTorch."""
         value = getattr(importlib.import_module(own_name(module)), name, None)
         if value is None or is_placeholder(value):
             raise self.machine.refuse(f"it names {path}, which jaxgrad does not provide")

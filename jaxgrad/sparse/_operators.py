@@ -178,7 +178,7 @@ def is_coalesced(self: SparseTensor) -> bool:
 
 
 def _united(self, other):
-    """What takes the place of `is_coalesced` for the sum of two tensors with the same indices."""
+    """The `is_coalesced` or `Padding` of the sum of two tensors with the same indices."""
     if self._coalesced is other._coalesced:
         return self._coalesced
     if not any(map(_pattern.has_padding, (self, other))):
@@ -188,7 +188,7 @@ def _united(self, other):
 
 
 def joined_padding(tensors):
-    """What takes the place of `is_coalesced` where the elements of tensors stand side by side."""
+    """The `is_coalesced` or `Padding` of joined elements of several tensors."""
     if not any(map(_pattern.has_padding, tensors)):
         return False
     return Padding(ops.cat(list(map(_pattern.present, tensors))), False)

@@ -62,7 +62,7 @@ def as_mask(array) -> Tensor:
 
 
 def if_kept(tensor: SparseTensor, condition: bool):
-    """What takes the place of `is_coalesced` where a condition must hold for it too."""
+    """The `is_coalesced` or `Padding` of a tensor, if a further condition must hold."""
     if has_padding(tensor):
         padding = tensor._coalesced
         return Padding(padding.present, padding.is_coalesced and condition)

@@ -202,7 +202,7 @@ def full_cells(function) -> list:
 
 
 def cell_value(cell):
-    """What a closure variable is bound to; UNSET before its first assignment."""
+    """The value of a closure variable; UNSET before its first assignment."""
     try:
         return cell.cell_contents
     except ValueError:

@@ -71,7 +71,7 @@ class StateGuard(Guard):
         return self.holds(self.holder())
 
     def holds(self, target) -> bool:
-        """Whether the names of an object are bound to what they were bound to."""
+        """Whether the names of an object have their known values."""
         if target is None:
             return False
         try:
@@ -120,11 +120,11 @@ class StateGuard(Guard):
         return "; ".join(changed) or f"{self.name} is gone"
 
     def label(self, name) -> str:
-        """How a name is shown."""
+        """The text of a name in messages."""
         return name if isinstance(name, str) else f"{self.name}[{name!r}]"
 
     def differences(self, target):
-        """Yield the names whose values differ, with what they were and what they are."""
+        """Yield the names whose values differ, with the known and the present values."""
         known = self.strong | {name: reference() for name, reference in self.weak.items()}
         known |= dict.fromkeys(self.absent, UNSET)
         contents = {} if target is None else self.mapping(target)
@@ -218,7 +218,7 @@ class BoundGuard(Guard):
 
 
 class ObjectRead(Guard):
-    """What `read(owner)` gives."""
+    """The result of `read(owner)`."""
 
     __slots__ = ("owner", "read", "value")
 

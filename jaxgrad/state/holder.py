@@ -82,7 +82,7 @@ class Holder:
     # ---- what is common to them
 
     def path(self, name) -> str:
-        """How code gets at what a name is bound to."""
+        """The code that leads to the value of a name."""
         return f"{self.name}{self.suffix.format(name)}".removeprefix(".")
 
     def current(self) -> dict:

@@ -183,7 +183,7 @@ def _is_weak_list(guard) -> bool:
 
 
 def _rows(guards, kind, besides=()) -> list[tuple]:
-    """The number of a guard, a name and what it is bound to."""
+    """The number of a guard, a name and its value."""
     return [
         (k, _NUMBERS.get(name, name) if guard.kind is FunctionHolder else name, value)
         for k, guard in enumerate(guards)

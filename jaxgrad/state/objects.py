@@ -108,7 +108,7 @@ def slots_of(kind: type) -> dict:
 
 
 def slot_values(target, slots: dict) -> dict:
-    """What is in the slots of an instance, by name."""
+    """The values of the slots of an instance, by name."""
     values = {}
     for name, slot in slots.items():
         try:

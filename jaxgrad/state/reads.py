@@ -157,7 +157,7 @@ class Reads:
         return holder.before.get(name, UNSET)
 
     def settled(self, value):
-        """What each call binds where the function has bound a value."""
+        """The value that each call binds for a value that the function has bound."""
         return value
 
     def contents_at_start(self, holder) -> dict:
@@ -165,7 +165,7 @@ class Reads:
         return holder.before
 
     def changes(self) -> list[Change]:
-        """What the function has changed."""
+        """The changes that the function has made."""
         return [change for change in map(self.change_of, self.holders) if change is not None]
 
     def change_of(self, holder) -> Change | None:
@@ -183,7 +183,7 @@ class Reads:
         return Change(holder, bound, removed) if bound or removed else None
 
     def restore(self):
-        """Put all state back to what it was before the function ran."""
+        """Put all state back as it was before the function ran."""
         for holder in self.holders:
             holder.restore(reported_when_set(type(holder.reference())))
 

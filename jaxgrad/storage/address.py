@@ -46,10 +46,10 @@ _owners: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
 def address_of(storage) -> int:
     """The address of the bytes of a storage that has no write pending: of its elements in the order
     of its strides. It is valid until the next write, or the end of the storage, and the bytes are
-    those of the storage at this moment. 0 where there are no bytes, as on the device meta. The
-    caller holds the lock.
+    those of the storage at this moment. 0 if there are no bytes, as on the device meta. The caller
+    holds the lock.
 
-    Raises RuntimeError where no one memory has the bytes: under a trace, and for an array that is
+    Raises RuntimeError if no single memory has the bytes: under a trace, and for an array that is
     on several devices.
     """
     shown = storage.aval

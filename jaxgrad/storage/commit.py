@@ -75,7 +75,7 @@ def clear_gradients(tensors):
 
 
 class Before:
-    """What tensors were before they changed."""
+    """The earlier state of tensors that change."""
 
     def __init__(self):
         self.values: list[tuple] = []

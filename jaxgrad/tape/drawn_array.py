@@ -132,7 +132,7 @@ class DrawnArray:
         return self._run.input_of(self._do(convert, self))
 
     def computed(self):
-        """How a call computes the array as it is now."""
+        """The function by which a call computes the array in its present state."""
         return self._run.computed(self._do(np.copy, self))
 
 

@@ -216,7 +216,7 @@ class OuterNodes:
                     self.residuals.append((node.extras, "packed", node.extras.packed))
 
     def put_back(self):
-        """Give the nodes what they saved before the passes."""
+        """Give the nodes their saved values from before the passes."""
         for owner, name, value in reversed(self.residuals):
             setattr(owner, name, value)
 

@@ -107,7 +107,9 @@ class CheckpointOptions(NamedTuple):
 
 
 class SavedMetadata(NamedTuple):
-    """What is compared of a saved tensor. It is created for every saved array, so it is cheap."""
+    """The compared properties of a saved tensor. It is created for every saved array, so it is
+    cheap.
+    """
 
     shape: tuple
     dtype: dtype

@@ -54,8 +54,8 @@ _OFFLOAD = (CheckpointPolicy.MUST_CPU_OFFLOAD, CheckpointPolicy.PREFER_CPU_OFFLO
 
 
 class SelectiveCheckpointContext:
-    """What a policy gets beside the operator: `op_output`, its result; `is_recompute`, which is
-    False, since the policy is asked in the first run only.
+    """The first argument of a policy: `op_output`, the result of the operator; `is_recompute`,
+    which is False, since the policy is asked in the first run only.
 
     >>> import functools
     >>> cp = jaxgrad.utils.checkpoint

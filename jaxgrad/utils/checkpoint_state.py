@@ -96,7 +96,8 @@ class CheckpointError(RuntimeError):
 
 
 class _FunctionWalk(ObjectWalk):
-    """What a function reaches through closures, attributes, containers and the globals it names.
+    """A walk over the objects that a function reaches through closures, attributes, containers and
+    the globals it names.
 
     `cells`: the closure variables on the way, and their values.
     """

@@ -22,7 +22,7 @@ class Settings(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """What a row shows: itself, and whether the rows inside of it are left out."""
+    """A row of the table, and whether the rows inside of it are left out."""
 
     layer: Layer
     is_cut: bool
@@ -77,7 +77,9 @@ def _size(size) -> str:
 
 
 class Column(NamedTuple):
-    """A column: its title, what it shows of a row, and whether it needs a forward pass."""
+    """A column: its title, the value that it shows of a row, and whether it needs a
+    forward pass.
+    """
 
     title: str
     shown: Callable[[Shown], str]

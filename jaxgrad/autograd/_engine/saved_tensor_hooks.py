@@ -57,8 +57,8 @@ class SavedTensor:
 
     @property
     def data(self):
-        """What is kept: a leaf itself, any other tensor without its history, or what the pack hook
-        returned. None once it is freed.
+        """The saved value: a leaf itself, any other tensor without its history, or the result of
+        the pack hook. None once it is freed.
         """
         if self._is_freed() or self._is_none():
             return None
@@ -158,7 +158,7 @@ def _offer(name):
 
 
 def _names(node) -> list[str]:
-    """What `dir` lists: of the attributes that nodes offer those that this one has."""
+    """The names that `dir` lists: the attributes of nodes that this node has."""
     names = object.__dir__(node)
     offered = {name: name.partition("_saved_") for name in names if "_saved_" in name}
     return [n for n in names if n not in offered or _is_offered(node, *offered[n][::2])]

@@ -112,7 +112,9 @@ def _intermediates(ctx):
 
 
 class _AttributeWalk(ObjectWalk):
-    """What an attribute of a call holds through containers, objects and closures."""
+    """A walk over the objects that an attribute of a call holds through containers, objects and
+    closures.
+    """
 
     opaque, leaf = (Node, SavedVariable, type, types.ModuleType), Tensor
 

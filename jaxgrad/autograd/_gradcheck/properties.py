@@ -285,7 +285,8 @@ def _same(actual, expected, tolerance) -> bool:
 
 
 def rule_dtypes(problem, settings):
-    """The rules of Functions return the dtypes of what they are the gradients or tangents of.
+    """The gradients and tangents that the rules of Functions return have the dtypes of their inputs
+    and outputs.
 
     The engine casts a gradient to the dtype of its input, and a tangent to that of its output, so
     the results have the right dtype in any case. But a rule that returns another dtype has computed

@@ -69,7 +69,7 @@ def keep(array, origin: Origin):
 
 
 def computed(program, origins):
-    """Note what is known of the results of a program, which may be recorded now."""
+    """Note the origins of NaN for the results of a program, which may be recorded now."""
     _latest.set((program, origins))
 
 

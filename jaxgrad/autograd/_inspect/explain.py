@@ -354,7 +354,7 @@ def _maker_of_nans(finding) -> str:
 
 
 def _known_leaf(tensor) -> str | None:
-    """What a tensor without graph is, if it is known that no operator computed it."""
+    """The description of a tensor without graph, if it is known that no operator computed it."""
     state = known_leaf_state(tensor)
     if type(state) is not LeafState:
         return None

@@ -131,7 +131,9 @@ class _GradientWalk:
             self.lost.append(Finding(ZERO, node, slope=self.slope(node, gradients)))
 
     def ahead(self, node, gradients) -> list:
-        """What a node sends towards the end: for each edge its node, its number and a gradient."""
+        """The gradients that a node sends towards the end: for each edge its node, its number and a
+        gradient.
+        """
         results = graph_task.current.get().execute(node, gradients)
         results = [results] if len(node.edges) == 1 else results
         return [

@@ -30,7 +30,7 @@ def _converter(old, new):
 
 
 def _saturating(old, new):
-    """From floats to integers: what is out of range gives the nearest integer, NaN gives 0."""
+    """Floats to integers: a number out of range gives the nearest integer, and NaN gives 0."""
     lowest, highest = numpy.iinfo(new).min, numpy.iinfo(new).max
     is_half = old in HALVES
     scalar = numpy.float32 if is_half else old.type

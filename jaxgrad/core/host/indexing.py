@@ -316,8 +316,8 @@ _COMBINED = {
 
 
 def _combination(equation):
-    """What writes updates: a ufunc, a function of an element of the operand and one of the updates,
-    or None if an update replaces what was there.
+    """The function that combines an element of the operand with an update: a ufunc, a function of
+    two elements, or None if the update replaces the element.
     """
     dtype, params = equation.inputs[0].dtype, equation.params
     if equation.name in _COMBINED:

@@ -199,7 +199,7 @@ def together(items, make):
 
 
 def form(data):
-    """A form, or what it is for extents."""
+    """A form, or a `Varying` of it."""
     _require(type(data) is list and 0 < len(data) <= 65, data)
     dtype, trees = _dtype(data[0], 0), data[1:]
     shape = _shape([tree for tree in trees if type(tree) is int])
@@ -215,7 +215,7 @@ def _shape(extents) -> tuple:
 
 
 def param(data, depth=MOST_DEPTH):
-    """The parameter of some data, or what it is for extents."""
+    """The parameter of some data, or a `Varying` of it."""
     _require(depth > 0, "nested too deeply")
     if data is None or type(data) in (bool, int, str):
         return data

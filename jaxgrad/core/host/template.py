@@ -57,7 +57,7 @@ def with_extents(shapes, extents) -> list[tuple]:
 
 
 class Record(NamedTuple):
-    """What is kept of a template: plain data.
+    """The plain data of a template.
 
     traits: what a trace shows of a program; conditions: of extents (extents.py); block: the data of
     the block.

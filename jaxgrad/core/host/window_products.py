@@ -10,7 +10,7 @@ from .contractions import multiply_of
 
 
 class _Products:
-    """What products of both kinds have: the blocks of windows.
+    """The common part of both kinds of products: the blocks of windows.
 
     windows: a `Windows`; features: how many results a window has.
     """

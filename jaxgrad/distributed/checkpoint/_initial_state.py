@@ -19,8 +19,8 @@ class InitialState(dict):
 
 @no_grad()
 def initial_state(optimizer: Optimizer) -> dict:
-    """What a step would make, by the numbers of parameters: tensors of these shapes, dtypes and
-    placements. Another optimizer of the class steps, with copies of the parameters.
+    """The state that a step would make, by the numbers of parameters: tensors of these shapes,
+    dtypes and placements. Another optimizer of the class steps, with copies of the parameters.
     """
     twin = type(optimizer).__new__(type(optimizer))
     fresh = {*twin.__dict__, "state", "param_groups"}

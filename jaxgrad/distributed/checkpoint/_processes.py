@@ -49,8 +49,8 @@ _ERRORS = {error.__name__: error for error in (TypeError, ValueError, FileNotFou
 
 
 def agree(what: str, processes: Processes, told, error: Exception | None) -> list:
-    """What each process tells, in JSON, in the order of their ranks. Raises CheckpointException if
-    any has an error.
+    """The values of all processes, exchanged as JSON, in the order of their ranks. Raises
+    CheckpointException if any has an error.
     """
     failures = {} if error is None else {processes.rank: (error, None)}
     every = [told]

@@ -84,7 +84,7 @@ def number_of(node):
 
 
 def kind_of(node) -> str:
-    """What a node stands for: "dict", "list", "tuple", "tensor" or "number"."""
+    """The kind of a node: "dict", "list", "tuple", "tensor" or "number"."""
     kinds = ("dict", "list", "tuple", "tensor")
     return next((kind for kind in kinds if isinstance(node, dict) and kind in node), "number")
 

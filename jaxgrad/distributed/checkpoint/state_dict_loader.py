@@ -131,8 +131,8 @@ def _has_tensors(value) -> bool:
 
 
 class _Plan:
-    """What to read of a checkpoint into a state dict. is_partial: what the checkpoint lacks may
-    stay.
+    """The parts of a checkpoint to read into a state dict. is_partial: whether values that the
+    checkpoint lacks may stay.
     """
 
     def __init__(self, is_partial: bool):
@@ -263,7 +263,7 @@ def _fill_tensor(target, node, arrays):
 
 
 def _value(node, arrays):
-    """What a node stands for; tensors in it are new ones."""
+    """The value of a node; tensors in it are new ones."""
     kind = _tree.kind_of(node)
     if kind == "number":
         return _tree.number_of(node)

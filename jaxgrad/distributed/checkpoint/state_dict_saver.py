@@ -233,8 +233,8 @@ def _check_spanning(what, every):
 
 
 def _arrays(processes, tree, tensors, every) -> dict:
-    """What this process gives orbax for each name: its shards, or the whole array where it is the
-    one that writes it, or an array of this shape.
+    """The array that this process gives orbax for each name: its shards, or the whole array if this
+    process writes it, or an array of this shape.
     """
     array_of = {path: held(current(tensor)) for path, tensor in tensors.items()}
     if processes.group is not None:

@@ -12,8 +12,8 @@ from ._fully_shard import Sharded
 
 
 class FlatParameter:
-    """What programs read of PyTorch's flat parameter, and change in it. A unit has no such tensor:
-    this stands for its parameters, one after the other.
+    """The part of PyTorch's flat parameter that programs read and change. A unit has no such
+    tensor: this object stands for its parameters, one after the other.
 
     module: the unit, whose names `_fqns` has; sharded: its parameters.
 
@@ -35,7 +35,7 @@ class FlatParameter:
         self._fqns = (*names.values(),)
 
     def _common(self, name: str):
-        """What all parameters have under a name. Raises ValueError where it differs."""
+        """The value that all parameters have under a name. Raises ValueError if they differ."""
         values = {getattr(slot.parameter, name) for slot in self._sharded.values()}
         if len(values) > 1:
             raise ValueError(f"Must flatten tensors with uniform {name} but got {values}")
@@ -73,7 +73,7 @@ class FlatParameter:
 
 
 class FlatParamHandle:
-    """What programs read of the handle of a flat parameter."""
+    """The part of the handle of a flat parameter that programs read."""
 
     def __init__(self, flat_param: FlatParameter):
         self.flat_param = flat_param

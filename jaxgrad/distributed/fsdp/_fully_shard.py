@@ -61,7 +61,7 @@ class MixedPrecisionPolicy:
 
 
 class OffloadPolicy:
-    """Where parameters are kept: on the devices.
+    """The place of parameters: on the devices.
 
     >>> from jaxgrad.distributed.fsdp import OffloadPolicy, fully_shard
     >>> mesh = jaxgrad.distributed.init_device_mesh("cpu", (1,))
@@ -189,7 +189,7 @@ class FSDPModule:
 
 
 class FSDPState:
-    """What `fully_shard` keeps of a module: its parameters, and how they are gathered.
+    """The state that `fully_shard` keeps for a module: its parameters, and how they are gathered.
 
     reshards: whether backward passes gather parameters anew; is_default: whether that was left to
     jaxgrad; is_outermost: whether no sharded module contains this one; casts_inputs: whether

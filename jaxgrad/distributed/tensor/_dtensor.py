@@ -68,7 +68,9 @@ def _before_trace(scope, tensor, tracer):
 
 
 class _Noted:
-    """What is known of a tracer: its sharding. tracer: so that its id stays its own."""
+    """The known sharding of a tracer. tracer: the tracer itself, so that no other object gets its
+    id.
+    """
 
     def __init__(self, tracer, sharding):
         self.tracer, self.sharding = tracer, sharding

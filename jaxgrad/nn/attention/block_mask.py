@@ -40,7 +40,7 @@ def _sliced_mask_mod(batch, head, token_q, token_kv):
 
 
 class BlockMask:
-    """Which blocks of scores a mask leaves; `create_block_mask` makes it for `flex_attention`.
+    """The blocks of scores that a mask keeps; `create_block_mask` makes it for `flex_attention`.
 
     seq_lengths: the numbers of queries and keys. kv_num_blocks: (..., rows), how
     many blocks of keys a block of queries attends to in part; kv_indices: (..., rows, columns),
@@ -313,8 +313,8 @@ def ordered(dense):
 
 
 def _dense(count, indices):
-    """Which blocks are left, the inverse of `ordered`. What follows those in a row may be anything,
-    so it is written to a column of its own.
+    """The kept blocks as a dense mask, the inverse of `ordered`. The entries after them in a row
+    are arbitrary, so they are written to a column of their own.
     """
     extent = indices.shape[-1]
     is_left = factories.arange(extent, device=indices.device) < count.unsqueeze(-1)

@@ -80,7 +80,7 @@ class FlexKernelOptions(TypedDict, total=False):
 
 
 class AuxRequest(NamedTuple):
-    """What `flex_attention` is to return beside its result: see `AuxOutput`.
+    """The further results of `flex_attention` to return: see `AuxOutput`.
 
     >>> jaxgrad.nn.attention.flex_attention.AuxRequest(lse=True)
     AuxRequest(lse=True, max_scores=False)
@@ -91,7 +91,7 @@ class AuxRequest(NamedTuple):
 
 
 class AuxOutput(NamedTuple):
-    """What `flex_attention` returns beside its result, (B, H, L), None where it was not asked for.
+    """The further results of `flex_attention`, (B, H, L), None for those not asked for.
 
     lse: the natural logarithm of the sum of the exponentials of a query's scores; -inf where all
     are masked. max_scores: the greatest of them, without a gradient.

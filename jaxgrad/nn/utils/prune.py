@@ -201,7 +201,7 @@ class PruningContainer(BasePruningMethod):
 
     @staticmethod
     def _part(method, t, mask):
-        """Return the index of what a method may prune."""
+        """Return the index of the part that a method may prune."""
         if method.PRUNING_TYPE == "unstructured":
             return mask == 1
         if method.PRUNING_TYPE == "global":

@@ -64,7 +64,7 @@ class GetAttrKey(NamedTuple):
 
 
 class NodeDef(NamedTuple):
-    """What is known of the nodes of one type.
+    """The facts about the nodes of one type.
 
     flatten_fn: gives the children of a node and the rest of it, its context. unflatten_fn: makes a
     node of both. flatten_with_keys_fn: gives the children with their keys, or None.

@@ -22,7 +22,7 @@ def select_unit(t: float) -> tuple[str, float]:
 
 
 class TaskSpec(NamedTuple):
-    """What was measured.
+    """The measured statement.
 
     >>> jaxgrad.utils.benchmark.TaskSpec("x @ x", setup="x = jaxgrad.ones(2, 2)").title
     'x @ x'

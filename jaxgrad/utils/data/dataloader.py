@@ -186,7 +186,7 @@ class DataLoader(Generic[_T_co]):
 
     @property
     def _index_sampler(self):
-        """What yields the indices of each batch, or of each sample where there are no batches."""
+        """The sampler of the indices of each batch, or of each sample if there are no batches."""
         return self.batch_sampler if self._auto_collation else self.sampler
 
 

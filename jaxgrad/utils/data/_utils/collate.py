@@ -180,7 +180,7 @@ _INITIAL = dict(default_collate_fn_map)
 
 
 def added_functions() -> dict:
-    """What the user has put into `default_collate_fn_map`."""
+    """The functions that the user has put into `default_collate_fn_map`."""
     entries = default_collate_fn_map.items()
     return {kind: join for kind, join in entries if _INITIAL.get(kind) is not join}
 

@@ -15,7 +15,7 @@ class _DatasetKind:
 
 
 class Parts(NamedTuple):
-    """What makes a batch. `is_batched`: whether the indices are those of a whole batch."""
+    """The parts that make a batch. `is_batched`: whether the indices are those of a whole batch."""
 
     dataset: object
     collate: object

@@ -39,7 +39,7 @@ from .fetch import Parts, fetcher
 
 
 class WorkerInfo(NamedTuple):
-    """What a worker knows of itself: its number, how many there are, its seed, its dataset."""
+    """The facts about a worker: its number, how many there are, its seed, its dataset."""
 
     id: int
     num_workers: int
@@ -61,8 +61,8 @@ def get_worker_info() -> WorkerInfo | None:
 
 
 class Work(NamedTuple):
-    """What a worker does: the parts of batches, the user's `worker_init_fn`, and what the user has
-    added to `default_collate_fn_map`.
+    """The work of a worker: the parts of batches, the user's `worker_init_fn`, and the functions
+    that the user has added to `default_collate_fn_map`.
     """
 
     parts: Parts
@@ -71,7 +71,7 @@ class Work(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What a worker is started with.
+    """The arguments with which a worker is started.
 
     `work`: what a forked worker has of the parent's memory, and another one is sent; `refusal`: why
     a forked one cannot compute. `by_value`: whether objects are sent with the functions and classes

@@ -232,7 +232,7 @@ def without_script():
 
 
 def _hook() -> tuple[str, ...]:
-    """What a worker imports first where `import torch` gives jaxgrad here."""
+    """The module that a worker imports first, if `import torch` gives jaxgrad here."""
     torch = getattr(sys.modules.get("torch"), "__file__", None)
     return ("jaxgrad.compat.installed",) if torch == sys.modules["jaxgrad"].__file__ else ()
 
