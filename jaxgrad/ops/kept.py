@@ -28,9 +28,7 @@ def rules_of(name: str, path: str) -> tuple | None:
 
 
 def functions() -> dict | None:
-    """The names and marks of `rules.Functions`, without the texts of its families; None if they are
-    not kept.
-    """
+    """The data of `rules.Functions.read`, without reading the families; None if it is not kept."""
     return _find(FUNCTIONS)
 
 
