@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from . import rules
 from .fused_step import FusedOptimizer, filled
 from .options import check_at_least_zero, check_size, is_used
@@ -35,7 +33,7 @@ class Adafactor(FusedOptimizer):
             [50.]])
     """
 
-    added_options: ClassVar[dict] = {"foreach": None}
+    added_options = ("foreach",)
 
     def __init__(
         self,

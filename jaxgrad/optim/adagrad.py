@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from ..names.missing import missing_in
 from . import rules, sparse_step
 from .fused_step import FusedOptimizer, beginning, filled, new_counter
@@ -31,12 +29,7 @@ class Adagrad(FusedOptimizer):
     tensor([0.9000, 1.9000], requires_grad=True)
     """
 
-    added_options: ClassVar[dict] = {
-        "foreach": None,
-        "fused": None,
-        "maximize": False,
-        "differentiable": False,
-    }
+    added_options = ("foreach", "fused", "maximize", "differentiable")
 
     def __init__(
         self,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import rules
@@ -33,15 +31,15 @@ class Adam(FusedOptimizer):
     tensor([0.9000, 1.9000], requires_grad=True)
     """
 
-    added_options: ClassVar[dict] = {
-        "amsgrad": False,
-        "maximize": False,
-        "capturable": False,
-        "differentiable": False,
-        "decoupled_weight_decay": False,
-        "foreach": None,
-        "fused": None,
-    }
+    added_options = (
+        "amsgrad",
+        "maximize",
+        "capturable",
+        "differentiable",
+        "decoupled_weight_decay",
+        "foreach",
+        "fused",
+    )
 
     def __init__(
         self,

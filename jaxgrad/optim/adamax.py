@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from ..names.missing import missing_in
 from . import rules
 from .fused_step import FusedOptimizer
@@ -30,12 +28,7 @@ class Adamax(FusedOptimizer):
     tensor([0.9000, 1.9000], requires_grad=True)
     """
 
-    added_options: ClassVar[dict] = {
-        "foreach": None,
-        "maximize": False,
-        "differentiable": False,
-        "capturable": False,
-    }
+    added_options = ("foreach", "maximize", "differentiable", "capturable")
 
     def __init__(
         self,

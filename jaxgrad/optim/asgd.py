@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import rules
@@ -32,12 +30,7 @@ class ASGD(FusedOptimizer):
     tensor([0.8000, 1.6000])
     """
 
-    added_options: ClassVar[dict] = {
-        "foreach": None,
-        "maximize": False,
-        "differentiable": False,
-        "capturable": False,
-    }
+    added_options = ("foreach", "maximize", "differentiable", "capturable")
 
     def __init__(
         self,

@@ -8,11 +8,11 @@ Hyperparameters are inputs of the program, so a new learning rate does not compi
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
 import weakref
 from itertools import chain, compress
 from operator import is_
-from typing import ClassVar
 
 import jax
 
@@ -383,8 +383,8 @@ def follow_tangents(target: Tensor, source: Tensor):
 class FusedOptimizer(Optimizer):
     """An optimizer whose step applies a rule of `rules.py`."""
 
-    # Options that state dicts of older versions lack, with their values there.
-    added_options: ClassVar[dict] = {}
+    # options that state dicts of older versions lack, which get the defaults of the signature
+    added_options: tuple[str, ...] = ()
 
     def _loader(self) -> StateLoader:
         # a subclass may count in a step of its own
@@ -393,8 +393,14 @@ class FusedOptimizer(Optimizer):
     def __setstate__(self, state):
         super().__setstate__(state)
         for group in self.param_groups:
-            for name, value in self.added_options.items():
-                group.setdefault(name, value)
+            for name in self.added_options:
+                group.setdefault(name, self._default(name))
+
+    @classmethod
+    def _default(cls, name):
+        """The default of an option, as the class declares it that names it among the added ones."""
+        (owner, *_) = (base for base in cls.__mro__ if "added_options" in vars(base))
+        return inspect.signature(owner.__init__).parameters[name].default
 
     def rule(self, group):
         """Return the update rule of a parameter group."""

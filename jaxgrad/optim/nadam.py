@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from ..names.missing import missing_in
 from . import rules
 from .fused_step import FusedOptimizer, new_counter
@@ -32,13 +30,13 @@ class NAdam(FusedOptimizer):
     tensor([0.8944, 1.8944], requires_grad=True)
     """
 
-    added_options: ClassVar[dict] = {
-        "maximize": False,
-        "foreach": None,
-        "capturable": False,
-        "differentiable": False,
-        "decoupled_weight_decay": False,
-    }
+    added_options = (
+        "maximize",
+        "foreach",
+        "capturable",
+        "differentiable",
+        "decoupled_weight_decay",
+    )
 
     def __init__(
         self,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from ..names.missing import missing_in
 from . import rules
 from .fused_step import FusedOptimizer
@@ -32,13 +30,13 @@ class RAdam(FusedOptimizer):
     tensor([0.8000, 1.6000], requires_grad=True)
     """
 
-    added_options: ClassVar[dict] = {
-        "foreach": None,
-        "maximize": False,
-        "differentiable": False,
-        "decoupled_weight_decay": False,
-        "capturable": False,
-    }
+    added_options = (
+        "foreach",
+        "maximize",
+        "differentiable",
+        "decoupled_weight_decay",
+        "capturable",
+    )
 
     def __init__(
         self,

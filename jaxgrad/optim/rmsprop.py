@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from ..names.missing import missing_in
 from . import rules
 from .fused_step import FusedOptimizer
@@ -32,14 +30,7 @@ class RMSprop(FusedOptimizer):
     tensor([0.5000, 1.5000], requires_grad=True)
     """
 
-    added_options: ClassVar[dict] = {
-        "momentum": 0,
-        "centered": False,
-        "maximize": False,
-        "differentiable": False,
-        "capturable": False,
-        "foreach": None,
-    }
+    added_options = ("momentum", "centered", "maximize", "differentiable", "capturable", "foreach")
 
     def __init__(
         self,

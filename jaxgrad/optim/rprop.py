@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import rules
@@ -34,12 +32,7 @@ class Rprop(FusedOptimizer):
     tensor([0.7800, 1.7800], requires_grad=True)
     """
 
-    added_options: ClassVar[dict] = {
-        "foreach": None,
-        "maximize": False,
-        "differentiable": False,
-        "capturable": False,
-    }
+    added_options = ("foreach", "maximize", "differentiable", "capturable")
 
     def __init__(
         self,

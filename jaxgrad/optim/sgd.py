@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from ..names.missing import missing_in
 from . import rules, sparse_step
 from .fused_step import FusedOptimizer
@@ -33,13 +31,7 @@ class SGD(FusedOptimizer):
     tensor([0.4600, 0.9200], requires_grad=True)
     """
 
-    added_options: ClassVar[dict] = {
-        "nesterov": False,
-        "maximize": False,
-        "differentiable": False,
-        "fused": False,
-        "foreach": None,
-    }
+    added_options = ("nesterov", "maximize", "differentiable", "foreach")
 
     def __init__(
         self,
@@ -73,6 +65,11 @@ class SGD(FusedOptimizer):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        for group in self.param_groups:
+            group.setdefault("fused", False)  # in older versions None was not known
 
     def rule(self, group):
         momentum = is_used(group["momentum"])
