@@ -2,7 +2,7 @@
 
 A program that communicates, or that takes an array that spans processes, runs on one device of each
 of them. What belongs to one process is then an array with a copy on each device, and the copies
-differ (core/world.py).
+differ (core/spread.py).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import jax
 from jax.extend.core import Literal
 from jax.sharding import NamedSharding, PartitionSpec
 
-from ..core import world
+from ..core import spread, world
 from ..core.aval import MIXED, SPREAD, with_dual, with_mode, with_strides
 from ..core.communication import communicate_p, is_global, mesh_of, mesh_of_equation
 from ..core.deferred import pending
@@ -62,8 +62,8 @@ def compiled(program, compiling, tensors, jaxpr, outputs, **options):
         by_values = _unchanged_arguments(compiling)
         options["in_shardings"] = whole  # else JAX may spread what NumPy holds
     jitted = jax.jit(program, out_shardings=places, **options)
-    placed = world.placer(mesh, by_values)
-    call = world.on_mesh(jitted, mesh, stays, f"{compiling.name}, a compiled function", placed)
+    placed = spread.placer(mesh, by_values)
+    call = spread.on_mesh(jitted, mesh, stays, f"{compiling.name}, a compiled function", placed)
     return SpanningProgram(jitted, call, placed, copies)
 
 
@@ -215,11 +215,11 @@ class MeshProgram:
 
     def placed(self, arrays):
         """The arguments on the mesh."""
-        numbers, mesh = world.NUMBERS, _mesh_of_array(arrays[self.sharded])
+        numbers, mesh = spread.NUMBERS, _mesh_of_array(arrays[self.sharded])
         if mesh is None:
             return arrays
         return [
-            world.number_on(mesh, array) if type(array) in numbers else array for array in arrays
+            spread.number_on(mesh, array) if type(array) in numbers else array for array in arrays
         ]
 
     def lower(self, *arrays):
@@ -234,10 +234,10 @@ class MeshProgram:
 
 class SpanningProgram(MeshProgram):
     """A jitted function on a mesh of several processes; `call`: the function of arrays of this
-    process and of arrays that span processes (`world.on_mesh`). placed: turns arguments into inputs
-    (`world.placer`); copies: by number the abstract values of the results that replace captured
-    tensors of this process. They become pending copies, since most are arguments of the next call,
-    and no other code reads them.
+    process and of arrays that span processes (`spread.on_mesh`). placed: turns arguments into
+    inputs (`spread.placer`); copies: by number the abstract values of the results that replace
+    captured tensors of this process. They become pending copies, since most are arguments of the
+    next call, and no other code reads them.
     """
 
     def __init__(self, jitted, call, placed, copies):

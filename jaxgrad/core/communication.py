@@ -4,7 +4,7 @@ A primitive takes a value from one *view* to another. In the local view each pro
 its own; in the global view all processes hold shards of one array. `to_local` and `from_local` lead
 from one to the other, the collectives stay in the local view.
 
-In a compiled program a local value is a replicated array whose copies differ (core/world.py). Each
+In a compiled program a local value is a replicated array whose copies differ (core/spread.py). Each
 primitive is lowered to a `shard_map` of its own that begins and ends with whole copies, so XLA's
 partitioner never has a reason to split the operators between two of them.
 """

@@ -86,7 +86,7 @@ class Stretch:
     under which they run; bytes: of the large results; pause: for how many calls no key is made.
     """
 
-    waits = True  # results wait for calls
+    waits, is_new = True, False  # results wait for calls
 
     def __init__(self):
         self.entries: list[tuple] = []

@@ -18,7 +18,6 @@ import jax
 import numpy as np
 
 from . import pending
-from .host_values import is_new
 from .meta_array import MetaArray
 from .pending import Pending, value_of
 
@@ -267,7 +266,7 @@ def places_of(value) -> set[jax.Device]:
     there is one device, nor for the numbers of a new tensor.
     """
     is_pending = type(value) is Pending and value.array is None
-    if is_pending and (jax.device_count() == 1 or is_new(value)):
+    if is_pending and (jax.device_count() == 1 or value.stretch.is_new):
         return {jax.local_devices()[0]}
     return value_of(value).devices()
 

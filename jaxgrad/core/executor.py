@@ -18,7 +18,7 @@ import numpy
 
 from ..late import LateModule
 from . import aval as avals
-from . import bounded_cache, fork, world
+from . import bounded_cache, fork, spread, world
 from . import kernel as kernels
 from .aval import IMMEDIATE, META, Aval, meta_array
 from .jax_internals import is_traced
@@ -28,7 +28,7 @@ from .linalg_error import LinAlgError
 from .meta_array import NO_DATA, MetaArray
 from .pending import run_all, value_of
 from .program import Program, Reverse, is_bare
-from .world import on_mesh
+from .spread import on_mesh
 
 communication = LateModule("jaxgrad.core.communication")
 disk_cache = LateModule("jaxgrad.core.disk_cache")
@@ -126,9 +126,9 @@ def among_processes(program: Program):
     what = f"{program.name}, which gives {shown}"
     if mesh is None:
         kernel, spans = program.to_compile, program.mode == avals.SPREAD
-        return world.compared(kernel, what) if spans else kernel
-    spread = [output.mode == avals.SPREAD for output in program.outputs]
-    return on_mesh(program.to_compile, mesh, spread, what)
+        return spread.compared(kernel, what) if spans else kernel
+    stays_shared = [output.mode == avals.SPREAD for output in program.outputs]
+    return on_mesh(program.to_compile, mesh, stays_shared, what)
 
 
 class Compilers:

@@ -23,7 +23,7 @@ class HostValues:
     """
 
     __slots__ = ("compute", "is_taken", "values")
-    waits = False
+    waits, is_new = False, True
 
     def __init__(self, values: numpy.ndarray):
         self.values, self.is_taken = values, False

@@ -71,6 +71,7 @@ class OwnCopy:
 
     __slots__ = ("whole",)
     waits = False  # whether a result waits for calls
+    is_new = False  # whether it is the numbers of a new tensor, which are on no device yet
 
     def __init__(self, whole):
         self.whole = whole

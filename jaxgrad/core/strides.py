@@ -7,8 +7,6 @@ have, for code that reads them and for views, which exist only where strides all
 import itertools
 import math
 
-from . import dtypes
-
 
 def contiguous(shape):
     """The strides of a new tensor: row by row; an extent of 0 counts as 1.
@@ -217,7 +215,7 @@ def _compared(shape, layouts, first, second):
 
 def _view(shape, strides, size):
     """size: the shape of the view, or the dtypes of the elements and of a view of their bytes."""
-    if size and isinstance(size[0], dtypes.dtype):
+    if size and hasattr(size[0], "scalar_type"):
         return _view_as_dtype(shape, strides, *size)
     new_strides = reshaped(shape, strides, _inferred(size, math.prod(shape)))
     return None if new_strides is None else (new_strides, 0)
@@ -378,3 +376,6 @@ VIEWS = {
     "view_as_complex": lambda _, strides: (tuple(stride // 2 for stride in strides[:-1]), 0),
     "view_as_real": lambda _, strides: ((*_doubled(strides), 1), 0),
 }
+
+# views to the shape of another tensor, and their forms that take a size
+SHAPED = {"view_as": "view", "reshape_as": "reshape", "expand_as": "expand"}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 
-from .. import table
 from . import dtypes
 from . import strides as layouts
 from .aval import Aval, strides_of, with_dual, with_strides
@@ -69,9 +68,7 @@ def is_view(call) -> bool:
 
 def is_detached(call) -> bool:
     """Whether a view leaves the graph, as `detach` does."""
-    return (
-        call.primitive.rule.gradient(call.primitive.argument_names[0]) == table.NON_DIFFERENTIABLE
-    )
+    return call.primitive.argument_names[0] in call.primitive.rule.non_differentiable
 
 
 def is_strided(call) -> bool:
@@ -108,14 +105,10 @@ def layout(call, numbers=None):
     return function(source.shape, strides_of(source), *arguments)
 
 
-# views to the shape of another tensor, and their forms that take a size
-SHAPED = {"view_as": "view", "reshape_as": "reshape", "expand_as": "expand"}
-
-
 def alone(call):
     """The same view as a call on one tensor: `view` for `view_as`."""
     # a view is regenerated from its source alone: the tensor that gave the shape is not kept
-    name = SHAPED.get(call.primitive.name)
+    name = layouts.SHAPED.get(call.primitive.name)
     if name is None:
         return call
     primitive = call.primitive.scope[name].primitives[0]

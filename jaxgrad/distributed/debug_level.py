@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import os
 
-from ..core import world
+from ..core import spread
 
 
 class DebugLevel(enum.Enum):
@@ -31,7 +31,7 @@ def set_debug_level(level: DebugLevel) -> None:
     if not isinstance(level, DebugLevel):
         raise TypeError(f"set_debug_level: level must be a DebugLevel, not {level!r}")
     _level = level
-    world.set_compares_calls(level is DebugLevel.DETAIL)
+    spread.set_compares_calls(level is DebugLevel.DETAIL)
 
 
 def get_debug_level() -> DebugLevel:

@@ -14,7 +14,7 @@ import numpy as np
 from jax.sharding import AxisType, Mesh
 
 from ..core import device as devices
-from ..core import world
+from ..core import spread, world
 from ..frontend.tensor_data import tensor as tensor_of
 from ..names.not_provided import names_of
 from ..tape.tensor import Tensor
@@ -52,12 +52,12 @@ class DeviceMesh:
         self.device_type, self.mesh_dim_names = device_type, mesh_dim_names and tuple(names)
         self._numbers, self._axes = numbers, names
         self.jax_mesh = Mesh(mesh_devices, names, axis_types=(AxisType.Auto,) * numbers.ndim)
-        world.note_mesh(self.jax_mesh)
+        spread.note_mesh(self.jax_mesh)
 
     @classmethod
     def of(cls, mesh: Mesh, axes: tuple[str, ...] | None = None) -> DeviceMesh:
         """The DeviceMesh of a mesh of JAX, or its part along some of the axes."""
-        world.note_mesh(mesh)
+        spread.note_mesh(mesh)
         wrapper = object.__new__(cls)
         wrapper.jax_mesh, wrapper._axes = mesh, tuple(mesh.axis_names) if axes is None else axes
         wrapper.device_type = devices.type_of(mesh.devices.flat[0])

@@ -15,7 +15,7 @@ import numpy as np
 from jax.sharding import PartitionSpec
 
 from .. import ops
-from ..core import dtypes, executor, fork, host_values, promotion, strides, world
+from ..core import dtypes, executor, fork, host_values, promotion, spread, strides, world
 from ..core.aval import meta_array, with_strides
 from ..core.device import default_device, preserve_format
 from ..core.pending import value_of
@@ -79,12 +79,12 @@ def as_sharded(array, like: Tensor):
     if isinstance(array, jax.core.Tracer) or isinstance(model, jax.core.Tracer):
         if not world.is_several() or not communication.is_global(model):
             return array
-        whole = communication.FromLocal(world.mesh_of_value(model), target=PartitionSpec())
+        whole = communication.FromLocal(spread.mesh_of_value(model), target=PartitionSpec())
         return communication.communicate(array, whole)
     array = value_of(array)
     if world.is_several() and world.spans(model) and array.shape != model.shape:
-        return world.shared(array, world.mesh_of_value(model))
-    return world.placed_as(array, model)
+        return spread.shared(array, spread.mesh_of_value(model))
+    return spread.placed_as(array, model)
 
 
 def _zeros(shape, dtype, module):
@@ -400,7 +400,7 @@ def like(name: str, input: Tensor, options: FactoryOptions) -> FactoryOptions:
         options["dtype"] = input.dtype
     if options.get("device") is None and input.device != default_device():
         options["device"] = input.device
-    if world.meshes:
+    if spread.meshes:
         options["_sharded_like"] = input
     keeps = options.get("memory_format") in (None, preserve_format)
     if keeps and name.endswith("_like") and abstract_value(input).strides is not None:

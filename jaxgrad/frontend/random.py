@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import PartitionSpec
 
-from ..core import dtypes, world
+from ..core import dtypes, spread, world
 from ..core.aval import meta_array, types_of_trace
 from ..core.communication import Broadcast, FromLocal, is_global
 from ..core.executor import run
@@ -121,7 +121,7 @@ def _of_all(key: Tensor, like: Tensor) -> Tensor:
     if not (world.is_several() and _spans(like)):
         return key
     first = communicated(key, Broadcast(world.current.mesh))
-    mesh = world.mesh_of_value(held(like))
+    mesh = spread.mesh_of_value(held(like))
     return communicated(first, FromLocal(mesh, target=PartitionSpec()))
 
 

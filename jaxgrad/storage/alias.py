@@ -19,7 +19,7 @@ import weakref
 
 import jax
 
-from ..core import executor, host_values, view_ops, world
+from ..core import executor, host_values, spread, view_ops
 from ..core.aval import is_concrete, traced_aval
 from ..core.copy_slices import CopySlices, ViewStep, chain, in_order, same
 from ..core.pending import Pending
@@ -371,7 +371,7 @@ def place_view(tensor: Tensor, source: Tensor, steps, creation: int):
 def assign(target: Tensor, value: Tensor, follow: bool):
     """Give an up-to-date tensor the value of another, and its history if `follow`."""
     refuse_leak(target, value)
-    if world.meshes:
+    if spread.meshes:
         value = _placed_as(value, target)
     alias = target._alias
     if alias is None:
@@ -405,7 +405,7 @@ def _placed_as(value: Tensor, target: Tensor) -> Tensor:
     if host_values.is_new(target._raw):
         return value  # NumPy's values are on no mesh
     array = held(value)
-    placed = world.placed_as(array, held(target))
+    placed = spread.placed_as(array, held(target))
     if placed is array:
         return value
     return wrap(placed, value._aval, value._tracked, value._node, value._nr)

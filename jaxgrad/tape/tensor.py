@@ -11,7 +11,7 @@ import weakref
 
 import jax
 
-from ..core import dtypes, world
+from ..core import dtypes, spread, world
 from ..core.aval import META, SPREAD, Aval, aval_of, has_numbers, seen_aval
 from ..core.device import device_of
 from ..core.meta_array import NO_DATA, ON_META
@@ -699,7 +699,7 @@ def concrete(tensor: Tensor, what: str):
     if scope is not None and not mode.withholds_numbers.get():
         array = scope.numbers_of(array)
     if not isinstance(array, jax.core.Tracer):
-        return array if world.current is None else world.ready(array, what)
+        return array if world.current is None else spread.ready(array, what)
     hint = getattr(scope, "hints", {}).get(what, "")
     why = "" if scope is None else scope.why_refused
     place = place_of_caller()

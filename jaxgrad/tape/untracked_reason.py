@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from typing import NamedTuple
 
-from ..core import view_ops
+from ..core.strides import SHAPED
 from .mode import INFERENCE, MARK, RECORD, current_mode
 from .node import AccumulateGrad, Node
 from .source_location import lines, place_of_caller
@@ -85,7 +85,7 @@ def note(program, leaves, mask, node, results):
     lost = [leaf for i, leaf in enumerate(leaves) if mask[i] and i not in wanted]
     name = getattr(getattr(program, "primitive", program), "name", "operator")
     if wanted:
-        if lost and name not in view_ops.SHAPED:
+        if lost and name not in SHAPED:
             before = merged([before, [cause_of(CONSTANT_ARGUMENT, name, lost)]])
         if before:
             node.metadata["cut"] = before

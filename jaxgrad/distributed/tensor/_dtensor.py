@@ -13,7 +13,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from ... import ops
 from ...core import communication as kinds
-from ...core import world
+from ...core import spread
 from ...core.meta_array import MetaArray
 from ...tape import mode
 from ...tape.communicate import communicated
@@ -290,7 +290,7 @@ def _device_mesh(self: Tensor) -> DeviceMesh:
 
 def _mesh_of_trace(tensor):
     """The mesh of a tracer."""
-    mesh = world.meshes.get(held(tensor).aval.sharding.mesh)
+    mesh = spread.meshes.get(held(tensor).aval.sharding.mesh)
     if mesh is None:
         raise RuntimeError("device_mesh: the mesh of a tensor that is traced is not known here")
     return mesh

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax
 from jax.sharding import NamedSharding, PartitionSpec
 
-from ...core import executor, world
+from ...core import executor, spread, world
 from ...core.aval import IMMEDIATE, SPREAD, Aval, is_concrete, make_aval
 from ...core.bounded_cache import bounded
 from ...core.pending import value_of
@@ -32,7 +32,7 @@ class Redistribute(Program):
 
     @property
     def to_compile(self):
-        return lambda array: world.moved(value_of(array), self.target)
+        return lambda array: spread.moved(value_of(array), self.target)
 
     def function(self, array):
         return (_moved(array, self.target),)
@@ -63,7 +63,7 @@ class RedistributeReverse(Reverse):
     def to_compile(self):
         if self.target is None:
             return lambda array: array
-        return lambda array: world.moved(value_of(array), self.target)
+        return lambda array: spread.moved(value_of(array), self.target)
 
     def function(self, array):
         return (array if self.target is None else _moved(array, self.target),)
