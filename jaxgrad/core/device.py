@@ -138,6 +138,8 @@ def as_device(argument: str | device | int | jax.Device) -> device:
     return argument if type(argument) is device else device(argument)
 
 
+DeviceLike = device | str | int
+
 _META = device("meta")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..names.missing import missing_in
 from . import rules
 from .fused_step import FusedOptimizer
-from .options import check, check_rate, is_used
+from .options import Options, Params, Rate, check, check_rate, is_used
 
 
 class Adadelta(FusedOptimizer):
@@ -32,16 +32,16 @@ class Adadelta(FusedOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1.0,
-        rho=0.9,
-        eps=1e-6,
-        weight_decay=0,
-        foreach=None,
+        params: Params,
+        lr: Rate = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
         *,
-        capturable=False,
-        maximize=False,
-        differentiable=False,
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
     ):
         check_rate(lr)
         if not 0.0 <= rho <= 1.0:
@@ -60,7 +60,7 @@ class Adadelta(FusedOptimizer):
         }
         super().__init__(params, defaults)
 
-    def rule(self, group):
+    def rule(self, group: Options) -> rules.AdadeltaUpdate:
         return rules.AdadeltaUpdate(group["maximize"], is_used(group["weight_decay"]))
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from ..tape.tensor import Tensor
 from . import rules
-from .fused_step import FusedOptimizer, filled
-from .options import check_at_least_zero, check_size, is_used
+from .fused_step import FusedOptimizer, Part, filled
+from .options import Options, Params, Rate, check_at_least_zero, check_size, is_used
 
 
 class Adafactor(FusedOptimizer):
@@ -37,15 +38,15 @@ class Adafactor(FusedOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-2,
-        beta2_decay=-0.8,
-        eps=(None, 1e-3),
-        d=1.0,
-        weight_decay=0.0,
+        params: Params,
+        lr: Rate = 1e-2,
+        beta2_decay: float = -0.8,
+        eps: tuple[float | None, float] = (None, 1e-3),
+        d: float = 1.0,
+        weight_decay: float = 0.0,
         *,
-        foreach=None,
-        maximize=False,
+        foreach: bool | None = None,
+        maximize: bool = False,
     ):
         check_size(lr)
         check_at_least_zero("Learning rate", lr)
@@ -68,7 +69,7 @@ class Adafactor(FusedOptimizer):
         }
         super().__init__(params, defaults)
 
-    def rule(self, group, factored=False):
+    def rule(self, group: Options, factored: bool = False) -> rules.AdafactorUpdate:
         return rules.AdafactorUpdate(
             factored,
             group["eps"][0] is not None,
@@ -76,7 +77,7 @@ class Adafactor(FusedOptimizer):
             is_used(group["weight_decay"]),
         )
 
-    def parts(self, group, params, grads):
+    def parts(self, group: Options, params: list[Tensor], grads: list[Tensor]) -> list[Part]:
         if any(param.dtype.is_complex for param in params):
             raise RuntimeError("Adafactor does not support complex parameters")
         parts = []
@@ -88,7 +89,7 @@ class Adafactor(FusedOptimizer):
                 parts.append((self.rule(group, factored), *map(list, zip(*pairs, strict=True))))
         return parts
 
-    def initial(self, group, name, param):
+    def initial(self, group: Options, name: str, param: Tensor) -> Tensor | None:
         if name == "variance":
             return filled(param, 0)
         shape = list(param.shape)

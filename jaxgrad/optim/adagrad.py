@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from ..names.missing import missing_in
+from ..tape.sparse_tensor import SparseTensor
+from ..tape.tensor import Tensor
 from . import rules, sparse_step
-from .fused_step import FusedOptimizer, beginning, filled, new_counter
-from .options import check, check_fused, check_rate, is_used
+from .fused_step import FusedOptimizer, FusedStep, beginning, filled, new_counter
+from .options import Options, Params, Rate, check, check_fused, check_rate, is_used
 
 
 class Adagrad(FusedOptimizer):
@@ -33,17 +35,17 @@ class Adagrad(FusedOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-2,
-        lr_decay=0,
-        weight_decay=0,
-        initial_accumulator_value=0,
-        eps=1e-10,
-        foreach=None,
+        params: Params,
+        lr: Rate = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
         *,
-        maximize=False,
-        differentiable=False,
-        fused=None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
     ):
         check_rate(lr)
         check("lr_decay value", lr_decay)
@@ -70,19 +72,21 @@ class Adagrad(FusedOptimizer):
                     begin = {"step": count, "sum": self.initial(group, "sum", param)}
                     self.state[param].update(begin)
 
-    def rule(self, group):
+    def rule(self, group: Options) -> rules.AdagradUpdate:
         return rules.AdagradUpdate(group["maximize"], is_used(group["weight_decay"]))
 
-    def initial(self, group, name, param):
+    def initial(self, group: Options, name: str, param: Tensor) -> Tensor | None:
         value = self.defaults["initial_accumulator_value"]
         return filled(param, complex(value, value) if param.dtype.is_complex else value)
 
-    def accepted(self, group, gradient):
+    def accepted(self, group: Options, gradient: SparseTensor) -> Tensor:
         if is_used(group["weight_decay"]):
             raise RuntimeError("weight_decay option is not compatible with sparse gradients")
         return gradient.to_dense() if group["differentiable"] else gradient
 
-    def update_sparse(self, step, position, group, param, gradient):
+    def update_sparse(
+        self, step: FusedStep, position: int, group: Options, param: Tensor, gradient: SparseTensor
+    ) -> list[tuple[Tensor, Tensor]]:
         return sparse_step.adagrad(step, position, group, param, gradient)
 
 

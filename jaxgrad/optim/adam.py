@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ..names.missing import missing_in
+from ..tape.sparse_tensor import SparseTensor
 from ..tape.tensor import Tensor
 from . import rules
 from .fused_step import FusedOptimizer
-from .options import check, check_fused, check_rate, is_used
+from .options import Options, Params, Rate, check, check_fused, check_rate, is_used
 
 
 class Adam(FusedOptimizer):
@@ -43,19 +44,19 @@ class Adam(FusedOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-3,
-        betas=(0.9, 0.999),
-        eps=1e-8,
-        weight_decay=0,
-        amsgrad=False,
+        params: Params,
+        lr: Rate = 1e-3,
+        betas: tuple[Rate, Rate] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
         *,
-        foreach=None,
-        maximize=False,
-        capturable=False,
-        differentiable=False,
-        fused=None,
-        decoupled_weight_decay=False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
     ):
         check_rate(lr)
         check("epsilon value", eps)
@@ -80,12 +81,12 @@ class Adam(FusedOptimizer):
         super().__init__(params, defaults)
         check_fused(fused, foreach, differentiable)
 
-    def accepted(self, group, gradient):
+    def accepted(self, group: Options, gradient: SparseTensor) -> Tensor:
         raise RuntimeError(
             "Adam does not support sparse gradients, please consider SparseAdam instead"
         )
 
-    def rule(self, group):
+    def rule(self, group: Options) -> rules.AdamUpdate:
         decays = is_used(group["weight_decay"])
         decoupled = decays and group["decoupled_weight_decay"]
         return rules.AdamUpdate(group["amsgrad"], decoupled, group["maximize"], decays)
@@ -107,18 +108,18 @@ class AdamW(Adam):
 
     def __init__(
         self,
-        params,
-        lr=1e-3,
-        betas=(0.9, 0.999),
-        eps=1e-8,
-        weight_decay=1e-2,
-        amsgrad=False,
+        params: Params,
+        lr: Rate = 1e-3,
+        betas: tuple[Rate, Rate] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
         *,
-        maximize=False,
-        foreach=None,
-        capturable=False,
-        differentiable=False,
-        fused=None,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
     ):
         super().__init__(
             params,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..names.missing import missing_in
 from . import rules
 from .fused_step import FusedOptimizer
-from .options import check, check_betas, check_rate, is_used
+from .options import Options, Params, Rate, check, check_betas, check_rate, is_used
 
 
 class Adamax(FusedOptimizer):
@@ -32,16 +32,16 @@ class Adamax(FusedOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=2e-3,
-        betas=(0.9, 0.999),
-        eps=1e-8,
-        weight_decay=0,
-        foreach=None,
+        params: Params,
+        lr: Rate = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
         *,
-        maximize=False,
-        differentiable=False,
-        capturable=False,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
     ):
         check_rate(lr)
         check("epsilon value", eps)
@@ -59,7 +59,7 @@ class Adamax(FusedOptimizer):
         }
         super().__init__(params, defaults)
 
-    def rule(self, group):
+    def rule(self, group: Options) -> rules.AdamaxUpdate:
         return rules.AdamaxUpdate(group["maximize"], is_used(group["weight_decay"]))
 
 

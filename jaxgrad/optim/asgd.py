@@ -6,7 +6,7 @@ from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import rules
 from .fused_step import FusedOptimizer, new_counter
-from .options import check, check_rate, is_used
+from .options import Options, Params, Rate, check, check_rate, is_used
 
 
 class ASGD(FusedOptimizer):
@@ -34,16 +34,16 @@ class ASGD(FusedOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-2,
-        lambd=1e-4,
-        alpha=0.75,
-        t0=1e6,
-        weight_decay=0,
-        foreach=None,
-        maximize=False,
-        differentiable=False,
-        capturable=False,
+        params: Params,
+        lr: Rate = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
     ):
         check_rate(lr)
         check("weight_decay value", weight_decay)
@@ -60,10 +60,10 @@ class ASGD(FusedOptimizer):
         }
         super().__init__(params, defaults)
 
-    def rule(self, group):
+    def rule(self, group: Options) -> rules.ASGDUpdate:
         return rules.ASGDUpdate(group["maximize"], is_used(group["weight_decay"]))
 
-    def initial(self, group, name, param):
+    def initial(self, group: Options, name: str, param: Tensor) -> Tensor | None:
         if name == "ax":
             return super().initial(group, name, param)
         rate = group["lr"] if name == "eta" else 1.0

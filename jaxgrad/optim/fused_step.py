@@ -11,8 +11,10 @@ import functools
 import inspect
 import operator
 import weakref
+from collections.abc import Callable
 from itertools import chain, compress
 from operator import is_
+from typing import overload
 
 import jax
 
@@ -27,7 +29,7 @@ from ..storage.inplace_check import permit
 from ..tape import mode as modes
 from ..tape.mode import current_mode, switch, with_grad
 from ..tape.record import apply
-from ..tape.sparse_tensor import is_sparse
+from ..tape.sparse_tensor import SparseTensor, is_sparse
 from ..tape.symbolic_number import Varying
 from ..tape.tensor import (
     Tensor,
@@ -42,7 +44,11 @@ from .groups import as_set, options_of, raw, settings
 from .initial_state import beginning, filled, new_counter
 from .new_optimizers import scope_of
 from .optimizer import Optimizer, StateLoader
+from .options import Loss, Options
+from .rules import Update
 from .update_program import prepared
+
+Part = tuple[Update, list[Tensor], list[Tensor]]
 
 MOST_BYTES_COPIED = 2**26  # larger parameters are updated in place, smaller ones are copied
 
@@ -402,33 +408,45 @@ class FusedOptimizer(Optimizer):
         (owner, *_) = (base for base in cls.__mro__ if "added_options" in vars(base))
         return inspect.signature(owner.__init__).parameters[name].default
 
-    def rule(self, group):
+    def rule(self, group: Options) -> Update:
         """Return the update rule of a parameter group."""
         raise NotImplementedError(f"{type(self).__name__}.rule")
 
-    def parts(self, group, params, grads):
+    def parts(self, group: Options, params: list[Tensor], grads: list[Tensor]) -> list[Part]:
         """Return a rule, the parameters that it updates and their gradients; and so on, if a group
         needs several rules.
         """
         return [(self.rule(group), params, grads)]
 
-    def initial(self, group, name: str, param: Tensor) -> Tensor | None:
+    def initial(self, group: Options, name: str, param: Tensor) -> Tensor | None:
         """Return the initial state of that name; None if the rule creates it from the first
         gradient.
         """
         return filled(param, 0)
 
-    def accepted(self, group, gradient):
+    def accepted(self, group: Options, gradient: SparseTensor) -> Tensor:
         """Return a sparse gradient in the layout of this optimizer's rule. Raises RuntimeError if
         it takes none.
         """
         raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
 
-    def update_sparse(self, step: FusedStep, position: int, group, param, gradient) -> list[tuple]:
+    def update_sparse(
+        self,
+        step: FusedStep,
+        position: int,
+        group: Options,
+        param: Tensor,
+        gradient: SparseTensor,
+    ) -> list[tuple[Tensor, Tensor]]:
         """Return pairs of a tensor and its new value, for a parameter with a sparse gradient."""
         raise NotImplementedError(f"{type(self).__name__}.update_sparse")
 
-    def step(self, closure=None):
+    @overload
+    def step(self, closure: None = None) -> None: ...
+    @overload
+    def step(self, closure: Callable[[], Loss]) -> Loss: ...
+
+    def step(self, closure: Callable[[], Loss] | None = None) -> Loss | None:
         """Update the parameters that have a `.grad`.
 
         closure: called first, with grad mode enabled; returns the loss, which `step` then returns.

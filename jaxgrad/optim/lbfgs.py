@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Literal
+
 import numpy as np
 
 from ..autograd.grad_mode import enable_grad, no_grad
@@ -11,7 +14,7 @@ from ..tape.tensor import Tensor
 from .lbfgs_vectors import vectors_of
 from .line_search import LineSearch, Point
 from .optimizer import Optimizer
-from .options import check_rate
+from .options import Loss, Params, Rate, check_rate
 
 UNDER_JIT = (
     "LBFGS.step cannot be traced by jaxgrad.jit: the number of evaluations depends on values. "
@@ -51,14 +54,14 @@ class LBFGS(Optimizer):
 
     def __init__(
         self,
-        params,
-        lr=1,
-        max_iter=20,
-        max_eval=None,
-        tolerance_grad=1e-7,
-        tolerance_change=1e-9,
-        history_size=100,
-        line_search_fn=None,
+        params: Params,
+        lr: Rate = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: Literal["strong_wolfe"] | None = None,
     ):
         check_rate(lr)
         max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
@@ -76,7 +79,7 @@ class LBFGS(Optimizer):
             raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
 
     @no_grad()
-    def step(self, closure):
+    def step(self, closure: Callable[[], Loss]) -> Loss:
         """Minimize until a limit or tolerance is reached, and return the first loss.
 
         closure: clears the gradients, evaluates the loss, calls `backward()` and returns the loss.

@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 import warnings
 from bisect import bisect_right
+from collections.abc import Sequence
+from typing import Literal
 
+from .optimizer import Optimizer
+from .options import Options, Rate
 from .scheduling import EPOCH, LRScheduler, check_optimizer, rates, set_rate
 
 
 class _CompositeScheduler(LRScheduler):
     """The base class of schedulers that are composed of others."""
 
-    def _check_schedulers(self, schedulers, optimizer):
+    def _check_schedulers(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer) -> None:
         name = type(self).__name__
         for number, scheduler in enumerate(schedulers):
             if not hasattr(scheduler, "optimizer"):
@@ -31,11 +35,11 @@ class _CompositeScheduler(LRScheduler):
                     f"scheduler {type(scheduler).__name__} at index {number} with another one"
                 )
 
-    def state_dict(self):
+    def state_dict(self) -> Options:
         """Return the attributes except the optimizer, with the state dicts of the schedulers."""
         return super().state_dict() | {"_schedulers": [s.state_dict() for s in self._schedulers]}
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: Options) -> None:
         options = {name: value for name, value in state_dict.items() if name != "_schedulers"}
         super().load_state_dict(options)
         for scheduler, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
@@ -59,7 +63,13 @@ class SequentialLR(_CompositeScheduler):
     ([0.5], [1.0])
     """
 
-    def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        schedulers: list[LRScheduler],
+        milestones: list[int],
+        last_epoch: int = -1,
+    ):
         if not schedulers:
             raise ValueError("SequentialLR expects at least one scheduler, but got no scheduler.")
         self._check_schedulers(schedulers, optimizer)
@@ -78,7 +88,7 @@ class SequentialLR(_CompositeScheduler):
         first._initial_step()
         self._last_lr = first.get_last_lr()
 
-    def recursive_undo(self, sched=None):
+    def recursive_undo(self, sched: LRScheduler | None = None) -> None:
         """Undo the initial step of each scheduler."""
         scheduler = self if sched is None else sched
         if hasattr(scheduler, "_schedulers"):
@@ -87,7 +97,7 @@ class SequentialLR(_CompositeScheduler):
         elif hasattr(scheduler, "last_epoch"):
             scheduler.last_epoch -= 1
 
-    def step(self):
+    def step(self) -> None:
         """Advance to the next epoch and set the rates."""
         self.last_epoch += 1
         number = bisect_right(self._milestones, self.last_epoch)
@@ -115,7 +125,7 @@ class ChainedScheduler(_CompositeScheduler):
     [0.25]
     """
 
-    def __init__(self, schedulers, optimizer=None):
+    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None):
         if not schedulers:
             raise ValueError(
                 "ChainedScheduler expects at least one scheduler to be chained, but got no "
@@ -126,7 +136,7 @@ class ChainedScheduler(_CompositeScheduler):
         self._schedulers, self.optimizer = schedulers, optimizer
         self._last_lr = rates(optimizer)
 
-    def step(self):
+    def step(self) -> None:
         """Advance every scheduler to the next epoch."""
         for scheduler in self._schedulers:
             scheduler.step()
@@ -150,17 +160,27 @@ class ReduceLROnPlateau(LRScheduler):
     [0.1]
     """
 
+    default_min_lr: float | None
+    min_lrs: list[float]
+    mode: str
+    mode_worse: float
+    threshold: float
+    threshold_mode: str
+    best: float
+    cooldown_counter: int
+    num_bad_epochs: int
+
     def __init__(
         self,
-        optimizer,
-        mode="min",
-        factor=0.1,
-        patience=10,
-        threshold=1e-4,
-        threshold_mode="rel",
-        cooldown=0,
-        min_lr=0,
-        eps=1e-8,
+        optimizer: Optimizer,
+        mode: Literal["min", "max"] = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        threshold_mode: Literal["rel", "abs"] = "rel",
+        cooldown: int = 0,
+        min_lr: float | Sequence[float] = 0,
+        eps: float = 1e-8,
     ):
         if factor >= 1.0:
             raise ValueError(f"Factor should be < 1.0. It is {factor}")
@@ -188,7 +208,7 @@ class ReduceLROnPlateau(LRScheduler):
     def _reset(self):
         self.best, self.cooldown_counter, self.num_bad_epochs = self.mode_worse, 0, 0
 
-    def step(self, metrics, epoch=None):
+    def step(self, metrics: Rate, epoch: int | None = None) -> None:
         """Record a metric, a number or one-element tensor, and reduce the rates if it has
         stagnated.
         """
@@ -229,13 +249,13 @@ class ReduceLROnPlateau(LRScheduler):
         """Whether the scheduler waits after a reduction."""
         return self.cooldown_counter > 0
 
-    def _is_better(self, a, best) -> bool:
+    def _is_better(self, a: float, best: float) -> bool:
         if self.mode == "min":
             limit = best * (1.0 - self.threshold), best - self.threshold
             return a < limit[self.threshold_mode == "abs"]
         limit = best * (1.0 + self.threshold), best + self.threshold
         return a > limit[self.threshold_mode == "abs"]
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: Options) -> None:
         super().load_state_dict(state_dict)
         self._init_is_better(self.mode, self.threshold, self.threshold_mode)

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import math
 import types
+from collections.abc import Callable
+from typing import Literal
 
 from ..tape.tensor import Tensor
+from .optimizer import Optimizer
+from .options import Options, Rate
 from .scheduling import LRScheduler, check_optimizer, for_groups, set_rate
 
 
 class _MomentumScheduler(LRScheduler):
     """The base class of schedulers that also set `momentum` or the first of `betas`."""
 
-    def begin_momentum(self, optimizer, base, largest, last_epoch):
+    use_beta1: bool
+
+    def begin_momentum(
+        self,
+        optimizer: Optimizer,
+        base: list[Rate],
+        largest: list[Rate],
+        last_epoch: int,
+    ) -> None:
         """Store the bounds of the momentum in the groups and set it to the upper one.
 
         Raises ValueError if the optimizer has no momentum.
@@ -30,7 +42,7 @@ class _MomentumScheduler(LRScheduler):
             self.set_momentum(group, high)
             group["max_momentum"], group["base_momentum"] = high, low
 
-    def set_momentum(self, group, value):
+    def set_momentum(self, group: Options, value: Rate) -> None:
         if self.use_beta1:
             group["betas"] = (value, *group["betas"][1:])
         else:
@@ -62,22 +74,24 @@ class OneCycleLR(_MomentumScheduler):
     (0.02, 0.95)
     """
 
+    total_steps: int
+
     def __init__(
         self,
-        optimizer,
-        max_lr,
-        total_steps=None,
-        epochs=None,
-        steps_per_epoch=None,
-        pct_start=0.3,
-        anneal_strategy="cos",
-        cycle_momentum=True,
-        base_momentum=0.85,
-        max_momentum=0.95,
-        div_factor=25.0,
-        final_div_factor=1e4,
-        three_phase=False,
-        last_epoch=-1,
+        optimizer: Optimizer,
+        max_lr: float | list[float],
+        total_steps: int | None = None,
+        epochs: int | None = None,
+        steps_per_epoch: int | None = None,
+        pct_start: float = 0.3,
+        anneal_strategy: Literal["cos", "linear"] = "cos",
+        cycle_momentum: bool = True,
+        base_momentum: float | list[float] = 0.85,
+        max_momentum: float | list[float] = 0.95,
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+        three_phase: bool = False,
+        last_epoch: int = -1,
     ):
         check_optimizer(optimizer)
         self.total_steps = _steps(total_steps, epochs, steps_per_epoch)
@@ -101,7 +115,7 @@ class OneCycleLR(_MomentumScheduler):
             self.begin_momentum(optimizer, low, high, last_epoch)
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Rate]:
         self._warn_outside()
         if self.last_epoch > self.total_steps:
             raise ValueError(
@@ -170,21 +184,28 @@ class CyclicLR(_MomentumScheduler):
     [1.0]
     """
 
+    max_lrs: list[Rate]
+    base_momentums: list[Rate]
+    max_momentums: list[Rate]
+    total_size: float
+    step_ratio: float
+    scale_mode: str
+
     def __init__(
         self,
-        optimizer,
-        base_lr,
-        max_lr,
-        step_size_up=2000,
-        step_size_down=None,
-        mode="triangular",
-        gamma=1.0,
-        scale_fn=None,
-        scale_mode="cycle",
-        cycle_momentum=True,
-        base_momentum=0.8,
-        max_momentum=0.9,
-        last_epoch=-1,
+        optimizer: Optimizer,
+        base_lr: float | list[float],
+        max_lr: float | list[float],
+        step_size_up: int = 2000,
+        step_size_down: int | None = None,
+        mode: Literal["triangular", "triangular2", "exp_range"] = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Callable[[float], float] | None = None,
+        scale_mode: Literal["cycle", "iterations"] = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: float | list[float] = 0.8,
+        max_momentum: float | list[float] = 0.9,
+        last_epoch: int = -1,
     ):
         check_optimizer(optimizer)
         base_lrs = for_groups("base_lr", optimizer, base_lr)
@@ -209,7 +230,7 @@ class CyclicLR(_MomentumScheduler):
         super().__init__(optimizer, last_epoch)
         self.base_lrs = base_lrs
 
-    def scale_fn(self, x) -> float:
+    def scale_fn(self, x: float) -> float:
         """Return the relative height of the cycle or step `x`."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
@@ -217,7 +238,7 @@ class CyclicLR(_MomentumScheduler):
             return 1 / (2.0 ** (x - 1))
         return self.gamma**x if self.mode == "exp_range" else 1.0
 
-    def get_lr(self):
+    def get_lr(self) -> list[Rate]:
         self._warn_outside()
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
@@ -231,12 +252,12 @@ class CyclicLR(_MomentumScheduler):
         ends = zip(self.base_lrs, self.max_lrs, strict=True)
         return [low + (high - low) * part * scale for low, high in ends]
 
-    def state_dict(self):
+    def state_dict(self) -> Options:
         state, function = super().state_dict(), self._scale_fn_custom
         is_object = function is not None and not isinstance(function, types.FunctionType)
         return state | {"_scale_fn_custom": vars(function).copy() if is_object else None}
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: Options) -> None:
         state = {name: value for name, value in state_dict.items() if name != "_scale_fn_custom"}
         super().load_state_dict(state)
         if state_dict["_scale_fn_custom"] is not None:
@@ -259,7 +280,17 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     [0.5]
     """
 
-    def __init__(self, optimizer, T_0: int, T_mult: int = 1, eta_min=0.0, last_epoch: int = -1):
+    T_i: int
+    T_cur: float
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        T_0: int,
+        T_mult: int = 1,
+        eta_min: float = 0.0,
+        last_epoch: int = -1,
+    ):
         if not isinstance(T_0, int) or T_0 <= 0:
             raise ValueError(f"Expected positive integer T_0, but got {T_0}")
         if not isinstance(T_mult, int) or T_mult < 1:
@@ -272,12 +303,12 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.T_mult, self.eta_min, self.T_cur = T_mult, eta_min, last_epoch
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Rate]:
         self._warn_outside()
         height = 1 + math.cos(math.pi * self.T_cur / self.T_i)
         return [self.eta_min + (base - self.eta_min) * height / 2 for base in self.base_lrs]
 
-    def step(self, epoch=None):
+    def step(self, epoch: float | None = None) -> None:
         """Advance to the next epoch, or jump to `epoch`, which may be fractional. Raises ValueError
         below 0.
         """

@@ -20,6 +20,7 @@ import math
 import types
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 
 from ..names.missing import missing_in
 from .lr_combined import ChainedScheduler as ChainedScheduler
@@ -28,15 +29,22 @@ from .lr_combined import SequentialLR as SequentialLR
 from .lr_cycles import CosineAnnealingWarmRestarts as CosineAnnealingWarmRestarts
 from .lr_cycles import CyclicLR as CyclicLR
 from .lr_cycles import OneCycleLR as OneCycleLR
+from .optimizer import Optimizer
+from .options import Options, Rate
 from .scheduling import LRScheduler as LRScheduler
 
 _LRScheduler = LRScheduler
+_Function = Callable[[int], float]
 
 
 class _FunctionScheduler(LRScheduler):
     """Rates from a function of the epoch for each group."""
 
-    def __init__(self, optimizer, lr_lambda, last_epoch=-1):
+    lr_lambdas: list[_Function]
+
+    def __init__(
+        self, optimizer: Optimizer, lr_lambda: _Function | Sequence[_Function], last_epoch: int = -1
+    ):
         count = len(optimizer.param_groups)
         several = isinstance(lr_lambda, list | tuple)
         if several and len(lr_lambda) != count:
@@ -48,7 +56,7 @@ class _FunctionScheduler(LRScheduler):
                 raise TypeError(f"lr_lambda should be a function, but got {kind}")
         super().__init__(optimizer, last_epoch)
 
-    def state_dict(self):
+    def state_dict(self) -> Options:
         """Return the attributes except the optimizer; for callable objects theirs, for functions
         None.
         """
@@ -58,7 +66,7 @@ class _FunctionScheduler(LRScheduler):
         ]
         return super().state_dict() | {"lr_lambdas": known}
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: Options) -> None:
         state = {name: value for name, value in state_dict.items() if name != "lr_lambdas"}
         super().load_state_dict(state)
         for function, known in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=False):
@@ -80,7 +88,7 @@ class LambdaLR(_FunctionScheduler):
     [0.5]
     """
 
-    def get_lr(self):
+    def get_lr(self) -> list[Rate]:
         self._warn_outside()
         pairs = zip(self.lr_lambdas, self.base_lrs, strict=True)
         return [rate * function(self.last_epoch) for function, rate in pairs]
@@ -99,7 +107,7 @@ class MultiplicativeLR(_FunctionScheduler):
     [0.5]
     """
 
-    def get_lr(self):
+    def get_lr(self) -> list[Rate]:
         self._warn_outside()
         if self._is_initial:
             return self._current_rates()
@@ -118,17 +126,19 @@ class StepLR(LRScheduler):
     [0.5]
     """
 
-    def __init__(self, optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
+    def __init__(
+        self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
+    ):
         self.step_size, self.gamma = step_size, gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Rate]:
         self._warn_outside()
         if self.last_epoch == 0 or self.last_epoch % self.step_size:
             return self._current_rates()
         return self._multiply(self.gamma)
 
-    def _get_closed_form_lr(self):
+    def _get_closed_form_lr(self) -> list[Rate]:
         return [rate * self.gamma ** (self.last_epoch // self.step_size) for rate in self.base_lrs]
 
 
@@ -143,21 +153,29 @@ class MultiStepLR(LRScheduler):
     [0.5]
     """
 
-    def __init__(self, optimizer, milestones, gamma: float = 0.1, last_epoch: int = -1):
+    milestones: Counter[int]
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        milestones: Iterable[int],
+        gamma: float = 0.1,
+        last_epoch: int = -1,
+    ):
         self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: Options) -> None:
         super().load_state_dict(state_dict)
         self.milestones = Counter(self.milestones)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Rate]:
         self._warn_outside()
         if self.last_epoch not in self.milestones:
             return self._current_rates()
         return self._multiply(self.gamma ** self.milestones[self.last_epoch])
 
-    def _get_closed_form_lr(self):
+    def _get_closed_form_lr(self) -> list[Rate]:
         passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
         return [rate * self.gamma**passed for rate in self.base_lrs]
 
@@ -173,7 +191,11 @@ class ConstantLR(LRScheduler):
     """
 
     def __init__(
-        self, optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
+        self,
+        optimizer: Optimizer,
+        factor: float = 1.0 / 3,
+        total_iters: int = 5,
+        last_epoch: int = -1,
     ):
         if not 0 <= factor <= 1:
             raise ValueError(
@@ -182,7 +204,7 @@ class ConstantLR(LRScheduler):
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Rate]:
         self._warn_outside()
         if self.last_epoch == 0:
             return self._multiply(self.factor)
@@ -190,7 +212,7 @@ class ConstantLR(LRScheduler):
             return self._current_rates()
         return self._multiply(1.0 / self.factor)
 
-    def _get_closed_form_lr(self):
+    def _get_closed_form_lr(self) -> list[Rate]:
         is_over = self.last_epoch >= self.total_iters
         return [rate * (self.factor + is_over * (1 - self.factor)) for rate in self.base_lrs]
 
@@ -208,7 +230,7 @@ class LinearLR(LRScheduler):
 
     def __init__(
         self,
-        optimizer,
+        optimizer: Optimizer,
         start_factor: float = 1.0 / 3,
         end_factor: float = 1.0,
         total_iters: int = 5,
@@ -227,7 +249,7 @@ class LinearLR(LRScheduler):
         self.total_iters = total_iters
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Rate]:
         self._warn_outside()
         if self.last_epoch == 0:
             return self._multiply(self.start_factor)
@@ -237,7 +259,7 @@ class LinearLR(LRScheduler):
         before = self.total_iters * self.start_factor + (self.last_epoch - 1) * rise
         return self._multiply(1.0 + rise / before)
 
-    def _get_closed_form_lr(self):
+    def _get_closed_form_lr(self) -> list[Rate]:
         rise = self.end_factor - self.start_factor
         done = min(self.total_iters, self.last_epoch)
         return [
@@ -256,15 +278,15 @@ class ExponentialLR(LRScheduler):
     [0.5]
     """
 
-    def __init__(self, optimizer, gamma: float, last_epoch: int = -1):
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1):
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Rate]:
         self._warn_outside()
         return self._current_rates() if self._is_initial else self._multiply(self.gamma)
 
-    def _get_closed_form_lr(self):
+    def _get_closed_form_lr(self) -> list[Rate]:
         return [rate * self.gamma**self.last_epoch for rate in self.base_lrs]
 
 
@@ -279,11 +301,13 @@ class PolynomialLR(LRScheduler):
     [0.5]
     """
 
-    def __init__(self, optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1):
+    def __init__(
+        self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
+    ):
         self.total_iters, self.power = total_iters, power
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Rate]:
         self._warn_outside()
         if self._is_initial or self.last_epoch > self.total_iters:
             return self._current_rates()
@@ -291,7 +315,7 @@ class PolynomialLR(LRScheduler):
         before = 1.0 - (self.last_epoch - 1) / self.total_iters
         return self._multiply((left / before) ** self.power)
 
-    def _get_closed_form_lr(self):
+    def _get_closed_form_lr(self) -> list[Rate]:
         left = 1.0 - min(self.total_iters, self.last_epoch) / self.total_iters
         return [rate * left**self.power for rate in self.base_lrs]
 
@@ -309,11 +333,13 @@ class CosineAnnealingLR(LRScheduler):
     [0.5]
     """
 
-    def __init__(self, optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1):
+    def __init__(
+        self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
+    ):
         self.T_max, self.eta_min = T_max, eta_min
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Rate]:
         self._warn_outside()
         if self._is_initial:
             return self._current_rates()
@@ -326,10 +352,10 @@ class CosineAnnealingLR(LRScheduler):
         ratio = self._height(self.last_epoch) / self._height(self.last_epoch - 1)
         return [ratio * (rate - self.eta_min) + self.eta_min for rate in self._current_rates()]
 
-    def _height(self, epoch):
+    def _height(self, epoch: float) -> float:
         return 1 + math.cos(math.pi * epoch / self.T_max)
 
-    def _get_closed_form_lr(self):
+    def _get_closed_form_lr(self) -> list[Rate]:
         height = self._height(self.last_epoch)
         return [self.eta_min + (base - self.eta_min) * height / 2 for base in self.base_lrs]
 

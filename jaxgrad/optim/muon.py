@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+from ..tape.tensor import Tensor
 from . import rules
-from .fused_step import FusedOptimizer
-from .options import check_at_least_zero, check_size
+from .fused_step import FusedOptimizer, Part
+from .options import Options, Params, Rate, check_at_least_zero, check_size
 
 
 class Muon(FusedOptimizer):
@@ -32,15 +35,15 @@ class Muon(FusedOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-3,
-        weight_decay=0.1,
-        momentum=0.95,
-        nesterov=True,
-        ns_coefficients=(3.4445, -4.7750, 2.0315),
-        eps=1e-7,
-        ns_steps=5,
-        adjust_lr_fn=None,
+        params: Params,
+        lr: Rate = 1e-3,
+        weight_decay: float = 0.1,
+        momentum: float = 0.95,
+        nesterov: bool = True,
+        ns_coefficients: tuple[float, float, float] = (3.4445, -4.7750, 2.0315),
+        eps: float = 1e-7,
+        ns_steps: int = 5,
+        adjust_lr_fn: Literal["original", "match_rms_adamw"] | None = None,
     ):
         check_size(lr)
         check_at_least_zero("Learning rate", lr)
@@ -66,7 +69,7 @@ class Muon(FusedOptimizer):
                     f"{param.shape}"
                 )
 
-    def rule(self, group):
+    def rule(self, group: Options) -> rules.MuonUpdate:
         if group["ns_steps"] >= 100:
             raise ValueError("Number of steps must be less than 100 for computational efficiency")
         if len(group["ns_coefficients"]) != 3:
@@ -79,7 +82,7 @@ class Muon(FusedOptimizer):
             group["adjust_lr_fn"],
         )
 
-    def parts(self, group, params, grads):
+    def parts(self, group: Options, params: list[Tensor], grads: list[Tensor]) -> list[Part]:
         if any(param.dtype.is_complex for param in params):
             raise RuntimeError("Muon does not support complex parameters")
         if any(param.ndim != 2 for param in params):

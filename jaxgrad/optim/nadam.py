@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ..names.missing import missing_in
+from ..tape.tensor import Tensor
 from . import rules
 from .fused_step import FusedOptimizer, new_counter
-from .options import check, check_betas, check_rate, is_used
+from .options import Options, Params, Rate, check, check_betas, check_rate, is_used
 
 
 class NAdam(FusedOptimizer):
@@ -40,18 +41,18 @@ class NAdam(FusedOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=2e-3,
-        betas=(0.9, 0.999),
-        eps=1e-8,
-        weight_decay=0,
-        momentum_decay=4e-3,
-        decoupled_weight_decay=False,
+        params: Params,
+        lr: Rate = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
         *,
-        foreach=None,
-        maximize=False,
-        capturable=False,
-        differentiable=False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
     ):
         check_rate(lr)
         check("epsilon value", eps)
@@ -72,12 +73,12 @@ class NAdam(FusedOptimizer):
         }
         super().__init__(params, defaults)
 
-    def rule(self, group):
+    def rule(self, group: Options) -> rules.NAdamUpdate:
         decays = is_used(group["weight_decay"])
         decoupled = decays and group["decoupled_weight_decay"]
         return rules.NAdamUpdate(decoupled, group["maximize"], decays)
 
-    def initial(self, group, name, param):
+    def initial(self, group: Options, name: str, param: Tensor) -> Tensor | None:
         return new_counter(1.0) if name == "mu_product" else super().initial(group, name, param)
 
 

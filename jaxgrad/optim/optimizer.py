@@ -8,6 +8,8 @@ import importlib
 import itertools
 import warnings
 from collections import defaultdict
+from collections.abc import Callable
+from typing import Any, overload
 
 from ..autograd._profiler.record_function import record_function
 from ..core import dtypes, executor
@@ -23,6 +25,7 @@ from ..tape.symbolic_number import Varying
 from ..tape.tensor import Tensor, is_concrete, wrap
 from .groups import Group, OptimizerRead, named
 from .new_optimizers import note_new, scope_of
+from .options import Loss, Options, Params
 
 # The default of an option that each group must set.
 required = object()
@@ -39,7 +42,7 @@ DUPLICATES = (
 _before_steps, _after_steps = share(Hooks()), share(Hooks())
 
 
-def register_optimizer_step_pre_hook(hook) -> RemovableHandle:
+def register_optimizer_step_pre_hook(hook: _StepPreHook) -> RemovableHandle:
     """Call `hook(optimizer, args, kwargs)` before each step of every optimizer.
 
     Returns a handle with `remove()`. The hook may return a new `(args, kwargs)`.
@@ -54,7 +57,7 @@ def register_optimizer_step_pre_hook(hook) -> RemovableHandle:
     return register(_before_steps, hook)
 
 
-def register_optimizer_step_post_hook(hook) -> RemovableHandle:
+def register_optimizer_step_post_hook(hook: _StepPostHook) -> RemovableHandle:
     """Call `hook(optimizer, args, kwargs)` after each step of every optimizer.
 
     Returns a handle with `remove()`.
@@ -118,6 +121,8 @@ class Optimizer:
         )
     )
     _read_guard = OptimizerRead
+    defaults: Options
+    state: defaultdict[Any, Any]  # by parameter
     # other code reads `param_groups` too
     _reported_when_set = _reported | {"param_groups"}
 
@@ -127,7 +132,7 @@ class Optimizer:
         optimizer._set_up()
         return optimizer
 
-    def __init__(self, params, defaults: dict):
+    def __init__(self, params: Params, defaults: Options):
         if isinstance(params, Tensor):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, "
@@ -143,7 +148,7 @@ class Optimizer:
             self.add_param_group(group)
 
     @property
-    def param_groups(self) -> list[dict]:
+    def param_groups(self) -> list[Options]:
         """The groups of parameters, each a dict with its `"params"` and its options. Settable."""
         try:
             return self.__dict__["param_groups"]
@@ -151,7 +156,7 @@ class Optimizer:
             raise AttributeError(f"{type(self).__name__} has no param_groups yet") from None
 
     @param_groups.setter
-    def param_groups(self, groups: list[dict]):
+    def param_groups(self, groups: list[Options]):
         if not all(isinstance(group, Group) for group in groups):
             groups = [Group(group).owned_by(self) for group in groups]
         self.__dict__["param_groups"] = groups
@@ -198,7 +203,7 @@ class Optimizer:
 
     # ---- groups
 
-    def add_param_group(self, param_group: dict):
+    def add_param_group(self, param_group: Options) -> None:
         """Add a group: a dict of options, with its parameters as `"params"`.
 
         Errors are those of the constructor; also ValueError for a required option that is missing.
@@ -255,7 +260,7 @@ class Optimizer:
                 "last, or outside"
             )
 
-    def zero_grad(self, set_to_none: bool = True):
+    def zero_grad(self, set_to_none: bool = True) -> None:
         """Set `.grad` of all parameters to None, or with `set_to_none=False` fill it with zeros.
 
         >>> x = jaxgrad.ones(1, requires_grad=True)
@@ -272,7 +277,12 @@ class Optimizer:
             if param.grad is not None:
                 _clear(param.grad)
 
-    def step(self, closure=None):
+    @overload
+    def step(self, closure: None = None) -> None: ...
+    @overload
+    def step(self, closure: Callable[[], Loss]) -> Loss: ...
+
+    def step(self, closure: Callable[[], Loss] | None = None) -> Loss | None:
         """Update the parameters; a subclass defines it.
 
         closure: evaluates the model again and returns the loss.
@@ -281,7 +291,7 @@ class Optimizer:
 
     # ---- hooks
 
-    def register_step_pre_hook(self, hook) -> RemovableHandle:
+    def register_step_pre_hook(self, hook: _StepPreHook) -> RemovableHandle:
         """Call `hook(optimizer, args, kwargs)` before each step; it may return a new `(args,
         kwargs)`.
 
@@ -294,7 +304,7 @@ class Optimizer:
         """
         return register(self._before_step, hook)
 
-    def register_step_post_hook(self, hook) -> RemovableHandle:
+    def register_step_post_hook(self, hook: _StepPostHook) -> RemovableHandle:
         """Call `hook(optimizer, args, kwargs)` after each step.
 
         Returns a handle with `remove()`.
@@ -306,7 +316,9 @@ class Optimizer:
         """
         return register(self._after_step, hook)
 
-    def register_state_dict_pre_hook(self, hook, prepend: bool = False) -> RemovableHandle:
+    def register_state_dict_pre_hook(
+        self, hook: Callable[[Optimizer], None], prepend: bool = False
+    ) -> RemovableHandle:
         """Call `hook(optimizer)` before `state_dict`.
 
         prepend: call it before the hooks registered so far. Returns a handle with `remove()`.
@@ -318,7 +330,9 @@ class Optimizer:
         """
         return _register(self._before_saving, hook, prepend)
 
-    def register_state_dict_post_hook(self, hook, prepend: bool = False) -> RemovableHandle:
+    def register_state_dict_post_hook(
+        self, hook: _StateDictHook, prepend: bool = False
+    ) -> RemovableHandle:
         """Call `hook(optimizer, state_dict)` after `state_dict`; it may return another dict.
 
         prepend: call it before the hooks registered so far. Returns a handle with `remove()`.
@@ -330,7 +344,9 @@ class Optimizer:
         """
         return _register(self._after_saving, hook, prepend)
 
-    def register_load_state_dict_pre_hook(self, hook, prepend: bool = False) -> RemovableHandle:
+    def register_load_state_dict_pre_hook(
+        self, hook: _StateDictHook, prepend: bool = False
+    ) -> RemovableHandle:
         """Call `hook(optimizer, state_dict)` before `load_state_dict`, with a shallow copy of the
         dict.
 
@@ -344,7 +360,9 @@ class Optimizer:
         """
         return _register(self._before_loading, hook, prepend)
 
-    def register_load_state_dict_post_hook(self, hook, prepend: bool = False) -> RemovableHandle:
+    def register_load_state_dict_post_hook(
+        self, hook: Callable[[Optimizer], None], prepend: bool = False
+    ) -> RemovableHandle:
         """Call `hook(optimizer)` after `load_state_dict`.
 
         prepend: call it before the hooks registered so far. Returns a handle with `remove()`.
@@ -358,7 +376,7 @@ class Optimizer:
 
     # ---- saving and loading
 
-    def state_dict(self) -> dict:
+    def state_dict(self) -> Options:
         """Return `{"state": ..., "param_groups": ...}` with integers for parameters, as PyTorch
         does.
 
@@ -386,7 +404,7 @@ class Optimizer:
         }
         return _run_hooks(self._after_saving, self, {"state": state, "param_groups": groups})
 
-    def load_state_dict(self, state_dict: dict):
+    def load_state_dict(self, state_dict: Options) -> None:
         """Copy the state of a `state_dict`, from here or PyTorch, in the dtypes of the parameters.
 
         Raises ValueError if the numbers of groups or of their parameters differ.
@@ -435,6 +453,12 @@ class Optimizer:
         return StateLoader()
 
 
+_Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+_StepPreHook = Callable[[Optimizer, tuple[Any, ...], dict[str, Any]], _Arguments | None]
+_StepPostHook = Callable[[Optimizer, tuple[Any, ...], dict[str, Any]], None]
+_StateDictHook = Callable[[Optimizer, Options], Options | None]
+
+
 # state that is a number in state dicts of older versions
 _SCALARS = ("step", "mu_product", "eta", "mu")
 
@@ -450,7 +474,7 @@ class StateLoader:
         self.counts_in_tensors, self.shares_counts = counts_in_tensors, shares_counts
         self.counts: dict[tuple, Tensor] = {}
 
-    def copy(self, value, param, key=None):
+    def copy(self, value: Any, param: Tensor | None, key: str | None = None) -> Any:
         """Copy a value of the state of `param`, or of a group if that is None; `key`: its name."""
         if isinstance(value, Tensor) or hasattr(value, "__array__"):
             return self.tensor(value, param, key)
@@ -466,7 +490,7 @@ class StateLoader:
         # a symbolic number becomes a constant, as which the function is traced again
         return value.kind(value) if type(value) is Varying else copy.deepcopy(value)
 
-    def tensor(self, value, param, key):
+    def tensor(self, value: Any, param: Tensor | None, key: str | None) -> Tensor:
         if not isinstance(value, Tensor):
             value = tensor_data.as_tensor(value, device=device_of_jax())
         if key == "step":
@@ -480,7 +504,7 @@ class StateLoader:
             value = value.detach().to(kind)
         return wrap(value._array)
 
-    def count(self, value):
+    def count(self, value: Tensor) -> Tensor:
         if not self.shares_counts:
             return wrap(value._array)
         key = value.dtype, value.item() if is_concrete(value) else id(value)

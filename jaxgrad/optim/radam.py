@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..names.missing import missing_in
 from . import rules
 from .fused_step import FusedOptimizer
-from .options import check, check_betas, check_rate, is_used
+from .options import Options, Params, Rate, check, check_betas, check_rate, is_used
 
 
 class RAdam(FusedOptimizer):
@@ -40,17 +40,17 @@ class RAdam(FusedOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-3,
-        betas=(0.9, 0.999),
-        eps=1e-8,
-        weight_decay=0,
-        decoupled_weight_decay=False,
+        params: Params,
+        lr: Rate = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        decoupled_weight_decay: bool = False,
         *,
-        foreach=None,
-        maximize=False,
-        capturable=False,
-        differentiable=False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
     ):
         check_rate(lr)
         check("epsilon value", eps)
@@ -69,7 +69,7 @@ class RAdam(FusedOptimizer):
         }
         super().__init__(params, defaults)
 
-    def rule(self, group):
+    def rule(self, group: Options) -> rules.RAdamUpdate:
         decays = is_used(group["weight_decay"])
         decoupled = decays and group["decoupled_weight_decay"]
         return rules.RAdamUpdate(decoupled, group["maximize"], decays)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..names.missing import missing_in
 from . import rules
 from .fused_step import FusedOptimizer
-from .options import check, check_rate, is_used
+from .options import Options, Params, Rate, check, check_rate, is_used
 
 
 class RMSprop(FusedOptimizer):
@@ -34,17 +34,17 @@ class RMSprop(FusedOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-2,
-        alpha=0.99,
-        eps=1e-8,
-        weight_decay=0,
-        momentum=0,
-        centered=False,
-        capturable=False,
-        foreach=None,
-        maximize=False,
-        differentiable=False,
+        params: Params,
+        lr: Rate = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
     ):
         check_rate(lr)
         check("epsilon value", eps)
@@ -65,7 +65,7 @@ class RMSprop(FusedOptimizer):
         }
         super().__init__(params, defaults)
 
-    def rule(self, group):
+    def rule(self, group: Options) -> rules.RMSpropUpdate:
         return rules.RMSpropUpdate(
             group["centered"],
             is_used(group["momentum"]),

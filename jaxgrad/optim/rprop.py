@@ -6,7 +6,7 @@ from ..names.missing import missing_in
 from ..tape.tensor import Tensor
 from . import rules
 from .fused_step import FusedOptimizer, filled
-from .options import check_rate
+from .options import Options, Params, Rate, check_rate
 
 
 class Rprop(FusedOptimizer):
@@ -36,15 +36,15 @@ class Rprop(FusedOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-2,
-        etas=(0.5, 1.2),
-        step_sizes=(1e-6, 50),
+        params: Params,
+        lr: Rate = 1e-2,
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50),
         *,
-        capturable=False,
-        foreach=None,
-        maximize=False,
-        differentiable=False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
     ):
         check_rate(lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
@@ -60,10 +60,10 @@ class Rprop(FusedOptimizer):
         }
         super().__init__(params, defaults)
 
-    def rule(self, group):
+    def rule(self, group: Options) -> rules.RpropUpdate:
         return rules.RpropUpdate(group["maximize"])
 
-    def initial(self, group, name, param):
+    def initial(self, group: Options, name: str, param: Tensor) -> Tensor | None:
         rate = group["lr"]
         if name == "prev":
             return super().initial(group, name, param)

@@ -532,3 +532,20 @@ class SparseAdamUpdate(NamedTuple):
         raise RuntimeError(
             "SparseAdam does not support dense gradients, please consider Adam instead"
         )
+
+
+Update = (
+    SGDUpdate
+    | AdamUpdate
+    | RMSpropUpdate
+    | AdagradUpdate
+    | AdadeltaUpdate
+    | AdamaxUpdate
+    | NAdamUpdate
+    | RAdamUpdate
+    | RpropUpdate
+    | ASGDUpdate
+    | AdafactorUpdate
+    | MuonUpdate
+    | SparseAdamUpdate
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 import weakref
+from collections.abc import Sequence
 
 from ..autograd.grad_mode import no_grad
 from ..state.objects import exact
@@ -12,6 +13,7 @@ from ..tape.tensor import Tensor
 from .groups import outermost
 from .new_optimizers import scope_of
 from .optimizer import Optimizer
+from .options import Options, Rate
 
 EPOCH = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where "
@@ -37,19 +39,19 @@ NOT_YET = (
 NOT_LAST = "To get the last learning rate computed by the scheduler, please use `get_last_lr()`."
 
 
-def check_optimizer(optimizer):
+def check_optimizer(optimizer: Optimizer) -> None:
     """Raise TypeError unless `optimizer` is an `Optimizer`."""
     if not isinstance(optimizer, Optimizer):
         raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
 
 
-def rates(optimizer, name: str = "lr") -> list:
+def rates(optimizer: Optimizer, name: str = "lr") -> list[Rate]:
     """Return the option `name` of each group; tensors are copied."""
     values = [group[name] for group in optimizer.param_groups]
     return [option.clone() if isinstance(option, Tensor) else option for option in values]
 
 
-def set_rate(group, value, name: str = "lr"):
+def set_rate(group: Options, value: Rate, name: str = "lr") -> None:
     """Set an option of a group; a tensor is filled in place."""
     if isinstance(group[name], Tensor):
         with no_grad():
@@ -58,7 +60,7 @@ def set_rate(group, value, name: str = "lr"):
         group[name] = value
 
 
-def for_groups(name, optimizer, value) -> list:
+def for_groups(name: str, optimizer: Optimizer, value: Rate | Sequence[Rate]) -> list[Rate]:
     """Return one value for each group; a single value serves all. Raises ValueError for another
     length.
     """
@@ -107,6 +109,9 @@ class LRScheduler:
 
     _reported = frozenset()  # code other than jaxgrad's is observed where it reads a scheduler
 
+    optimizer: Optimizer
+    base_lrs: list[Rate]
+    last_epoch: int
     _get_lr_called_within_step = False
     _is_initial = False
 
@@ -143,7 +148,7 @@ class LRScheduler:
         finally:
             self._is_initial = False
 
-    def state_dict(self) -> dict:
+    def state_dict(self) -> Options:
         """Return the attributes of the scheduler except the optimizer.
 
         >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=1.0)
@@ -152,7 +157,7 @@ class LRScheduler:
         """
         return {name: value for name, value in vars(self).items() if name != "optimizer"}
 
-    def load_state_dict(self, state_dict: dict):
+    def load_state_dict(self, state_dict: Options) -> None:
         """Restore what `state_dict` returned.
 
         >>> optimizer = jaxgrad.optim.SGD([jaxgrad.ones(1, requires_grad=True)], lr=1.0)
@@ -163,7 +168,7 @@ class LRScheduler:
         """
         vars(self).update(state_dict)
 
-    def get_last_lr(self) -> list:
+    def get_last_lr(self) -> list[Rate]:
         """Return the rates of the groups that the last step set.
 
         Raises RuntimeError under a trace after the scheduler's step.
@@ -179,7 +184,7 @@ class LRScheduler:
             scope.objects.guard(self, _last)
         return self._last_lr
 
-    def get_lr(self) -> list:
+    def get_lr(self) -> list[Rate]:
         """Return the rates of the groups at `self.last_epoch`; a subclass defines it."""
         raise NotImplementedError(f"{type(self).__name__}.get_lr")
 
@@ -205,7 +210,7 @@ class LRScheduler:
         self.step()
 
     @_after_traced_call
-    def step(self, epoch: int | None = None):
+    def step(self, epoch: int | None = None) -> None:
         """Advance to the next epoch and set the rates.
 
         epoch: deprecated; the epoch to jump to, by the closed form of the schedule if it has one.
@@ -249,10 +254,10 @@ class LRScheduler:
 
     # ---- helpers of `get_lr`
 
-    def _current_rates(self) -> list:
+    def _current_rates(self) -> list[Rate]:
         return rates(self.optimizer)
 
-    def _multiply(self, factor) -> list:
+    def _multiply(self, factor: float) -> list[Rate]:
         return [group["lr"] * factor for group in self.optimizer.param_groups]
 
     def _warn_outside(self):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from ..names.missing import missing_in
+from ..tape.sparse_tensor import SparseTensor
+from ..tape.tensor import Tensor
 from . import rules, sparse_step
-from .fused_step import FusedOptimizer
-from .options import check, check_fused, check_rate, is_used
+from .fused_step import FusedOptimizer, FusedStep
+from .options import Options, Params, Rate, check, check_fused, check_rate, is_used
 
 
 class SGD(FusedOptimizer):
@@ -35,17 +37,17 @@ class SGD(FusedOptimizer):
 
     def __init__(
         self,
-        params,
-        lr=1e-3,
-        momentum=0,
-        dampening=0,
-        weight_decay=0,
-        nesterov=False,
+        params: Params,
+        lr: Rate = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
         *,
-        maximize=False,
-        foreach=None,
-        differentiable=False,
-        fused=None,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
     ):
         check_rate(lr)
         check("momentum value", momentum)
@@ -81,16 +83,18 @@ class SGD(FusedOptimizer):
             is_used(group["weight_decay"]),
         )
 
-    def initial(self, group, name, param):
+    def initial(self, group: Options, name: str, param: Tensor) -> Tensor | None:
         return None if self.rule(group).damped else super().initial(group, name, param)
 
-    def accepted(self, group, gradient):
+    def accepted(self, group: Options, gradient: SparseTensor) -> Tensor:
         rule = self.rule(group)
         # momentum and decay change all elements, so nothing is gained
         is_dense = rule.momentum or rule.decays or group["differentiable"]
         return gradient.to_dense() if is_dense else gradient
 
-    def update_sparse(self, step, position, group, param, gradient):
+    def update_sparse(
+        self, step: FusedStep, position: int, group: Options, param: Tensor, gradient: SparseTensor
+    ) -> list[tuple[Tensor, Tensor]]:
         return sparse_step.sgd(step, position, group, param, gradient)
 
 

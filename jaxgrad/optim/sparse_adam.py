@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from ..names.missing import missing_in
-from ..tape.sparse_tensor import is_sparse
+from ..tape.sparse_tensor import SparseTensor, is_sparse
+from ..tape.tensor import Tensor
 from . import rules, sparse_step
-from .fused_step import FusedOptimizer
-from .options import check_betas, check_rate
+from .fused_step import FusedOptimizer, FusedStep
+from .options import Options, Params, Rate, check_betas, check_rate
 
 
 class SparseAdam(FusedOptimizer):
@@ -30,7 +31,14 @@ class SparseAdam(FusedOptimizer):
     tensor([2, 2, 2])
     """
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize: bool = False):
+    def __init__(
+        self,
+        params: Params,
+        lr: Rate = 1e-3,
+        betas: tuple[Rate, Rate] = (0.9, 0.999),
+        eps: float = 1e-8,
+        maximize: bool = False,
+    ):
         check_rate(lr)
         if not eps > 0.0:
             raise ValueError(f"Invalid epsilon value: {eps}")
@@ -41,13 +49,15 @@ class SparseAdam(FusedOptimizer):
         if sparse:
             raise ValueError("SparseAdam requires dense parameter tensors")
 
-    def rule(self, group):
+    def rule(self, group: Options) -> rules.SparseAdamUpdate:
         return rules.SparseAdamUpdate(group["maximize"])
 
-    def accepted(self, group, gradient):
+    def accepted(self, group: Options, gradient: SparseTensor) -> Tensor:
         return gradient
 
-    def update_sparse(self, step, position, group, param, gradient):
+    def update_sparse(
+        self, step: FusedStep, position: int, group: Options, param: Tensor, gradient: SparseTensor
+    ) -> list[tuple[Tensor, Tensor]]:
         return sparse_step.adam(step, position, group, param, gradient)
 
 

@@ -6,15 +6,19 @@ import copy
 import itertools
 import math
 from collections.abc import Callable, Iterable
+from typing import Any, Literal
 
 from .. import ops
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
+from ..core.device import DeviceLike
 from ..frontend.factories import zeros
 from ..names.missing import missing_in
 from ..nn.module import Module
 from ..nn.normalization import _BatchNorm
 from ..tape.tensor import Tensor, is_concrete
+from .optimizer import Optimizer
+from .options import Rate
 from .scheduling import LRScheduler, for_groups
 
 __all__ = [
@@ -28,6 +32,10 @@ __all__ = [
 ]
 
 
+_Average = Callable[[Tensor, Tensor, Tensor | int], Tensor]
+_AverageOfLists = Callable[[list[Tensor], list[Tensor], Tensor | int], None]
+
+
 def _checked(decay: float) -> float:
     if not 0.0 <= decay <= 1.0:
         raise ValueError(
@@ -36,7 +44,7 @@ def _checked(decay: float) -> float:
     return decay
 
 
-def get_ema_avg_fn(decay: float = 0.999) -> Callable:
+def get_ema_avg_fn(decay: float = 0.999) -> _Average:
     """Return the function of an exponential average: `decay` of the old one. Raises ValueError for
     a decay that is not between 0 and 1.
 
@@ -47,7 +55,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable:
     return lambda average, current, count: decay * average + (1 - decay) * current
 
 
-def get_swa_avg_fn() -> Callable:
+def get_swa_avg_fn() -> _Average:
     """Return the function of the mean of all models so far.
 
     >>> jaxgrad.optim.swa_utils.get_swa_avg_fn()(1.0, 2.0, 1)
@@ -56,7 +64,7 @@ def get_swa_avg_fn() -> Callable:
     return lambda average, current, count: average + (current - average) / (count + 1)
 
 
-def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
+def get_ema_multi_avg_fn(decay: float = 0.999) -> _AverageOfLists:
     """Return the function of exponential averages that writes to a list of them: `decay` of the old
     ones. Averages of integers are rounded towards zero. Raises ValueError for a decay that is not
     between 0 and 1.
@@ -78,7 +86,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
     return average
 
 
-def get_swa_multi_avg_fn() -> Callable:
+def get_swa_multi_avg_fn() -> _AverageOfLists:
     """Return the function of means of all models so far that writes to a list of them.
 
     >>> averages = [jaxgrad.tensor([1.0])]
@@ -112,12 +120,15 @@ class AveragedModel(Module):
     3.0
     """
 
+    module: Module
+    n_averaged: Tensor
+
     def __init__(
         self,
         model: Module,
-        device=None,
-        avg_fn: Callable | None = None,
-        multi_avg_fn: Callable | None = None,
+        device: DeviceLike | None = None,
+        avg_fn: _Average | None = None,
+        multi_avg_fn: _AverageOfLists | None = None,
         use_buffers: bool = False,
     ):
         super().__init__()
@@ -129,7 +140,7 @@ class AveragedModel(Module):
         self.register_buffer("n_averaged", zeros((), dtype=dtypes.int64, device=device))
         self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
 
-    def forward(self, *args, **kwargs):
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Call the averaged model."""
         return self.module(*args, **kwargs)
 
@@ -170,7 +181,7 @@ class AveragedModel(Module):
 
 
 @no_grad()
-def update_bn(loader: Iterable, model: Module, device=None) -> None:
+def update_bn(loader: Iterable[Any], model: Module, device: DeviceLike | None = None) -> None:
     """Compute the running statistics of all batch norms of a model anew, as means over batches.
 
     loader: gives the inputs of the model, or lists and tuples that begin with them. device:
@@ -217,10 +228,10 @@ class SWALR(LRScheduler):
 
     def __init__(
         self,
-        optimizer,
-        swa_lr,
+        optimizer: Optimizer,
+        swa_lr: float | list[float],
         anneal_epochs: int = 10,
-        anneal_strategy: str = "cos",
+        anneal_strategy: Literal["cos", "linear"] = "cos",
         last_epoch: int = -1,
     ):
         for group, rate in zip(
@@ -236,7 +247,7 @@ class SWALR(LRScheduler):
         self.anneal_epochs, self._anneal_strategy = anneal_epochs, anneal_strategy
         super().__init__(optimizer, last_epoch)
 
-    def get_lr(self):
+    def get_lr(self) -> list[Rate]:
         self._warn_outside()
         step = self._step_count - 1
         if self.anneal_epochs == 0:

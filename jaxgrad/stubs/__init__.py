@@ -35,6 +35,7 @@ class Stub:
         self.imports |= {(self.name, f"{child} as {child}") for child in self.children()}
         is_root = self.name == "jaxgrad"
         aliases = [f"_{name} = {name}" for name in ALIASED] if is_root else []
+        aliases += self.types.declared.values()
         return "\n".join([HEADER, *import_lines(self.imports), *aliases, *body, ""])
 
     def children(self):

@@ -2,9 +2,12 @@
 
 import ast
 import enum
+import functools
 import inspect
 import textwrap
 import typing
+from collections import Counter
+from collections.abc import Iterator
 
 from .. import ops
 from ..frontend.methods import LazyMethod
@@ -54,8 +57,9 @@ class Class:
     def body(self) -> list[str]:
         lines = [
             f"{name}: {self.known.get(name, hint)}"
-            for name, hint in self.attributes().items()
+            for name, hint in self.attributes.items()
             if name not in self.members and not name.startswith("_")
+            if hint != "Any" or not self.is_attribute_of_base(name)
         ]
         lines += map(self.types.spelled, ADDED.get(self.name, ()))
         special = () if issubclass(self.kind, tuple) else SPECIAL
@@ -65,15 +69,45 @@ class Class:
         protocols = ops.library.table.protocols if self.name == "Tensor" else {}
         return lines + [self.types.spelled(protocol_line(*item)) for item in protocols.items()]
 
+    @functools.cached_property
     def attributes(self) -> dict[str, str]:
         """What the code of the class assigns to `self`, and what the class annotates."""
         attributes = {}
         for part in reversed(self.parts):
-            attributes |= dict.fromkeys(assigned_in(part), "Any")
+            attributes |= dict.fromkeys(assigned_in(part), "Any") | self.initial(part)
             hints = typing.get_type_hints(part)
             annotations = vars(part).get("__annotations__", {})
             attributes |= {name: self.types.text(hints[name]) for name in annotations}
         return attributes
+
+    def initial(self, part) -> dict[str, str]:
+        """The attributes that `__init__` alone assigns: a parameter, or a new object of a public
+        class.
+        """
+        constructor = vars(part).get("__init__")
+        tree = tree_of(constructor)
+        if tree is None:
+            return {}
+        counts = Counter(assigned_in(part))
+        parameters = signature_of(constructor).parameters
+        functions = Functions(self.types)
+        initial = {}
+        for target, value in assignments_in(tree):
+            if counts[target] > 1:
+                continue
+            if isinstance(value, ast.Name) and value.id in parameters:
+                initial[target] = functions.kind_of(parameters[value.id])
+            called = isinstance(value, ast.Call) and getattr(value.func, "id", None)
+            kind = constructor.__globals__.get(called)
+            if inspect.isclass(kind) and kind in self.types.homes.classes:
+                initial[target] = self.types.text(kind)
+        return initial
+
+    def is_hidden(self, function) -> bool:
+        """Whether the signature of a method names a class that is not public."""
+        signature = signature_of(function)
+        hints = [parameter.annotation for parameter in signature.parameters.values()]
+        return any(map(self.types.is_hidden, [*hints, signature.return_annotation]))
 
     def member(self, name, value) -> list[str]:
         functions, path = Functions(self.types), f"{self.path}.{name}"
@@ -90,7 +124,10 @@ class Class:
         if name == "__call__" and "__enter__" in self.members:
             return [self.types.spelled("def __call__(self, function: F) -> F: ...")]
         if not inspect.isfunction(value):
-            return [f"{name}: {self.known.get(name, self.kind_of(value))}"]
+            hint = self.attributes.get(name, self.kind_of(value))
+            return [f"{name}: {self.known.get(name, hint)}"]
+        if self.is_hidden(value) and not name.startswith("__"):
+            return []
         return self.marked(name, functions.lines(name, value, path, is_method=True))
 
     def marked(self, name, lines) -> list[str]:
@@ -168,9 +205,27 @@ def protocol_line(method, operator) -> str:
     return f"def {method}(self{other}) -> Tensor: ...{mark}"
 
 
+def assignments_in(function) -> Iterator[tuple[str, ast.expr]]:
+    """The attributes of `self` that a function assigns, with the values."""
+    names = {node.id for node in ast.walk(function) if is_stored(node, ast.Name)}
+    statements = [node for node in ast.walk(function) if isinstance(node, ast.Assign)]
+    for statement in statements:
+        pairs = [(target, statement.value) for target in statement.targets]
+        if isinstance(statement.value, ast.Tuple) and isinstance(statement.targets[0], ast.Tuple):
+            pairs = zip(statement.targets[0].elts, statement.value.elts, strict=False)
+        for target, value in pairs:
+            is_changed = getattr(value, "id", None) in names
+            if isinstance(target, ast.Attribute) and not is_changed:
+                yield target.attr, value
+
+
+def is_stored(node, kind) -> bool:
+    return isinstance(node, kind) and isinstance(node.ctx, ast.Store)
+
+
 def assigned_in(kind) -> list[str]:
     """The attributes of `self` that the methods of a class assign."""
     tree = tree_of(kind)
-    targets = [] if tree is None else [n for n in ast.walk(tree) if isinstance(n, ast.Attribute)]
-    stored = (node for node in targets if isinstance(node.ctx, ast.Store))
+    nodes = [] if tree is None else ast.walk(tree)
+    stored = (node for node in nodes if is_stored(node, ast.Attribute))
     return [node.attr for node in stored if getattr(node.value, "id", "") == "self"]

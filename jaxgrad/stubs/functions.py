@@ -1,6 +1,7 @@
 """Functions and methods as a stub declares them."""
 
 import ast
+import functools
 import inspect
 import math
 import textwrap
@@ -17,6 +18,18 @@ class Functions:
         self.types = types_
 
     def lines(self, name, function, path, decorators=(), is_method=False) -> list[str]:
+        """The declaration of a function, or those of its overloads."""
+        overloads = typing.get_overloads(function)
+        if overloads:
+            decorators = ["@overload", *decorators]
+        declared = overloads or [function]
+        return [
+            line
+            for variant in declared
+            for line in self.declaration(name, variant, path, decorators, is_method)
+        ]
+
+    def declaration(self, name, function, path, decorators, is_method) -> list[str]:
         signature = signature_of(function)
         parameters = self.parameters(signature)
         if is_method:
@@ -114,6 +127,7 @@ def returned_by_code(function) -> str:
     return "Self" if all(getattr(value, "id", "") == "self" for value in values) else "Any"
 
 
+@functools.cache
 def tree_of(definition):
     """The syntax tree of a function or class, None without its source."""
     try:

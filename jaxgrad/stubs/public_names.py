@@ -3,7 +3,6 @@
 import ast
 import importlib
 import inspect
-import typing
 
 import jaxgrad
 
@@ -143,6 +142,10 @@ def _is_offered(module, name):
     return not inspect.ismodule(value) or value.__name__ in MODULES
 
 
+# Stubs import the classes of these themselves.
+SPELLED = ("builtins", "collections", "collections.abc", "typing")
+
+
 class Homes:
     """The module that declares each public object."""
 
@@ -154,8 +157,21 @@ class Homes:
             for name in names:
                 value = getattr(importlib.import_module(module), name)
                 self.modules.setdefault((name, id(value)), module)
-                if inspect.isclass(value) and value is not typing.Any:
+                if inspect.isclass(value) and value.__module__ not in SPELLED:
                     self.classes.setdefault(value, (module, name))
+        self.wholes = dict(self.parts_of_classes())
+
+    def parts_of_classes(self):
+        """Private classes with the public class that they are a part of."""
+        users: dict[type, list[type]] = {}
+        for kind in self.classes:
+            for base in kind.__mro__[1:]:
+                if base.__module__.startswith("jaxgrad") and base not in self.classes:
+                    users.setdefault(base, []).append(kind)
+        for base, kinds in users.items():
+            for whole in kinds:
+                if all(issubclass(kind, whole) for kind in kinds):
+                    yield base, whole
 
     def of(self, name, value) -> str:
         return self.modules[name, id(value)]

@@ -6,7 +6,7 @@ import itertools
 import multiprocessing
 import os
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.context import BaseContext
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -146,7 +146,7 @@ class DataLoader(Generic[_T_co]):
             context = _as_context(context, self.num_workers)
         self._context = context
 
-    def __iter__(self) -> _BaseDataLoaderIter:
+    def __iter__(self) -> Iterator[Any]:
         iterator = self._get_iterator()
         if self.persistent_workers:
             self._iterator = iterator
