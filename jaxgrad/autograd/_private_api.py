@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextvars
 
 from ..tape.node import next_sequence_number
-from ._engine.graph_task import current
+from ._engine.reentrant import current
 from ._engine.saved_tensor_hooks import saved_tensors_hooks
 
 # the pushed hooks of this context, innermost last

@@ -13,11 +13,12 @@ import jax
 import jax.numpy as jnp
 import numpy
 
-from .. import autograd, ops
+from .. import ops
 from ..core.tracebacks import shows_users_frames, users_stacklevel
 from ..late import LateModule
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor, concrete, wrap
+from . import _gradients
 from .grad_mode import enable_grad
 
 forward_ad = LateModule("jaxgrad.autograd.forward_ad")
@@ -291,7 +292,7 @@ def _gradient_of(func, count):
         inputs, grad_outputs = args[:count], args[count:]
         outputs = [output for output in problems.tensors_of(func(*inputs)) if output.requires_grad]
         moving = [tensor for _, tensor in _moving(inputs)]
-        gradients = autograd.grad(
+        gradients = _gradients.grad(
             outputs, moving, grad_outputs, create_graph=True, allow_unused=True
         )
         return tuple(gradient for gradient in gradients if gradient is not None)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterable
 from contextlib import contextmanager
-from typing import Any, NamedTuple
 
 from ..core.pytorch_tensors import type_name
 from ..names.missing import MissingName
 from ..tape import node_annotations, source_location, version_counter
-from ..tape.asked_edge import find_edge
+from ..tape.asked_edge import GradientEdge, find_edge
 from ..tape.node import Node as Node
 from ..tape.node import shown
 from ..tape.tensor import Tensor, edge_of
@@ -40,24 +39,6 @@ __all__ = [
     "set_warn_on_accumulate_grad_stream_mismatch",
     "strict_versions",
 ]
-
-
-class GradientEdge(NamedTuple):
-    """An output of a node, to which gradients go; `backward` and `grad` accept it as a tensor.
-
-    node: the node.
-    output_nr: the number of its output.
-    ownership_token: kept for PyTorch's code; None.
-
-    >>> x = jaxgrad.ones(2, requires_grad=True)
-    >>> edge = jaxgrad.autograd.graph.get_gradient_edge(x * x)
-    >>> edge.node.name(), edge.output_nr
-    ('MulBackward0', 0)
-    """
-
-    node: Any
-    output_nr: int
-    ownership_token: Any = None
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:

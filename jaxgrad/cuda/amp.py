@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..amp import autocast_mode, grad_scaler
-from ..amp import custom_bwd as custom_bwd
-from ..amp import custom_fwd as custom_fwd
+from ..amp.autocast_mode import custom_bwd as custom_bwd
+from ..amp.autocast_mode import custom_fwd as custom_fwd
 from ..core import dtypes
 from ..names.missing import missing_in
 

@@ -13,7 +13,6 @@ from ..core import pending, world
 from ..core.aval import is_concrete
 from ..core.dtypes import int64
 from ..frontend import factories
-from ..nn.padding import pad
 from ..tape.communicate import among, communicated
 from ..tape.tensor import Tensor, abstract_value, spans_processes
 from .process_group import ProcessGroup, get_group_rank, group_of
@@ -385,7 +384,10 @@ def all_to_all(
         # all processes run one program, so the longest tensor of all decides
         longest = factories.full((), max(tensor.numel() for tensor in all_tensors), dtype=int64)
         most = int(reduced("all_to_all", longest, ReduceOp.MAX, own_group).item())
-        rows = [pad(tensor.reshape(-1), (0, most - tensor.numel())) for tensor in input_tensor_list]
+        rows = [
+            ops.constant_pad_nd(tensor.reshape(-1), (0, most - tensor.numel()))
+            for tensor in input_tensor_list
+        ]
         every = ops.unbind(among(ops.stack(rows), own_group, kinds.AllToAll))
         for output, row in zip(output_tensor_list, every, strict=True):
             _give(output, row[: output.numel()].reshape(output.shape))

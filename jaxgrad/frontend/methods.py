@@ -429,21 +429,7 @@ def _conversion(name, dtype):
     return method
 
 
-CONVERSIONS = {
-    "float": dtypes.float32,
-    "double": dtypes.float64,
-    "half": dtypes.float16,
-    "bfloat16": dtypes.bfloat16,
-    "int": dtypes.int32,
-    "long": dtypes.int64,
-    "short": dtypes.int16,
-    "char": dtypes.int8,
-    "byte": dtypes.uint8,
-    "bool": dtypes.bool,
-    "cfloat": dtypes.complex64,
-    "cdouble": dtypes.complex128,
-}
-for _name, _dtype in CONVERSIONS.items():
+for _name, _dtype in to.CONVERSIONS.items():
     setattr(TensorMethods, _name, _conversion(_name, _dtype))
 
 

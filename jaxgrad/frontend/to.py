@@ -284,3 +284,20 @@ class ConversionMethods:
         (False, True)
         """
         return False
+
+
+# the methods that convert to a dtype
+CONVERSIONS = {
+    "float": dtypes.float32,
+    "double": dtypes.float64,
+    "half": dtypes.float16,
+    "bfloat16": dtypes.bfloat16,
+    "int": dtypes.int32,
+    "long": dtypes.int64,
+    "short": dtypes.int16,
+    "char": dtypes.int8,
+    "byte": dtypes.uint8,
+    "bool": dtypes.bool,
+    "cfloat": dtypes.complex64,
+    "cdouble": dtypes.complex128,
+}

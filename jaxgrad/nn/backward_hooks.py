@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 
-from ..autograd import Function
+from ..autograd.function import Function
 from ..tape.mode import is_grad_enabled
 from ..tape.tensor import Tensor
 

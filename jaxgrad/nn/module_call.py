@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 
 from ..core.tracebacks import hide_frames
+from ..late import LateModule
 from ..tape import interception
 from ..tape.hooks import Hooks, RemovableHandle, register
 from ..tape.tensor import Tensor
-from .backward_hooks import BackwardHook
 from .module_hooks import ForwardHook, ModuleHooks, of_all, register_forward
 from .module_members import Members, note
+
+backward_hooks = LateModule("jaxgrad.nn.backward_hooks")  # few modules have such hooks
 
 
 class UncompiledCall:
@@ -192,7 +194,7 @@ def _with_hooks(module, args, kwargs, done):
     backward = (*of_all.full_backward, *module._backward_hooks.values())
     backward_pre = (*of_all.backward_pre.values(), *module._backward_pre_hooks.values())
     if backward or backward_pre:
-        boundary = BackwardHook(module, backward, backward_pre)
+        boundary = backward_hooks.BackwardHook(module, backward, backward_pre)
         args = boundary.enter(args)
     output = module.forward(*args, **kwargs)
     for number, hook in _forward_hooks(module):

@@ -18,7 +18,6 @@ from . import init
 from .module import Module
 from .padding import pad
 from .parameter import new_parameter
-from .pooling import avg_pool2d, avg_pool3d
 from .synchronized_normalization import sync_batch_norm, takes_part
 
 
@@ -164,11 +163,11 @@ def local_response_norm(input, size: int, alpha: float = 1e-4, beta: float = 0.7
     squares, before, after = input * input, size // 2, (size - 1) // 2
     if input.ndim == 3:
         padded = pad(squares.unsqueeze(1), (0, 0, before, after))
-        means = avg_pool2d(padded, (size, 1), stride=1).squeeze(1)
+        means = ops.avg_pool2d(padded, (size, 1), (1, 1)).squeeze(1)
     else:
         volume = squares.reshape(input.shape[0], 1, *input.shape[1:3], -1)
         padded = pad(volume, (0, 0, 0, 0, before, after))
-        means = avg_pool3d(padded, (size, 1, 1), stride=1).reshape(input.shape)
+        means = ops.avg_pool3d(padded, (size, 1, 1), (1, 1, 1)).reshape(input.shape)
     return input / (means * alpha + k) ** beta
 
 

@@ -18,14 +18,14 @@ import numpy as np
 from ..core import device as devices
 from ..core import dtypes
 from ..core.aval import Size
-from ..core.pytorch_tensors import is_of_pytorch, type_name
+from ..core.pytorch_tensors import is_of_pytorch
 from ..frontend.storages import TYPES
 from ..nn.parameter import Parameter, is_lazy
 from ..tape.sparse_tensor import SparseTensor, values_of
 from ..tape.tensor import Tensor
 from ._archive import ArchiveWriter
-from ._objects import NUMPY_TYPE
-from ._refused import RefusedObject
+from ._refused import refusal
+from ._safe_classes import NUMPY_TYPE
 from ._saved_memory import DIFFERENT_DTYPES, SavedMemory, memory_of
 from ._source import ALIGNMENT
 
@@ -52,12 +52,6 @@ def _write(encoder: Encoder, write):
         archive.add(f"archive/data/{number}", memoryview(elements))
     archive.add("archive/version", b"3\n")
     archive.close()
-
-
-def refusal(value, path, why: str) -> RefusedObject:
-    """The error for an object that no file holds. path: the keys that lead to it."""
-    where = "".join(f"[{key!r}]" for key in path)
-    return RefusedObject(f"save(): obj{where} is of type {type_name(value)}: {why}")
 
 
 class Encoder:

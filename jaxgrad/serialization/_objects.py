@@ -7,7 +7,6 @@ has the object, and some more that hold only data: NumPy's arrays and numbers, `
 
 from __future__ import annotations
 
-import re
 from collections import Counter, OrderedDict, defaultdict
 
 import numpy as np
@@ -23,9 +22,7 @@ from ..tape.tensor import Tensor, may_require_grad
 from ._instructions import DICTS, ITEM, Objects, named
 from ._memory import FileStorage, Loading, count_of
 from ._refused import shown
-from ._safe_classes import safe_classes
-
-NUMPY_TYPE = re.compile(r"[|<=]?(b1|[iu][1248]|f[248]|c(8|16))")
+from ._safe_classes import NUMPY_TYPE, safe_classes
 
 
 class TorchObjects(Objects):

@@ -5,6 +5,8 @@ from __future__ import annotations
 # of that module the errors alone, which programs catch: nothing here loads what it would load
 from pickle import PicklingError, UnpicklingError
 
+from ..core.pytorch_tensors import type_name
+
 
 class RefusedObject(PicklingError, TypeError):
     """An object that no file holds. Nothing has been written."""
@@ -32,3 +34,9 @@ def _repr(value) -> str:
         return repr(value)
     except (RecursionError, ValueError):  # deep containers, long numbers
         return f"a {type(value).__name__}"
+
+
+def refusal(value, path, why: str) -> RefusedObject:
+    """The error for an object that no file holds. path: the keys that lead to it."""
+    where = "".join(f"[{key!r}]" for key in path)
+    return RefusedObject(f"save(): obj{where} is of type {type_name(value)}: {why}")

@@ -6,6 +6,11 @@ its `__dict__`. Functions are never called.
 
 from __future__ import annotations
 
+import re
+
+# the codes of NumPy's types that files name
+NUMPY_TYPE = re.compile(r"[|<=]?(b1|[iu][1248]|f[248]|c(8|16))")
+
 _allowed: dict[str, object] = {}
 
 

@@ -23,11 +23,10 @@ from ..core.aval import Size, with_strides
 from ..nn.parameter import Parameter, is_lazy, mark
 from ..tape.sparse_tensor import SparseTensor, values_of
 from ..tape.tensor import Tensor, abstract_value, concrete, held, hold
-from ._encoder import refusal
 from ._instructions import Keys
 from ._memory import FileStorage, Loading, Place, count_of
 from ._objects import device, requiring, sparse
-from ._refused import RefusedFile, shown
+from ._refused import RefusedFile, refusal, shown
 from ._saved_memory import DIFFERENT_DTYPES, memory_of
 from ._source import ALIGNMENT, Source
 

@@ -5,12 +5,15 @@
 from __future__ import annotations
 
 from .. import ops
+from ..frontend.methods import METHOD_CLASSES
 from ..storage.alias import assign, detached
 from ..storage.inplace_check import check_fit, permit
 from ..tape.mode import RECORD, current_mode
 from ..tape.sparse_tensor import Padding, SparseTensor, sparse, values_of
 from ..tape.tensor import abstract_value, has_tangent
 from . import _methods, _operators, _pattern
+
+_methods.install(METHOD_CLASSES)
 
 
 def refuse(name: str):

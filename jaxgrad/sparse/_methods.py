@@ -10,8 +10,9 @@ from .. import ops
 from ..autograd._engine.tensor_hooks import HookMethods
 from ..core.device import device_of, sparse_coo
 from ..core.tracebacks import shows_users_frames
-from ..frontend import methods, printing
+from ..frontend import printing
 from ..frontend.tensor_text import name_of_node
+from ..frontend.to import CONVERSIONS
 from ..storage.alias import assign, detached
 from ..storage.inplace_check import permit
 from ..tape import interception
@@ -427,7 +428,7 @@ class SparseMethods:
         return None  # the text is enough
 
 
-for _name, _dtype in methods.CONVERSIONS.items():
+for _name, _dtype in CONVERSIONS.items():
     setattr(SparseMethods, _name, lambda self, dtype=_dtype: self.to(dtype))
 
 # methods of dense tensors that hold for sparse ones: they read neither the array nor the strides
@@ -480,11 +481,14 @@ def _refused(name):
     return refuse
 
 
-def install():
-    """Give `SparseTensor` its methods, and refuse those that read the array of a dense tensor."""
+def install(sources):
+    """Give `SparseTensor` its methods, and refuse those that read the array of a dense tensor.
+
+    sources: the classes with the methods of dense tensors.
+    """
     names = {name for name in vars(SparseMethods) if name not in vars(type("", (), {}))}
     names |= {"__hash__", "__repr__"}
-    for source in methods.METHOD_CLASSES:
+    for source in sources:
         for name, member in vars(source).items():
             if name in KEPT or name in names or name in vars(SparseTensor):
                 continue
@@ -495,6 +499,3 @@ def install():
     for name in names:
         setattr(SparseTensor, name, vars(SparseMethods)[name])
     SparseTensor._array = property(_refused("_array"))
-
-
-install()

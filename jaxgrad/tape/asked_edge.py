@@ -6,7 +6,28 @@ gradients do not arrive at the edge of the call's node. The tensor then has anot
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 from .node import Node
+
+
+class GradientEdge(NamedTuple):
+    """An output of a node, to which gradients go; `backward` and `grad` accept it as a tensor.
+
+    node: the node.
+    output_nr: the number of its output.
+    ownership_token: kept for PyTorch's code; None.
+
+    >>> x = jaxgrad.ones(2, requires_grad=True)
+    >>> edge = jaxgrad.autograd.graph.get_gradient_edge(x * x)
+    >>> edge.node.name(), edge.output_nr
+    ('MulBackward0', 0)
+    """
+
+    node: Any
+    output_nr: int
+    ownership_token: Any = None
+
 
 # inlined: the accessors of tape/tensor.py
 

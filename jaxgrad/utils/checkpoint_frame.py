@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 
 import jax
 
-from ..autograd._engine import graph_task
+from ..autograd._engine import reentrant
 from ..autograd._engine.saved_tensor_hooks import saved_tensors_hooks
 from ..autograd._function.saved_variables import SavedVariable
 from ..core import dtypes, executor
@@ -202,7 +202,7 @@ class CheckpointedCall:
     # ---- recomputations
 
     def unpack(self, slot: SavedSlot) -> Tensor:
-        run = graph_task.current.get()
+        run = reentrant.current.get()
         key = group.get() or run or self
         tensors = None if key is self else self.recomputed.get(key)
         if tensors is None:
@@ -248,13 +248,13 @@ class CheckpointedCall:
     def settings(self):
         """Restore grad mode, default dtype and autocast of the first run, outside of any pass."""
         before, off = mode.switch(RECORD), mode.off.set(self.off)
-        current = graph_task.current.set(None)
+        current = reentrant.current.set(None)
         dtypes.set_default_dtype(self.dtype)
         try:
             with autocast.entered(self.casting):
                 yield
         finally:
-            graph_task.current.reset(current)
+            reentrant.current.reset(current)
             mode.off.reset(off)
             mode.switch(before)
 

@@ -8,7 +8,6 @@ recorded or has tangents. A gradient that a user's rule leaves undefined is None
 
 from __future__ import annotations
 
-import contextvars
 import logging
 from heapq import heappop, heappush
 from operator import attrgetter
@@ -33,14 +32,12 @@ from ...tape.tensor import OWN_DTYPE, Tensor, leaf_state, wrap
 from ...tape.tensor import current as current_value
 from ...tape.traversal import nodes_from
 from . import debug_log, observers, reentrant, run_hooks, sparse_gradient
+from .reentrant import current
 from .residuals import saved_tensors
 
 # inlined: the accessors of tape/tensor.py
 
 _new = object.__new__
-
-# the innermost pass that is running in the current context
-current = contextvars.ContextVar("jaxgrad.current_pass", default=None)
 
 
 class Pass:

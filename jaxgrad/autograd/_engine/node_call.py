@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ... import ops
 from ...core.tracebacks import shows_users_frames
+from ...tape.asked_edge import GradientEdge
 from ...tape.mode import is_grad_enabled
 from ...tape.node import AccumulateGrad, Node, ProgramNode
 from ...tape.tensor import Tensor
-from ..graph import GradientEdge
 from . import run_hooks
 from .graph_task import Pass
 from .root_arguments import gradient_for

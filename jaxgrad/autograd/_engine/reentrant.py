@@ -1,9 +1,12 @@
-"""Deeply nested backward passes, which would overflow the stack of one thread."""
+"""Nested backward passes. If they nest deeply, they would overflow the stack of one thread."""
 
 from __future__ import annotations
 
 import contextvars
 import threading
+
+# the innermost pass that is running in the current context
+current = contextvars.ContextVar("jaxgrad.current_pass", default=None)
 
 # every so many nested passes, one runs in a new thread
 DEPTH = 20

@@ -8,7 +8,7 @@ from ...core import elementary
 from ...core.aval import META
 from ...core.pytorch_tensors import type_name
 from ...tape import sparse_tensor
-from ...tape.asked_edge import find_edge
+from ...tape.asked_edge import GradientEdge, find_edge
 from ...tape.tensor import (
     Tensor,
     abstract_value,
@@ -19,7 +19,6 @@ from ...tape.tensor import (
     known_edge_of,
 )
 from ...tape.torch_function import stands_for_tensor
-from ..graph import GradientEdge
 
 
 def outputs_of(tensors) -> tuple:

@@ -11,7 +11,7 @@ from ...tape.asked_edge import find_edge
 from ...tape.hooks import Hooks, RemovableHandle, register
 from ...tape.node import Node
 from ...tape.tensor import Tensor, edge_of, known_leaf_state, known_node, leaf_state
-from . import graph_task
+from .reentrant import current
 
 
 class HookMethods:
@@ -191,7 +191,7 @@ class _Gathering:
 
     def hook(self, position):
         def hook(gradient):
-            self.arrive(graph_task.current.get(), position, gradient)
+            self.arrive(current.get(), position, gradient)
 
         return hook
 

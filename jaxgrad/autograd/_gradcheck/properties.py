@@ -11,10 +11,10 @@ import jax
 import jax.numpy as jnp
 import numpy
 
-from ... import autograd
 from ...core.tracebacks import users_stacklevel
 from ...tape.mode import refuse_draws
 from ...tape.tensor import Tensor, wrap
+from .. import _gradients
 from .._function.call import FunctionNode
 from .._function.user_rules import Rules
 from .problem import directions, nodes, one_hot, parts, product
@@ -199,7 +199,7 @@ def batched_gradients(problem, settings):
         with jax.enable_x64(True):
             batch = wrap(jnp.asarray(numpy.stack(two)))
         gradients = _batched(
-            lambda output=output, batch=batch: autograd.grad(
+            lambda output=output, batch=batch: _gradients.grad(
                 output, inputs, batch, True, allow_unused=True, is_grads_batched=True
             ),
             problem,

@@ -19,7 +19,7 @@ from ...core.pending import value_of
 from ...core.program import Program, Reverse
 from ...tape.mode import is_grad_enabled
 from ...tape.node import FREED, AccumulateGrad
-from .._engine import graph_task
+from .._engine import reentrant
 from .._engine.observers import Watch
 from . import anomaly_origins
 from .anomaly_origins import Origin
@@ -233,7 +233,7 @@ def _look(program, inputs, results, held):
     """
     visit, origins = _visit.get(), {}
     # what a backward pass records, as with create_graph, is a forward pass for the next one
-    is_forward = graph_task.current.get() is None or is_grad_enabled()
+    is_forward = reentrant.current.get() is None or is_grad_enabled()
     for kind in held.kinds:
         positions = [i for i, result in enumerate(results) if _holds(result, kind)]
         if not positions:

@@ -8,7 +8,6 @@ from ...names.missing import missing_in
 from ...nn.module import Module
 from ...tape.tensor import Tensor
 from ..tensor._redistribute import redistributed
-from ._fully_shard import Sharded
 
 
 class FlatParameter:
@@ -24,7 +23,7 @@ class FlatParameter:
     (torch.float32, torch.Size([12]), ('weight', 'bias'))
     """
 
-    def __init__(self, module: Module, sharded: list[Sharded]):
+    def __init__(self, module: Module, sharded: list):
         paths = {id(inner): path for path, inner in module.named_modules()}
         self._sharded, names = {}, {}
         for slot in sharded:

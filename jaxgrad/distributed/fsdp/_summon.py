@@ -11,7 +11,6 @@ from ...tape.tensor import Tensor, current, held, hold, set_alias
 from ..process_group import get_rank, is_initialized
 from ..tensor._distribute import place
 from ..tensor._dtensor import full_tensor, is_distributed
-from ._fully_shard import FSDPState
 
 
 def check_summoned(writeback: bool, rank0_only: bool, offload_to_cpu: bool, with_grads: bool):
@@ -25,7 +24,7 @@ def check_summoned(writeback: bool, rank0_only: bool, offload_to_cpu: bool, with
 
 
 @contextlib.contextmanager
-def summoned(state: FSDPState, writeback, rank0_only, offload_to_cpu, with_grads):
+def summoned(state, writeback, rank0_only, offload_to_cpu, with_grads):
     """A block in which the parameters of a unit, and their gradients, are whole.
 
     A parameter stays the same object, so that an optimizer that has it reads and changes it too.
