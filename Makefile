@@ -102,7 +102,7 @@ clean:  # remove everything that the other targets made, environments included
 
 # Prints why a Python cannot be used. It must also parse in the old ones it turns away.
 objection := import sys; sys.version_info < (3, 11) and sys.exit("is version %d.%d" % sys.version_info[:2]); \
-             import importlib.util as found; found.find_spec("ensurepip") or sys.exit("lacks ensurepip")
+             import importlib.util as util; util.find_spec("ensurepip") or sys.exit("lacks ensurepip")
 
 # A Python that is named is used or refused; without one, others may do.
 candidates := '$(PYTHON)' $(if $(filter file,$(origin PYTHON)),python3.13 python3.12 python3.11)
