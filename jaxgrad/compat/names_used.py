@@ -18,12 +18,12 @@ _CATCH_ATTRIBUTES = {"AttributeError", *_CATCH_ALL}
 
 
 class Use(NamedTuple):
-    """A use of a name of torch, whatever the name is under which the file imports it.
+    """A use of a name of torch, under whatever name the file imports it.
 
-    names: the full name, `torch.nn.functional.relu`, or several where the file imports one of
-    several. optional: the part of it that the program can do without, "" for none. keywords: those
-    of a call of it, with their code. is_of_star: whether it is a bare name that may come from one
-    of several modules.
+    names: the full name, such as `torch.nn.functional.relu`, or several if the file imports one of
+    several. optional: the part of the name that the program can do without, "" for none. keywords:
+    the keyword arguments of a call of it, with their code. is_of_star: whether it is a bare name
+    that may come from one of several modules.
     """
 
     line: int
@@ -44,8 +44,8 @@ class Alias(NamedTuple):
 
 
 def names_used(tree: ast.Module) -> list[Use]:
-    """The uses of names of torch, but for those that the file asks for by `hasattr`, and those
-    whose error it catches.
+    """The uses of names of torch, except names that the file asks for by `hasattr`, and names whose
+    error it catches.
     """
     caught_imports, caught_attributes = set(), set()
     for node in ast.walk(tree):
@@ -89,8 +89,8 @@ def _prefixes(use):
 class Scope:
     """The names of a module, a function, a class or a comprehension.
 
-    aliases: what those that stand for names of torch stand for; others: those that stand for
-    something else; stars: the modules from which everything is imported.
+    aliases: the names that stand for names of torch, with their meaning; others: the names that
+    stand for something else; stars: the modules from which everything is imported.
     """
 
     def __init__(self, node, parent: Scope | None, reader: Reader):

@@ -365,10 +365,10 @@ def all_to_all_single(
 def all_to_all(
     output_tensor_list: list, input_tensor_list: list, group=None, async_op: bool = False
 ):
-    """Give each process one tensor of this one's list, and take one of each, in place.
+    """Give each process one tensor of this one's list, and take one tensor from each, in place.
 
-    The tensors may differ in shape: what this process sends to another one must have the shape of
-    what that one expects. Raises ValueError for another number of tensors.
+    The tensors may differ in shape: a tensor that this process sends must have the shape that the
+    receiver expects. Raises ValueError for another number of tensors.
 
     >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)
     >>> x, output = jaxgrad.ones(2), jaxgrad.empty(2)

@@ -222,7 +222,7 @@ class DrawnRun:
         return None
 
     def computes(self, operands) -> bool:
-        """Whether what is computed of these is noted."""
+        """Whether computations with these values are noted."""
         return False
 
     @contextlib.contextmanager

@@ -141,8 +141,8 @@ def other_device(device) -> jax.Device | None:
 
 
 def beside(tensor: Tensor):
-    """The device of a constant that meets a tensor: meta where that is, else JAX's default device,
-    from which JAX moves it where it is needed.
+    """The device of a constant that meets a tensor: meta for a tensor on meta, else JAX's default
+    device, from which JAX moves the constant if it must.
     """
     return tensor.device if is_on_meta(tensor) else device_of_jax()
 

@@ -57,9 +57,10 @@ def fold(words):
 class Distribution(NamedTuple):
     """A distribution whose numbers are made one by one.
 
-    value(unit, dtype, *numbers): numbers of a NumPy dtype from uniform ones in [0, 1) of the same
-    shape, for a complex dtype of the shape (..., 2), by JAX or by NumPy, whichever has these; it
-    may overwrite NumPy's array, as `unit *= 2` does. unit(dtype): the dtype of these, a real one.
+    value(unit, dtype, *numbers): numbers of a NumPy dtype from uniform numbers `unit` in [0, 1) of
+    the same shape (for a complex dtype of the shape (..., 2)). It computes by JAX or by NumPy, as
+    `unit` is an array of one or the other, and may overwrite NumPy's array, as `unit *= 2` does.
+    unit(dtype): the real dtype of the uniform numbers.
     """
 
     value: Callable

@@ -26,7 +26,7 @@ class Wrapper(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """The tensor of all examples that a tensor of one example belongs to, where it has no values.
+    """The tensor of all examples to which a tensor of one example belongs, if it has no values.
 
     example: the tensor of one example.
     """

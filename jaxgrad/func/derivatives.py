@@ -438,7 +438,7 @@ def _column(func, others, positions, has_aux, points, directions):
     """The derivative of a function along one direction, and the tensors and other leaves of its
     auxiliary output.
 
-    others: the arguments, those at `positions` missing, which are the points.
+    others: the arguments, without the points at `positions`.
     """
 
     def at(*points):

@@ -29,9 +29,9 @@ _SPACES = (
 
 
 class Form(NamedTuple):
-    """How graphs of PyTorch have calls of a function. name: that in the code; positional: the
-    number of arguments by position, keywords: the names of the others, in order, all with their
-    values; None where a graph has them as the program writes them.
+    """The form of a function's calls in graphs of PyTorch. name: the name in the code; positional:
+    the number of arguments by position; keywords: the names of the other arguments, in order, all
+    with their values; None if a graph has them as the program writes them.
     """
 
     name: str

@@ -174,8 +174,8 @@ def _channel_mapping(input, rois, bins):
 class _Points(NamedTuple):
     """Points along one axis, in the bins of regions: (regions, bins, points).
 
-    low, high: the pixels beside a point; share: that of `high` in it; is_read: whether a point is
-    one of its bin and in the image; count: the points of a bin.
+    low, high: the pixels beside a point; share: the weight of `high`; is_read: whether a point
+    belongs to its bin and lies in the image; count: the number of points of a bin.
     """
 
     low: Tensor

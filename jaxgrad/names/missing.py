@@ -85,6 +85,8 @@ def suggestion(module: str, name: str) -> str:
 
 @functools.cache
 def reasons() -> dict[str, str]:
-    """By PyTorch's public names why jaxgrad leaves one out; "" where it has it or is to have it."""
+    """By PyTorch's public names why jaxgrad leaves a name out; "" for names that it has or is to
+    have.
+    """
     lines = NAMES.read_text().splitlines()[1:]
     return dict(line.partition("\t")[::2] for line in lines)

@@ -170,8 +170,8 @@ for _name in (*_BINARY, *(f"r{name}" for name in _BINARY), *_OTHERS):
 class NotProvidedFunction(NotProvidedValue):
     """A function of PyTorch that jaxgrad does not provide, or a member of a class.
 
-    A call raises, but for those of decorators: called with one function, it returns one that raises
-    when it is called; and called in the body of a module or class, it returns what decorates.
+    A call raises, unless it decorates. A call with one function returns a function that raises when
+    it is called. A call in the body of a module or class returns a decorator.
     """
 
     def __bool__(self):

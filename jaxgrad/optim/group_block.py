@@ -27,7 +27,7 @@ PIECE = 1 << 15
 
 def of(program) -> Block | None:
     """The block of an `UpdateProgram` (update_program.py); None if it must be traced as a whole, or
-    is that of one parameter in one dimension.
+    is already the block of one parameter in one dimension.
     """
     if not getattr(program.rule, "elementwise", False) or program.mode != IMMEDIATE:
         return None

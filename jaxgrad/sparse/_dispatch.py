@@ -68,8 +68,9 @@ def write(written_as: str, name: str, args, kwargs):
 def on_pattern(tensor: SparseTensor, gradient):
     """A gradient of the values of a tensor as a sparse tensor.
 
-    The function of a tensor depends on the sum of the elements at one index, so each of them has
-    the gradient of the sum: it stays at one of them, or in a trace at all in equal parts.
+    The function of a tensor depends on the sum of the elements at one index, so each of these
+    elements has the gradient of the sum. The result has this gradient at one of them, or in a trace
+    in equal parts at all of them.
     """
     if _operators.is_coalesced(tensor) and not tensor._coalesced:
         # no other element changes the function

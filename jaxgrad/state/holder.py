@@ -65,8 +65,8 @@ class Holder:
         del self.mapping(target)[name]
 
     def difference(self, old: dict, new: dict) -> tuple[dict, list]:
-        """What makes new contents of old ones: the names to bind, with their values, after those to
-        remove.
+        """The change from old contents to new ones: the names to bind, with their values, after the
+        names to remove.
         """
         bound = {n: value for n, value in new.items() if old.get(n, UNSET) is not value}
         removed = [name for name in old if name not in new]

@@ -111,8 +111,8 @@ MODULES = (
 
 
 def public_names(module) -> list[str]:
-    """What a module offers: the names in `dir`, those that it loads at their first use and those
-    in `__all__`, but not what it imports for itself.
+    """The names that a module offers: the names in `dir`, the names that it loads at their first
+    use and the names in `__all__`, but no names that it imports for itself.
     """
     tree = ast.parse(inspect.getsource(module))
     imported = {name for statement in tree.body for name in _imported_for_itself(statement)}

@@ -74,8 +74,8 @@ class SavedSlot:
 class Recomputation:
     """A further run of a function.
 
-    `count`: how many tensors it has saved; `tensors`: by number those that the backward pass
-    needs; `shown`: what is compared of each; `names`: the nodes that saved them; `log`: with
+    `count`: how many tensors it has saved; `tensors`: by number those that the backward pass needs;
+    `shown`: the compared properties of each; `names`: the nodes that saved them; `log`: with
     `debug`, the operators.
     """
 

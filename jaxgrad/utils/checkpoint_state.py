@@ -224,9 +224,9 @@ class OuterState:
                 self.held[id(leaf)] = HeldTensor(leaf)
 
     def refuse_overlaps(self, arguments, versions):
-        """Refuse to recompute where two tensors shared memory and the function wrote to one of
-        them: put back separately, the other would not see the write. versions: those of the
-        arguments before.
+        """Refuse to recompute if two tensors shared memory and the function wrote to one of them:
+        put back separately, the other one would not see the write. versions: the earlier versions
+        of the arguments.
         """
         pairs = list(zip(arguments, versions, strict=True))
         pairs += [(held.reference(), held.version) for held in self.held.values()]

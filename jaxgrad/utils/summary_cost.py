@@ -92,8 +92,8 @@ def _is_among(result, products) -> bool:
 
 
 def _add_largest(jaxprs, totals, layer, times) -> set[int]:
-    """Add those of the jaxpr that costs most: the branches of a condition are alternatives, and an
-    equation of another kind has one jaxpr, or others that are small beside it.
+    """Add the cost of the most expensive jaxpr: the branches of a condition are alternatives, and
+    an equation of another kind has one jaxpr, or others that are small beside it.
     """
     costs = []
     for jaxpr in jaxprs:

@@ -38,11 +38,10 @@ NAN, NAN_SUM = "nan", "nan sum"
 class Finding(NamedTuple):
     """The fate of a gradient.
 
-    kind: one of the words above; ALIVE if the gradient is not zero.
-    node: the node where it was lost; of several the one that gradients reach first. For NAN the one
-        that made the first NaN, for NAN_SUM the one where a sum of gradients did.
-    error: the exception that stopped the probe, if any.
-    slope: for ZERO, what is known of the derivative of the node.
+    kind: one of the words above; ALIVE if the gradient is not zero. node: the node where the
+    gradient was lost; of several such nodes the one that gradients reach first. For NAN the node
+    that made the first NaN, for NAN_SUM the node where a sum of gradients did. error: the exception
+    that stopped the probe, if any. slope: for ZERO, a description of the derivative of the node.
     """
 
     kind: str

@@ -90,9 +90,9 @@ class CPUOffloadPolicy(OffloadPolicy):
 class Sharded:
     """A parameter that `fully_shard` has sharded.
 
-    owner, name: the module that has it, and under which name; sharding: how it lies; whole: the
-    partition once it is gathered; dim: the dimension along which it is sharded, None if no extent
-    is a multiple of the number of devices, so that it is replicated.
+    owner, name: its module, and its name there; sharding: its sharding; whole: the partition once
+    it is gathered; dim: the dimension along which it is sharded, None if no extent is a multiple of
+    the number of devices, so that it is replicated.
     """
 
     def __init__(self, owner, name, parameter, mesh: DeviceMesh, dim):

@@ -49,8 +49,8 @@ class StateDicts(Module):
 
     @staticmethod
     def fsdp_modules(module: Module, root_only: bool = False) -> list[Module]:
-        """The units of a model, itself among them if it is one; `root_only`: those that no unit
-        contains.
+        """The units of a model, itself included if it is one; `root_only`: only the units that no
+        other unit contains.
         """
         units = [inner for inner in module.modules() if isinstance(inner, StateDicts)]
         return [unit for unit in units if unit.check_is_root()] if root_only else units

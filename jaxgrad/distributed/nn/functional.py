@@ -138,8 +138,8 @@ def scatter(tensors, src: int = 0, group=None) -> Tensor:
 
 
 def all_to_all(output_tensor_list, input_tensor_list, group=None) -> tuple[Tensor, ...]:
-    """One tensor of each process: that of the number of this one in the lists of the others, all of
-    one shape. output_tensor_list: not used; the results are new tensors.
+    """One tensor from each process: the tensor at this process's number in the sender's list; all
+    have one shape. output_tensor_list: not used; the results are new tensors.
 
     >>> from jaxgrad.distributed.nn import functional
     >>> jaxgrad.distributed.init_process_group(world_size=1, rank=0)

@@ -57,9 +57,9 @@ class Replicate(Placement):
 
 @dataclass(frozen=True)
 class Partial(Placement):
-    """Each device has a summand of the tensor; only `from_local` and the gradients of `to_local`
-    take it, and the sum is computed at once. reduce_op: "sum" or "avg". They raise
-    NotImplementedError for another one, and where one process has all devices.
+    """Each device has a summand of the tensor. Only `from_local` and the gradients of `to_local`
+    take this placement, and they compute the sum at once. reduce_op: "sum" or "avg". They raise
+    NotImplementedError for another operation, and if one process has all devices.
 
     >>> from jaxgrad.distributed.tensor import Partial
     >>> Partial().is_partial("sum"), Partial("avg").reduce_op

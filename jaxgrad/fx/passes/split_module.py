@@ -18,8 +18,8 @@ __getattr__, __dir__ = names_of(__name__)
 
 
 class Partition:
-    """A part of a graph that becomes a submodule. name: what chooses it; inputs, outputs: the names
-    of the nodes whose values it takes and gives.
+    """A part of a graph that becomes a submodule. name: the key by which nodes were chosen; inputs,
+    outputs: the names of the nodes whose values it takes and returns.
     """
 
     def __init__(self, name: str):

@@ -155,7 +155,7 @@ def _check_scores(scores, tensor, what):
 
 
 class PruningContainer(BasePruningMethod):
-    """Pruning methods on one tensor; the last one prunes what those before it left.
+    """Pruning methods on one tensor; each prunes what the methods before it left.
 
     args: the methods. Raises TypeError for other objects, ValueError for methods on another tensor.
 

@@ -54,9 +54,10 @@ class ParallelStyle:
 
 
 def sharding_for(module, name, parameter, mesh, placement):
-    """The sharding of a parameter on one dimension of a mesh, which leaves the others as they are.
+    """The sharding of a parameter along one dimension of a mesh; its sharding along the other
+    dimensions stays.
 
-    Raises ValueError where it cannot be cut into equal parts.
+    Raises ValueError if it cannot be cut into equal parts.
     """
     sharding = sharding_held(parameter)
     is_there = sharding is not None and sharding.mesh == mesh.jax_mesh
@@ -82,8 +83,8 @@ def entered(tensor, mesh: DeviceMesh, placement: Placement, wanted: Placement):
 def laid(tensor: Tensor, mesh: DeviceMesh, placement: Placement) -> Tensor:
     """A DTensor in a placement on one dimension of a mesh.
 
-    Where a trace does not know how it lies on the others, XLA chooses that. It chooses too where
-    the tensor is replicated, and so may put off a sum until it is needed.
+    XLA chooses the sharding along the other dimensions of the mesh if a trace does not know it. It
+    chooses too if the tensor is replicated, and so may put off a sum until it is needed.
     """
     if sharding_held(tensor) is not None or not is_single_process(mesh):
         return redistribute(tensor, mesh, [placement])

@@ -73,10 +73,10 @@ class Work(NamedTuple):
 class Setting(NamedTuple):
     """The arguments with which a worker is started.
 
-    `work`: what a forked worker has of the parent's memory, and another one is sent; `refusal`: why
-    a forked one cannot compute. `by_value`: whether objects are sent with the functions and classes
-    of the user's script. `modules`: what is imported first; `environment`, `default_dtype`: those
-    of the parent.
+    `work`: the work, which a forked worker shares with the parent's memory and another worker is
+    sent; `refusal`: why a forked worker cannot compute. `by_value`: whether objects are sent with
+    the functions and classes of the user's script. `modules`: the modules to import first;
+    `environment`, `default_dtype`: the parent's.
     """
 
     number: int
