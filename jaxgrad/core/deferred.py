@@ -96,6 +96,8 @@ class Stretch:
 
     def run(self, wanted: Pending | None = None):
         """Compute the results of all entries that there are now, `wanted` among them."""
+        if not self.entries:
+            return
         if fork.is_forked:
             fork.refuse_call()
         with _running:

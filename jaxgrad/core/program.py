@@ -448,6 +448,14 @@ class Reverse(Program):
         return constants, _taking(saved), self.saved_outputs, self.wanted, self.program.single
 
     @cached_property
+    def saves_tensors(self) -> bool:
+        """Whether a residual is a tensor. A pass frees tensors; numbers alone let it come again."""
+        inputs = self.program.inputs
+        return bool(self.saved_outputs) or not all(
+            isinstance(inputs[i], type) for i in self.saved_inputs
+        )
+
+    @cached_property
     def shown(self) -> tuple[int | None, ...]:
         """The input position of each edge that users see, None for a number."""
         return tuple(i for i, a in enumerate(self.program.inputs) if not isinstance(a, type))
@@ -485,11 +493,13 @@ class Reverse(Program):
 
 
 def _taking(positions):
-    """A function in C from a tuple to a tuple of its items at these positions."""
-    if len(positions) > 1:
-        return operator.itemgetter(*positions)
-    (first,) = positions or (0,)
-    return operator.itemgetter(slice(first, first + len(positions)))
+    """A function from a tuple to a new tuple of its items at these positions. A slice of all items
+    would be the tuple itself, and the references to an item would not tell that it is held twice.
+    """
+    if len(positions) == 1:
+        (position,) = positions
+        return lambda items: (items[position],)
+    return operator.itemgetter(*positions or [slice(0, 0)])
 
 
 class DerivedReverse(Reverse):

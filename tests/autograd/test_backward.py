@@ -1130,3 +1130,13 @@ def test_gradients_of_shards_averaged_by_a_hook():
 def test_under_jit(test):
     """The body of a test above, inside of one compiled function."""
     under_jit(test)()
+
+
+def test_a_graph_that_saves_numbers_alone_runs_again():
+    total, p = jaxgrad.zeros(1), jaxgrad.ones(1, requires_grad=True)
+    gradients = []
+    for _ in range(3):
+        total.sub_(p, alpha=-1.5)
+        total.sum().backward()
+        gradients.append(p.grad.item())
+    assert gradients == [1.5, 4.5, 9.0]  # the first as in PyTorch; by hand: 1.5 * (1 + 2 + 3)

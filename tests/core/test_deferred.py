@@ -3,6 +3,7 @@ one kernel for each call by the same executor, or numbers that a test states.
 """
 
 import gc
+import math
 import os
 import random
 import subprocess
@@ -399,6 +400,15 @@ def test_too_little_memory_for_a_whole_program_runs_it_call_by_call(monkeypatch,
 
 
 # ---- memory
+
+
+def test_a_residual_outlives_the_calls_that_it_was_read_by():
+    x = torch.ones(3, requires_grad=True)
+    for _ in range(8):  # the structure comes up again, and so runs as a routine
+        y = (x + 1).sin()  # saves its only operand, which nothing else holds
+        assert y.sum().item() == pytest.approx(3 * math.sin(2), rel=1e-6)
+        (gradient,) = torch.autograd.grad(y.sum(), x)
+        assert gradient.tolist() == pytest.approx([math.cos(2)] * 3, rel=1e-6)
 
 
 @pytest.mark.slow

@@ -182,7 +182,7 @@ class Pass:
         if usual and saved is not FREED and gradients[0] is not None:
             # `execute` inlined
             arrived = gradients
-            if saved and not self.retain_graph:
+            if saved and not self.retain_graph and reverse.saves_tensors:
                 node.saved = FREED
             try:
                 if reverse.kernel is None:
@@ -232,7 +232,7 @@ class Pass:
             return node.run(self, gradients)
         if saved is FREED:
             raise RuntimeError(SECOND_TIME)
-        if saved and not self.retain_graph:
+        if saved and not self.retain_graph and reverse.saves_tensors:
             # before it runs, so that a second thread raises
             node.saved = FREED
         try:
