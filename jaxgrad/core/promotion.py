@@ -159,7 +159,31 @@ def cast(value, dtype) -> jax.Array:
         return lax.select(value, one, zero)
     if dtype is dtypes.float8_e4m3fn:
         value = dtypes.saturated(value, jnp)
+    if value_dtype.category == FLOATING and dtype.category == INTEGRAL:
+        value = _as_integer(value, dtype)
     return lax.convert_element_type(value, available(dtype))
+
+
+def _as_integer(value, dtype):
+    """A float array as integers of 32 or 64 bits, of which `dtype` takes the low bits. Numbers that
+    these do not hold become what processors with SSE, and so PyTorch, make of them: most the least
+    integer. XLA would give the nearest integer that `dtype` holds.
+    """
+    value = lax.convert_element_type(value, jnp.promote_types(value.dtype, jnp.float32))
+    is_wide = dtype in (dtypes.int64, dtypes.uint64)
+    is_wide = is_wide or (dtype is dtypes.uint8 and value.dtype == jnp.float64)
+    bits = 64 if is_wide and jax.config.jax_enable_x64 else 32
+    bound = lax.full_like(value, 2.0 ** (bits - 1))
+    is_held = lax.lt(value, bound) & lax.ge(value, lax.neg(bound))
+    whole = lax.convert_element_type(value, f"int{bits}")
+    whole = lax.select(is_held, whole, lax.full_like(whole, -(2 ** (bits - 1))))
+    if dtype not in (dtypes.uint32, dtypes.uint64):
+        return whole
+    of_negative = lax.convert_element_type(whole, f"uint{bits}")
+    of_positive = lax.convert_element_type(value, f"uint{bits}")
+    is_held = lax.lt(value, 2 * bound)
+    of_positive = lax.select(is_held, of_positive, lax.full_like(of_positive, 0))
+    return lax.select(lax.ge(value, lax.full_like(value, 0)), of_positive, of_negative)
 
 
 def available(dtype) -> numpy.dtype:

@@ -419,3 +419,30 @@ def test_conversions_take_a_memory_format(name):
         getattr(x, name)(memory_format=1)
     with pytest.raises(TypeError):
         getattr(x, name)(jaxgrad.contiguous_format)
+
+
+# PyTorch's answers for numbers that an integer dtype does not hold, on processors with SSE
+OUT_OF_RANGE = [255.5, 300.0, -1.5, 2.0**31 + 512, -1e19, np.inf, -np.inf, np.nan, 127.9]
+LEAST, LEAST_64 = -(2**31), -(2**63)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"),
+    [
+        ("uint8", [255, 44, 255, 0, 0, 0, 0, 0, 127]),
+        ("int8", [-1, 44, -1, 0, 0, 0, 0, 0, 127]),
+        ("int16", [255, 300, -1, 0, 0, 0, 0, 0, 127]),
+        ("uint16", [255, 300, 65535, 0, 0, 0, 0, 0, 127]),
+        ("int32", [255, 300, -1, *[LEAST] * 5, 127]),
+        ("int64", [255, 300, -1, 2**31 + 512, *[LEAST_64] * 4, 127]),
+        ("uint32", [255, 300, 2**32 - 1, 2**31 + 512, 2**31, 0, 2**31, 2**31, 127]),
+        ("uint64", [255, 300, 2**64 - 1, 2**31 + 512, 2**63, 0, 2**63, 2**63, 127]),
+    ],
+)
+@pytest.mark.parametrize("source", ["float32", "float64"])
+def test_floats_out_of_range_of_an_integer_dtype(source, dtype, expected):
+    x = jaxgrad.tensor(OUT_OF_RANGE, dtype=getattr(jaxgrad, source))
+    to = getattr(jaxgrad, dtype)
+    assert x.to(to).tolist() == expected
+    assert jaxgrad.jit(lambda x: x.to(to))(x).tolist() == expected
+    assert jaxgrad.zeros(len(expected), dtype=to).copy_(x).tolist() == expected
