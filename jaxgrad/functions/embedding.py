@@ -62,7 +62,7 @@ def _sums(weight, indices, outputs, mode, per_sample_weights, padding_idx):
     """The sums or means of bags, by lookups whose gradient is sparse."""
     result, bags, sizes, _ = outputs
     rows = ops.embedding(weight, indices, padding_idx, False, True)
-    give(rows, "EmbeddingBackward0", lambda grad: (weight.shape, indices.long()[None], grad))
+    give(rows, "EmbeddingBackward0", lambda grad: (weight.shape, indices.long()[None], grad, False))
     if per_sample_weights is not None:
         rows = rows * per_sample_weights[:, None]
     count = result.shape[0]

@@ -14,6 +14,7 @@ from ..core.tracebacks import users_stacklevel
 from ..frontend import factories
 from ..frontend.array_creation import beside
 from ..functions import embedding as bags
+from ..tape.sparse_tensor import Padding
 from ..tape.tensor import Tensor, concrete, is_concrete
 from ..tape.torch_function import api_boundary
 from . import init
@@ -61,18 +62,20 @@ def embedding(
 
 
 def _of_rows(indices, size, padding_idx):
-    """The function that computes the sparse gradient of rows: the size of the table, indices and
-    values.
-    """
+    """The function that computes the sparse gradient of rows, for `SparseGradient`."""
     indices = indices.detach().long()
 
     def of_lookup(gradient):
         gradient = gradient.reshape(indices.shape[0], size[1])
-        if padding_idx < 0 or not is_concrete(indices):
-            return size, indices.unsqueeze(0), gradient
+        if padding_idx < 0:
+            return size, indices.unsqueeze(0), gradient, False
+        if not is_concrete(indices):
+            present = indices != padding_idx
+            values = ops.where(present[:, None], gradient, 0)
+            return size, indices.unsqueeze(0), values, Padding(present, False)
         # outside of a trace the elements of the padding are left out; their gradient is 0
         kept = (indices != padding_idx).nonzero().reshape(-1)
-        return size, indices[kept].unsqueeze(0), ops.index_select(gradient, 0, kept)
+        return size, indices[kept].unsqueeze(0), ops.index_select(gradient, 0, kept), False
 
     return of_lookup
 

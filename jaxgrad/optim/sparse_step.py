@@ -5,6 +5,7 @@ gradient.
 from __future__ import annotations
 
 from .. import ops
+from ..core.aval import strong
 from ..sparse import _pattern
 from ..tape.sparse_tensor import SparseTensor, values_of
 from ..tape.tensor import Tensor, wrap
@@ -43,7 +44,8 @@ def as_factor(number):
     """A hyperparameter as a factor of an operator: a number, or a tensor without dimensions."""
     if isinstance(number, Tensor):
         return number.detach().reshape(())
-    return wrap(number) if hasattr(number, "dtype") else number
+    # a weak type would be float32 in the next operator, as a number is beside a float32 tensor
+    return wrap(strong(number)) if hasattr(number, "dtype") else number
 
 
 def sgd(step, position, group, param, gradient):

@@ -230,3 +230,43 @@ def test_a_module_has_sparse_buffers():
     assert (gradient - wanted).abs().max() < 1e-4
     assert list(model.state_dict()) == ["adjacency", "linear.weight", "linear.bias"]
     assert model.double().adjacency.dtype is jaxgrad.float64
+
+
+def after_steps(optimizer, padding, dtype, transform):
+    weight = jaxgrad.arange(8.0, dtype=dtype).reshape(4, 2) * 0.1
+    layer = jaxgrad.nn.Embedding(4, 2, padding_idx=padding, sparse=True, _weight=weight)
+    run = getattr(jaxgrad.optim, optimizer)(layer.parameters(), lr=0.1)
+
+    @transform
+    def step(ids):
+        run.zero_grad()
+        loss = (layer(ids) ** 2).sum() + (layer(ids + 1) * 1.5).sum()  # one table, read twice
+        loss.backward()
+        run.step()
+        return loss
+
+    losses = [step(jaxgrad.tensor([0, 1, 0, 2])).item() for _ in range(3)]
+    return numpy.array([*losses, *layer.weight.detach().reshape(-1).tolist()])
+
+
+@pytest.mark.parametrize("padding", [0, -1, None])
+@pytest.mark.parametrize("optimizer", ["SGD", "Adagrad", "SparseAdam"])
+@pytest.mark.parametrize("dtype", [jaxgrad.float32, jaxgrad.float64], ids=str)
+def test_compiled_steps_leave_the_padding_alone_and_keep_digits(optimizer, padding, dtype):
+    expected = after_steps(optimizer, padding, dtype, lambda step: step)
+    precision = 1e-12 if dtype is jaxgrad.float64 else 1e-5
+    numpy.testing.assert_allclose(
+        after_steps(optimizer, padding, dtype, jaxgrad.jit), expected, precision, precision
+    )
+    if padding is not None:
+        row = expected[3:].reshape(4, 2)[padding]
+        numpy.testing.assert_allclose(row, [0.1 * (padding % 4 * 2), 0.1 * (padding % 4 * 2 + 1)])
+
+
+# PyTorch's losses and weights of three steps of SGD with padding_idx 0
+PYTORCH = [5.36, 1.6646, -0.862456, 0.0, 0.1, -0.6296, -0.5784, -0.1612, -0.11, 0.15, 0.25]
+
+
+def test_compiled_steps_with_padding_are_those_of_pytorch():
+    values = after_steps("SGD", 0, jaxgrad.float64, jaxgrad.jit)
+    numpy.testing.assert_allclose(values, PYTORCH, rtol=0, atol=1e-12)

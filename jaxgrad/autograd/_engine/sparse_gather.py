@@ -28,9 +28,10 @@ def of_gather(leaves, dim: int):
     def of_lookup(gradient):
         dims = range(len(shape))
         if not len(shape):
-            return shape, index.new_zeros(0, 1), gradient.reshape(1)
+            return shape, index.new_zeros(0, 1), gradient.reshape(1), False
         rows = [index if axis == dim % len(shape) else _positions(index, axis) for axis in dims]
-        return shape, ops.stack([row.reshape(-1).long() for row in rows]), gradient.reshape(-1)
+        indices = ops.stack([row.reshape(-1).long() for row in rows])
+        return shape, indices, gradient.reshape(-1), False
 
     return of_lookup
 

@@ -27,7 +27,8 @@ class SparseGradient(Node):
     """The node of a lookup in a tensor.
 
     `node`: the node of the dense gradient; `of_lookup`: computes from the gradient, a tensor, the
-    size, the indices and the values of the sparse gradient.
+    size, the indices and the values of the sparse gradient, and whether it is coalesced, which a
+    `Padding` says where a trace holds more elements than the gradient has.
     """
 
     def __init__(self, node: ProgramNode, name: str, of_lookup: Callable):
@@ -57,12 +58,12 @@ class SparseGradient(Node):
             return run.execute(self.node, gradients)
         if self.node.saved is FREED:
             raise RuntimeError(SECOND_TIME)
-        size, indices, values = self.of_lookup(run.as_tensor(gradients[0]))
+        size, indices, values, is_coalesced = self.of_lookup(run.as_tensor(gradients[0]))
         if not run.retain_graph:
             self.node.saved, self.of_lookup = FREED, None
         # a gradient of its own, which shares no memory with one that the user gave
         values = values.clone() if run.tensors else wrap(values._array)
-        return sparse(values, indices, size, False)
+        return sparse(values, indices, size, is_coalesced)
 
 
 def give(output: Tensor, name: str, of_lookup: Callable):
