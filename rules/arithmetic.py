@@ -49,16 +49,17 @@ def _times(tensor, scalar):
     return mul(tensor, promotion.cast(scalar, dtypes.from_numpy(tensor.dtype)))
 
 
-def _check_alpha(dtype, alpha):
-    category = _category(alpha)
+def check_multiple(dtype, name, number):
+    """Raise RuntimeError for a number of a higher category than the tensors that it multiplies."""
+    category = _category(number)
     if category == dtypes.BOOLEAN and dtype.category != dtypes.BOOLEAN:
-        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+        raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
     if category > max(dtype.category, dtypes.INTEGRAL):
         operands, kind = "non-complex", "complex"
         if category == dtypes.FLOATING:
             operands, kind = "integral", "floating point"
         raise RuntimeError(
-            f"For {operands} input tensors, argument alpha must not be a {kind} number."
+            f"For {operands} input tensors, argument {name} must not be a {kind} number."
         )
 
 
@@ -67,7 +68,7 @@ def _with_multiple(combine, self, other, alpha):
     if _is_one(alpha):
         return combine(self, other)
     dtype = promotion.result_type(self, other)
-    _check_alpha(dtype, alpha)
+    check_multiple(dtype, "alpha", alpha)
     operands = promotion.cast(self, dtype), promotion.cast(other, dtype)
     return promotion.in_single(lambda self, other: combine(self, _times(other, alpha)))(*operands)
 

@@ -22,7 +22,7 @@ _real_inexact = promotion.without(dtypes.BOOLEAN, dtypes.INTEGRAL, dtypes.COMPLE
 @_real_inexact
 def igamma(self, other):
     value = _by_expansion(self, other, lax.igamma(self, other), -1)
-    return jnp.where(jnp.isinf(self), _at_infinite_order(self, other, 0), value)
+    return _with_limits(self, other, value, 1, 0)
 
 
 @promotion.common
@@ -33,12 +33,16 @@ def igammac(self, other):
     is_small = (self > 0) & (self < 0.5) & (other > 0) & (other <= 1)
     value = jnp.where(is_small, _upper_of_small(self, other), lax.igammac(self, other))
     value = _by_expansion(self, other, value, 1)
-    return jnp.where(jnp.isinf(self), _at_infinite_order(self, other, 1), value)
+    return _with_limits(self, other, value, 0, 1)
 
 
-def _at_infinite_order(self, other, limit):
-    defined = (self > 0) & (other >= 0) & jnp.isfinite(other)
-    return jnp.where(defined, limit, jnp.nan)
+def _with_limits(self, other, value, at_zero, at_infinity):
+    """The values with the limits for the orders 0 and infinity, NaN where there is none."""
+    is_past = (self == 0) & (other > 0)
+    is_before = (self == jnp.inf) & (other >= 0) & jnp.isfinite(other)
+    is_limit = (self == 0) | jnp.isinf(self)
+    limit = jnp.where(is_past, at_zero, jnp.where(is_before, at_infinity, jnp.nan))
+    return jnp.where(is_limit, limit, value)
 
 
 # C_k(eta) of Temme's expansion, each as a polynomial in eta

@@ -166,6 +166,8 @@ def index_select(self, dim, index):
     check_vector("index_select", self, index)
     (places,) = at_least_1d(index)
     (source,) = at_least_1d(self)
+    if not source.shape[dim]:
+        return jnp.zeros(selected_shape(self.shape, dim, places), self.dtype)
     return jnp.reshape(
         jnp.take(source, places, dim, mode="fill"), selected_shape(self.shape, dim, places)
     )
@@ -395,6 +397,14 @@ def take_along_dim(self, indices, dim=None):
     """`gather` after broadcasting tensor and indices; without `dim` both are flattened."""
     self, indices, dim = _along(self, indices, dim)
     return gather(self, dim, indices)
+
+
+def _check_taken_along(self, indices, dim=None):
+    dim, extent = (0, self.size) if dim is None else (shapes.wrap_dim(dim, self.ndim), None)
+    check_range(indices, dim, self.shape[dim] if extent is None else extent, negative=True)
+
+
+take_along_dim.precondition = _check_taken_along
 
 
 def _along(self, indices, dim):

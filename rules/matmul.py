@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
+from jaxgrad.rules import arithmetic
 from jaxgrad.rules import shape as shapes
 
 from jaxgrad.core import dtypes, promotion
@@ -441,9 +442,16 @@ def _check_addbmm(first, second):
 
 
 def addr(self, vec1, vec2, *, beta=1, alpha=1):
-    if self.dtype == vec1.dtype == vec2.dtype == bool:
-        numbers = (operand.astype(jnp.int32) for operand in (self, vec1, vec2))
-        return addr(*numbers, beta=beta, alpha=alpha) != 0
+    dtype = promotion.result_type(self, vec1, vec2)
+    for name, number in (("beta", beta), ("alpha", alpha)):
+        arithmetic.check_multiple(dtype, name, number)
+    if dtype is not dtypes.bool:
+        return _with_outer(self, vec1, vec2, beta, alpha)
+    numbers = (operand.astype(jnp.int32) for operand in (self, vec1, vec2))
+    return _with_outer(*numbers, beta, alpha) != 0
+
+
+def _with_outer(self, vec1, vec2, beta, alpha):
     self, product = promotion.unify(self, outer(vec1, vec2))
     return _added("addr", self, product, beta, alpha)
 

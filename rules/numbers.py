@@ -120,7 +120,8 @@ def polar_backward_angle(grad, result):
 def ldexp(self, other):
     """`self * 2 ** other`, without overflow of the power alone."""
     if jnp.iscomplexobj(other):
-        raise NotImplementedError("ldexp is not implemented for a complex exponent")
+        self, other = promotion.unify(self, other)
+        return self * lax.exp(other * math.log(2))
     dtype = promotion.floating_type(self, other)
     self, other = promotion.broadcast("ldexp", promotion.cast(self, dtype), other)
     if dtype.is_complex:

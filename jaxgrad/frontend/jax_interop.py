@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from ..cached import cached_property
-from ..core import executor
+from ..core import dtypes, executor
 from ..core.aval import is_key, joint_mode, strong
 from ..core.bounded_cache import bounded
 from ..core.program import Program
@@ -32,7 +32,7 @@ def own_operator(function):
 
 
 def _operator(function, kind):
-    wide = jax.config.jax_enable_x64
+    was_wide = jax.config.jax_enable_x64
 
     @functools.wraps(function, updated=())
     def operator(*args, **kwargs):
@@ -40,6 +40,8 @@ def _operator(function, kind):
         if not any(map(is_tensor, leaves)):
             return function(*args, **kwargs)
         tensors = [_as_tensor(leaf) for leaf in leaves if _is_data(leaf)]
+        # the operators of jaxgrad make tensors of the default dtype
+        wide = was_wide or (kind is OwnFunction and dtypes.default is dtypes.float64)
         program = _program(
             kind,
             function,

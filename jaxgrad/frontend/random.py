@@ -289,6 +289,12 @@ def randperm(n: int, **options: Unpack[RandomOptions]) -> Tensor:
         raise RuntimeError(
             f"value cannot be converted to type {dtype.name} without overflow: {count - 1}"
         )
+    if dtype.is_floating_point and count > 2 / dtypes.finfo(dtype).eps + 1:
+        scalar = dtype.scalar_type
+        raise RuntimeError(
+            f"n cannot be greater than {int(2 / dtypes.finfo(dtype).eps + 1)} for {scalar} type: "
+            f"randperm({count}) has integers that {dtype} does not tell apart"
+        )
     generator = generator_of("randperm", options)
     check_options("randperm", options)
     if has_no_data(options):

@@ -6,7 +6,6 @@ import functools
 
 from .. import ops
 from ..ops.dispatch import is_foreign
-from ..ops.number_operand import wrap_number
 from ..tape.torch_function import api_boundary
 
 
@@ -58,4 +57,4 @@ class ReflectedMethods:
     @api_boundary
     @reflected
     def __rmod__(self, other):
-        return ops.remainder(wrap_number(other, self), self)
+        return ops.remainder(other, self)

@@ -44,7 +44,8 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
     """
     _check_square("linalg.matrix_power", A)
     if n == 0:
-        return factories.eye(A.shape[-1], dtype=A.dtype, device=A.device).expand(A.shape).clone()
+        identity = factories.eye(A.shape[-1], dtype=A.dtype, device=A.device)
+        return ops.where(factories.ones((), dtype=dtypes.bool), identity, A)  # with a gradient, 0
     base = ops.inverse(A) if n < 0 else A
     n, power = abs(operator.index(n)), None
     if n == 3:

@@ -17,8 +17,10 @@ class BackwardHookFunction(Function):
 
     @staticmethod
     def forward(ctx, *tensors):
-        ctx.mark_non_differentiable(*[tensor for tensor in tensors if not tensor.requires_grad])
-        return tuple(tensor.view_as(tensor) for tensor in tensors)
+        views = tuple([tensor.view_as(tensor) for tensor in tensors])
+        pairs = zip(tensors, views, strict=True)
+        ctx.mark_non_differentiable(*[view for tensor, view in pairs if not tensor.requires_grad])
+        return views
 
     @staticmethod
     def backward(ctx, *gradients):

@@ -413,3 +413,13 @@ def test_the_base_refuses_what_it_lacks():
 def test_the_dirichlet_distribution_of_a_beta():
     beta = jaxgrad.distributions.Beta(2.0, jaxgrad.tensor([3.0, 4.0]))
     assert beta._dirichlet.concentration.tolist() == [[2.0, 3.0], [2.0, 4.0]]
+
+
+def test_a_formula_of_integers_has_the_default_dtype():
+    jaxgrad.set_default_dtype(jaxgrad.float64)
+    try:
+        mode = jaxgrad.distributions.Dirichlet(jaxgrad.tensor([2, 2, 1])).mode
+    finally:
+        jaxgrad.set_default_dtype(jaxgrad.float32)
+    assert mode.dtype is jaxgrad.float64
+    assert mode.tolist() == [0.5, 0.5, 0.0]

@@ -117,6 +117,14 @@ def test_randperm_holds_each_number_once(count):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("dtype", "most"), [("float16", 2049), ("bfloat16", 257)])
+def test_randperm_of_numbers_that_a_dtype_does_not_tell_apart(dtype, most):
+    dtype = getattr(jaxgrad, dtype)
+    assert len(set(jaxgrad.randperm(most, dtype=dtype).tolist())) == most
+    with pytest.raises(RuntimeError, match=f"n cannot be greater than {most} for"):
+        jaxgrad.randperm(most + 1, dtype=dtype)
+
+
 def test_randperm_orders_are_equally_frequent():
     orders, frequency = np.unique(
         [jaxgrad.randperm(3).numpy() for _ in range(1200)], axis=0, return_counts=True

@@ -165,3 +165,19 @@ def test_backward_hooks_of_all_modules_are_of_one_kind(monkeypatch):
     assert seen == [[[1.0]]]
     with pytest.raises(TypeError, match="a hook is a function"):
         every.register_module_forward_hook(3)
+
+
+class Doubled(jaxgrad.nn.Module):
+    def forward(self, x, y):
+        return x * 2, y * 2, x + y, x.detach()
+
+
+@pytest.mark.parametrize("kind", ["hook", "pre_hook"])
+def test_backward_hooks_leave_alone_what_requires_no_grad(kind):
+    module, x = Doubled(), jaxgrad.ones(2, requires_grad=True)
+    getattr(module, f"register_full_backward_{kind}")(lambda *arguments: None)
+    results = module(x, jaxgrad.ones(2))
+    assert [result.requires_grad for result in results] == [True, False, True, False]
+    sum(result.sum() for result in results).backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+    assert not any(result.requires_grad for result in module(jaxgrad.ones(2), jaxgrad.ones(2)))

@@ -279,3 +279,11 @@ def test_integer_division_by_zero_under_a_trace_is_not_checked():
     assert divide(jaxgrad.tensor([7]), jaxgrad.tensor([2])).tolist() == [3]
     divide(jaxgrad.tensor([7]), jaxgrad.tensor([0]))
     count("programs")
+
+
+def test_the_reflected_remainder_has_both_gradients():
+    x = jaxgrad.tensor([3.0], requires_grad=True)
+    y = jaxgrad.tensor([7.0], requires_grad=True)
+    x.__rmod__(y).sum().backward()  # 7 - 2 * 3
+    assert (x.grad.item(), y.grad.item()) == (-2.0, 1.0)
+    assert (7 % jaxgrad.tensor([2, 3])).tolist() == [1, 1]

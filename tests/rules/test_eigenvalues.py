@@ -293,3 +293,11 @@ def test_vectors_of_other_values_have_a_derivative():
     step = 1e-5 * jaxgrad.from_numpy(draw.normal(size=(4, 3)))
     slope = ((first(low + step) - first(low - step)) * weights).sum() / 2
     assert abs(slope - (x.grad * step).sum()).item() < 1e-9
+
+
+def test_the_power_zero_has_a_gradient_of_zeros():
+    x = jaxgrad.tensor([[1.0, float("nan")], [0.0, 2.0]], requires_grad=True)
+    power = jaxgrad.linalg.matrix_power(x, 0)
+    assert power.tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    power.sum().backward()
+    assert x.grad.tolist() == [[0.0, 0.0], [0.0, 0.0]]

@@ -68,6 +68,8 @@ ANSWERS = [
         "float32",
         [NAN, 0.0, 0.0, NAN, NAN, 1.0, NAN, 0.0],
     ),
+    ("torch.igamma(tensor(0.0), tensor([0.0, 0.5, 1e-3]))", "float32", [NAN, 1.0, 1.0]),
+    ("torch.igammac(tensor(0.0), tensor([0.0, 0.5, 1e-3]))", "float32", [NAN, 0.0, 0.0]),
     ("torch.igamma(tensor([1000.0]), tensor([1000.0]))", "float32", [0.5042052268981934]),
     ("torch.igamma(tensor([1e6]), tensor([1e6]))", "float32", [0.5001329779624939]),
 ]

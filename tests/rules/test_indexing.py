@@ -129,6 +129,7 @@ REFUSED = [
 ]
 
 ANSWERS = [
+    ("torch.take_along_dim(tensor([1, 2, 3]), tensor([-1, 0]), 0)", "int64", [3, 1]),
     # no dimensions, no elements
     ("torch.gather(tensor(5), 0, tensor(0))", "int64", 5),
     ("torch.gather(tensor([1, 2]), 0, zeros(0, dtype=torch.int64))", "int64", []),
@@ -283,3 +284,19 @@ def test_scatter_gives_every_source_of_a_place_that_place_s_gradient():
     written.backward(jaxgrad.tensor([3.0, 5.0]))
     assert source.grad.tolist() == [5.0, 5.0]
     count("closed forms")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: jaxgrad.take_along_dim(jaxgrad.ones(2), jaxgrad.tensor([2]), 0),
+        lambda: jaxgrad.take_along_dim(jaxgrad.ones(2), jaxgrad.tensor([-3]), 0),
+        lambda: jaxgrad.take_along_dim(jaxgrad.ones(2), jaxgrad.tensor([2])),
+        lambda: jaxgrad.take_along_dim(jaxgrad.zeros(0, 3), jaxgrad.tensor([[0]]), 0),
+        lambda: jaxgrad.index_select(jaxgrad.zeros(2, 0), 1, jaxgrad.tensor([0])),
+    ],
+)
+def test_indices_of_no_element_are_refused(call):
+    """`take_along_dim` of PyTorch takes the remainder by the size instead."""
+    with pytest.raises(RuntimeError, match="is out of bounds for dimension"):
+        call()

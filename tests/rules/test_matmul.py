@@ -14,6 +14,16 @@ from jaxgrad import ops
 
 REFUSED = [
     (
+        "torch.addr(full((2, 2), 1), tensor([1, 2]), tensor([1, 2]), beta=0.5)",
+        RuntimeError,
+        "For integral input tensors, argument beta must not be a floating point number.",
+    ),
+    (
+        "torch.addr(full((2, 2), 1), tensor([1, 2]), tensor([1, 2]), alpha=1.5)",
+        RuntimeError,
+        "For integral input tensors, argument alpha must not be a floating point number.",
+    ),
+    (
         "torch.mm(zeros(2, 3), zeros(2, 3))",
         RuntimeError,
         "mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)",

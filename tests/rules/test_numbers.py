@@ -52,6 +52,12 @@ REFUSED = [
 ]
 
 ANSWERS = [
+    (
+        "torch.ldexp(tensor([1, 2]), tensor([1 + 1j, 2]))",
+        "complex64",
+        [1.5384777784347534 + 1.277922511100769j, 8.0 + 0.0j],
+    ),
+    ("torch.ldexp(tensor([1 + 1j]), tensor([2]))", "complex64", [4.0 + 4.0j]),
     ("torch.copysign(tensor([1.0, -1.0, nan]), tensor([-0.0]))", "float32", [-1.0, -1.0, NAN]),
     ("torch.copysign(tensor([3]), tensor([-1]))", "float32", [-3.0]),
     ("torch.copysign(tensor([0.0]), -2)", "float32", [-0.0]),
