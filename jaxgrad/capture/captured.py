@@ -71,12 +71,9 @@ class Snapshot:
         is_known = is_tracked(tensor) and not isinstance(known_leaf_state(tensor), Severed)
         self.edge = known_edge_of(tensor) if is_known else None
         self.root, self.has_tangent = root_of_view(tensor), has_tangent(tensor)
-        self.state, self.leaf, self.counter = (
-            state_of(tensor),
-            known_leaf_state(tensor),
-            known_counter(tensor),
-        )
-        # the slot: the property `grad` would report a read of the gradient to the scope around
+        self.state, self.leaf = state_of(tensor), known_leaf_state(tensor)
+        self.counter = known_counter(tensor)
+        # not the property `grad`, which would report a read to the scope around
         self.grad = grad_of(tensor)
         self.hooks = traced_hooks.HookSnapshot(tensor)
 

@@ -297,9 +297,8 @@ class MemoryMethods:
         if rank:
             shown = strides_of(abstract_value(self))
             return self.ndim == rank and layouts.is_channels_last(self.shape, shown)
-        return abstract_value(self).strides is None or layouts.is_contiguous(
-            self.shape, self.stride()
-        )
+        is_usual = abstract_value(self).strides is None
+        return is_usual or layouts.is_contiguous(self.shape, self.stride())
 
     @api_boundary
     def contiguous(self, memory_format=contiguous_format) -> Tensor:

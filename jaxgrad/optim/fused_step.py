@@ -499,9 +499,11 @@ class FusedOptimizer(Optimizer):
         params = [*chain.from_iterable(raw(group, "params") for group in self.param_groups)]
         return (
             not any(dict.get(group, "differentiable") for group in self.param_groups)
-            and all(
-                alias_of(param) is None and abstract_value(param).mode == IMMEDIATE
-                for param in params
-            )
+            and all(map(_is_alone, params))
             and not any(is_sparse(param.grad) for param in params)
         )
+
+
+def _is_alone(param) -> bool:
+    """Whether a parameter has an array of its own, in this process."""
+    return alias_of(param) is None and abstract_value(param).mode == IMMEDIATE

@@ -142,10 +142,8 @@ def cause_of(kind, operator, sources) -> Cause:
 
 def _has_edge(tensor) -> bool:
     # a leaf state of another class marks a history that is not known
-    known = node_or_mark(tensor) is not None or type(known_leaf_state(tensor)) in (
-        type(None),
-        LeafState,
-    )
+    kind = type(known_leaf_state(tensor))
+    known = node_or_mark(tensor) is not None or kind in (type(None), LeafState)
     return is_tracked(tensor) and known
 
 

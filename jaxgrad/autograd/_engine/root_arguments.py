@@ -176,7 +176,7 @@ def _batch(position, output, batch):
 def _check(position, aval, gradient):
     if not isinstance(gradient, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type_name(gradient)}")
-    if (is_on_meta(gradient)) != (aval.mode == META):
+    if is_on_meta(gradient) != (aval.mode == META):
         place = "meta" if aval.mode == META else "a device with data"
         raise RuntimeError(
             f"invalid gradient at index {position} - expected device {place} but got "

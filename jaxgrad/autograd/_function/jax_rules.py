@@ -53,9 +53,8 @@ def concerns(cls, args) -> bool:
     for argument in args:
         if isinstance(argument, Tensor):
             # where JAX does not differentiate, `func.vmap` may still map the trace
-            if not is_concrete(abstract_value(argument).mode) and (
-                not is_bare() or user_rules.has_vmap(cls)
-            ):
+            is_known = is_concrete(abstract_value(argument).mode)
+            if not is_known and (not is_bare() or user_rules.has_vmap(cls)):
                 return True
         elif isinstance(argument, jax.Array):
             return True
@@ -87,9 +86,8 @@ def _traced(cls, args):
     tensors = [value for value in outputs if isinstance(value, Tensor)]
     for value, array in zip(tensors, arrays, strict=True):
         if alias_of(value) is not None and any(value is argument for argument in args):
-            assign(
-                value, wrap(array, abstract_value(value)), False
-            )  # `forward` wrote to its memory
+            # `forward` wrote to its memory
+            assign(value, wrap(array, abstract_value(value)), False)
         else:
             hold(value, array)
     for saved in ctx._saved:

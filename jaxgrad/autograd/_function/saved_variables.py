@@ -55,11 +55,8 @@ class SavedVariable:
             return self.with_history(self.packed.tensor()._array, ctx)
         source = current(self.source)
         same_place = not is_tracked(source) or self.edge == known_edge_of(source)
-        if (
-            held(source) is self.array
-            and is_tracked(source) == (self.edge is not None)
-            and same_place
-        ):
+        same_flag = is_tracked(source) == (self.edge is not None)
+        if held(source) is self.array and same_flag and same_place:
             return source
         return self.with_history(self.array, ctx)
 
