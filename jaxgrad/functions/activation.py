@@ -6,10 +6,12 @@ import math
 
 from .. import ops
 from ..frontend.factories import like
-from ..frontend.random import rand
+from ..late import LateModule
 from ..tape.tensor import Tensor
 from ..tape.torch_function import api_boundary
 from .arguments import check_tensor
+
+random = LateModule("jaxgrad.frontend.random")  # only `rrelu` draws
 
 # The fixed point of the map of mean and variance is (0, 1) for these constants.
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
@@ -198,5 +200,5 @@ def _slopes(input, lower, upper, generator):
     if not input.dtype.is_floating_point:
         raise NotImplementedError(f"\"rrelu\" not implemented for '{input.dtype.scalar_type}'")
     options = like("rrelu", input, {"generator": generator})
-    drawn = rand(tuple(input.shape), **options) * (upper - lower) + lower
+    drawn = random.rand(tuple(input.shape), **options) * (upper - lower) + lower
     return ops.where(input <= 0, drawn, 1)

@@ -21,7 +21,7 @@ from ..names.missing import MissingName, offered, reasons
 
 _FAMILIES = (
     *("activation", "dot_product_attention", "dropout", "embedding", "folding", "grid_sampling"),
-    *("grouped_products", "loss", "multi_head_attention", "normalization", "padding", "pooling"),
+    *("loss", "matmul", "multi_head_attention", "normalization", "padding", "pooling"),
     "resampling",
 )
 

@@ -16,9 +16,11 @@ import numpy as np
 from ..autograd.grad_mode import no_grad
 from ..core import dtypes
 from ..frontend.array_creation import from_host
-from ..functions.random import truncated_normal_
+from ..late import LateModule
 from ..names.missing import missing_in
 from ..tape.tensor import Tensor, concrete, wrap
+
+random = LateModule("jaxgrad.functions.random")  # it takes longer than the rest
 
 _LINEAR = ("linear", *(f"conv{way}{n}d" for way in ("", "_transpose") for n in (1, 2, 3)))
 
@@ -89,7 +91,7 @@ def trunc_normal_(
             "The distribution of values may be incorrect.",
             stacklevel=2,
         )
-    return truncated_normal_(tensor, mean, std, a, b, generator)
+    return random.truncated_normal_(tensor, mean, std, a, b, generator)
 
 
 @no_grad()
