@@ -164,7 +164,7 @@ _LATER |= dict.fromkeys(
     "autograd.anomaly_mode",
 )
 _LATER |= {"gradient": "frontend.gradient", "to_jax": "frontend.jax_interop"}
-_LATER |= {"set_printoptions": "frontend.printing", "jit": "nn.script_module"}
+_LATER |= {"set_printoptions": "frontend.printing.arrays", "jit": "nn.script_module"}
 _LATER |= dict.fromkeys(
     (
         *("Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed"),

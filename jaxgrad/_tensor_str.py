@@ -7,9 +7,10 @@ import types
 
 import numpy as np
 
-from .frontend import printing, tensor_text
-from .frontend.printing import get_printoptions as get_printoptions
-from .frontend.printing import set_printoptions as set_printoptions
+from .frontend.printing import arrays as printing
+from .frontend.printing import tensors as tensor_text
+from .frontend.printing.arrays import get_printoptions as get_printoptions
+from .frontend.printing.arrays import set_printoptions as set_printoptions
 from .names.missing import MissingName
 from .tape.tensor import Tensor, shown_array
 

@@ -23,7 +23,7 @@ from jax.extend.core import set_current_trace
 import jaxgrad
 from jaxgrad.core import deferred
 from jaxgrad.core.jax_internals import COMPILE_EVENT, current_trace
-from jaxgrad.frontend import printing
+from jaxgrad.frontend.printing import arrays as printing
 from jaxgrad.multiprocessing import _contexts
 
 # no clock decides: neither on an example, nor on how long it takes to draw some

@@ -31,9 +31,9 @@ from . import (
     reflected_methods,
     subclassing,
     tensor_data,
-    tensor_text,
     to,
 )
+from .printing.tensors import TextMethods
 
 documentation = LateModule("jaxgrad.ops.documentation")
 
@@ -443,7 +443,7 @@ METHOD_CLASSES = (
     variable.VariableMethods,
     legacy_methods.LegacyMethods,
     subclassing.Subclassing,
-    tensor_text.TextMethods,
+    TextMethods,
     reflected_methods.ReflectedMethods,
     TensorMethods,
 )

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from .. import ops
 from ..autograd.functional import IN_A_TRANSFORM
 from ..core import view_ops
-from ..frontend.wrapped_tensors import Batch, Wrapper
+from ..frontend.printing.wrapped import Batch, Wrapper
 from ..storage.alias import forget
 from ..tape import dual
 from ..tape.mode import transform, transforms, written

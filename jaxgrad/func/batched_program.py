@@ -37,7 +37,7 @@ from ..core.aval import (
     with_shape,
 )
 from ..core.program import Program, bare, is_bare
-from ..frontend.wrapped_tensors import Batch, Wrapper
+from ..frontend.printing.wrapped import Batch, Wrapper
 from ..storage.alias import snapshot
 from ..storage.sole_owner import is_shared
 from ..tape import mode, pytree

@@ -10,8 +10,8 @@ from .. import ops
 from ..autograd._engine.tensor_hooks import HookMethods
 from ..core.device import device_of, sparse_coo
 from ..core.tracebacks import shows_users_frames
-from ..frontend import printing
-from ..frontend.tensor_text import name_of_node
+from ..frontend.printing import arrays as printing
+from ..frontend.printing.tensors import name_of_node
 from ..frontend.to import CONVERSIONS
 from ..storage.alias import assign, detached
 from ..storage.inplace_check import permit

@@ -47,7 +47,7 @@ class ProcessSettings:
         self.interop_threads: int | None = None
         self.debug_mode = 0  # of deterministic algorithms
         self.warn_always = False
-        self.print_options: Any = None  # those of frontend/printing.py
+        self.print_options: Any = None  # those of frontend/printing/arrays.py
         # of checkpointed calls; None: what the call says
         self.checkpoint_early_stop: bool | None = None
         self.checkpoint_debug: bool | None = None

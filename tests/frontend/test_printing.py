@@ -6,7 +6,7 @@ from helpers import checks
 from helpers.answers import beside, load
 
 from jaxgrad.core import dtypes
-from jaxgrad.frontend import printing
+from jaxgrad.frontend.printing import arrays as printing
 
 RECORDED = load(beside(__file__))
 

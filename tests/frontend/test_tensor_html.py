@@ -12,7 +12,7 @@ from helpers.html_checks import Page
 
 import jaxgrad as torch
 from jaxgrad import nn
-from jaxgrad.frontend import tensor_html
+from jaxgrad.frontend.printing import html as tensor_html
 
 
 def picture_of(html):

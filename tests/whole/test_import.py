@@ -41,7 +41,7 @@ LATE = """
     jaxgrad.ops.autocast jaxgrad.ops.documentation
     jaxgrad.autograd._function jaxgrad.autograd._gradcheck jaxgrad.autograd._inspect
     jaxgrad.autograd.forward_ad jaxgrad.autograd.function jaxgrad.autograd.functional
-    jaxgrad.frontend.printing jaxgrad.frontend.random
+    jaxgrad.frontend.printing.arrays jaxgrad.frontend.random
     jaxgrad.frontend.storages
 """
 PACKAGES = "autograd cached core frontend functions late names ops rules state storage table tape"

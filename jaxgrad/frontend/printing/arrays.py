@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy
 
-from ..core import dtypes
-from ..tape import settings
+from ...core import dtypes
+from ...tape import settings
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def set_printoptions(
 
     Raises ValueError for another profile, and for counts that are not ints of 0 or more.
 
-    >>> from jaxgrad.frontend import printing
+    >>> from jaxgrad.frontend.printing import arrays as printing
     >>> printing.set_printoptions(profile="short")
     >>> printing.tensor_str(numpy.array([0.5, 2.25]), dtypes.float32)
     'tensor([0.50, 2.25])'
@@ -77,7 +77,7 @@ def _check_count(name, value):
 def get_printoptions() -> dict:
     """Return the options of `set_printoptions` as a dict.
 
-    >>> from jaxgrad.frontend import printing
+    >>> from jaxgrad.frontend.printing import arrays as printing
     >>> printing.get_printoptions()["precision"]
     4
     """

@@ -7,10 +7,10 @@ import importlib
 import jax
 import numpy as np
 
-from ..core.device import device_of_jax
-from ..late import LateModule
-from ..tape.mode import transform_levels
-from ..tape.tensor import (
+from ...core.device import device_of_jax
+from ...late import LateModule
+from ...tape.mode import transform_levels
+from ...tape.tensor import (
     Tensor,
     abstract_value,
     held,
@@ -19,12 +19,12 @@ from ..tape.tensor import (
     shown_array,
     spans_processes,
 )
-from ..tape.torch_function import api_boundary
+from ...tape.torch_function import api_boundary
 
 forward_ad = LateModule("jaxgrad.autograd.forward_ad")
-printing = LateModule("jaxgrad.frontend.printing")
-sharding_text = LateModule("jaxgrad.frontend.sharding_text")
-wrapped_tensors = LateModule("jaxgrad.frontend.wrapped_tensors")
+printing = LateModule("jaxgrad.frontend.printing.arrays")
+sharding_text = LateModule("jaxgrad.frontend.printing.shardings")
+wrapped_tensors = LateModule("jaxgrad.frontend.printing.wrapped")
 
 
 class TextMethods:
@@ -40,7 +40,7 @@ class TextMethods:
 
     def _repr_html_(self):
         # imported late: few programs show tensors in notebooks
-        return importlib.import_module(f"{__package__}.tensor_html").of_tensor(self)
+        return importlib.import_module(f"{__package__}.html").of_tensor(self)
 
     @api_boundary
     def __format__(self, specification):

@@ -9,8 +9,8 @@ from __future__ import annotations
 import textwrap
 from typing import NamedTuple
 
-from ..storage.alias import snapshot
-from ..tape.mode import transform_levels
+from ...storage.alias import snapshot
+from ...tape.mode import transform_levels
 
 
 class Wrapper(NamedTuple):

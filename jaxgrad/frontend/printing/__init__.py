@@ -1,0 +1,1 @@
+"""Tensors as text and as HTML."""
