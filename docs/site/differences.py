@@ -19,9 +19,9 @@ def differences() -> dict[str, list[str]]:
         if len(cells) != 3 or cells[1].startswith(("---", "PyTorch 2")):
             continue
         what, theirs, ours = (_inline(cell.replace("\\|", "|")) for cell in cells)
-        said = f"{what}: {ours} (PyTorch: {theirs})."
+        difference = f"{what}: {ours} (PyTorch: {theirs})."
         for name in dict.fromkeys(NAME.match(code)[0] for code in _codes(cells[0])):
-            differences.setdefault(name.removeprefix("torch."), []).append(said)
+            differences.setdefault(name.removeprefix("torch."), []).append(difference)
     return differences
 
 

@@ -70,17 +70,17 @@ class Docstring:
 
     def prose(self, text: str):
         """A paragraph: sentences that describe arguments become pairs of a term and HTML."""
-        term, said = None, []
+        term, sentences = None, []
         for position, sentence in enumerate(SENTENCE.split(text)):
             pair = self.term(sentence, position == 0)
-            ends = term in ("Raises", "Returns") and said
+            ends = term in ("Raises", "Returns") and sentences
             if pair or ends:
-                yield from self.described(term, said)
-                term, said = None, []
+                yield from self.described(term, sentences)
+                term, sentences = None, []
             if pair:
                 term, sentence = pair
-            said.append(sentence)
-        yield from self.described(term, said)
+            sentences.append(sentence)
+        yield from self.described(term, sentences)
 
     def term(self, sentence: str, is_first: bool) -> tuple[str, str] | None:
         """What a sentence describes, and the rest of it; None for any other sentence."""
@@ -97,8 +97,8 @@ class Docstring:
         shown = ", ".join(f"<code>{name}</code>" for name in names)
         return shown, sentence[definition.end() :]
 
-    def described(self, term, said):
-        text = self.inline(" ".join(said))
+    def described(self, term, description):
+        text = self.inline(" ".join(description))
         if term:
             yield term, text
         elif text:
@@ -108,19 +108,20 @@ class Docstring:
 
     def arguments(self, text):
         for line in _lines(text):
-            name, kind, said = ARGUMENT.fullmatch(line).groups()
+            name, kind, description = ARGUMENT.fullmatch(line).groups()
             kind = f'<code class="type">{html.escape(kind)}</code>'
-            yield f"<code>{name}</code>", " ".join(filter(None, [kind, self.inline(said or "")]))
+            parts = kind, self.inline(description or "")
+            yield f"<code>{name}</code>", " ".join(filter(None, parts))
 
     def returns(self, text):
-        kind, _, said = _one_line(text).rpartition(": ") if "): " in text else _kind(text)
-        said = f" {self.inline(said)}" if said else ""
-        yield "Returns", f'<code class="type">{html.escape(kind)}</code>{said}'
+        kind, _, rest = _one_line(text).rpartition(": ") if "): " in text else _kind(text)
+        description = f" {self.inline(rest)}" if rest else ""
+        yield "Returns", f'<code class="type">{html.escape(kind)}</code>{description}'
 
     def raises(self, text):
         for line in _lines(text):
-            kind, _, said = line.partition(": ")
-            yield "Raises", f"<code>{kind}</code>: {self.inline(said)}"
+            kind, _, description = line.partition(": ")
+            yield "Raises", f"<code>{kind}</code>: {self.inline(description)}"
 
     def formulas(self, text):
         yield "".join(_formulas(text))
@@ -163,8 +164,8 @@ def _grouped(parts) -> str:
             html_parts.append('<dl class="described">' if is_pair else "</dl>")
             is_list, last = is_pair, None
         if is_pair:
-            term, said = part
-            html_parts.append(f"<dt>{term if term != last else ''}</dt><dd>{said}</dd>")
+            term, description = part
+            html_parts.append(f"<dt>{term if term != last else ''}</dt><dd>{description}</dd>")
             last = term
         else:
             html_parts.append(part)

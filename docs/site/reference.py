@@ -339,8 +339,8 @@ class Body:
             yield Body(Entry(f"{self.entry.path}.{name}", value), self.space, 4, kind).html()
 
 
-def described(term: str, said: str) -> str:
-    return f'<dl class="described"><dt>{term}</dt><dd>{said}</dd></dl>'
+def described(term: str, description: str) -> str:
+    return f'<dl class="described"><dt>{term}</dt><dd>{description}</dd></dl>'
 
 
 def _heading(name: str) -> str:

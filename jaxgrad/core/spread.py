@@ -168,8 +168,8 @@ def compare_calls(what: str, mesh: Mesh):
     """Raise DistBackendError, in all processes of a mesh, where they are about to run other
     programs. what: the program of this one.
     """
-    told = np.frombuffer(what.encode()[:TOLD].ljust(TOLD), np.uint8)
-    every = np.asarray(_teller(mesh)(shared(told, mesh)).addressable_data(0))
+    encoded = np.frombuffer(what.encode()[:TOLD].ljust(TOLD), np.uint8)
+    every = np.asarray(_teller(mesh)(shared(encoded, mesh)).addressable_data(0))
     texts = [bytes(row).decode(errors="replace").rstrip() for row in every.reshape(-1, TOLD)]
     if len(set(texts)) > 1:
         ranks = [device.process_index for device in mesh.devices.flat]

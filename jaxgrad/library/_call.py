@@ -413,11 +413,11 @@ class _Host:
             results = checked(self.operator, bound, results)
         outputs = [np.asarray(t._array) for t in (*_flat(results), *self.call.written(bound))]
         got = [(output.shape, output.dtype) for output in outputs]
-        told = [(struct.shape, struct.dtype) for struct in self.structs]
-        if got != told:
+        declared = [(struct.shape, struct.dtype) for struct in self.structs]
+        if got != declared:
             raise RuntimeError(
                 f"{self.operator.name()}: its kernel returned {_shown(got)}, but its fake said "
-                f"{_shown(told)}: correct the function given to register_fake"
+                f"{_shown(declared)}: correct the function given to register_fake"
             )
         return outputs
 

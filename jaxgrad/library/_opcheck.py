@@ -202,11 +202,11 @@ def _test_compiled(operator, args, kwargs, tolerance):
         ("Gradients", "gradients", "its backward"),
         ("Written arguments", "arguments", "its kernel"),
     )
-    for (what, noun, who), first, second in zip(texts, eager, compiled, strict=True):
+    for (what, noun, run), first, second in zip(texts, eager, compiled, strict=True):
         if not _is_same(first, second, tolerance):
             raise AssertionError(
                 f"{what} of the operator {operator} are different uncompiled and under "
-                f"jaxgrad.jit, where it has incorrect {noun}: {who} may depend on something else "
+                f"jaxgrad.jit, where it has incorrect {noun}: {run} may depend on something else "
                 "than its arguments"
             )
 

@@ -326,8 +326,8 @@ def _older(function):
 
     call.__name__ = call.__qualname__ = old
     example = "".join((function.__doc__ or "").partition(">>>")[1:])
-    told = f"Call `{new}`, the newer name, after a FutureWarning; see there."
-    call.__doc__ = f"{told}\n\n    {example}"
+    doc = f"Call `{new}`, the newer name, after a FutureWarning; see there."
+    call.__doc__ = f"{doc}\n\n    {example}"
     return call
 
 

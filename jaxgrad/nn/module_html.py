@@ -30,11 +30,11 @@ def of_module(module: Module) -> str:
         rows.append([name + layer._get_name(), layer.extra_repr(), shapes, count or ""])
     more = len(layers) - len(rows)
     total, trainable = (sum(pair[at] for pair in counts.values()) for at in (0, 1))
-    told = f"{total:,} parameters"
-    told += f", {trainable:,} of them trainable" if trainable < total else ""
-    told += f"; {more} more modules inside of these" if more else ""
+    text = f"{total:,} parameters"
+    text += f", {trainable:,} of them trainable" if trainable < total else ""
+    text += f"; {more} more modules inside of these" if more else ""
     table = html.table(("layer", "settings", "parameters", "number"), rows, numbers=[3])
-    return f"{table}\n{html.line(told)}"
+    return f"{table}\n{html.line(text)}"
 
 
 def _level(path: str) -> int:

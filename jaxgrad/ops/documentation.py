@@ -79,8 +79,8 @@ def document(function, library, name: str):
     `name`: the operator of `library` or its in-place form. Raises TableError if an entry has a
     mistake.
     """
-    told = library.kept.help_of(name) if library.kept is not None else None
-    function.__doc__, function.__signature__ = told or texts(library, name)
+    kept = library.kept.help_of(name) if library.kept is not None else None
+    function.__doc__, function.__signature__ = kept or texts(library, name)
     return function
 
 
@@ -242,8 +242,10 @@ class Docstring:
         self.rules, self.signatures = rules, signatures
         self.pointwise = [rule for rule in rules if self.is_pointwise(rule)]
         self.broadcasts = any(len(rule.tensor_arguments) > 1 for rule in self.pointwise)
-        said = library.table.arguments(rules[0].schema.name)
-        self.said = {in_public_names(name): in_public_names(text) for name, text in said.items()}
+        known = library.table.arguments(rules[0].schema.name)
+        self.descriptions = {
+            in_public_names(name): in_public_names(text) for name, text in known.items()
+        }
 
     def text(self) -> str:
         paragraphs = [*self.summary()]
@@ -271,8 +273,8 @@ class Docstring:
                 kinds.setdefault(name, []).append(parameter.annotation)
         for name in sorted(kinds, key="out".__eq__):
             shapes = self.shapes() if "Tensor" in kinds[name] else None
-            said = self.said.get(name) or ARGUMENTS.get(name) or shapes
-            yield f"{name} ({union(kinds[name])}){f': {said}' if said else ''}"
+            text = self.descriptions.get(name) or ARGUMENTS.get(name) or shapes
+            yield f"{name} ({union(kinds[name])}){f': {text}' if text else ''}"
 
     def shapes(self) -> str | None:
         """The shapes that the tensors may have, for a pointwise operator."""
@@ -282,14 +284,14 @@ class Docstring:
 
     def returns(self):
         kinds = union(signature.return_annotation for signature in self.signatures)
-        said = "; ".join(filter(None, self.returned()))
-        yield f"{kinds}{f': {said}' if said else ''}"
+        text = "; ".join(filter(None, self.returned()))
+        yield f"{kinds}{f': {text}' if text else ''}"
 
     def returned(self):
         if self.inplace:
             yield "the first argument"
             return
-        yield self.said.get("returns") or self.pointwise_result()
+        yield self.descriptions.get("returns") or self.pointwise_result()
         if self.rules[0].is_view:
             yield "a view, which shares the storage of the first argument"
 

@@ -135,10 +135,10 @@ def _check(hook, value, replacement):
             "to_dense()"
         )
     if replacement.dtype is not value.dtype:
-        was, got = value.dtype.scalar_type, replacement.dtype.scalar_type
+        was, returned = value.dtype.scalar_type, replacement.dtype.scalar_type
         raise RuntimeError(
             f"hook '{name_of(hook)}' has changed the type of value (was torch.{was}Tensor got "
-            f"torch.{got}Tensor): a hook must return a gradient of the dtype that it got"
+            f"torch.{returned}Tensor): a hook must return a gradient of the dtype that it got"
         )
     if replacement.shape != value.shape:
         raise RuntimeError(

@@ -46,8 +46,8 @@ def check_elements(problem, settings):
     if comparison.mismatches:
         place, mismatch = comparison.first()
         blamed = culprit(problem, settings, place[0])
-        said = message(problem, place, mismatch, settings.tolerance, blamed)
-        raise settings.error(place[0], said)
+        text = message(problem, place, mismatch, settings.tolerance, blamed)
+        raise settings.error(place[0], text)
     _check_reentrant(problem, held, settings)
 
 
@@ -167,8 +167,8 @@ def check_projections(problem, settings):
                 comparison.column(where, 0, slope.reshape(-1), tangent.reshape(-1))
     if comparison.mismatches:
         place, mismatch = comparison.first()
-        said = _message(problem, settings, place, mismatch)
-        raise settings.error(place[0], said)
+        text = _message(problem, settings, place, mismatch)
+        raise settings.error(place[0], text)
     _check_projections_reentrant(problem, settings, weights, pulled)
 
 

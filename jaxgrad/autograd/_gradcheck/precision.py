@@ -29,12 +29,12 @@ def of_ends(problem, settings) -> str:
     cure = f"Pass inputs of dtype {wide}"
     if name.startswith("Output"):
         cure = "Compute in double precision throughout"
-    said = f"{name} has dtype {tensor.dtype}"
+    text = f"{name} has dtype {tensor.dtype}"
     tolerance = settings.tolerance
     if error <= tolerance.allowed(1):
-        return f"{said}, so no operator was checked by itself. {cure} to check them."
+        return f"{text}, so no operator was checked by itself. {cure} to check them."
     return (
-        f"{said}, whose rounding makes difference quotients with eps={settings.eps:g} wrong by "
+        f"{text}, whose rounding makes difference quotients with eps={settings.eps:g} wrong by "
         f"about {error:.1g}: they cannot be expected to agree within atol={tolerance.atol:g} and "
         f"rtol={tolerance.rtol:g}. {cure}."
     )

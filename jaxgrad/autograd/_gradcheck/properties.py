@@ -57,17 +57,17 @@ def zero_gradients(problem, settings):
         tensor, which = problem.input(k), f"input {problem.moving[k]} of {problem.name}"
         grad = wrap(gradient)
         if grad.dtype != tensor.dtype:
-            said = f"grad is incorrect type: {grad.dtype} for {which}, of {tensor.dtype}"
+            text = f"grad is incorrect type: {grad.dtype} for {which}, of {tensor.dtype}"
         elif grad.shape != tensor.shape:
-            said = f"grad is incorrect size: {list(grad.shape)} for {which}, {list(tensor.shape)}"
+            text = f"grad is incorrect size: {list(grad.shape)} for {which}, {list(tensor.shape)}"
         elif numpy.asarray(gradient).any():
-            said = (
+            text = (
                 "backward not multiplied by grad_output: with gradients of zeros for all outputs "
                 f"the gradient of {which} is {numpy.asarray(gradient)}"
             )
         else:
             continue
-        raise settings.error("reverse", said)
+        raise settings.error("reverse", text)
 
 
 def linear_gradients(problem, settings):
@@ -307,9 +307,9 @@ def rule_dtypes(problem, settings):
             _refuse(mismatches, "forward", "Forward AD gradient has dtype mismatch", settings)
 
 
-def _refuse(mismatches, mode, said, settings):
+def _refuse(mismatches, mode, text, settings):
     if mismatches:
-        raise settings.error(mode, f"{said}: {mismatches[0]}")
+        raise settings.error(mode, f"{text}: {mismatches[0]}")
 
 
 @contextlib.contextmanager

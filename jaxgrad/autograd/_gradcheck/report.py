@@ -66,9 +66,9 @@ class CheckSettings:
     fast: bool
     inner: str = ""
 
-    def error(self, outer: str, said: str) -> GradcheckError:
+    def error(self, outer: str, text: str) -> GradcheckError:
         """A GradcheckError whose message begins with the nesting of modes."""
-        return GradcheckError(f"{self.label(outer)}{said}")
+        return GradcheckError(f"{self.label(outer)}{text}")
 
     def label(self, outer: str) -> str:
         """The nesting of modes, such as "forward over reverse: "; empty for first derivatives."""
@@ -147,7 +147,7 @@ def message(problem, place, mismatch: JacobianMismatch, tolerance: Tolerance, bl
     tensor, result = problem.inputs[position], problem.all_outputs[output]
     row, column = mismatch.row, mismatch.column
     pair = mismatch.numerical[row], mismatch.analytical[row]
-    said = [
+    sentences = [
         heading(place),
         f"numerical:{_shown(mismatch.numerical)}",
         f"analytical:{_shown(mismatch.analytical)}",
@@ -163,7 +163,7 @@ def message(problem, place, mismatch: JacobianMismatch, tolerance: Tolerance, bl
         guess(mismatch.numerical, mismatch.analytical),
         blamed,
     ]
-    return "\n".join(filter(None, said))
+    return "\n".join(filter(None, sentences))
 
 
 def guess(numerical, analytical) -> str:

@@ -292,10 +292,10 @@ def _cause(node, kind) -> str:
             what = " and ".join(["what had arrived"] * arrived + ["what it had saved"] * saved)
             return f"W{what[1:]} held {word}."
     hook = " or one of its hooks" * bool(node.extras and node.extras.post_hooks)
-    who = "its backward" if node.reverse is None else "its formula"
+    maker = "its backward" if node.reverse is None else "its formula"
     seen = "What had arrived" if node.reverse is None else "What had arrived and what it had saved"
     how = {"nan": "0 * inf or 0 / 0", "inf": "1 / 0"}[kind]
-    return f"{seen} held neither nan nor inf: {who}{hook} made it, for example by {how}."
+    return f"{seen} held neither nan nor inf: {maker}{hook} made it, for example by {how}."
 
 
 def _origin(node, kind) -> str:
@@ -315,19 +315,19 @@ def _compiled(step, kernel, arrays, held):
     kinds = [kind for kind in held.kinds if _any_holds(results, kind)]
     if not kinds:
         return results
-    told = f"{step.name}, compiled by jaxgrad.jit, returned {kinds[0]} values"
+    text = f"{step.name}, compiled by jaxgrad.jit, returned {kinds[0]} values"
     try:
         with anomaly_origins.collected() as origins:
             again = step.run_operators(kept)
     except Exception as error:
-        error.add_note(f"{told}, and was run again, operator by operator, to find this.")
+        error.add_note(f"{text}, and was run again, operator by operator, to find this.")
         raise
     for kind in kinds:
         _share(kind, results, again, [origin for origin in origins if origin.kind == kind])
     shown = [kind for kind in kinds if _any_holds(results[: len(again)], kind)]
     if shown and not any(_any_holds(again, kind) for kind in shown):
         _warn(
-            f"{told}, and run again, operator by operator, it did not. A Python value that it "
+            f"{text}, and run again, operator by operator, it did not. A Python value that it "
             "reads may have changed since it was compiled"
         )
     return results
@@ -381,22 +381,22 @@ def _noted(node, name):
 
 def _report(node, error):
     """Warn that a node has failed, with the stacks of the calls that recorded it."""
-    said, led = f"Error detected in {node.name()}. ", "caused the error"
+    text, led = f"Error detected in {node.name()}. ", "caused the error"
     unknown = " Enable detect anomaly during forward pass for more information."
     while node is not None:
         lines = _noted(node, TRACEBACK)
         if lines:
-            said += f"Traceback of forward call that {led}:\n" + "".join(lines)
+            text += f"Traceback of forward call that {led}:\n" + "".join(lines)
         else:
-            said += f"No forward pass information available.{unknown}"
+            text += f"No forward pass information available.{unknown}"
         try:
-            _warn(said)
+            _warn(text)
         except UserWarning:  # warnings are errors here, and must not take the place of the error
-            error.add_note(said)
-            print(said, file=sys.stderr)
+            error.add_note(text)
+            print(text, file=sys.stderr)
         node, unknown = _noted(node, PARENT), ""
         if node is not None:
-            said = f"\n\nPrevious calculation was induced by {node.name()}. "
+            text = f"\n\nPrevious calculation was induced by {node.name()}. "
             led = "induced the previous calculation"
 
 

@@ -218,9 +218,9 @@ class _Compact(_Draftsman):
         lines = _folded([lines for group in groups for lines in (*group, [Line()])][:-1])
         nodes = [node for chain in chains for node in chain]
         is_function = any(isinstance(node, FunctionNode) for node in nodes)
-        told = "\n".join(map(details, nodes[:MOST_DETAILS]))
+        text = "\n".join(map(details, nodes[:MOST_DETAILS]))
         is_end = nodes[0].sequence in self.ends
-        return Box(FUNCTION if is_function else OPERATOR, lines, told, is_end, True)
+        return Box(FUNCTION if is_function else OPERATOR, lines, text, is_end, True)
 
     def lines(self, node):
         name, results, extra = self.described(node)
@@ -288,9 +288,9 @@ def _straight(edges, count):
 def details(node) -> str:
     """The tooltip of a node."""
     place = place_of(node)
-    told = [node.name() + (f" at {shown_place(place)}" if place else "")]
-    told += [f"saves {residual}, {shown_bytes(residual.bytes)}" for residual in kept_by(node)]
-    return "\n".join(told)
+    facts = [node.name() + (f" at {shown_place(place)}" if place else "")]
+    facts += [f"saves {residual}, {shown_bytes(residual.bytes)}" for residual in kept_by(node)]
+    return "\n".join(facts)
 
 
 def _shown(aval):

@@ -174,9 +174,9 @@ def _box(box, place):
     dashes = ' stroke-dasharray="3 3"' if box.kind == CUT else ""
     middle, anchor = (PADDING, "start") if box.is_list else (width / 2, "middle")
     tops = range(PADDING + 9, PADDING + 9 + LINE_HEIGHT * len(box.lines), LINE_HEIGHT)
-    told = "\n".join(map(_text, box.details.split("\n")))
+    title = "\n".join(map(_text, box.details.split("\n")))
     return (
-        f'<g class="{box.kind}"><title>{told}</title>'
+        f'<g class="{box.kind}"><title>{title}</title>'
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="5" '
         f'fill="{FILLS[box.kind]}" stroke="{stroke}"{dashes}/>'
         + "".join(

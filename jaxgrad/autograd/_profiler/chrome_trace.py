@@ -14,14 +14,14 @@ def write_trace(path, events, base=0.0, metadata=None):
     base: the microseconds to add to their times.
     """
     process = os.getpid()
-    told = [_name("process_name", process, 0, "jaxgrad")]
+    records = [_name("process_name", process, 0, "jaxgrad")]
     for thread in sorted({event.thread for event in events}):
-        told.append(_name("thread_name", process, thread, f"thread {thread}"))
+        records.append(_name("thread_name", process, thread, f"thread {thread}"))
     for event in events:
         if event.name != "[memory]":
-            told.append(_bar(event, process, base))
-    told += _arrows(events, process, base)
-    document = {"schemaVersion": 1, "displayTimeUnit": "ms", "traceEvents": told}
+            records.append(_bar(event, process, base))
+    records += _arrows(events, process, base)
+    document = {"schemaVersion": 1, "displayTimeUnit": "ms", "traceEvents": records}
     with open(path, "w", encoding="utf-8") as file:
         json.dump({**document, **(metadata or {})}, file, default=str)
 

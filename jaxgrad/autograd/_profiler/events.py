@@ -76,8 +76,8 @@ def _renamed(old, new):
     """A deprecated alias of a property."""
 
     def value(self):
-        told = f"`{old}` is deprecated, please use `{new}` instead."
-        warnings.warn(told, FutureWarning, stacklevel=2)
+        message = f"`{old}` is deprecated, please use `{new}` instead."
+        warnings.warn(message, FutureWarning, stacklevel=2)
         return getattr(self, new)
 
     return property(value)

@@ -312,12 +312,12 @@ class Annotator:
         self.shapes, self.live = shapes, True
 
     def begin(self, call: ProfiledCall):
-        told = [call.name]
+        words = [call.name]
         if call.node is not None:
-            told.append(f"stashed seq = {call.node.sequence}")
+            words.append(f"stashed seq = {call.node.sequence}")
         if self.shapes:
-            told.append(f"sizes = {_described(call)[0]}")
-        annotation = jax.profiler.TraceAnnotation(", ".join(told))
+            words.append(f"sizes = {_described(call)[0]}")
+        annotation = jax.profiler.TraceAnnotation(", ".join(words))
         annotation.__enter__()
         return annotation
 

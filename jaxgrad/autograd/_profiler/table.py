@@ -173,10 +173,10 @@ def html_table(events, row_limit=100, profile_memory=False, with_flops=False) ->
     texts = ("Name", "Overload Name", "Input Shapes", "Source Location")
     numbers = [at for at, column in enumerate(columns) if column.title not in texts]
     total = sum(event.self_cpu_time_total for event in events)
-    told = f"Self CPU time total: {duration(total, None)}"
+    footer = f"Self CPU time total: {duration(total, None)}"
     if len(events) > len(shown):
-        told += f" ({len(events) - len(shown):,} more rows)"
-    return html.table([column.title for column in columns], rows, numbers) + html.line(told)
+        footer += f" ({len(events) - len(shown):,} more rows)"
+    return html.table([column.title for column in columns], rows, numbers) + html.line(footer)
 
 
 def table(

@@ -67,9 +67,9 @@ def broadcast_state(state: dict) -> dict:
         return state
     tensors: dict[tuple, Tensor] = {}
     is_first = get_rank() == 0
-    told = [json.dumps(_tree.encoded(state, (), tensors)) if is_first else None]
-    broadcast_object_list(told)
-    return _received(json.loads(told[0]), (), tensors, is_first)
+    structure = [json.dumps(_tree.encoded(state, (), tensors)) if is_first else None]
+    broadcast_object_list(structure)
+    return _received(json.loads(structure[0]), (), tensors, is_first)
 
 
 def _received(node, path, tensors, is_first):

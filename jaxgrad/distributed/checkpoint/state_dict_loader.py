@@ -105,8 +105,8 @@ def _agreed(what, processes, function, is_told=True):
         result = function()
     except Exception as caught:
         error = caught
-    told = agree(what, processes, result if is_told else None, error)
-    return told[0] if is_told else result
+    answers = agree(what, processes, result if is_told else None, error)
+    return answers[0] if is_told else result
 
 
 def _targets(state_dict, tree) -> dict:

@@ -116,10 +116,10 @@ def _histogram(values) -> str | None:
     counts, edges = np.histogram(finite, BARS)
     heights = np.ceil(counts / counts.max() * 60).astype(int)
     bars = "".join(f"M{4 * at} 60h3v-{height}h-3z" for at, height in enumerate(heights) if height)
-    told = f"histogram from {edges[0]:.4g} to {edges[-1]:.4g}"
+    title = f"histogram from {edges[0]:.4g} to {edges[-1]:.4g}"
     return (
         f'<svg width="{4 * BARS}" height="61" role="img" style="margin:4px 12px 4px 0">'
-        f"<title>{told}</title>"
+        f"<title>{title}</title>"
         f'<path d="{bars}" fill="currentColor" fill-opacity="0.55"/>'
         f'<path d="M0 60.5h{4 * BARS}" stroke="currentColor" stroke-opacity="0.4"/></svg>'
     )
@@ -138,10 +138,10 @@ def _picture(values) -> str:
     ratio = max(1, SHOWN_PIXELS // max(height, width))
     data = base64.b64encode(_png(levels)).decode()
     style = "image-rendering:pixelated;margin:4px 16px 4px 0;vertical-align:bottom"
-    told = f"the matrix as a picture, {low:.4g} dark and {high:.4g} light"
+    title = f"the matrix as a picture, {low:.4g} dark and {high:.4g} light"
     return (
         f'<img src="data:image/png;base64,{data}" width="{width * ratio}" '
-        f'height="{height * ratio}" style="{style}" alt="{told}" title="{told}">'
+        f'height="{height * ratio}" style="{style}" alt="{title}" title="{title}">'
     )
 
 
