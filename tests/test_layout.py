@@ -286,6 +286,7 @@ def test_the_slot_of_a_handle_is_private():
 # accessor of tape/tensor.py costs too much. Each says so by a line; no other module uses a slot.
 INLINED = {
     "autograd._engine.graph_task",
+    "autograd._engine.root_arguments",
     "autograd._function.call",
     "capture.guards",
     "capture.joined_effects",

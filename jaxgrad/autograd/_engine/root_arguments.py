@@ -11,14 +11,14 @@ from ...tape import sparse_tensor
 from ...tape.asked_edge import GradientEdge, find_edge
 from ...tape.tensor import (
     Tensor,
-    abstract_value,
     current,
     edge_of,
     is_on_meta,
-    is_tracked,
     known_edge_of,
 )
 from ...tape.torch_function import stands_for_tensor
+
+# inlined: the accessors of tape/tensor.py
 
 
 def outputs_of(tensors) -> tuple:
@@ -76,7 +76,7 @@ def edges_of_outputs(outputs) -> list:
         if isinstance(output, GradientEdge):
             edges.append(output[:2])
             continue
-        if not is_tracked(current(output)):
+        if not current(output)._tracked:
             raise RuntimeError(
                 f"element {position} of tensors does not require grad and does not have a grad_fn: "
                 f"it has shape {list(output.shape)}, and nothing it was computed from requires "
@@ -191,7 +191,7 @@ def _check(position, aval, gradient):
 
 
 def _ones(output):
-    if isinstance(output, Tensor) and not is_tracked(current(output)):
+    if isinstance(output, Tensor) and not current(output)._tracked:
         return None  # `edges_of_outputs` raises
     is_plain = type(output) is Tensor
     if not is_plain and sparse_tensor.is_sparse(output):
@@ -199,7 +199,7 @@ def _ones(output):
             "grad can be implicitly created only for scalar outputs, not for a sparse tensor of "
             f"shape {list(output.shape)}: pass its gradient, or reduce it with sum() first"
         )
-    aval = abstract_value(output) if is_plain else _aval(output)
+    aval = output._aval if is_plain else _aval(output)
     if aval.is_real_scalar:
         return elementary.filled(aval, 1)
     if aval.shape.numel() != 1:
@@ -215,4 +215,4 @@ def _ones(output):
 def _aval(output):
     if isinstance(output, GradientEdge):
         return output.node.outputs()[output.output_nr]
-    return abstract_value(output)
+    return output._aval
