@@ -53,7 +53,6 @@ def test_gradients_through_writes_of_real_values(torch):
     return told
 
 
-@pytest.mark.slow
 @as_torch("""
     [True, True, True, True]
     tensor([-4.0, 2.0], dtype=float64)

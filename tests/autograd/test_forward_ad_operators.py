@@ -73,7 +73,6 @@ def recorded_gradients(problem):
     return pack(gradients)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("family", "sample"), SOME)
 def test_tangents_of_every_operator(family, sample):
     findings = derivatives.Findings()

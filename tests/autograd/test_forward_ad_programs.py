@@ -13,7 +13,7 @@ from storage import forward, programs
 import jaxgrad
 
 
-def programs_of(number, **strategies):
+def programs_of(number, marks=(pytest.mark.slow,), **strategies):
     """Runs a function on this many random programs; one check, since some may be drawn twice."""
     settings = hypothesis.settings(max_examples=number, suppress_health_check=list(HealthCheck))
 
@@ -23,9 +23,16 @@ def programs_of(number, **strategies):
             checks.count("forward mode")
 
         test.__name__ = function.__name__
-        return pytest.mark.slow(test)
+        for mark in marks:
+            test = mark(test)
+        return test
 
     return decorate
+
+
+@programs_of(1, marks=(), backwards=hypothesis.strategies.booleans())
+def test_a_program_of_duals(draws, backwards):
+    forward.check(jaxgrad, draws, backwards)
 
 
 @programs_of(50, backwards=hypothesis.strategies.booleans())

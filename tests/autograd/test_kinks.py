@@ -54,7 +54,6 @@ def test_gradients_at_ties_and_kinks(torch):
 
 
 @pytest.mark.row("edge_36")
-@pytest.mark.slow
 @as_torch
 def test_tangents_at_ties_and_kinks(torch):
     forward, tangents = torch.autograd.forward_ad, {}

@@ -205,7 +205,6 @@ def same(results, expected):
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "seed", [0, *[pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 12)]]
 )

@@ -32,8 +32,14 @@ def loaded(function, *args, **options):
 
 
 @pytest.mark.row("S08")
-@pytest.mark.slow
-@pytest.mark.parametrize("gradient", [torch.func.grad(loss), by_backward, torch.jit(by_backward)])
+@pytest.mark.parametrize(
+    "gradient",
+    [
+        by_backward,
+        pytest.param(torch.func.grad(loss), marks=pytest.mark.slow),
+        pytest.param(torch.jit(by_backward), marks=pytest.mark.slow),
+    ],
+)
 def test_a_gradient_that_is_loaded_again(gradient):
     np.testing.assert_allclose(loaded(gradient, W, X).call(W, X), jax.grad(plain)(W, X), rtol=1e-6)
 

@@ -7,10 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jax
 import pytest
 from helpers import hangs
 
-pytestmark = pytest.mark.slow
+import jaxgrad
 
 PROGRAM = Path(__file__).parent / "on_four_devices.py"
 
@@ -33,6 +34,7 @@ def printed():
 TRAININGS = "momentum", "Adam", "Adam, spread", "momentum, normalized", "momentum, explicit"
 
 
+@pytest.mark.slow
 @pytest.mark.row("S09")
 @pytest.mark.parametrize("training", TRAININGS)
 def test_a_compiled_step_on_rows_that_are_spread_over_devices(training):
@@ -44,6 +46,7 @@ def test_a_compiled_step_on_rows_that_are_spread_over_devices(training):
     assert step["results are in rows"]
 
 
+@pytest.mark.slow
 @pytest.mark.row("S09")
 @pytest.mark.parametrize("check_vma", [True, False])
 def test_averages_in_a_shard_map_are_the_gradient_of_the_whole(check_vma):
@@ -52,15 +55,25 @@ def test_averages_in_a_shard_map_are_the_gradient_of_the_whole(check_vma):
     assert len(differences) == 4 and max(differences.values()) < 1e-6
 
 
+@pytest.mark.slow
 def test_a_recurrent_network_in_a_shard_map_has_the_gradient_of_the_whole():
     assert max(printed()["recurrent"]) < 1e-6
 
 
+@pytest.mark.slow
 def test_devices_of_jax_wherever_a_device_is_taken():
     assert printed()["devices of JAX"] == ["cpu:3"] * 12 + ["cpu"]
 
 
+@pytest.mark.slow
 def test_new_tensors_are_where_they_were_made():
     first, second = printed()["new tensors"]
     assert first == second
     assert first[2:] == ["cpu", "cpu:2", "cpu", "cpu", "cpu"]
+
+
+def test_a_device_of_jax_is_a_device_of_tensors():
+    (device, *_) = jax.devices()
+    x = jaxgrad.ones(2, device=device)
+    assert x.device == jaxgrad.device(device) == jaxgrad.ones(1).to(device).device
+    assert jaxgrad.from_numpy(x.numpy()).device == x.device

@@ -6,6 +6,8 @@ import sys
 import pytest
 from helpers import hangs
 
+from jaxgrad.core import fork
+
 SCRIPT = """
 import os
 import jaxgrad as torch
@@ -86,3 +88,12 @@ def test_a_forked_process_makes_tensors_of_data():
 def test_a_process_forked_before_the_first_tensor_computes():
     child, parent = lines_of(False, "(lambda: (torch.ones(3) * 2).tolist(),)")
     assert child == "gave [2.0, 2.0, 2.0]" and parent == "parent [3.0, 3.0]"
+
+
+def test_kernels_of_a_forked_process_say_why_they_refuse(monkeypatch):
+    monkeypatch.setattr(fork, "is_forked", False)
+    monkeypatch.setattr(fork, "_refusal", fork.REFUSAL)
+    assert fork.note("this process was forked") and fork.is_forked
+    assert not fork.note("this process was forked")  # is not new
+    with pytest.raises(RuntimeError, match="this process was forked"):
+        fork.refuse_call()

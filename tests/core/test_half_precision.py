@@ -141,7 +141,6 @@ def check_rounded_once(result, exact, dtype):
     assert not wrong.any(), (result[wrong][:3], exact[wrong][:3], wrong.mean())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES.values(), ids=DTYPES)
 @pytest.mark.parametrize("name", CASES)
 def test_half_precision_is_rounded_once(name, dtype):

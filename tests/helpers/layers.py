@@ -3,8 +3,6 @@
 import functools
 import math
 
-import pytest
-
 from helpers.as_torch import as_torch
 
 
@@ -20,7 +18,7 @@ def in_float64(body):
         finally:
             torch.set_default_dtype(before)
 
-    return pytest.mark.slow(as_torch(wide, precision=1e-8))
+    return as_torch(wide, precision=1e-8)
 
 
 def nested(values, shape):

@@ -1,8 +1,13 @@
 """Activation layers against PyTorch."""
 
+import pytest
 from helpers.layers import in_float64, irregular, of_function, of_layer
 
+import jaxgrad
+from jaxgrad import nn
 
+
+@pytest.mark.slow
 @in_float64
 def test_activation_layers(torch):
     nn = torch.nn
@@ -49,3 +54,10 @@ def test_activation_layers(torch):
         nn.ReLU(inplace=True)(x.detach()),
         nn.Hardswish(inplace=True)(x.detach()),
     ]
+
+
+def test_activation_layers_call_their_functions():
+    x = jaxgrad.tensor([-2.0, -0.5, 0.0, 0.4, 3.0])
+    layers = {"relu": nn.ReLU(), "elu": nn.ELU(), "hardtanh": nn.Hardtanh(), "silu": nn.SiLU()}
+    for name, layer in layers.items():
+        assert layer(x).tolist() == getattr(nn.functional, name)(x).tolist()

@@ -26,7 +26,7 @@ def wide(body):
         finally:
             torch.set_default_dtype(before)
 
-    return pytest.mark.slow(as_torch(run, precision=1e-8))
+    return as_torch(run, precision=1e-8)
 
 
 def numbers(torch, *shape, first=0):
@@ -40,6 +40,7 @@ def rounded(tensor):
     return None if tensor is None else (tensor.detach() * 1e9).round() / 1e9
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 @wide
 def test_multi_head_attention_with_every_argument(torch):
@@ -140,6 +141,7 @@ def test_dropout_of_attention_weights_keeps_their_mean(causal):
     assert (mean - plain).abs().max() < 0.05
 
 
+@pytest.mark.slow
 @in_float64
 def test_scaled_dot_product_attention(torch):
     attend = torch.nn.functional.scaled_dot_product_attention
@@ -167,6 +169,7 @@ def test_scaled_dot_product_attention(torch):
     ]
 
 
+@pytest.mark.slow
 @in_float64
 def test_multihead_attention(torch):
     attend, x = torch.nn.MultiheadAttention, irregular(torch, 3, 2, 4)

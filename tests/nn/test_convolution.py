@@ -2,6 +2,7 @@
 
 import math
 
+import pytest
 from helpers.as_torch import as_torch, error, leaf
 from helpers.layers import fix_weights, in_float64, irregular, of_layer
 
@@ -99,6 +100,7 @@ def test_names_that_subclasses_of_convolutions_use():
     assert even._reversed_padding_repeated_twice == [1, 2]
 
 
+@pytest.mark.slow
 @in_float64
 def test_convolutions(torch):
     nn, x = torch.nn, irregular(torch, 2, 4, 5, 4)
@@ -114,6 +116,7 @@ def test_convolutions(torch):
     ]
 
 
+@pytest.mark.slow
 @in_float64
 def test_transposed_convolutions(torch):
     nn, x = torch.nn, irregular(torch, 2, 4, 3, 2)
@@ -127,6 +130,7 @@ def test_transposed_convolutions(torch):
     return results, error(lambda: two(irregular(torch, 1, 2, 3), output_size=(9,)), words=words)
 
 
+@pytest.mark.slow
 @in_float64
 def test_padding_modes_of_convolutions(torch):
     nn, x = torch.nn, irregular(torch, 1, 2, 4, 3)

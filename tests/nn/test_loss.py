@@ -244,6 +244,7 @@ def test_values_and_gradients_of_losses_of_two_dtypes(torch):
     return answers
 
 
+@pytest.mark.slow
 @in_float64
 def test_loss_layers(torch):
     nn, x = torch.nn, irregular(torch, 4, 3)

@@ -1,5 +1,6 @@
 """Normalization layers against PyTorch."""
 
+import pytest
 from helpers.layers import derivatives, in_float64, irregular, of_layer
 
 
@@ -16,6 +17,7 @@ def test_layer_norm_rms_norm_group_norm_and_instance_norm(torch):
     ]
 
 
+@pytest.mark.slow
 @in_float64
 def test_batch_norm_and_its_running_statistics(torch):
     nn, x = torch.nn, irregular(torch, 3, 2, 2, 2)
@@ -39,6 +41,7 @@ def test_batch_norm_and_its_running_statistics(torch):
     return results, list(tracked.buffers())
 
 
+@pytest.mark.slow
 @in_float64
 def test_local_response_norm_and_sync_batch_norm(torch):
     nn, x = torch.nn, irregular(torch, 2, 4, 3)

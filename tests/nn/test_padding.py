@@ -2,10 +2,12 @@
 
 import math
 
+import pytest
 from helpers.as_torch import as_torch, error
 from helpers.layers import in_float64, irregular, of_function
 
 
+@pytest.mark.slow
 @in_float64
 def test_pad_in_all_modes(torch):
     F, x = torch.nn.functional, irregular(torch, 1, 2, 4, 3)

@@ -67,6 +67,7 @@ def test_max_unpooling_inverts_max_pooling(torch):
     return [restored, x.grad]
 
 
+@pytest.mark.slow
 @in_float64
 def test_max_pooling(torch):
     """The first of equal elements gets the gradient, as in PyTorch, and the last of NaNs."""
@@ -94,6 +95,7 @@ def test_max_pooling(torch):
     ]
 
 
+@pytest.mark.slow
 @in_float64
 def test_average_pooling(torch):
     F, x = torch.nn.functional, irregular(torch, 1, 2, 5, 6)

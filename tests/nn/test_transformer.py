@@ -43,7 +43,7 @@ def wide(body):
         finally:
             torch.set_default_dtype(before)
 
-    return pytest.mark.slow(as_torch(run, precision=1e-8))
+    return as_torch(run, precision=1e-8)
 
 
 def numbers(torch, *shape, first=0):
@@ -77,6 +77,7 @@ def summary(torch, module, *inputs, **options):
     return [list(map(rounded, outputs)), list(map(rounded, along)), list(module.state_dict())]
 
 
+@pytest.mark.slow
 @wide
 def test_encoder_and_decoder_layers(torch):
     nn, x = torch.nn, numbers(torch, 2, 4, 4)
@@ -101,6 +102,7 @@ def test_encoder_and_decoder_layers(torch):
     ]
 
 
+@pytest.mark.slow
 @wide
 def test_transformer(torch):
     nn, src, tgt = torch.nn, numbers(torch, 3, 2, 4), numbers(torch, 4, 2, 4, first=2)
@@ -123,6 +125,7 @@ def test_transformer(torch):
     ]
 
 
+@pytest.mark.slow
 @wide
 def test_warnings_of_an_encoder_about_nested_tensors(torch):
     nn = torch.nn

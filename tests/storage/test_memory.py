@@ -188,7 +188,6 @@ def test_one_handle_keeps_what_it_shows(write):
         assert dead(reference)
 
 
-@pytest.mark.slow
 def test_a_gradient_does_not_keep_the_handles():
     x = jaxgrad.ones(5, 3, requires_grad=True)
     base = x * 1.0

@@ -20,7 +20,6 @@ def shown(layer):
     return layer.weight, list(layer.state_dict()), dict(layer.named_buffers())
 
 
-@pytest.mark.slow
 @as_torch(precision=1e-9)
 def test_weight_norm_as_a_hook(torch):
     results = []
