@@ -19,7 +19,6 @@ from ..tape.tensor import Tensor
 # the tags of operators that compute in the autocast dtype, in float32, and in the widest dtype of
 # their arguments
 LOWER, FLOAT32, WIDEST = "autocast_lower_precision", "autocast_fp32", "autocast_promote"
-POLICIES = frozenset((LOWER, FLOAT32, WIDEST))
 
 
 class Cache:
@@ -113,9 +112,8 @@ def widened(*arguments):
 
 
 def _arguments(operator, args, kwargs):
-    for policy in POLICIES & operator.overloads.tags:  # one at most
-        return converted(policy, args, kwargs)
-    return args, kwargs
+    policy = operator.policy
+    return (args, kwargs) if policy is None else converted(policy, args, kwargs)
 
 
 def switch(casting):

@@ -128,6 +128,12 @@ class Operator:
         return self._find(self.name)
 
     @cached_property
+    def policy(self) -> str | None:
+        """The tag of the table that says to which dtype autocast converts; None for no autocast."""
+        tags = (tag for tag in self.overloads.tags if tag.startswith("autocast_"))
+        return next(tags, None)
+
+    @cached_property
     def varying(self) -> frozenset:
         """The positions and names of arguments whose numbers are inputs of the kernel."""
         scalars, fixed = set(), set()
