@@ -12,6 +12,12 @@ def check_tensor(name, value, what="argument 'input'"):
         raise TypeError(f"{name}(): {what} must be Tensor, not {type_name(value)}")
 
 
+def check_probability(p):
+    """Raise RuntimeError for a probability outside of [0, 1]."""
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+
+
 def per_dimension(value, count: int) -> tuple:
     """One number for each of `count` dimensions: the numbers of a sequence, or one for all.
 

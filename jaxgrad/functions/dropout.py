@@ -11,8 +11,7 @@ from ..frontend.random import rand
 from ..tape.tensor import Tensor, may_require_grad
 from ..tape.torch_function import api_boundary
 from .activation import SELU_MINIMUM
-from .arguments import check_tensor
-from .random import check_probability
+from .arguments import check_probability, check_tensor
 
 
 @api_boundary
@@ -96,11 +95,16 @@ feature_alpha_dropout_ = _dropout("feature_alpha_dropout_", True, True, True)
 
 def _kept(name, input, p, generator, shape=None):
     """Draw which elements to keep, each with probability p."""
+    check_dtype(name, input)
+    check_probability(p)
+    options = like(name, input, {"dtype": dtypes.float32, "generator": generator})
+    return rand(tuple(input.shape if shape is None else shape), **options) < p
+
+
+def check_dtype(name, input):
+    """Raise RuntimeError for integers, which cannot be scaled."""
     if not may_require_grad(input):
         raise RuntimeError(
             f"result type Float can't be cast to the desired output type {input.dtype.scalar_type}"
             f": {name} takes floating point or complex tensors"
         )
-    check_probability(p)
-    options = like(name, input, {"dtype": dtypes.float32, "generator": generator})
-    return rand(tuple(input.shape if shape is None else shape), **options) < p

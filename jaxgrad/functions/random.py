@@ -22,7 +22,7 @@ from ..storage import inplace_check
 from ..tape.tensor import Tensor, is_concrete, may_require_grad
 from ..tape.torch_function import api_boundary
 from . import samplers
-from .arguments import check_tensor
+from .arguments import check_probability, check_tensor
 from .out import takes_out
 
 
@@ -226,11 +226,6 @@ def _sample_dirichlet(input: Tensor, generator=None) -> Tensor:
 
 
 _standard_gamma_grad, _dirichlet_grad = ops._standard_gamma_grad, ops._dirichlet_grad
-
-
-def check_probability(p):
-    if not 0 <= p <= 1:
-        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
 
 
 # in-place samplers; for the distributions see samplers.py

@@ -5,23 +5,19 @@ from __future__ import annotations
 import math
 import warnings
 
-from .. import functions, ops
+from .. import ops
 from ..core import dtypes
 from ..core.tracebacks import users_stacklevel
 from ..frontend import factories, random
+from ..functions import dropout as dropouts
 from ..functions.activation import SELU_MINIMUM
-from ..tape.tensor import may_require_grad
 from ..tape.torch_function import api_boundary
 from .function_layer import FunctionLayer
 
 
 def _kept(input, p, shape):
     """Draw which elements of `shape` to keep, each with probability `1 - p`."""
-    if not may_require_grad(input):
-        raise RuntimeError(
-            f"result type Float can't be cast to the desired output type {input.dtype.scalar_type}"
-            ": dropout takes floating point or complex tensors"
-        )
+    dropouts.check_dtype("dropout", input)
     options = factories.like("dropout", input, {"dtype": dtypes.float32})
     return random.rand(*shape, **options) >= p
 
@@ -143,8 +139,8 @@ def feature_alpha_dropout(input, p: float = 0.5, training: bool = False, inplace
     """
     if not 0 <= p <= 1:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
-    name = "feature_alpha_dropout_" if inplace else "feature_alpha_dropout"
-    return functions.find(name)(input, p, training)
+    drop = dropouts.feature_alpha_dropout_ if inplace else dropouts.feature_alpha_dropout
+    return drop(input, p, training)
 
 
 # layers
