@@ -52,14 +52,14 @@ stubs: $(VENV)/test  # write the type stubs, jaxgrad/**/*.pyi, for editors: a wh
 	$(python) -m jaxgrad stubs
 
 cards: $(VENV)/test  # write the pages of the operators, docs/api
-	$(python) tests/cards.py
+	$(python) tests/commands/cards.py
 
 templates: $(VENV)/test  # write jaxgrad/templates.tsv, the programs that new processes need not trace
 	$(python) tests/commands/templates.py
 
 record: .venv-torch/oracle  # record all of PyTorch's answers, or PARTS="autograd models" or OPERATORS="i0 copysign", and write what `make cards` writes
 	.venv-torch/bin/python tests/oracle/record.py $(PARTS) $(if $(OPERATORS),--operators $(OPERATORS))
-	.venv-torch/bin/python tests/cards.py
+	.venv-torch/bin/python tests/commands/cards.py
 
 oracle: .venv-torch/oracle  # compare with PyTorch itself instead of its recorded answers
 	JAX_DISABLE_MOST_OPTIMIZATIONS=0 .venv-torch/bin/python $(pytest) tests/oracle/live.py tests/oracle/live_programs.py \

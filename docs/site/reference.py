@@ -27,7 +27,7 @@ from jaxgrad.stubs.public_names import MODULES, public_names
 CHECKOUT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(CHECKOUT / "tests"))
 
-import cards  # noqa: E402
+from commands import cards  # noqa: E402
 
 # names that PyTorch does not have
 JAXGRADS = (

@@ -2,9 +2,9 @@
 
 import re
 
-import cards
 import pytest
 
+from commands import cards
 from jaxgrad import coverage
 from jaxgrad.cli import main
 
@@ -23,9 +23,9 @@ def test_pages_are_written():
     pages = cards.pages()
     names = [cards.API / name for name in ("coverage.md", "placeholders.md")]
     there = {*(cards.API / "operators").glob("*.md"), *names}
-    assert there == pages.keys(), "run python tests/cards.py"
+    assert there == pages.keys(), "run python tests/commands/cards.py"
     stale = [path.name for path, text in pages.items() if path.read_text() != text]
-    assert not stale, "run python tests/cards.py"
+    assert not stale, "run python tests/commands/cards.py"
 
 
 @pytest.mark.slow
@@ -36,7 +36,9 @@ def test_every_public_placeholder_has_a_row():
     rows = dict(re.findall(r"^\| `(.*?)` \| (.*) \|$", page, re.MULTILINE))
     for module, names in coverage.placeholders().items():
         for name in names:
-            assert f"`{name}`" in rows[module], f"{module}.{name}: run python tests/cards.py"
+            assert f"`{name}`" in rows[module], (
+                f"{module}.{name}: run python tests/commands/cards.py"
+            )
 
 
 @pytest.mark.parametrize("space", COMPLETE)

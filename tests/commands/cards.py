@@ -1,11 +1,14 @@
 """The pages of the operators, docs/api/operators/<section>.md, and of the names of PyTorch,
 docs/api/coverage.md and docs/api/placeholders.md.
 
-python tests/cards.py     writes them from the table, the samples and the names of PyTorch
+python tests/commands/cards.py     writes them from the table, the samples and the names of PyTorch
 """
 
+import sys
 from collections import Counter
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from helpers import recorded
 
@@ -14,7 +17,7 @@ from jaxgrad.names.pytorch import instead_of
 from jaxgrad.ops import cards
 from jaxgrad.table import parse_schema
 
-TESTS = Path(__file__).resolve().parent
+TESTS = Path(__file__).resolve().parents[1]
 API = TESTS.parent / "docs" / "api"
 
 HEAD = """\
@@ -22,15 +25,15 @@ HEAD = """\
 
 A card for each operator of this section of `derivatives.yaml`. `jaxgrad ops NAME` prints one. A
 gradient is that of PyTorch, also at kinks; "at kinks" and "tests" count samples that are compared
-with PyTorch's answers. `tests/cards.py` writes this page.
+with PyTorch's answers. `tests/commands/cards.py` writes this page.
 """
 
 COVERAGE = """\
 # Which of PyTorch's names are there
 
 The public names of PyTorch 2.13, by module or class, and the operators of its first table of
-derivatives, of 2018. `jaxgrad ops --missing` lists the names that are to come. `tests/cards.py`
-writes this page.
+derivatives, of 2018. `jaxgrad ops --missing` lists the names that are to come.
+`tests/commands/cards.py` writes this page.
 
 | module or class | there | to come | left out |
 | --- | --- | --- | --- |
@@ -44,7 +47,7 @@ Every module and name of PyTorch 2.13 can be imported. What jaxgrad does not pro
 placeholder, which raises NotImplementedError when it is used. These are the ones without an
 underscore, by the module that defines them, with what to use in their place; the table of
 [names that are left out](coverage.md) has a reason for each that PyTorch documents.
-`tests/cards.py` writes this page.
+`tests/commands/cards.py` writes this page.
 
 | module | what to use | placeholders |
 | --- | --- | --- |

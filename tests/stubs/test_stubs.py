@@ -25,9 +25,9 @@ PACKAGE = Path(jaxgrad.__file__).parent
 # most of these two are functions of JAX, which has no types for what they call
 OF_JAX = ("ring_attention.py", "pipeline.py")
 EXAMPLES = sorted(
-    path for path in (HERE.parent / "docs" / "examples").glob("*.py") if path.name not in OF_JAX
+    path for path in (HERE.parents[1] / "docs" / "examples").glob("*.py") if path.name not in OF_JAX
 )
-ACCEPTED, REFUSED = HERE / "typing" / "accepted.py", HERE / "typing" / "refused.py"
+ACCEPTED, REFUSED = HERE / "accepted.py", HERE / "refused.py"
 
 
 WRITE = "import pathlib, sys, jaxgrad.stubs; jaxgrad.stubs.write(pathlib.Path(sys.argv[1]))"
